@@ -1,0 +1,42 @@
+/* file.h - whole files in, and files out that are either there completely or not at all.
+ *
+ * Errors are CEK_IO, name the path and quote the system. Each call blocks as long as the file system does. */
+#ifndef CEK_CORE_BASE_FILE_H
+#define CEK_CORE_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+/* Reads a whole regular file of at most `limit` bytes (CEK_BAD_INPUT if it is larger). *data has a 0 byte behind its
+ * last, which is not counted in *size; it is the caller's (free). */
+CEK__SHARED CEK__CHECKED cek_status cek__file_read(const char *path, uint64_t limit, void **data, size_t *size);
+
+/* A file being written under a temporary name beside its place:
+ *
+ *     CEK_TRY(cek__file_create(path, &writer));
+ *     CEK_TRY(cek__file_write(writer, data, size));
+ *     CEK_TRY(cek__file_commit(&writer));
+ *     ...
+ * out:
+ *     cek__file_abandon(&writer);
+ *
+ * Only commit (fsync, rename, fsync of the directory) makes it visible; whatever fails before the rename leaves the
+ * previous file as it was and no temporary behind. A place that holds anything but a regular file is refused.
+ * The new file keeps the permission bits of the old one. Not for use by two threads at once. */
+typedef struct cek__file_writer cek__file_writer;
+
+CEK__SHARED CEK__CHECKED cek_status cek__file_create(const char *path, cek__file_writer **out);
+CEK__SHARED CEK__CHECKED cek_status cek__file_write(cek__file_writer *writer, const void *data, size_t size);
+
+/* Ends the writer whatever happens; *writer becomes NULL. */
+CEK__SHARED CEK__CHECKED cek_status cek__file_commit(cek__file_writer **writer);
+
+/* Removes the temporary file; does nothing for NULL, so it may stand in every `out:` ladder. Keeps the error text. */
+CEK__SHARED void cek__file_abandon(cek__file_writer **writer);
+
+/* The three in one. */
+CEK__SHARED CEK__CHECKED cek_status cek__file_replace(const char *path, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,38 @@
+/* options.h - reads what users write: environment variables, numbers, sizes, lists.
+ *
+ * `what` names the thing in an error ("CEKERNELS_CPU_DEVICES", "--batch"). Nothing but the whole text is accepted:
+ * no trailing characters, no empty items, no silent clipping. Errors are CEK_INVALID. */
+#ifndef CEK_CORE_BASE_OPTIONS_H
+#define CEK_CORE_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/status.h"
+
+/* secure_getenv: NULL in a program with raised privileges, if unset, or if empty. */
+CEK__SHARED const char *cek__env(const char *name);
+
+CEK__SHARED CEK__CHECKED cek_status cek__parse_int(const char *what, const char *text, int64_t min, int64_t max,
+                                                   int64_t *out);
+/* Finite numbers only, with a point whatever the locale. */
+CEK__SHARED CEK__CHECKED cek_status cek__parse_double(const char *what, const char *text, double min, double max,
+                                                      double *out);
+/* "4096", "64K", "1.5G": powers of 1024, suffixes K M G T, with or without "B" or "iB". */
+CEK__SHARED CEK__CHECKED cek_status cek__parse_bytes(const char *what, const char *text, uint64_t *out);
+/* yes/no, true/false, on/off, 1/0. */
+CEK__SHARED CEK__CHECKED cek_status cek__parse_bool(const char *what, const char *text, bool *out);
+/* "64,32,32"; *out is the caller's (free). */
+CEK__SHARED CEK__CHECKED cek_status cek__parse_int_list(const char *what, const char *text, int64_t min, int64_t max,
+                                                        int64_t **out, size_t *count);
+
+/* The variable's value, or `fallback` where it is unset or empty. */
+CEK__SHARED CEK__CHECKED cek_status cek__env_int(const char *name, int64_t fallback, int64_t min, int64_t max,
+                                                 int64_t *out);
+
+/* Walks "a,b,c" without copying: returns false at the end, else sets item and length and moves *cursor on. An empty
+ * item has length 0; whether that is an error is the caller's to say. Start with *cursor = text. */
+CEK__SHARED bool cek__list_next(const char **cursor, const char **item, size_t *length);
+
+#endif

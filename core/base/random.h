@@ -1,0 +1,34 @@
+/* random.h - counter-based random numbers on the host: Philox4x32-10.
+ *
+ * A number is a function of (key, stream, index) and of nothing else: no state, any order, any thread, any number of
+ * devices. A seed is a key; whoever draws takes a stream number of its own for each purpose, so that two purposes
+ * never share numbers. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11.
+ *
+ * Number `index` of a stream is word index % 4 of the block whose counter is
+ * { low and high word of index / 4, low and high word of stream }, the key being { low, high word of key }. */
+#ifndef CEK_CORE_BASE_RANDOM_H
+#define CEK_CORE_BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/export.h"
+
+CEK__SHARED void cek__philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+CEK__SHARED uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t index);
+
+/* Uniform in [0,1): a multiple of 2^-24. */
+CEK__SHARED float cek__random_uniform(uint64_t key, uint64_t stream, uint64_t index);
+
+/* Standard normal (Box-Muller on pairs of words, evaluated in double). */
+CEK__SHARED float cek__random_normal(uint64_t key, uint64_t stream, uint64_t index);
+
+/* out[i] = low + (high - low) * uniform(key, stream, first + i); the same bits as number by number, a block at a time. */
+CEK__SHARED void cek__random_fill_uniform(uint64_t key, uint64_t stream, uint64_t first, size_t count, float low,
+                                          float high, float *out);
+
+/* A permutation of 0 .. count-1 that depends on (seed, epoch) alone (Fisher-Yates, without modulo bias). */
+CEK__SHARED void cek__random_permutation(uint64_t seed, uint64_t epoch, size_t count, int64_t *out);
+
+#endif
