@@ -31,6 +31,11 @@ CEK__SHARED CEK__CHECKED cek_status cek__parse_int_list(const char *what, const 
 CEK__SHARED CEK__CHECKED cek_status cek__env_int(const char *name, int64_t fallback, int64_t min, int64_t max,
                                                  int64_t *out);
 
+/* Reads the decimal number that fills text[0 .. length): digits, sign, point, exponent; no spaces, no hex, no inf or
+ * nan, whatever the locale. text[length] must be readable and must not continue a number. False if it is not one or
+ * does not fit a finite double. */
+CEK__SHARED bool cek__decimal(const char *text, size_t length, double *out);
+
 /* Walks "a,b,c" without copying: returns false at the end, else sets item and length and moves *cursor on. An empty
  * item has length 0; whether that is an error is the caller's to say. Start with *cursor = text. */
 CEK__SHARED bool cek__list_next(const char **cursor, const char **item, size_t *length);

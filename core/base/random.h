@@ -14,6 +14,20 @@
 
 #include "core/base/export.h"
 
+/* Stream numbers: what is drawn in the top 16 bits, which one of them (an epoch, a sample, a layer) below. */
+enum {
+    CEK__STREAM_PERMUTATION = 1, /* sub: epoch */
+    CEK__STREAM_SPLIT = 2,
+    CEK__STREAM_GLYPHS = 3, /* sub: sample */
+    CEK__STREAM_INIT = 4,   /* sub: parameter of the model */
+    CEK__STREAM_USER = 0x100
+};
+
+static inline uint64_t cek__stream(uint32_t purpose, uint64_t sub)
+{
+    return (uint64_t)purpose << 48 | (sub & 0xffffffffffffu);
+}
+
 CEK__SHARED void cek__philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 CEK__SHARED uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t index);
@@ -28,7 +42,7 @@ CEK__SHARED float cek__random_normal(uint64_t key, uint64_t stream, uint64_t ind
 CEK__SHARED void cek__random_fill_uniform(uint64_t key, uint64_t stream, uint64_t first, size_t count, float low,
                                           float high, float *out);
 
-/* A permutation of 0 .. count-1 that depends on (seed, epoch) alone (Fisher-Yates, without modulo bias). */
-CEK__SHARED void cek__random_permutation(uint64_t seed, uint64_t epoch, size_t count, int64_t *out);
+/* A permutation of 0 .. count-1 that depends on (key, stream) alone (Fisher-Yates, without modulo bias). */
+CEK__SHARED void cek__random_permutation(uint64_t key, uint64_t stream, size_t count, int64_t *out);
 
 #endif

@@ -1,0 +1,259 @@
+/* file.c - reads whole files; replaces files atomically.
+ *
+ * Owns: the temporary file of a save from its creation to the rename or its removal.
+ * Must not know: what is in a file. Every system call is a site of CEK__FAULT_FILE. */
+#include "core/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/fault.h"
+
+struct cek__file_writer {
+    char *path;      /* as the caller named it, for errors */
+    char *place;     /* where it goes: `path` with symbolic links followed */
+    char *directory; /* of `place` */
+    char *temporary; /* in `directory`; NULL once renamed or removed */
+    int fd;          /* -1 once closed */
+};
+
+/* True if a test wants this system call to fail. */
+static bool faulty(void)
+{
+    if (!cek__fault_hit(CEK__FAULT_FILE))
+        return false;
+    errno = EIO;
+    return true;
+}
+
+/* ---- reading ---- */
+
+static cek_status read_all(int fd, const char *path, char *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = faulty() ? -1 : read(fd, data + done, size - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cek__fail_errno(CEK_IO, errno, "%s: read failed", path);
+        if (n == 0)
+            return cek__fail(CEK_IO, "%s: became shorter while it was read", path);
+        done += (size_t)n;
+    }
+    return CEK_OK;
+}
+
+cek_status cek__file_read(const char *path, uint64_t limit, void **data, size_t *size)
+{
+    cek_status st;
+    struct stat info;
+    char *bytes = NULL;
+    /* O_NONBLOCK: opening a FIFO must not wait for a writer; it means nothing for a regular file. */
+    int fd = faulty() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    *data = NULL;
+    *size = 0;
+    if (fd < 0)
+        return cek__fail_errno(CEK_IO, errno, "%s: cannot be opened", path);
+    if (faulty() || fstat(fd, &info) != 0)
+        CEK_FAIL(CEK_IO, "%s: its size cannot be read", path);
+    if (!S_ISREG(info.st_mode))
+        CEK_FAIL(CEK_IO, "%s: not a regular file", path);
+    if ((uint64_t)info.st_size > limit)
+        CEK_FAIL(CEK_BAD_INPUT, "%s: %jd bytes, at most %" PRIu64 " are read", path, (intmax_t)info.st_size, limit);
+    CEK_TRY(cek__malloc((size_t)info.st_size + 1, &bytes));
+    CEK_TRY(read_all(fd, path, bytes, (size_t)info.st_size));
+    close(fd);
+    bytes[info.st_size] = '\0';
+    *data = bytes;
+    *size = (size_t)info.st_size;
+    return CEK_OK;
+out:
+    close(fd);
+    free(bytes);
+    return st;
+}
+
+/* ---- writing ---- */
+
+static void writer_free(cek__file_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    if (writer->fd >= 0)
+        close(writer->fd);
+    if (writer->temporary != NULL)
+        unlink(writer->temporary);
+    free(writer->path);
+    free(writer->place);
+    free(writer->directory);
+    free(writer->temporary);
+    free(writer);
+}
+
+static cek_status place_find(cek__file_writer *writer)
+{
+    cek_status st;
+    char *resolved = realpath(writer->path, NULL); /* NULL: nothing there yet */
+    const char *slash;
+
+    st = cek__strdup(resolved != NULL ? resolved : writer->path, &writer->place);
+    free(resolved);
+    CEK_TRY(st);
+    slash = strrchr(writer->place, '/');
+    if (slash == NULL)
+        return cek__strdup(".", &writer->directory);
+    return cek__strndup(writer->place, slash == writer->place ? 1 : (size_t)(slash - writer->place),
+                        &writer->directory);
+out:
+    return st;
+}
+
+/* A name that nobody has: the process and a count, and the next one where a crashed process left a file. */
+static cek_status temporary_open(cek__file_writer *writer)
+{
+    static atomic_uint count;
+    enum { ATTEMPTS = 1000 };
+    cek_status st;
+    char *name = NULL;
+
+    for (int i = 0; i < ATTEMPTS && writer->fd < 0; i++) {
+        free(name);
+        CEK_TRY(cek__asprintf(&name, "%s/.cekernels-%ld-%u.tmp", writer->directory, (long)getpid(),
+                              atomic_fetch_add(&count, 1)));
+        writer->fd = faulty() ? -1 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (writer->fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (writer->fd < 0)
+        CEK_FAIL(CEK_IO, "%s: no temporary file can be made in %s: %s", writer->path, writer->directory,
+                 strerror(errno));
+    writer->temporary = name;
+    return CEK_OK;
+out:
+    free(name);
+    return st;
+}
+
+cek_status cek__file_create(const char *path, cek__file_writer **out)
+{
+    cek_status st;
+    cek__file_writer *writer = NULL;
+    struct stat old;
+    bool exists;
+
+    *out = NULL;
+    CEK_TRY(cek__calloc(1, sizeof *writer, &writer));
+    writer->fd = -1;
+    CEK_TRY(cek__strdup(path, &writer->path));
+    CEK_TRY(place_find(writer));
+    exists = stat(writer->place, &old) == 0;
+    if (exists && !S_ISREG(old.st_mode))
+        CEK_FAIL(CEK_IO, "%s: cannot be replaced, it is not a regular file", path);
+    CEK_TRY(temporary_open(writer));
+    if (exists && (faulty() || fchmod(writer->fd, old.st_mode & 0777) != 0)) {
+        st = cek__fail_errno(CEK_IO, errno, "%s: its permissions cannot be kept", path);
+        goto out;
+    }
+    *out = writer;
+    return CEK_OK;
+out:
+    writer_free(writer);
+    return st;
+}
+
+cek_status cek__file_write(cek__file_writer *writer, const void *data, size_t size)
+{
+    const char *bytes = data;
+
+    while (size > 0) {
+        ssize_t n = faulty() ? -1 : write(writer->fd, bytes, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cek__fail_errno(CEK_IO, errno, "%s: write failed", writer->path);
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return CEK_OK;
+}
+
+/* Makes the rename last through a power cut. A file system that cannot sync a directory says EINVAL: no failure. */
+static cek_status directory_sync(const cek__file_writer *writer)
+{
+    int fd = faulty() ? -1 : open(writer->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = 0;
+
+    if (fd < 0)
+        return cek__fail_errno(CEK_IO, errno, "%s: written, but its directory cannot be opened", writer->path);
+    if (faulty() || fsync(fd) != 0)
+        error = errno;
+    close(fd);
+    if (error != 0 && error != EINVAL)
+        return cek__fail_errno(CEK_IO, error, "%s: written, but its directory cannot be synced", writer->path);
+    return CEK_OK;
+}
+
+static int writer_close(cek__file_writer *writer)
+{
+    int fd = writer->fd;
+
+    writer->fd = -1;
+    if (faulty()) {
+        close(fd);
+        errno = EIO;
+        return -1;
+    }
+    return close(fd);
+}
+
+cek_status cek__file_commit(cek__file_writer **writer_ref)
+{
+    cek__file_writer *writer = *writer_ref;
+    cek_status st = CEK_OK;
+
+    *writer_ref = NULL;
+    if (faulty() || fsync(writer->fd) != 0)
+        st = cek__fail_errno(CEK_IO, errno, "%s: fsync failed", writer->path);
+    else if (writer_close(writer) != 0) /* where a network file system reports a full disk */
+        st = cek__fail_errno(CEK_IO, errno, "%s: close failed", writer->path);
+    else if (faulty() || rename(writer->temporary, writer->place) != 0)
+        st = cek__fail_errno(CEK_IO, errno, "%s: rename failed", writer->path);
+    else {
+        free(writer->temporary);
+        writer->temporary = NULL;
+        st = directory_sync(writer);
+    }
+    writer_free(writer);
+    return st;
+}
+
+void cek__file_abandon(cek__file_writer **writer)
+{
+    writer_free(*writer);
+    *writer = NULL;
+}
+
+cek_status cek__file_replace(const char *path, const void *data, size_t size)
+{
+    cek_status st;
+    cek__file_writer *writer = NULL;
+
+    CEK_TRY(cek__file_create(path, &writer));
+    CEK_TRY(cek__file_write(writer, data, size));
+    return cek__file_commit(&writer);
+out:
+    cek__file_abandon(&writer);
+    return st;
+}

@@ -1,0 +1,162 @@
+/* options.c - numbers, sizes and lists as users write them, and the environment.
+ *
+ * Must not know: which options exist or what they mean. */
+#include "core/base/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+
+const char *cek__env(const char *name)
+{
+    const char *value = secure_getenv(name);
+
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+bool cek__list_next(const char **cursor, const char **item, size_t *length)
+{
+    const char *start = *cursor;
+
+    if (start == NULL)
+        return false;
+    *item = start;
+    *length = strcspn(start, ",");
+    /* NULL marks the end: "a," has a second, empty item, and "" one empty item. */
+    *cursor = start[*length] == ',' ? start + *length + 1 : NULL;
+    return true;
+}
+
+/* An integer that ends at text[length]; strtoll alone would accept leading space and stop anywhere. */
+static bool integer(const char *text, size_t length, int64_t *out)
+{
+    char *end;
+
+    if (length == 0 || strspn(text, "+-0123456789") < length)
+        return false;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno == 0 && end == text + length;
+}
+
+static cek_status int_in_range(const char *what, const char *text, size_t length, int64_t min, int64_t max,
+                               int64_t *out)
+{
+    int64_t value;
+
+    if (!integer(text, length, &value))
+        return cek__fail(CEK_INVALID, "%s: '%.*s' is not a whole number", what, (int)length, text);
+    if (value < min || value > max)
+        return cek__fail(CEK_INVALID, "%s: %" PRId64 " is out of range, from %" PRId64 " to %" PRId64 " is possible",
+                         what, value, min, max);
+    *out = value;
+    return CEK_OK;
+}
+
+cek_status cek__parse_int(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    return int_in_range(what, text, strlen(text), min, max, out);
+}
+
+cek_status cek__env_int(const char *name, int64_t fallback, int64_t min, int64_t max, int64_t *out)
+{
+    const char *text = cek__env(name);
+
+    if (text != NULL)
+        return cek__parse_int(name, text, min, max, out);
+    *out = fallback;
+    return CEK_OK;
+}
+
+cek_status cek__parse_int_list(const char *what, const char *text, int64_t min, int64_t max, int64_t **out,
+                               size_t *count)
+{
+    cek_status st;
+    int64_t *list = NULL;
+    const char *cursor = text, *item;
+    size_t length, n = 1, i = 0;
+
+    *out = NULL;
+    *count = 0;
+    for (const char *p = text; *p != '\0'; p++)
+        n += *p == ',';
+    CEK_TRY(cek__alloc_array(n, sizeof *list, &list));
+    while (cek__list_next(&cursor, &item, &length))
+        CEK_TRY(int_in_range(what, item, length, min, max, &list[i++]));
+    *out = list;
+    *count = n;
+    return CEK_OK;
+out:
+    free(list);
+    return st;
+}
+
+bool cek__decimal(const char *text, size_t length, double *out)
+{
+    /* The application's locale may write 0,5. For "C" newlocale returns a constant object; it is never freed. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    char *end;
+    double value;
+
+    if (length == 0 || strspn(text, "+-.0123456789eE") < length || c == (locale_t)0)
+        return false;
+    value = strtod_l(text, &end, c);
+    if (end != text + length || !isfinite(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+cek_status cek__parse_double(const char *what, const char *text, double min, double max, double *out)
+{
+    double value;
+
+    if (!cek__decimal(text, strlen(text), &value))
+        return cek__fail(CEK_INVALID, "%s: '%s' is not a finite number", what, text);
+    if (value < min || value > max)
+        return cek__fail(CEK_INVALID, "%s: %g is out of range, from %g to %g is possible", what, value, min, max);
+    *out = value;
+    return CEK_OK;
+}
+
+cek_status cek__parse_bytes(const char *what, const char *text, uint64_t *out)
+{
+    static const char units[] = "KMGT";
+    size_t digits = strspn(text, ".0123456789");
+    const char *suffix = text + digits, *unit;
+    double value;
+    int shift = 0;
+
+    if (*suffix != '\0' && (unit = strchr(units, *suffix & ~0x20)) != NULL && *unit != '\0') {
+        shift = 10 * (int)(unit - units + 1);
+        suffix++;
+    }
+    if (strcasecmp(suffix, "iB") == 0 || strcasecmp(suffix, "B") == 0)
+        suffix += strlen(suffix);
+    if (*suffix != '\0' || !cek__decimal(text, digits, &value))
+        return cek__fail(CEK_INVALID, "%s: '%s' is not a size such as 4096, 512M or 1.5G", what, text);
+    value = ldexp(value, shift);
+    if (value >= 0x1p63)
+        return cek__fail(CEK_INVALID, "%s: '%s' is more than any memory", what, text);
+    *out = (uint64_t)value;
+    return CEK_OK;
+}
+
+cek_status cek__parse_bool(const char *what, const char *text, bool *out)
+{
+    static const char *const names[][2] = { { "no", "yes" }, { "false", "true" }, { "off", "on" }, { "0", "1" } };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int value = 0; value < 2; value++)
+            if (strcasecmp(text, names[i][value]) == 0) {
+                *out = value;
+                return CEK_OK;
+            }
+    return cek__fail(CEK_INVALID, "%s: '%s' is neither yes nor no", what, text);
+}
