@@ -1,0 +1,18 @@
+# The bodies of the plugins, one convenience library per folder. They see include/cekernels/plugin.h, kernels/ and each other's
+# common parts, and nothing of core/ or nn/.
+
+# What every backend uses: validation of descriptors, Philox, error text.
+noinst_LTLIBRARIES += %D%/common/libcommon.la
+%C%_common_libcommon_la_SOURCES =
+
+# Memory, queues and events of devices that live in host memory.
+noinst_LTLIBRARIES += %D%/host/libhost.la
+%C%_host_libhost_la_SOURCES =
+
+# The oracle.
+noinst_LTLIBRARIES += %D%/reference/libreference.la
+%C%_reference_libreference_la_SOURCES =
+
+# The CPU backend; its kernels are in kernels/cpu.
+noinst_LTLIBRARIES += %D%/cpu/libcpu.la
+%C%_cpu_libcpu_la_SOURCES =

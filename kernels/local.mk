@@ -1,0 +1,28 @@
+# The CPU's micro-kernels: every file of kernels_cpu_sources is compiled once per instruction set, with CEK_ISA naming it, into a
+# convenience library of its own. Only these files get instruction set flags.
+#
+# A target's own flags stand before the user's CFLAGS, so a user's -ffp-contract would win; the pattern rule below puts ours behind
+# them, since results and numeric ids depend on it.
+kernels_cpu_sources =
+
+kernels_cpu_libraries = %D%/cpu/libportable.la
+%C%_cpu_libportable_la_SOURCES = $(kernels_cpu_sources)
+%C%_cpu_libportable_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=portable -DCEK_ISA_PORTABLE=1
+%C%_cpu_libportable_la_CFLAGS = $(AM_CFLAGS)
+
+if ISA_AVX2
+kernels_cpu_libraries += %D%/cpu/libavx2.la
+%C%_cpu_libavx2_la_SOURCES = $(kernels_cpu_sources)
+%C%_cpu_libavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx2 -DCEK_ISA_AVX2=1
+%C%_cpu_libavx2_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX2_CFLAGS)
+endif
+
+if ISA_AVX512
+kernels_cpu_libraries += %D%/cpu/libavx512.la
+%C%_cpu_libavx512_la_SOURCES = $(kernels_cpu_sources)
+%C%_cpu_libavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512 -DCEK_ISA_AVX512=1
+%C%_cpu_libavx512_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX512_CFLAGS)
+endif
+
+noinst_LTLIBRARIES += $(kernels_cpu_libraries)
+%D%/cpu/%.lo: override CFLAGS += $(CEK_FP_CONTRACT)

@@ -1,0 +1,20 @@
+# The plugins, one file per installed shared object: cpu.so, reference.so, sim.so in $(pkglibdir).
+# A plugin links nothing of ours but the convenience libraries of its backend.
+pkglib_LTLIBRARIES += %D%/cpu.la
+%C%_cpu_la_SOURCES = %D%/cpu.c
+%C%_cpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(isa_cppflags)
+%C%_cpu_la_LDFLAGS = $(plugin_ldflags)
+%C%_cpu_la_LIBADD = backends/cpu/libcpu.la $(kernels_cpu_libraries) backends/host/libhost.la backends/common/libcommon.la \
+    $(PTHREAD_LIBS) $(MATH_LIBS)
+
+pkglib_LTLIBRARIES += %D%/reference.la
+%C%_reference_la_SOURCES = %D%/reference.c
+%C%_reference_la_LDFLAGS = $(plugin_ldflags)
+%C%_reference_la_LIBADD = backends/reference/libreference.la backends/host/libhost.la backends/common/libcommon.la \
+    $(PTHREAD_LIBS) $(MATH_LIBS)
+
+pkglib_LTLIBRARIES += %D%/sim.la
+%C%_sim_la_SOURCES = %D%/sim.c
+%C%_sim_la_LDFLAGS = $(plugin_ldflags)
+%C%_sim_la_LIBADD = backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+EXTRA_DIST += %D%/plugin.map

@@ -1,0 +1,2 @@
+# Scripts for people and for the project's own checks; none is installed.
+EXTRA_DIST +=
