@@ -16,11 +16,12 @@
     X(CEK_OUT_OF_MEMORY, "out_of_memory", "memory ran out or a limit was reached")      \
     X(CEK_DEVICE_LOST, "device_lost", "the device failed and cannot be used any more")  \
     X(CEK_TIMEOUT, "timeout", "the time allowed has passed")                            \
-    X(CEK_NOT_FOUND, "not_found", "nothing has that name")                              \
+    X(CEK_NOT_READY, "not_ready", "the work has not come that far")                     \
+    X(CEK_INTERNAL, "internal", "a defect in cekernels, a plugin or a driver")          \
     X(CEK_BAD_INPUT, "bad_input", "a file or a text does not hold what it should")      \
     X(CEK_IO, "io", "the system refused to read or write")                              \
-    X(CEK_CANCELLED, "cancelled", "stopped on request")                                 \
-    X(CEK_INTERNAL, "internal", "a defect in cekernels or in a plugin")
+    X(CEK_NOT_FOUND, "not_found", "nothing has that name")                              \
+    X(CEK_CANCELLED, "cancelled", "stopped on request")
 
 static _Thread_local char error_text[CEK__ERROR_TEXT_MAX];
 

@@ -26,6 +26,14 @@
 #include "cekernels/plugin.h"
 #include "core/base/export.h"
 
+/* The libraries' own statuses, beyond those of plugin.h. */
+enum {
+    CEK_BAD_INPUT = 64, /* a file or a text does not hold what it should */
+    CEK_IO = 65,        /* the system refused to read or write */
+    CEK_NOT_FOUND = 66, /* nothing has that name */
+    CEK_CANCELLED = 67  /* stopped on request */
+};
+
 /* Both leave through the function's `out:` label with the status in its local `st`. */
 #define CEK_TRY(expr)          \
     do {                       \
