@@ -1,0 +1,77 @@
+/* gemm.h - matrix products on one CPU device.
+ *
+ * Owns: the plan of a product (blocking, threads, workspace), packing, the walk over blocks, the epilogue.
+ * Must not know: plugin.h, devices, queues. Allocates nothing; immutable after planning; no state.
+ *
+ *     V = A x B  (+ C where accumulate)  (+ bias[j])          f32 sums, whatever the operand types
+ *     C = act(V)     or     C = V * act'(ref)                 rounded to C's type, to nearest even
+ *     sum[i] = sum over k of A[i][k]  (+ sum[i])              optional
+ *
+ * A is m x k, B is k x n, C and ref are m x n, each for `batch` independent products; element (i, j) of a matrix is at
+ * p[b * batch_stride + i * row_stride + j * col_stride], so a transpose is a swap of strides and a batch stride of 0 shares an
+ * operand between all products. Strides are in elements, any sign or order; C may not overlap A or B. ref may be C itself when both
+ * have the same type and strides, as may bias not.
+ * Summation order is a function of the descriptor and the configuration alone: never of timing, never of the number of threads.
+ *
+ *     gemm_desc d = { .m = m, .n = n, .k = k, .batch = 1,
+ *                     .a = { CPU_F32, k, 1, 0 }, .b = { CPU_F32, n, 1, 0 }, .c = { CPU_F32, n, 1, 0 } };
+ *     gemm_plan plan;
+ *     cek__gemm_plan(&d, config, cek__pool_workers(pool), &plan);           // plan.workspace_bytes
+ *     cek__gemm_run(&plan, pool, &(gemm_args){ .a = A, .b = B, .c = C }, workspace);
+ */
+#ifndef CEK_BACKENDS_CPU_GEMM_H
+#define CEK_BACKENDS_CPU_GEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/config.h"
+#include "backends/cpu/threads.h"
+
+typedef struct gemm_matrix {
+    cpu_type type;
+    int64_t row_stride, col_stride, batch_stride;
+} gemm_matrix;
+
+typedef struct gemm_desc {
+    int64_t m, n, k, batch;      /* >= 0; k == 0 gives V = 0 */
+    gemm_matrix a, b, c;
+    int accumulate;              /* add C's old value */
+    cpu_act act;                 /* activation on store */
+    cpu_act deriv;               /* activation whose derivative multiplies; at most one of act and deriv */
+    gemm_matrix ref;             /* where deriv: the activation's output for relu, tanh, sigmoid, its input for gelu */
+    int sum_accumulate;          /* add sum's old value */
+} gemm_desc;
+
+typedef struct gemm_args {
+    const void *a, *b;
+    void *c;
+    const float *bias;           /* n values, or NULL */
+    const void *ref;             /* where deriv */
+    float *sum;                  /* batch x m values, or NULL */
+} gemm_args;
+
+/* Filled by cek__gemm_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is gemm.c's own. */
+typedef struct gemm_plan {
+    size_t workspace_bytes;      /* alignment 64 */
+    const char *algorithm;       /* a static text: "packed", "packed, swapped", "split-k", "vector" ... */
+    gemm_desc d;                 /* after a possible swap of the roles of A and B */
+    const cpu_config *config;
+    int swapped;                 /* C^T = B^T A^T is computed; bias then runs along rows */
+    int workers;
+    int64_t mb, nb;              /* the block of C that is one task */
+    int64_t kc;                  /* depth of a block, balanced */
+    int64_t splits;              /* parts of k that are summed apart, then added in order */
+    int64_t worker_bytes;        /* scratch of one worker */
+    int64_t partial_bytes;       /* f32 partial results, where splits > 1 */
+} gemm_plan;
+
+/* cek__gemm_plan - chooses. Cannot fail: every descriptor that keeps the rules above has a plan. `workers` is the largest number
+ * of workers of the pools that will run it. */
+void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out);
+
+/* cek__gemm_run - computes. `workspace` has plan->workspace_bytes, aligned to 64, and belongs to this call until it returns.
+ * Threads: one plan may run on several threads at once, each with its own workspace. */
+void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args, void *workspace);
+
+#endif

@@ -1,0 +1,42 @@
+/* kernels.h - the inner loops of the CPU backend as one table of functions per instruction set.
+ *
+ * Owns: the signatures, storage types and activations that kernels and their callers share.
+ * Must not know: blocks, threads, descriptors. */
+#ifndef CEK_KERNELS_CPU_KERNELS_H
+#define CEK_KERNELS_CPU_KERNELS_H
+
+#include <stdint.h>
+
+typedef enum { CPU_F32, CPU_BF16, CPU_F16 } cpu_type;
+typedef enum { CPU_ACT_NONE, CPU_ACT_RELU, CPU_ACT_TANH, CPU_ACT_SIGMOID, CPU_ACT_GELU /* erf form */ } cpu_act;
+
+static inline int64_t cpu_type_bytes(cpu_type type) { return type == CPU_F32 ? 4 : 2; }
+
+enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 };       /* bounds of every kernel's tile */
+
+/* A tile of a product: C[i][j] = (add ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j), i < rows, j < nr.
+ * A(i,k) is a[i * lda + offset[k]]; row k of B is nr contiguous floats at b + k * ldb; row i of C is at c + i * ldc.
+ * Every line at `next` + k * ldnext is prefetched into L2 as the product goes on (next may be any address). */
+typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *offset,
+                           const float *b, int64_t ldb, float *c, int64_t ldc, int add,
+                           const float *next, int64_t ldnext);
+
+/* What happens to a block of sums on its way to memory; see gemm.h for the formula. */
+typedef struct cpu_epilogue {
+    cpu_act act, deriv;
+    const float *bias;           /* along columns, or NULL */
+    const float *row_bias;       /* along rows, or NULL */
+} cpu_epilogue;
+
+typedef struct cpu_kernels {
+    int mr, nr;                                  /* the full tile */
+    cpu_gemm_tile *gemm[CPU_MR_MAX + 1];         /* [rows], 1 .. mr */
+    /* n elements to and from f32; rounds to nearest even, keeps NaN */
+    void (*load)(cpu_type type, int64_t n, const void *from, float *to);
+    void (*store)(cpu_type type, int64_t n, const float *from, void *to);
+    /* y = act(x) and y = x * act'(ref), n elements, in place allowed */
+    void (*act)(cpu_act act, int64_t n, const float *x, float *y);
+    void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
+} cpu_kernels;
+
+#endif
