@@ -1,16 +1,28 @@
-# libcekernels: the engine. Links libc, libdl and pthread, nothing else.
+# libcekernels: the engine. Links libc, libdl, libm and pthread, nothing else.
 lib_LTLIBRARIES += %D%/libcekernels.la
 
 %C%_libcekernels_la_SOURCES = \
+    %D%/base/alloc.c \
+    %D%/base/alloc.h \
     %D%/base/export.h \
     %D%/base/fault.c \
     %D%/base/fault.h \
+    %D%/base/file.c \
+    %D%/base/file.h \
     %D%/base/log.c \
-    %D%/base/log.h
+    %D%/base/log.h \
+    %D%/base/options.c \
+    %D%/base/options.h \
+    %D%/base/random.c \
+    %D%/base/random.h \
+    %D%/base/sha256.c \
+    %D%/base/sha256.h \
+    %D%/base/status.c \
+    %D%/base/status.h
 
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
 %C%_libcekernels_la_LDFLAGS = $(lib_ldflags) -version-info $(CORE_VERSION_INFO) \
     -Wl,--version-script=$(srcdir)/%D%/libcekernels.map
-%C%_libcekernels_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
+%C%_libcekernels_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_la_DEPENDENCIES = $(srcdir)/%D%/libcekernels.map
 EXTRA_DIST += %D%/libcekernels.map

@@ -1,0 +1,556 @@
+/* base.c - tests of core/base: statuses, memory, options, random numbers, files, SHA-256, log. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "core/base/alloc.h"
+#include "core/base/fault.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/options.h"
+#include "core/base/random.h"
+#include "core/base/sha256.h"
+#include "scratch.h"
+
+/* ---- status ---- */
+
+START_TEST(failure_text_names_what_it_was_given_and_context_comes_first)
+{
+    ck_assert_uint_eq(cek__fail(CEK_BAD_INPUT, "file %d", 7), CEK_BAD_INPUT);
+    ck_assert_str_eq(cek_error_text(), "file 7");
+    ck_assert_uint_eq(cek__fail_prefix(CEK_BAD_INPUT, "loading %s", "x"), CEK_BAD_INPUT);
+    ck_assert_str_eq(cek_error_text(), "loading x: file 7");
+    cek__fail(CEK_IO, "again: %s", cek_error_text()); /* an argument inside the thread's own buffer */
+    ck_assert_str_eq(cek_error_text(), "again: loading x: file 7");
+    cek__fail_errno(CEK_IO, ENOSPC, "disk");
+    ck_assert_str_eq(cek_error_text(), "disk: No space left on device");
+}
+END_TEST
+
+START_TEST(long_text_is_cut_and_says_so)
+{
+    char text[3000];
+
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    cek__fail(CEK_IO, "%s", text);
+    ck_assert_uint_eq(strlen(cek_error_text()), CEK__ERROR_TEXT_MAX - 1);
+    ck_assert_str_eq(cek_error_text() + CEK__ERROR_TEXT_MAX - 4, "...");
+}
+END_TEST
+
+static void *thread_fails(void *other)
+{
+    ck_assert_str_eq(cek_error_text(), "");
+    cek__fail(CEK_IO, "of the thread");
+    return other;
+}
+
+START_TEST(text_belongs_to_its_thread)
+{
+    pthread_t thread;
+
+    cek__fail(CEK_IO, "mine");
+    ck_assert_int_eq(pthread_create(&thread, NULL, thread_fails, NULL), 0);
+    pthread_join(thread, NULL);
+    ck_assert_str_eq(cek_error_text(), "mine");
+}
+END_TEST
+
+START_TEST(statuses_have_distinct_names)
+{
+    static const cek_status known[] = { CEK_OK, CEK_INVALID, CEK_UNSUPPORTED, CEK_UNAVAILABLE, CEK_OUT_OF_MEMORY,
+                                        CEK_DEVICE_LOST, CEK_TIMEOUT, CEK_NOT_READY, CEK_INTERNAL, CEK_BAD_INPUT,
+                                        CEK_IO, CEK_NOT_FOUND, CEK_CANCELLED };
+    size_t count = sizeof known / sizeof *known;
+
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_str_ne(cek_status_name(known[i]), "unknown");
+        for (size_t j = 0; j < i; j++)
+            ck_assert_str_ne(cek_status_name(known[i]), cek_status_name(known[j]));
+    }
+    ck_assert_str_eq(cek_status_name(CEK_OUT_OF_MEMORY), "out_of_memory");
+    ck_assert_str_eq(cek_status_name(12345), "unknown");
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(overflowing_sizes_are_out_of_memory)
+{
+    double *p = (double *)&p;
+    char *grown = NULL;
+
+    assert_fails(cek__calloc(SIZE_MAX / 4, 8, &p), CEK_OUT_OF_MEMORY, "8 bytes", "out of host memory");
+    ck_assert_ptr_null(p);
+    assert_fails(cek__alloc_array(SIZE_MAX, SIZE_MAX, &p), CEK_OUT_OF_MEMORY, "items", "out of host memory");
+    assert_ok(cek__malloc(10, &grown));
+    char *before = grown;
+    assert_fails(cek__realloc_array(SIZE_MAX / 2, 4, &grown), CEK_OUT_OF_MEMORY, "4 bytes", "out of host memory");
+    ck_assert_ptr_eq(grown, before);
+    free(grown);
+}
+END_TEST
+
+START_TEST(memory_is_what_was_asked_for)
+{
+    char *text, *zero;
+    void *aligned;
+
+    assert_ok(cek__calloc(0, 4, &zero));
+    ck_assert_ptr_nonnull(zero);
+    assert_ok(cek__strndup("shape", 3, &text));
+    ck_assert_str_eq(text, "sha");
+    assert_ok(cek__alloc_aligned(256, 1, &aligned));
+    ck_assert_uint_eq((uintptr_t)aligned % 256, 0);
+    free(text);
+    assert_ok(cek__asprintf(&text, "%s-%d", "a", 1));
+    ck_assert_str_eq(text, "a-1");
+    free(text);
+    free(zero);
+    free(aligned);
+}
+END_TEST
+
+START_TEST(the_nth_allocation_fails_once)
+{
+    char *p;
+
+    cek__fault_set(CEK__FAULT_ALLOC, 2);
+    assert_ok(cek__malloc(1, &p));
+    free(p);
+    ck_assert(cek__fault_pending(CEK__FAULT_ALLOC));
+    assert_fails(cek__strdup("x", &p), CEK_OUT_OF_MEMORY, "2 bytes", "out of host memory");
+    ck_assert_ptr_null(p);
+    ck_assert(!cek__fault_pending(CEK__FAULT_ALLOC));
+    assert_ok(cek__strdup("x", &p));
+    free(p);
+}
+END_TEST
+
+/* ---- options ---- */
+
+START_TEST(whole_numbers_are_read_whole_or_refused)
+{
+    int64_t value = -1;
+    static const char *const bad[] = { "", " 1", "1 ", "1x", "0x10", "1.0", "--1", "+", "9223372036854775808" };
+
+    assert_ok(cek__parse_int("--batch", "64", 1, 100, &value));
+    ck_assert_int_eq(value, 64);
+    assert_ok(cek__parse_int("--seed", "-3", INT64_MIN, INT64_MAX, &value));
+    ck_assert_int_eq(value, -3);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(cek__parse_int("--batch", bad[i], 1, 100, &value), CEK_INVALID, "--batch", "not a whole number");
+    assert_fails(cek__parse_int("--batch", "101", 1, 100, &value), CEK_INVALID, "--batch", "out of range");
+    ck_assert_int_eq(value, -3); /* arguments unchanged on error */
+}
+END_TEST
+
+START_TEST(lists_have_no_empty_items)
+{
+    int64_t *list;
+    size_t count;
+
+    assert_ok(cek__parse_int_list("--shares", "64,32,32", 0, 1000, &list, &count));
+    ck_assert_uint_eq(count, 3);
+    ck_assert(list[0] == 64 && list[1] == 32 && list[2] == 32);
+    free(list);
+    assert_fails(cek__parse_int_list("--shares", "64,,32", 0, 1000, &list, &count), CEK_INVALID, "--shares", "''");
+    assert_fails(cek__parse_int_list("--shares", "64,", 0, 1000, &list, &count), CEK_INVALID, "--shares", "''");
+    assert_fails(cek__parse_int_list("--shares", "1,2000", 0, 1000, &list, &count), CEK_INVALID, "2000", "range");
+    ck_assert_ptr_null(list);
+    ck_assert_uint_eq(count, 0);
+}
+END_TEST
+
+START_TEST(decimals_and_sizes)
+{
+    double number;
+    uint64_t bytes;
+    bool flag;
+    static const char *const bad[] = { "", "nan", "inf", "1e999", "0x1p3", "1,5", "1.5.2", " 1" };
+    static const char *const bad_sizes[] = { "", "M", "-1", "1X", "1Mx", "1e3", "9999999999T", "iB" };
+
+    assert_ok(cek__parse_double("--lr", "1e-3", 0, 1, &number));
+    ck_assert_double_eq(number, 1e-3);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(cek__parse_double("--lr", bad[i], 0, 1, &number), CEK_INVALID, "--lr", "finite number");
+    assert_fails(cek__parse_double("--lr", "2", 0, 1, &number), CEK_INVALID, "--lr", "out of range");
+    assert_ok(cek__parse_bytes("limit", "4096", &bytes));
+    ck_assert_uint_eq(bytes, 4096);
+    assert_ok(cek__parse_bytes("limit", "1.5g", &bytes));
+    ck_assert_uint_eq(bytes, 3ull << 29);
+    assert_ok(cek__parse_bytes("limit", "512MiB", &bytes));
+    ck_assert_uint_eq(bytes, 512ull << 20);
+    for (size_t i = 0; i < sizeof bad_sizes / sizeof *bad_sizes; i++)
+        ck_assert_uint_eq(cek__parse_bytes("limit", bad_sizes[i], &bytes), CEK_INVALID);
+    assert_ok(cek__parse_bool("--shuffle", "Yes", &flag));
+    ck_assert(flag);
+    assert_fails(cek__parse_bool("--shuffle", "perhaps", &flag), CEK_INVALID, "--shuffle", "perhaps");
+}
+END_TEST
+
+START_TEST(environment_is_read_with_its_name_in_errors)
+{
+    int64_t value;
+
+    unsetenv("CEKERNELS_TEST_N");
+    assert_ok(cek__env_int("CEKERNELS_TEST_N", 5, 1, 9, &value));
+    ck_assert_int_eq(value, 5);
+    setenv("CEKERNELS_TEST_N", "7", 1);
+    assert_ok(cek__env_int("CEKERNELS_TEST_N", 5, 1, 9, &value));
+    ck_assert_int_eq(value, 7);
+    setenv("CEKERNELS_TEST_N", "many", 1);
+    assert_fails(cek__env_int("CEKERNELS_TEST_N", 5, 1, 9, &value), CEK_INVALID, "CEKERNELS_TEST_N", "many");
+}
+END_TEST
+
+/* ---- random ---- */
+
+START_TEST(philox_gives_the_published_vectors) /* kat_vectors of Random123, philox4x32 with 10 rounds */
+{
+    static const uint32_t vectors[][10] = {
+        { 0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 },
+        { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d, 0x41c83b0e, 0xa20bc7c6,
+          0x6d5451fd },
+        { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420,
+          0x24126ea1 },
+    };
+    uint32_t out[4];
+
+    for (size_t i = 0; i < 3; i++) {
+        cek__philox4x32_10(vectors[i], vectors[i] + 4, out);
+        ck_assert_mem_eq(out, vectors[i] + 6, sizeof out);
+    }
+    /* The documented counter layout: stream and key words, and which word of the block an index means. */
+    uint64_t key = 0x299f31d0a4093822u, stream = 0x0370734413198a2eu, index = 0x05a308d3243f6a88u * 4 + 2;
+    uint32_t counter[4] = { 0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344 };
+
+    cek__philox4x32_10(counter, vectors[2] + 4, out);
+    ck_assert_uint_eq(cek__random_u32(key, stream, index), out[2]);
+}
+END_TEST
+
+START_TEST(uniform_and_normal_have_their_moments)
+{
+    enum { N = 200000 };
+    double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0, pairs = 0;
+
+    for (int i = 0; i < N; i++) {
+        float u = cek__random_uniform(1, 2, (uint64_t)i), z = cek__random_normal(1, 3, (uint64_t)i);
+
+        ck_assert(u >= 0.0f && u < 1.0f && isfinite(z));
+        sum += u;
+        squares += u * u;
+        normal_sum += z;
+        normal_squares += z * z;
+        if (i % 2)
+            pairs += z * cek__random_normal(1, 3, (uint64_t)i - 1);
+    }
+    /* Five standard errors: sd of the mean is sqrt(1/12 N); of z^2, sqrt(2/N); of a product of two normals, 1. */
+    ck_assert_double_le(fabs(sum / N - 0.5), 5 * sqrt(1.0 / 12 / N));
+    ck_assert_double_le(fabs(squares / N - 1.0 / 3), 5 * sqrt(4.0 / 45 / N));
+    ck_assert_double_le(fabs(normal_sum / N), 5 / sqrt(N));
+    ck_assert_double_le(fabs(normal_squares / N - 1), 5 * sqrt(2.0 / N));
+    ck_assert_double_le(fabs(pairs / (N / 2)), 5 / sqrt(N / 2));
+}
+END_TEST
+
+START_TEST(filled_ranges_equal_single_numbers)
+{
+    float out[37];
+
+    for (uint64_t first = 0; first < 6; first++) {
+        cek__random_fill_uniform(9, 8, first, 37, -2.0f, 3.0f, out);
+        for (uint64_t i = 0; i < 37; i++)
+            ck_assert_float_eq(out[i], -2.0f + 5.0f * cek__random_uniform(9, 8, first + i));
+    }
+}
+END_TEST
+
+START_TEST(permutations_are_complete_and_differ_by_key_and_stream)
+{
+    enum { N = 1000 };
+    int64_t a[N], b[N], c[N];
+    char seen[N] = { 0 };
+    int fixed = 0;
+
+    cek__random_permutation(1, cek__stream(CEK__STREAM_PERMUTATION, 0), N, a);
+    cek__random_permutation(1, cek__stream(CEK__STREAM_PERMUTATION, 0), N, b);
+    ck_assert_mem_eq(a, b, sizeof a);
+    cek__random_permutation(1, cek__stream(CEK__STREAM_PERMUTATION, 1), N, b);
+    cek__random_permutation(2, cek__stream(CEK__STREAM_PERMUTATION, 0), N, c);
+    ck_assert_mem_ne(a, b, sizeof a);
+    ck_assert_mem_ne(a, c, sizeof a);
+    for (int i = 0; i < N; i++) {
+        ck_assert(a[i] >= 0 && a[i] < N && !seen[a[i]]);
+        seen[a[i]] = 1;
+        fixed += a[i] == i;
+    }
+    ck_assert_int_le(fixed, 10); /* Poisson with mean 1 */
+}
+END_TEST
+
+START_TEST(every_permutation_is_equally_likely)
+{
+    enum { N = 24000 };
+    int count[6] = { 0 };
+    double chi = 0;
+
+    for (uint64_t key = 0; key < N; key++) {
+        int64_t p[3];
+
+        cek__random_permutation(key, 0, 3, p);
+        count[p[0] * 2 + (p[1] > p[2])]++;
+    }
+    for (int i = 0; i < 6; i++)
+        chi += (count[i] - N / 6.0) * (count[i] - N / 6.0) / (N / 6.0);
+    ck_assert_double_lt(chi, 20.5); /* 0.999 quantile, 5 degrees of freedom */
+}
+END_TEST
+
+/* ---- files ---- */
+
+static void assert_holds(const char *path, const char *expected)
+{
+    void *data;
+    size_t size;
+
+    assert_ok(cek__file_read(path, 1 << 20, &data, &size));
+    ck_assert_uint_eq(size, strlen(expected));
+    ck_assert_str_eq(data, expected);
+    free(data);
+}
+
+START_TEST(files_are_replaced_whole_and_keep_their_mode)
+{
+    const char *path = scratch_path("a");
+    struct stat info;
+
+    assert_ok(cek__file_replace(path, "one", 3));
+    assert_holds(path, "one");
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    assert_ok(cek__file_replace(path, "second", 6));
+    assert_holds(path, "second");
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & 0777, 0640);
+    ck_assert_int_eq(scratch_count(), 1);
+}
+END_TEST
+
+START_TEST(a_symbolic_link_stays_a_link)
+{
+    const char *link = scratch_path("link"), *path = scratch_path("a");
+    struct stat info;
+
+    assert_ok(cek__file_replace(path, "one", 3));
+    ck_assert_int_eq(symlink("a", link), 0);
+    assert_ok(cek__file_replace(link, "two", 3));
+    assert_holds(path, "two");
+    ck_assert_int_eq(lstat(link, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+}
+END_TEST
+
+START_TEST(every_failing_system_call_of_a_save_leaves_a_whole_file)
+{
+    const char *path = scratch_path("a");
+    int old = 0, failures = 0;
+
+    for (long nth = 1;; nth++) {
+        cek_status st;
+
+        assert_ok(cek__file_replace(path, "before", 6));
+        cek__fault_set(CEK__FAULT_FILE, nth);
+        st = cek__file_replace(path, "after", 5);
+        if (cek__fault_pending(CEK__FAULT_FILE)) {
+            assert_ok(st);
+            break;
+        }
+        ck_assert_uint_eq(st, CEK_IO);
+        ck_assert_ptr_nonnull(strstr(cek_error_text(), path));
+        ck_assert_int_eq(scratch_count(), 1); /* no temporary left */
+        failures++;
+        /* Only syncing the directory comes after the rename: two calls. */
+        void *data;
+        size_t size;
+        assert_ok(cek__file_read(path, 100, &data, &size));
+        old += strcmp(data, "before") == 0;
+        ck_assert(strcmp(data, "before") == 0 || strcmp(data, "after") == 0);
+        free(data);
+    }
+    cek__fault_set(CEK__FAULT_FILE, 0);
+    ck_assert_int_eq(failures, 8); /* open, fchmod, write, fsync, close, rename; open and fsync of the directory */
+    ck_assert_int_eq(old, 6);
+}
+END_TEST
+
+START_TEST(every_failing_allocation_of_a_save_is_reported)
+{
+    const char *path = scratch_path("a");
+    long nth = 1;
+
+    assert_ok(cek__file_replace(path, "before", 6));
+    for (;; nth++) {
+        cek_status st;
+
+        cek__fault_set(CEK__FAULT_ALLOC, nth);
+        st = cek__file_replace(path, "after", 5);
+        if (cek__fault_pending(CEK__FAULT_ALLOC))
+            break;
+        ck_assert_uint_eq(st, CEK_OUT_OF_MEMORY);
+        assert_holds(path, "before");
+        ck_assert_int_eq(scratch_count(), 1);
+    }
+    cek__fault_set(CEK__FAULT_ALLOC, 0);
+    ck_assert_int_ge(nth, 5);
+}
+END_TEST
+
+START_TEST(a_full_disk_keeps_the_former_file)
+{
+    const char *path = scratch_path("a");
+    struct rlimit limit = { 1 << 16, 1 << 16 };
+    char *big;
+
+    assert_ok(cek__file_replace(path, "before", 6));
+    assert_ok(cek__calloc(1, 1 << 20, &big));
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0); /* 64 KiB are written, the rest is refused: a short write */
+    assert_fails(cek__file_replace(path, big, 1 << 20), CEK_IO, path, "write failed: File too large");
+    free(big);
+    assert_holds(path, "before");
+    ck_assert_int_eq(scratch_count(), 1);
+}
+END_TEST
+
+START_TEST(an_abandoned_writer_leaves_nothing_and_keeps_the_text)
+{
+    cek__file_writer *writer;
+
+    assert_ok(cek__file_create(scratch_path("a"), &writer));
+    assert_ok(cek__file_write(writer, "x", 1));
+    cek__fail(CEK_IO, "the cause");
+    cek__file_abandon(&writer);
+    cek__file_abandon(&writer);
+    ck_assert_str_eq(cek_error_text(), "the cause");
+    ck_assert_int_eq(scratch_count(), 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_or_written_is_named)
+{
+    void *data;
+    size_t size;
+    const char *fifo = scratch_path("fifo"), *path = scratch_path("a");
+
+    assert_fails(cek__file_read(scratch_path("none"), 10, &data, &size), CEK_IO, "none", "No such file");
+    assert_fails(cek__file_read(scratch_dir, 10, &data, &size), CEK_IO, scratch_dir, "not a regular file");
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    assert_fails(cek__file_read(fifo, 10, &data, &size), CEK_IO, "fifo", "not a regular file");
+    assert_fails(cek__file_replace(fifo, "x", 1), CEK_IO, "fifo", "not a regular file");
+    assert_fails(cek__file_replace("/dev/full", "x", 1), CEK_IO, "/dev/full", "not a regular file");
+    assert_fails(cek__file_replace(scratch_path("none/a"), "x", 1), CEK_IO, "none/a", "No such file");
+    assert_ok(cek__file_replace(path, "12345", 5));
+    assert_fails(cek__file_read(path, 4, &data, &size), CEK_BAD_INPUT, path, "at most 4");
+    ck_assert_ptr_null(data);
+}
+END_TEST
+
+/* ---- SHA-256: examples of FIPS 180-4 and NIST's long message ---- */
+
+START_TEST(sha256_gives_the_published_digests)
+{
+    static const struct {
+        const char *text, *hex;
+    } vectors[] = {
+        { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+    };
+    char *million, hex[65];
+    uint8_t digest[32];
+    cek__sha256 hash;
+
+    for (size_t i = 0; i < 3; i++) {
+        cek__sha256_init(&hash);
+        for (const char *c = vectors[i].text; *c; c++) /* byte by byte: every position in a block */
+            cek__sha256_update(&hash, c, 1);
+        cek__sha256_final(&hash, digest);
+        cek__sha256_hex(digest, hex);
+        ck_assert_str_eq(hex, vectors[i].hex);
+    }
+    assert_ok(cek__malloc(1000000, &million));
+    memset(million, 'a', 1000000);
+    cek__sha256_init(&hash);
+    cek__sha256_update(&hash, million, 77);
+    cek__sha256_update(&hash, million, 1000000 - 77);
+    cek__sha256_final(&hash, digest);
+    cek__sha256_hex(digest, hex);
+    ck_assert_str_eq(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    free(million);
+}
+END_TEST
+
+/* ---- log ---- */
+
+static void log_keep(void *user, int level, const char *text)
+{
+    snprintf(user, 100, "%d %s", level, text);
+}
+
+START_TEST(log_passes_what_its_level_allows)
+{
+    char line[100] = "";
+
+    cek__log(CEK__LOG_ERROR, "nobody listens");
+    cek__log_set(log_keep, line, CEK__LOG_WARNING);
+    cek__log(CEK__LOG_INFO, "too fine");
+    ck_assert_str_eq(line, "");
+    cek__log(CEK__LOG_WARNING, "n = %d", 3);
+    ck_assert_str_eq(line, "2 n = 3");
+    cek__log_set(NULL, NULL, CEK__LOG_DEBUG);
+    cek__log(CEK__LOG_ERROR, "nobody listens any more");
+    ck_assert_str_eq(line, "2 n = 3");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *plain = tcase_create("plain"), *files = tcase_create("files");
+
+    tcase_add_test(plain, failure_text_names_what_it_was_given_and_context_comes_first);
+    tcase_add_test(plain, long_text_is_cut_and_says_so);
+    tcase_add_test(plain, text_belongs_to_its_thread);
+    tcase_add_test(plain, statuses_have_distinct_names);
+    tcase_add_test(plain, overflowing_sizes_are_out_of_memory);
+    tcase_add_test(plain, memory_is_what_was_asked_for);
+    tcase_add_test(plain, the_nth_allocation_fails_once);
+    tcase_add_test(plain, whole_numbers_are_read_whole_or_refused);
+    tcase_add_test(plain, lists_have_no_empty_items);
+    tcase_add_test(plain, decimals_and_sizes);
+    tcase_add_test(plain, environment_is_read_with_its_name_in_errors);
+    tcase_add_test(plain, philox_gives_the_published_vectors);
+    tcase_add_test(plain, uniform_and_normal_have_their_moments);
+    tcase_add_test(plain, filled_ranges_equal_single_numbers);
+    tcase_add_test(plain, permutations_are_complete_and_differ_by_key_and_stream);
+    tcase_add_test(plain, every_permutation_is_equally_likely);
+    tcase_add_test(plain, sha256_gives_the_published_digests);
+    tcase_add_test(plain, log_passes_what_its_level_allows);
+    suite_add_tcase(suite, plain);
+    tcase_add_checked_fixture(files, scratch_make, scratch_remove);
+    tcase_add_test(files, files_are_replaced_whole_and_keep_their_mode);
+    tcase_add_test(files, a_symbolic_link_stays_a_link);
+    tcase_add_test(files, every_failing_system_call_of_a_save_leaves_a_whole_file);
+    tcase_add_test(files, every_failing_allocation_of_a_save_is_reported);
+    tcase_add_test(files, a_full_disk_keeps_the_former_file);
+    tcase_add_test(files, an_abandoned_writer_leaves_nothing_and_keeps_the_text);
+    tcase_add_test(files, what_cannot_be_read_or_written_is_named);
+    suite_add_tcase(suite, files);
+    return scratch_run(suite);
+}
