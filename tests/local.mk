@@ -17,6 +17,13 @@ unit_libs = $(CHECK_LIBS) $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS
 check_plugin_ldflags = $(plugin_ldflags) -rpath /nowhere
 
 unit_tests =
+
+unit_tests += %D%/unit/base
+%C%_unit_base_SOURCES = %D%/unit/base.c %D%/unit/scratch.h
+%C%_unit_base_CPPFLAGS = $(unit_cppflags)
+%C%_unit_base_LDFLAGS = $(check_ldflags)
+%C%_unit_base_LDADD = core/libcekernels.la $(unit_libs)
+
 shell_tests =
 
 if HAVE_CHECK
