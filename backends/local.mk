@@ -16,3 +16,4 @@ noinst_LTLIBRARIES += %D%/reference/libreference.la
 # The CPU backend; its kernels are in kernels/cpu.
 noinst_LTLIBRARIES += %D%/cpu/libcpu.la
 %C%_cpu_libcpu_la_SOURCES =
+%C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)

@@ -1,2 +1,4 @@
-# The public headers, installed as <cekernels/NAME.h>: plugin.h, cekernels.h, nn.h as they appear.
-pkginclude_HEADERS +=
+# The public headers, installed as <cekernels/NAME.h>.
+pkginclude_HEADERS += \
+    %D%/cekernels/cekernels.h \
+    %D%/cekernels/plugin.h

@@ -5,12 +5,16 @@
 # them, since results and numeric ids depend on it.
 kernels_cpu_sources =
 
+# What the CPU backend is told of them: one macro per instruction set that was built.
+kernels_cpu_cppflags = -DCEK_HAVE_PORTABLE
+
 kernels_cpu_libraries = %D%/cpu/libportable.la
 %C%_cpu_libportable_la_SOURCES = $(kernels_cpu_sources)
 %C%_cpu_libportable_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=portable -DCEK_ISA_PORTABLE=1
 %C%_cpu_libportable_la_CFLAGS = $(AM_CFLAGS)
 
 if ISA_AVX2
+kernels_cpu_cppflags += -DCEK_HAVE_AVX2
 kernels_cpu_libraries += %D%/cpu/libavx2.la
 %C%_cpu_libavx2_la_SOURCES = $(kernels_cpu_sources)
 %C%_cpu_libavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx2 -DCEK_ISA_AVX2=1
@@ -18,6 +22,7 @@ kernels_cpu_libraries += %D%/cpu/libavx2.la
 endif
 
 if ISA_AVX512
+kernels_cpu_cppflags += -DCEK_HAVE_AVX512
 kernels_cpu_libraries += %D%/cpu/libavx512.la
 %C%_cpu_libavx512_la_SOURCES = $(kernels_cpu_sources)
 %C%_cpu_libavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512 -DCEK_ISA_AVX512=1

@@ -52,7 +52,7 @@ AC_DEFUN([CEK_OPTION_SANITIZERS], [
         [AS_HELP_STRING([--enable-sanitizers=LIST], [instrument everything: address,undefined or thread])],
         [], [enable_sanitizers=no])
     AS_CASE([$enable_sanitizers], [yes], [enable_sanitizers=address,undefined])
-    CEK_SANITIZER_NAMES=$enable_sanitizers
+    AC_SUBST([CEK_SANITIZER_NAMES], [$enable_sanitizers])
     AS_IF([test "x$enable_sanitizers" != xno], [
         cek_flag="-fsanitize=$enable_sanitizers"
         AC_MSG_CHECKING([whether $CC compiles and links with $cek_flag])
@@ -128,7 +128,6 @@ AC_DEFUN([CEK_ISAS], [
     CEK_ISA_NAMES=portable
     CEK_ISA([avx2], [-mavx2 -mfma], [__AVX2__])
     CEK_ISA([avx512], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw], [__AVX512BW__])
-    CEK_ISA([avx512bf16], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mavx512bf16], [__AVX512BF16__])
     # A user's -ffp-contract or -march comes after a target's own flags; what must hold is repeated behind it (see kernels/local.mk).
     CEK_FP_CONTRACT=-ffp-contract=fast
     AC_SUBST([CEK_FP_CONTRACT])])

@@ -2,7 +2,6 @@
 # A plugin links nothing of ours but the convenience libraries of its backend.
 pkglib_LTLIBRARIES += %D%/cpu.la
 %C%_cpu_la_SOURCES = %D%/cpu.c
-%C%_cpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(isa_cppflags)
 %C%_cpu_la_LDFLAGS = $(plugin_ldflags)
 %C%_cpu_la_LIBADD = backends/cpu/libcpu.la $(kernels_cpu_libraries) backends/host/libhost.la backends/common/libcommon.la \
     $(PTHREAD_LIBS) $(MATH_LIBS)

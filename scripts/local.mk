@@ -1,2 +1,5 @@
 # Scripts for people and for the project's own checks; none is installed.
-EXTRA_DIST +=
+EXTRA_DIST += \
+    .ci/run \
+    quickstart \
+    %D%/check-sanitizers

@@ -18,13 +18,19 @@ check_plugin_ldflags = $(plugin_ldflags) -rpath /nowhere
 
 unit_tests =
 
+# The build system's and the house's own.
+shell_tests = \
+    %D%/architecture.sh \
+    %D%/architecture-fails.sh \
+    %D%/links.sh \
+    %D%/no-shared.sh
+
+# The libraries', in alphabetical order.
 unit_tests += %D%/unit/base
 %C%_unit_base_SOURCES = %D%/unit/base.c %D%/unit/scratch.h
 %C%_unit_base_CPPFLAGS = $(unit_cppflags)
 %C%_unit_base_LDFLAGS = $(check_ldflags)
 %C%_unit_base_LDADD = core/libcekernels.la $(unit_libs)
-
-shell_tests =
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
@@ -38,3 +44,16 @@ EXTRA_DIST += $(shell_tests) %D%/no-libcheck.sh
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = . $(abs_builddir)/tests/env.sh;
+
+# The long sweeps: the same tests, which look at CEKERNELS_TEST_LONG.
+check-long:
+	CEKERNELS_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
+.PHONY: check-long
+
+# The installed files: found by their own means, with no variable of this build set. Knows DESTDIR.
+installcheck-local:
+	DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' \
+	    CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' srcdir='$(srcdir)' SANITIZERS='$(CEK_SANITIZER_NAMES)' \
+	    $(SHELL) $(srcdir)/%D%/installed.sh
+EXTRA_DIST += %D%/installed.sh
+AM_DISTCHECK_CONFIGURE_FLAGS = --enable-werror

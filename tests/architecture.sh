@@ -1,0 +1,117 @@
+#!/bin/sh
+# architecture.sh [TREE] - prints which folder includes which, and fails on an arrow that the house does not allow.
+#
+# Owns: the table of allowed arrows below. Reads every C, header and OpenCL file of the tree (tests excepted: they may look at
+# anything). Fails on an arrow outside the table, on a folder that the table does not name, on an include that cannot be found,
+# on a cycle between folders, and on a door that needs more than <stddef.h> and <stdint.h>.
+set -u
+tree=${1:-${top_srcdir:-$(dirname "$0")/..}}
+cd "$tree" || exit 99
+
+# folder: what it may include beside itself. "door" is include/cekernels/plugin.h, "api" the other public headers. A folder is its
+# own files alone, one with /* has its subfolders too.
+table='
+door:
+api:                 door
+core/base:           door api
+core/device:         door api core/base
+core/tensor:         door api core/base core/device
+core:                door api core/base core/device core/tensor
+nn/model:            door api core/base
+nn/data:             door api core/base
+nn/report:           door api core/base
+nn/train:            door api core/base nn/model nn/data nn/report
+nn:                  door api core/base nn/model nn/data nn/report nn/train
+kernels/cpu:         door
+backends/common:     door
+backends/host:       door backends/common
+backends/reference:  door backends/common backends/host
+backends/cpu:        door backends/common backends/host kernels/cpu
+plugins/*:           door backends/common backends/host backends/reference backends/cpu
+spec/*:              door api
+bench/*:             door api spec
+examples/*:          door api
+'
+
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+find . \( -name '.?*' -o -name 'build*' -o -name '_build' -o -path ./tests \) -prune -o \
+    -type f \( -name '*.[ch]' -o -name '*.cl' -o -name '*.inc' \) -print | sed 's,^\./,,' | LC_ALL=C sort >"$work/files"
+if ! [ -s "$work/files" ]; then
+    echo "architecture: $tree has no sources"
+    exit 1
+fi
+
+printf '%s' "$table" | LC_ALL=C awk -v files="$work/files" -v edges="$work/edges" '
+function folder_of(path,    dir) {
+    if (path == "include/cekernels/plugin.h") return "door"
+    if (path ~ /^include\/cekernels\//) return "api"
+    dir = path
+    sub(/\/[^\/]*$/, "", dir)
+    if (dir in named) return dir
+    do if (dir in deep) return dir
+    while (sub(/\/[^\/]*$/, "", dir))
+    return ""
+}
+function normal(path,    n, i, m, part, out) {
+    n = split(path, part, "/"); m = 0
+    for (i = 1; i <= n; i++) {
+        if (part[i] == "." || part[i] == "") continue
+        if (part[i] == ".." && m > 0) { m--; continue }
+        kept[++m] = part[i]
+    }
+    for (i = 1; i <= m; i++) out = out (i > 1 ? "/" : "") kept[i]
+    return out
+}
+# Where the compiler would find it: beside the file, then from the top, then among the public headers.
+function resolve(from, name, quoted,    dir, path) {
+    dir = from; sub(/\/[^\/]*$/, "", dir)
+    if (quoted && (path = normal(dir "/" name)) in exists) return path
+    if ((path = normal(name)) in exists) return path
+    if ((path = normal("include/" name)) in exists) return path
+    return ""
+}
+function bad(text) { print "architecture: " text; wrong++ }
+
+NF { name = $1; sub(/:$/, "", name); if (sub(/\/\*$/, "", name)) deep[name] = 1; named[name] = 1; order[++count] = name
+     for (i = 2; i <= NF; i++) allowed[name, $i] = 1 }
+END {
+    while ((getline path < files) > 0) { list[++total] = path; exists[path] = 1 }
+    for (f = 1; f <= total; f++) {
+        from = list[f]; here = folder_of(from); line = 0
+        if (here == "") { bad(from ": its folder has no place in the house; add one to the table"); continue }
+        while ((getline text < from) > 0) {
+            line++
+            if (text !~ /^[ \t]*#[ \t]*include[ \t]*[<"]/) continue
+            quoted = text ~ /include[ \t]*"/
+            name = text; sub(/^[^<"]*[<"]/, "", name); sub(/[>"].*$/, "", name)
+            to = resolve(from, name, quoted)
+            if (to == "" && here == "door" && name != "stddef.h" && name != "stdint.h")
+                bad(from ":" line ": " name ": the door needs <stddef.h> and <stdint.h> alone")
+            if (to == "" && quoted && name != "config.h")
+                bad(from ":" line ": " name ": no such file")
+            if (to == "") continue
+            there = folder_of(to)
+            if (there == here || there == "") continue
+            arrows[here, there]++
+            if (!((here, there) in allowed)) bad(from ":" line ": " here " may not include " there " (" name ")")
+        }
+        close(from)
+    }
+    for (i = 1; i <= count; i++)
+        for (j = 1; j <= count; j++)
+            if ((order[i], order[j]) in arrows) {
+                printf "%-20s -> %-20s %4d\n", order[i], order[j], arrows[order[i], order[j]]
+                print order[i], order[j] > edges
+            }
+    printf "%d files, %d violations\n", total, wrong
+    exit wrong > 0
+}'
+status=$?
+
+if [ -s "$work/edges" ] && ! tsort "$work/edges" >/dev/null 2>"$work/cycle"; then
+    echo "architecture: folders include each other in a circle:"
+    sed 's/^tsort: *//' "$work/cycle"
+    status=1
+fi
+exit $status

@@ -1,0 +1,55 @@
+# installed.sh - called by `make installcheck`: the installed program, headers, libraries and manual work from where they are, with
+# nothing of the build tree. With DESTDIR, from inside the staging folder.
+set -u
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+srcdir=$(cd "$srcdir" && pwd)
+unset CEKERNELS_PLUGIN_PATH CEKERNELS_PLUGINS CEKERNELS_DEVICES
+failures=0
+wrong() { echo "installcheck: $*" >&2; failures=$((failures + 1)); }
+
+bench=$DESTDIR$bindir/cekernels-bench
+PKG_CONFIG_PATH=$DESTDIR$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+if [ -n "$DESTDIR" ]; then
+    LD_LIBRARY_PATH=$DESTDIR$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    PKG_CONFIG_SYSROOT_DIR=$DESTDIR
+    export LD_LIBRARY_PATH PKG_CONFIG_SYSROOT_DIR
+fi
+
+# The program finds its libraries, and the library its plugins, where they were installed.
+if "$bench" devices >"$work/devices" 2>&1; then
+    grep -qF "$DESTDIR$libdir/cekernels/cpu.so" "$work/devices" || wrong "devices does not show the installed cpu.so"
+else
+    wrong "cekernels-bench devices failed"
+fi
+[ "$failures" = 0 ] || cat "$work/devices" >&2
+if ! "$bench" check -d cpu gemm >"$work/check" 2>&1; then
+    wrong "cekernels-bench check failed"
+    tail -n 20 "$work/check" >&2
+fi
+
+# Each public header stands alone, in C and, where there is a compiler, in C++.
+for header in plugin cekernels nn; do
+    printf '#include <cekernels/%s.h>\nint main(void) { return 0; }\n' $header >"$work/$header.c"
+    $CC -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I"$DESTDIR$includedir" "$work/$header.c" ||
+        wrong "<cekernels/$header.h> does not compile by itself as C11"
+    if command -v c++ >/dev/null; then
+        c++ -x c++ -Wall -Wextra -Werror -fsyntax-only -I"$DESTDIR$includedir" "$work/$header.c" ||
+            wrong "<cekernels/$header.h> does not compile by itself as C++"
+    fi
+done
+
+# A stranger's program, by pkg-config.
+if flags=$($PKG_CONFIG --cflags --libs cekernels-nn cekernels); then
+    # shellcheck disable=SC2086 # CC and flags are words
+    $CC -std=gnu11 -o "$work/program" "$srcdir/examples/devices.c" $flags -Wl,-rpath,"$DESTDIR$libdir" ||
+        wrong "examples/devices.c does not build by pkg-config"
+    "$work/program" >"$work/program.out" 2>&1 || { wrong "examples/devices.c fails"; cat "$work/program.out" >&2; }
+else
+    wrong "pkg-config does not find cekernels-nn"
+fi
+
+[ -f "$DESTDIR$mandir/man1/cekernels-bench.1" ] || wrong "no manual in $DESTDIR$mandir"
+[ "$failures" = 0 ] && echo "installcheck: programs, headers, libraries and manual work from $DESTDIR$libdir"
+exit $((failures > 0))

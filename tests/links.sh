@@ -1,0 +1,44 @@
+# links.sh - what the built objects need and show: the core and the CPU plugin need libc and libm alone, a plugin exports its
+# door alone and needs no symbol of ours, and everything is linked as hardened as configure promised.
+set -u
+[ "$SANITIZERS" = no ] || { echo "a sanitizer's run time is linked"; exit 77; }
+command -v readelf >/dev/null || { echo "no readelf"; exit 99; }
+failures=0
+wrong() { echo "$*"; failures=$((failures + 1)); }
+
+# needs FILE NAME... - FILE's direct dependencies are among NAMEs (threads and dlopen have libraries of their own in old libcs).
+needs() {
+    file=$1
+    shift
+    readelf -hW "$file" >/dev/null 2>&1 || { wrong "$file: not built"; return; }
+    for need in $(readelf -dW "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*\]/\1/p'); do
+        case " $* libpthread libdl ld-linux-x86-64 ld-linux-aarch64 " in
+            *" $need "*) ;;
+            *) wrong "$file: needs $need" ;;
+        esac
+    done
+}
+
+needs "$top_builddir/core/.libs/libcekernels.so" libc
+needs "$top_builddir/nn/.libs/libcekernels-nn.so" libc libm libz libjansson libcekernels
+for plugin in cpu reference sim; do
+    object=$TEST_PLUGIN_DIR/$plugin.so
+    needs "$object" libc libm
+    exported=$(readelf --dyn-syms -W "$object" | awk '$7 != "UND" && $5 != "LOCAL" && $8 != "" && $1 ~ /:$/ { print $8 }')
+    [ "$exported" = cek_plugin_query ] || wrong "$object: exports $(echo $exported)"
+    missing=$(readelf --dyn-syms -W "$object" | awk '$7 == "UND" && $8 ~ /^cek_/ { print $8 }')
+    [ -z "$missing" ] || wrong "$object: expects $(echo $missing) of its host"
+done
+
+for object in core/.libs/libcekernels.so nn/.libs/libcekernels-nn.so plugins/.libs/cpu.so bench/.libs/cekernels-bench; do
+    for name in $(readelf --dyn-syms -W "$top_builddir/$object" | awk '$7 != "UND" && $5 == "GLOBAL" && $4 == "FUNC" { sub(/@.*/, "", $8); print $8 }'); do
+        case $name in cek_* | _init | _fini | _start | main) ;; *) wrong "$object: exports $name" ;; esac
+    done
+    readelf -lW "$top_builddir/$object" | grep -q GNU_RELRO || wrong "$object: no RELRO"
+    readelf -dW "$top_builddir/$object" | grep -Eq 'BIND_NOW|FLAGS.* NOW' || wrong "$object: symbols are bound lazily"
+    readelf -lW "$top_builddir/$object" | grep GNU_STACK | grep -q RWE && wrong "$object: executable stack"
+    # The object that -ffast-math links in switches the whole process to flush-to-zero when it is loaded.
+    readelf -sW "$top_builddir/$object" | grep -qw set_fast_math && wrong "$object: linked with fast-math"
+done
+[ "$failures" = 0 ] && echo "libc and libm alone; one exported symbol per plugin; hardened"
+exit $((failures > 0))
