@@ -1,5 +1,6 @@
 # cekernels-bench, a client of the public API. The build tree's ./cekernels-bench runs it with the build tree's plugins.
 bin_PROGRAMS += %D%/cekernels-bench
+noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_SOURCES = \
     %D%/main.c
 %C%_cekernels_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

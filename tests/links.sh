@@ -19,12 +19,12 @@ needs() {
     done
 }
 
-needs "$top_builddir/core/.libs/libcekernels.so" libc
+needs "$top_builddir/core/.libs/libcekernels.so" libc libm
 needs "$top_builddir/nn/.libs/libcekernels-nn.so" libc libm libz libjansson libcekernels
 for plugin in cpu reference sim; do
     object=$TEST_PLUGIN_DIR/$plugin.so
     needs "$object" libc libm
-    exported=$(readelf --dyn-syms -W "$object" | awk '$7 != "UND" && $5 != "LOCAL" && $8 != "" && $1 ~ /:$/ { print $8 }')
+    exported=$(readelf --dyn-syms -W "$object" | awk '$7 != "UND" && $5 != "LOCAL" && $8 != "" && $1 ~ /^[0-9]+:$/ { print $8 }')
     [ "$exported" = cek_plugin_query ] || wrong "$object: exports $(echo $exported)"
     missing=$(readelf --dyn-syms -W "$object" | awk '$7 == "UND" && $8 ~ /^cek_/ { print $8 }')
     [ -z "$missing" ] || wrong "$object: expects $(echo $missing) of its host"
