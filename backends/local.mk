@@ -3,11 +3,18 @@
 
 # What every backend uses: validation of descriptors, Philox, error text.
 noinst_LTLIBRARIES += %D%/common/libcommon.la
-%C%_common_libcommon_la_SOURCES =
+%C%_common_libcommon_la_SOURCES = \
+    %D%/common/extent.h \
+    %D%/common/fail.h \
+    %D%/common/growth.h \
+    %D%/common/half.h \
+    %D%/common/philox.h \
+    %D%/common/validate.h
 
 # Memory, queues and events of devices that live in host memory.
 noinst_LTLIBRARIES += %D%/host/libhost.la
-%C%_host_libhost_la_SOURCES =
+%C%_host_libhost_la_SOURCES = \
+    %D%/host/host.h
 
 # The oracle.
 noinst_LTLIBRARIES += %D%/reference/libreference.la

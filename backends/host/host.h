@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * host.h - devices that live in host memory and execute their commands inline, on the calling thread.
+ *
+ * Owns instance, device, memory, queue, event, command buffer and the head of every operation; most slots of a plugin's
+ * table are the functions below, used as they are. A backend on top adds device_count, device_info, device_open and
+ * op_create, embeds these structs as the first member of its own, and gives each operation a `run` function on plain
+ * pointers. All commands are validated here: `run` sees operands that are inside their memories and do not overlap.
+ *
+ *     struct cpu_dev { struct cek_dev head; struct pool *pool; };
+ *     struct cpu_gemm { struct cek_op head; ... };
+ *
+ * Since a command has been executed when the call that enqueued it returns, queues hold no commands: only the failure that
+ * stuck to them. Knows no operation, and no thread but the caller's.
+ */
+#ifndef CEK_BACKENDS_HOST_HOST_H
+#define CEK_BACKENDS_HOST_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <cekernels/plugin.h>
+
+#include "backends/common/fail.h"
+#include "backends/common/validate.h"
+
+struct cek_instance {
+    cek_host host;               /* zeroed where there is none */
+    pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
+};
+
+struct cek_dev {
+    cek_instance *instance;
+    uint32_t index;
+    atomic_bool lost;            /* set once, after lost_text */
+    pthread_mutex_t lock;        /* of lost_text while it is written */
+    char lost_text[CEK__TEXT_BYTES];
+};
+
+struct cek_mem {
+    cek_dev *dev;
+    unsigned char *base;         /* aligned to CEK_ALIGNMENT */
+    uint64_t bytes;
+    uint64_t mapped_bytes;       /* of the mmap, 0 where base is from the C library */
+    atomic_bool mapped;          /* between mem_map and mem_unmap */
+};
+
+struct cek_queue {
+    cek_dev *dev;
+    cek_status failure;          /* CEK_OK until work failed */
+    char text[CEK__TEXT_BYTES];
+};
+
+struct cek_event {
+    cek_dev *dev;
+    pthread_mutex_t lock;        /* of all that follows: record and query may come from two threads */
+    bool timing, recorded;
+    cek_status failure;          /* of the queue at the latest record */
+    uint64_t time_ns;
+    char text[CEK__TEXT_BYTES];
+};
+
+/* Executes the operation; `at` holds an address per slot, NULL for slots that are not given. Work that fails calls
+ * cek__host_queue_fail(). */
+typedef void cek__op_run_fn(const cek_op *op, cek_queue *queue, void *const *at, void *workspace);
+/* Writes the packed form of the plain weights. */
+typedef void cek__op_prepack_fn(const cek_op *op, cek_queue *queue, void *const *at, void *packed);
+
+/* Head of every operation. op_create fills it in: cek__host_op_init(), then info (size apart), run, and the others if needed. */
+struct cek_op {
+    cek_dev *dev;
+    cek__request request;
+    cek_op_info info;            /* workspace_bytes, reserve_bytes and prepack_bytes are what runs are checked against */
+    cek__op_run_fn *run;
+    cek__op_prepack_fn *prepack; /* NULL: none */
+    void (*fini)(cek_op *op);    /* frees what the backend's own struct holds, not the struct; NULL: nothing */
+};
+
+/* --- for backends ------------------------------------------------------------------------------------------------- */
+
+/* cek__host_instance_init, _fini - the head of an instance; `host` as given to create(). */
+cek_status cek__host_instance_init(cek_instance *instance, const cek_host *host);
+void cek__host_instance_fini(cek_instance *instance);
+
+/* cek__host_device_init, _fini - the head of an open device. Checks `options`. */
+cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index, const cek_device_options *options);
+void cek__host_device_fini(cek_dev *dev);
+
+/* cek__host_device_lose - latches CEK_DEVICE_LOST; the first reason stays. */
+void cek__host_device_lose(cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* cek__host_memory - how much memory this process may still take (available memory and the headroom of its control groups,
+ * less a reserve) and how much there is at all. CEK_UNKNOWN where the system does not say. */
+void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* cek__host_op_init - checks and copies the descriptor into a zeroed operation; `forward` is known to be of this device
+ * afterwards. On error cek__host_op_fini() must not be called. */
+cek_status cek__host_op_init(cek_op *op, cek_dev *dev, const cek_op_desc *desc);
+void cek__host_op_fini(cek_op *op);
+
+/* cek__host_queue_fail - a command failed while it was executed: sticks to the queue. */
+void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
+
+/* --- slots of the table, as plugin.h says ------------------------------------------------------------------------- */
+
+cek_status cek__host_device_status(cek_dev *dev, char *text, uint64_t cap);
+cek_status cek__host_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+cek_status cek__host_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
+void cek__host_mem_free(cek_mem *mem);
+void *cek__host_mem_host_ptr(cek_mem *mem);
+cek_status cek__host_mem_map(cek_mem *mem, uint32_t access, void **out);
+cek_status cek__host_mem_unmap(cek_mem *mem);
+cek_status cek__host_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+void cek__host_host_free(cek_dev *dev, void *ptr);
+
+cek_status cek__host_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);
+void cek__host_queue_destroy(cek_queue *queue);
+cek_status cek__host_queue_status(cek_queue *queue, char *text, uint64_t cap);
+cek_status cek__host_queue_sync(cek_queue *queue, uint64_t timeout_ns);
+cek_status cek__host_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+cek_status cek__host_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
+cek_status cek__host_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
+cek_status cek__host_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
+cek_status cek__host_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+
+cek_status cek__host_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
+void cek__host_event_destroy(cek_event *event);
+cek_status cek__host_event_record(cek_queue *queue, cek_event *event);
+cek_status cek__host_event_wait(cek_queue *queue, cek_event *event);
+cek_status cek__host_event_query(cek_event *event);
+cek_status cek__host_event_sync(cek_event *event, uint64_t timeout_ns);
+cek_status cek__host_event_status(cek_event *event, char *text, uint64_t cap);
+cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *ns);
+
+/* op_destroy frees the operation with free(): a backend allocates its struct with calloc(). */
+void cek__host_op_destroy(cek_op *op);
+cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed);
+cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace);
+
+cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out);
+void cek__host_cmdbuf_destroy(cek_cmdbuf *cmdbuf);
+cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
+
+#endif
