@@ -1,0 +1,117 @@
+/* vector.h - operations on vectors of floats for kernels other than the product's.
+ *
+ * Owns: partial vectors, integer vectors, and the few instructions for which the compilers' vector extensions have no
+ * operator. The types and the width are isa.h's; sums, products and comparisons are written as C's operators.
+ * Must not know: what is computed.
+ *
+ * A comparison of vectors gives a mask, all bits of a lane set where it holds, for v_select. */
+#ifndef CEK_KERNELS_CPU_VECTOR_H
+#define CEK_KERNELS_CPU_VECTOR_H
+
+#include "kernels/cpu/isa.h"
+
+#if !defined CEK_ISA_AVX512 && !defined CEK_ISA_AVX2 && defined __SSE2__
+#include <emmintrin.h>
+#endif
+
+typedef uint32_t vu __attribute__((vector_size(VL * 4)));
+typedef uint64_t vl __attribute__((vector_size(VL * 4)));
+typedef double vd __attribute__((vector_size(VL * 4)));
+typedef uint8_t vb __attribute__((vector_size(VL)));
+
+typedef int32_t vi_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+typedef uint8_t vb_mem __attribute__((vector_size(VL), aligned(1), may_alias));
+
+static inline vi v_load_i32(const int32_t *p) { return *(const vi_mem *)p; }
+static inline void v_store_i32(int32_t *p, vi v) { *(vi_mem *)p = v; }
+static inline vi v_all_i32(int32_t x) { return x + (vi){ 0 }; }
+static inline vi v_to_i32(vf x) { return __builtin_convertvector(x, vi); }  /* towards zero */
+static inline vf v_to_f32(vi x) { return __builtin_convertvector(x, vf); }
+
+static inline vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+static inline vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
+
+/* The first n lanes (0 <= n <= VL); the others read as 0 and are not written. */
+static inline vf v_load_part(const float *p, int64_t n)
+{
+#if defined CEK_ISA_AVX512
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#else
+    float lanes[VL] = { 0 };
+
+    for (int64_t i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return v_load(lanes);
+#endif
+}
+
+static inline void v_store_part(float *p, int64_t n, vf v)
+{
+#if defined CEK_ISA_AVX512
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#else
+    float lanes[VL];
+
+    v_store(lanes, v);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = lanes[i];
+#endif
+}
+
+static inline vf v_sqrt(vf x)
+{
+#if defined CEK_ISA_AVX512
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined CEK_ISA_AVX2
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined __SSE2__
+    return (vf)_mm_sqrt_ps((__m128)x);
+#else
+    for (int i = 0; i < VL; i++)
+        x[i] = __builtin_sqrtf(x[i]);
+    return x;
+#endif
+}
+
+/* The product of the low halves of 64-bit lanes; the high halves may hold anything. */
+static inline vl v_mul_low(vl a, uint32_t b)
+{
+#if defined CEK_ISA_AVX512
+    return (vl)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
+#elif defined CEK_ISA_AVX2
+    return (vl)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
+#elif defined __SSE2__
+    return (vl)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(b));
+#else
+    return (a & 0xffffffffu) * b;
+#endif
+}
+
+/* Sums and extremes over the lanes, as a tree, so that the order is fixed. v_max_lanes: NaN if any lane is. */
+static inline float v_sum_lanes(vf v)
+{
+    for (int half = VL / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            v[i] += v[i + half];
+    return v[0];
+}
+
+/* max that hands NaN on: a where it is larger or NaN, unless b is NaN already. */
+static inline vf v_max(vf a, vf b) { return v_select(~(a <= b) & (b == b), a, b); }
+static inline vf v_min(vf a, vf b) { return v_select(~(a >= b) & (b == b), a, b); }
+
+static inline float v_max_lanes(vf v)
+{
+    float best = v[0];
+
+    for (int i = 1; i < VL; i++)
+        best = !(v[i] <= best) && best == best ? v[i] : best;
+    return best;
+}
+
+static inline float v_min_lanes(vf v)
+{
+    return -v_max_lanes(-v);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* vmath.h - elementary functions on vectors of floats.
+ *
+ * Owns: exp, log, sine and cosine of a turn, and the activations made of them, with their derivatives.
+ * Must not know: where the numbers come from. No tables, no branches, no errno; NaN stays NaN.
+ *
+ * The polynomials were fitted for this file (weighted minimax over the reduced interval, then rounded to f32). Largest errors
+ * over all finite floats, in units of the last place of the result, with and without fused multiply-add (tests/unit/vmath.c
+ * measures them again):
+ *
+ *     exp 1.1    log 0.8    tanh 1.4    sigmoid 2.3    sine, cosine 1.1e-7 absolute
+ *     gelu 7 (x > -12.9, below which the distribution function is denormal), its derivative 3e-7 absolute */
+#ifndef CEK_KERNELS_CPU_VMATH_H
+#define CEK_KERNELS_CPU_VMATH_H
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/vector.h"
+
+/* Nearest integer, |x| < 2^22: adding 1.5 * 2^23 leaves no room for a fraction. */
+static inline vf v_round(vf x)
+{
+    const vf magic = v_all(12582912.0f);
+
+    return (x + magic) - magic;
+}
+
+/* exp(x + low), low much smaller than x: n = round(x / ln 2), then a polynomial on [-ln2/2, ln2/2]. 2^n is applied in two
+ * halves, so that results below the normal range are rounded rather than lost. */
+static inline vf v_exp_sum(vf x, vf low)
+{
+    /* beyond these the result is 0 or infinite; a comparison that NaN fails keeps NaN */
+    vf bounded = v_select(x < -104.0f, v_all(-104.0f), v_select(x > 89.0f, v_all(89.0f), x));
+    vf n = v_round(bounded * 1.44269504f);
+    vf r = (bounded - n * 0.693359375f) + (n * 2.12194440e-4f + low); /* ln 2 = 0.693359375 - 2.1219444e-4 */
+    vf p = v_all(0.00139504892f);
+    vi whole, first;
+
+    p = p * r + 0.0083688898f;
+    p = p * r + 0.041666206f;
+    p = p * r + 0.166665182f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r + 1.0f;
+    whole = v_to_i32(v_select(n == n, n, v_all(0)));
+    first = whole >> 1;
+    return p * (vf)((first + 127) << 23) * (vf)((whole - first + 127) << 23);
+}
+
+static inline vf v_exp(vf x)
+{
+    return v_exp_sum(x, v_all(0));
+}
+
+/* x = m * 2^e with m in [sqrt(1/2), sqrt 2), then a polynomial in m - 1. */
+static inline vf v_log(vf x)
+{
+    vi tiny = x < 1.17549435e-38f;
+    vf scaled = v_select(tiny, x * 8388608.0f, x); /* denormal numbers have no hidden bit */
+    vi bits = (vi)scaled - 0x3f3504f3; /* sqrt(1/2) */
+    vf e = v_to_f32((bits >> 23) - (tiny & 23));
+    vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+    vf p = v_all(0.06915126f), square = f * f, y;
+
+    p = p * f - 0.117896847f;
+    p = p * f + 0.118730202f;
+    p = p * f - 0.123843722f;
+    p = p * f + 0.142186552f;
+    p = p * f - 0.166692495f;
+    p = p * f + 0.200022265f;
+    p = p * f - 0.249999866f;
+    p = p * f + 0.333333105f;
+    y = p * f * square - e * 2.12194440e-4f;
+    y = y - 0.5f * square;
+    y = f + y + e * 0.693359375f;
+    y = v_select(x == 0, v_all(-__builtin_inff()), y);
+    y = v_select(x < 0, v_all(__builtin_nanf("")), y);
+    return v_select((x == __builtin_inff()) | (x != x), x, y);
+}
+
+/* cos and sin of 2 pi t for t in [0, 1]: whole quarter turns aside, an eighth of a turn either way remains. */
+static inline void v_sincos_turn(vf t, vf *sine, vf *cosine)
+{
+    vf quarter = v_round(t * 4.0f);
+    vf x = (t - quarter * 0.25f) * 6.28318531f;
+    vf square = x * x;
+    vi q = v_to_i32(quarter), swap = -(q & 1);
+    vf s = v_all(2.71831163e-06f), c = v_all(2.44384501e-05f);
+
+    s = s * square - 0.000198393347f;
+    s = s * square + 0.00833332911f;
+    s = s * square - 0.166666672f;
+    s = s * square * x + x;
+    c = c * square - 0.00138873677f;
+    c = c * square + 0.0416666456f;
+    c = c * square * square + (1.0f - 0.5f * square);
+    *sine = (vf)((vi)v_select(swap, c, s) ^ ((q & 2) << 30));
+    *cosine = (vf)((vi)v_select(swap, s, c) ^ (((q + 1) & 2) << 30));
+}
+
+static inline vf v_relu(vf x)
+{
+    return v_select(x <= 0, v_all(0), x);
+}
+
+static inline vf v_tanh(vf x)
+{
+    vf size = v_abs(x), square = x * x, p = v_all(0.00214753696f), far;
+
+    p = p * square - 0.00818267372f;
+    p = p * square + 0.0217029676f;
+    p = p * square - 0.0539472029f;
+    p = p * square + 0.133332103f;
+    p = p * square - 0.333333313f;
+    p = p * square * x + x;
+    far = 1.0f - 2.0f / (v_exp(size + size) + 1.0f);
+    return v_select(size < 0.625f, p, v_copysign(far, x));
+}
+
+/* 1 / (1 + e) or e / (1 + e) with e = exp(-|x|): neither overflows nor cancels. */
+static inline vf v_sigmoid(vf x)
+{
+    vf e = v_exp(-v_abs(x));
+
+    return v_select(x < 0, e, v_all(1)) / (1.0f + e);
+}
+
+/* The normal distribution function and its density's exponential exp(-x*x/2).
+ * erfc(z) = exp(-z*z) t P(t) with t = 1 / (1 + z/2): relative accuracy in the tail, where 1 + erf would cancel. */
+static inline vf v_normal(vf x, vf *density)
+{
+    vf z = v_abs(x) * 0.707106781f;
+    vf t = 1.0f / (1.0f + 0.5f * z);
+    vf high = (vf)((vi)x & (int32_t)0xfffff000), low = x - high; /* x*x = high*high exactly + the rest */
+    vf p = v_all(0.0138520468f), e;
+
+    p = p * t - 0.131616592f;
+    p = p * t + 0.448174238f;
+    p = p * t - 0.695050716f;
+    p = p * t + 0.441483557f;
+    p = p * t - 0.108793922f;
+    p = p * t + 0.229018077f;
+    p = p * t + 0.237934873f;
+    p = p * t + 0.282937825f;
+    p = p * t + 0.282060593f;
+    high = v_select(v_abs(x) < 16.0f, high, v_select(x == x, v_all(16.0f), x)); /* exp(-128) is 0 already */
+    low = v_select(v_abs(x) < 16.0f, low, v_all(0));
+    e = v_exp_sum(-0.5f * high * high, -low * (high + 0.5f * low));
+    *density = e;
+    p = 0.5f * e * (p * t);
+    return v_select(x > 0, 1.0f - p, p);
+}
+
+static inline vf v_gelu(vf x)
+{
+    vf density, p = v_normal(x, &density);
+
+    /* -inf times 0 would be NaN; the limit is 0 */
+    return v_select(x == -__builtin_inff(), v_all(-0.0f), x * p);
+}
+
+static inline vf v_gelu_slope(vf x)
+{
+    vf density, p = v_normal(x, &density);
+    vf bounded = v_select(v_abs(x) < 16.0f, x, v_all(0));
+
+    return p + bounded * (density * 0.398942280f);
+}
+
+static inline vf v_act(cpu_act act, vf x)
+{
+    switch (act) {
+    case CPU_ACT_RELU: return v_relu(x);
+    case CPU_ACT_TANH: return v_tanh(x);
+    case CPU_ACT_SIGMOID: return v_sigmoid(x);
+    case CPU_ACT_GELU: return v_gelu(x);
+    case CPU_ACT_NONE: break;
+    }
+    return x;
+}
+
+/* dy times the derivative; `ref` is the activation's output, for gelu its input. */
+static inline vf v_act_grad(cpu_act act, vf dy, vf ref)
+{
+    switch (act) {
+    case CPU_ACT_RELU: return v_select(ref <= 0, v_all(0), dy);
+    case CPU_ACT_TANH: return dy * (1.0f - ref * ref);
+    case CPU_ACT_SIGMOID: return dy * (ref * (1.0f - ref));
+    case CPU_ACT_GELU: return dy * v_gelu_slope(ref);
+    case CPU_ACT_NONE: break;
+    }
+    return dy;
+}
+
+#endif
