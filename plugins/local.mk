@@ -17,3 +17,10 @@ pkglib_LTLIBRARIES += %D%/sim.la
 %C%_sim_la_LDFLAGS = $(plugin_ldflags)
 %C%_sim_la_LIBADD = backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 EXTRA_DIST += %D%/plugin.map
+
+# A plugin is found by its .so; libtool's .la beside it would say nothing to anyone.
+plugin_names = cpu reference sim
+install-exec-hook:
+	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.la"; done
+uninstall-hook:
+	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.so"; done

@@ -2,4 +2,5 @@
 EXTRA_DIST += \
     .ci/run \
     quickstart \
+    %D%/check-reproducible \
     %D%/check-sanitizers
