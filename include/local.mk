@@ -1,4 +1,5 @@
 # The public headers, installed as <cekernels/NAME.h>.
 pkginclude_HEADERS += \
     %D%/cekernels/cekernels.h \
+    %D%/cekernels/nn.h \
     %D%/cekernels/plugin.h
