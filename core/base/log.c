@@ -9,19 +9,19 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* Held for reading during a callback, so that cek__log_set can promise that the former one is gone. A callback may
+/* Held for reading during a callback, so that cek_log_set can promise that the former one is gone. A callback may
  * log itself: the default kind of lock lets a reader in again while a writer waits. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static cek__log_fn log_fn;
+static cek_log_fn log_fn;
 static void *log_user;
 static atomic_int log_level; /* read without the lock, so that a silent log costs one load */
 
-void cek__log_set(cek__log_fn fn, void *user, int level)
+void cek_log_set(cek_log_fn fn, void *user, int level)
 {
     pthread_rwlock_wrlock(&lock);
     log_fn = fn;
     log_user = user;
-    atomic_store(&log_level, fn != NULL ? level : CEK__LOG_NONE);
+    atomic_store(&log_level, fn != NULL ? level : 0);
     pthread_rwlock_unlock(&lock);
 }
 

@@ -21,7 +21,10 @@
     X(CEK_BAD_INPUT, "bad_input", "a file or a text does not hold what it should")      \
     X(CEK_IO, "io", "the system refused to read or write")                              \
     X(CEK_NOT_FOUND, "not_found", "nothing has that name")                              \
-    X(CEK_CANCELLED, "cancelled", "stopped on request")
+    X(CEK_CANCELLED, "cancelled", "stopped on request")                                 \
+    X(CEK_NO_DEVICE, "no_device", "no device fits the request")                         \
+    X(CEK_BAD_PLUGIN, "bad_plugin", "a plugin broke the ABI or was refused")            \
+    X(CEK_NOT_FINITE, "not_finite", "a loss is NaN or infinite")
 
 static _Thread_local char error_text[CEK__ERROR_TEXT_MAX];
 

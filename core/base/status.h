@@ -23,16 +23,8 @@
 
 #include <stdarg.h>
 
-#include "cekernels/plugin.h"
+#include "cekernels/cekernels.h" /* the statuses, cek_error_text, cek_status_name */
 #include "core/base/export.h"
-
-/* The libraries' own statuses, beyond those of plugin.h. */
-enum {
-    CEK_BAD_INPUT = 64, /* a file or a text does not hold what it should */
-    CEK_IO = 65,        /* the system refused to read or write */
-    CEK_NOT_FOUND = 66, /* nothing has that name */
-    CEK_CANCELLED = 67  /* stopped on request */
-};
 
 /* Both leave through the function's `out:` label with the status in its local `st`. */
 #define CEK_TRY(expr)          \
@@ -60,10 +52,7 @@ CEK__SHARED cek_status cek__fail_errno(cek_status status, int error, const char 
 /* Puts context and ": " before the text of a failure that is on its way up; returns `status`. */
 CEK__SHARED cek_status cek__fail_prefix(cek_status status, const char *fmt, ...) CEK__PRINTF(2, 3);
 
-/* Public: the text of this thread's latest failure ("" before the first; never NULL), the constant's name without
- * CEK_ in lower case ("out_of_memory"; "unknown" for a value that this version does not have), and one sentence. */
-CEK__SHARED const char *cek_error_text(void);
-CEK__SHARED const char *cek_status_name(cek_status status);
+/* What a status means, in one sentence. */
 CEK__SHARED const char *cek__status_text(cek_status status);
 
 #endif

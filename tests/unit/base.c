@@ -64,7 +64,8 @@ START_TEST(statuses_have_distinct_names)
 {
     static const cek_status known[] = { CEK_OK, CEK_INVALID, CEK_UNSUPPORTED, CEK_UNAVAILABLE, CEK_OUT_OF_MEMORY,
                                         CEK_DEVICE_LOST, CEK_TIMEOUT, CEK_NOT_READY, CEK_INTERNAL, CEK_BAD_INPUT,
-                                        CEK_IO, CEK_NOT_FOUND, CEK_CANCELLED };
+                                        CEK_IO, CEK_NOT_FOUND, CEK_CANCELLED, CEK_NO_DEVICE,
+                                        CEK_BAD_PLUGIN, CEK_NOT_FINITE };
     size_t count = sizeof known / sizeof *known;
 
     for (size_t i = 0; i < count; i++) {
@@ -507,14 +508,14 @@ START_TEST(log_passes_what_its_level_allows)
 {
     char line[100] = "";
 
-    cek__log(CEK__LOG_ERROR, "nobody listens");
-    cek__log_set(log_keep, line, CEK__LOG_WARNING);
-    cek__log(CEK__LOG_INFO, "too fine");
+    cek__log(CEK_LOG_ERROR, "nobody listens");
+    cek_log_set(log_keep, line, CEK_LOG_WARN);
+    cek__log(CEK_LOG_INFO, "too fine");
     ck_assert_str_eq(line, "");
-    cek__log(CEK__LOG_WARNING, "n = %d", 3);
+    cek__log(CEK_LOG_WARN, "n = %d", 3);
     ck_assert_str_eq(line, "2 n = 3");
-    cek__log_set(NULL, NULL, CEK__LOG_DEBUG);
-    cek__log(CEK__LOG_ERROR, "nobody listens any more");
+    cek_log_set(NULL, NULL, CEK_LOG_DEBUG);
+    cek__log(CEK_LOG_ERROR, "nobody listens any more");
     ck_assert_str_eq(line, "2 n = 3");
 }
 END_TEST
