@@ -31,15 +31,21 @@
  * CEK_PROFILE_TRAINING adds those marked [T]. "Required" always means: contiguous f32 operands and every feature that is
  * not called optional. The conformance suite runs the required cases of the profile that a plugin claims.
  *
- * Growth. This header is append-only within one major version. Every struct starts with `size`, set by whoever fills it in;
- * both sides copy min(their size, the other's size) bytes into a zeroed struct of their own. The exception is cek_ref,
- * which is frozen at 16 bytes. A NULL or missing function slot means CEK_UNSUPPORTED. Zero in a new field always means the
- * old behaviour. A plugin that finds a non-zero byte beyond the size it knows, an unknown flag bit or an unknown
+ * Growth. This header is append-only within one major version. Structs passed by pointer start with `size`, set by whoever
+ * fills them in; both sides copy min(their size, the other's size) bytes into a zeroed struct of their own. Elements of
+ * arrays have no size of their own: their count and element size are passed beside them. A size smaller than the struct's
+ * of version 1.0 (0, because it was forgotten) is CEK_INVALID. cek_ref (16 bytes), cek_f32x2 (8), cek_op_desc (64) and the
+ * blocks of section 8 are frozen. A NULL or missing function slot means CEK_UNSUPPORTED. Zero in a new field always means
+ * the old behaviour. A plugin that finds a non-zero byte beyond the size it knows, an unknown flag bit or an unknown
  * enumerator in a struct given to it answers CEK_UNSUPPORTED, so nothing new is ever silently ignored; `reserved` fields
- * must be zero and follow the same rule. Structs that a plugin fills in (`out` structs): the caller sets size, the plugin
- * writes at most that many bytes and leaves size alone. Arrays of structs carry a count and the size of one element.
+ * must be zero and follow the same rule. The exception is cek_host: a plugin ignores what lies beyond the callbacks it
+ * knows. Structs that a plugin fills in (`out` structs): the caller zeroes them and sets size, the plugin writes at most
+ * that many bytes and leaves size alone. What each profile requires is frozen for major 1: kinds and features added later
+ * are optional, and asked for by op_create.
  * Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides int64_t in elements, spatial arrays have
  * CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX. Pointers are 64-bit; there is no padding in any struct.
+ * Entries of spatial, shape and stride arrays beyond `spatial` or `rank` are 0. Shapes, window strides, dilations, groups
+ * and rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions are not negative.
  * Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info flags as absent.
  *
  * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several hosts in one process can
@@ -47,24 +53,36 @@
  *
  * Threads. Functions that take an instance, a device, a memory, an operation or an event may be called from any thread at
  * once. A queue (and a command buffer being run) belongs to one thread at a time. A plugin leaves driver state that belongs
- * to the calling thread (a current CUDA context) as it found it.
+ * to the calling thread (a current CUDA context) as it found it. Callbacks of the host must not call into the plugin.
+ *
+ * Arguments. Every struct, array and text given to a call may be reused when it returns (plugins copy what they keep),
+ * except the host memory of upload and download.
  *
  * Errors. A function that fails calls host->fail (where there is a host) with one line that names object and cause, on the
- * calling thread, and returns the status; outputs are then NULL or zero. A call on a queue that returns an error has
+ * calling thread, and returns the status; outputs are then NULL or zero. CEK_NOT_READY, CEK_TIMEOUT and a failed queue's
+ * status seen again need no text. For create's CEK_UNAVAILABLE the text is the line of the load report. A call on a queue that returns an error has
  * enqueued nothing and the queue stays usable, except after CEK_DEVICE_LOST. Work that fails after it was enqueued makes
  * the *queue* and the *events* recorded behind it failed: queue_sync, queue_status, event_query, event_sync then return
  * that status for ever, waiting on a failed event makes the waiting queue failed too, and a failed queue can only be
- * destroyed. CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at once, and
+ * destroyed; enqueuing on it returns its failure. Execution that fails inside an enqueuing call, on a device
+ * that works inline, is a failure of the queue all the same: the call itself may return CEK_OK. CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at once, and
  * frees and destroys succeed locally.
- * Nothing waits without a deadline: queue_sync and event_sync take one, queue_destroy has one (cek_queue_desc), at which
- * it leaks what still runs and latches CEK_DEVICE_LOST.
+ * Waiting has a deadline: queue_sync and event_sync take one (0 polls once), queue_destroy has one (cek_queue_desc), at
+ * which it leaks what still runs and latches CEK_DEVICE_LOST. Driver calls that have none (allocation, map, compilation,
+ * close) may hang; a host that must not guards them with a thread of its own. After CEK_DEVICE_LOST, or a queue_destroy
+ * that hit its deadline, host memory given to upload or download on that device must never be freed. A host never unloads
+ * a plugin after create succeeded.
+ *
+ * Order. Commands of one queue run in order. Between queues there is no order but through events and syncs; that a record
+ * has happened before another thread waits for it is the host's own handshake.
  *
  * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued work that uses them
  * has finished; plugins do not track that. Objects are destroyed before the device, devices before the instance. Destroy
  * and free functions take the handle alone and accept NULL.
  *
- * Overlap. Operands of one command must not overlap, except that an output may be the *same* cek_ref as an input where the
- * operand tables of section 10 allow it ("may be"). Everything else is CEK_INVALID or undefined where it cannot be seen.
+ * Overlap. Inputs may overlap or be equal. An output (or the workspace) overlaps no other operand of the command, except
+ * that it may be the *same* cek_ref as an input where the tables of section 10 allow it (ALIASES). A range that leaves its
+ * memory, a misaligned offset and a forbidden overlap are CEK_INVALID.
  */
 #ifndef CEKERNELS_PLUGIN_H
 #define CEKERNELS_PLUGIN_H
@@ -232,9 +250,10 @@ enum { CEK_MAP_READ = 1u << 0, CEK_MAP_WRITE = 1u << 1 };
 
 typedef struct cek_queue_desc {
     uint32_t size;
-    uint32_t flags;         /* none yet */
+    uint32_t flags;         /* CEK_QUEUE_TIMING */
     uint64_t deadline_ns;   /* of queue_destroy; 0 = 10 seconds */
 } cek_queue_desc;
+enum { CEK_QUEUE_TIMING = 1u << 0 };  /* events of this queue will be asked for event_elapsed */
 
 typedef struct cek_event_desc {
     uint32_t size;
@@ -251,18 +270,25 @@ enum { CEK_EVENT_TIMING = 1u << 0 };  /* event_elapsed will be asked */
  *
  * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every run will fill; another
  * set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of `count` entries, that covers the highest bit;
- * slots outside the mask hold {NULL, 0}.
+ * slots outside the mask hold {NULL, 0}. At creation a missing required slot, and an accumulate bit outside the mask or
+ * where the table says no, is CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED. At least one output is given.
  *
  * `accumulate` is a mask of output slots: 0 = the output is overwritten (its old contents are not read, NaN there does not
- * matter), 1 = the result is added to what is there. Allowed where the table says "acc".
+ * matter), 1 = the result is added to what is there. Allowed where the table says "acc". With an epilogue: C += f(v).
  *
  * Reserve: memory that a forward operation writes and its backward operation reads (the indices of a max-pool), of
- * reserve_bytes, in a layout private to the backend. The backward descriptor names the forward operation in `forward`
- * (same device); that operation must outlive the backward one.
+ * reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the mask has RESERVE. The backward descriptor
+ * names in `forward` the operation that fills it: same device, same geometry and type; that operation outlives the backward
+ * one. Nothing else may fill a reserve.
  *
  * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of prepack_bytes, in the slot PACKED;
- * op_prepack() makes it from the plain operand and is run again after that changes. Operations with equal, non-zero
- * prepack_layout may share one packed buffer. Optional: CEK_UNSUPPORTED is a fair answer.
+ * op_prepack() makes it from the plain operand and is run again after that changes; its operand array covers the plain
+ * slot although the mask may lack it. Operations with equal, non-zero prepack_layout may share one packed buffer. Without
+ * the flag PACKED is not given; with it PACKED is required and the plain weights are optional and not read. An optional
+ * feature: CEK_UNSUPPORTED is a fair answer.
+ *
+ * Workspace, reserve, packed buffers and blocks lie at multiples of CEK_ALIGNMENT whatever `align` says.
+ * `math` is a permission: every value is accepted. DETERMINISTIC is a required feature.
  */
 
 enum {
@@ -290,8 +316,10 @@ enum {
 };
 
 /* Fused work at the end of gemm and convolution, applied to the finished sum v (with accumulate: before adding to the old
- * contents):  v += bias;  v = activation(v);  v *= derivative of act_grad, from operand ACT_REF.  Bias is required;
- * activation and act_grad are optional features. */
+ * contents):  v += bias;  v = activation(v);  v *= derivative of act_grad, from operand ACT_REF.
+ * The bias is added if BIAS is in the mask, with or without this struct; it is a required feature. ACT_REF is in the mask
+ * if and only if act_grad is not NONE. activation and act_grad are optional features. Backward data takes act_grad alone,
+ * backward weights no epilogue. */
 typedef struct cek_epilogue {
     uint32_t size;
     cek_activation activation;
@@ -300,7 +328,9 @@ typedef struct cek_epilogue {
     uint32_t reserved;
 } cek_epilogue;
 
-/* Head of every descriptor: `op` in the structs of section 10. */
+typedef struct cek_op_extra cek_op_extra; /* where the head may grow in later minors */
+
+/* Head of every descriptor: `op` in the structs of section 10. Frozen at 64 bytes. */
 typedef struct cek_op_desc {
     uint32_t size;                 /* of the whole descriptor of this kind, e.g. sizeof(cek_gemm_desc) */
     uint32_t kind;                 /* CEK_OP_... */
@@ -314,6 +344,7 @@ typedef struct cek_op_desc {
     uint32_t reserved;
     const cek_op *forward;         /* backward operations that read a reserve; else NULL */
     const cek_epilogue *epilogue;  /* gemm and convolution; else, or when there is none, NULL */
+    const cek_op_extra *extra;     /* NULL; anything else is CEK_UNSUPPORTED in 1.0 */
 } cek_op_desc;
 
 /* Filled in by op_create. */
@@ -324,7 +355,8 @@ typedef struct cek_op_info {
     uint64_t reserve_bytes;
     uint64_t prepack_bytes;
     uint64_t prepack_layout;
-    uint64_t numeric_id;       /* equal ids give equal bits for equal operands, on any device */
+    uint64_t numeric_id;       /* of DETERMINISTIC operations: equal ids give equal bits for equal operands, on any device of
+                                * any plugin (hash the plugin's name into it). 0 promises nothing */
     char algorithm[64];        /* for people: "implicit gemm 14x32 avx512" */
 } cek_op_info;
 enum { CEK_OP_INFO_INEXACT = 1u << 0 };  /* a transform is used: small integers are not exact */
@@ -333,7 +365,9 @@ enum { CEK_OP_INFO_INEXACT = 1u << 0 };  /* a transform is used: small integers 
  * 8 Blocks: what changes while training lives in device memory
  *
  * Numbers that change from step to step are not arguments but operands, so that command buffers stay valid. A block is a
- * struct in device memory, a multiple of 256 bytes, append-only; the host writes it by upload or queue update.
+ * struct in device memory; the host writes it by upload or queue update. The sizes 768, 256 and 256 are frozen: a later
+ * field takes reserved words, and is read only by operations whose descriptor asks for it; more data would be a new block
+ * in a new slot.
  *
  * A cek_f32x2 is the unevaluated sum hi + lo of two floats: hi is the value rounded to f32, lo the rest. Backends that
  * compute in f32 read hi; f64 operations add the two.
@@ -359,14 +393,14 @@ typedef struct cek_step_block {
 /* Update block: written after backward, by an operation (one device) or by the host (several). */
 typedef struct cek_update_block {
     cek_f32x2 grad_scale;      /* gradients are multiplied by this: clip / loss scale */
-    uint32_t skip;             /* non-zero: the optimizer changes nothing (gradients were not finite) */
+    uint32_t skip;             /* any bit set (so a device may write it as f32): the optimizer changes nothing */
     uint32_t reserved[61];
 } cek_update_block;
 
 /* Batch block: one per plan, updated in queue order before each micro-batch. */
 typedef struct cek_batch_block {
     uint64_t sample_base;      /* position of this micro-batch's first sample in the global batch */
-    uint32_t rows_valid;       /* samples that count; the rest is padding: finite, without effect on any loss or gradient */
+    uint32_t rows_valid;       /* samples (each rows_per_sample rows of an operand) that count; the rest is padding: finite, without effect on any loss or gradient */
     uint32_t reserved[61];
 } cek_batch_block;
 
@@ -378,10 +412,12 @@ typedef struct cek_batch_block {
  * Counter = { low 32 bits of (index / 4), stream, low, high 32 bits of sample }, where sample = sample_base + row /
  * rows_per_sample, and index is the row-major index within that sample, over (H, W, C) for images:
  * (row % rows_per_sample) * columns + column, less than 2^34. Output word number index % 4 belongs to that element.
+ * Known answers (counter -> output, words in order): key 0, counter 0 -> 6627e8d5 e169c58d bc57ac4c 9b00dbd8;
+ * key a4093822 299f31d0, counter 243f6a88 85a308d3 13198a2e 03707344 -> d16cfe09 94fdcceb 5001e420 24126ea1.
  * So a number depends on what it is for, never on device, split or micro-batch; backward computes a mask again.
  *
- * Dropout keeps an element iff word >= threshold; threshold = floor(p * 2^32 + 0.5).
- * Uniform in [low, high): low + (high - low) * ((word >> 8) * 2^-24).
+ * Dropout keeps an element iff word >= threshold; threshold = floor(p * 2^32 + 0.5), 0 <= p < 1.
+ * Uniform: low + (high - low) * ((word >> 8) * 2^-24); high itself only by rounding.
  * Normal: words come in pairs (0,1) and (2,3); u1 = ((first >> 8) + 1) * 2^-24, u2 = (second >> 8) * 2^-24; the first gets
  * mean + std * sqrt(-2 ln u1) * cos(2 pi u2), the second the same with sin.
  */
@@ -391,19 +427,20 @@ typedef struct cek_batch_block {
  *
  * One struct and one table of operands per kind. The tables are lists of
  *     X(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)
- * DIRECTION in, out or inout; PRESENCE required or optional (whether the mask may leave it out); ACCUMULATE acc or no;
- * ALIASES a mask of slots that an output may be identical with; SHAPE for people. Matrices and images are row-major.
+ * DIRECTION in, out or inout; PRESENCE required, optional (the mask may leave it out) or weights (required without
+ * CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output may be identical with; SHAPE for people.
+ * The lower-case words are for pasting: MY_##PRESENCE. Matrices and images are row-major.
  * "sum type" is f64 where the operands are f64, else f32.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
-#define CEK__SLOT_ENUM(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) CEK_##KIND##_##SLOT = NUMBER,
+#define CEK_SLOT_ENUM_(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) CEK_##KIND##_##SLOT = NUMBER,
 
 /* gemm: C[b] = epilogue(op(A[b]) op(B[b])) for b < batch, op(A) m x k, op(B) k x n, C m x n.
  * A matrix is stored row-major with the given leading dimension (elements from one row to the next, >= the row's length),
  * transposed where flagged: op(A)(i,p) = A[i*lda + p], or A[p*lda + i] with CEK_GEMM_TRANS_A. Batches are stride_* elements
  * apart; stride_a or stride_b of 0 uses one matrix for all. m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0.
- * A_SUM: the sum over p of op(A)(i,p), the bias gradient of a linear layer when A = dY^T; batch 1 only.
+ * A_SUM: the sum over p of op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T; batch 1 only.
  * Types: a, b, c all f32 required; f64, and f16 or bf16 a = b with c of the same type or f32, optional.
  * Required: batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and A_SUM. */
 typedef struct cek_gemm_desc {
@@ -417,7 +454,7 @@ typedef struct cek_gemm_desc {
 enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
 #define CEK_GEMM_OPERANDS(X)                                                                                      \
     X(GEMM, A,       0, in,  required, no,  0, "a_type; batch matrices m x k (k x m with TRANS_A)")               \
-    X(GEMM, B,       1, in,  required, no,  0, "b_type; batch matrices k x n (n x k with TRANS_B); optional with PACKED") \
+    X(GEMM, B,       1, in,  weights,  no,  0, "b_type; batch matrices k x n (n x k with TRANS_B)")               \
     X(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                                    \
     X(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")                               \
     X(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")                            \
@@ -427,7 +464,7 @@ enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
  * Layouts: images [batch][spatial...][channels] (NHWC), weights [out][kernel...][in/groups].
  * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1. Output channel o belongs
- * to group o / (out_channels/groups) and reads the input channels of that group. Entries past `spatial` are 0.
+ * to group o / (out_channels/groups) and reads the input channels of that group.
  * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional. spatial 2 required, 1 and 3 optional.
  * Required: stride, dilation, asymmetric padding, groups, BIAS, BIAS_GRAD, accumulation.
  *   forward:           Y  = epilogue(X * W)                      (accumulate is not allowed)
@@ -444,7 +481,7 @@ typedef struct cek_conv_desc {
 } cek_conv_desc;
 #define CEK_CONV_FORWARD_OPERANDS(X)                                                                              \
     X(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")                       \
-    X(CONV_FORWARD, W,      1, in,  required, no, 0, "w_type; [out_channels][kernel...][in_channels/groups]; optional with PACKED") \
+    X(CONV_FORWARD, W,      1, in,  weights,  no, 0, "w_type; [out_channels][kernel...][in_channels/groups]")     \
     X(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")                     \
     X(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                                  \
     X(CONV_FORWARD, PACKED, 4, in,  optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
@@ -459,7 +496,7 @@ typedef struct cek_conv_desc {
     X(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0, "sum type; [out_channels][kernel...][in_channels/groups]") \
     X(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
 
-/* Pooling over NHWC images. Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order.
+/* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1. Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order.
  * Average: the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions inside the image.
  * Global pooling is kernel = in. A window that lies wholly in the padding is CEK_INVALID. pad < kernel.
  * Maximum forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
@@ -490,7 +527,7 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * OUT is f64; i32 and u8 exactly or rounded), read through strides (0 broadcasts), the last value is converted to out_type
  * (integers: round to nearest even, saturate, NaN to 0). Values are numbered: inputs first, then one per instruction;
  * an instruction may use any earlier value.
- * OUT may be an input of the same type and strides. Strides of OUT are >= 0 and give each element its own place.
+ * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of OUT are >= 0 and give each element its own place.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS and
  * CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
@@ -557,7 +594,8 @@ typedef struct cek_pointwise_desc {
 
 /* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that remain (one element if none
  * does). Y has the sum type. Mean divides by the number of elements. MAX and MIN propagate NaN.
- * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN, SUM_SQUARES, COUNT_NONFINITE. */
+ * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN, SUM_SQUARES, COUNT_NONFINITE.
+ * axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
 enum {
     CEK_REDUCE_SUM = 1,
     CEK_REDUCE_MEAN = 2,
@@ -597,8 +635,9 @@ enum { CEK_SOFTMAX_LOG = 1u << 0 };
  *   LOSS    (+)= sum over rows that count of  w * -ln p[label]
  *   CORRECT (+)= number of rows that count whose first largest logit is the label's
  *   DLOGITS      = loss_scale * inv_n * w * (p - onehot(label)) in rows that count, exactly 0 in the others
- * A label outside 0 to classes-1 gives NaN in LOSS and in its row of DLOGITS, and reads nothing out of bounds.
- * A NaN or +inf logit gives NaN in LOSS (where w is not 0) and in its row, and such a row is never correct.
+ * A row with w = 0 adds exactly 0 to LOSS and gets exactly 0 in DLOGITS, whatever it holds. Otherwise a label outside 0 to
+ * classes-1 gives NaN in LOSS and in its row of DLOGITS (and reads nothing out of bounds), and so does a NaN or +inf logit.
+ * CORRECT does not look at w; a row with a NaN or a label out of range is never correct.
  * STEP is required with DLOGITS. Types: f32 required, others optional. */
 typedef struct cek_cross_entropy_desc {
     cek_op_desc op;
@@ -617,7 +656,7 @@ typedef struct cek_cross_entropy_desc {
     X(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                                          \
     X(CROSS_ENTROPY, CORRECT, 7, out, optional, acc, 0, "i32; [1]")
 
-/* Squared error: rows as above, `columns` values each.
+/* Squared error: rows, weights and w = 0 as above, `columns` values each.
  *   LOSS (+)= sum over rows that count of  w * sum over columns of (PREDICTION - TARGET)^2
  *   DPREDICTION = loss_scale * inv_n * w * 2 * (PREDICTION - TARGET) in rows that count, exactly 0 in the others
  * (a mean over all values comes from inv_n). STEP is required with DPREDICTION. Types: f32 required, others optional. */
@@ -680,7 +719,8 @@ typedef struct cek_random_desc {
  *   Adam:  g += wd * p (coupled) or p *= 1 - lr * wd (CEK_OPTIMIZER_DECOUPLED);  b = exp(ln_beta);
  *          m = b1*m + (1-b1)*g;  v = b2*v + (1-b2)*g*g;
  *          p -= lr * (m / -expm1(t ln b1)) / (sqrt(v / -expm1(t ln b2)) + epsilon)
- * as torch.optim.SGD, Adam and AdamW. M and V start as zeros, STATE as zeros; STATE counts in its first uint64.
+ * as torch.optim.SGD, Adam and AdamW. M and V start as zeros, STATE as zeros; STATE counts in its first uint64 and belongs
+ * to one optimizer operation alone; it is incremented after every element has used it. Fields of the other algorithm are 0.
  * Types: PARAM and GRAD f32 required; both f64 optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */
 enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2 };
 enum { CEK_OPTIMIZER_NESTEROV = 1u << 0, CEK_OPTIMIZER_DECOUPLED = 1u << 1 };
@@ -732,13 +772,15 @@ typedef struct cek_copy_desc {
     CEK_POINTWISE_OPERANDS(X) CEK_REDUCE_OPERANDS(X) CEK_SOFTMAX_OPERANDS(X) CEK_CROSS_ENTROPY_OPERANDS(X)        \
     CEK_SQUARED_ERROR_OPERANDS(X) CEK_DROPOUT_OPERANDS(X) CEK_RANDOM_OPERANDS(X) CEK_OPTIMIZER_OPERANDS(X)        \
     CEK_COPY_OPERANDS(X)
-enum { CEK_ALL_OPERANDS(CEK__SLOT_ENUM) CEK_SLOT_MAX = 64 };
+enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 11 Command buffers (optional)
  *
  * A recorded list of commands that runs with one call: addresses are frozen, what varies arrives through the blocks.
- * cmdbuf_create copies everything that it is given. One run at a time may be in flight.
+ * cmdbuf_create copies everything that it is given; the operations and memory stay the caller's and outlive it. Runs of one
+ * command buffer do not overlap in time; a second run on the same queue (or behind an event_wait) may be enqueued at once,
+ * with updates of blocks in between ordered as usual.
  */
 enum { CEK_CMD_RUN = 1, CEK_CMD_FILL = 2, CEK_CMD_COPY = 3 };
 typedef struct cek_cmd {
@@ -788,7 +830,7 @@ typedef struct cek_plugin {
     /* mem_host_ptr - an address through which the host may read and write while no queued work uses this memory, or NULL. */
     void *(*mem_host_ptr)(cek_mem *mem);
     /* mem_map, mem_unmap - the fallback where mem_host_ptr is NULL; optional. Blocking. No queued command may use a mapped
-     * cek_mem. One map at a time. access = CEK_MAP_... */
+     * cek_mem. One map at a time. access = CEK_MAP_...; with WRITE alone the old contents are lost. */
     cek_status (*mem_map)(cek_mem *mem, uint32_t access, void **out);
     cek_status (*mem_unmap)(cek_mem *mem);
     /* host_alloc, host_free - page-locked host memory for fast uploads and downloads, aligned to 256 bytes; optional. */
@@ -802,7 +844,8 @@ typedef struct cek_plugin {
     cek_status (*queue_status)(cek_queue *queue, char *text, uint64_t cap);
     /* queue_sync - until all that was enqueued has finished: CEK_OK, CEK_TIMEOUT, or the queue's failure. */
     cek_status (*queue_sync)(cek_queue *queue, uint64_t timeout_ns);
-    /* upload, download - any byte offset; host memory stays valid and untouched until an event recorded behind has happened. */
+    /* Of upload, download, copy, fill and update with bytes = 0: CEK_OK, nothing happens, {NULL, 0} is allowed.
+     * upload, download - any byte offset; memory that is not from host_alloc may make the call wait for the queue. Host memory stays valid and untouched until an event recorded behind has happened. */
     cek_status (*upload)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
     cek_status (*download)(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
     /* copy - dst is on the queue's device; src there too, or on another device of the instance (else CEK_UNSUPPORTED), in
@@ -810,11 +853,12 @@ typedef struct cek_plugin {
     cek_status (*copy)(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
     /* fill - repeats the low pattern_bytes (1, 2 or 4) of pattern; offset and bytes are multiples of pattern_bytes. */
     cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
-    /* update - up to 4096 bytes, multiples of 4; src is copied before the call returns. For blocks. */
+    /* update - up to 4096 bytes, offset and size multiples of 4; src is copied before the call returns. For blocks. */
     cek_status (*update)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
 
     /* Events. `desc` may be NULL. record may be repeated; a wait, query or sync binds to the latest record. On an event that
-     * was never recorded they are CEK_INVALID. event_wait takes events of the queue's own device; it does not block. */
+     * was never recorded they are CEK_INVALID. event_wait takes events of the queue's own device (else CEK_UNSUPPORTED); it
+     * does not block. "Latest" means at the time of the call. */
     cek_status (*event_create)(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
     void (*event_destroy)(cek_event *event);
     cek_status (*event_record)(cek_queue *queue, cek_event *event);
@@ -822,7 +866,8 @@ typedef struct cek_plugin {
     cek_status (*event_query)(cek_event *event);  /* CEK_OK, CEK_NOT_READY or the failure */
     cek_status (*event_sync)(cek_event *event, uint64_t timeout_ns);
     cek_status (*event_status)(cek_event *event, char *text, uint64_t cap);  /* as event_query, with the failure's text */
-    /* event_elapsed - device time between two events with CEK_EVENT_TIMING. CEK_NOT_READY before both have happened. */
+    /* event_elapsed - device time from the completion of start to that of end: events with CEK_EVENT_TIMING (else CEK_INVALID)
+     * recorded in queues with CEK_QUEUE_TIMING (else CEK_UNSUPPORTED is allowed). CEK_NOT_READY before both have happened. */
     cek_status (*event_elapsed)(cek_event *start, cek_event *end, uint64_t *ns);
 
     /* [I] Operations, section 7. `info` may be NULL. */
