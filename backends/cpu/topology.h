@@ -30,6 +30,9 @@ typedef struct cpu_slice {
 /* cek__topology_read - fills *out. Never fails: what cannot be read is 1 CPU, no quota, 0 bytes, "unknown". */
 void cek__topology_read(cpu_topology *out);
 
+/* cek__topology_read_from - the same with `root` (at most 200 bytes) in front of every path, for tests; affinity is the process's own. */
+void cek__topology_read_from(const char *root, cpu_topology *out);
+
 /* cek__topology_split - the part of device `index` of `devices`: contiguous runs of cpus[0 .. workers-1], sizes differing by at
  * most one, the earlier devices the larger; with more devices than workers each has one worker, on CPU index % workers.
  * Requires 0 <= index < devices <= CPU_DEVICES_MAX. */

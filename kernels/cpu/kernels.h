@@ -21,22 +21,18 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const float *b, int64_t ldb, float *c, int64_t ldc, int add,
                            const float *next, int64_t ldnext);
 
-/* What happens to a block of sums on its way to memory; see gemm.h for the formula. */
-typedef struct cpu_epilogue {
-    cpu_act act, deriv;
-    const float *bias;           /* along columns, or NULL */
-    const float *row_bias;       /* along rows, or NULL */
-} cpu_epilogue;
-
 typedef struct cpu_kernels {
-    int mr, nr;                                  /* the full tile */
-    cpu_gemm_tile *gemm[CPU_MR_MAX + 1];         /* [rows], 1 .. mr */
+    int mr, nr;                                  /* rows and columns of the full tile */
+    cpu_gemm_tile *const *gemm;                  /* [rows], 1 <= rows <= mr */
+    /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
+    void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);
-    /* y = act(x) and y = x * act'(ref), n elements, in place allowed */
-    void (*act)(cpu_act act, int64_t n, const float *x, float *y);
+    /* y = act(x + bias + row_bias), bias NULL or n values; y = x * act'(ref); to = x + y: n elements, in place allowed */
+    void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
+    void (*add)(int64_t n, const float *x, const float *y, float *to);
 } cpu_kernels;
 
 #endif

@@ -1,0 +1,75 @@
+/* config.c - the table of kernels and block sizes, and the question which of its rows this processor runs.
+ *
+ * Owns: every block size of the CPU backend, with its reason.
+ * Must not know: what is multiplied. */
+#include "backends/cpu/config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+extern const cpu_kernels cek__kernels__portable;
+#ifdef HAVE_ISA_AVX2
+extern const cpu_kernels cek__kernels__avx2;
+#endif
+#ifdef HAVE_ISA_AVX512
+extern const cpu_kernels cek__kernels__avx512;
+#endif
+
+static int runs_anywhere(void) { return 1; }
+#ifdef HAVE_ISA_AVX2
+static int runs_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#endif
+#ifdef HAVE_ISA_AVX512
+static int runs_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+typedef struct row {
+    int (*runs)(void);
+    cpu_config config;
+} row;
+
+static const row rows[] = {
+#ifdef HAVE_ISA_AVX512
+    { runs_avx512, { "avx512", &cek__kernels__avx512,
+        .mc = 112,              /* 8 panels of 14 rows: with kc, 172 KiB of L2 */
+        .kc = 384,              /* a panel of A is 14 x 384 floats = 21 KiB, two thirds of a 32 KiB L1 */
+        .b_bytes = 480 << 10    /* with A's block and the sums of C, two thirds of a 1 MiB L2 */
+    } },
+#endif
+#ifdef HAVE_ISA_AVX2
+    { runs_avx2, { "avx2", &cek__kernels__avx2,
+        .mc = 96,               /* 16 panels of 6 rows: with kc, 144 KiB */
+        .kc = 384,              /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
+        .b_bytes = 128 << 10    /* processors without AVX-512 may have an L2 of 256 KiB */
+    } },
+#endif
+    { runs_anywhere, { "portable", &cek__kernels__portable,
+        .mc = 96,               /* as above */
+        .kc = 256,              /* a panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB */
+        .b_bytes = 128 << 10
+    } },
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+const cpu_config *cek__config_at(int i)
+{
+    for (int r = 0; r < ROWS; r++)
+        if (rows[r].runs() && i-- == 0)
+            return &rows[r].config;
+    return NULL;
+}
+
+const cpu_config *cek__config_select(const char *isa)
+{
+    if (isa == NULL || isa[0] == '\0')
+        return cek__config_at(0);
+    for (int r = 0; r < ROWS; r++)
+        if (strcmp(rows[r].config.isa, isa) == 0)
+            return rows[r].runs() ? &rows[r].config : NULL;
+    return NULL;
+}

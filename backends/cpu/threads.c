@@ -1,0 +1,274 @@
+/* threads.c - the pool declared in threads.h.
+ *
+ * Owns: the protocol by which a run is opened, joined, drained and closed.
+ * Must not know: what a task computes.
+ *
+ * One word, `state`, holds a run's life: its low bits count the helpers inside the run, one bit says that the run may be joined,
+ * the rest number the runs. A helper joins by raising the count while the run is open, and leaves by lowering it; the caller
+ * closes the run when no task is left to hand out and waits for the count to fall to 0. So a helper that wakes too late simply
+ * finds the run closed: the caller never waits for a thread that has no task. Fields of the job are written only
+ * while the run is closed and the count is 0. */
+#include "backends/cpu/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    COUNT_MASK = 0xffff,                 /* helpers inside the run */
+    OPEN = 0x10000,
+    RUN_STEP = 0x20000,                  /* the run's number is what lies above */
+    WAKE_HELPERS = 1, WAKE_CALLER = 2,   /* futex bit sets: who sleeps on `state` */
+    WORKERS_MAX = 4096,
+    /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice the best choice. */
+    SPIN_NS = 50000,
+};
+
+typedef struct helper {
+    struct cpu_pool *pool;
+    pthread_t thread;
+    int worker;
+} helper;
+
+struct cpu_pool {
+    _Atomic uint32_t state;
+    _Atomic uint32_t sleepers;           /* helpers in, or on the way into, the futex */
+    _Atomic uint32_t caller_sleeps;
+    _Atomic uint32_t stop;
+    char pad0[48];                       /* `next` is hammered by all workers: a cache line of its own */
+    _Atomic int64_t next;
+    char pad1[56];
+    int64_t tasks;
+    cpu_task *fn;
+    void *arg;
+    atomic_flag busy;
+    int workers, started;
+    int64_t spin_ns;
+    pid_t pid;
+    helper helpers[];
+};
+
+static void futex_sleep(_Atomic uint32_t *word, uint32_t seen, uint32_t who)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, who);
+}
+
+static void futex_wake(_Atomic uint32_t *word, uint32_t who)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, who);
+}
+
+static inline void relax(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Waits, spinning, until done(state) or the time is up; returns whether done. */
+static int spin(cpu_pool *pool, int (*done)(uint32_t state, uint32_t last), uint32_t last)
+{
+    const int64_t end = now_ns() + pool->spin_ns;
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (done(atomic_load_explicit(&pool->state, memory_order_acquire), last))
+                return 1;
+            relax();
+        }
+    } while (now_ns() < end);
+    return 0;
+}
+
+static int is_new_run(uint32_t state, uint32_t last) { return (state & OPEN) && (state & ~COUNT_MASK) != last; }
+static int is_empty(uint32_t state, uint32_t last) { (void)last; return (state & COUNT_MASK) == 0; }
+
+static void drain(cpu_pool *pool, int worker)
+{
+    const int64_t tasks = pool->tasks;
+    for (;;) {
+        const int64_t task = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+        if (task >= tasks)
+            return;
+        pool->fn(pool->arg, task, worker);
+    }
+}
+
+/* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it joined. */
+static int join(cpu_pool *pool, uint32_t *last)
+{
+    uint32_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
+    while (is_new_run(state, *last))
+        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel, memory_order_acquire)) {
+            *last = state & ~(uint32_t)COUNT_MASK;
+            return 1;
+        }
+    return 0;
+}
+
+static void leave(cpu_pool *pool)
+{
+    const uint32_t state = atomic_fetch_sub(&pool->state, 1) - 1;
+    if ((state & COUNT_MASK) == 0 && atomic_load(&pool->caller_sleeps))
+        futex_wake(&pool->state, WAKE_CALLER);
+}
+
+static void helper_sleep(cpu_pool *pool, uint32_t last)
+{
+    atomic_fetch_add(&pool->sleepers, 1);
+    for (;;) {
+        const uint32_t state = atomic_load(&pool->state);
+        if (is_new_run(state, last) || atomic_load(&pool->stop))
+            break;
+        futex_sleep(&pool->state, state, WAKE_HELPERS);
+    }
+    atomic_fetch_sub(&pool->sleepers, 1);
+}
+
+static void *helper_main(void *arg)
+{
+    helper *self = arg;
+    cpu_pool *pool = self->pool;
+    uint32_t last = 0;                   /* runs are numbered from 1 */
+
+    while (!atomic_load(&pool->stop)) {
+        if (join(pool, &last)) {
+            drain(pool, self->worker);
+            leave(pool);
+        } else if (!spin(pool, is_new_run, last)) {
+            helper_sleep(pool, last);
+        }
+    }
+    return NULL;
+}
+
+/* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767 runs, past 0. */
+static void run_open(cpu_pool *pool)
+{
+    uint32_t number = (atomic_load(&pool->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
+    if (number == 0)
+        number = RUN_STEP;
+    atomic_store(&pool->state, number | OPEN);
+    if (atomic_load(&pool->sleepers))
+        futex_wake(&pool->state, WAKE_HELPERS);
+}
+
+static void run_close(cpu_pool *pool)
+{
+    uint32_t state = atomic_fetch_and(&pool->state, ~(uint32_t)OPEN) & ~(uint32_t)OPEN;
+    if (is_empty(state, 0) || spin(pool, is_empty, 0))
+        return;
+    atomic_store(&pool->caller_sleeps, 1);
+    while (!is_empty(state = atomic_load(&pool->state), 0))
+        futex_sleep(&pool->state, state, WAKE_CALLER);
+    atomic_store(&pool->caller_sleeps, 0);
+}
+
+void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg)
+{
+    if (tasks <= 1 || pool == NULL || pool->workers == 1 || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+        for (int64_t task = 0; task < tasks; task++)
+            fn(arg, task, 0);
+        return;
+    }
+    if (getpid() == pool->pid) {
+        pool->fn = fn;
+        pool->arg = arg;
+        pool->tasks = tasks;
+        atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+        run_open(pool);
+        drain(pool, 0);
+        run_close(pool);
+    } else {                             /* a forked child has no helpers */
+        for (int64_t task = 0; task < tasks; task++)
+            fn(arg, task, 0);
+    }
+    atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+}
+
+/* Helpers take no signals (those are the host application's) and keep to the device's CPUs; a CPU that has gone away
+ * since is no error: the thread then runs where it may. */
+static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int error = pthread_create(&h->thread, NULL, helper_main, h);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error)
+        return error;
+    pool->started++;
+
+    cpu_set_t *set = n_cpus > 0 ? CPU_ALLOC(CPU_SETSIZE * 8) : NULL;
+    if (set) {
+        const size_t bytes = CPU_ALLOC_SIZE(CPU_SETSIZE * 8);
+        CPU_ZERO_S(bytes, set);
+        for (int i = 0; i < n_cpus; i++)
+            CPU_SET_S((size_t)cpus[i], bytes, set);
+        pthread_setaffinity_np(h->thread, bytes, set);
+        CPU_FREE(set);
+    }
+    return 0;
+}
+
+int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out)
+{
+    *out = NULL;
+    if (workers < 1 || workers > WORKERS_MAX)
+        return EINVAL;
+    cpu_pool *pool = calloc(1, sizeof *pool + (size_t)workers * sizeof *pool->helpers);
+    if (pool == NULL)
+        return ENOMEM;
+    pool->workers = workers;
+    pool->pid = getpid();
+    /* with more workers than CPUs a spinning thread keeps the one it waits for from running */
+    pool->spin_ns = n_cpus > 0 && workers > n_cpus ? 0 : SPIN_NS;
+    atomic_flag_clear(&pool->busy);
+    for (int i = 1; i < workers; i++) {
+        helper *h = &pool->helpers[i];
+        *h = (helper){ .pool = pool, .worker = i };
+        const int error = helper_start(pool, h, cpus, n_cpus);
+        if (error) {
+            cek__pool_destroy(pool);
+            return error;
+        }
+    }
+    *out = pool;
+    return 0;
+}
+
+void cek__pool_destroy(cpu_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    if (getpid() != pool->pid)           /* nothing to join in a forked child */
+        return;
+    atomic_store(&pool->stop, 1);
+    /* a change of the state's number makes every futex_sleep that is about to begin return at once */
+    atomic_fetch_add(&pool->state, RUN_STEP);
+    futex_wake(&pool->state, WAKE_HELPERS);
+    for (int i = 1; i <= pool->started; i++)
+        pthread_join(pool->helpers[i].thread, NULL);
+    free(pool);
+}
+
+int cek__pool_workers(const cpu_pool *pool)
+{
+    return pool ? pool->workers : 1;
+}

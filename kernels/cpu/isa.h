@@ -1,0 +1,52 @@
+/* isa.h - what a kernel file needs to know of the instruction set it is being compiled for.
+ *
+ * Owns: vector types, fused multiply-add, the tile's size, the suffix of names. Every kernel file is compiled once per
+ * instruction set with CEK_ISA set to its name and CEK_ISA_<NAME> to 1.
+ * Must not know: any operation. */
+#ifndef CEK_KERNELS_CPU_ISA_H
+#define CEK_KERNELS_CPU_ISA_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define ISA_PASTE(name, isa) name##__##isa
+#define ISA_EXPAND(name, isa) ISA_PASTE(name, isa)
+#define ISA_NAME(name) ISA_EXPAND(name, CEK_ISA)
+
+#if defined CEK_ISA_AVX512
+#include <immintrin.h>
+enum { VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 };  /* 28 sums + 2 of B + 1 of A of 32 registers */
+#elif defined CEK_ISA_AVX2
+#include <immintrin.h>
+enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* 12 sums + 2 of B + 1 of A of 16 registers */
+#else
+enum { VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
+#endif
+enum { TILE_COLUMNS = TILE_VECTORS * VL };
+
+/* Vectors in registers, and the same in memory of any alignment and declared type. */
+typedef float vf __attribute__((vector_size(VL * 4)));
+typedef int32_t vi __attribute__((vector_size(VL * 4)));
+typedef float vf_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+typedef uint16_t vh_mem __attribute__((vector_size(VL * 2), aligned(2), may_alias));
+
+static inline vf v_load(const float *p) { return *(const vf_mem *)p; }
+static inline void v_store(float *p, vf x) { *(vf_mem *)p = x; }
+static inline vf v_all(float x) { return x - (vf){ 0 }; }     /* x - 0 keeps -0 and NaN */
+
+/* a * b + c, rounded once where the processor can: spelled out, so that no compiler flag decides. */
+static inline vf v_fma(vf a, vf b, vf c)
+{
+#if defined CEK_ISA_AVX512
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined CEK_ISA_AVX2
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* where mask (all bits or none, per lane) ? a : b */
+static inline vf v_select(vi mask, vf a, vf b) { return (vf)((mask & (vi)a) | (~mask & (vi)b)); }
+
+#endif

@@ -1,0 +1,15 @@
+/* table.c - the table of one instruction set: every kernel under the name its callers use. */
+#include "kernels/cpu/table.h"
+
+extern const cpu_kernels ISA_NAME(cek__kernels);
+
+const cpu_kernels ISA_NAME(cek__kernels) = {
+    .mr = TILE_ROWS, .nr = TILE_COLUMNS,
+    .gemm = ISA_NAME(gemm_f32_tiles),
+    .transpose = ISA_NAME(transpose_f32),
+    .load = ISA_NAME(load),
+    .store = ISA_NAME(store),
+    .finish = ISA_NAME(finish_f32),
+    .deriv = ISA_NAME(deriv_f32),
+    .add = ISA_NAME(add_f32),
+};
