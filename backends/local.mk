@@ -22,5 +22,13 @@ noinst_LTLIBRARIES += %D%/reference/libreference.la
 
 # The CPU backend; its kernels are in kernels/cpu.
 noinst_LTLIBRARIES += %D%/cpu/libcpu.la
-%C%_cpu_libcpu_la_SOURCES =
+%C%_cpu_libcpu_la_SOURCES = \
+    %D%/cpu/config.c \
+    %D%/cpu/config.h \
+    %D%/cpu/conv.h \
+    %D%/cpu/gemm.h \
+    %D%/cpu/threads.c \
+    %D%/cpu/threads.h \
+    %D%/cpu/topology.c \
+    %D%/cpu/topology.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)

@@ -3,7 +3,17 @@
 #
 # A target's own flags stand before the user's CFLAGS, so a user's -ffp-contract would win; the pattern rule below puts ours behind
 # them, since results and numeric ids depend on it.
-kernels_cpu_sources =
+kernels_cpu_sources = \
+    %D%/cpu/convert.c \
+    %D%/cpu/epilogue_f32.c \
+    %D%/cpu/gemm_f32.c \
+    %D%/cpu/isa.h \
+    %D%/cpu/kernels.h \
+    %D%/cpu/table.c \
+    %D%/cpu/table.h \
+    %D%/cpu/transpose_f32.c \
+    %D%/cpu/vector.h \
+    %D%/cpu/vmath.h
 
 # What the CPU backend is told of them: one macro per instruction set that was built.
 kernels_cpu_cppflags = -DCEK_HAVE_PORTABLE

@@ -8,18 +8,18 @@
 #include <string.h>
 
 extern const cpu_kernels cek__kernels__portable;
-#ifdef HAVE_ISA_AVX2
+#ifdef CEK_HAVE_AVX2
 extern const cpu_kernels cek__kernels__avx2;
 #endif
-#ifdef HAVE_ISA_AVX512
+#ifdef CEK_HAVE_AVX512
 extern const cpu_kernels cek__kernels__avx512;
 #endif
 
 static int runs_anywhere(void) { return 1; }
-#ifdef HAVE_ISA_AVX2
+#ifdef CEK_HAVE_AVX2
 static int runs_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 #endif
-#ifdef HAVE_ISA_AVX512
+#ifdef CEK_HAVE_AVX512
 static int runs_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -33,14 +33,14 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#ifdef HAVE_ISA_AVX512
+#ifdef CEK_HAVE_AVX512
     { runs_avx512, { "avx512", &cek__kernels__avx512,
         .mc = 112,              /* 8 panels of 14 rows: with kc, 172 KiB of L2 */
         .kc = 384,              /* a panel of A is 14 x 384 floats = 21 KiB, two thirds of a 32 KiB L1 */
         .b_bytes = 480 << 10    /* with A's block and the sums of C, two thirds of a 1 MiB L2 */
     } },
 #endif
-#ifdef HAVE_ISA_AVX2
+#ifdef CEK_HAVE_AVX2
     { runs_avx2, { "avx2", &cek__kernels__avx2,
         .mc = 96,               /* 16 panels of 6 rows: with kc, 144 KiB */
         .kc = 384,              /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */

@@ -2,10 +2,8 @@
  *
  * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact.
  * Must not know: who stores what. */
-#include "kernels/cpu/isa.h"
 #include "kernels/cpu/table.h"
-
-typedef uint32_t vu __attribute__((vector_size(VL * 4)));
+#include "kernels/cpu/vector.h"
 
 static inline vu u_select(vu mask, vu a, vu b) { return (mask & a) | (~mask & b); }
 static inline vu u_all(uint32_t x) { return x + (vu){ 0 }; }
