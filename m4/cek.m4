@@ -125,7 +125,7 @@ AC_DEFUN([CEK_ISA], [
     AC_SUBST(m4_toupper([ISA_$1_CFLAGS]), ["$2"])])
 
 AC_DEFUN([CEK_ISAS], [
-    CEK_ISA_NAMES=portable
+    AC_SUBST([CEK_ISA_NAMES], [portable])
     CEK_ISA([avx2], [-mavx2 -mfma], [__AVX2__])
     CEK_ISA([avx512], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw], [__AVX512BW__])
     # A user's -ffp-contract or -march comes after a target's own flags; what must hold is repeated behind it (see kernels/local.mk).
