@@ -426,10 +426,10 @@ typedef struct cek_batch_block {
  * 10 Operation descriptors
  *
  * One struct and one table of operands per kind. The tables are lists of
- *     X(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)
+ *     ROW(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)
  * DIRECTION in, out or inout; PRESENCE required, optional (the mask may leave it out) or weights (required without
  * CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output may be identical with; SHAPE for people.
- * The lower-case words are for pasting: MY_##PRESENCE. Matrices and images are row-major.
+ * The lower-case words are for pasting: MY_##PRESENCE. (The parameter is not called X, which is the name of a slot.) Matrices and images are row-major.
  * "sum type" is f64 where the operands are f64, else f32.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
@@ -452,14 +452,14 @@ typedef struct cek_gemm_desc {
     uint32_t trans;  /* CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B */
 } cek_gemm_desc;
 enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
-#define CEK_GEMM_OPERANDS(X)                                                                                      \
-    X(GEMM, A,       0, in,  required, no,  0, "a_type; batch matrices m x k (k x m with TRANS_A)")               \
-    X(GEMM, B,       1, in,  weights,  no,  0, "b_type; batch matrices k x n (n x k with TRANS_B)")               \
-    X(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                                    \
-    X(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")                               \
-    X(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")                            \
-    X(GEMM, A_SUM,   5, out, optional, acc, 0, "sum type; [m]")                                                   \
-    X(GEMM, PACKED,  6, in,  optional, no,  0, "prepack_bytes; B as op_prepack wrote it")
+#define CEK_GEMM_OPERANDS(ROW)                                                                                    \
+    ROW(GEMM, A,       0, in,  required, no,  0, "a_type; batch matrices m x k (k x m with TRANS_A)")             \
+    ROW(GEMM, B,       1, in,  weights,  no,  0, "b_type; batch matrices k x n (n x k with TRANS_B)")             \
+    ROW(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                                  \
+    ROW(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")                             \
+    ROW(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")                          \
+    ROW(GEMM, A_SUM,   5, out, optional, acc, 0, "sum type; [m]")                                                 \
+    ROW(GEMM, PACKED,  6, in,  optional, no,  0, "prepack_bytes; B as op_prepack wrote it")
 
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
  * Layouts: images [batch][spatial...][channels] (NHWC), weights [out][kernel...][in/groups].
@@ -479,22 +479,22 @@ typedef struct cek_conv_desc {
     cek_dtype x_type, w_type, y_type;  /* of X or DX, W, Y or DY; DW and BIAS_GRAD have the sum type */
     uint32_t reserved;
 } cek_conv_desc;
-#define CEK_CONV_FORWARD_OPERANDS(X)                                                                              \
-    X(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")                       \
-    X(CONV_FORWARD, W,      1, in,  weights,  no, 0, "w_type; [out_channels][kernel...][in_channels/groups]")     \
-    X(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")                     \
-    X(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                                  \
-    X(CONV_FORWARD, PACKED, 4, in,  optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
-#define CEK_CONV_BACKWARD_DATA_OPERANDS(X)                                                                        \
-    X(CONV_BACKWARD_DATA, DY,      0, in,  required, no,  0, "y_type; [batch][out...][out_channels]")             \
-    X(CONV_BACKWARD_DATA, W,       1, in,  required, no,  0, "w_type; [out_channels][kernel...][in_channels/groups]") \
-    X(CONV_BACKWARD_DATA, DX,      2, out, required, acc, 0, "x_type; [batch][in...][in_channels]")               \
-    X(CONV_BACKWARD_DATA, ACT_REF, 3, in,  optional, no,  0, "x_type; as DX, required with act_grad")
-#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(X)                                                                     \
-    X(CONV_BACKWARD_WEIGHTS, X,         0, in,  required, no,  0, "x_type; [batch][in...][in_channels]")          \
-    X(CONV_BACKWARD_WEIGHTS, DY,        1, in,  required, no,  0, "y_type; [batch][out...][out_channels]")        \
-    X(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0, "sum type; [out_channels][kernel...][in_channels/groups]") \
-    X(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
+#define CEK_CONV_FORWARD_OPERANDS(ROW)                                                                            \
+    ROW(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")                     \
+    ROW(CONV_FORWARD, W,      1, in,  weights,  no, 0, "w_type; [out_channels][kernel...][in_channels/groups]")   \
+    ROW(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")                   \
+    ROW(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                                \
+    ROW(CONV_FORWARD, PACKED, 4, in,  optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
+#define CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                                                                      \
+    ROW(CONV_BACKWARD_DATA, DY,      0, in,  required, no,  0, "y_type; [batch][out...][out_channels]")           \
+    ROW(CONV_BACKWARD_DATA, W,       1, in,  required, no,  0, "w_type; [out_channels][kernel...][in_channels/groups]") \
+    ROW(CONV_BACKWARD_DATA, DX,      2, out, required, acc, 0, "x_type; [batch][in...][in_channels]")             \
+    ROW(CONV_BACKWARD_DATA, ACT_REF, 3, in,  optional, no,  0, "x_type; as DX, required with act_grad")
+#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW)                                                                   \
+    ROW(CONV_BACKWARD_WEIGHTS, X,         0, in,  required, no,  0, "x_type; [batch][in...][in_channels]")        \
+    ROW(CONV_BACKWARD_WEIGHTS, DY,        1, in,  required, no,  0, "y_type; [batch][out...][out_channels]")      \
+    ROW(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0, "sum type; [out_channels][kernel...][in_channels/groups]") \
+    ROW(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
 
 /* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1. Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order.
  * Average: the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions inside the image.
@@ -514,14 +514,14 @@ typedef struct cek_pool_desc {
 } cek_pool_desc;
 enum { CEK_POOL_MAX = 1, CEK_POOL_AVERAGE = 2 };
 enum { CEK_POOL_COUNT_PAD = 1u << 0 };
-#define CEK_POOL_FORWARD_OPERANDS(X)                                                                              \
-    X(POOL_FORWARD, X,       0, in,  required, no, 0, "type; [batch][in...][channels]")                           \
-    X(POOL_FORWARD, Y,       1, out, required, no, 0, "type; [batch][out...][channels]")                          \
-    X(POOL_FORWARD, RESERVE, 2, out, optional, no, 0, "reserve_bytes")
-#define CEK_POOL_BACKWARD_OPERANDS(X)                                                                             \
-    X(POOL_BACKWARD, DY,      0, in,  required, no, 0, "type; [batch][out...][channels]")                         \
-    X(POOL_BACKWARD, DX,      1, out, required, no, 0, "type; [batch][in...][channels]")                          \
-    X(POOL_BACKWARD, RESERVE, 2, in,  optional, no, 0, "reserve_bytes of `forward`; required for maximum")
+#define CEK_POOL_FORWARD_OPERANDS(ROW)                                                                            \
+    ROW(POOL_FORWARD, X,       0, in,  required, no, 0, "type; [batch][in...][channels]")                         \
+    ROW(POOL_FORWARD, Y,       1, out, required, no, 0, "type; [batch][out...][channels]")                        \
+    ROW(POOL_FORWARD, RESERVE, 2, out, optional, no, 0, "reserve_bytes")
+#define CEK_POOL_BACKWARD_OPERANDS(ROW)                                                                           \
+    ROW(POOL_BACKWARD, DY,      0, in,  required, no, 0, "type; [batch][out...][channels]")                       \
+    ROW(POOL_BACKWARD, DX,      1, out, required, no, 0, "type; [batch][in...][channels]")                        \
+    ROW(POOL_BACKWARD, RESERVE, 2, in,  optional, no, 0, "reserve_bytes of `forward`; required for maximum")
 
 /* Pointwise: a short chain of instructions, evaluated for every element of `shape`. Inputs are converted to f32 (f64 where
  * OUT is f64; i32 and u8 exactly or rounded), read through strides (0 broadcasts), the last value is converted to out_type
@@ -581,16 +581,16 @@ typedef struct cek_pointwise_desc {
     uint32_t input_count, input_size;              /* input_size = sizeof(cek_pointwise_input) of the caller */
     uint32_t instruction_count, instruction_size;
 } cek_pointwise_desc;
-#define CEK_POINTWISE_OPERANDS(X)                                                                                 \
-    X(POINTWISE, IN0, 0, in,  optional, no, 0, "inputs[0].type; shape through its strides")                       \
-    X(POINTWISE, IN1, 1, in,  optional, no, 0, "inputs[1].type")                                                  \
-    X(POINTWISE, IN2, 2, in,  optional, no, 0, "inputs[2].type")                                                  \
-    X(POINTWISE, IN3, 3, in,  optional, no, 0, "inputs[3].type")                                                  \
-    X(POINTWISE, IN4, 4, in,  optional, no, 0, "inputs[4].type")                                                  \
-    X(POINTWISE, IN5, 5, in,  optional, no, 0, "inputs[5].type")                                                  \
-    X(POINTWISE, IN6, 6, in,  optional, no, 0, "inputs[6].type")                                                  \
-    X(POINTWISE, IN7, 7, in,  optional, no, 0, "inputs[7].type")                                                  \
-    X(POINTWISE, OUT, 8, out, required, acc, 0xff, "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are given")
+#define CEK_POINTWISE_OPERANDS(ROW)                                                                               \
+    ROW(POINTWISE, IN0, 0, in,  optional, no, 0, "inputs[0].type; shape through its strides")                     \
+    ROW(POINTWISE, IN1, 1, in,  optional, no, 0, "inputs[1].type")                                                \
+    ROW(POINTWISE, IN2, 2, in,  optional, no, 0, "inputs[2].type")                                                \
+    ROW(POINTWISE, IN3, 3, in,  optional, no, 0, "inputs[3].type")                                                \
+    ROW(POINTWISE, IN4, 4, in,  optional, no, 0, "inputs[4].type")                                                \
+    ROW(POINTWISE, IN5, 5, in,  optional, no, 0, "inputs[5].type")                                                \
+    ROW(POINTWISE, IN6, 6, in,  optional, no, 0, "inputs[6].type")                                                \
+    ROW(POINTWISE, IN7, 7, in,  optional, no, 0, "inputs[7].type")                                                \
+    ROW(POINTWISE, OUT, 8, out, required, acc, 0xff, "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are given")
 
 /* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that remain (one element if none
  * does). Y has the sum type. Mean divides by the number of elements. MAX and MIN propagate NaN.
@@ -613,9 +613,9 @@ typedef struct cek_reduce_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX];
 } cek_reduce_desc;
-#define CEK_REDUCE_OPERANDS(X)                                                                                    \
-    X(REDUCE, X, 0, in,  required, no,  0, "x_type; shape through x_strides")                                     \
-    X(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")
+#define CEK_REDUCE_OPERANDS(ROW)                                                                                  \
+    ROW(REDUCE, X, 0, in,  required, no,  0, "x_type; shape through x_strides")                                   \
+    ROW(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")
 
 /* Softmax over each row of a rows x columns matrix, computed without overflow; CEK_SOFTMAX_LOG gives its logarithm.
  * Types: f32 required, others optional. */
@@ -626,9 +626,9 @@ typedef struct cek_softmax_desc {
     uint32_t flags;  /* CEK_SOFTMAX_LOG */
 } cek_softmax_desc;
 enum { CEK_SOFTMAX_LOG = 1u << 0 };
-#define CEK_SOFTMAX_OPERANDS(X)                                                                                   \
-    X(SOFTMAX, X, 0, in,  required, no, 0, "type; [rows][columns]")                                               \
-    X(SOFTMAX, Y, 1, out, required, no, CEK_BIT(0), "type; [rows][columns]")
+#define CEK_SOFTMAX_OPERANDS(ROW)                                                                                 \
+    ROW(SOFTMAX, X, 0, in,  required, no, 0, "type; [rows][columns]")                                             \
+    ROW(SOFTMAX, Y, 1, out, required, no, CEK_BIT(0), "type; [rows][columns]")
 
 /* Cross-entropy of logits against class labels, and its gradient. A row r counts if r / rows_per_sample < rows_valid (all do
  * without BATCH). With w = WEIGHTS[r] (1 without), p = softmax(LOGITS[r]):
@@ -646,15 +646,15 @@ typedef struct cek_cross_entropy_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_cross_entropy_desc;
-#define CEK_CROSS_ENTROPY_OPERANDS(X)                                                                             \
-    X(CROSS_ENTROPY, LOGITS,  0, in,  required, no,  0, "type; [rows][classes]")                                  \
-    X(CROSS_ENTROPY, LABELS,  1, in,  required, no,  0, "i32; [rows]")                                            \
-    X(CROSS_ENTROPY, WEIGHTS, 2, in,  optional, no,  0, "f32; [rows]")                                            \
-    X(CROSS_ENTROPY, STEP,    3, in,  optional, no,  0, "cek_step_block")                                         \
-    X(CROSS_ENTROPY, BATCH,   4, in,  optional, no,  0, "cek_batch_block")                                        \
-    X(CROSS_ENTROPY, DLOGITS, 5, out, optional, no,  CEK_BIT(0), "type; [rows][classes]")                         \
-    X(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                                          \
-    X(CROSS_ENTROPY, CORRECT, 7, out, optional, acc, 0, "i32; [1]")
+#define CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                                           \
+    ROW(CROSS_ENTROPY, LOGITS,  0, in,  required, no,  0, "type; [rows][classes]")                                \
+    ROW(CROSS_ENTROPY, LABELS,  1, in,  required, no,  0, "i32; [rows]")                                          \
+    ROW(CROSS_ENTROPY, WEIGHTS, 2, in,  optional, no,  0, "f32; [rows]")                                          \
+    ROW(CROSS_ENTROPY, STEP,    3, in,  optional, no,  0, "cek_step_block")                                       \
+    ROW(CROSS_ENTROPY, BATCH,   4, in,  optional, no,  0, "cek_batch_block")                                      \
+    ROW(CROSS_ENTROPY, DLOGITS, 5, out, optional, no,  CEK_BIT(0), "type; [rows][classes]")                       \
+    ROW(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                                        \
+    ROW(CROSS_ENTROPY, CORRECT, 7, out, optional, acc, 0, "i32; [1]")
 
 /* Squared error: rows, weights and w = 0 as above, `columns` values each.
  *   LOSS (+)= sum over rows that count of  w * sum over columns of (PREDICTION - TARGET)^2
@@ -667,14 +667,14 @@ typedef struct cek_squared_error_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_squared_error_desc;
-#define CEK_SQUARED_ERROR_OPERANDS(X)                                                                             \
-    X(SQUARED_ERROR, PREDICTION,  0, in,  required, no,  0, "type; [rows][columns]")                              \
-    X(SQUARED_ERROR, TARGET,      1, in,  required, no,  0, "sum type; [rows][columns]")                          \
-    X(SQUARED_ERROR, WEIGHTS,     2, in,  optional, no,  0, "f32; [rows]")                                        \
-    X(SQUARED_ERROR, STEP,        3, in,  optional, no,  0, "cek_step_block")                                     \
-    X(SQUARED_ERROR, BATCH,       4, in,  optional, no,  0, "cek_batch_block")                                    \
-    X(SQUARED_ERROR, DPREDICTION, 5, out, optional, no,  CEK_BIT(0), "type; [rows][columns]")                     \
-    X(SQUARED_ERROR, LOSS,        6, out, optional, acc, 0, "sum type; [1]")
+#define CEK_SQUARED_ERROR_OPERANDS(ROW)                                                                           \
+    ROW(SQUARED_ERROR, PREDICTION,  0, in,  required, no,  0, "type; [rows][columns]")                            \
+    ROW(SQUARED_ERROR, TARGET,      1, in,  required, no,  0, "sum type; [rows][columns]")                        \
+    ROW(SQUARED_ERROR, WEIGHTS,     2, in,  optional, no,  0, "f32; [rows]")                                      \
+    ROW(SQUARED_ERROR, STEP,        3, in,  optional, no,  0, "cek_step_block")                                   \
+    ROW(SQUARED_ERROR, BATCH,       4, in,  optional, no,  0, "cek_batch_block")                                  \
+    ROW(SQUARED_ERROR, DPREDICTION, 5, out, optional, no,  CEK_BIT(0), "type; [rows][columns]")                   \
+    ROW(SQUARED_ERROR, LOSS,        6, out, optional, acc, 0, "sum type; [1]")
 
 /* Dropout, forward and backward alike: Y = keep ? X * scale : 0, mask from section 9. The kept value of a NaN is NaN.
  * Types: f32 required, others optional. */
@@ -688,11 +688,11 @@ typedef struct cek_dropout_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_dropout_desc;
-#define CEK_DROPOUT_OPERANDS(X)                                                                                   \
-    X(DROPOUT, X,     0, in,  required, no, 0, "type; [rows][columns]")                                           \
-    X(DROPOUT, Y,     1, out, required, no, CEK_BIT(0), "type; [rows][columns]")                                  \
-    X(DROPOUT, STEP,  2, in,  required, no, 0, "cek_step_block: random_key")                                      \
-    X(DROPOUT, BATCH, 3, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
+#define CEK_DROPOUT_OPERANDS(ROW)                                                                                 \
+    ROW(DROPOUT, X,     0, in,  required, no, 0, "type; [rows][columns]")                                         \
+    ROW(DROPOUT, Y,     1, out, required, no, CEK_BIT(0), "type; [rows][columns]")                                \
+    ROW(DROPOUT, STEP,  2, in,  required, no, 0, "cek_step_block: random_key")                                    \
+    ROW(DROPOUT, BATCH, 3, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
 /* Random numbers, section 9. Types: f32 required, others optional (computed in f32, or in f64 for f64, then rounded). */
 enum { CEK_RANDOM_UNIFORM = 1, CEK_RANDOM_NORMAL = 2 };
@@ -706,10 +706,10 @@ typedef struct cek_random_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_random_desc;
-#define CEK_RANDOM_OPERANDS(X)                                                                                    \
-    X(RANDOM, Y,     0, out, required, no, 0, "type; [rows][columns]")                                            \
-    X(RANDOM, STEP,  1, in,  required, no, 0, "cek_step_block: random_key")                                       \
-    X(RANDOM, BATCH, 2, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
+#define CEK_RANDOM_OPERANDS(ROW)                                                                                  \
+    ROW(RANDOM, Y,     0, out, required, no, 0, "type; [rows][columns]")                                          \
+    ROW(RANDOM, STEP,  1, in,  required, no, 0, "cek_step_block: random_key")                                     \
+    ROW(RANDOM, BATCH, 2, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
 /* Optimizer step over `count` contiguous parameters. Each range [begin, end) takes lr and weight_decay of its group from the
  * step block; ranges ascend, do not overlap, and elements outside all of them are left alone. With g = grad_scale * GRAD
@@ -740,15 +740,15 @@ typedef struct cek_optimizer_desc {
     cek_dtype type;      /* of PARAM, GRAD, M, V */
     cek_dtype low_type;  /* CEK_DTYPE_NONE without LOW */
 } cek_optimizer_desc;
-#define CEK_OPTIMIZER_OPERANDS(X)                                                                                 \
-    X(OPTIMIZER, PARAM,  0, inout, required, no, 0, "type; [count]")                                              \
-    X(OPTIMIZER, GRAD,   1, in,    required, no, 0, "type; [count]")                                              \
-    X(OPTIMIZER, M,      2, inout, optional, no, 0, "type; [count]; Adam, and SGD with momentum")                 \
-    X(OPTIMIZER, V,      3, inout, optional, no, 0, "type; [count]; Adam")                                        \
-    X(OPTIMIZER, STATE,  4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros")                \
-    X(OPTIMIZER, STEP,   5, in,    required, no, 0, "cek_step_block")                                             \
-    X(OPTIMIZER, UPDATE, 6, in,    optional, no, 0, "cek_update_block")                                           \
-    X(OPTIMIZER, LOW,    7, out,   optional, no, 0, "low_type; [count]")
+#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                               \
+    ROW(OPTIMIZER, PARAM,  0, inout, required, no, 0, "type; [count]")                                            \
+    ROW(OPTIMIZER, GRAD,   1, in,    required, no, 0, "type; [count]")                                            \
+    ROW(OPTIMIZER, M,      2, inout, optional, no, 0, "type; [count]; Adam, and SGD with momentum")               \
+    ROW(OPTIMIZER, V,      3, inout, optional, no, 0, "type; [count]; Adam")                                      \
+    ROW(OPTIMIZER, STATE,  4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros")              \
+    ROW(OPTIMIZER, STEP,   5, in,    required, no, 0, "cek_step_block")                                           \
+    ROW(OPTIMIZER, UPDATE, 6, in,    optional, no, 0, "cek_update_block")                                         \
+    ROW(OPTIMIZER, LOW,    7, out,   optional, no, 0, "low_type; [count]")
 
 /* Copy: Y[i...] = X[i...], any strides >= 0 on either side (a permutation, a slice, a broadcast of X), with conversion where
  * the types differ (to f16, bf16: nearest even, overflow to infinity; to integers: nearest even, saturate, NaN to 0).
@@ -761,17 +761,17 @@ typedef struct cek_copy_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX], y_strides[CEK_RANK_MAX];
 } cek_copy_desc;
-#define CEK_COPY_OPERANDS(X)                                                                                      \
-    X(COPY, X, 0, in,  required, no, 0, "x_type; shape through x_strides")                                        \
-    X(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
+#define CEK_COPY_OPERANDS(ROW)                                                                                    \
+    ROW(COPY, X, 0, in,  required, no, 0, "x_type; shape through x_strides")                                      \
+    ROW(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
 
 /* All tables, and the slot numbers CEK_GEMM_A, CEK_CONV_FORWARD_X, ... that they give. */
-#define CEK_ALL_OPERANDS(X)                                                                                       \
-    CEK_GEMM_OPERANDS(X) CEK_CONV_FORWARD_OPERANDS(X) CEK_CONV_BACKWARD_DATA_OPERANDS(X)                          \
-    CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(X) CEK_POOL_FORWARD_OPERANDS(X) CEK_POOL_BACKWARD_OPERANDS(X)              \
-    CEK_POINTWISE_OPERANDS(X) CEK_REDUCE_OPERANDS(X) CEK_SOFTMAX_OPERANDS(X) CEK_CROSS_ENTROPY_OPERANDS(X)        \
-    CEK_SQUARED_ERROR_OPERANDS(X) CEK_DROPOUT_OPERANDS(X) CEK_RANDOM_OPERANDS(X) CEK_OPTIMIZER_OPERANDS(X)        \
-    CEK_COPY_OPERANDS(X)
+#define CEK_ALL_OPERANDS(ROW)                                                                                     \
+    CEK_GEMM_OPERANDS(ROW) CEK_CONV_FORWARD_OPERANDS(ROW) CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                    \
+    CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW) CEK_POOL_FORWARD_OPERANDS(ROW) CEK_POOL_BACKWARD_OPERANDS(ROW)        \
+    CEK_POINTWISE_OPERANDS(ROW) CEK_REDUCE_OPERANDS(ROW) CEK_SOFTMAX_OPERANDS(ROW) CEK_CROSS_ENTROPY_OPERANDS(ROW) \
+    CEK_SQUARED_ERROR_OPERANDS(ROW) CEK_DROPOUT_OPERANDS(ROW) CEK_RANDOM_OPERANDS(ROW) CEK_OPTIMIZER_OPERANDS(ROW) \
+    CEK_COPY_OPERANDS(ROW)
 enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
 
 /* ---------------------------------------------------------------------------------------------------------------------
