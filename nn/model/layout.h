@@ -2,13 +2,14 @@
  *
  * A bucket is one device memory; a parameter lies in one bucket, contiguous, at a multiple of 256 bytes. The same layout
  * serves parameters, gradients and optimizer state, on every device and for every micro-batch size, so that replicating,
- * reducing, updating and saving are operations on ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets are in the
- * order in which backward finishes them.
+ * reducing, updating and saving are operations on ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets
+ * are in the order in which backward finishes them.
  * Must not know: devices, plans, the trainer. */
 #ifndef CEK_NN_MODEL_LAYOUT_H
 #define CEK_NN_MODEL_LAYOUT_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 
 typedef struct cek__placement {
     size_t bucket;
@@ -18,22 +19,23 @@ typedef struct cek__placement {
 
 typedef struct cek__layout {
     cek_dtype type;            /* CEK_F32 or CEK_F64 */
-    size_t bucket_count;
+    size_t bucket_count;       /* 0 for a model without parameters */
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
     size_t parameter_count;
     cek__placement *placement; /* [parameter_count], by the model's numbers */
 } cek__layout;
 
-cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out);
-void cek__layout_free(cek__layout *layout);
+CEK__SHARED CEK__CHECKED cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out);
+CEK__SHARED void cek__layout_free(cek__layout *layout);
 
-uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
+CEK__SHARED uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
 
 /* All parameters of one bucket between the model's host arrays (PyTorch's order, f32) and the bytes of a device bucket. */
-void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst);
-void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
+CEK__SHARED void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst);
+CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
 
 /* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for gradients. */
-void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src, double *dst);
+CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src,
+                                        double *dst);
 
 #endif

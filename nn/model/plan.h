@@ -11,6 +11,7 @@
 #define CEK_NN_MODEL_PLAN_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 #include "nn/model/layout.h"
 
 typedef struct cek__plan cek__plan;
@@ -18,50 +19,64 @@ typedef struct cek__plan cek__plan;
 typedef struct cek__plan_options {
     int64_t rows;              /* samples of one run */
     cek_dtype input_type;      /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64) */
-    bool training;             /* dropout, backward; else evaluation */
-    cek_loss loss;             /* 0: none (prediction); with evaluation: loss and counts without gradients */
-    uint32_t target_columns;   /* MSE */
-    bool softmax;              /* prediction: probabilities */
+    cek_loss loss;             /* 0: none (prediction); in evaluation: loss and counts without gradients */
+    uint32_t target_columns;   /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags;   /* CEK_OP_DETERMINISTIC or 0 */
+    bool training;             /* dropout, backward; else evaluation. Needs a loss */
+    bool weighted;             /* the loss reads binding.weights, one per sample */
+    bool softmax;              /* prediction: probabilities */
 } cek__plan_options;
 
-/* Device memory that a plan wants of its binder. */
+/* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */
 typedef struct cek__plan_needs {
     uint64_t arena_bytes;      /* activations, their gradients, reserves: by lifetimes, fixed offsets */
     uint64_t workspace_bytes;
     uint64_t input_bytes;      /* rows x one sample, input_type, NHWC */
-    uint64_t target_bytes;     /* i32 labels, or values of the sum type */
-    uint64_t output_bytes;     /* model outputs [rows][outputs] of the layout's type; inside the arena when there is a loss */
+    uint64_t target_bytes;     /* i32 labels, or values of the layout's type [rows][columns] */
+    uint64_t weight_bytes;     /* f32 [rows], with `weighted` */
+    uint64_t output_bytes;     /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
 } cek__plan_needs;
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */
 typedef struct cek__plan_binding {
-    cek_ref arena, workspace, input, target, output;
+    cek_ref arena, workspace, input, target, weights, output;
     const cek_ref *parameters;
     const cek_ref *gradients;  /* training */
-    cek_ref step_block, batch_block;
+    cek_ref step_block;        /* training */
+    cek_ref batch_block;       /* with a loss */
     cek_ref loss;              /* sum type [1], accumulated into; the binder zeroes it */
     cek_ref correct;           /* i32 [1], likewise; cross-entropy */
 } cek__plan_binding;
 
-/* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID. */
-cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
-                            const cek__plan_options *options, cek__plan **out);
-void cek__plan_free(cek__plan *plan);
-const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
-cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding);
+/* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that does not fit the loss, a
+ * layer that does not lead to the output; names it). The layout and the model outlive the plan. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
+                                                     const cek__plan_options *options, cek__plan **out);
+/* The same through a bare table (the device's name for errors). */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
+                                                         const cek_plugin *plugin, cek_dev *dev, const char *device_name,
+                                                         const cek__plan_options *options, cek__plan **out);
+CEK__SHARED void cek__plan_free(cek__plan *plan);
+CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
+
+/* bind - resolves every operand; may be called again with other memory when no run is in flight. Errors: CEK_INVALID names
+ * what is needed and missing. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding);
 
 /* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training). */
-cek_status cek__plan_forward(cek__plan *plan, cek_queue *queue);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, cek_queue *queue);
 
-/* backward - in segments; when segment i has run, the gradients of the buckets below cek__plan_segment_buckets(i) are complete
- * and their parameters will not be read again. Segments run in order. accumulate: add to the gradients instead of overwriting. */
-size_t cek__plan_segment_count(const cek__plan *plan);
-size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
-cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment, bool accumulate);
+/* backward - in segments; when segment i has run, the gradients of the buckets below cek__plan_segment_buckets(i) are
+ * complete and their parameters will not be read again. Segments run in order. accumulate: add to the gradients instead of
+ * overwriting. A model without parameters, and an evaluation plan, have no segment. */
+CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
+CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment, bool accumulate);
 
-/* An estimate from shapes alone, before any op exists: activations, gradients and reserves take about fixed + rows * per_row
- * bytes (parameters, their gradients and the optimizer state not included). */
-void cek__plan_estimate(const cek_model *model, cek_dtype type, bool training, uint64_t *fixed, uint64_t *per_row);
+/* An estimate from the model alone, before any op exists: the needs of a plan with options->rows samples (ignored here) are
+ * about fixed + rows * per_row bytes, all of them but the workspace. Parameters, gradients and optimizer state are the
+ * layout's buckets and not included. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_estimate(const cek_model *model, cek_dtype type, const cek__plan_options *options,
+                                                       uint64_t *fixed, uint64_t *per_row);
 
 #endif
