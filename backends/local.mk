@@ -26,9 +26,17 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/config.c \
     %D%/cpu/config.h \
     %D%/cpu/conv.h \
+    %D%/cpu/epilogue.c \
+    %D%/cpu/epilogue.h \
+    %D%/cpu/gemm.c \
     %D%/cpu/gemm.h \
+    %D%/cpu/gemm_plan.c \
+    %D%/cpu/pack.c \
+    %D%/cpu/pack.h \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
     %D%/cpu/topology.c \
-    %D%/cpu/topology.h
+    %D%/cpu/topology.h \
+    %D%/cpu/walk.c \
+    %D%/cpu/walk.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)

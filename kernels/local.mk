@@ -9,6 +9,7 @@ kernels_cpu_sources = \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/isa.h \
     %D%/cpu/kernels.h \
+    %D%/cpu/panels_f32.c \
     %D%/cpu/table.c \
     %D%/cpu/table.h \
     %D%/cpu/transpose_f32.c \

@@ -3,14 +3,14 @@
  * Owns: the plan of a product (blocking, threads, workspace), packing, the walk over blocks, the epilogue.
  * Must not know: plugin.h, devices, queues. Allocates nothing; immutable after planning; no state.
  *
- *     V = A x B  (+ C where accumulate)  (+ bias[j])          f32 sums, whatever the operand types
- *     C = act(V)     or     C = V * act'(ref)                 rounded to C's type, to nearest even
- *     sum[i] = sum over k of A[i][k]  (+ sum[i])              optional
+ *     V = A x B  (+ bias[j])                        f32 sums, whatever the operand types
+ *     V = act(V),  then  V = V * act'(ref)          each optional
+ *     C = V        or    C = C + V where accumulate, rounded to C's type, to nearest even
+ *     sum[i] = (sum[i] +) sum over k of A[i][k]     optional, batch 1
  *
  * A is m x k, B is k x n, C and ref are m x n, each for `batch` independent products; element (i, j) of a matrix is at
  * p[b * batch_stride + i * row_stride + j * col_stride], so a transpose is a swap of strides and a batch stride of 0 shares an
- * operand between all products. Strides are in elements, any sign or order; C may not overlap A or B. ref may be C itself when both
- * have the same type and strides, as may bias not.
+ * operand between all products. Strides are in elements, any sign or order; C may not overlap A or B. ref and bias may not overlap C.
  * Summation order is a function of the descriptor and the configuration alone: never of timing, never of the number of threads.
  *
  *     gemm_desc d = { .m = m, .n = n, .k = k, .batch = 1,
@@ -28,6 +28,8 @@
 #include "backends/cpu/config.h"
 #include "backends/cpu/threads.h"
 
+enum { GEMM_REDUCE_ROWS = 8 };   /* rows of partial results added by one task */
+
 typedef struct gemm_matrix {
     cpu_type type;
     int64_t row_stride, col_stride, batch_stride;
@@ -38,7 +40,7 @@ typedef struct gemm_desc {
     gemm_matrix a, b, c;
     int accumulate;              /* add C's old value */
     cpu_act act;                 /* activation on store */
-    cpu_act deriv;               /* activation whose derivative multiplies; at most one of act and deriv */
+    cpu_act deriv;               /* activation whose derivative multiplies */
     gemm_matrix ref;             /* where deriv: the activation's output for relu, tanh, sigmoid, its input for gelu */
     int sum_accumulate;          /* add sum's old value */
 } gemm_desc;
@@ -54,16 +56,18 @@ typedef struct gemm_args {
 /* Filled by cek__gemm_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is gemm.c's own. */
 typedef struct gemm_plan {
     size_t workspace_bytes;      /* alignment 64 */
-    const char *algorithm;       /* a static text: "packed", "packed, swapped", "split-k", "vector" ... */
-    gemm_desc d;                 /* after a possible swap of the roles of A and B */
+    const char *algorithm;       /* a static text: "gemm", "gemm, split k", "gemm, swapped" ... */
+    gemm_desc d;                 /* with the roles of A and B exchanged where `swapped` */
     const cpu_config *config;
-    int swapped;                 /* C^T = B^T A^T is computed; bias then runs along rows */
+    int swapped;                 /* C^T = B^T A^T is computed */
+    int in_place;                /* sums are made in C itself */
+    int way_a, way_b;            /* pack_way */
     int workers;
     int64_t mb, nb;              /* the block of C that is one task */
-    int64_t kc;                  /* depth of a block, balanced */
-    int64_t splits;              /* parts of k that are summed apart, then added in order */
-    int64_t worker_bytes;        /* scratch of one worker */
-    int64_t partial_bytes;       /* f32 partial results, where splits > 1 */
+    int64_t kc;                  /* depth of a block */
+    int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
+    size_t worker_bytes;         /* scratch of one worker */
+    size_t partial_bytes;        /* f32 partial results and sums, before the scratch */
 } gemm_plan;
 
 /* cek__gemm_plan - chooses. Cannot fail: every descriptor that keeps the rules above has a plan. `workers` is the largest number

@@ -28,6 +28,7 @@ enum {
     RUN_STEP = 0x20000,                  /* the run's number is what lies above */
     WAKE_HELPERS = 1, WAKE_CALLER = 2,   /* futex bit sets: who sleeps on `state` */
     WORKERS_MAX = 4096,
+    CPU_LIMIT = 8192,                    /* CPU numbers are below this */
     /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice the best choice. */
     SPIN_NS = 50000,
 };
@@ -36,6 +37,7 @@ typedef struct helper {
     struct cpu_pool *pool;
     pthread_t thread;
     int worker;
+    int cpu;                             /* pinned to it; -1 = may run on all of the pool's */
 } helper;
 
 struct cpu_pool {
@@ -53,6 +55,7 @@ struct cpu_pool {
     int workers, started;
     int64_t spin_ns;
     pid_t pid;
+    int free_cpu;                        /* the CPU left to the caller; -1 = helpers are not pinned */
     helper helpers[];
 };
 
@@ -158,12 +161,44 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
+/* A CPU that has gone away since is no error: the thread then runs where it may. */
+static void affinity_set(pthread_t thread, const int *cpus, int n)
+{
+    cpu_set_t *set = CPU_ALLOC(CPU_LIMIT);
+    if (set == NULL)
+        return;
+    const size_t bytes = CPU_ALLOC_SIZE(CPU_LIMIT);
+    CPU_ZERO_S(bytes, set);
+    for (int i = 0; i < n; i++)
+        CPU_SET_S((size_t)cpus[i], bytes, set);
+    pthread_setaffinity_np(thread, bytes, set);
+    CPU_FREE(set);
+}
+
+/* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's CPU, the two change places:
+ * left alone, a woken helper would queue behind the very thread that waits for it, for milliseconds. */
+static void make_way(cpu_pool *pool)
+{
+    if (pool->free_cpu < 0)
+        return;
+    const int cpu = sched_getcpu();
+    for (int i = 1; i < pool->workers && cpu != pool->free_cpu; i++) {
+        helper *h = &pool->helpers[i];
+        if (h->cpu != cpu)
+            continue;
+        affinity_set(h->thread, &pool->free_cpu, 1);
+        h->cpu = pool->free_cpu;
+        pool->free_cpu = cpu;
+    }
+}
+
 /* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767 runs, past 0. */
 static void run_open(cpu_pool *pool)
 {
     uint32_t number = (atomic_load(&pool->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
     if (number == 0)
         number = RUN_STEP;
+    make_way(pool);
     atomic_store(&pool->state, number | OPEN);
     if (atomic_load(&pool->sleepers))
         futex_wake(&pool->state, WAKE_HELPERS);
@@ -202,8 +237,7 @@ void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg)
     atomic_flag_clear_explicit(&pool->busy, memory_order_release);
 }
 
-/* Helpers take no signals (those are the host application's) and keep to the device's CPUs; a CPU that has gone away
- * since is no error: the thread then runs where it may. */
+/* Helpers take no signals (those are the host application's) and keep to the device's CPUs. */
 static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
 {
     sigset_t all, old;
@@ -214,16 +248,10 @@ static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
     if (error)
         return error;
     pool->started++;
-
-    cpu_set_t *set = n_cpus > 0 ? CPU_ALLOC(CPU_SETSIZE * 8) : NULL;
-    if (set) {
-        const size_t bytes = CPU_ALLOC_SIZE(CPU_SETSIZE * 8);
-        CPU_ZERO_S(bytes, set);
-        for (int i = 0; i < n_cpus; i++)
-            CPU_SET_S((size_t)cpus[i], bytes, set);
-        pthread_setaffinity_np(h->thread, bytes, set);
-        CPU_FREE(set);
-    }
+    if (h->cpu >= 0)
+        affinity_set(h->thread, &h->cpu, 1);
+    else if (n_cpus > 0)
+        affinity_set(h->thread, cpus, n_cpus);
     return 0;
 }
 
@@ -239,10 +267,11 @@ int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out)
     pool->pid = getpid();
     /* with more workers than CPUs a spinning thread keeps the one it waits for from running */
     pool->spin_ns = n_cpus > 0 && workers > n_cpus ? 0 : SPIN_NS;
+    pool->free_cpu = n_cpus >= workers ? cpus[0] : -1;
     atomic_flag_clear(&pool->busy);
     for (int i = 1; i < workers; i++) {
         helper *h = &pool->helpers[i];
-        *h = (helper){ .pool = pool, .worker = i };
+        *h = (helper){ .pool = pool, .worker = i, .cpu = pool->free_cpu < 0 ? -1 : cpus[i] };
         const int error = helper_start(pool, h, cpus, n_cpus);
         if (error) {
             cek__pool_destroy(pool);

@@ -23,8 +23,8 @@ typedef struct cpu_pool cpu_pool;
  * scratch memory that belongs to the run (never to the pool, see cek__pool_run). */
 typedef void cpu_task(void *arg, int64_t task, int worker);
 
-/* cek__pool_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus` (`n_cpus` of them;
- * NULL or 0 leaves affinity alone); a calling thread's affinity is never touched. Returns 0 or an errno value
+/* cek__pool_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus` (`n_cpus` of them, each below 8192;
+ * NULL or 0 leaves affinity alone), one on each where there are enough; a calling thread's affinity is never touched. Returns 0 or an errno value
  * (ENOMEM, EAGAIN); on error *out is NULL. */
 int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out);
 

@@ -1,0 +1,39 @@
+/* pack.h - operands of plain matrix products, handed to the walk: packed, converted, or where they lie.
+ *
+ * Owns: the choice between the ways to read a strided matrix, and the ways.
+ * Must not know: C, epilogues, threads. */
+#ifndef CEK_BACKENDS_CPU_PACK_H
+#define CEK_BACKENDS_CPU_PACK_H
+
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/walk.h"
+
+typedef enum pack_way {
+    PACK_DIRECT,                 /* f32, read in place */
+    PACK_ALONG,                  /* rows of memory lie along k: A is copied, B transposed */
+    PACK_ACROSS,                 /* rows of memory lie across k: cut into panels */
+    PACK_GATHER                  /* neither: element by element */
+} pack_way;
+
+/* One operand of one product. For B "rows" are k, so `row_stride` is the distance of neighbours in k. */
+typedef struct pack_operand {
+    const void *at;
+    cpu_type type;
+    int64_t row_stride, col_stride;
+    pack_way way;
+} pack_operand;
+
+/* How A and B are read when they are packed. */
+pack_way cek__pack_way_a(const gemm_matrix *a);
+pack_way cek__pack_way_b(const gemm_matrix *b);
+
+/* The walk's step for an A read this way. */
+int64_t cek__pack_step(const pack_operand *a);
+
+/* As walk.a and walk.b, with the kernels that do the work. */
+void cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t panel_rows,
+                 int64_t k, int64_t depth, const walk_scratch *to, walk_a *out);
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                 const walk_scratch *to, walk_b *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* panels_f32.c - cuts rows of a matrix into the panels that tiles read.
+ *
+ * Owns: the copy, row by row, so that memory is read in the order in which it lies.
+ * Must not know: which operand it is. */
+#include "kernels/cpu/table.h"
+#include "kernels/cpu/vector.h"
+
+/* Full panels of B: two vectors a row. */
+static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, float *to)
+{
+    const int64_t panel = depth * TILE_COLUMNS, full = columns / TILE_COLUMNS * TILE_COLUMNS, rest = columns - full;
+
+    for (int64_t k = 0; k < depth; k++, from += ld, to += TILE_COLUMNS) {
+        float *row = to;
+        for (int64_t j = 0; j < full; j += TILE_COLUMNS, row += panel) {
+            const vf low = v_load(from + j), high = v_load(from + j + VL);
+            v_store(row, low);
+            v_store(row + VL, high);
+        }
+        if (rest > 0) {
+            v_store(row, v_load_part(from + full, rest < VL ? rest : VL));
+            v_store(row + VL, rest > VL ? v_load_part(from + full + VL, rest - VL) : (vf){ 0 });
+        }
+    }
+}
+
+/* Panels of A, narrower than a vector or two. Whole vectors are written, and the next row of the panel writes over what was too
+ * much; after the last row comes the next panel, so that row is written in part. */
+static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to)
+{
+    const int64_t full = columns / width * width;
+
+    for (int64_t k = 0; k < depth; k++, from += ld, to += width) {
+        float *row = to;
+        for (int64_t j = 0; j < columns; j += width, row += depth * width) {
+            const int64_t n = j < full ? width : columns - full;
+            for (int64_t i = 0; i < n; i += VL) {
+                const int64_t part = n - i < VL ? n - i : VL;
+                const vf x = v_load_part(from + j + i, part);
+                if (k + 1 < depth)
+                    v_store(row + i, x);
+                else
+                    v_store_part(row + i, part, x);
+            }
+        }
+    }
+}
+
+void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to)
+{
+    if (width == TILE_COLUMNS)
+        wide(depth, columns, from, ld, to);
+    else
+        narrow(depth, columns, width, from, ld, to);
+}
