@@ -2,6 +2,14 @@
 lib_LTLIBRARIES += %D%/libcekernels-nn.la
 
 %C%_libcekernels_nn_la_SOURCES = \
+    %D%/model/graph.c \
+    %D%/model/graph.h \
+    %D%/model/init.c \
+    %D%/model/layers.c \
+    %D%/model/layers.h \
+    %D%/model/layout.h \
+    %D%/model/plan.h \
+    %D%/model/spec.c \
     %D%/version.c
 
 %C%_libcekernels_nn_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)

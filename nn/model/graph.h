@@ -52,7 +52,7 @@ typedef struct cek__node {
 typedef struct cek__parameter {
     cek_parameter public; /* `name` and `data` belong to it */
     int node;
-    int64_t fan_in;
+    double fan_in;
 } cek__parameter;
 
 struct cek_model {
