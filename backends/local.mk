@@ -4,17 +4,34 @@
 # What every backend uses: validation of descriptors, Philox, error text.
 noinst_LTLIBRARIES += %D%/common/libcommon.la
 %C%_common_libcommon_la_SOURCES = \
+    %D%/common/check.h \
+    %D%/common/check_gemm.c \
+    %D%/common/check_tensor.c \
+    %D%/common/check_train.c \
+    %D%/common/check_window.c \
+    %D%/common/extent.c \
     %D%/common/extent.h \
+    %D%/common/fail.c \
     %D%/common/fail.h \
+    %D%/common/growth.c \
     %D%/common/growth.h \
     %D%/common/half.h \
+    %D%/common/operands.c \
     %D%/common/philox.h \
+    %D%/common/validate.c \
     %D%/common/validate.h
 
 # Memory, queues and events of devices that live in host memory.
 noinst_LTLIBRARIES += %D%/host/libhost.la
 %C%_host_libhost_la_SOURCES = \
-    %D%/host/host.h
+    %D%/host/cmdbuf.c \
+    %D%/host/device.c \
+    %D%/host/event.c \
+    %D%/host/headroom.c \
+    %D%/host/host.h \
+    %D%/host/memory.c \
+    %D%/host/op.c \
+    %D%/host/queue.c
 
 # The oracle.
 noinst_LTLIBRARIES += %D%/reference/libreference.la

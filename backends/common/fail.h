@@ -16,8 +16,8 @@
 #define CEK__TEXT_BYTES 256
 
 /* cek__callbacks_copy - what create() was given, in a struct of this plugin's size. A newer host may offer callbacks that this
- * plugin does not know: an offer may be left alone, so unlike descriptors they are not refused. CEK_INVALID if size is
- * too small to hold size and abi, CEK_UNSUPPORTED for another major. */
+ * plugin does not know: an offer may be left alone, so unlike descriptors they are not refused. CEK_INVALID if it is
+ * smaller than version 1.0's, CEK_UNSUPPORTED for another major. */
 cek_status cek__callbacks_copy(const cek_host *given, cek_host *out);
 
 /* cek__fail - tells the host one line that names object and cause, and returns the status, so that a refusal reads

@@ -25,7 +25,8 @@ typedef struct cek__slot {
     const char *name;    /* "BIAS" */
     uint64_t aliases;    /* slots whose operand it may be identical with, types and strides considered */
     uint64_t bytes;      /* from the operand's offset to behind the last element that is touched */
-    uint32_t element;    /* bytes of one element; 1 for blocks, state and private layouts */
+    uint32_t element;    /* bytes of one element; 1 for blocks and private layouts */
+    uint32_t align;      /* of its offset: the descriptor's, or CEK_ALIGNMENT for blocks and private layouts */
     bool given;          /* in the mask */
     bool written;        /* out or inout */
     bool accumulated;    /* in the mask `accumulate` */
@@ -53,6 +54,7 @@ typedef struct cek__request {
     cek_epilogue epilogue;  /* all zero where there is none */
     cek_pointwise_input inputs[CEK_POINTWISE_INPUTS];
     cek_pointwise_instruction instructions[CEK_POINTWISE_INSTRUCTIONS];
+    cek_param_range *ranges;        /* of the optimizer, owned; desc.optimizer.ranges points here */
     uint64_t out[CEK_SPATIAL_MAX];  /* output positions of convolutions and pools; 1 past `spatial` */
     uint32_t align;                 /* of operand offsets: 0 resolved */
     uint32_t slot_count;            /* slots of this kind */

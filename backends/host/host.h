@@ -34,7 +34,7 @@ struct cek_dev {
     cek_instance *instance;
     uint32_t index;
     atomic_bool lost;            /* set once, after lost_text */
-    pthread_mutex_t lock;        /* of lost_text while it is written */
+    pthread_mutex_t lock;        /* of the first cek__host_device_lose() */
     char lost_text[CEK__TEXT_BYTES];
 };
 
@@ -48,6 +48,7 @@ struct cek_mem {
 
 struct cek_queue {
     cek_dev *dev;
+    bool timing;
     cek_status failure;          /* CEK_OK until work failed */
     char text[CEK__TEXT_BYTES];
 };
@@ -56,6 +57,7 @@ struct cek_event {
     cek_dev *dev;
     pthread_mutex_t lock;        /* of all that follows: record and query may come from two threads */
     bool timing, recorded;
+    bool timed;                  /* the latest record was in a queue with CEK_QUEUE_TIMING */
     cek_status failure;          /* of the queue at the latest record */
     uint64_t time_ns;
     char text[CEK__TEXT_BYTES];
@@ -67,7 +69,8 @@ typedef void cek__op_run_fn(const cek_op *op, cek_queue *queue, void *const *at,
 /* Writes the packed form of the plain weights. */
 typedef void cek__op_prepack_fn(const cek_op *op, cek_queue *queue, void *const *at, void *packed);
 
-/* Head of every operation. op_create fills it in: cek__host_op_init(), then info (size apart), run, and the others if needed. */
+/* Head of every operation. op_create fills it in: cek__host_op_init(), then info (without size), run, and the others if
+ * needed, and hands it over with cek__host_op_publish(). */
 struct cek_op {
     cek_dev *dev;
     cek__request request;
@@ -99,9 +102,33 @@ void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes);
 cek_status cek__host_op_init(cek_op *op, cek_dev *dev, const cek_op_desc *desc);
 void cek__host_op_fini(cek_op *op);
 
+/* cek__host_op_publish - the last step of op_create: sets *info (may be NULL) and *out. On error the operation is destroyed. */
+cek_status cek__host_op_publish(cek_op *op, cek_op_info *info, cek_op **out);
+
 /* cek__host_queue_fail - a command failed while it was executed: sticks to the queue. */
 void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
+
+/* cek__host_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text; the first thing that a slot of the backend's own
+ * does. cek__host_queue_ready: that, or the failure that stuck to the queue. `call` names the slot. */
+cek_status cek__host_ready(const cek_dev *dev, const char *call);
+cek_status cek__host_queue_ready(const cek_queue *queue, const char *call);
+
+/* cek__host_mem_bytes - a cek__mem_bytes_fn whose `user` is the device. */
+bool cek__host_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes);
+
+/* Checks of copy and fill for bytes > 0, shared by queues and command buffers, and the fill itself. */
+cek_status cek__host_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes);
+cek_status cek__host_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes);
+void cek__host_fill_bytes(unsigned char *at, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
+
+/* The operands of a run, checked, as addresses by slot. */
+typedef struct cek__host_addresses {
+    void *at[CEK__SLOTS];
+    void *workspace;
+} cek__host_addresses;
+cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace,
+                                  cek__host_addresses *out);
 
 /* --- slots of the table, as plugin.h says ------------------------------------------------------------------------- */
 
