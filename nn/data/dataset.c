@@ -1,0 +1,393 @@
+/* dataset.c - data sets in memory and from callbacks, and views of their rows.
+ *
+ * Owns: sample arrays (or the duty to call the source's destroy), shared by reference count among views.
+ * Must not know: files, batches, devices. */
+#include "nn/data/dataset.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+/* Where samples come from; one or more data sets share it. */
+typedef struct store {
+    atomic_int references;
+    int64_t count;
+    size_t input_bytes, target_bytes;
+    cek__data_source source;
+    const void *inputs, *targets; /* in memory */
+    void *owned[2];               /* those of the two that are freed with the store */
+} store;
+
+struct cek__dataset {
+    cek__data_format format;
+    store *store;
+    int64_t count;
+    int64_t *rows; /* rows of the store; NULL: all, in order */
+};
+
+/* ---- format ---- */
+
+static size_t type_bytes(cek_dtype type)
+{
+    return type == CEK_U8 ? 1 : 4; /* u8, f32, i32 are all there is */
+}
+
+static size_t input_elements(const cek__data_format *format)
+{
+    size_t n = 1;
+
+    for (uint32_t i = 0; i < format->input_rank; i++)
+        n *= (size_t)format->input_shape[i];
+    return n;
+}
+
+size_t cek__data_input_bytes(const cek__data_format *format)
+{
+    return input_elements(format) * type_bytes(format->input_type);
+}
+
+size_t cek__data_target_bytes(const cek__data_format *format)
+{
+    return (size_t)format->target_width * 4;
+}
+
+static int64_t channels(const cek__data_format *format)
+{
+    return format->input_shape[format->input_rank - 1];
+}
+
+static cek_status format_check(const cek__data_format *f, int64_t count)
+{
+    int64_t elements = 1;
+    int64_t bytes;
+
+    if (count < 0)
+        return cek__fail(CEK_INVALID, "data set: %" PRId64 " samples", count);
+    if (f->input_type != CEK_U8 && f->input_type != CEK_F32)
+        return cek__fail(CEK_INVALID, "data set: inputs must be u8 or f32");
+    if (f->input_rank < 1 || f->input_rank > CEK__DATA_RANK_MAX)
+        return cek__fail(CEK_INVALID, "data set: inputs of rank %" PRIu32 ", 1 to %d is possible", f->input_rank,
+                         CEK__DATA_RANK_MAX);
+    for (uint32_t i = 0; i < f->input_rank; i++)
+        if (f->input_shape[i] < 1 || __builtin_mul_overflow(elements, f->input_shape[i], &elements))
+            return cek__fail(CEK_INVALID, "data set: dimension %" PRIu32 " of the inputs is %" PRId64, i,
+                             f->input_shape[i]);
+    if (f->target_width < 1 || __builtin_add_overflow(elements, f->target_width, &elements) ||
+        __builtin_mul_overflow(elements, count > 0 ? count : 1, &elements) || __builtin_mul_overflow(elements, 4, &bytes))
+        return cek__fail(CEK_INVALID, "data set: %" PRId64 " samples with targets of %" PRId64 " values are impossible",
+                         count, f->target_width);
+    if (f->target_type == CEK_I32 ? f->target_width != 1 || f->class_count < 1 || f->class_count > INT32_MAX
+                                  : f->target_type != CEK_F32 || f->class_count != 0)
+        return cek__fail(CEK_INVALID, "data set: targets must be i32 labels of 1 or more classes, or f32 values");
+    return CEK_OK;
+}
+
+/* ---- life ---- */
+
+static void store_release(store *s)
+{
+    if (s == NULL || atomic_fetch_sub(&s->references, 1) != 1)
+        return;
+    if (s->source.destroy != NULL)
+        s->source.destroy(s->source.user);
+    free(s->owned[0]);
+    free(s->owned[1]);
+    free(s);
+}
+
+void cek__dataset_free(cek__dataset *dataset)
+{
+    if (dataset == NULL)
+        return;
+    store_release(dataset->store);
+    free(dataset->rows);
+    free(dataset);
+}
+
+static cek_status memory_read(void *user, const int64_t *rows, int64_t count, void *inputs, void *targets)
+{
+    const store *s = user;
+
+    for (int64_t i = 0; i < count; i++) {
+        size_t row = (size_t)rows[i];
+
+        memcpy((char *)inputs + (size_t)i * s->input_bytes, (const char *)s->inputs + row * s->input_bytes,
+               s->input_bytes);
+        memcpy((char *)targets + (size_t)i * s->target_bytes, (const char *)s->targets + row * s->target_bytes,
+               s->target_bytes);
+    }
+    return CEK_OK;
+}
+
+/* A data set over an empty store. */
+static cek_status dataset_new(const cek__data_format *format, int64_t count, cek__dataset **out)
+{
+    cek_status st;
+    cek__dataset *dataset = NULL;
+
+    *out = NULL;
+    CEK_TRY(format_check(format, count));
+    CEK_TRY(cek__calloc(1, sizeof *dataset, &dataset));
+    CEK_TRY(cek__calloc(1, sizeof *dataset->store, &dataset->store));
+    dataset->format = *format;
+    dataset->count = count;
+    *dataset->store = (store){ .references = 1,
+                               .count = count,
+                               .input_bytes = cek__data_input_bytes(format),
+                               .target_bytes = cek__data_target_bytes(format) };
+    *out = dataset;
+    return CEK_OK;
+out:
+    cek__dataset_free(dataset);
+    return st;
+}
+
+cek_status cek__dataset_from_source(const cek__data_format *format, int64_t count, const cek__data_source *source,
+                                    cek__dataset **out)
+{
+    cek_status st = dataset_new(format, count, out);
+
+    if (st == CEK_OK)
+        (*out)->store->source = *source;
+    return st;
+}
+
+static cek_status values_check(const char *what, const float *values, size_t count, size_t per_sample)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return cek__fail(CEK_BAD_INPUT, "data set: sample %zu has a %s that is not finite", i / per_sample, what);
+    return CEK_OK;
+}
+
+/* Once, here, so that nobody has to look at a label again. */
+static cek_status arrays_check(const cek__data_format *format, int64_t count, const void *inputs, const void *targets)
+{
+    const int32_t *labels = targets;
+    size_t elements = input_elements(format), width = (size_t)format->target_width;
+    cek_status st;
+
+    if (format->input_type == CEK_F32)
+        CEK_TRY(values_check("value", inputs, (size_t)count * elements, elements));
+    if (format->target_type == CEK_F32)
+        return values_check("target", targets, (size_t)count * width, width);
+    for (int64_t i = 0; i < count; i++)
+        if (labels[i] < 0 || labels[i] >= format->class_count)
+            CEK_FAIL(CEK_BAD_INPUT, "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes",
+                     i, labels[i], format->class_count);
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__dataset_borrow(const cek__data_format *format, int64_t count, const void *inputs, const void *targets,
+                               cek__dataset **out)
+{
+    cek_status st;
+    cek__dataset *dataset = NULL;
+    store *s;
+
+    *out = NULL;
+    CEK_TRY(dataset_new(format, count, &dataset));
+    CEK_TRY(arrays_check(format, count, inputs, targets));
+    s = dataset->store;
+    s->inputs = inputs;
+    s->targets = targets;
+    s->source = (cek__data_source){ .user = s, .read = memory_read };
+    *out = dataset;
+    return CEK_OK;
+out:
+    cek__dataset_free(dataset);
+    return st;
+}
+
+cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, void *inputs, void *targets,
+                              cek__dataset **out)
+{
+    cek_status st = cek__dataset_borrow(format, count, inputs, targets, out);
+
+    if (st == CEK_OK) {
+        (*out)->store->owned[0] = inputs;
+        (*out)->store->owned[1] = targets;
+        return CEK_OK;
+    }
+    free(inputs);
+    free(targets);
+    return st;
+}
+
+cek_status cek__dataset_copy(const cek__data_format *format, int64_t count, const void *inputs, const void *targets,
+                             cek__dataset **out)
+{
+    cek_status st;
+    void *copies[2] = { NULL, NULL };
+
+    *out = NULL;
+    CEK_TRY(format_check(format, count)); /* before its sizes are believed */
+    CEK_TRY(cek__alloc_array((size_t)count, cek__data_input_bytes(format), &copies[0]));
+    CEK_TRY(cek__alloc_array((size_t)count, cek__data_target_bytes(format), &copies[1]));
+    memcpy(copies[0], inputs, (size_t)count * cek__data_input_bytes(format));
+    memcpy(copies[1], targets, (size_t)count * cek__data_target_bytes(format));
+    return cek__dataset_adopt(format, count, copies[0], copies[1], out);
+out:
+    free(copies[0]);
+    free(copies[1]);
+    return st;
+}
+
+static cek_status rows_check(const cek__dataset *dataset, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i] < 0 || rows[i] >= dataset->count)
+            return cek__fail(CEK_INVALID, "data set: no row %" PRId64 ", there are %" PRId64, rows[i], dataset->count);
+    return CEK_OK;
+}
+
+cek_status cek__dataset_view(const cek__dataset *parent, const int64_t *rows, int64_t count, cek__dataset **out)
+{
+    cek_status st;
+    cek__dataset *view = NULL;
+
+    *out = NULL;
+    CEK_TRY(rows_check(parent, rows, count));
+    CEK_TRY(cek__calloc(1, sizeof *view, &view));
+    CEK_TRY(cek__alloc_array((size_t)count, sizeof *view->rows, &view->rows));
+    for (int64_t i = 0; i < count; i++) /* rows of the store at once: a view of a view costs no more */
+        view->rows[i] = parent->rows != NULL ? parent->rows[rows[i]] : rows[i];
+    view->format = parent->format;
+    view->count = count;
+    view->store = parent->store;
+    atomic_fetch_add(&view->store->references, 1);
+    *out = view;
+    return CEK_OK;
+out:
+    cek__dataset_free(view);
+    return st;
+}
+
+/* ---- reading ---- */
+
+const cek__data_format *cek__dataset_format(const cek__dataset *dataset)
+{
+    return &dataset->format;
+}
+
+int64_t cek__dataset_count(const cek__dataset *dataset)
+{
+    return dataset->count;
+}
+
+cek_status cek__dataset_read(const cek__dataset *dataset, const int64_t *rows, int64_t count, void *inputs,
+                             void *targets)
+{
+    enum { CHUNK = 256 }; /* rows of a view are translated on the stack */
+    const cek__data_source *source = &dataset->store->source;
+    int64_t translated[CHUNK];
+    cek_status st;
+
+    CEK_TRY(rows_check(dataset, rows, count));
+    if (dataset->rows == NULL)
+        return source->read(source->user, rows, count, inputs, targets);
+    for (int64_t done = 0; done < count;) {
+        int64_t n = count - done < CHUNK ? count - done : CHUNK;
+
+        for (int64_t i = 0; i < n; i++)
+            translated[i] = dataset->rows[rows[done + i]];
+        CEK_TRY(source->read(source->user, translated, n, (char *)inputs + (size_t)done * dataset->store->input_bytes,
+                             (char *)targets + (size_t)done * dataset->store->target_bytes));
+        done += n;
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- statistics ---- */
+
+static double element(const cek__data_format *format, const void *input, size_t i)
+{
+    return format->input_type == CEK_U8 ? ((const uint8_t *)input)[i] : (double)((const float *)input)[i];
+}
+
+/* One pass: adds each value, or its squared distance from `mean`, to its channel's sum. */
+static cek_status channel_sums(const cek__dataset *dataset, void *input, void *target, const double *mean, double *sum)
+{
+    size_t elements = input_elements(&dataset->format), width = (size_t)channels(&dataset->format);
+
+    memset(sum, 0, width * sizeof *sum);
+    for (int64_t row = 0; row < dataset->count; row++) {
+        cek_status st = cek__dataset_read(dataset, &row, 1, input, target);
+
+        if (st != CEK_OK)
+            return st;
+        for (size_t i = 0; i < elements; i++) {
+            double x = element(&dataset->format, input, i);
+
+            sum[i % width] += mean == NULL ? x : (x - mean[i % width]) * (x - mean[i % width]);
+        }
+    }
+    return CEK_OK;
+}
+
+cek_status cek__dataset_statistics(const cek__dataset *dataset, double *mean, double *deviation)
+{
+    const cek__data_format *format = &dataset->format;
+    int64_t width = channels(format);
+    double n = (double)dataset->count * (double)(input_elements(format) / (size_t)width);
+    void *input = NULL, *target = NULL;
+    cek_status st;
+
+    if (dataset->count == 0)
+        return cek__fail(CEK_INVALID, "data set: no samples, so no statistics");
+    CEK_TRY(cek__malloc(cek__data_input_bytes(format), &input));
+    CEK_TRY(cek__malloc(cek__data_target_bytes(format), &target));
+    CEK_TRY(channel_sums(dataset, input, target, NULL, mean));
+    for (int64_t c = 0; c < width; c++)
+        mean[c] /= n;
+    CEK_TRY(channel_sums(dataset, input, target, mean, deviation));
+    for (int64_t c = 0; c < width; c++) {
+        deviation[c] = sqrt(deviation[c] / n);
+        if (deviation[c] <= 8 * 0x1p-52 * fabs(mean[c])) /* constant, but for the rounding of the mean */
+            deviation[c] = 1;
+    }
+out:
+    free(input);
+    free(target);
+    return st;
+}
+
+cek_status cek__dataset_standardize(const cek__dataset *dataset, const double *mean, const double *deviation,
+                                    cek__dataset **out)
+{
+    cek__data_format format = dataset->format;
+    size_t elements = input_elements(&format), width = (size_t)channels(&format);
+    size_t target_bytes = cek__data_target_bytes(&format);
+    float *inputs = NULL;
+    char *targets = NULL;
+    void *input = NULL;
+    cek_status st;
+
+    *out = NULL;
+    CEK_TRY(cek__alloc_array((size_t)dataset->count * elements, sizeof *inputs, &inputs));
+    CEK_TRY(cek__alloc_array((size_t)dataset->count, target_bytes, &targets));
+    CEK_TRY(cek__malloc(cek__data_input_bytes(&format), &input));
+    for (int64_t row = 0; row < dataset->count; row++) {
+        CEK_TRY(cek__dataset_read(dataset, &row, 1, input, targets + (size_t)row * target_bytes));
+        for (size_t i = 0; i < elements; i++)
+            inputs[(size_t)row * elements + i] =
+                (float)((element(&format, input, i) - mean[i % width]) / deviation[i % width]);
+    }
+    format.input_type = CEK_F32;
+    free(input);
+    return cek__dataset_adopt(&format, dataset->count, inputs, targets, out);
+out:
+    free(inputs);
+    free(targets);
+    free(input);
+    return st;
+}

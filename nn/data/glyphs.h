@@ -1,0 +1,27 @@
+/* glyphs.h - generated digits: data to train on where no files are at hand.
+ *
+ * 28x28 grey images of the digits 0 to 9, drawn with strokes and distorted at random. Sample i of a seed is a function of
+ * (seed, i) alone: the same on every machine and for every number of threads. Image i shows digit i % 10. */
+#ifndef CEK_NN_DATA_GLYPHS_H
+#define CEK_NN_DATA_GLYPHS_H
+
+#include <stdint.h>
+
+#include "core/base/status.h"
+#include "nn/data/dataset.h"
+
+enum {
+    CEK__GLYPH_SIZE = 28,
+    CEK__GLYPH_PIXELS = CEK__GLYPH_SIZE * CEK__GLYPH_SIZE,
+    CEK__GLYPH_CLASSES = 10,
+    CEK__GLYPHS_TRAIN = 20000, /* samples 0 .. 19999 */
+    CEK__GLYPHS_TEST = 10000   /* the 10,000 behind them: no training image is among them */
+};
+
+/* Draws one image, row by row, 0 = paper, 255 = full ink. */
+CEK__SHARED void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PIXELS]);
+
+/* Data sets of u8 inputs (28, 28, 1) and labels; *train and *test are the caller's. Takes a second or so. */
+CEK__SHARED CEK__CHECKED cek_status cek__glyphs(uint64_t seed, cek__dataset **train, cek__dataset **test);
+
+#endif
