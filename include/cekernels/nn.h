@@ -175,6 +175,10 @@ CEK_API CEK_CHECKED cek_status cek_dataset_split(const cek_dataset *whole, int64
 /* `rows` (distinct row numbers from 0) go to *second, the others to *first. */
 CEK_API CEK_CHECKED cek_status cek_dataset_split_rows(const cek_dataset *whole, const int64_t *rows, int64_t count,
                                                       cek_dataset **first, cek_dataset **second);
+/* The same with the row numbers in a text file, separated by blanks, commas or line ends; some, and not all. CEK_BAD_INPUT
+ * names file and line. */
+CEK_API CEK_CHECKED cek_status cek_dataset_split_file(const cek_dataset *whole, const char *path,
+                                                      cek_dataset **first, cek_dataset **second);
 /* Brings every feature of `dataset` to mean 0 and deviation 1 by the statistics of `by` (which may be the same; standardise
  * the test set first). f32 features only; constant columns are only centred. */
 CEK_API CEK_CHECKED cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by);

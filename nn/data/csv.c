@@ -341,7 +341,7 @@ static cek__data_format format_of(const cek__csv *csv, cek_dtype target_type, in
                                .class_count = classes };
 }
 
-cek_status cek__csv_values(const cek__csv *csv, const char *target, cek__dataset **out)
+cek_status cek__csv_values(const cek__csv *csv, const char *target, cek_dataset **out)
 {
     cek_status st;
     cek__data_format format = format_of(csv, CEK_F32, 0);
@@ -361,7 +361,7 @@ out:
     return st;
 }
 
-cek_status cek__csv_classes(const cek__csv *csv, const char *target, cek__dataset **out)
+cek_status cek__csv_classes(const cek__csv *csv, const char *target, cek_dataset **out)
 {
     cek_status st;
     cek__data_format format;

@@ -23,7 +23,7 @@ typedef struct store {
     void *owned[2];               /* those of the two that are freed with the store */
 } store;
 
-struct cek__dataset {
+struct cek_dataset {
     cek__data_format format;
     store *store;
     int64_t count;
@@ -61,7 +61,7 @@ static int64_t channels(const cek__data_format *format)
     return format->input_shape[format->input_rank - 1];
 }
 
-static cek_status format_check(const cek__data_format *f, int64_t count)
+cek_status cek__data_format_check(const cek__data_format *f, int64_t count)
 {
     int64_t elements = 1;
     int64_t bytes;
@@ -100,7 +100,7 @@ static void store_release(store *s)
     free(s);
 }
 
-void cek__dataset_free(cek__dataset *dataset)
+void cek_dataset_free(cek_dataset *dataset)
 {
     if (dataset == NULL)
         return;
@@ -125,13 +125,13 @@ static cek_status memory_read(void *user, const int64_t *rows, int64_t count, vo
 }
 
 /* A data set over an empty store. */
-static cek_status dataset_new(const cek__data_format *format, int64_t count, cek__dataset **out)
+static cek_status dataset_new(const cek__data_format *format, int64_t count, cek_dataset **out)
 {
     cek_status st;
-    cek__dataset *dataset = NULL;
+    cek_dataset *dataset = NULL;
 
     *out = NULL;
-    CEK_TRY(format_check(format, count));
+    CEK_TRY(cek__data_format_check(format, count));
     CEK_TRY(cek__calloc(1, sizeof *dataset, &dataset));
     CEK_TRY(cek__calloc(1, sizeof *dataset->store, &dataset->store));
     dataset->format = *format;
@@ -143,12 +143,12 @@ static cek_status dataset_new(const cek__data_format *format, int64_t count, cek
     *out = dataset;
     return CEK_OK;
 out:
-    cek__dataset_free(dataset);
+    cek_dataset_free(dataset);
     return st;
 }
 
 cek_status cek__dataset_from_source(const cek__data_format *format, int64_t count, const cek__data_source *source,
-                                    cek__dataset **out)
+                                    cek_dataset **out)
 {
     cek_status st = dataset_new(format, count, out);
 
@@ -186,10 +186,10 @@ out:
 }
 
 cek_status cek__dataset_borrow(const cek__data_format *format, int64_t count, const void *inputs, const void *targets,
-                               cek__dataset **out)
+                               cek_dataset **out)
 {
     cek_status st;
-    cek__dataset *dataset = NULL;
+    cek_dataset *dataset = NULL;
     store *s;
 
     *out = NULL;
@@ -202,12 +202,12 @@ cek_status cek__dataset_borrow(const cek__data_format *format, int64_t count, co
     *out = dataset;
     return CEK_OK;
 out:
-    cek__dataset_free(dataset);
+    cek_dataset_free(dataset);
     return st;
 }
 
 cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, void *inputs, void *targets,
-                              cek__dataset **out)
+                              cek_dataset **out)
 {
     cek_status st = cek__dataset_borrow(format, count, inputs, targets, out);
 
@@ -222,13 +222,13 @@ cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, voi
 }
 
 cek_status cek__dataset_copy(const cek__data_format *format, int64_t count, const void *inputs, const void *targets,
-                             cek__dataset **out)
+                             cek_dataset **out)
 {
     cek_status st;
     void *copies[2] = { NULL, NULL };
 
     *out = NULL;
-    CEK_TRY(format_check(format, count)); /* before its sizes are believed */
+    CEK_TRY(cek__data_format_check(format, count)); /* before its sizes are believed */
     CEK_TRY(cek__alloc_array((size_t)count, cek__data_input_bytes(format), &copies[0]));
     CEK_TRY(cek__alloc_array((size_t)count, cek__data_target_bytes(format), &copies[1]));
     memcpy(copies[0], inputs, (size_t)count * cek__data_input_bytes(format));
@@ -240,7 +240,7 @@ out:
     return st;
 }
 
-static cek_status rows_check(const cek__dataset *dataset, const int64_t *rows, int64_t count)
+static cek_status rows_check(const cek_dataset *dataset, const int64_t *rows, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         if (rows[i] < 0 || rows[i] >= dataset->count)
@@ -248,10 +248,10 @@ static cek_status rows_check(const cek__dataset *dataset, const int64_t *rows, i
     return CEK_OK;
 }
 
-cek_status cek__dataset_view(const cek__dataset *parent, const int64_t *rows, int64_t count, cek__dataset **out)
+cek_status cek__dataset_view(const cek_dataset *parent, const int64_t *rows, int64_t count, cek_dataset **out)
 {
     cek_status st;
-    cek__dataset *view = NULL;
+    cek_dataset *view = NULL;
 
     *out = NULL;
     CEK_TRY(rows_check(parent, rows, count));
@@ -266,23 +266,45 @@ cek_status cek__dataset_view(const cek__dataset *parent, const int64_t *rows, in
     *out = view;
     return CEK_OK;
 out:
-    cek__dataset_free(view);
+    cek_dataset_free(view);
+    return st;
+}
+
+cek_status cek__dataset_share(const cek_dataset *dataset, cek_dataset **out)
+{
+    cek_status st;
+    cek_dataset *other = NULL;
+
+    *out = NULL;
+    CEK_TRY(cek__calloc(1, sizeof *other, &other));
+    if (dataset->rows != NULL) {
+        CEK_TRY(cek__alloc_array((size_t)dataset->count, sizeof *other->rows, &other->rows));
+        memcpy(other->rows, dataset->rows, (size_t)dataset->count * sizeof *other->rows);
+    }
+    other->format = dataset->format;
+    other->count = dataset->count;
+    other->store = dataset->store;
+    atomic_fetch_add(&other->store->references, 1);
+    *out = other;
+    return CEK_OK;
+out:
+    free(other);
     return st;
 }
 
 /* ---- reading ---- */
 
-const cek__data_format *cek__dataset_format(const cek__dataset *dataset)
+const cek__data_format *cek__dataset_format(const cek_dataset *dataset)
 {
     return &dataset->format;
 }
 
-int64_t cek__dataset_count(const cek__dataset *dataset)
+int64_t cek_dataset_size(const cek_dataset *dataset)
 {
     return dataset->count;
 }
 
-cek_status cek__dataset_read(const cek__dataset *dataset, const int64_t *rows, int64_t count, void *inputs,
+cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count, void *inputs,
                              void *targets)
 {
     enum { CHUNK = 256 }; /* rows of a view are translated on the stack */
@@ -315,7 +337,7 @@ static double element(const cek__data_format *format, const void *input, size_t 
 }
 
 /* One pass: adds each value, or its squared distance from `mean`, to its channel's sum. */
-static cek_status channel_sums(const cek__dataset *dataset, void *input, void *target, const double *mean, double *sum)
+static cek_status channel_sums(const cek_dataset *dataset, void *input, void *target, const double *mean, double *sum)
 {
     size_t elements = input_elements(&dataset->format), width = (size_t)channels(&dataset->format);
 
@@ -334,7 +356,7 @@ static cek_status channel_sums(const cek__dataset *dataset, void *input, void *t
     return CEK_OK;
 }
 
-cek_status cek__dataset_statistics(const cek__dataset *dataset, double *mean, double *deviation)
+cek_status cek__dataset_statistics(const cek_dataset *dataset, double *mean, double *deviation)
 {
     const cek__data_format *format = &dataset->format;
     int64_t width = channels(format);
@@ -361,18 +383,17 @@ out:
     return st;
 }
 
-cek_status cek__dataset_standardize(const cek__dataset *dataset, const double *mean, const double *deviation,
-                                    cek__dataset **out)
+cek_status cek__dataset_standardize(cek_dataset *dataset, const double *mean, const double *deviation)
 {
     cek__data_format format = dataset->format;
     size_t elements = input_elements(&format), width = (size_t)channels(&format);
     size_t target_bytes = cek__data_target_bytes(&format);
+    cek_dataset *changed = NULL, before = *dataset;
     float *inputs = NULL;
     char *targets = NULL;
     void *input = NULL;
     cek_status st;
 
-    *out = NULL;
     CEK_TRY(cek__alloc_array((size_t)dataset->count * elements, sizeof *inputs, &inputs));
     CEK_TRY(cek__alloc_array((size_t)dataset->count, target_bytes, &targets));
     CEK_TRY(cek__malloc(cek__data_input_bytes(&format), &input));
@@ -383,8 +404,13 @@ cek_status cek__dataset_standardize(const cek__dataset *dataset, const double *m
                 (float)((element(&format, input, i) - mean[i % width]) / deviation[i % width]);
     }
     format.input_type = CEK_F32;
-    free(input);
-    return cek__dataset_adopt(&format, dataset->count, inputs, targets, out);
+    st = cek__dataset_adopt(&format, dataset->count, inputs, targets, &changed);
+    inputs = NULL; /* adopted, or freed */
+    targets = NULL;
+    CEK_TRY(st);
+    *dataset = *changed; /* the handle stays the caller's, what it stands for goes the other way */
+    *changed = before;
+    cek_dataset_free(changed);
 out:
     free(inputs);
     free(targets);

@@ -1,17 +1,18 @@
-/* dataset.h - samples by number: inputs, and what they should become.
+/* dataset.h - samples by number: inputs, and what they should become. What libcekernels-nn knows of a cek_dataset.
  *
  * An input is u8 or f32 with a shape of its own, channels last (height, width, channels). A target is one class label
- * (i32) or `target_width` values (f32). Data sets never change; views share their parent's rows.
- * Threads: cek__dataset_read on one data set from any number of threads at once; retain and free too. */
+ * (i32) or `target_width` values (f32). Views share the samples of their parent.
+ * Threads: cek__dataset_read on one data set from any number of threads at once. */
 #ifndef CEK_NN_DATA_DATASET_H
 #define CEK_NN_DATA_DATASET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/status.h"
+#include "cekernels/nn.h"
+#include "core/base/export.h"
 
-enum { CEK__DATA_RANK_MAX = 4 };
+enum { CEK__DATA_RANK_MAX = 3 };
 
 /* What one sample looks like; the same for all of a data set. */
 typedef struct cek__data_format {
@@ -23,18 +24,19 @@ typedef struct cek__data_format {
     int64_t class_count;                     /* 0 for values */
 } cek__data_format;
 
-typedef struct cek__dataset cek__dataset;
+/* CEK_INVALID unless that many such samples are possible; sizes computed from the format then fit size_t. */
+CEK__SHARED CEK__CHECKED cek_status cek__data_format_check(const cek__data_format *format, int64_t count);
 
 /* Arrays of `count` samples in memory. Labels out of range and values that are not finite are CEK_BAD_INPUT.
  *   borrow  the arrays stay the caller's and must outlive the data set and its views;
  *   copy    they may be freed at once;
  *   adopt   they become the data set's, which frees them with free(), on failure too. */
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_borrow(const cek__data_format *format, int64_t count,
-                                                        const void *inputs, const void *targets, cek__dataset **out);
+                                                        const void *inputs, const void *targets, cek_dataset **out);
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_copy(const cek__data_format *format, int64_t count,
-                                                      const void *inputs, const void *targets, cek__dataset **out);
+                                                      const void *inputs, const void *targets, cek_dataset **out);
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, void *inputs,
-                                                       void *targets, cek__dataset **out);
+                                                       void *targets, cek_dataset **out);
 
 /* Samples that come from elsewhere: `read` fills `count` inputs and targets, one after the other, for these rows (each
  * below the data set's count), and is called by several threads at once. It fails with cek__fail. */
@@ -45,30 +47,30 @@ typedef struct cek__data_source {
 } cek__data_source;
 
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_from_source(const cek__data_format *format, int64_t count,
-                                                             const cek__data_source *source, cek__dataset **out);
+                                                             const cek__data_source *source, cek_dataset **out);
 
 /* A view of some rows, in this order; `rows` is copied. The view keeps what it needs of `parent` alive. */
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_view(const cek__dataset *parent, const int64_t *rows, int64_t count,
-                                                      cek__dataset **out);
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_view(const cek_dataset *parent, const int64_t *rows, int64_t count,
+                                                      cek_dataset **out);
 
-/* NULL is accepted. */
-CEK__SHARED void cek__dataset_free(cek__dataset *dataset);
+/* Another handle on the same samples, untouched by what happens to the first one. */
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_share(const cek_dataset *dataset, cek_dataset **out);
 
-CEK__SHARED const cek__data_format *cek__dataset_format(const cek__dataset *dataset);
-CEK__SHARED int64_t cek__dataset_count(const cek__dataset *dataset);
+CEK__SHARED const cek__data_format *cek__dataset_format(const cek_dataset *dataset);
 CEK__SHARED size_t cek__data_input_bytes(const cek__data_format *format);  /* of one sample */
 CEK__SHARED size_t cek__data_target_bytes(const cek__data_format *format); /* of one sample */
 
 /* Writes `count` inputs and targets, packed, in the order of `rows`. A row out of range is CEK_INVALID. */
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_read(const cek__dataset *dataset, const int64_t *rows, int64_t count,
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count,
                                                       void *inputs, void *targets);
 
 /* Mean and population standard deviation of each channel (the last dimension: a table's column) over all samples, in
  * double. A constant channel gets 1, so that dividing by it is possible. Each array has one entry a channel. */
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_statistics(const cek__dataset *dataset, double *mean, double *deviation);
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_statistics(const cek_dataset *dataset, double *mean, double *deviation);
 
-/* A copy in memory whose f32 inputs are (x - mean) / deviation by channel, computed in double. */
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_standardize(const cek__dataset *dataset, const double *mean,
-                                                             const double *deviation, cek__dataset **out);
+/* Replaces the inputs by f32 (x - mean) / deviation by channel, computed in double, in memory of the data set's own:
+ * views and parents keep what they have. Nobody may read it meanwhile; nothing changes on failure. */
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_standardize(cek_dataset *dataset, const double *mean,
+                                                             const double *deviation);
 
 #endif

@@ -223,16 +223,21 @@ void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PI
 
 /* ---- data sets ---- */
 
-static cek_status series(uint64_t seed, uint64_t first, int64_t count, cek__dataset **out)
+cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out)
 {
-    static const cek__data_format format = { .input_type = CEK_U8, .input_rank = 3,
+    static const cek__data_format format = { .input_type = CEK_U8,
+                                             .input_rank = 3,
                                              .input_shape = { CEK__GLYPH_SIZE, CEK__GLYPH_SIZE, 1 },
-                                             .target_type = CEK_I32, .target_width = 1,
+                                             .target_type = CEK_I32,
+                                             .target_width = 1,
                                              .class_count = CEK__GLYPH_CLASSES };
-    cek_status st;
+    uint64_t first = train ? 0 : CEK__GLYPHS_TRAIN;
+    int64_t count = train ? CEK__GLYPHS_TRAIN : CEK__GLYPHS_TEST;
     uint8_t *images = NULL;
     int32_t *labels = NULL;
+    cek_status st;
 
+    *out = NULL;
     CEK_TRY(cek__alloc_array((size_t)count, CEK__GLYPH_PIXELS, &images));
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *labels, &labels));
     for (int64_t i = 0; i < count; i++) {
@@ -243,20 +248,5 @@ static cek_status series(uint64_t seed, uint64_t first, int64_t count, cek__data
 out:
     free(images);
     free(labels);
-    *out = NULL;
-    return st;
-}
-
-cek_status cek__glyphs(uint64_t seed, cek__dataset **train, cek__dataset **test)
-{
-    cek_status st;
-
-    *test = NULL;
-    CEK_TRY(series(seed, 0, CEK__GLYPHS_TRAIN, train));
-    CEK_TRY(series(seed, CEK__GLYPHS_TRAIN, CEK__GLYPHS_TEST, test));
-    return CEK_OK;
-out:
-    cek__dataset_free(*train);
-    *train = NULL;
     return st;
 }

@@ -146,7 +146,7 @@ out:
     return st;
 }
 
-cek_status cek__idx_dataset(const char *inputs_path, const char *labels_path, int64_t class_count, cek__dataset **out)
+cek_status cek__idx_dataset(const char *inputs_path, const char *labels_path, int64_t class_count, cek_dataset **out)
 {
     cek_status st;
     cek__idx inputs = { 0 }, labels = { 0 };
@@ -191,40 +191,18 @@ out:
     return st;
 }
 
-static cek_status pair_read(const char *folder, const char *inputs, const char *labels, int64_t class_count,
-                            cek__dataset **out)
+cek_status cek__idx_mnist(const char *folder, bool train, cek_dataset **out)
 {
+    enum { CLASSES = 10 };
     cek_status st;
-    char *inputs_path = NULL, *labels_path = NULL;
+    char *images = NULL, *labels = NULL;
 
-    CEK_TRY(file_find(folder, inputs, &inputs_path));
-    CEK_TRY(file_find(folder, labels, &labels_path));
-    st = cek__idx_dataset(inputs_path, labels_path, class_count, out);
+    *out = NULL;
+    CEK_TRY(file_find(folder, train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte", &images));
+    CEK_TRY(file_find(folder, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", &labels));
+    st = cek__idx_dataset(images, labels, CLASSES, out);
 out:
-    free(inputs_path);
-    free(labels_path);
-    return st;
-}
-
-cek_status cek__idx_folder(const char *folder, cek__dataset **train, cek__dataset **test)
-{
-    cek_status st;
-    const cek__data_format *a, *b;
-
-    *train = NULL;
-    *test = NULL;
-    CEK_TRY(pair_read(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 0, train));
-    a = cek__dataset_format(*train);
-    CEK_TRY(pair_read(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", a->class_count, test));
-    b = cek__dataset_format(*test);
-    if (a->input_type != b->input_type || a->input_rank != b->input_rank ||
-        memcmp(a->input_shape, b->input_shape, sizeof a->input_shape) != 0)
-        CEK_FAIL(CEK_BAD_INPUT, "%s: training and test images differ in type or shape", folder);
-    return CEK_OK;
-out:
-    cek__dataset_free(*train);
-    cek__dataset_free(*test);
-    *train = NULL;
-    *test = NULL;
+    free(images);
+    free(labels);
     return st;
 }

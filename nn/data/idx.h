@@ -27,10 +27,9 @@ CEK__SHARED CEK__CHECKED cek_status cek__idx_read(const char *path, cek__idx *ou
 /* Images (count, height, width[, channels]) or rows (count, width) of u8 or f32, and as many labels of u8 or i32, each
  * below `class_count`. 0 classes: as many as the largest label says. A channel dimension of 1 is added where none is. */
 CEK__SHARED CEK__CHECKED cek_status cek__idx_dataset(const char *inputs_path, const char *labels_path,
-                                                     int64_t class_count, cek__dataset **out);
+                                                     int64_t class_count, cek_dataset **out);
 
-/* The two pairs of files of MNIST's names (train-..., t10k-...) in a folder, with or without .gz. The classes are those
- * of the training labels; a test label beyond them is refused. */
-CEK__SHARED CEK__CHECKED cek_status cek__idx_folder(const char *folder, cek__dataset **train, cek__dataset **test);
+/* The training or the test pair of MNIST's names (train-..., t10k-...) in a folder, with or without .gz; 10 classes. */
+CEK__SHARED CEK__CHECKED cek_status cek__idx_mnist(const char *folder, bool train, cek_dataset **out);
 
 #endif

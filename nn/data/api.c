@@ -1,0 +1,220 @@
+/* api.c - the data part of nn.h in terms of the files beside this one.
+ *
+ * Owns: options and their defaults, and the way from PyTorch's shapes (C,H,W) to those of memory (H,W,C).
+ * Must not know: how anything is done. What nn.h declares and is not here stands with its kind: dataset.c, split.c,
+ * loader.c. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cekernels/nn.h"
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/data/csv.h"
+#include "nn/data/dataset.h"
+#include "nn/data/glyphs.h"
+#include "nn/data/idx.h"
+#include "nn/data/loader.h"
+
+/* What an older program left out of a struct of options is zero, the default. */
+static void options_take(void *to, size_t known, const void *from)
+{
+    uint32_t given = 0;
+
+    memset(to, 0, known);
+    if (from != NULL)
+        memcpy(&given, from, sizeof given); /* every struct of options starts with its size */
+    memcpy(to, from != NULL ? from : to, given < known ? given : known);
+}
+
+/* ---- what a data set is ---- */
+
+int64_t cek_dataset_classes(const cek_dataset *dataset)
+{
+    return cek__dataset_format(dataset)->class_count;
+}
+
+int64_t cek_dataset_target_columns(const cek_dataset *dataset)
+{
+    return cek__dataset_format(dataset)->target_width;
+}
+
+int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX])
+{
+    const cek__data_format *format = cek__dataset_format(dataset);
+    const int64_t *in = format->input_shape;
+
+    memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
+    memcpy(shape, in, format->input_rank * sizeof *shape);
+    if (format->input_rank == 3) { /* H,W,C */
+        shape[0] = in[2];
+        shape[1] = in[0];
+        shape[2] = in[1];
+    }
+    return (int)format->input_rank;
+}
+
+/* ---- where data sets come from ---- */
+
+cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes, cek_dataset **out)
+{
+    return cek__idx_dataset(images, labels, classes, out);
+}
+
+cek_status cek_dataset_mnist(const char *directory, bool train, cek_dataset **out)
+{
+    return cek__idx_mnist(directory, train, out);
+}
+
+cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out)
+{
+    return cek__glyphs_dataset(seed, train, out);
+}
+
+cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out)
+{
+    cek__csv *csv = NULL;
+    cek_status st;
+
+    *out = NULL;
+    CEK_TRY(cek__csv_read(path, CEK__CSV_HEADER_AUTO, &csv));
+    st = cek__csv_values(csv, target, out);
+out:
+    cek__csv_free(csv);
+    return st;
+}
+
+/* ---- arrays ---- */
+
+static cek_status arrays_format(const cek_array_options *o, cek__data_format *format)
+{
+    *format = (cek__data_format){ .input_type = o->input_type,
+                                  .target_type = o->classes > 0 ? CEK_I32 : CEK_F32,
+                                  .target_width = o->classes > 0 ? 1 : o->columns,
+                                  .class_count = o->classes };
+    if (o->inputs == NULL || (o->classes > 0 ? (const void *)o->labels : (const void *)o->values) == NULL)
+        return cek__fail(CEK_INVALID, "data set: arrays of inputs and of %s are needed",
+                         o->classes > 0 ? "labels" : "values");
+    if (o->classes < 0 || (o->rank != 1 && o->rank != 3))
+        return cek__fail(CEK_INVALID, "data set: shapes are C,H,W or features, not of rank %d; classes are not negative",
+                         o->rank);
+    format->input_rank = (uint32_t)o->rank;
+    memcpy(format->input_shape, o->shape, (size_t)o->rank * sizeof *o->shape);
+    if (o->rank == 3) {
+        format->input_shape[0] = o->shape[1];
+        format->input_shape[1] = o->shape[2];
+        format->input_shape[2] = o->shape[0];
+    }
+    return CEK_OK;
+}
+
+/* One sample from C,H,W to H,W,C. */
+static void channels_last(const char *from, char *to, size_t channels, size_t pixels, size_t element)
+{
+    for (size_t c = 0; c < channels; c++)
+        for (size_t p = 0; p < pixels; p++)
+            memcpy(to + (p * channels + c) * element, from + (c * pixels + p) * element, element);
+}
+
+/* Copies as channels last. The format was checked, so that the sizes are possible. */
+static cek_status arrays_convert(const cek_array_options *o, const cek__data_format *format, const void *targets,
+                                 cek_dataset **out)
+{
+    size_t sample = cek__data_input_bytes(format), target = cek__data_target_bytes(format), n = (size_t)o->count;
+    char *inputs = NULL, *copy = NULL;
+    cek_status st;
+
+    CEK_TRY(cek__alloc_array(n, sample, &inputs));
+    CEK_TRY(cek__alloc_array(n, target, &copy));
+    for (size_t i = 0; i < n; i++)
+        channels_last((const char *)o->inputs + i * sample, inputs + i * sample, (size_t)o->shape[0],
+                      (size_t)(o->shape[1] * o->shape[2]), o->input_type == CEK_U8 ? 1 : 4);
+    memcpy(copy, targets, n * target);
+    return cek__dataset_adopt(format, o->count, inputs, copy, out);
+out:
+    free(inputs);
+    free(copy);
+    return st;
+}
+
+cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **out)
+{
+    cek_array_options o;
+    cek__data_format format;
+    const void *targets;
+    cek_status st;
+    bool convert;
+
+    *out = NULL;
+    options_take(&o, sizeof o, options);
+    CEK_TRY(arrays_format(&o, &format));
+    CEK_TRY(cek__data_format_check(&format, o.count));
+    targets = o.classes > 0 ? (const void *)o.labels : (const void *)o.values;
+    convert = o.rank == 3 && !o.nhwc && o.shape[0] > 1;
+    if (o.borrow && convert)
+        CEK_FAIL(CEK_INVALID, "data set: images stored C,H,W with %" PRId64 " channels cannot be borrowed, only copied",
+                 o.shape[0]);
+    if (o.borrow)
+        return cek__dataset_borrow(&format, o.count, o.inputs, targets, out);
+    if (!convert)
+        return cek__dataset_copy(&format, o.count, o.inputs, targets, out);
+    return arrays_convert(&o, &format, targets, out);
+out:
+    return st;
+}
+
+cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by)
+{
+    const cek__data_format *format = cek__dataset_format(dataset), *by_format = cek__dataset_format(by);
+    int64_t width = format->input_shape[format->input_rank - 1];
+    double *mean = NULL, *deviation = NULL;
+    cek_status st;
+
+    if (format->input_type != CEK_F32 || by_format->input_type != CEK_F32)
+        return cek__fail(CEK_INVALID, "data set: only f32 features are standardised");
+    if (by_format->input_shape[by_format->input_rank - 1] != width)
+        return cek__fail(CEK_INVALID, "data set: %" PRId64 " features cannot be standardised by the statistics of %" PRId64,
+                         width, by_format->input_shape[by_format->input_rank - 1]);
+    CEK_TRY(cek__alloc_array((size_t)width, sizeof *mean, &mean));
+    CEK_TRY(cek__alloc_array((size_t)width, sizeof *deviation, &deviation));
+    CEK_TRY(cek__dataset_statistics(by, mean, deviation));
+    st = cek__dataset_standardize(dataset, mean, deviation);
+out:
+    free(mean);
+    free(deviation);
+    return st;
+}
+
+/* ---- loader ---- */
+
+static cek_status pinned_alloc(void *device, uint64_t bytes, void **out)
+{
+    return cek_pinned_alloc(device, bytes, out);
+}
+
+static void pinned_free(void *device, void *memory)
+{
+    cek_pinned_free(device, memory);
+}
+
+cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options, cek_loader **out)
+{
+    enum { BATCH = 64, PREFETCH = 2 }; /* defaults: torch's usual batch; one batch being used, one ready, one in the making */
+    cek_loader_options o;
+    cek__loader_config config;
+
+    options_take(&o, sizeof o, options);
+    config = (cek__loader_config){ .batch = o.batch != 0 ? o.batch : BATCH,
+                                   .shuffle = o.shuffle,
+                                   .drop_last = o.drop_last,
+                                   .workers = o.workers,
+                                   .prefetch = o.prefetch != 0 ? o.prefetch : PREFETCH,
+                                   .held = 1,
+                                   .seed = o.seed };
+    if (o.pin_for != NULL) {
+        config.memory_alloc = pinned_alloc;
+        config.memory_free = pinned_free;
+        config.memory_user = o.pin_for;
+    }
+    return cek__loader_create(dataset, &config, out);
+}
