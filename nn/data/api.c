@@ -19,12 +19,13 @@
 /* What an older program left out of a struct of options is zero, the default. */
 static void options_take(void *to, size_t known, const void *from)
 {
-    uint32_t given = 0;
+    uint32_t given;
 
     memset(to, 0, known);
-    if (from != NULL)
-        memcpy(&given, from, sizeof given); /* every struct of options starts with its size */
-    memcpy(to, from != NULL ? from : to, given < known ? given : known);
+    if (from == NULL)
+        return;
+    memcpy(&given, from, sizeof given); /* every struct of options starts with its size */
+    memcpy(to, from, given < known ? given : known);
 }
 
 /* ---- what a data set is ---- */

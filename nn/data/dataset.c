@@ -231,8 +231,10 @@ cek_status cek__dataset_copy(const cek__data_format *format, int64_t count, cons
     CEK_TRY(cek__data_format_check(format, count)); /* before its sizes are believed */
     CEK_TRY(cek__alloc_array((size_t)count, cek__data_input_bytes(format), &copies[0]));
     CEK_TRY(cek__alloc_array((size_t)count, cek__data_target_bytes(format), &copies[1]));
-    memcpy(copies[0], inputs, (size_t)count * cek__data_input_bytes(format));
-    memcpy(copies[1], targets, (size_t)count * cek__data_target_bytes(format));
+    if (count > 0) { /* no samples: the arrays may be NULL */
+        memcpy(copies[0], inputs, (size_t)count * cek__data_input_bytes(format));
+        memcpy(copies[1], targets, (size_t)count * cek__data_target_bytes(format));
+    }
     return cek__dataset_adopt(format, count, copies[0], copies[1], out);
 out:
     free(copies[0]);
