@@ -2,6 +2,21 @@
 lib_LTLIBRARIES += %D%/libcekernels-nn.la
 
 %C%_libcekernels_nn_la_SOURCES = \
+    %D%/data/bytes.c \
+    %D%/data/bytes.h \
+    %D%/data/csv.c \
+    %D%/data/csv.h \
+    %D%/data/dataset.c \
+    %D%/data/dataset.h \
+    %D%/data/dataset_api.c \
+    %D%/data/glyphs.c \
+    %D%/data/glyphs.h \
+    %D%/data/idx.c \
+    %D%/data/idx.h \
+    %D%/data/loader.c \
+    %D%/data/loader.h \
+    %D%/data/split.c \
+    %D%/data/split.h \
     %D%/model/graph.c \
     %D%/model/graph.h \
     %D%/model/init.c \
@@ -9,6 +24,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/layers.h \
     %D%/model/layout.h \
     %D%/model/plan.h \
+    %D%/model/safetensors.c \
+    %D%/model/safetensors.h \
     %D%/model/spec.c \
     %D%/version.c
 

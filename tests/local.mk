@@ -33,6 +33,19 @@ unit_tests += %D%/unit/base
 %C%_unit_base_LDFLAGS = $(check_ldflags)
 %C%_unit_base_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/dataset
+%C%_unit_dataset_SOURCES = %D%/unit/dataset.c %D%/unit/scratch.h
+%C%_unit_dataset_CPPFLAGS = $(unit_cppflags)
+%C%_unit_dataset_LDFLAGS = $(check_ldflags)
+%C%_unit_dataset_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/safetensors
+%C%_unit_safetensors_SOURCES = %D%/unit/safetensors.c %D%/unit/scratch.h
+%C%_unit_safetensors_CPPFLAGS = $(unit_cppflags)
+%C%_unit_safetensors_LDFLAGS = $(check_ldflags)
+%C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

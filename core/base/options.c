@@ -13,6 +13,21 @@
 
 #include "core/base/alloc.h"
 
+cek_status cek__options_take(const char *what, void *to, size_t known, const void *from)
+{
+    enum { SIZE_MAX_SEEN = 4096 }; /* no struct of options comes near: what is beyond was never set */
+    uint32_t given;
+
+    memset(to, 0, known);
+    if (from == NULL)
+        return CEK_OK;
+    memcpy(&given, from, sizeof given);
+    if (given < sizeof given || given > SIZE_MAX_SEEN)
+        return cek__fail(CEK_INVALID, "%s: the options' size (%" PRIu32 ") was not set", what, given);
+    memcpy(to, from, given < known ? given : known);
+    return CEK_OK;
+}
+
 const char *cek__env(const char *name)
 {
     const char *value = secure_getenv(name);

@@ -1,4 +1,4 @@
-/* options.h - reads what users write: environment variables, numbers, sizes, lists.
+/* options.h - reads what users write: environment variables, numbers, sizes, lists; and structs of options.
  *
  * `what` names the thing in an error ("CEKERNELS_CPU_DEVICES", "--batch"). Nothing but the whole text is accepted:
  * no trailing characters, no empty items, no silent clipping. Errors are CEK_INVALID. */
@@ -10,6 +10,10 @@
 #include <stdint.h>
 
 #include "core/base/status.h"
+
+/* A struct of options as this version knows it: of `from`, which starts with its uint32_t size, at most `known` bytes;
+ * what an older program left out is zero, the default. NULL: all zero. CEK_INVALID if the size was not set. */
+CEK__SHARED CEK__CHECKED cek_status cek__options_take(const char *what, void *to, size_t known, const void *from);
 
 /* secure_getenv: NULL in a program with raised privileges, if unset, or if empty. */
 CEK__SHARED const char *cek__env(const char *name);

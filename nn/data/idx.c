@@ -80,7 +80,7 @@ cek_status cek__idx_read(const char *path, cek__idx *out)
     cek_status st;
     cek__bytes *bytes = NULL;
     cek__idx idx = { 0 };
-    uint64_t size;
+    uint64_t size = 0;
 
     memset(out, 0, sizeof *out);
     CEK_TRY(cek__bytes_open(path, &bytes));

@@ -33,7 +33,6 @@ struct cek_loader {
     cek_dataset *dataset;
     int64_t samples, batches;
     int64_t *order; /* the epoch's rows; changes only while no worker fills */
-    const cek__batch *current; /* what cek_loader_next handed out */
     pthread_t *threads;
     uint32_t thread_count; /* started */
 
@@ -353,33 +352,20 @@ out:
 
 void cek__loader_give_back(cek_loader *loader, const cek__batch *batch)
 {
-    if (batch == NULL)
-        return;
     pthread_mutex_lock(&loader->mutex);
     for (uint32_t i = 0; i < loader->slot_count; i++)
         if (&loader->slots[i].batch == batch)
             loader->slots[i].state = FREE;
-    pthread_cond_signal(&loader->work);
+    pthread_cond_signal(&loader->work); /* one slot, one worker */
     pthread_mutex_unlock(&loader->mutex);
 }
 
-/* ---- nn.h: one batch at a time ---- */
-
-cek_status cek_loader_start(cek_loader *loader, int64_t epoch)
+void cek__loader_give_back_all(cek_loader *loader)
 {
-    cek__loader_give_back(loader, loader->current);
-    loader->current = NULL;
-    return cek__loader_begin(loader, epoch, 0);
-}
-
-cek_status cek_loader_next(cek_loader *loader, const cek_batch **batch)
-{
-    cek_status st;
-
-    *batch = NULL;
-    cek__loader_give_back(loader, loader->current);
-    st = cek__loader_take(loader, &loader->current);
-    if (loader->current != NULL)
-        *batch = &loader->current->batch;
-    return st;
+    pthread_mutex_lock(&loader->mutex);
+    for (uint32_t i = 0; i < loader->slot_count; i++)
+        if (loader->slots[i].state == HELD)
+            loader->slots[i].state = FREE;
+    pthread_cond_broadcast(&loader->work);
+    pthread_mutex_unlock(&loader->mutex);
 }

@@ -51,4 +51,7 @@ CEK__SHARED CEK__CHECKED cek_status cek__loader_take(cek_loader *loader, const c
 /* Gives a batch back, in any order; its memory is filled again. */
 CEK__SHARED void cek__loader_give_back(cek_loader *loader, const cek__batch *batch);
 
+/* The same for every batch that the caller holds. */
+CEK__SHARED void cek__loader_give_back_all(cek_loader *loader);
+
 #endif

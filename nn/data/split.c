@@ -123,7 +123,7 @@ static cek_status rows_parse(const char *path, const char *text, const char *end
                              row_list *list)
 {
     static const char between[] = " \t\r\n,";
-    int64_t line = 1, row;
+    int64_t line = 1, row = 0;
     cek_status st;
 
     while (text < end) {

@@ -215,9 +215,9 @@ out:
 cek_status cek__st_read(const char *path, cek__st_file **out)
 {
     cek__st_file *file = NULL;
-    const char *values;
-    uint64_t size;
-    size_t bytes;
+    const char *values = NULL;
+    uint64_t size = 0;
+    size_t bytes = 0;
     cek_status st;
 
     *out = NULL;

@@ -87,6 +87,8 @@ START_TEST(impossible_arrays_are_refused)
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_BAD_INPUT, "sample 2", "label 2");
     o = good, o.count = 1, o.inputs = infinite;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_BAD_INPUT, "sample 0", "not finite");
+    o = good, o.size = 0;
+    assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "cek_dataset_arrays", "size");
     o = good, o.rank = 2;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "rank 2", "C,H,W");
     o = good, o.shape[0] = 0;

@@ -1,32 +1,19 @@
-/* api.c - the data part of nn.h in terms of the files beside this one.
+/* dataset_api.c - nn.h's data sets in terms of the files beside this one.
  *
- * Owns: options and their defaults, and the way from PyTorch's shapes (C,H,W) to those of memory (H,W,C).
- * Must not know: how anything is done. What nn.h declares and is not here stands with its kind: dataset.c, split.c,
- * loader.c. */
+ * Owns: options, and the way from PyTorch's shapes (C,H,W) to those of memory (H,W,C).
+ * Must not know: how anything is done. What nn.h declares and is not here is in dataset.c and split.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cekernels/nn.h"
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/data/csv.h"
 #include "nn/data/dataset.h"
 #include "nn/data/glyphs.h"
 #include "nn/data/idx.h"
-#include "nn/data/loader.h"
-
-/* What an older program left out of a struct of options is zero, the default. */
-static void options_take(void *to, size_t known, const void *from)
-{
-    uint32_t given;
-
-    memset(to, 0, known);
-    if (from == NULL)
-        return;
-    memcpy(&given, from, sizeof given); /* every struct of options starts with its size */
-    memcpy(to, from, given < known ? given : known);
-}
 
 /* ---- what a data set is ---- */
 
@@ -147,7 +134,7 @@ cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **ou
     bool convert;
 
     *out = NULL;
-    options_take(&o, sizeof o, options);
+    CEK_TRY(cek__options_take("cek_dataset_arrays", &o, sizeof o, options));
     CEK_TRY(arrays_format(&o, &format));
     CEK_TRY(cek__data_format_check(&format, o.count));
     targets = o.classes > 0 ? (const void *)o.labels : (const void *)o.values;
@@ -184,38 +171,4 @@ out:
     free(mean);
     free(deviation);
     return st;
-}
-
-/* ---- loader ---- */
-
-static cek_status pinned_alloc(void *device, uint64_t bytes, void **out)
-{
-    return cek_pinned_alloc(device, bytes, out);
-}
-
-static void pinned_free(void *device, void *memory)
-{
-    cek_pinned_free(device, memory);
-}
-
-cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options, cek_loader **out)
-{
-    enum { BATCH = 64, PREFETCH = 2 }; /* defaults: torch's usual batch; one batch being used, one ready, one in the making */
-    cek_loader_options o;
-    cek__loader_config config;
-
-    options_take(&o, sizeof o, options);
-    config = (cek__loader_config){ .batch = o.batch != 0 ? o.batch : BATCH,
-                                   .shuffle = o.shuffle,
-                                   .drop_last = o.drop_last,
-                                   .workers = o.workers,
-                                   .prefetch = o.prefetch != 0 ? o.prefetch : PREFETCH,
-                                   .held = 1,
-                                   .seed = o.seed };
-    if (o.pin_for != NULL) {
-        config.memory_alloc = pinned_alloc;
-        config.memory_free = pinned_free;
-        config.memory_user = o.pin_for;
-    }
-    return cek__loader_create(dataset, &config, out);
 }
