@@ -16,6 +16,7 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
     %D%/common/growth.c \
     %D%/common/growth.h \
     %D%/common/half.h \
+    %D%/common/hash.h \
     %D%/common/operands.c \
     %D%/common/philox.h \
     %D%/common/validate.c \
@@ -35,7 +36,20 @@ noinst_LTLIBRARIES += %D%/host/libhost.la
 
 # The oracle.
 noinst_LTLIBRARIES += %D%/reference/libreference.la
-%C%_reference_libreference_la_SOURCES =
+%C%_reference_libreference_la_SOURCES = \
+    %D%/reference/activation.h \
+    %D%/reference/conv.c \
+    %D%/reference/element.h \
+    %D%/reference/gemm.c \
+    %D%/reference/loss.c \
+    %D%/reference/optimizer.c \
+    %D%/reference/pointwise.c \
+    %D%/reference/pool.c \
+    %D%/reference/random.c \
+    %D%/reference/reference.c \
+    %D%/reference/reference.h \
+    %D%/reference/tensor.c \
+    %D%/reference/window.h
 
 # The CPU backend; its kernels are in kernels/cpu.
 noinst_LTLIBRARIES += %D%/cpu/libcpu.la

@@ -1,12 +1,10 @@
-/* reference.c - the door of the reference plugin. Answers no host until its backend stands. */
-
+/* SPDX-License-Identifier: MIT
+ * reference.c - the door of the reference plugin: the oracle in plain C, and the skeleton to clone for a new backend. */
 #include <stddef.h>
-#include <stdint.h>
 
-const void *cek_plugin_query(uint32_t host_abi);
+#include "backends/reference/reference.h"
 
-__attribute__((visibility("default"))) const void *cek_plugin_query(uint32_t host_abi)
+const cek_plugin *cek_plugin_query(uint32_t host_abi)
 {
-    (void)host_abi;
-    return NULL;
+    return host_abi >> 16 == CEK_ABI_MAJOR ? &cek__reference_plugin : NULL;
 }
