@@ -28,6 +28,8 @@ static inline vi v_all_i32(int32_t x) { return x + (vi){ 0 }; }
 static inline vi v_to_i32(vf x) { return __builtin_convertvector(x, vi); }  /* towards zero */
 static inline vf v_to_f32(vi x) { return __builtin_convertvector(x, vf); }
 
+static inline vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
+
 static inline vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 static inline vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
 
@@ -39,6 +41,8 @@ static inline vf v_load_part(const float *p, int64_t n)
 #else
     float lanes[VL] = { 0 };
 
+    if (n == VL)
+        return v_load(p);
     for (int64_t i = 0; i < n; i++)
         lanes[i] = p[i];
     return v_load(lanes);
@@ -52,8 +56,8 @@ static inline void v_store_part(float *p, int64_t n, vf v)
 #else
     float lanes[VL];
 
-    v_store(lanes, v);
-    for (int64_t i = 0; i < n; i++)
+    v_store(n == VL ? p : lanes, v);
+    for (int64_t i = 0; i < n && n < VL; i++)
         p[i] = lanes[i];
 #endif
 }

@@ -1,0 +1,141 @@
+/* pool.c - maximum and average over the places of one window, all channels at once, and their gradients.
+ *
+ * Owns: which of several equal maxima wins (the first), and that NaN does.
+ * Must not know: windows, strides, padding: it is given the places. */
+#include "kernels/cpu/ops.h"
+#include "kernels/cpu/vector.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Indices in memory: VL bytes or VL words, of which `part` exist. */
+INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
+{
+    uint8_t lanes[VL] = { 0 };
+    int32_t words[VL] = { 0 };
+
+    if (bytes == 1) {
+        const uint8_t *p = (const uint8_t *)index + at;
+
+        if (part == VL)
+            return __builtin_convertvector(*(const vb_mem *)p, vi);
+        memcpy(lanes, p, (size_t)part);
+        return __builtin_convertvector(*(const vb_mem *)lanes, vi);
+    }
+    if (part == VL)
+        return v_load_i32((const int32_t *)index + at);
+    memcpy(words, (const int32_t *)index + at, (size_t)part * 4);
+    return v_load_i32(words);
+}
+
+INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi value)
+{
+    uint8_t lanes[VL];
+    int32_t words[VL];
+
+    if (bytes == 1) {
+        *(vb_mem *)(part == VL ? (uint8_t *)index + at : lanes) = __builtin_convertvector(value, vb);
+        if (part < VL)
+            memcpy((uint8_t *)index + at, lanes, (size_t)part);
+    } else {
+        v_store_i32(part == VL ? (int32_t *)index + at : words, value);
+        if (part < VL)
+            memcpy((int32_t *)index + at, words, (size_t)part * 4);
+    }
+}
+
+INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
+                    void *index, int bytes)
+{
+    for (int64_t c = 0; c < channels; c += VL) {
+        const int64_t part = channels - c < VL ? channels - c : VL;
+        vf best = v_load_part(more ? y + c : x[0] + c, part);
+        vi which = { 0 };
+
+        if (bytes)
+            which = more ? load_index(index, bytes, c, part) : v_all_i32((int32_t)number[0]);
+        for (int j = !more; j < count; j++) {
+            vf v = v_load_part(x[j] + c, part);
+            vi wins = ~(v <= best) & (best == best);
+
+            best = v_select(wins, v, best);
+            if (bytes)
+                which = v_select_i32(wins, v_all_i32((int32_t)number[j]), which);
+        }
+        v_store_part(y + c, part, best);
+        if (bytes)
+            store_index(index, bytes, c, part, which);
+    }
+}
+
+static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
+                     void *index, int index_bytes)
+{
+    if (index_bytes == 1)
+        max_any(channels, count, x, number, more, y, index, 1);
+    else if (index_bytes == 4)
+        max_any(channels, count, x, number, more, y, index, 4);
+    else
+        max_any(channels, count, x, number, more, y, index, 0);
+}
+
+INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, const void *const *index,
+                         const uint32_t *number, int more, float *dx, int bytes)
+{
+    for (int64_t c = 0; c < channels; c += VL) {
+        const int64_t part = channels - c < VL ? channels - c : VL;
+        vf sum = { 0 };
+
+        if (more)
+            sum = v_load_part(dx + c, part);
+        for (int j = 0; j < count; j++) {
+            vi chosen = load_index(index[j], bytes, c, part) == (int32_t)number[j];
+
+            sum += v_select(chosen, v_load_part(dy[j] + c, part), v_all(0));
+        }
+        v_store_part(dx + c, part, sum);
+    }
+}
+
+static void max_grad(int64_t channels, int count, const float *const *dy, const void *const *index, const uint32_t *number,
+                     int index_bytes, int more, float *dx)
+{
+    if (index_bytes == 1)
+        max_grad_any(channels, count, dy, index, number, more, dx, 1);
+    else
+        max_grad_any(channels, count, dy, index, number, more, dx, 4);
+}
+
+static void average(int64_t channels, int count, const float *const *x, float divisor, int more, float *y)
+{
+    for (int64_t c = 0; c < channels; c += VL) {
+        const int64_t part = channels - c < VL ? channels - c : VL;
+        vf sum = { 0 };
+
+        if (more)
+            sum = v_load_part(y + c, part);
+        for (int j = 0; j < count; j++)
+            sum += v_load_part(x[j] + c, part);
+        v_store_part(y + c, part, sum / divisor);
+    }
+}
+
+static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx)
+{
+    for (int64_t c = 0; c < channels; c += VL) {
+        const int64_t part = channels - c < VL ? channels - c : VL;
+        vf sum = { 0 };
+
+        if (more)
+            sum = v_load_part(dx + c, part);
+        for (int j = 0; j < count; j++)
+            sum += v_load_part(dy[j] + c, part) / divisor[j];
+        v_store_part(dx + c, part, sum);
+    }
+}
+
+const cpu_pool_kernels ISA_NAME(cek__pool_kernels) = {
+    .max = pool_max,
+    .max_grad = max_grad,
+    .average = average,
+    .average_grad = average_grad,
+};
