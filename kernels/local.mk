@@ -9,7 +9,15 @@ kernels_cpu_sources = \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/isa.h \
     %D%/cpu/kernels.h \
+    %D%/cpu/loss.c \
+    %D%/cpu/ops.c \
+    %D%/cpu/ops.h \
+    %D%/cpu/optimizer.c \
     %D%/cpu/panels_f32.c \
+    %D%/cpu/pointwise.c \
+    %D%/cpu/pool.c \
+    %D%/cpu/random.c \
+    %D%/cpu/reduce.c \
     %D%/cpu/table.c \
     %D%/cpu/table.h \
     %D%/cpu/transpose_f32.c \

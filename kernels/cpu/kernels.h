@@ -21,6 +21,8 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const float *b, int64_t ldb, float *c, int64_t ldc, int add,
                            const float *next, int64_t ldnext);
 
+typedef struct cpu_op_kernels cpu_op_kernels;    /* ops.h: everything but products and convolutions */
+
 typedef struct cpu_kernels {
     int mr, nr;                                  /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm;                  /* [rows], 1 <= rows <= mr */
@@ -36,6 +38,7 @@ typedef struct cpu_kernels {
     void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
+    const cpu_op_kernels *ops;
 } cpu_kernels;
 
 #endif

@@ -7,16 +7,6 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vmath.h"
 
-/* All bits set in the first n lanes. */
-static inline vi lanes_below(int64_t n)
-{
-    vi lane;
-
-    for (int i = 0; i < VL; i++)
-        lane[i] = i;
-    return lane < v_all_i32((int32_t)n);
-}
-
 static float row_max(int64_t n, const float *x)
 {
     vf best = v_all(x[0]);
@@ -25,7 +15,7 @@ static float row_max(int64_t n, const float *x)
     for (; i + VL <= n; i += VL)
         best = v_max(v_load(x + i), best);
     if (i < n)
-        best = v_select(lanes_below(n - i), v_max(v_load_part(x + i, n - i), best), best);
+        best = v_select(v_below(n - i), v_max(v_load_part(x + i, n - i), best), best);
     return v_max_lanes(best);
 }
 
@@ -47,7 +37,7 @@ static inline float row_exp(int64_t n, const float *x, float max, float *y)
 
         if (y)
             v_store_part(y + i, n - i, e);
-        sum += v_select(lanes_below(n - i), e, v_all(0));
+        sum += v_select(v_below(n - i), e, v_all(0));
     }
     return v_sum_lanes(sum);
 }
@@ -78,11 +68,11 @@ static void log_softmax(int64_t n, const float *x, float *y)
     row_affine(n, x, max, 1, (float)-log(sum), y); /* x - max first: it is exact where it matters, for the largest */
 }
 
-/* A NaN or +inf makes max - max NaN, so every exponential, the sum and the loss are NaN, and no maximum equals the label's. */
+/* A NaN makes the maximum NaN, +inf makes max - max NaN: the sum, the loss and the whole gradient are NaN then. */
 static cpu_row_loss cross_entropy(int64_t n, const float *x, int64_t label, float scale, float *d)
 {
     const float max = row_max(n, x), own = x[label];
-    int correct = own == max && max < INFINITY;
+    int correct = own == max;
     float sum, share;
 
     for (int64_t i = 0; correct && i < label; i++)

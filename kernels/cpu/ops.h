@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "kernels/cpu/kernels.h"
+
 typedef struct cpu_pointwise_kernels {
     /* y[i] = code(a[i], b[i], imm), code a CEK_PW_...; what the code does not use may be NULL */
     void (*run)(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y);
@@ -18,8 +20,6 @@ typedef struct cpu_pointwise_kernels {
     void (*from_i32)(int64_t n, const int32_t *x, float *y);
     void (*to_u8)(int64_t n, const float *x, uint8_t *y);     /* nearest even, saturated, NaN to 0 */
     void (*to_i32)(int64_t n, const float *x, int32_t *y);
-    /* y[j][i] = x[i][j] for 4-byte elements: rows x columns of x, leading dimensions in elements; no overlap */
-    void (*transpose)(int64_t rows, int64_t columns, const uint32_t *x, int64_t ldx, uint32_t *y, int64_t ldy);
 } cpu_pointwise_kernels;
 
 typedef struct cpu_reduce_kernels {
@@ -92,18 +92,14 @@ typedef struct cpu_pool_kernels {
     void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx);
 } cpu_pool_kernels;
 
-typedef struct cpu_op_kernels {
-    const char *isa;
+struct cpu_op_kernels {
     const cpu_pointwise_kernels *pointwise;
     const cpu_reduce_kernels *reduce;
     const cpu_loss_kernels *loss;
     const cpu_random_kernels *random;
     const cpu_optimizer_kernels *optimizer;
     const cpu_pool_kernels *pool;
-} cpu_op_kernels;
-
-/* cek__op_kernels - the table for the `isa` of a cpu_config; NULL if it was not compiled in. */
-const cpu_op_kernels *cek__op_kernels(const char *isa);
+};
 
 #ifdef CEK_ISA
 #include "kernels/cpu/isa.h"

@@ -90,7 +90,7 @@ static void from_u8(int64_t n, const uint8_t *x, float *y)
     int64_t i = 0;
 
     for (; i + VL <= n; i += VL)
-        v_store(y + i, v_to_f32(__builtin_convertvector(*(const vb_mem *)(x + i), vi)));
+        v_store(y + i, v_to_f32(v_from_u8(*(const vb_mem *)(x + i))));
     for (; i < n; i++)
         y[i] = x[i];
 }
@@ -148,27 +148,11 @@ static void to_u8(int64_t n, const float *x, uint8_t *y)
     int64_t i = 0;
 
     for (; i + VL <= n; i += VL)
-        *(vb_mem *)(y + i) = __builtin_convertvector(rounded_u8(v_load(x + i)), vb);
+        *(vb_mem *)(y + i) = v_to_u8(rounded_u8(v_load(x + i)));
     if (i < n) {
-        *(vb_mem *)lanes = __builtin_convertvector(rounded_u8(v_load_part(x + i, n - i)), vb);
+        *(vb_mem *)lanes = v_to_u8(rounded_u8(v_load_part(x + i, n - i)));
         memcpy(y + i, lanes, (size_t)(n - i));
     }
-}
-
-/* Tiles of 16 x 16: each line of either side is touched once while it is in the first-level cache. */
-static void transpose(int64_t rows, int64_t columns, const uint32_t *x, int64_t ldx, uint32_t *y, int64_t ldy)
-{
-    enum { TILE = 16 };
-
-    for (int64_t i0 = 0; i0 < rows; i0 += TILE)
-        for (int64_t j0 = 0; j0 < columns; j0 += TILE) {
-            const int64_t i1 = i0 + TILE < rows ? i0 + TILE : rows;
-            const int64_t j1 = j0 + TILE < columns ? j0 + TILE : columns;
-
-            for (int64_t j = j0; j < j1; j++)
-                for (int64_t i = i0; i < i1; i++)
-                    y[j * ldy + i] = x[i * ldx + j];
-        }
 }
 
 const cpu_pointwise_kernels ISA_NAME(cek__pointwise_kernels) = {
@@ -177,5 +161,4 @@ const cpu_pointwise_kernels ISA_NAME(cek__pointwise_kernels) = {
     .from_i32 = from_i32,
     .to_u8 = to_u8,
     .to_i32 = to_i32,
-    .transpose = transpose,
 };

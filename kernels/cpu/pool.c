@@ -17,9 +17,9 @@ INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
         const uint8_t *p = (const uint8_t *)index + at;
 
         if (part == VL)
-            return __builtin_convertvector(*(const vb_mem *)p, vi);
+            return v_from_u8(*(const vb_mem *)p);
         memcpy(lanes, p, (size_t)part);
-        return __builtin_convertvector(*(const vb_mem *)lanes, vi);
+        return v_from_u8(*(const vb_mem *)lanes);
     }
     if (part == VL)
         return v_load_i32((const int32_t *)index + at);
@@ -33,7 +33,7 @@ INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi val
     int32_t words[VL];
 
     if (bytes == 1) {
-        *(vb_mem *)(part == VL ? (uint8_t *)index + at : lanes) = __builtin_convertvector(value, vb);
+        *(vb_mem *)(part == VL ? (uint8_t *)index + at : lanes) = v_to_u8(value);
         if (part < VL)
             memcpy((uint8_t *)index + at, lanes, (size_t)part);
     } else {

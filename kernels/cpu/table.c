@@ -1,4 +1,5 @@
 /* table.c - the table of one instruction set: every kernel under the name its callers use. */
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/table.h"
 
 extern const cpu_kernels ISA_NAME(cek__kernels);
@@ -13,4 +14,5 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .finish = ISA_NAME(finish_f32),
     .deriv = ISA_NAME(deriv_f32),
     .add = ISA_NAME(add_f32),
+    .ops = &ISA_NAME(cek__op_kernels),
 };

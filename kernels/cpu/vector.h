@@ -33,11 +33,48 @@ static inline vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask 
 static inline vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 static inline vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
 
+/* Bytes to integers and back (the low bytes). GCC 12 takes __builtin_convertvector apart into single bytes here. */
+static inline vi v_from_u8(vb x)
+{
+#if defined CEK_ISA_AVX512
+    return (vi)_mm512_cvtepu8_epi32((__m128i)x);
+#elif defined CEK_ISA_AVX2
+    return (vi)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)x));
+#else
+    return __builtin_convertvector(x, vi);
+#endif
+}
+
+static inline vb v_to_u8(vi x)
+{
+#if defined CEK_ISA_AVX512
+    return (vb)_mm512_cvtepi32_epi8((__m512i)x);
+#elif defined CEK_ISA_AVX2
+    __m256i words = _mm256_packus_epi32((__m256i)(x & 255), _mm256_setzero_si256());
+    __m256i bytes = _mm256_packus_epi16(words, words); /* lanes 0-3 in the low dword of either half */
+    return (vb)_mm_cvtsi128_si64(_mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+#else
+    return __builtin_convertvector(x, vb);
+#endif
+}
+
+/* All bits set in the first n lanes. */
+static inline vi v_below(int64_t n)
+{
+    vi lane;
+
+    for (int i = 0; i < VL; i++)
+        lane[i] = i;
+    return lane < v_all_i32((int32_t)n);
+}
+
 /* The first n lanes (0 <= n <= VL); the others read as 0 and are not written. */
 static inline vf v_load_part(const float *p, int64_t n)
 {
 #if defined CEK_ISA_AVX512
     return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined CEK_ISA_AVX2
+    return (vf)_mm256_maskload_ps(p, (__m256i)v_below(n));
 #else
     float lanes[VL] = { 0 };
 
@@ -53,6 +90,8 @@ static inline void v_store_part(float *p, int64_t n, vf v)
 {
 #if defined CEK_ISA_AVX512
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined CEK_ISA_AVX2
+    _mm256_maskstore_ps(p, (__m256i)v_below(n), (__m256)v);
 #else
     float lanes[VL];
 
