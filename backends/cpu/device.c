@@ -1,0 +1,171 @@
+/* device.c - instance and devices of the CPU backend; see device.h. */
+#include "backends/cpu/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/growth.h"
+
+/* Raised whenever any result may change in its last bit. */
+#define ALGORITHMS "1"
+
+#if defined __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+#if defined CEK_HAVE_AVX512
+#define ISAS "portable avx2 avx512"
+#elif defined CEK_HAVE_AVX2
+#define ISAS "portable avx2"
+#else
+#define ISAS "portable"
+#endif
+const char cek__cpu_build[] = COMPILER "; " ISAS "; algorithms " ALGORITHMS;
+
+static uint64_t hash(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3; /* FNV-1a */
+    return h * 0x100000001b3; /* a separator */
+}
+
+uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name)
+{
+    uint64_t h = hash(0xcbf29ce484222325, "cpu " COMPILER " " ALGORITHMS);
+
+    return hash(hash(h, config->isa), name);
+}
+
+static cek_status settings_read(cpu_instance *in)
+{
+    const cek_host *host = &in->head.host;
+    const char *isa = cek__option(host, "cpu_isa");
+    uint64_t devices = 1, threads = 0;
+    cek_status st = cek__option_number(host, "cpu_devices", 1, CPU_DEVICES_MAX, &devices);
+
+    if (st == CEK_OK)
+        st = cek__option_number(host, "cpu_threads", 1, CPU_CPUS_MAX, &threads);
+    if (st != CEK_OK)
+        return st;
+    in->config = cek__config_select(isa);
+    if (!in->config)
+        return cek__fail(host, CEK_INVALID, "cpu_isa: \"%s\" is none of the instruction sets that were built and run here (%s)",
+                         isa, ISAS);
+    in->devices = (uint32_t)devices;
+    cek__topology_read(&in->topology);
+    if (threads)
+        in->topology.workers = (int)threads;
+    return CEK_OK;
+}
+
+cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
+{
+    cpu_instance *in = calloc(1, sizeof *in);
+    cek_status st;
+
+    *out = NULL;
+    if (!in)
+        return CEK_OUT_OF_MEMORY;
+    st = cek__host_instance_init(&in->head, host);
+    if (st != CEK_OK) {
+        free(in);
+        return st;
+    }
+    st = settings_read(in);
+    if (st != CEK_OK) {
+        cek__cpu_destroy(&in->head);
+        return st;
+    }
+    *out = &in->head;
+    return CEK_OK;
+}
+
+void cek__cpu_destroy(cek_instance *instance)
+{
+    if (!instance)
+        return;
+    cek__host_instance_fini(instance);
+    free(instance);
+}
+
+uint32_t cek__cpu_device_count(cek_instance *instance)
+{
+    return ((cpu_instance *)instance)->devices;
+}
+
+static void driver_text(const cpu_instance *in, char *to, size_t cap)
+{
+    const cpu_topology *t = &in->topology;
+
+    snprintf(to, cap, "%s, L1 %lld KiB, L2 %lld KiB, L3 %lld KiB, %s", in->config->isa, (long long)t->l1d_bytes >> 10,
+             (long long)t->l2_bytes >> 10, (long long)t->l3_bytes >> 10, COMPILER);
+}
+
+cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info)
+{
+    const cpu_instance *in = (const cpu_instance *)instance;
+    cek_device_info full = {
+        .kind = CEK_KIND_CPU,
+        .flags = CEK_DEVICE_UNIFIED_MEMORY | CEK_DEVICE_INLINE,
+        .types = 1u << CEK_F32 | 1u << CEK_F16 | 1u << CEK_BF16 | 1u << CEK_U8 | 1u << CEK_I32,
+    };
+    cpu_slice slice;
+
+    if (index >= in->devices)
+        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index, in->devices);
+    cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
+    full.compute_units = (uint32_t)slice.workers;
+    cek__host_memory(&full.free_bytes, &full.total_bytes);
+    full.max_alloc_bytes = full.total_bytes == CEK_UNKNOWN ? CEK_UNKNOWN : full.total_bytes;
+    full.numeric_id = cek__cpu_numeric_id(in->config, "");
+    snprintf(full.name, sizeof full.name, "%.100s (%d thread%s)", in->topology.model, slice.workers,
+             slice.workers == 1 ? "" : "s");
+    driver_text(in, full.driver, sizeof full.driver);
+    snprintf(full.processor, sizeof full.processor, "cpu");
+    cek__struct_out(info, &full, sizeof full);
+    return CEK_OK;
+}
+
+cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out)
+{
+    cpu_instance *in = (cpu_instance *)instance;
+    const cek_host *host = &in->head.host;
+    cpu_slice slice;
+    cpu_dev *dev;
+    cek_status st;
+    int error;
+
+    *out = NULL;
+    if (index >= in->devices)
+        return cek__fail(host, CEK_INVALID, "device_open: there is no device %u of %u", index, in->devices);
+    dev = calloc(1, sizeof *dev);
+    if (!dev)
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: no memory for device %u", index);
+    st = cek__host_device_init(&dev->head, instance, index, options);
+    if (st != CEK_OK) {
+        free(dev);
+        return st;
+    }
+    cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
+    dev->config = in->config;
+    dev->workers = slice.workers;
+    error = slice.workers > 1 ? cek__pool_create(slice.workers, slice.cpus, slice.n_cpus, &dev->pool) : 0;
+    if (error) {
+        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1, strerror(error));
+        cek__cpu_device_close(&dev->head);
+        return st;
+    }
+    *out = &dev->head;
+    return CEK_OK;
+}
+
+void cek__cpu_device_close(cek_dev *dev)
+{
+    if (!dev)
+        return;
+    cek__pool_destroy(((cpu_dev *)dev)->pool);
+    cek__host_device_fini(dev);
+    free(dev);
+}

@@ -1,0 +1,100 @@
+/* optimizer_op.c - the optimizer step over the parameters of one bucket.
+ *
+ * Owns: the count of steps, and the numbers that depend on it, computed once per run in f64.
+ * Must not know: what else the step or update block is for. */
+#include <math.h>
+
+#include "backends/common/extent.h"
+#include "backends/cpu/ops/ops.h"
+#include "backends/cpu/ops/parallel.h"
+
+enum { CHUNK = 4096 };           /* elements: with all streams of Adam 64 KiB, so LOW is made while P is in the cache */
+
+typedef struct job {
+    const cek_optimizer_desc *d;
+    const cpu_kernels *k;
+    const cek_param_range *range;
+    cpu_adam adam;
+    cpu_sgd sgd;
+    float *p, *m, *v;
+    const float *g;
+    char *low;
+} job;
+
+static cek_status optimizer_plan(cek_op *op)
+{
+    const cek_optimizer_desc *d = &op->request.desc.optimizer;
+
+    if (d->type != CEK_F32)
+        return cek__cpu_refuse_type(op, d->type);
+    if (d->low_type != CEK_DTYPE_NONE && !type_in(d->low_type, CPU_TYPES_REAL))
+        return cek__cpu_refuse_type(op, d->low_type);
+    op_algorithm(op, d->algorithm == CEK_OPTIMIZER_ADAM ? "adam" : "sgd");
+    return CEK_OK;
+}
+
+/* Elements from begin to behind end, counted from the beginning of the range. */
+static void optimizer_chunks(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const int64_t first = (int64_t)j->range->begin;
+
+    (void)worker;
+    for (int64_t n; begin < end; begin += n) {
+        const int64_t at = first + begin;
+
+        n = end - begin < CHUNK ? end - begin : CHUNK;
+        if (j->d->algorithm == CEK_OPTIMIZER_ADAM)
+            j->k->ops->optimizer->adam(n, &j->adam, j->g + at, j->p + at, j->m + at, j->v + at);
+        else
+            j->k->ops->optimizer->sgd(n, &j->sgd, j->g + at, j->p + at, j->m ? j->m + at : NULL);
+        if (j->low)
+            cek__cpu_store(j->k, j->d->low_type, n, j->p + at, j->low + at * cek__type_bytes(j->d->low_type));
+    }
+}
+
+/* The numbers of step t for one group of parameters. */
+static void numbers(job *j, const cek_step_block *step, const cek_update_block *update, uint64_t t)
+{
+    const cek_optimizer_desc *d = j->d;
+    const bool decoupled = d->flags & CEK_OPTIMIZER_DECOUPLED, nesterov = d->flags & CEK_OPTIMIZER_NESTEROV;
+    const double lr = f32x2(step->lr[j->range->group]), decay = f32x2(step->weight_decay[j->range->group]);
+    const double scale = update ? f32x2(update->grad_scale) : 1;
+    const double ln1 = f32x2(step->ln_beta1), ln2 = f32x2(step->ln_beta2);
+    const float coupled = decoupled ? 0 : (float)decay, shrink = decoupled ? (float)(1 - lr * decay) : 1;
+
+    j->adam = (cpu_adam){
+        .grad_scale = (float)scale, .weight_decay = coupled, .shrink = shrink,
+        .beta1 = (float)exp(ln1), .beta2 = (float)exp(ln2), .rest1 = (float)-expm1(ln1), .rest2 = (float)-expm1(ln2),
+        .rate = (float)(lr / -expm1((double)t * ln1)), .root = (float)(1 / sqrt(-expm1((double)t * ln2))),
+        .epsilon = (float)d->epsilon,
+    };
+    j->sgd = (cpu_sgd){
+        .grad_scale = (float)scale, .weight_decay = coupled, .shrink = shrink, .rate = (float)lr,
+        .momentum = t == 1 ? 0 : (float)d->momentum, .rest = t == 1 ? 1 : (float)(1 - d->dampening),
+        .ahead = nesterov ? (float)d->momentum : 1, .direct = nesterov ? 1 : 0,
+    };
+}
+
+static void optimizer_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
+{
+    const cek_optimizer_desc *d = &op->request.desc.optimizer;
+    const cek_update_block *update = at[CEK_OPTIMIZER_UPDATE];
+    uint64_t *steps = at[CEK_OPTIMIZER_STATE];
+    job j = { .d = d, .k = op_kernels(op), .p = at[CEK_OPTIMIZER_PARAM], .g = at[CEK_OPTIMIZER_GRAD],
+              .m = at[CEK_OPTIMIZER_M], .v = at[CEK_OPTIMIZER_V], .low = at[CEK_OPTIMIZER_LOW] };
+    const uint64_t ps = CPU_PS_BYTE * (d->algorithm == CEK_OPTIMIZER_ADAM ? 28 : j.m ? 20 : 12);
+
+    (void)queue;
+    (void)workspace;
+    if (update && update->skip)
+        return;
+    for (uint32_t r = 0; r < d->range_count; r++) {
+        j.range = &d->ranges[r];
+        numbers(&j, at[CEK_OPTIMIZER_STEP], update, *steps + 1);
+        cek__cpu_for(op_dev(op), (int64_t)(j.range->end - j.range->begin), 64, ps, optimizer_chunks, &j);
+    }
+    (*steps)++;
+}
+
+const cpu_kind cek__cpu_optimizer = { sizeof(struct cek_op), optimizer_plan, optimizer_run, NULL };

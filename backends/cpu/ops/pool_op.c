@@ -1,0 +1,356 @@
+/* pool_op.c - maximum and average pooling, forward and backward.
+ *
+ * Owns: which places a window reads, which windows a place is read by, the layout of the reserve (per output the number of the
+ * winning place within its window, in a byte where windows have at most 256 places, else in 32 bits).
+ *
+ * Both directions gather: an output (forward: a position of Y, backward: of DX) is computed by one thread from all that it
+ * depends on, in a fixed order. Kernels work on all channels of a position at once. f16 and bf16 go through floats in the
+ * workspace. */
+#include <stdio.h>
+
+#include "backends/common/extent.h"
+#include "backends/cpu/ops/ops.h"
+#include "backends/cpu/ops/parallel.h"
+
+enum { PLACES = 64 };            /* handed to a kernel at once; larger windows take several calls */
+
+typedef struct pool_op {
+    struct cek_op head;
+    bool max, count_pad;
+    cek_dtype type;
+    int64_t batch, channels;
+    int64_t in[3], out[3], kernel[3], stride[3], pad[3];
+    int64_t volume;              /* places of a window */
+    int index_bytes;
+    int64_t x_elements, y_elements;
+} pool_op;
+
+typedef struct job {
+    const pool_op *p;
+    const cpu_kernels *k;
+    const float *x;              /* X, or DY */
+    float *y;                    /* Y, or DX */
+    unsigned char *index;        /* or NULL */
+} job;
+
+/* --- planning ------------------------------------------------------------------------------------------------------- */
+
+/* Three spatial dimensions; those that are not there come first and are 1. */
+static cek_status pool_plan(cek_op *op)
+{
+    pool_op *p = (pool_op *)op;
+    const cek_pool_desc *d = &op->request.desc.pool;
+    const uint32_t missing = 3 - d->spatial;
+
+    if (!type_in(d->type, CPU_TYPES_REAL))
+        return cek__cpu_refuse_type(op, d->type);
+    p->max = d->mode == CEK_POOL_MAX;
+    p->count_pad = d->flags & CEK_POOL_COUNT_PAD;
+    p->type = d->type;
+    p->batch = (int64_t)d->batch;
+    p->channels = (int64_t)d->channels;
+    for (uint32_t i = 0; i < 3; i++) {
+        const bool there = i >= missing;
+        const uint32_t j = there ? i - missing : 0;
+
+        p->in[i] = there ? (int64_t)d->in[j] : 1;
+        p->out[i] = there ? (int64_t)op->request.out[j] : 1;
+        p->kernel[i] = there ? (int64_t)d->kernel[j] : 1;
+        p->stride[i] = there ? (int64_t)d->stride[j] : 1;
+        p->pad[i] = there ? (int64_t)d->pad_lo[j] : 0;
+    }
+    p->volume = p->kernel[0] * p->kernel[1] * p->kernel[2];
+    p->index_bytes = p->volume <= 256 ? 1 : 4;
+    p->x_elements = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels;
+    p->y_elements = p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels;
+    if (p->volume > UINT32_MAX)
+        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
+                         (long long)p->volume);
+    if (p->type != CEK_F32)
+        op->info.workspace_bytes = (uint64_t)(p->x_elements + p->y_elements) * sizeof(float);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position", p->max ? "maximum" : "average");
+    return CEK_OK;
+}
+
+static uint64_t index_bytes(const pool_op *p)
+{
+    return (uint64_t)(p->y_elements * p->index_bytes);
+}
+
+static cek_status pool_forward_plan(cek_op *op)
+{
+    const cek_status st = pool_plan(op);
+
+    if (st == CEK_OK && cek__request_given(&op->request, CEK_POOL_FORWARD_RESERVE)) {
+        op->info.reserve_bytes = index_bytes((const pool_op *)op);
+        cek__request_reserve(&op->request, CEK_POOL_FORWARD_RESERVE, op->info.reserve_bytes);
+    }
+    return st;
+}
+
+static bool same_pool(const pool_op *a, const pool_op *b)
+{
+    return a->max == b->max && a->type == b->type && a->batch == b->batch && a->channels == b->channels &&
+           !memcmp(a->in, b->in, sizeof a->in) && !memcmp(a->out, b->out, sizeof a->out) &&
+           !memcmp(a->kernel, b->kernel, sizeof a->kernel) && !memcmp(a->stride, b->stride, sizeof a->stride) &&
+           !memcmp(a->pad, b->pad, sizeof a->pad);
+}
+
+static cek_status pool_backward_plan(cek_op *op)
+{
+    const cek_op *forward = op->request.desc.op.forward;
+    const cek_status st = pool_plan(op);
+
+    if (st != CEK_OK || !cek__request_given(&op->request, CEK_POOL_BACKWARD_RESERVE))
+        return st;
+    if (!forward || forward->request.desc.op.kind != CEK_OP_POOL_FORWARD || !forward->info.reserve_bytes ||
+        !same_pool((const pool_op *)op, (const pool_op *)forward))
+        return cek__fail(op_host(op), CEK_INVALID, "pool_backward: `forward` is not the pool that fills its RESERVE");
+    cek__request_reserve(&op->request, CEK_POOL_BACKWARD_RESERVE, index_bytes((const pool_op *)op));
+    return CEK_OK;
+}
+
+/* --- one position --------------------------------------------------------------------------------------------------- */
+
+/* Places collected for one position, flushed to a kernel when they are PLACES or the last. */
+typedef struct places {
+    int count;
+    bool more;                   /* a kernel was called for this position before */
+    const float *at[PLACES];
+    const void *index[PLACES];
+    uint32_t number[PLACES];
+    float divisor[PLACES];
+} places;
+
+typedef struct span {
+    int64_t begin, end;
+} span;
+
+static span clip(int64_t begin, int64_t end, int64_t limit)
+{
+    return (span){ begin < 0 ? 0 : begin, end > limit ? limit : end };
+}
+
+/* Positions inside the image that window `o` reads, along dimension i. */
+static inline span window_of(const pool_op *p, int i, int64_t o)
+{
+    const int64_t first = o * p->stride[i] - p->pad[i];
+
+    return clip(first, first + p->kernel[i], p->in[i]);
+}
+
+/* Windows that read position `x`, along dimension i. */
+static inline span readers_of(const pool_op *p, int i, int64_t x)
+{
+    const int64_t from = x + p->pad[i] - p->kernel[i] + 1;
+
+    return clip(from <= 0 ? 0 : (from + p->stride[i] - 1) / p->stride[i], (x + p->pad[i]) / p->stride[i] + 1, p->out[i]);
+}
+
+static inline int64_t offset_of(const int64_t *size, int64_t batch, int64_t d, int64_t h, int64_t w)
+{
+    return ((batch * size[0] + d) * size[1] + h) * size[2] + w;
+}
+
+static void forward_flush(const job *j, places *s, float divisor, float *y, void *index)
+{
+    const pool_op *p = j->p;
+
+    if (p->max)
+        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index, index ? p->index_bytes : 0);
+    else
+        j->k->ops->pool->average(p->channels, s->count, s->at, divisor, s->more, y);
+    s->count = 0;
+    s->more = true;
+}
+
+static void forward_position(const job *j, int64_t n, const int64_t o[3], span d, span h)
+{
+    const pool_op *p = j->p;
+    const span w = window_of(p, 2, o[2]);
+    const int64_t inside = (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin);
+    const int64_t out = offset_of(p->out, n, o[0], o[1], o[2]) * p->channels;
+    const int64_t origin[3] = { o[0] * p->stride[0] - p->pad[0], o[1] * p->stride[1] - p->pad[1],
+                                o[2] * p->stride[2] - p->pad[2] };
+    unsigned char *index = j->index ? j->index + out * p->index_bytes : NULL;
+    places s;
+
+    s.count = 0;
+    s.more = false;
+    for (int64_t a = d.begin; a < d.end; a++)
+        for (int64_t b = h.begin; b < h.end; b++)
+            for (int64_t c = w.begin; c < w.end; c++) {
+                if (s.count == PLACES)
+                    forward_flush(j, &s, 1, j->y + out, index);
+                s.at[s.count] = j->x + offset_of(p->in, n, a, b, c) * p->channels;
+                s.number[s.count++] = (uint32_t)(((a - origin[0]) * p->kernel[1] + b - origin[1]) * p->kernel[2] +
+                                                 c - origin[2]);
+            }
+    forward_flush(j, &s, (float)(p->count_pad ? p->volume : inside), j->y + out, index);
+}
+
+static void backward_flush(const job *j, places *s, float *dx)
+{
+    const pool_op *p = j->p;
+
+    if (p->max)
+        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes, s->more, dx);
+    else
+        j->k->ops->pool->average_grad(p->channels, s->count, s->at, s->divisor, s->more, dx);
+    s->count = 0;
+    s->more = true;
+}
+
+static inline float divisor_of(const pool_op *p, int64_t a, int64_t b, int64_t c)
+{
+    const span d = window_of(p, 0, a), h = window_of(p, 1, b), w = window_of(p, 2, c);
+
+    return (float)(p->count_pad ? p->volume : (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin));
+}
+
+static void backward_position(const job *j, int64_t n, const int64_t x[3], span d, span h)
+{
+    const pool_op *p = j->p;
+    const span w = readers_of(p, 2, x[2]);
+    float *dx = j->y + offset_of(p->in, n, x[0], x[1], x[2]) * p->channels;
+    places s;
+
+    s.count = 0;
+    s.more = false;
+    for (int64_t a = d.begin; a < d.end; a++)
+        for (int64_t b = h.begin; b < h.end; b++)
+            for (int64_t c = w.begin; c < w.end; c++) {
+                const int64_t from = offset_of(p->out, n, a, b, c) * p->channels;
+
+                if (s.count == PLACES)
+                    backward_flush(j, &s, dx);
+                s.at[s.count] = j->x + from;
+                if (p->max) {
+                    s.index[s.count] = j->index + from * p->index_bytes;
+                    s.number[s.count] = (uint32_t)(((x[0] + p->pad[0] - a * p->stride[0]) * p->kernel[1] +
+                                                    x[1] + p->pad[1] - b * p->stride[1]) * p->kernel[2] +
+                                                   x[2] + p->pad[2] - c * p->stride[2]);
+                } else {
+                    s.divisor[s.count] = divisor_of(p, a, b, c);
+                }
+                s.count++;
+            }
+    backward_flush(j, &s, dx);
+}
+
+/* --- all positions: items are rows (batch, depth, height) ------------------------------------------------------------ */
+
+static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const pool_op *p = j->p;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t o[3] = { i / p->out[1] % p->out[0], i % p->out[1], 0 };
+        const span d = window_of(p, 0, o[0]), h = window_of(p, 1, o[1]);
+
+        for (; o[2] < p->out[2]; o[2]++)
+            forward_position(j, i / p->out[1] / p->out[0], o, d, h);
+    }
+}
+
+static void backward_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const pool_op *p = j->p;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t x[3] = { i / p->in[1] % p->in[0], i % p->in[1], 0 };
+        const span d = readers_of(p, 0, x[0]), h = readers_of(p, 1, x[1]);
+
+        for (; x[2] < p->in[2]; x[2]++)
+            backward_position(j, i / p->in[1] / p->in[0], x, d, h);
+    }
+}
+
+static void run_forward(const job *j, const cpu_dev *dev)
+{
+    const pool_op *p = j->p;
+    const uint64_t position = CPU_PS_CALL + (uint64_t)(p->volume + 1) * (uint64_t)p->channels * 4 * CPU_PS_BYTE;
+
+    cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1, (uint64_t)p->out[2] * position, forward_rows, (void *)j);
+}
+
+static void run_backward(const job *j, const cpu_dev *dev)
+{
+    const pool_op *p = j->p;
+    const uint64_t position = CPU_PS_CALL + (uint64_t)p->channels * 10 * CPU_PS_BYTE;
+
+    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
+}
+
+/* --- other types: the whole operand to floats and back ---------------------------------------------------------------- */
+
+typedef struct conversion {
+    const cpu_kernels *k;
+    cek_dtype type;
+    const char *stored;
+    char *to_store;
+    float *floats;
+} conversion;
+
+static void load_part(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const conversion *c = arg;
+
+    (void)worker;
+    cek__cpu_load(c->k, c->type, end - begin, c->stored + begin * cek__type_bytes(c->type), c->floats + begin);
+}
+
+static void store_part(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const conversion *c = arg;
+
+    (void)worker;
+    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin, c->to_store + begin * cek__type_bytes(c->type));
+}
+
+/* j->x and j->y are of the operation's type: `x` and `y` elements of it. */
+static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *), int64_t x, int64_t y,
+                          float *workspace)
+{
+    conversion in = { .k = j->k, .type = j->p->type, .stored = (const char *)j->x, .floats = workspace };
+    conversion out = { .k = j->k, .type = j->p->type, .to_store = (char *)j->y, .floats = workspace + x };
+
+    cek__cpu_for(dev, x, 64, 6 * CPU_PS_BYTE, load_part, &in);
+    j->x = in.floats;
+    j->y = out.floats;
+    run(j, dev);
+    cek__cpu_for(dev, y, 64, 6 * CPU_PS_BYTE, store_part, &out);
+}
+
+static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
+{
+    const pool_op *p = (const pool_op *)op;
+    job j = { .p = p, .k = op_kernels(op), .x = at[CEK_POOL_FORWARD_X], .y = at[CEK_POOL_FORWARD_Y],
+              .index = at[CEK_POOL_FORWARD_RESERVE] };
+
+    (void)queue;
+    if (p->type == CEK_F32)
+        run_forward(&j, op_dev(op));
+    else
+        run_converted(&j, op_dev(op), run_forward, p->x_elements, p->y_elements, workspace);
+}
+
+static void pool_backward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
+{
+    const pool_op *p = (const pool_op *)op;
+    job j = { .p = p, .k = op_kernels(op), .x = at[CEK_POOL_BACKWARD_DY], .y = at[CEK_POOL_BACKWARD_DX],
+              .index = at[CEK_POOL_BACKWARD_RESERVE] };
+
+    (void)queue;
+    if (p->type == CEK_F32)
+        run_backward(&j, op_dev(op));
+    else
+        run_converted(&j, op_dev(op), run_backward, p->y_elements, p->x_elements, workspace);
+}
+
+const cpu_kind cek__cpu_pool_forward = { sizeof(pool_op), pool_forward_plan, pool_forward_run, NULL };
+const cpu_kind cek__cpu_pool_backward = { sizeof(pool_op), pool_backward_plan, pool_backward_run, NULL };

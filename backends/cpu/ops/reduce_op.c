@@ -1,0 +1,253 @@
+/* reduce_op.c - sums and extremes over axes of a strided tensor.
+ *
+ * Owns: the cutting of a reduction into blocks. Blocks and the order in which they are added depend on shape and strides alone:
+ * a block is summed in f32 by a kernel, blocks are added in f64 in ascending order, whoever computed them.
+ *
+ * Two walks. Runs: each result's elements are taken in runs of up to RUN (gathered where they are not consecutive floats).
+ * Columns: where the results are consecutive and their elements are not, rows are added to many results at once. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/common/extent.h"
+#include "backends/cpu/ops/elementwise.h"
+#include "backends/cpu/ops/parallel.h"
+
+enum {
+    RUN = 4096,                  /* elements of a block: 16 KiB, half of a first-level cache */
+    ROWS = 64,                   /* rows that a kernel adds in f32 before the sum goes to f64 */
+    PANEL = 512,                 /* columns at a time: their f64 sums are 4 KiB */
+    CONVERTED_ROWS = 16,         /* rows of a panel that are converted at once: 32 KiB */
+    UNITS = 256                  /* at most so many partial sums per result */
+};
+
+typedef struct reduce_op {
+    struct cek_op head;
+    cpu_space kept, reduced;     /* tensor 0 is X */
+    int64_t results, elements;   /* results, and elements of each */
+    bool columns;
+    int64_t run;                 /* columns: consecutive results, the last axis kept */
+    int64_t unit, units;         /* elements of a partial sum, and how many there are per result */
+} reduce_op;
+
+static void split_axes(reduce_op *r, const cek_reduce_desc *d)
+{
+    r->kept = r->reduced = (cpu_space){ .tensors = 1 };
+    for (uint32_t i = 0; i < d->rank; i++) {
+        cpu_space *s = d->axes >> i & 1 ? &r->reduced : &r->kept;
+
+        s->shape[s->rank] = (int64_t)d->shape[i];
+        s->stride[0][s->rank++] = d->x_strides[i];
+    }
+    /* tensor 1 of the kept axes is Y, dense in the order of the axes */
+    r->kept.tensors = 2;
+    for (int64_t i = r->kept.rank - 1, stride = 1; i >= 0; stride *= r->kept.shape[i--])
+        r->kept.stride[1][i] = stride;
+    cek__space_simplify(&r->kept, 1);
+    cek__space_simplify(&r->reduced, 0);
+    r->results = cek__space_elements(&r->kept);
+    r->elements = cek__space_elements(&r->reduced);
+}
+
+static cek_status reduce_plan(cek_op *op)
+{
+    reduce_op *r = (reduce_op *)op;
+    const cek_reduce_desc *d = &op->request.desc.reduce;
+    int kept_last, reduced_last;
+
+    if (!type_in(d->x_type, CPU_TYPES))
+        return cek__cpu_refuse_type(op, d->x_type);
+    split_axes(r, d);
+    kept_last = r->kept.rank - 1;
+    reduced_last = r->reduced.rank - 1;
+    r->columns = r->elements > 1 && r->kept.stride[0][kept_last] == 1 && r->reduced.stride[0][reduced_last] != 1;
+    r->run = r->columns ? r->kept.shape[kept_last] : 1;
+    if (r->columns) {
+        r->units = (r->elements + ROWS - 1) / ROWS;
+        r->units = r->units < UNITS ? r->units : UNITS;
+    } else {
+        r->units = (r->elements + RUN - 1) / RUN;
+    }
+    r->unit = r->columns ? (r->elements + r->units - 1) / r->units : RUN;
+    r->units = (r->elements + r->unit - 1) / r->unit;
+    if (r->units > 1)
+        op->info.workspace_bytes = (uint64_t)(r->results * r->units) * sizeof(double);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, units of %lld", r->columns ? "columns" : "runs",
+             (long long)r->unit);
+    return CEK_OK;
+}
+
+typedef struct job {
+    const reduce_op *r;
+    const cpu_kernels *k;
+    const cek_reduce_desc *d;
+    const unsigned char *x;
+    float *y;
+    double *partial;             /* [results][units], or NULL where there is one unit */
+    uint32_t bytes;
+} job;
+
+static double combine(uint32_t function, double a, double b)
+{
+    if (function == CEK_REDUCE_MAX)
+        return a != a || a >= b ? a : b; /* b where it is NaN: a >= NaN does not hold */
+    if (function == CEK_REDUCE_MIN)
+        return a != a || a <= b ? a : b;
+    return a + b;
+}
+
+static void result_store(const job *j, int64_t result, double value)
+{
+    if (j->d->function == CEK_REDUCE_MEAN)
+        value /= (double)j->r->elements;
+    if (cek__request_accumulates(&j->r->head.request, CEK_REDUCE_Y))
+        value += j->y[result];
+    j->y[result] = (float)value;
+}
+
+static void partial_store(const job *j, int64_t result, int64_t unit, double value)
+{
+    if (j->partial)
+        j->partial[result * j->r->units + unit] = value;
+    else
+        result_store(j, result, value);
+}
+
+/* One unit of one result. */
+static double run_of(const job *j, int64_t base, int64_t unit, float *scratch, uint32_t *raw)
+{
+    const reduce_op *r = j->r;
+    const int64_t first = unit * r->unit, left = r->elements - first, n = left < r->unit ? left : r->unit;
+    const unsigned char *x = j->x + base * j->bytes;
+
+    if (cek__space_dense(&r->reduced, 0)) {
+        x += first * j->bytes;
+    } else {
+        cek__elements_gather(&r->reduced, 0, j->bytes, x, first, n, raw);
+        x = (const unsigned char *)raw;
+    }
+    if (j->d->x_type == CEK_F32)
+        return j->k->ops->reduce->run(j->d->function, n, (const float *)x);
+    cek__cpu_load(j->k, j->d->x_type, n, x, scratch);
+    return j->k->ops->reduce->run(j->d->function, n, scratch);
+}
+
+/* Items: results times units, units fastest. */
+static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const reduce_op *r = j->r;
+    float scratch[RUN];
+    uint32_t raw[RUN];
+    cpu_place place;
+
+    (void)worker;
+    cek__place_of(&r->kept, begin / r->units, &place);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t unit = i % r->units;
+
+        if (i > begin && unit == 0)
+            cek__place_advance(&r->kept, &place, 1);
+        partial_store(j, i / r->units, unit, run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
+    }
+}
+
+/* Adds `rows` rows of `n` columns, ldx elements apart, to sum. */
+static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n, bool first, double *sum)
+{
+    float part[PANEL], scratch[CONVERTED_ROWS * PANEL];
+    const float *from = (const float *)x;
+    int64_t ld = ldx;
+
+    if (j->d->x_type != CEK_F32) {
+        for (int64_t i = 0; i < rows; i++)
+            cek__cpu_load(j->k, j->d->x_type, n, x + i * ldx * j->bytes, scratch + i * PANEL);
+        from = scratch;
+        ld = PANEL;
+    }
+    j->k->ops->reduce->columns(j->d->function, rows, n, from, ld, part);
+    for (int64_t c = 0; c < n; c++)
+        sum[c] = first ? part[c] : combine(j->d->function, sum[c], part[c]);
+}
+
+/* One unit of the `n` results that begin at offset `base` of X. */
+static void columns_of(const job *j, int64_t base, int64_t unit, int64_t n, double *sum)
+{
+    const reduce_op *r = j->r;
+    const int inner = r->reduced.rank - 1;
+    const int64_t most = j->d->x_type == CEK_F32 ? ROWS : CONVERTED_ROWS;
+    const int64_t first = unit * r->unit, end = first + r->unit < r->elements ? first + r->unit : r->elements;
+    cpu_place place;
+
+    cek__place_of(&r->reduced, first, &place);
+    for (int64_t i = first; i < end;) {
+        int64_t rows = r->reduced.shape[inner] - place.at[inner];
+
+        rows = rows < end - i ? rows : end - i;
+        rows = rows < most ? rows : most;
+        add_rows(j, j->x + (base + cek__place_offset(&r->reduced, &place, 0)) * j->bytes, rows,
+                 r->reduced.stride[0][inner], n, i == first, sum);
+        cek__place_advance(&r->reduced, &place, rows);
+        i += rows;
+    }
+}
+
+static int64_t panels(const reduce_op *r) { return (r->run + PANEL - 1) / PANEL; }
+
+/* Items: (results / run) times units times panels, panels fastest. */
+static void reduce_columns(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const reduce_op *r = j->r;
+    double sum[PANEL];
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t column = i % panels(r) * PANEL, unit = i / panels(r) % r->units;
+        const int64_t result = i / panels(r) / r->units * r->run + column;
+        const int64_t left = r->run - column, n = left < PANEL ? left : PANEL;
+        cpu_place place;
+
+        cek__place_of(&r->kept, result, &place);
+        columns_of(j, cek__place_offset(&r->kept, &place, 0), unit, n, sum);
+        for (int64_t c = 0; c < n; c++)
+            partial_store(j, result + c, unit, sum[c]);
+    }
+}
+
+static void finish(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const int64_t units = j->r->units;
+
+    (void)worker;
+    for (int64_t result = begin; result < end; result++) {
+        const double *partial = j->partial + result * units;
+        double value = partial[0];
+
+        for (int64_t u = 1; u < units; u++)
+            value = combine(j->d->function, value, partial[u]);
+        result_store(j, result, value);
+    }
+}
+
+static void reduce_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
+{
+    const reduce_op *r = (const reduce_op *)op;
+    const cpu_dev *dev = op_dev(op);
+    const cek_reduce_desc *d = &op->request.desc.reduce;
+    job j = { .r = r, .k = op_kernels(op), .d = d, .x = at[CEK_REDUCE_X], .y = at[CEK_REDUCE_Y],
+              .partial = r->units > 1 ? workspace : NULL, .bytes = cek__type_bytes(d->x_type) };
+    const uint64_t ps_element = j.bytes * CPU_PS_BYTE;
+
+    (void)queue;
+    if (r->columns)
+        cek__cpu_for(dev, r->results / r->run * r->units * panels(r), 1,
+                     (uint64_t)(r->unit * (r->run < PANEL ? r->run : PANEL)) * ps_element, reduce_columns, &j);
+    else
+        cek__cpu_for(dev, r->results * r->units, 1,
+                     CPU_PS_CALL + (uint64_t)(r->elements < RUN ? r->elements : RUN) * ps_element, reduce_runs, &j);
+    if (j.partial)
+        cek__cpu_for(dev, r->results, 16, (uint64_t)r->units * 1000, finish, &j);
+}
+
+const cpu_kind cek__cpu_reduce = { sizeof(reduce_op), reduce_plan, reduce_run, NULL };
