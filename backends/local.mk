@@ -57,11 +57,32 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/config.c \
     %D%/cpu/config.h \
     %D%/cpu/conv.h \
+    %D%/cpu/device.c \
+    %D%/cpu/device.h \
     %D%/cpu/epilogue.c \
     %D%/cpu/epilogue.h \
     %D%/cpu/gemm.c \
     %D%/cpu/gemm.h \
     %D%/cpu/gemm_plan.c \
+    %D%/cpu/ops/copy_op.c \
+    %D%/cpu/ops/elementwise.c \
+    %D%/cpu/ops/elementwise.h \
+    %D%/cpu/ops/gather.c \
+    %D%/cpu/ops/gemm_op.c \
+    %D%/cpu/ops/loss_op.c \
+    %D%/cpu/ops/ops.c \
+    %D%/cpu/ops/ops.h \
+    %D%/cpu/ops/optimizer_op.c \
+    %D%/cpu/ops/parallel.c \
+    %D%/cpu/ops/parallel.h \
+    %D%/cpu/ops/pointwise_op.c \
+    %D%/cpu/ops/pool_op.c \
+    %D%/cpu/ops/random_op.c \
+    %D%/cpu/ops/reduce_op.c \
+    %D%/cpu/ops/rows.h \
+    %D%/cpu/ops/softmax_op.c \
+    %D%/cpu/ops/strided.c \
+    %D%/cpu/ops/strided.h \
     %D%/cpu/pack.c \
     %D%/cpu/pack.h \
     %D%/cpu/threads.c \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/common/growth.h"
+#include "backends/common/hash.h"
 
 /* Raised whenever any result may change in its last bit. */
 #define ALGORITHMS "1"
@@ -24,18 +25,11 @@
 #endif
 const char cek__cpu_build[] = COMPILER "; " ISAS "; algorithms " ALGORITHMS;
 
-static uint64_t hash(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3; /* FNV-1a */
-    return h * 0x100000001b3; /* a separator */
-}
-
 uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name)
 {
-    uint64_t h = hash(0xcbf29ce484222325, "cpu " COMPILER " " ALGORITHMS);
+    const uint64_t h = cek__hash_text(CEK__HASH_START, "cpu " COMPILER " " ALGORITHMS);
 
-    return hash(hash(h, config->isa), name);
+    return cek__hash_text(cek__hash_text(h, config->isa), name);
 }
 
 static cek_status settings_read(cpu_instance *in)
@@ -124,8 +118,7 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
              slice.workers == 1 ? "" : "s");
     driver_text(in, full.driver, sizeof full.driver);
     snprintf(full.processor, sizeof full.processor, "cpu");
-    cek__struct_out(info, &full, sizeof full);
-    return CEK_OK;
+    return cek__struct_out(&in->head.host, "device_info: info", info, &full, sizeof full);
 }
 
 cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out)

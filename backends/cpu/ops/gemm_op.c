@@ -32,8 +32,6 @@ static cek_status gemm_op_plan(cek_op *op)
         return cek__cpu_refuse_type(op, d->a_type);
     if (!type_in(d->c_type, CPU_TYPES_REAL))
         return cek__cpu_refuse_type(op, d->c_type);
-    if (want.act && want.deriv)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "gemm: an activation and the gradient of one in the same epilogue");
     want.ref = want.c;
     cek__gemm_plan(&want, op_dev(op)->config, op_dev(op)->workers, &g->plan);
     op->info.workspace_bytes = g->plan.workspace_bytes;

@@ -4,13 +4,9 @@
 #include <stdlib.h>
 
 #include "backends/common/extent.h"
-#include "backends/common/growth.h"
 
 static const cpu_kind *const kinds[] = {
     [CEK_OP_GEMM] = &cek__cpu_gemm,
-    [CEK_OP_CONV_FORWARD] = &cek__cpu_conv,
-    [CEK_OP_CONV_BACKWARD_DATA] = &cek__cpu_conv,
-    [CEK_OP_CONV_BACKWARD_WEIGHTS] = &cek__cpu_conv,
     [CEK_OP_POOL_FORWARD] = &cek__cpu_pool_forward,
     [CEK_OP_POOL_BACKWARD] = &cek__cpu_pool_backward,
     [CEK_OP_POINTWISE] = &cek__cpu_pointwise,
@@ -70,9 +66,7 @@ cek_status cek__cpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
         cek__host_op_destroy(op);
         return st;
     }
-    cek__struct_out(info, &op->info, sizeof op->info);
-    *out = op;
-    return CEK_OK;
+    return cek__host_op_publish(op, info, out);
 }
 
 void cek__cpu_load(const cpu_kernels *k, cek_dtype type, int64_t n, const void *from, float *to)

@@ -72,42 +72,14 @@ static cek_status pool_plan(cek_op *op)
     return CEK_OK;
 }
 
-static uint64_t index_bytes(const pool_op *p)
-{
-    return (uint64_t)(p->y_elements * p->index_bytes);
-}
-
 static cek_status pool_forward_plan(cek_op *op)
 {
+    const pool_op *p = (const pool_op *)op;
     const cek_status st = pool_plan(op);
 
-    if (st == CEK_OK && cek__request_given(&op->request, CEK_POOL_FORWARD_RESERVE)) {
-        op->info.reserve_bytes = index_bytes((const pool_op *)op);
-        cek__request_reserve(&op->request, CEK_POOL_FORWARD_RESERVE, op->info.reserve_bytes);
-    }
+    if (st == CEK_OK && cek__request_given(&op->request, CEK_POOL_FORWARD_RESERVE))
+        op->info.reserve_bytes = (uint64_t)(p->y_elements * p->index_bytes);
     return st;
-}
-
-static bool same_pool(const pool_op *a, const pool_op *b)
-{
-    return a->max == b->max && a->type == b->type && a->batch == b->batch && a->channels == b->channels &&
-           !memcmp(a->in, b->in, sizeof a->in) && !memcmp(a->out, b->out, sizeof a->out) &&
-           !memcmp(a->kernel, b->kernel, sizeof a->kernel) && !memcmp(a->stride, b->stride, sizeof a->stride) &&
-           !memcmp(a->pad, b->pad, sizeof a->pad);
-}
-
-static cek_status pool_backward_plan(cek_op *op)
-{
-    const cek_op *forward = op->request.desc.op.forward;
-    const cek_status st = pool_plan(op);
-
-    if (st != CEK_OK || !cek__request_given(&op->request, CEK_POOL_BACKWARD_RESERVE))
-        return st;
-    if (!forward || forward->request.desc.op.kind != CEK_OP_POOL_FORWARD || !forward->info.reserve_bytes ||
-        !same_pool((const pool_op *)op, (const pool_op *)forward))
-        return cek__fail(op_host(op), CEK_INVALID, "pool_backward: `forward` is not the pool that fills its RESERVE");
-    cek__request_reserve(&op->request, CEK_POOL_BACKWARD_RESERVE, index_bytes((const pool_op *)op));
-    return CEK_OK;
 }
 
 /* --- one position --------------------------------------------------------------------------------------------------- */
@@ -353,4 +325,4 @@ static void pool_backward_run(const cek_op *op, cek_queue *queue, void *const *a
 }
 
 const cpu_kind cek__cpu_pool_forward = { sizeof(pool_op), pool_forward_plan, pool_forward_run, NULL };
-const cpu_kind cek__cpu_pool_backward = { sizeof(pool_op), pool_backward_plan, pool_backward_run, NULL };
+const cpu_kind cek__cpu_pool_backward = { sizeof(pool_op), pool_plan, pool_backward_run, NULL };
