@@ -46,6 +46,17 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+# plugin.h itself, and the plugins behind it by bare dlopen (door/door.h).
+shell_tests += %D%/door/abi_layout.sh
+EXTRA_DIST += %D%/door/abi_layout.c
+
+unit_tests += %D%/door/vectors
+%C%_door_vectors_SOURCES = %D%/door/vectors.c %D%/door/vectors.inc %D%/door/door.h
+%C%_door_vectors_CPPFLAGS = $(unit_cppflags)
+%C%_door_vectors_LDFLAGS = $(check_ldflags)
+%C%_door_vectors_LDADD = $(unit_libs)
+EXTRA_DIST += %D%/door/make-vectors.py
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
