@@ -18,7 +18,29 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/sha256.c \
     %D%/base/sha256.h \
     %D%/base/status.c \
-    %D%/base/status.h
+    %D%/base/status.h \
+    %D%/device/call.c \
+    %D%/device/call.h \
+    %D%/device/device.c \
+    %D%/device/device.h \
+    %D%/device/engine.c \
+    %D%/device/engine.h \
+    %D%/device/host.c \
+    %D%/device/host.h \
+    %D%/device/module.c \
+    %D%/device/module.h \
+    %D%/device/pool.c \
+    %D%/device/pool.h \
+    %D%/device/report.c \
+    %D%/device/report.h \
+    %D%/device/search.c \
+    %D%/device/search.h \
+    %D%/device/select.c \
+    %D%/device/slots.c \
+    %D%/device/slots.h \
+    %D%/device/stream.c \
+    %D%/device/stream.h \
+    %D%/device/transfer.c
 
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
 %C%_libcekernels_la_LDFLAGS = $(lib_ldflags) -version-info $(CORE_VERSION_INFO) \

@@ -57,6 +57,24 @@ unit_tests += %D%/door/vectors
 %C%_door_vectors_LDADD = $(unit_libs)
 EXTRA_DIST += %D%/door/make-vectors.py
 
+# A plugin that the tests copy under the name of the peculiarity they want (tests/plugins/fake.h).
+check_LTLIBRARIES += %D%/plugins/fake.la
+%C%_plugins_fake_la_SOURCES = %D%/plugins/fake.c %D%/plugins/fake.h
+%C%_plugins_fake_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+%C%_plugins_fake_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
+
+unit_tests += %D%/unit/device
+%C%_unit_device_SOURCES = %D%/unit/device.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_LDFLAGS = $(check_ldflags)
+%C%_unit_device_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/registry
+%C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_registry_CPPFLAGS = $(unit_cppflags)
+%C%_unit_registry_LDFLAGS = $(check_ldflags)
+%C%_unit_registry_LDADD = core/libcekernels.la $(unit_libs)
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

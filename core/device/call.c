@@ -1,0 +1,53 @@
+/* call.c - the statuses of plugins, made into those of this library.
+ *
+ * Owns: one flag per thread, "the plugin has told why". Must not know what was called or what becomes of the failure. */
+#include "core/device/call.h"
+
+#include <stdbool.h>
+
+#include "core/device/device.h"
+
+static _Thread_local bool told;
+
+void cek__call_begin(void)
+{
+    told = false;
+}
+
+void cek__call_told(cek_status status, const char *text)
+{
+    cek__fail(status, "%s", text);
+    told = true;
+}
+
+static cek_status known(cek_status status)
+{
+    return status <= CEK_INTERNAL ? status : CEK_INTERNAL;
+}
+
+cek_status cek__call_end_of(const char *who, const char *call, cek_status status)
+{
+    if (status == CEK_OK)
+        return CEK_OK;
+    if (told)
+        return cek__fail_prefix(known(status), "%s: %s", who, call);
+    if (known(status) != status)
+        return cek__fail(CEK_INTERNAL, "%s: %s: the plugin answered the unknown status %u", who, call, status);
+    return cek__fail(status, "%s: %s: %s", who, call, cek__status_text(status));
+}
+
+/* The reason why a device was lost is kept by the device, so a later call may fail without telling it again. */
+cek_status cek__call_end(const cek_device *device, const char *call, cek_status status)
+{
+    char reason[256] = "";
+
+    if (status == CEK_OK)
+        return CEK_OK;
+    if (status == CEK_DEVICE_LOST && !told && device->dev != NULL) {
+        device->plugin->device_status(device->dev, reason, sizeof reason);
+        reason[sizeof reason - 1] = '\0';
+        if (reason[0] != '\0')
+            cek__call_told(status, reason);
+    }
+    return cek__call_end_of(device->name, call, status);
+}

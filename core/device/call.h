@@ -1,0 +1,28 @@
+/* call.h - how a call into a plugin becomes a status and a text that name the device and the call.
+ *
+ *     CEK_TRY(CEK__CALL(device, plugin, queue_sync, queue, CEK_FOREVER));
+ *
+ * A plugin tells its reason through host->fail on the calling thread (host.c); where it tells none, the status gets its
+ * own sentence. A status that plugin.h does not define reads as CEK_INTERNAL. */
+#ifndef CEK_CORE_DEVICE_CALL_H
+#define CEK_CORE_DEVICE_CALL_H
+
+#include "core/base/status.h"
+
+/* `table` is the plugin's, from cek_device_raw; `slot` one of its functions that return a status. */
+#define CEK__CALL(device, table, slot, ...) \
+    (cek__call_begin(), cek__call_end((device), #slot, (table)->slot(__VA_ARGS__)))
+
+/* Forgets what an earlier call may have told. */
+CEK__SHARED void cek__call_begin(void);
+
+/* Ends a call on a device: the status as this library reads it, with the text "cpu:0: queue_sync: cause". */
+CEK__SHARED CEK__CHECKED cek_status cek__call_end(const cek_device *device, const char *call, cek_status status);
+
+/* The same for a call that belongs to no device; `who` is the plugin's name. */
+CEK__CHECKED cek_status cek__call_end_of(const char *who, const char *call, cek_status status);
+
+/* For host->fail: this thread's plugin has told its reason. */
+void cek__call_told(cek_status status, const char *text);
+
+#endif

@@ -1,0 +1,55 @@
+/* device.h - one device of one plugin: opened when first used; what the parts of core/device share about it.
+ *
+ * Must not know: tensors. What a higher floor keeps per device hangs on `attachment`. */
+#ifndef CEK_CORE_DEVICE_DEVICE_H
+#define CEK_CORE_DEVICE_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/device/module.h"
+#include "core/device/pool.h"
+
+struct cek_device {
+    cek_engine *engine;
+    const cek__module *module;
+    const cek_plugin *plugin; /* &module->table */
+    uint32_t index;           /* in the plugin */
+    char name[48];            /* "cpu:0" */
+    cek_device_info info;     /* as it was at the start */
+
+    pthread_mutex_t lock;      /* over opening, `streams`, `pinned` */
+    _Atomic(cek_dev *) dev;    /* NULL until opened */
+    cek_stream *streams;       /* all but the default one */
+    enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
+    cek__pool pool;
+
+    /* The default stream, one thread at a time under its lock. Recursive: whoever holds it may allocate memory, and an
+     * allocator short of memory waits for the stream. Taken before pool.lock. */
+    pthread_mutex_t order_lock;
+    cek_stream *order;
+
+    pthread_mutex_t staging_lock; /* over `staging`, the bounce buffer of copies from this device (transfer.c) */
+    void *staging;
+
+    void *attachment; /* under order_lock; freed by attachment_free before the default stream and memory go */
+    void (*attachment_free)(cek_device *device, void *attachment);
+};
+
+CEK__CHECKED cek_status cek__device_create(cek_engine *engine, const cek__module *module, uint32_t index,
+                                           cek_device **out);
+void cek__device_free(cek_device *device);
+
+/* Opens the device if it is not; *out may be NULL. Threads: any. */
+CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
+
+/* The default stream, locked; opens and creates what is missing. Nothing is locked after a failure. */
+CEK__CHECKED cek_status cek__device_order_lock(cek_device *device, cek_stream **out);
+void cek__device_order_unlock(cek_device *device);
+
+static inline bool cek__device_is_inline(const cek_device *device)
+{
+    return (device->info.flags & CEK_DEVICE_INLINE) != 0;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* host.h - what a plugin sees of this library: the callbacks of cek_host, and the settings behind host->option.
+ *
+ * Must not know: which plugins there are, or what a setting means. */
+#ifndef CEK_CORE_DEVICE_HOST_H
+#define CEK_CORE_DEVICE_HOST_H
+
+#include <pthread.h>
+
+#include "core/base/status.h"
+
+/* Answers already given. They stay as they were first read, however the environment changes, until the engine ends. */
+typedef struct cek__settings {
+    pthread_mutex_t lock;
+    struct cek__setting *first;
+} cek__settings;
+
+void cek__settings_init(cek__settings *settings);
+void cek__settings_clear(cek__settings *settings);
+
+/* CEKERNELS_<KEY IN UPPER CASE>, or NULL if it is unset, empty, or `key` is no name. Threads: any. */
+const char *cek__settings_get(cek__settings *settings, const char *key);
+
+/* The user pointer of a plugin's callbacks. */
+typedef struct cek__host_user {
+    cek__settings *settings;
+    char name[32]; /* of the plugin, for the log */
+} cek__host_user;
+
+/* Fills in the callbacks; `user` lives until the plugin's instance has been destroyed. */
+void cek__host_fill(cek_host *host, cek__host_user *user);
+
+#endif

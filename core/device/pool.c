@@ -1,0 +1,478 @@
+/* pool.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
+ *
+ * Owns: every device memory that this library allocates, with its statistics and limit. A block knows its neighbours in the
+ * segment, so freed ones grow together; free blocks hang in bins by size, so the best fit is found in a few steps.
+ * Locks: device->order_lock before pool.lock, and the order lock only to empty the cache, when the default stream must
+ * have finished before its memory may go. */
+#include "core/device/pool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/device/call.h"
+#include "core/device/device.h"
+
+#define UNIT ((uint64_t)CEK_ALIGNMENT)
+#define SMALL_MAX ((uint64_t)1 << 20)   /* requests up to this share segments */
+#define SEGMENT_STEP ((uint64_t)2 << 20) /* segments are multiples of this: a page of most GPUs */
+#define KEEP_MIN ((uint64_t)1 << 20)    /* a remainder of a large block worth a block of its own */
+#define BYTES_MAX ((uint64_t)1 << 62)   /* so that no rounding overflows */
+
+typedef struct cek__segment {
+    struct cek__segment *prev, *next;
+    cek_mem *mem;
+    uint64_t bytes;
+    cek_memory *first;
+    cek__reuse reuse;
+    bool large, alone;
+} segment;
+
+struct cek_memory {
+    cek_device *device;
+    segment *segment;
+    uint64_t offset, bytes;
+    cek_memory *left, *right;         /* neighbours in the segment */
+    cek_memory *bin_prev, *bin_next;  /* while free */
+    bool free;
+};
+
+/* ---- bins ---- */
+
+static unsigned bin_of(uint64_t bytes)
+{
+    uint64_t units = bytes / UNIT;
+    unsigned power;
+
+    if (units < 8)
+        return (unsigned)units;
+    power = 63 - (unsigned)__builtin_clzll(units);
+    return (power - 2) * 8 + ((units >> (power - 3)) & 7);
+}
+
+static cek__bins *bins_of(cek__pool *pool, const segment *s)
+{
+    return &pool->bins[s->reuse][s->large];
+}
+
+static void bin_put(cek__pool *pool, cek_memory *block)
+{
+    cek__bins *bins = bins_of(pool, block->segment);
+    unsigned bin = bin_of(block->bytes);
+
+    block->free = true;
+    block->bin_prev = NULL;
+    block->bin_next = bins->first[bin];
+    if (block->bin_next != NULL)
+        block->bin_next->bin_prev = block;
+    bins->first[bin] = block;
+    bins->used[bin / 64] |= (uint64_t)1 << bin % 64;
+}
+
+static void bin_take(cek__pool *pool, cek_memory *block)
+{
+    cek__bins *bins = bins_of(pool, block->segment);
+    unsigned bin = bin_of(block->bytes);
+
+    if (block->bin_prev != NULL)
+        block->bin_prev->bin_next = block->bin_next;
+    else
+        bins->first[bin] = block->bin_next;
+    if (block->bin_next != NULL)
+        block->bin_next->bin_prev = block->bin_prev;
+    if (bins->first[bin] == NULL)
+        bins->used[bin / 64] &= ~((uint64_t)1 << bin % 64);
+    block->free = false;
+}
+
+/* The next bin from `bin` on that has a block, or CEK__BINS. */
+static unsigned bin_next(const cek__bins *bins, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits;
+
+    if (bin >= CEK__BINS)
+        return CEK__BINS;
+    bits = bins->used[word] & (UINT64_MAX << bin % 64);
+    while (bits == 0 && ++word < CEK__BIN_WORDS)
+        bits = bins->used[word];
+    return bits != 0 ? word * 64 + (unsigned)__builtin_ctzll(bits) : CEK__BINS;
+}
+
+/* The smallest block that fits: any block of a higher bin does, in the request's own bin some may be too small. */
+static cek_memory *best_fit(const cek__bins *bins, uint64_t bytes)
+{
+    for (unsigned bin = bin_next(bins, bin_of(bytes)); bin < CEK__BINS; bin = bin_next(bins, bin + 1)) {
+        cek_memory *best = NULL;
+
+        for (cek_memory *b = bins->first[bin]; b != NULL; b = b->bin_next)
+            if (b->bytes >= bytes && (best == NULL || b->bytes < best->bytes))
+                best = b;
+        if (best != NULL)
+            return best;
+    }
+    return NULL;
+}
+
+/* ---- blocks ---- */
+
+static cek_status block_new(cek__pool *pool, segment *s, uint64_t offset, uint64_t bytes, cek_memory **out)
+{
+    cek_status st = cek__calloc(1, sizeof **out, out);
+
+    if (st == CEK_OK)
+        **out = (cek_memory){ .device = pool->device, .segment = s, .offset = offset, .bytes = bytes };
+    return st;
+}
+
+/* Takes a free block out of its bin, cut to `bytes` where the rest is worth keeping. */
+static cek_status block_cut(cek__pool *pool, cek_memory *block, uint64_t bytes)
+{
+    cek_memory *rest;
+    cek_status st;
+
+    if (block->bytes - bytes < (block->segment->large ? KEEP_MIN : UNIT)) {
+        bin_take(pool, block);
+        return CEK_OK;
+    }
+    st = block_new(pool, block->segment, block->offset + bytes, block->bytes - bytes, &rest);
+    if (st != CEK_OK)
+        return st;
+    bin_take(pool, block);
+    block->bytes = bytes;
+    rest->left = block;
+    rest->right = block->right;
+    if (rest->right != NULL)
+        rest->right->left = rest;
+    block->right = rest;
+    bin_put(pool, rest);
+    return CEK_OK;
+}
+
+/* Makes one block of `left` and its right neighbour; both are in no bin. */
+static void block_join(cek_memory *left)
+{
+    cek_memory *right = left->right;
+
+    left->bytes += right->bytes;
+    left->right = right->right;
+    if (left->right != NULL)
+        left->right->left = left;
+    free(right);
+}
+
+static void block_release(cek__pool *pool, cek_memory *block)
+{
+    if (block->right != NULL && block->right->free) {
+        bin_take(pool, block->right);
+        block_join(block);
+    }
+    if (block->left != NULL && block->left->free) {
+        block = block->left;
+        bin_take(pool, block);
+        block_join(block);
+    }
+    bin_put(pool, block);
+}
+
+/* ---- segments ---- */
+
+static cek_status segment_new(cek__pool *pool, cek_dev *dev, uint64_t bytes, cek__reuse reuse, bool large, bool alone,
+                              segment **out)
+{
+    cek_status st;
+    segment *s = NULL;
+    cek_device *device = pool->device;
+    cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
+
+    *out = NULL;
+    if (bytes > pool->limit || pool->held > pool->limit - bytes)
+        CEK_FAIL(CEK_OUT_OF_MEMORY, "%s: the memory limit is reached", device->name);
+    CEK_TRY(cek__calloc(1, sizeof *s, &s));
+    *s = (segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
+    CEK_TRY(block_new(pool, s, 0, bytes, &s->first));
+    CEK_TRY(CEK__CALL(device, device->plugin, mem_alloc, dev, &desc, &s->mem));
+    if (s->mem == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
+    pool->plugin_alloc_count++;
+    pool->held += bytes;
+    s->next = pool->segments;
+    if (s->next != NULL)
+        s->next->prev = s;
+    pool->segments = s;
+    *out = s;
+    return CEK_OK;
+out:
+    if (s != NULL)
+        free(s->first);
+    free(s);
+    return st;
+}
+
+/* A segment whose only block is in no bin. */
+static void segment_free(cek__pool *pool, segment *s)
+{
+    if (s->prev != NULL)
+        s->prev->next = s->next;
+    else
+        pool->segments = s->next;
+    if (s->next != NULL)
+        s->next->prev = s->prev;
+    pool->held -= s->bytes;
+    pool->device->plugin->mem_free(s->mem);
+    free(s->first);
+    free(s);
+}
+
+static void idle_segments_free(cek__pool *pool)
+{
+    for (segment *s = pool->segments, *next; s != NULL; s = next) {
+        next = s->next;
+        if (s->first->free && s->first->right == NULL) {
+            bin_take(pool, s->first);
+            segment_free(pool, s);
+        }
+    }
+}
+
+/* Gives unused segments back. Those of the default stream may be in use by queued work, so that has to finish; if it
+ * cannot, the device is beyond caring about memory. */
+static void cache_empty(cek_device *device)
+{
+    pthread_mutex_lock(&device->order_lock);
+    if (device->order != NULL && cek_stream_sync(device->order, CEK_FOREVER) != CEK_OK)
+        cek__log(CEK_LOG_WARN, "%s: emptying the cache: %s", device->name, cek_error_text());
+    pthread_mutex_lock(&device->pool.lock);
+    idle_segments_free(&device->pool);
+    pthread_mutex_unlock(&device->pool.lock);
+    pthread_mutex_unlock(&device->order_lock);
+}
+
+/* ---- allocation ---- */
+
+static void memory_given(cek__pool *pool, cek_memory *memory)
+{
+    pool->alloc_count++;
+    pool->used += memory->bytes;
+    if (pool->used > pool->peak_used)
+        pool->peak_used = pool->used;
+}
+
+/* From the cache, else from a new segment of `segment_bytes`. */
+static cek_status pool_alloc(cek__pool *pool, cek_dev *dev, uint64_t bytes, uint64_t segment_bytes, cek__reuse reuse,
+                             cek_memory **out)
+{
+    cek_status st;
+    bool large = bytes > SMALL_MAX;
+    segment *s;
+    cek_memory *block;
+
+    pthread_mutex_lock(&pool->lock);
+    block = best_fit(&pool->bins[reuse][large], bytes);
+    if (block == NULL) {
+        CEK_TRY(segment_new(pool, dev, segment_bytes, reuse, large, false, &s));
+        block = s->first;
+        bin_put(pool, block);
+    }
+    CEK_TRY(block_cut(pool, block, bytes));
+    memory_given(pool, block);
+    *out = block;
+out:
+    pthread_mutex_unlock(&pool->lock);
+    return st;
+}
+
+static cek_status alone_alloc(cek__pool *pool, cek_dev *dev, uint64_t bytes, cek_memory **out)
+{
+    segment *s;
+    cek_status st;
+
+    pthread_mutex_lock(&pool->lock);
+    st = segment_new(pool, dev, bytes, CEK__REUSE_ANY, true, true, &s);
+    if (st == CEK_OK) {
+        memory_given(pool, s->first);
+        *out = s->first;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return st;
+}
+
+static void amount(char *out, size_t size, uint64_t bytes, const char *unknown)
+{
+    if (bytes == CEK_UNKNOWN)
+        snprintf(out, size, "%s", unknown);
+    else
+        snprintf(out, size, "%" PRIu64, bytes);
+}
+
+/* The figures that explain a failed request, instead of the plugin's words about its last part. */
+static cek_status exhausted(cek_device *device, cek_dev *dev, uint64_t bytes)
+{
+    char limit[32], available[32], cause[256];
+    uint64_t free_bytes = CEK_UNKNOWN, total = CEK_UNKNOWN;
+    cek__pool *pool = &device->pool;
+
+    snprintf(cause, sizeof cause, "%s", cek_error_text());
+    if (device->plugin->device_memory(dev, &free_bytes, &total) != CEK_OK)
+        free_bytes = CEK_UNKNOWN;
+    pthread_mutex_lock(&pool->lock);
+    amount(limit, sizeof limit, pool->limit, "none");
+    amount(available, sizeof available, free_bytes, "unknown");
+    cek__fail(CEK_OUT_OF_MEMORY,
+              "%s: out of memory: %" PRIu64 " bytes needed, %" PRIu64 " used, %" PRIu64 " cached, limit %s, free %s (%s)",
+              device->name, bytes, pool->used, pool->held - pool->used, limit, available, cause);
+    pthread_mutex_unlock(&pool->lock);
+    return CEK_OUT_OF_MEMORY;
+}
+
+static cek_status memory_alloc(cek_device *device, uint64_t bytes, bool alone, cek__reuse reuse, cek_memory **out)
+{
+    cek_status st;
+    cek_dev *dev;
+    uint64_t need, preferred;
+
+    *out = NULL;
+    if (bytes == 0)
+        CEK_FAIL(CEK_INVALID, "%s: 0 bytes of memory", device->name);
+    CEK_TRY(cek__device_open(device, &dev));
+    if (bytes > BYTES_MAX) {
+        cek__fail(CEK_OUT_OF_MEMORY, "no device has that much");
+        return exhausted(device, dev, bytes);
+    }
+    need = (bytes + UNIT - 1) & ~(UNIT - 1);
+    preferred = (need + SEGMENT_STEP - 1) & ~(SEGMENT_STEP - 1);
+    /* With room to share, then with the cache given back, then with nothing to spare. */
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (attempt == 1)
+            cache_empty(device);
+        st = alone ? alone_alloc(&device->pool, dev, need, out)
+                   : pool_alloc(&device->pool, dev, need, attempt < 2 ? preferred : need, reuse, out);
+        if (st != CEK_OUT_OF_MEMORY)
+            return st;
+    }
+    return exhausted(device, dev, bytes);
+out:
+    return st;
+}
+
+cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, cek_memory **out)
+{
+    *out = NULL;
+    if ((flags & ~CEK_MEMORY_ALONE) != 0)
+        return cek__fail(CEK_UNSUPPORTED, "%s: unknown memory flags %#x", device->name, flags);
+    return memory_alloc(device, bytes, (flags & CEK_MEMORY_ALONE) != 0, CEK__REUSE_ANY, out);
+}
+
+cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memory **out)
+{
+    /* An inline device has finished all work when a call returns: nothing needs to be kept apart. */
+    return memory_alloc(device, bytes, false, cek__device_is_inline(device) ? CEK__REUSE_ANY : CEK__REUSE_ORDER, out);
+}
+
+void cek_memory_free(cek_memory *memory)
+{
+    cek__pool *pool;
+
+    if (memory == NULL)
+        return;
+    pool = &memory->device->pool;
+    pthread_mutex_lock(&pool->lock);
+    pool->used -= memory->bytes;
+    if (memory->segment->alone)
+        segment_free(pool, memory->segment);
+    else
+        block_release(pool, memory);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+cek_ref cek_memory_ref(const cek_memory *memory)
+{
+    return (cek_ref){ memory->segment->mem, memory->offset };
+}
+
+uint64_t cek_memory_bytes(const cek_memory *memory)
+{
+    return memory->bytes;
+}
+
+cek_device *cek_memory_device(const cek_memory *memory)
+{
+    return memory->device;
+}
+
+/* ---- the pool as a whole ---- */
+
+void cek__pool_init(cek__pool *pool, cek_device *device)
+{
+    memset(pool, 0, sizeof *pool);
+    pool->device = device;
+    pool->limit = CEK_UNKNOWN;
+    pthread_mutex_init(&pool->lock, NULL);
+}
+
+void cek__pool_clear(cek__pool *pool)
+{
+    if (pool->used > 0)
+        cek__log(CEK_LOG_WARN, "%s: the engine is freed while %" PRIu64 " bytes of its memory are in use",
+                 pool->device->name, pool->used);
+    while (pool->segments != NULL) {
+        segment *s = pool->segments;
+
+        while (s->first->right != NULL)
+            block_join(s->first);
+        segment_free(pool, s);
+    }
+    pthread_mutex_destroy(&pool->lock);
+}
+
+cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
+{
+    cek_status st;
+    cek_dev *dev;
+    cek__pool *pool = &device->pool;
+    uint32_t size = out->size;
+    cek_memory_stats stats = { .size = size, .device_free_bytes = CEK_UNKNOWN, .device_total_bytes = CEK_UNKNOWN };
+
+    if (size < sizeof size)
+        CEK_FAIL(CEK_INVALID, "%s: memory statistics: out->size is not set", device->name);
+    memset(out, 0, size);
+    out->size = size;
+    CEK_TRY(cek__device_open(device, &dev));
+    CEK_TRY(CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
+    pthread_mutex_lock(&pool->lock);
+    stats.used_bytes = pool->used;
+    stats.cached_bytes = pool->held - pool->used;
+    stats.peak_used_bytes = pool->peak_used;
+    stats.limit_bytes = pool->limit;
+    stats.alloc_count = pool->alloc_count;
+    stats.plugin_alloc_count = pool->plugin_alloc_count;
+    pthread_mutex_unlock(&pool->lock);
+    memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+    return CEK_OK;
+out:
+    return st;
+}
+
+void cek_device_reset_peak(cek_device *device)
+{
+    pthread_mutex_lock(&device->pool.lock);
+    device->pool.peak_used = device->pool.used;
+    pthread_mutex_unlock(&device->pool.lock);
+}
+
+cek_status cek_device_set_memory_limit(cek_device *device, uint64_t bytes)
+{
+    pthread_mutex_lock(&device->pool.lock);
+    device->pool.limit = bytes != 0 ? bytes : CEK_UNKNOWN;
+    pthread_mutex_unlock(&device->pool.lock);
+    return CEK_OK;
+}
+
+void cek_device_empty_cache(cek_device *device)
+{
+    if (device->dev != NULL)
+        cache_empty(device);
+}

@@ -1,0 +1,243 @@
+/* stream.c - streams and markers: in-order queues of one device, and points in them.
+ *
+ * Owns: one queue and one event per stream. A failure that stuck to a queue or an event is told with the text that the
+ * plugin kept with it. Copies between devices are transfer.c's. */
+#include "core/device/stream.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/device/call.h"
+
+struct cek_marker {
+    cek_device *device;
+    cek_event *event;
+};
+
+/* ---- failures that stuck ---- */
+
+static bool is_progress(cek_status status)
+{
+    return status == CEK_OK || status == CEK_TIMEOUT || status == CEK_NOT_READY;
+}
+
+static cek_status queue_call_end(const cek_stream *stream, const char *call, cek_status status)
+{
+    char reason[512] = "";
+
+    if (is_progress(status))
+        return cek__call_end(stream->device, call, status);
+    stream->device->plugin->queue_status(stream->queue, reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    if (reason[0] != '\0')
+        cek__call_told(status, reason);
+    return cek__call_end(stream->device, call, status);
+}
+
+static cek_status event_call_end(const cek_marker *marker, const char *call, cek_status status)
+{
+    char reason[512] = "";
+
+    if (is_progress(status) || status == CEK_INVALID)
+        return cek__call_end(marker->device, call, status);
+    marker->device->plugin->event_status(marker->event, reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    if (reason[0] != '\0')
+        cek__call_told(status, reason);
+    return cek__call_end(marker->device, call, status);
+}
+
+/* ---- streams ---- */
+
+static void list_add(cek_stream *stream)
+{
+    cek_device *device = stream->device;
+
+    pthread_mutex_lock(&device->lock);
+    stream->next = device->streams;
+    if (stream->next != NULL)
+        stream->next->prev = stream;
+    device->streams = stream;
+    stream->listed = true;
+    pthread_mutex_unlock(&device->lock);
+}
+
+static void list_remove(cek_stream *stream)
+{
+    cek_device *device = stream->device;
+
+    pthread_mutex_lock(&device->lock);
+    if (stream->prev != NULL)
+        stream->prev->next = stream->next;
+    else
+        device->streams = stream->next;
+    if (stream->next != NULL)
+        stream->next->prev = stream->prev;
+    pthread_mutex_unlock(&device->lock);
+}
+
+cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out)
+{
+    cek_status st;
+    cek_stream *stream = NULL;
+    cek_dev *dev;
+
+    *out = NULL;
+    CEK_TRY(cek__device_open(device, &dev));
+    CEK_TRY(cek__calloc(1, sizeof *stream, &stream));
+    stream->device = device;
+    CEK_TRY(CEK__CALL(device, device->plugin, queue_create, dev, NULL, &stream->queue));
+    CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, NULL, &stream->fence));
+    if (stream->queue == NULL || stream->fence == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s: queue_create or event_create succeeds without a result", device->name);
+    if (listed)
+        list_add(stream);
+    *out = stream;
+    return CEK_OK;
+out:
+    cek_stream_free(stream);
+    return st;
+}
+
+cek_status cek_stream_create(cek_device *device, cek_stream **out)
+{
+    return cek__stream_create(device, true, out);
+}
+
+void cek_stream_free(cek_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    if (stream->listed)
+        list_remove(stream);
+    stream->device->plugin->queue_destroy(stream->queue);
+    stream->device->plugin->event_destroy(stream->fence);
+    free(stream);
+}
+
+cek_device *cek_stream_device(const cek_stream *stream)
+{
+    return stream->device;
+}
+
+cek_queue *cek_stream_raw(const cek_stream *stream)
+{
+    return stream->queue;
+}
+
+cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
+{
+    cek__call_begin();
+    return queue_call_end(stream, "queue_sync", stream->device->plugin->queue_sync(stream->queue, timeout_ns));
+}
+
+cek_status cek__streams_sync(cek_device *device)
+{
+    cek_status st = CEK_OK;
+
+    pthread_mutex_lock(&device->lock);
+    for (cek_stream *s = device->streams; s != NULL && st == CEK_OK; s = s->next)
+        st = cek_stream_sync(s, CEK_FOREVER);
+    pthread_mutex_unlock(&device->lock);
+    return st;
+}
+
+cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CEK_OK;
+    cek__call_begin();
+    return queue_call_end(stream, "upload", stream->device->plugin->upload(stream->queue, dst, src, bytes));
+}
+
+cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CEK_OK;
+    cek__call_begin();
+    return queue_call_end(stream, "download", stream->device->plugin->download(stream->queue, dst, src, bytes));
+}
+
+cek_status cek__stream_after(cek_stream *stream, cek_stream *before)
+{
+    const cek_device *device = before->device;
+    cek_status st;
+
+    if (stream == before)
+        return CEK_OK;
+    if (stream->device != device)
+        return cek_stream_sync(before, CEK_FOREVER);
+    CEK_TRY(CEK__CALL(device, device->plugin, event_record, before->queue, before->fence));
+    CEK_TRY(CEK__CALL(device, device->plugin, event_wait, stream->queue, before->fence));
+out:
+    return st;
+}
+
+/* ---- markers ---- */
+
+cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out)
+{
+    cek_status st;
+    cek_marker *marker = NULL;
+    cek_dev *dev;
+    cek_event_desc desc = { .size = sizeof desc, .flags = timing ? CEK_EVENT_TIMING : 0 };
+
+    *out = NULL;
+    CEK_TRY(cek__device_open(device, &dev));
+    CEK_TRY(cek__calloc(1, sizeof *marker, &marker));
+    marker->device = device;
+    CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, &desc, &marker->event));
+    if (marker->event == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s: event_create succeeds without an event", device->name);
+    *out = marker;
+    return CEK_OK;
+out:
+    free(marker);
+    return st;
+}
+
+void cek_marker_free(cek_marker *marker)
+{
+    if (marker == NULL)
+        return;
+    marker->device->plugin->event_destroy(marker->event);
+    free(marker);
+}
+
+cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
+{
+    if (marker->device != stream->device)
+        return cek__fail(CEK_INVALID, "a marker of %s cannot be recorded on a stream of %s", marker->device->name,
+                         stream->device->name);
+    cek__call_begin();
+    return queue_call_end(stream, "event_record", marker->device->plugin->event_record(stream->queue, marker->event));
+}
+
+cek_status cek_marker_query(cek_marker *marker)
+{
+    cek__call_begin();
+    return event_call_end(marker, "event_query", marker->device->plugin->event_query(marker->event));
+}
+
+cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns)
+{
+    cek__call_begin();
+    return event_call_end(marker, "event_sync", marker->device->plugin->event_sync(marker->event, timeout_ns));
+}
+
+cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
+{
+    *ns = 0;
+    if (start->device != end->device)
+        return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name, end->device->name);
+    cek__call_begin();
+    return event_call_end(end, "event_elapsed", end->device->plugin->event_elapsed(start->event, end->event, ns));
+}
+
+cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker)
+{
+    if (marker->device != stream->device)
+        return cek_marker_sync(marker, CEK_FOREVER);
+    cek__call_begin();
+    return queue_call_end(stream, "event_wait", stream->device->plugin->event_wait(stream->queue, marker->event));
+}

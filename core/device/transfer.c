@@ -1,0 +1,128 @@
+/* transfer.c - bytes from any device to any other.
+ *
+ * Owns: the choice of the way, and the bounce buffer of copies that neither side can reach. Ways, best first:
+ *   same device          a copy on its queues, ordered by an event; nothing blocks
+ *   a link               a copy by the plugin that has both; the calling thread waits for the source's work
+ *   host memory          upload from, or download into, memory that one side has in the host's reach
+ *   staging              two halves of a page-locked buffer, one being filled while the other is emptied
+ * Devices cannot wait for each other's events, so across devices the calling thread waits for the source's stream. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/device/call.h"
+#include "core/device/stream.h"
+
+/* Half of the bounce buffer: long enough to hide what a copy costs at its start (some 10 us, worth 0.2 MB on a fast link). */
+enum { STAGE_BYTES = 4 << 20 };
+
+static uint8_t *host_reach(const cek_device *device, cek_ref ref)
+{
+    uint8_t *base = device->plugin->mem_host_ptr(ref.mem);
+
+    return base != NULL ? base + ref.offset : NULL;
+}
+
+/* ---- staging ---- */
+
+/* Everything on the way out of the buffer has arrived, or the buffer cannot be used again. */
+static bool staging_idle(cek_stream *to)
+{
+    cek_status st = cek_stream_sync(to, CEK_FOREVER);
+
+    return st == CEK_OK || st == CEK_DEVICE_LOST;
+}
+
+static cek_status staged_chunks(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes,
+                                uint8_t *staging, cek_marker *const *emptied)
+{
+    cek_status st = CEK_OK;
+
+    for (uint64_t done = 0, turn = 0; done < bytes; turn++) {
+        uint64_t n = bytes - done < STAGE_BYTES ? bytes - done : STAGE_BYTES;
+        uint8_t *half = staging + (turn & 1) * STAGE_BYTES;
+
+        if (turn >= 2)
+            CEK_TRY(cek_marker_sync(emptied[turn & 1], CEK_FOREVER));
+        CEK_TRY(cek_stream_download(from, half, (cek_ref){ src.mem, src.offset + done }, n));
+        CEK_TRY(cek_stream_sync(from, CEK_FOREVER));
+        CEK_TRY(cek_stream_upload(to, (cek_ref){ dst.mem, dst.offset + done }, half, n));
+        CEK_TRY(cek_marker_record(emptied[turn & 1], to));
+        done += n;
+    }
+out:
+    return st;
+}
+
+static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
+{
+    cek_status st, idle = CEK_OK;
+    cek_device *device = from->device;
+    cek_marker *emptied[2] = { NULL, NULL };
+
+    pthread_mutex_lock(&device->staging_lock);
+    if (device->staging == NULL)
+        CEK_TRY(cek_pinned_alloc(device, 2 * (uint64_t)STAGE_BYTES, &device->staging));
+    CEK_TRY(cek_marker_create(to->device, false, &emptied[0]));
+    CEK_TRY(cek_marker_create(to->device, false, &emptied[1]));
+    st = staged_chunks(to, dst, from, src, bytes, device->staging, emptied);
+    if (st == CEK_OK)
+        idle = st = cek_stream_sync(to, CEK_FOREVER);
+    else if (!staging_idle(to))
+        idle = CEK_INTERNAL;
+out:
+    if (idle != CEK_OK && idle != CEK_DEVICE_LOST) {
+        cek__log(CEK_LOG_WARN, "%s: a copy failed on its way; its buffer is abandoned", device->name);
+        device->staging = NULL;
+    }
+    pthread_mutex_unlock(&device->staging_lock);
+    cek_marker_free(emptied[0]);
+    cek_marker_free(emptied[1]);
+    return st;
+}
+
+/* ---- the ways ---- */
+
+static cek_status copy_on_device(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
+{
+    cek_status st;
+
+    CEK_TRY(cek__stream_after(to, from));
+    CEK_TRY(CEK__CALL(to->device, to->device->plugin, copy, to->queue, dst, src, bytes));
+out:
+    return st;
+}
+
+static cek_status copy_across(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
+{
+    cek_status st;
+    uint8_t *reach;
+
+    CEK_TRY(cek_stream_sync(from, CEK_FOREVER));
+    if (to->device->module == from->device->module) {
+        st = CEK__CALL(to->device, to->device->plugin, copy, to->queue, dst, src, bytes);
+        if (st != CEK_UNSUPPORTED)
+            return st;
+    }
+    if ((reach = host_reach(from->device, src)) != NULL)
+        return cek_stream_upload(to, dst, reach, bytes);
+    if ((reach = host_reach(to->device, dst)) != NULL) {
+        CEK_TRY(cek_stream_sync(to, CEK_FOREVER)); /* the destination must be idle to be written from here */
+        CEK_TRY(cek_stream_download(from, reach, src, bytes));
+        return cek_stream_sync(from, CEK_FOREVER);
+    }
+    return copy_staged(to, dst, from, src, bytes);
+out:
+    return st;
+}
+
+cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CEK_OK;
+    if (dst.mem == NULL || src.mem == NULL)
+        return cek__fail(CEK_INVALID, "copy from %s to %s: no memory is given", from->device->name, to->device->name);
+    if (to->device == from->device)
+        return copy_on_device(to, dst, from, src, bytes);
+    return copy_across(to, dst, from, src, bytes);
+}
