@@ -15,6 +15,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/idx.h \
     %D%/data/loader.c \
     %D%/data/loader.h \
+    %D%/data/loader_api.c \
     %D%/data/split.c \
     %D%/data/split.h \
     %D%/model/graph.c \

@@ -46,6 +46,30 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+unit_tests += %D%/unit/files
+%C%_unit_files_SOURCES = %D%/unit/files.c %D%/unit/scratch.h %D%/unit/idx_files.h
+%C%_unit_files_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
+%C%_unit_files_LDFLAGS = $(check_ldflags)
+%C%_unit_files_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
+
+unit_tests += %D%/unit/fuzz
+%C%_unit_fuzz_SOURCES = %D%/unit/fuzz.c %D%/unit/scratch.h %D%/unit/idx_files.h
+%C%_unit_fuzz_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
+%C%_unit_fuzz_LDFLAGS = $(check_ldflags)
+%C%_unit_fuzz_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
+
+unit_tests += %D%/unit/loader
+%C%_unit_loader_SOURCES = %D%/unit/loader.c %D%/unit/scratch.h
+%C%_unit_loader_CPPFLAGS = $(unit_cppflags)
+%C%_unit_loader_LDFLAGS = $(check_ldflags)
+%C%_unit_loader_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/real_data
+%C%_unit_real_data_SOURCES = %D%/unit/real_data.c %D%/unit/scratch.h
+%C%_unit_real_data_CPPFLAGS = $(unit_cppflags)
+%C%_unit_real_data_LDFLAGS = $(check_ldflags)
+%C%_unit_real_data_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 # plugin.h itself, and the plugins behind it by bare dlopen (door/door.h).
 shell_tests += %D%/door/abi_layout.sh
 EXTRA_DIST += %D%/door/abi_layout.c

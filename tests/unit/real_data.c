@@ -75,13 +75,15 @@ END_TEST
 int main(void)
 {
     enum { SKIPPED = 77 };
-    Suite *suite = suite_create("real data");
-    TCase *all = tcase_create("all");
+    Suite *suite;
+    TCase *all;
 
     if (getenv("CEKERNELS_TEST_DATA") == NULL) {
         puts("skipped: CEKERNELS_TEST_DATA names no folder with mnist/ and boston/");
         return SKIPPED;
     }
+    suite = suite_create("real data");
+    all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_test(all, mnist_has_the_known_mean_and_deviation);
     tcase_add_test(all, boston_has_its_columns_and_mean);
