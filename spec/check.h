@@ -1,0 +1,93 @@
+/* check.h - what the files that talk to a device share: the state of a run, verdicts, guarded memory.
+ *
+ * A check begins, may be found wrong any number of times (the first counts), and ends; the report is written here alone.
+ * Knows the device through spec_target. */
+#ifndef SPEC_CHECK_H
+#define SPEC_CHECK_H
+
+#include "spec/problem.h"
+
+typedef struct spec_state {
+    const spec_target *target;
+    const cek_plugin *plugin;   /* a copy of the target's with what it lacks as NULL */
+    cek_dev *dev;
+    spec_options options;
+    spec_report *report;
+    cek_queue *queue;           /* for everything that does not test queues */
+    uint64_t timeout_ns;
+    cek_status broken;          /* not CEK_OK: the run breaks off */
+
+    char name[SPEC_TEXT_MAX];   /* of the check in hand */
+    spec_line *line;
+    bool required, wrong, unsupported;
+} spec_state;
+
+/* False: not selected by the options; the check is skipped. `kind` and `type` 0: none. */
+bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt, ...)
+    __attribute__((__format__(__printf__, 6, 7)));
+void spec_check_wrong(spec_state *s, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
+/* The same for a wrong value. */
+void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got, double expected,
+                            double tolerance);
+void spec_check_end(spec_state *s);
+
+/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it did. */
+bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want);
+#define EXPECT(want, call) spec_expect(s, #call, (call), (want))
+#define EXPECT_OK(call) EXPECT(CEK_OK, call)
+/* The same for a condition. */
+#define REQUIRE(condition) ((condition) ? true : (spec_check_wrong(s, "%s does not hold", #condition), false))
+const char *spec_status_name(cek_status status);
+
+/* Device memory between guards of 0xff (NaN in every floating-point type), with an image in host memory. */
+enum { SPEC_GUARD = 256 };
+typedef struct spec_buffer {
+    cek_mem *mem;
+    uint64_t offset, bytes, total;
+    uint8_t *image;             /* total bytes: guard, contents, guard */
+    uint8_t *before;            /* a copy of it as uploaded */
+} spec_buffer;
+
+/* `shift`: bytes behind a multiple of 256 at which the contents begin. Contents start as 0xff. */
+bool spec_buffer_make(spec_state *s, uint64_t bytes, uint64_t shift, spec_buffer *b);
+void spec_buffer_free(spec_state *s, spec_buffer *b);
+static inline uint8_t *spec_buffer_contents(const spec_buffer *b)
+{
+    return b->image + b->offset;
+}
+static inline cek_ref spec_buffer_ref(const spec_buffer *b)
+{
+    return (cek_ref){ b->mem, b->offset };
+}
+bool spec_buffer_upload(spec_state *s, spec_buffer *b, cek_queue *queue);
+bool spec_buffer_download(spec_state *s, spec_buffer *b, cek_queue *queue); /* enqueues; sync before looking */
+bool spec_sync(spec_state *s, cek_queue *queue);
+bool spec_buffer_guards(spec_state *s, const spec_buffer *b, const char *what); /* after a download */
+
+/* A problem on the device. */
+typedef struct spec_job {
+    spec_problem *problem;
+    cek_op *op;
+    cek_op_info info;
+    spec_buffer buffer[SPEC_OPERANDS_MAX]; /* by position in problem->operand; those that share a place: empty */
+    spec_buffer workspace;
+    cek_ref refs[CEK_SLOT_MAX];
+    uint32_t ref_count;
+    struct spec_job *forward;
+} spec_job;
+
+/* Creates the operation and the memory. False: found wrong, or s->unsupported, or *inexact is set: build again with it. */
+bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact);
+void spec_job_free(spec_state *s, spec_job *job);
+/* Writes contents, runs, reads back, waits. */
+bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue);
+/* Compares everything: outputs, inputs, guards. */
+bool spec_job_verify(spec_state *s, spec_job *job);
+
+/* The other files' checks. */
+void spec_check_memory(spec_state *s);
+void spec_check_queues(spec_state *s);
+void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required);
+void spec_check_threads(spec_state *s);
+
+#endif

@@ -1,0 +1,507 @@
+/* conv.c - cases and oracle of convolutions, forward and both backward ones.
+ *
+ * Text: benchdnn's problem, then :bias (BIAS, or BIAS_GRAD of backward weights), :acc, an activation (forward), :g and an
+ * activation (backward data), :packed (forward). The oracle gathers: each element of a result is one sum over what
+ * contributes to it, written from the definition in plugin.h, for three spatial dimensions of which unused ones are 1. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/problem.h"
+
+/* One list for all three operations, so that every shape is tried in every direction. */
+#define PROBLEMS(X, FILLS)                                                                              \
+    X("mb1ic1ih1oc1oh1kh1ph0", FILLS)                                                                   \
+    X("mb2ic5ih7oc3oh7kh3ph1", FILLS)               /* odd channels: no vector tail is full */          \
+    X("mb1ic4ih9oc4oh5kh3sh2ph1g4", FILLS)          /* depthwise, stride 2 */                           \
+    X("mb3ic1ih28oc6oh28kh5ph2", FILLS)             /* first layer of lenet5 */                         \
+    X("mb2ic6ih14oc16oh10kh5ph0", FILLS)                                                                \
+    X("mb1ic3ih12oc64oh12kh3ph1", FILLS)                                                                \
+    X("mb2ic32ih8oc48oh8kh1ph0", FILLS)             /* 1x1 */                                           \
+    X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */                    \
+    X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                                             \
+    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)             /* groups of 2 and 3 channels */                    \
+    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)           /* dilated */                                       \
+    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1sw2", FILLS)                                               \
+    X("mb1ic4ih8oc3oh8kh4ph1", FILLS)               /* padding 1 before, 2 behind */                    \
+    X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS)   /* padding behind alone */                          \
+    X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)            /* the last row is read by no window */             \
+    X("mb1ic2ih3oc3oh7kh3ph3", FILLS)               /* windows wholly in the padding */                 \
+    X("mb1ic64ih14oc64oh14kh3ph1", FILLS)                                                               \
+    X("mb5ic24ih5oc40oh5kh3ph1", FILLS)             /* batch over several tiles */                      \
+    X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
+
+#define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
+#define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
+#define OTHER_RANKS(X)                                                  \
+    X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)                           \
+    X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)                       \
+    X("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1", SPEC_F_BOTH)                 \
+    X("mb2ic2id5ih4iw6oc3od2oh4ow3kd2kh3kw4sd2sw2pd0ph1pw1", SPEC_F_BOTH)
+
+static const spec_case forward_cases[] = {
+    PROBLEMS(REQUIRED, SPEC_F_ALL)
+    REQUIRED("mb2ic5ih7oc3oh7kh3ph1:bias", SPEC_F_ALL)
+    REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias", SPEC_F_BOTH)
+    REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias", SPEC_F_BOTH)
+    REQUIRED("mb2ic12ih9oc20oh9kh3ph1:bias:det", SPEC_F(REAL))
+    REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
+    OTHER_RANKS(OPTIONAL)
+    OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:relu", SPEC_F_ALL)
+    OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:relu", SPEC_F_BOTH)
+    OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:tanh", SPEC_F(REAL))
+    OPTIONAL("mb1ic3ih9oc6oh9kh3ph1g3:bias:sigmoid", SPEC_F(REAL))
+    OPTIONAL("mb1ic3ih9oc5oh9kh3ph1:bias:gelu", SPEC_F(REAL))
+    OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:packed", SPEC_F_BOTH)
+    OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed", SPEC_F_BOTH)
+};
+static const spec_case backward_data_cases[] = {
+    PROBLEMS(REQUIRED, SPEC_F_ALL)
+    REQUIRED("mb2ic5ih7oc3oh7kh3ph1:acc", SPEC_F_ALL)
+    REQUIRED("mb2ic16ih9oc20oh5kh3sh2ph1:acc", SPEC_F_BOTH)
+    REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:acc", SPEC_F_BOTH)
+    REQUIRED("mb2ic12ih9oc20oh9kh3ph1:det", SPEC_F(REAL))
+    REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
+    OTHER_RANKS(OPTIONAL)
+    OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:grelu", SPEC_F_BOTH)
+    OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:grelu:acc", SPEC_F_BOTH)
+    OPTIONAL("mb2ic6ih9oc8oh9kh3ph1g2:gtanh", SPEC_F(REAL))
+};
+static const spec_case backward_weights_cases[] = {
+    PROBLEMS(REQUIRED, SPEC_F_ALL)
+    REQUIRED("mb2ic5ih7oc3oh7kh3ph1:bias", SPEC_F_ALL)
+    REQUIRED("mb2ic5ih7oc3oh7kh3ph1:acc", SPEC_F_ALL)
+    REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias:acc", SPEC_F_BOTH)
+    REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias:acc", SPEC_F_BOTH)
+    REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias", SPEC_F_BOTH)
+    REQUIRED("mb16ic3ih8oc7oh8kh3ph1:bias:det", SPEC_F(REAL))
+    REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
+    OTHER_RANKS(OPTIONAL)
+    OPTIONAL("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
+};
+
+/* ---- reading ---- */
+
+/* Letters of the problem and where they go; the last letter names a dimension. */
+static uint64_t *conv_field(cek_conv_desc *d, uint64_t *given_out, const char *key)
+{
+    if (!strcmp(key, "mb")) return &d->batch;
+    if (!strcmp(key, "ic")) return &d->in_channels;
+    if (!strcmp(key, "oc")) return &d->out_channels;
+    if (strlen(key) != 2 || !strchr("dhw", key[1]))
+        return NULL;
+    int i = key[1] == 'd' ? 0 : key[1] == 'h' ? 1 : 2;
+    switch (key[0]) {
+    case 'i': return &d->in[i];
+    case 'o': return &given_out[i];
+    case 'k': return &d->kernel[i];
+    case 's': return &d->stride[i];
+    case 'p': return &d->pad_lo[i];
+    case 'd': return &d->dilation[i];
+    default: return NULL;
+    }
+}
+
+enum { ABSENT = INT32_MAX };
+
+static void absent(uint64_t *field)
+{
+    for (int i = 0; i < 3; i++)
+        field[i] = ABSENT;
+}
+
+/* Takes what is missing of `i` from the height, or from the only dimension given; else `fallback`. */
+static void complete(uint64_t *field, int first, uint64_t fallback)
+{
+    uint64_t common = field[1] != ABSENT ? field[1] : fallback;
+    for (int i = first; i < 3; i++)
+        if (field[i] == ABSENT)
+            field[i] = common;
+}
+
+/* The size behind a dimension: the output follows, or the padding behind does. */
+static bool conv_dimension(cek_conv_desc *d, int i, uint64_t out)
+{
+    uint64_t window = d->dilation[i] * (d->kernel[i] - 1) + 1;
+    if (out == ABSENT) {
+        d->pad_hi[i] = d->pad_lo[i];
+        return d->in[i] + 2 * d->pad_lo[i] >= window;
+    }
+    uint64_t need = (out - 1) * d->stride[i] + window, have = d->in[i] + d->pad_lo[i];
+    if (!out || (need < have && have - need >= d->stride[i])) /* a window more would fit */
+        return false;
+    d->pad_hi[i] = need > have ? need - have : 0;
+    return true;
+}
+
+bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char *error, size_t cap)
+{
+    uint64_t groups = 1, out[3], value;
+    const char *p = text;
+    char key[8];
+    *d = (cek_conv_desc){ .op = { .size = sizeof *d, .kind = CEK_OP_CONV_FORWARD }, .batch = 2 };
+    absent(out), absent(d->in), absent(d->kernel), absent(d->stride), absent(d->pad_lo), absent(d->dilation);
+    while (spec_pair_read(&p, key, &value)) {
+        uint64_t *field = !strcmp(key, "g") ? &groups : conv_field(d, out, key);
+        if (!field) {
+            snprintf(error, cap, "%s: no convolution has \"%s\"", text, key);
+            return false;
+        }
+        *field = value;
+    }
+    if (*p && *p != ':') {
+        snprintf(error, cap, "%s: not a convolution from \"%s\" on", text, p);
+        return false;
+    }
+    int first = d->in[0] != ABSENT ? 0 : d->in[1] != ABSENT ? 1 : 2;
+    if (d->in[first] == ABSENT || d->kernel[first] == ABSENT || !d->in_channels || !d->out_channels || !d->batch || !groups
+        || d->in_channels % groups || d->out_channels % groups) {
+        snprintf(error, cap, "%s: needs ic, oc, an input and a kernel size; groups divide ic and oc", text);
+        return false;
+    }
+    if (first == 0 && d->in[1] == ABSENT)
+        d->in[1] = d->in[0], d->kernel[1] = d->kernel[0], out[1] = out[0], d->pad_lo[1] = d->pad_lo[0];
+    complete(d->in, first, ABSENT), complete(d->kernel, first, ABSENT);
+    complete(out, first, ABSENT);
+    complete(d->stride, first, 1), complete(d->pad_lo, first, 0), complete(d->dilation, first, 0);
+    for (int i = first; i < 3; i++) {
+        d->dilation[i]++;
+        if (!d->in[i] || d->in[i] == ABSENT || !d->kernel[i] || d->kernel[i] == ABSENT || !d->stride[i]
+            || !conv_dimension(d, i, out[i])) {
+            snprintf(error, cap, "%s: no output of that size", text);
+            return false;
+        }
+    }
+    d->spatial = (uint32_t)(3 - first);
+    d->groups = (uint32_t)groups;
+    uint64_t *fields[] = { d->in, d->kernel, d->stride, d->dilation, d->pad_lo, d->pad_hi };
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        memmove(fields[f], fields[f] + first, d->spatial * sizeof(uint64_t));
+        memset(fields[f] + d->spatial, 0, (CEK_SPATIAL_MAX - d->spatial) * sizeof(uint64_t));
+    }
+    *rest = p;
+    return true;
+}
+
+void spec_conv_out(const cek_conv_desc *d, uint64_t out[CEK_SPATIAL_MAX])
+{
+    for (uint32_t i = 0; i < CEK_SPATIAL_MAX; i++)
+        out[i] = i >= d->spatial ? 1
+               : (d->in[i] + d->pad_lo[i] + d->pad_hi[i] - d->dilation[i] * (d->kernel[i] - 1) - 1) / d->stride[i] + 1;
+}
+
+double spec_conv_flops(const cek_conv_desc *d)
+{
+    uint64_t out[CEK_SPATIAL_MAX];
+    spec_conv_out(d, out);
+    double flops = 2.0 * d->batch * d->out_channels * (d->in_channels / d->groups);
+    for (uint32_t i = 0; i < d->spatial; i++)
+        flops *= (double)out[i] * d->kernel[i];
+    return flops;
+}
+
+/* ---- the oracle ---- */
+
+/* The problem with exactly three spatial dimensions, the unused ones in front. */
+typedef struct geometry {
+    uint64_t batch, ic, oc, icg, ocg; /* channels in all and in a group */
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+} geometry;
+
+static geometry geometry_of(const cek_conv_desc *d)
+{
+    geometry g = { .batch = d->batch, .ic = d->in_channels, .oc = d->out_channels,
+                   .icg = d->in_channels / d->groups, .ocg = d->out_channels / d->groups };
+    uint64_t out[CEK_SPATIAL_MAX];
+    spec_conv_out(d, out);
+    for (int i = 0; i < 3; i++) {
+        int from = i - (3 - (int)d->spatial);
+        bool used = from >= 0;
+        g.in[i] = used ? (int64_t)d->in[from] : 1;
+        g.out[i] = used ? (int64_t)out[from] : 1;
+        g.kernel[i] = used ? (int64_t)d->kernel[from] : 1;
+        g.stride[i] = used ? (int64_t)d->stride[from] : 1;
+        g.dilation[i] = used ? (int64_t)d->dilation[from] : 1;
+        g.pad[i] = used ? (int64_t)d->pad_lo[from] : 0;
+    }
+    return g;
+}
+
+static uint64_t volume(const int64_t size[3])
+{
+    return (uint64_t)(size[0] * size[1] * size[2]);
+}
+
+static void unravel(uint64_t index, const int64_t size[3], int64_t at[3])
+{
+    at[2] = (int64_t)(index % (uint64_t)size[2]), index /= (uint64_t)size[2];
+    at[1] = (int64_t)(index % (uint64_t)size[1]), index /= (uint64_t)size[1];
+    at[0] = (int64_t)index;
+}
+
+/* Row-major position, or -1 outside. */
+static int64_t ravel(const int64_t at[3], const int64_t size[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (at[i] < 0 || at[i] >= size[i])
+            return -1;
+    return (at[0] * size[1] + at[1]) * size[2] + at[2];
+}
+
+/* Where output position `o` reads the input through kernel position `k`. */
+static int64_t input_of(const geometry *g, const int64_t o[3], const int64_t k[3])
+{
+    int64_t at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = o[i] * g->stride[i] - g->pad[i] + k[i] * g->dilation[i];
+    return ravel(at, g->in);
+}
+
+/* Which output position reads input position `in` through kernel position `k`, or -1. */
+static int64_t output_of(const geometry *g, const int64_t in[3], const int64_t k[3])
+{
+    int64_t at[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t offset = in[i] + g->pad[i] - k[i] * g->dilation[i];
+        if (offset < 0 || offset % g->stride[i])
+            return -1;
+        at[i] = offset / g->stride[i];
+    }
+    return ravel(at, g->out);
+}
+
+/* A sum on its way: value, sum of magnitudes, number of terms. */
+typedef struct dot {
+    long double v, magnitude;
+    uint64_t terms;
+} dot;
+
+static inline void dot_add(dot *s, double a, double b)
+{
+    long double term = (long double)a * b;
+    s->v += term;
+    s->magnitude += fabsl(term);
+    s->terms++;
+}
+
+static dot forward_at(const geometry *g, const double *x, const double *w, uint64_t index)
+{
+    uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out), n = index / g->oc / volume(g->out);
+    uint64_t group = oc / g->ocg;
+    int64_t o[3], k[3];
+    dot s = { 0 };
+    unravel(spot, g->out, o);
+    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++) {
+        unravel(kernel, g->kernel, k);
+        int64_t from = input_of(g, o, k);
+        if (from < 0)
+            continue;
+        const double *xs = x + (n * volume(g->in) + (uint64_t)from) * g->ic + group * g->icg;
+        const double *ws = w + (oc * volume(g->kernel) + kernel) * g->icg;
+        for (uint64_t c = 0; c < g->icg; c++)
+            dot_add(&s, xs[c], ws[c]);
+    }
+    return s;
+}
+
+static dot backward_data_at(const geometry *g, const double *dy, const double *w, uint64_t index)
+{
+    uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in), n = index / g->ic / volume(g->in);
+    uint64_t group = ic / g->icg;
+    int64_t in[3], k[3];
+    dot s = { 0 };
+    unravel(spot, g->in, in);
+    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++) {
+        unravel(kernel, g->kernel, k);
+        int64_t from = output_of(g, in, k);
+        if (from < 0)
+            continue;
+        for (uint64_t oc = group * g->ocg; oc < (group + 1) * g->ocg; oc++)
+            dot_add(&s, dy[(n * volume(g->out) + (uint64_t)from) * g->oc + oc],
+                    w[(oc * volume(g->kernel) + kernel) * g->icg + ic % g->icg]);
+    }
+    return s;
+}
+
+static dot backward_weights_at(const geometry *g, const double *x, const double *dy, uint64_t index)
+{
+    uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel), oc = index / g->icg / volume(g->kernel);
+    uint64_t group = oc / g->ocg;
+    int64_t o[3], k[3];
+    dot s = { 0 };
+    unravel(kernel, g->kernel, k);
+    for (uint64_t n = 0; n < g->batch; n++) {
+        for (uint64_t spot = 0; spot < volume(g->out); spot++) {
+            unravel(spot, g->out, o);
+            int64_t from = input_of(g, o, k);
+            if (from >= 0)
+                dot_add(&s, x[(n * volume(g->in) + (uint64_t)from) * g->ic + group * g->icg + c],
+                        dy[(n * volume(g->out) + spot) * g->oc + oc]);
+        }
+    }
+    return s;
+}
+
+double spec_conv_at(const cek_conv_desc *d, const float *x, const float *w, uint64_t index, double *tolerance)
+{
+    geometry g = geometry_of(d);
+    uint64_t oc = index % g.oc, spot = index / g.oc % volume(g.out), n = index / g.oc / volume(g.out);
+    int64_t o[3], k[3];
+    dot s = { 0 };
+    unravel(spot, g.out, o);
+    for (uint64_t kernel = 0; kernel < volume(g.kernel); kernel++) {
+        unravel(kernel, g.kernel, k);
+        int64_t from = input_of(&g, o, k);
+        for (uint64_t c = 0; from >= 0 && c < g.icg; c++)
+            dot_add(&s, x[(n * volume(g.in) + (uint64_t)from) * g.ic + oc / g.ocg * g.icg + c],
+                    w[(oc * volume(g.kernel) + kernel) * g.icg + c]);
+    }
+    *tolerance = (double)spec_sum(CEK_F32, s.v, s.magnitude, s.terms, false).e;
+    return (double)s.v;
+}
+
+/* ---- cases ---- */
+
+typedef struct conv_choice {
+    bool bias, acc, packed;
+    cek_activation activation, act_grad;
+} conv_choice;
+
+static bool conv_read(const char *text, uint32_t kind, spec_problem *p, conv_choice *c)
+{
+    const char *rest;
+    char word[32];
+    if (!spec_conv_read(text, &p->desc.conv, &rest, p->error, sizeof p->error))
+        return false;
+    p->desc.op.kind = kind;
+    while (spec_modifier(&rest, word, sizeof word)) {
+        if (!strcmp(word, "bias")) c->bias = true;
+        else if (!strcmp(word, "acc")) c->acc = true;
+        else if (!strcmp(word, "packed")) c->packed = true;
+        else if (spec_activation_parse(word)) c->activation = spec_activation_parse(word);
+        else if (word[0] == 'g' && spec_activation_parse(word + 1)) c->act_grad = spec_activation_parse(word + 1);
+        else if (!spec_modifier_common(p, word)) return spec_fail(p, "conv: unknown modifier \"%s\"", word);
+    }
+    p->desc.conv.x_type = p->desc.conv.w_type = p->desc.conv.y_type = p->type;
+    p->epilogue.activation = c->activation;
+    p->epilogue.act_grad = c->act_grad;
+    if (c->activation || c->act_grad)
+        p->desc.op.epilogue = &p->epilogue;
+    return true;
+}
+
+static double largest(const spec_operand *o)
+{
+    double m = 0;
+    for (uint64_t i = 0; i < o->count; i++)
+        m = fmax(m, fabs(o->value[i]));
+    return m;
+}
+
+/* A transform such as Winograd mixes the inputs of a tile before it multiplies: its error depends on the largest of them, not
+ * on those of one window, times the growth of the transform (below 64 for F(4x4, 3x3)). */
+static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a, const spec_operand *b)
+{
+    if (p->inexact)
+        s.magnitude = 64 * (long double)(s.terms ? s.terms : 1) * largest(a) * largest(b);
+    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
+}
+
+static bool forward_build(const char *text, spec_problem *p)
+{
+    conv_choice c = { 0 };
+    if (!conv_read(text, CEK_OP_CONV_FORWARD, p, &c))
+        return false;
+    geometry g = geometry_of(&p->desc.conv);
+    cek_dtype sum = spec_sum_type(p->type);
+    spec_operand *x = spec_operand_add(p, CEK_CONV_FORWARD_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *w = spec_operand_add(p, CEK_CONV_FORWARD_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *y = spec_operand_add(p, CEK_CONV_FORWARD_Y, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *bias = c.bias ? spec_operand_add(p, CEK_CONV_FORWARD_BIAS, sum, g.oc) : NULL;
+    if (!x || !w || !y || (c.bias && !bias))
+        return false;
+    spec_operand_fill(p, x, -3, 3, true);
+    spec_operand_fill(p, w, -3, 3, false);
+    if (bias)
+        spec_operand_fill(p, bias, -9, 9, false);
+    if (c.packed) {
+        if (!spec_operand_sized(p, CEK_CONV_FORWARD_PACKED, SPEC_SIZE_PREPACK))
+            return false;
+        p->desc.op.flags |= CEK_OP_PREPACKED;
+        p->desc.op.operands &= ~CEK_BIT(CEK_CONV_FORWARD_W);
+        w->plain = true;
+    }
+    for (uint64_t i = 0; i < y->count; i++) {
+        spec_num v = conv_sum(p, sum, forward_at(&g, x->value, w->value, i), x, w);
+        if (bias)
+            v = spec_add(sum, v, spec_exact(bias->value[i % g.oc]));
+        spec_operand_expect(y, i, spec_activation(sum, c.activation, v), sum);
+    }
+    return true;
+}
+
+static bool backward_data_build(const char *text, spec_problem *p)
+{
+    conv_choice c = { 0 };
+    if (!conv_read(text, CEK_OP_CONV_BACKWARD_DATA, p, &c))
+        return false;
+    geometry g = geometry_of(&p->desc.conv);
+    cek_dtype sum = spec_sum_type(p->type);
+    uint64_t pixels = g.batch * volume(g.in) * g.ic;
+    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *w = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *dx = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DX, p->type, pixels);
+    spec_operand *ref = c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
+    if (!dy || !w || !dx || (c.act_grad && !ref))
+        return false;
+    spec_operand_fill(p, dy, -3, 3, true);
+    spec_operand_fill(p, w, -3, 3, false);
+    if (ref)
+        spec_operand_fill(p, ref, -1, 1, false);
+    if (c.acc)
+        spec_operand_accumulate(p, dx);
+    for (uint64_t i = 0; i < dx->count; i++) {
+        spec_num v = conv_sum(p, sum, backward_data_at(&g, dy->value, w->value, i), dy, w);
+        if (ref)
+            v = spec_mul(sum, v, spec_derivative(sum, c.act_grad, spec_exact(ref->value[i])));
+        spec_operand_expect(dx, i, v, sum);
+    }
+    return true;
+}
+
+static bool backward_weights_build(const char *text, spec_problem *p)
+{
+    conv_choice c = { 0 };
+    if (!conv_read(text, CEK_OP_CONV_BACKWARD_WEIGHTS, p, &c))
+        return false;
+    geometry g = geometry_of(&p->desc.conv);
+    cek_dtype sum = spec_sum_type(p->type);
+    spec_operand *x = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *dw = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DW, sum, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *db = c.bias ? spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, g.oc) : NULL;
+    if (!x || !dy || !dw || (c.bias && !db))
+        return false;
+    spec_operand_fill(p, x, -3, 3, true);
+    spec_operand_fill(p, dy, -3, 3, false);
+    if (c.acc)
+        spec_operand_accumulate(p, dw);
+    if (c.acc && db)
+        spec_operand_accumulate(p, db);
+    for (uint64_t i = 0; i < dw->count; i++)
+        spec_operand_expect(dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
+    for (uint64_t oc = 0; db && oc < g.oc; oc++) {
+        dot s = { 0 };
+        for (uint64_t i = oc; i < dy->count; i += g.oc)
+            dot_add(&s, dy->value[i], 1);
+        spec_operand_expect(db, oc, spec_sum(sum, s.v, s.magnitude, s.terms, spec_whole(p)), sum);
+    }
+    return true;
+}
+
+const spec_kind spec_kind_conv_forward =
+    SPEC_KIND("conv_forward", CEK_OP_CONV_FORWARD, CEK_PROFILE_INFERENCE, forward_cases, forward_build);
+const spec_kind spec_kind_conv_backward_data =
+    SPEC_KIND("conv_backward_data", CEK_OP_CONV_BACKWARD_DATA, CEK_PROFILE_TRAINING, backward_data_cases, backward_data_build);
+const spec_kind spec_kind_conv_backward_weights = SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS,
+                                                            CEK_PROFILE_TRAINING, backward_weights_cases, backward_weights_build);

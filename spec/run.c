@@ -1,0 +1,181 @@
+/* run.c - the order of a run, and its verdict. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/check.h"
+
+static const char *const fill_names[] = { "", "whole", "real", "nan" };
+
+static uint64_t seed_of(const char *text)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * 0x100000001b3u;
+    return h;
+}
+
+/* What the device left is where the next step starts. */
+static void carry_on(spec_job *job)
+{
+    spec_problem *p = job->problem;
+    for (uint32_t i = 0; i < p->operand_count; i++) {
+        spec_operand *o = &p->operand[i];
+        if (o->direction != SPEC_INOUT)
+            continue;
+        if (o->raw)
+            memcpy(o->raw, spec_buffer_contents(&job->buffer[i]), o->count);
+        else
+            spec_decode(o->type, spec_buffer_contents(&job->buffer[i]), o->count, o->value);
+    }
+}
+
+static bool run_again_equals(spec_state *s, spec_job *job)
+{
+    uint8_t *first[SPEC_OPERANDS_MAX] = { 0 };
+    bool ok = true;
+    for (uint32_t i = 0; i < job->problem->operand_count; i++) {
+        const spec_buffer *b = &job->buffer[i];
+        if (b->mem && (first[i] = malloc(b->total)))
+            memcpy(first[i], b->image, b->total);
+    }
+    if ((ok = spec_job_run(s, job, s->queue))) {
+        for (uint32_t i = 0; i < job->problem->operand_count; i++) {
+            if (first[i] && memcmp(first[i], job->buffer[i].image, job->buffer[i].total)) {
+                spec_check_wrong(s, "%s has other bits in a second run, with DETERMINISTIC", job->problem->operand[i].name);
+                ok = false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < SPEC_OPERANDS_MAX; i++)
+        free(first[i]);
+    return ok;
+}
+
+/* The case on the device. *inexact: it must be built again with the bounds of a transform. */
+static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill, bool *inexact)
+{
+    spec_problem *p = calloc(1, sizeof *p);
+    spec_job job = { 0 };
+    bool again = false;
+    if (!p) {
+        s->broken = CEK_OUT_OF_MEMORY;
+        return;
+    }
+    spec_problem_init(p, kind->kind, type, fill, *inexact, seed_of(c->text) + fill);
+    if (!kind->build(c->text, p)) {
+        spec_check_wrong(s, "the case itself: %.200s", p->error);
+    } else if (spec_job_make(s, p, &job, &again)) {
+        for (uint32_t step = 0; step == 0 || step < p->steps; step++) {
+            if (step) {
+                carry_on(&job);
+                p->next(p, step);
+            }
+            if (!spec_job_run(s, &job, s->queue) || !spec_job_verify(s, &job))
+                break;
+        }
+        if (p->twice && !s->wrong)
+            run_again_equals(s, &job);
+    }
+    spec_job_free(s, &job);
+    spec_problem_free(p);
+    free(p);
+    *inexact = again;
+}
+
+static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
+{
+    bool required = !c->optional && (type == CEK_F32 || c->any_type) && s->report->profile >= kind->profile;
+    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text, fill_names[fill]))
+        return;
+    bool inexact = false;
+    case_attempt(s, kind, c, type, fill, &inexact);
+    if (inexact)
+        case_attempt(s, kind, c, type, fill, &inexact);
+    spec_check_end(s);
+}
+
+static void kind_run(spec_state *s, const spec_kind *kind)
+{
+    for (uint32_t i = 0; i < kind->case_count; i++) {
+        const spec_case *c = &kind->cases[i];
+        for (cek_dtype type = CEK_F32; type <= CEK_I32; type++)
+            for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_NAN; fill++)
+                if (c->types >> type & 1 && c->fills >> fill & 1)
+                    case_run(s, kind, c, type, fill);
+    }
+    spec_check_misuse(s, kind, s->report->profile >= kind->profile);
+}
+
+/* A claim that nothing was run for is no claim. */
+static void claims_examine(spec_state *s)
+{
+    spec_report *r = s->report;
+    uint32_t count;
+    const spec_kind *const *kinds = spec_kinds(&count);
+    bool selected = s->options.match || s->options.kind || s->options.type;
+    for (uint32_t i = 0; !selected && i < count; i++) {
+        uint32_t run = 0;
+        for (uint32_t l = 0; l < r->line_count; l++)
+            if (!strcmp(r->line[l].group, kinds[i]->name))
+                run += r->line[l].count.required;
+        if (!run && r->profile >= kinds[i]->profile)
+            snprintf(r->missing, sizeof r->missing, "profile %u is claimed, but no required case of %s was run", r->profile,
+                     kinds[i]->name);
+    }
+    if (!r->total.required && !r->total.optional)
+        snprintf(r->missing, sizeof r->missing, "no case was run");
+    if (r->profile < CEK_PROFILE_MEMORY || r->profile > CEK_PROFILE_TRAINING)
+        snprintf(r->missing, sizeof r->missing, "no profile %u", r->profile);
+    r->ok = !s->broken && !r->failure_count && !*r->missing;
+}
+
+/* The slots that every profile, and that operations, need; a missing one would be a jump to nowhere. */
+static const char *slot_missing(const cek_plugin *p)
+{
+#define NEEDS(slot) if (!p->slot) return #slot
+    NEEDS(create); NEEDS(destroy); NEEDS(device_count); NEEDS(device_info); NEEDS(device_open); NEEDS(device_close);
+    NEEDS(device_status); NEEDS(device_memory); NEEDS(mem_alloc); NEEDS(mem_free); NEEDS(mem_host_ptr); NEEDS(queue_create);
+    NEEDS(queue_destroy); NEEDS(queue_status); NEEDS(queue_sync); NEEDS(upload); NEEDS(download); NEEDS(copy); NEEDS(fill);
+    NEEDS(update); NEEDS(event_create); NEEDS(event_destroy); NEEDS(event_record); NEEDS(event_wait); NEEDS(event_query);
+    NEEDS(event_sync); NEEDS(event_status); NEEDS(event_elapsed);
+    if (p->profile >= CEK_PROFILE_INFERENCE) {
+        NEEDS(op_create); NEEDS(op_destroy); NEEDS(op_run);
+    }
+#undef NEEDS
+    return NULL;
+}
+
+cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report)
+{
+    cek_plugin plugin = { 0 };
+    *report = (spec_report){ .ok = false };
+    memcpy(&plugin, target->plugin, target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
+    report->profile = plugin.profile;
+    const char *missing = slot_missing(&plugin);
+    if (missing) {
+        snprintf(report->missing, sizeof report->missing, "the plugin has no %s", missing);
+        return CEK_OK;
+    }
+    spec_state s = { .target = target, .plugin = &plugin, .dev = target->dev, .report = report };
+    if (options)
+        s.options = *options;
+    s.timeout_ns = s.options.timeout_ns ? s.options.timeout_ns : 60000000000u;
+    cek_status st = plugin.queue_create(s.dev, NULL, &s.queue);
+    if (st != CEK_OK) {
+        snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));
+        return CEK_OK;
+    }
+    spec_check_memory(&s);
+    spec_check_queues(&s);
+    uint32_t count;
+    const spec_kind *const *kinds = spec_kinds(&count);
+    for (uint32_t i = 0; plugin.op_create && i < count; i++)
+        kind_run(&s, kinds[i]);
+    if (plugin.op_create)
+        spec_check_threads(&s);
+    if (!s.broken)
+        plugin.queue_destroy(s.queue);
+    claims_examine(&s);
+    return s.broken;
+}

@@ -1,0 +1,118 @@
+/* spec.h - what a device must compute: conformance of anything that speaks plugin.h.
+ *
+ *     spec_target target = { .plugin = p, .instance = in, .index = 0, .dev = dev };
+ *     spec_report report;
+ *     if (spec_run(&target, NULL, &report) == CEK_OK && report.ok)
+ *         printf("required %u/%u\n", report.total.required_passed, report.total.required);
+ *
+ * Every case states a problem as data, its expected result comes from an oracle of spec's own in extended precision, and
+ * its tolerance from the arithmetic (number.h). Required cases cannot be skipped by answering CEK_UNSUPPORTED.
+ * Owns: the cases, the oracle, the verdict. Knows devices through plugin.h alone: no loader, no libcekernels, no printing. */
+#ifndef SPEC_SPEC_H
+#define SPEC_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cekernels/plugin.h"
+
+/* Fills of the operands of a case. */
+enum {
+    SPEC_WHOLE = 1,  /* small integers: results are exact */
+    SPEC_REAL = 2,   /* uniform in [-1,1): results within the bound of the arithmetic */
+    SPEC_NAN = 3     /* small integers with a few NaN: they must come out where they belong, and only there */
+};
+
+typedef struct spec_target {
+    const cek_plugin *plugin;
+    cek_instance *instance;
+    uint32_t index;             /* of the device in the instance */
+    cek_dev *dev;
+    const char *(*error_text)(void *user); /* the last text that the plugin gave to host->fail; may be NULL */
+    void *user;
+} spec_target;
+
+enum { SPEC_PASSED = 1, SPEC_FAILED = 2, SPEC_UNSUPPORTED = 3 };
+
+/* Bytes of one output as the device left them, for a test that proves the comparison: what it changes must be found. */
+typedef struct spec_output {
+    const char *name;           /* of the operand: "C" */
+    cek_dtype type;
+    uint64_t count;
+    void *bytes;
+    const double *expect, *bound;
+    const uint8_t *written;     /* NULL: all; else 0 for elements that must keep their old bits */
+} spec_output;
+
+typedef struct spec_options {
+    const char *match;          /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
+    uint32_t kind;              /* CEK_OP_...: its cases alone; 0 = everything */
+    cek_dtype type;             /* this element type alone; 0 = all */
+    uint64_t timeout_ns;        /* of one case on the device; 0 = 60 s */
+    void (*tamper)(void *user, const spec_output *output);
+    void (*progress)(void *user, const char *name, int result, bool required);
+    void *user;
+} spec_options;
+
+typedef struct spec_count {
+    uint32_t required, required_passed;
+    uint32_t optional, optional_passed, optional_unsupported;
+} spec_count;
+
+enum { SPEC_LINES_MAX = 160, SPEC_FAILURES_MAX = 16, SPEC_TEXT_MAX = 256 };
+
+/* The counts of one group ("gemm", "memory") and one type ("f32"; "-" where there is none). */
+typedef struct spec_line {
+    char group[32];
+    char type[8];
+    spec_count count;
+} spec_line;
+
+typedef struct spec_failure {
+    char name[SPEC_TEXT_MAX];   /* full name of the case */
+    char what[SPEC_TEXT_MAX];   /* what went wrong, in words */
+    char operand[24];           /* and for wrong values: which, how many, the first of them; else "" */
+    uint64_t index, wrong;
+    double got, expected, tolerance;
+} spec_failure;
+
+typedef struct spec_report {
+    spec_count total;
+    spec_line line[SPEC_LINES_MAX];
+    uint32_t line_count;
+    spec_failure failure[SPEC_FAILURES_MAX];
+    uint32_t failure_count;     /* all of them; the first SPEC_FAILURES_MAX are kept */
+    uint32_t profile;           /* as claimed */
+    char missing[SPEC_TEXT_MAX]; /* a claim of which no case was run, or "" */
+    bool ok;                    /* cases ran, none failed, every claim was examined */
+} spec_report;
+
+/* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and a few of its own.
+ * CEK_OK: ran to the end, see report->ok. Else the run broke off: CEK_DEVICE_LOST, CEK_OUT_OF_MEMORY of the host,
+ * CEK_INVALID for options that select nothing; the report holds what was found until then. */
+cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
+
+/* spec_gradients - holds the oracle's backward forms against central differences of its forward forms; needs no device.
+ * Returns the number of checks, and the failed ones in *failed with the first of them in `text`. */
+uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap);
+
+/* Problem descriptors as short strings, shared with the benchmark. The descriptor is zeroed and gets its sizes, shapes and
+ * leading dimensions; types and operands are the caller's. *rest points at the ':' of the modifiers or at the end.
+ * False: `error` (cap bytes) names the text and the cause.
+ *   gemm: MxNxK
+ *   conv: benchdnn's g, mb, ic, id ih iw, oc, od oh ow, kd kh kw, sd sh sw, pd ph pw, dd dh dw (0 = dense). What is
+ *         missing of d and w is taken from h; sizes of the output follow from the rest, or, where given, the padding
+ *         behind follows from them. */
+bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error, size_t cap);
+bool spec_conv_read(const char *text, cek_conv_desc *out, const char **rest, char *error, size_t cap);
+/* The spatial sizes of the output of a valid descriptor; entries past `spatial` are 1. */
+void spec_conv_out(const cek_conv_desc *desc, uint64_t out[CEK_SPATIAL_MAX]);
+double spec_gemm_flops(const cek_gemm_desc *desc);
+double spec_conv_flops(const cek_conv_desc *desc);
+
+/* One element of a product or a convolution by its definition, in extended precision, from f32 data, and the largest error
+ * that f32 sums may show: for checking samples of results too large to compute in full. `index` is row-major in C or Y. */
+double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
+double spec_conv_at(const cek_conv_desc *desc, const float *x, const float *w, uint64_t index, double *tolerance);
+
+#endif
