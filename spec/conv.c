@@ -22,7 +22,7 @@
     X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                                             \
     X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)             /* groups of 2 and 3 channels */                    \
     X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)           /* dilated */                                       \
-    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1sw2", FILLS)                                               \
+    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                                               \
     X("mb1ic4ih8oc3oh8kh4ph1", FILLS)               /* padding 1 before, 2 behind */                    \
     X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS)   /* padding behind alone */                          \
     X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)            /* the last row is read by no window */             \

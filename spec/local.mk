@@ -1,3 +1,23 @@
 # The specification of every op: cases, FLOPs, tolerances. Linked by cekernels-bench and by the tests.
 noinst_LTLIBRARIES += %D%/libspec.la
-%C%_libspec_la_SOURCES =
+%C%_libspec_la_SOURCES = \
+    %D%/check.c %D%/check.h \
+    %D%/conv.c \
+    %D%/copy.c \
+    %D%/gemm.c \
+    %D%/gradient.c \
+    %D%/job.c \
+    %D%/memory.c \
+    %D%/misuse.c \
+    %D%/number.c %D%/number.h \
+    %D%/optimizer.c \
+    %D%/pointwise.c \
+    %D%/pool.c \
+    %D%/problem.c %D%/problem.h \
+    %D%/queue.c \
+    %D%/random.c \
+    %D%/reduce.c \
+    %D%/rows.c \
+    %D%/run.c \
+    %D%/spec.h \
+    %D%/threads.c

@@ -1,0 +1,361 @@
+/* memory.c - checks of devices and memory: sizes, bounds, fills, copies, updates, how structs grow. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/check.h"
+
+typedef void (*check_fn)(spec_state *s);
+typedef struct named_check {
+    const char *name;
+    check_fn run;
+    bool optional;
+} named_check;
+
+/* A struct of a later version of this header: one field more. */
+typedef struct grown_mem_desc {
+    cek_mem_desc known;
+    uint64_t later;
+} grown_mem_desc;
+
+static void device_info(spec_state *s)
+{
+    const cek_plugin *p = s->plugin;
+    cek_device_info info = { .size = sizeof info };
+    uint32_t count = p->device_count(s->target->instance);
+    REQUIRE(count > s->target->index);
+    EXPECT_OK(p->device_info(s->target->instance, s->target->index, &info));
+    REQUIRE(info.size == sizeof info);
+    REQUIRE(info.types & 1u << CEK_F32);
+    REQUIRE(info.types & 1u << CEK_U8 && info.types & 1u << CEK_I32);
+    REQUIRE(memchr(info.name, 0, sizeof info.name) && *info.name);
+    REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor);
+    REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0);
+    EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info));
+    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
+}
+
+/* A host that knows more fields than the plugin: what the plugin does not know stays as it was. */
+static void device_info_grown(spec_state *s)
+{
+    struct {
+        cek_device_info known;
+        uint64_t later;
+    } info = { .known.size = sizeof info, .later = 0 };
+    EXPECT_OK(s->plugin->device_info(s->target->instance, s->target->index, &info.known));
+    REQUIRE(info.known.size == sizeof info);
+    REQUIRE(info.later == 0);
+}
+
+static void device_open_twice(spec_state *s)
+{
+    cek_dev *other = NULL;
+    cek_mem *mem = NULL;
+    cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
+    if (!EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)))
+        return;
+    REQUIRE(other && other != s->dev);
+    if (EXPECT_OK(s->plugin->mem_alloc(other, &desc, &mem)))
+        s->plugin->mem_free(mem);
+    s->plugin->device_close(other);
+    EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
+    uint32_t count = s->plugin->device_count(s->target->instance);
+    EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other));
+    REQUIRE(!other);
+    cek_device_options unknown = { .size = sizeof unknown, .flags = 1u << 31 };
+    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
+    REQUIRE(!other);
+}
+
+static void device_status(spec_state *s)
+{
+    char text[64];
+    memset(text, 'x', sizeof text);
+    EXPECT_OK(s->plugin->device_status(s->dev, text, sizeof text));
+    REQUIRE(memchr(text, 0, sizeof text));
+    uint64_t free_bytes = 0, total_bytes = 0;
+    EXPECT_OK(s->plugin->device_memory(s->dev, &free_bytes, &total_bytes));
+    REQUIRE(total_bytes > 0);
+    REQUIRE(free_bytes == CEK_UNKNOWN || total_bytes == CEK_UNKNOWN || free_bytes <= total_bytes);
+}
+
+static void alloc_refusals(spec_state *s)
+{
+    cek_mem *mem = (cek_mem *)s;
+    cek_mem_desc zero = { .size = sizeof zero }, unsized = { .bytes = 256 };
+    cek_mem_desc flags = { .size = sizeof flags, .flags = 1u << 31, .bytes = 256 };
+    cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
+    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem));
+    REQUIRE(!mem);
+    mem = (cek_mem *)s;
+    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem));
+    REQUIRE(!mem);
+    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &flags, &mem));
+    REQUIRE(!mem);
+    mem = (cek_mem *)s;
+    EXPECT(CEK_OUT_OF_MEMORY, s->plugin->mem_alloc(s->dev, &huge, &mem));
+    REQUIRE(!mem);
+    EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
+}
+
+static void alloc_grown(spec_state *s)
+{
+    cek_mem *mem = NULL;
+    grown_mem_desc desc = { .known = { .size = sizeof desc, .bytes = 4096 }, .later = 0 };
+    if (EXPECT_OK(s->plugin->mem_alloc(s->dev, &desc.known, &mem)))
+        s->plugin->mem_free(mem);
+    desc.later = 1;
+    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &desc.known, &mem));
+    REQUIRE(!mem);
+}
+
+static void free_null(spec_state *s)
+{
+    s->plugin->mem_free(NULL);
+    s->plugin->queue_destroy(NULL);
+    s->plugin->event_destroy(NULL);
+    s->plugin->device_close(NULL);
+    s->plugin->destroy(NULL);
+    if (s->plugin->op_destroy)
+        s->plugin->op_destroy(NULL);
+    if (s->plugin->cmdbuf_destroy)
+        s->plugin->cmdbuf_destroy(NULL);
+}
+
+/* Any byte offset and size; what lies around stays. */
+static void round_trips(spec_state *s)
+{
+    static const uint64_t sizes[] = { 1, 3, 255, 256, 257, 4099, 70001 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        spec_buffer b;
+        uint64_t n = sizes[i];
+        uint8_t *data = malloc(2 * n), *back = data ? data + n : NULL;
+        bool ok = data && spec_buffer_make(s, n, 1, &b);
+        for (uint64_t k = 0; ok && k < n; k++)
+            data[k] = (uint8_t)(k * 7 + i);
+        if (ok && spec_buffer_upload(s, &b, s->queue)
+            && EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), data, n))
+            && EXPECT_OK(s->plugin->download(s->queue, back, spec_buffer_ref(&b), n))
+            && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+            REQUIRE(!memcmp(back, data, n));
+            REQUIRE(!memcmp(spec_buffer_contents(&b), data, n));
+            spec_buffer_guards(s, &b, "upload");
+        }
+        if (data)
+            spec_buffer_free(s, &b);
+        free(data);
+    }
+}
+
+/* Ranges that leave their memory, in every way; afterwards the queue works. */
+static void bounds(spec_state *s)
+{
+    const cek_plugin *p = s->plugin;
+    cek_queue *q = s->queue;
+    spec_buffer b;
+    uint8_t data[64] = { 0 };
+    if (spec_buffer_make(s, 512, 0, &b)) {
+        cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 }, wrap = { b.mem, UINT64_MAX - 3 }, none = { NULL, 0 };
+        cek_ref start = { b.mem, 0 };
+        EXPECT(CEK_INVALID, p->upload(q, end, data, 8));
+        EXPECT(CEK_INVALID, p->upload(q, outside, data, 4));
+        EXPECT(CEK_INVALID, p->upload(q, wrap, data, 8));
+        EXPECT(CEK_INVALID, p->upload(q, none, data, 8));
+        EXPECT(CEK_INVALID, p->download(q, data, end, 8));
+        EXPECT(CEK_INVALID, p->download(q, data, wrap, 8));
+        EXPECT(CEK_INVALID, p->download(q, data, none, 8));
+        EXPECT(CEK_INVALID, p->fill(q, end, 0, 4, 8));
+        EXPECT(CEK_INVALID, p->fill(q, wrap, 0, 1, 8));
+        EXPECT(CEK_INVALID, p->copy(q, end, start, 8));
+        EXPECT(CEK_INVALID, p->copy(q, start, end, 8));
+        EXPECT(CEK_INVALID, p->update(q, end, data, 8));
+        EXPECT(CEK_INVALID, p->update(q, none, data, 8));
+        EXPECT_OK(p->queue_status(q, NULL, 0));
+        if (spec_buffer_upload(s, &b, q) && spec_buffer_download(s, &b, q) && spec_sync(s, q))
+            REQUIRE(!memcmp(b.image, b.before, b.total));
+    }
+    spec_buffer_free(s, &b);
+}
+
+static void zero_bytes(spec_state *s)
+{
+    cek_ref none = { NULL, 0 };
+    EXPECT_OK(s->plugin->upload(s->queue, none, NULL, 0));
+    EXPECT_OK(s->plugin->download(s->queue, NULL, none, 0));
+    EXPECT_OK(s->plugin->copy(s->queue, none, none, 0));
+    EXPECT_OK(s->plugin->fill(s->queue, none, 0, 4, 0));
+    EXPECT_OK(s->plugin->update(s->queue, none, NULL, 0));
+    spec_sync(s, s->queue);
+}
+
+static void fills(spec_state *s)
+{
+    spec_buffer b;
+    if (spec_buffer_make(s, 1024, 0, &b) && spec_buffer_upload(s, &b, s->queue)) {
+        cek_ref at = spec_buffer_ref(&b);
+        uint32_t word = 0;
+        uint16_t half = 0;
+        EXPECT_OK(s->plugin->fill(s->queue, at, 0xa1b2c3d4u, 4, 400));
+        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
+        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6));
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6));
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8));
+        if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+            const uint8_t *bytes = spec_buffer_contents(&b);
+            for (uint32_t i = 0; i < 400; i += 4)
+                REQUIRE((memcpy(&word, bytes + i, 4), word == 0xa1b2c3d4u));
+            for (uint32_t i = 402; i < 408; i += 2)
+                REQUIRE((memcpy(&half, bytes + i, 2), half == 0x5566));
+            for (uint32_t i = 409; i < 412; i++)
+                REQUIRE(bytes[i] == 0x77);
+            REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff && bytes[412] == 0xff && bytes[1023] == 0xff);
+            spec_buffer_guards(s, &b, "fill");
+        }
+    }
+    spec_buffer_free(s, &b);
+}
+
+static void copies(spec_state *s)
+{
+    spec_buffer a, b = { 0 };
+    if (spec_buffer_make(s, 5000, 3, &a) && spec_buffer_make(s, 6000, 0, &b)) {
+        for (uint32_t i = 0; i < 5000; i++)
+            spec_buffer_contents(&a)[i] = (uint8_t)(i % 251);
+        cek_ref src = spec_buffer_ref(&a), dst = { b.mem, b.offset + 1 };
+        if (spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue)
+            && EXPECT_OK(s->plugin->copy(s->queue, dst, src, 5000))
+            && EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 }, (cek_ref){ b.mem, b.offset + 1 }, 100))
+            && EXPECT(CEK_INVALID, s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100))
+            && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+            REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000));
+            REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100));
+            REQUIRE(spec_buffer_contents(&b)[0] == 0xff && spec_buffer_contents(&b)[5001] == 0xff);
+            spec_buffer_guards(s, &b, "copy");
+        }
+    }
+    spec_buffer_free(s, &a);
+    spec_buffer_free(s, &b);
+}
+
+static void updates(spec_state *s)
+{
+    spec_buffer b;
+    uint32_t data[1025];
+    for (uint32_t i = 0; i < 1025; i++)
+        data[i] = i * 2654435761u;
+    if (spec_buffer_make(s, 8192, 0, &b) && spec_buffer_upload(s, &b, s->queue)) {
+        cek_ref at = spec_buffer_ref(&b);
+        EXPECT_OK(s->plugin->update(s->queue, at, data, 4096));
+        memset(data, 0, sizeof data); /* it was copied before the call returned */
+        data[0] = 77;
+        EXPECT_OK(s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 4100 }, data, 4));
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 4100));
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 6));
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
+        if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+            uint32_t word;
+            for (uint32_t i = 0; i < 1024; i++)
+                REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
+            REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4100, 4), word == 77));
+            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff && spec_buffer_contents(&b)[4104] == 0xff);
+            spec_buffer_guards(s, &b, "update");
+        }
+    }
+    spec_buffer_free(s, &b);
+}
+
+/* An address of the host's, where there is one, shows what the queue wrote and the other way round. */
+static void host_pointer(spec_state *s)
+{
+    cek_device_info info = { .size = sizeof info };
+    s->plugin->device_info(s->target->instance, s->target->index, &info);
+    spec_buffer b;
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
+        uint8_t *address = s->plugin->mem_host_ptr(b.mem);
+        if (!address) {
+            REQUIRE(!(info.flags & CEK_DEVICE_UNIFIED_MEMORY));
+            s->unsupported = !(info.flags & CEK_DEVICE_UNIFIED_MEMORY);
+        } else {
+            REQUIRE((uintptr_t)address % CEK_ALIGNMENT == 0);
+            REQUIRE(!memcmp(address, b.before, b.total));
+            address[b.offset + 5] = 0x5a;
+            if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
+                REQUIRE(spec_buffer_contents(&b)[5] == 0x5a);
+        }
+    }
+    spec_buffer_free(s, &b);
+}
+
+static void mapping(spec_state *s)
+{
+    if (!s->plugin->mem_map || !s->plugin->mem_unmap) {
+        s->unsupported = true;
+        return;
+    }
+    spec_buffer b;
+    void *address = NULL;
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
+        cek_status st = s->plugin->mem_map(b.mem, CEK_MAP_READ | CEK_MAP_WRITE, &address);
+        s->unsupported = st == CEK_UNSUPPORTED;
+        if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK)) {
+            REQUIRE(!memcmp(address, b.before, b.total));
+            ((uint8_t *)address)[b.offset] = 0x11;
+            EXPECT_OK(s->plugin->mem_unmap(b.mem));
+            if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
+                REQUIRE(spec_buffer_contents(&b)[0] == 0x11);
+            EXPECT(CEK_UNSUPPORTED, s->plugin->mem_map(b.mem, 1u << 31, &address));
+        }
+    }
+    spec_buffer_free(s, &b);
+}
+
+static void pinned(spec_state *s)
+{
+    void *host = NULL;
+    if (!s->plugin->host_alloc || !s->plugin->host_free) {
+        s->unsupported = true;
+        return;
+    }
+    cek_status st = s->plugin->host_alloc(s->dev, 5000, &host);
+    s->unsupported = st == CEK_UNSUPPORTED;
+    if (s->unsupported || !spec_expect(s, "host_alloc", st, CEK_OK))
+        return;
+    REQUIRE((uintptr_t)host % 256 == 0);
+    spec_buffer b;
+    memset(host, 0x3c, 5000);
+    if (spec_buffer_make(s, 5000, 0, &b) && spec_buffer_upload(s, &b, s->queue)
+        && EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), host, 5000)) && spec_buffer_download(s, &b, s->queue)
+        && spec_sync(s, s->queue))
+        REQUIRE(!memcmp(spec_buffer_contents(&b), host, 5000));
+    spec_buffer_free(s, &b);
+    s->plugin->host_free(s->dev, host);
+    s->plugin->host_free(s->dev, NULL);
+}
+
+void spec_check_memory(spec_state *s)
+{
+    static const named_check device_checks[] = {
+        { "info", device_info, false }, { "info of a newer host", device_info_grown, false },
+        { "open twice", device_open_twice, false },
+    };
+    static const named_check checks[] = {
+        { "device status", device_status, false }, { "alloc refusals", alloc_refusals, false },
+        { "alloc with a newer descriptor", alloc_grown, false }, { "free of NULL", free_null, false },
+        { "round trips", round_trips, false }, { "bounds", bounds, false }, { "zero bytes", zero_bytes, false },
+        { "fills", fills, false }, { "copies", copies, false }, { "updates", updates, false },
+        { "host pointer", host_pointer, true }, { "map", mapping, true }, { "pinned host memory", pinned, true },
+    };
+    for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
+        if (spec_check_begin(s, "device", 0, 0, true, "%s", device_checks[i].name)) {
+            device_checks[i].run(s);
+            spec_check_end(s);
+        }
+    }
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        if (spec_check_begin(s, "memory", 0, 0, !checks[i].optional, "%s", checks[i].name)) {
+            checks[i].run(s);
+            spec_check_end(s);
+        }
+    }
+}

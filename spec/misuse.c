@@ -1,0 +1,183 @@
+/* misuse.c - what every operation must refuse, tried on the first case of its kind: operand sets, flags, sizes, places.
+ *
+ * After each refusal the queue works and the operation still computes: nothing was enqueued. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/check.h"
+
+/* Creates from a descriptor that must be refused. */
+static void refused(spec_state *s, const cek_op_desc *desc, cek_status want, const char *what)
+{
+    cek_op *op = (cek_op *)s;
+    cek_status st = s->plugin->op_create(s->dev, desc, NULL, &op);
+    if (st != want)
+        spec_check_wrong(s, "op_create with %s answered %s, not %s", what, spec_status_name(st), spec_status_name(want));
+    else if (op)
+        spec_check_wrong(s, "op_create with %s left an operation behind", what);
+    if (st == CEK_OK && op)
+        s->plugin->op_destroy(op);
+}
+
+/* The head of the descriptor. */
+static void head_refusals(spec_state *s, const spec_problem *p)
+{
+    spec_problem *q = malloc(sizeof *q);
+    if (!q)
+        return;
+#define TRY(want, what, change) (*q = *p, (change), refused(s, &q->desc.op, want, what))
+    TRY(CEK_UNSUPPORTED, "an unknown flag", q->desc.op.flags |= 1u << 31);
+    TRY(CEK_UNSUPPORTED, "an unknown math mode", q->desc.op.math = 77);
+    TRY(CEK_UNSUPPORTED, "a reserved field", q->desc.op.reserved = 1);
+    TRY(CEK_UNSUPPORTED, "an unknown kind", q->desc.op.kind = 999);
+    TRY(CEK_UNSUPPORTED, "an extra struct", q->desc.op.extra = (const cek_op_extra *)p);
+    TRY(CEK_UNSUPPORTED, "an unknown slot", q->desc.op.operands |= CEK_BIT(40));
+    TRY(CEK_INVALID, "a size that is too small", q->desc.op.size -= 8);
+    TRY(CEK_INVALID, "a size of 0", q->desc.op.size = 0);
+    TRY(CEK_INVALID, "an alignment that is no power of two", q->desc.op.align = 24);
+    TRY(CEK_INVALID, "no operands", q->desc.op.operands = 0);
+    for (uint32_t i = 0; i < p->operand_count; i++) {
+        uint32_t slot = p->operand[i].slot;
+        if (!spec_slot_optional(p->desc.op.kind, slot) || p->desc.op.kind == CEK_OP_POINTWISE)
+            TRY(CEK_INVALID, "a required operand left out", q->desc.op.operands &= ~CEK_BIT(slot));
+        if (!(p->operand[i].direction & SPEC_OUT) || !spec_slot_accumulates(p->desc.op.kind, slot))
+            TRY(CEK_INVALID, "accumulation where there is none", q->desc.op.accumulate |= CEK_BIT(slot));
+    }
+#undef TRY
+    free(q);
+}
+
+/* A longer descriptor of a later version: fine while it says nothing new. */
+static void grown(spec_state *s, const spec_problem *p)
+{
+    uint32_t size = p->desc.op.size;
+    uint8_t *longer = calloc(1, size + 16);
+    cek_op *op = NULL;
+    if (!longer)
+        return;
+    memcpy(longer, &p->desc, size);
+    ((cek_op_desc *)longer)->size = size + 16;
+    if (EXPECT_OK(s->plugin->op_create(s->dev, (cek_op_desc *)longer, NULL, &op)))
+        s->plugin->op_destroy(op);
+    longer[size + 9] = 1;
+    refused(s, (cek_op_desc *)longer, CEK_UNSUPPORTED, "a new field");
+    free(longer);
+}
+
+/* Runs that must be refused. */
+static void run_refusals(spec_state *s, spec_job *job)
+{
+    const cek_plugin *p = s->plugin;
+    uint32_t n = job->ref_count, first = job->problem->operand[0].slot;
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 }, none = { NULL, 0 };
+    cek_ref refs[CEK_SLOT_MAX];
+#define TRY(count, place, change) \
+    (memcpy(refs, job->refs, sizeof refs), (change), EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place)))
+    for (uint32_t i = 0; i < job->problem->operand_count; i++) {
+        const spec_operand *o = &job->problem->operand[i];
+        const spec_buffer *b = &job->buffer[i];
+        TRY(n, workspace, refs[o->slot] = none);                                     /* an operand is missing */
+        if (!b->mem)
+            continue;
+        TRY(n, workspace, refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT + CEK_ALIGNMENT); /* beyond its memory */
+        TRY(n, workspace, refs[o->slot].offset = UINT64_MAX - UINT64_MAX % CEK_ALIGNMENT);
+        if (b->bytes > 1) {
+            uint64_t last = (b->total - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+            if (last + b->bytes > b->total)
+                TRY(n, workspace, refs[o->slot].offset = last);                      /* its end lies outside */
+        }
+        TRY(n, workspace, refs[o->slot].offset += 1);                                /* not aligned */
+    }
+    TRY(n - 1, workspace, (void)0);                                                  /* the array is too short */
+    for (uint32_t slot = 0; slot < n; slot++) {
+        if (!(job->problem->desc.op.operands & CEK_BIT(slot))) {
+            TRY(n, workspace, refs[slot] = refs[first]);                             /* an operand too many */
+            break;
+        }
+    }
+    if (job->workspace.mem) {
+        TRY(n, none, (void)0);
+        TRY(n, ((cek_ref){ workspace.mem, workspace.offset + CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }), (void)0);
+    }
+#undef TRY
+}
+
+/* An output in the place of an input, where the table does not allow that. */
+static void overlap_refusals(spec_state *s, spec_job *job)
+{
+    spec_problem *p = job->problem;
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
+    for (uint32_t o = 0; o < p->operand_count; o++) {
+        for (uint32_t i = 0; i < p->operand_count; i++) {
+            const spec_operand *out = &p->operand[o], *in = &p->operand[i];
+            /* The input's memory must hold the output, or the refusal could be for the bounds. */
+            if (!(out->direction & SPEC_OUT) || in->direction != SPEC_IN || out->alias || !job->buffer[i].mem || !job->buffer[o].mem
+                || job->buffer[o].bytes > job->buffer[i].bytes || spec_slot_aliases(p->desc.op.kind, out->slot) & CEK_BIT(in->slot))
+                continue;
+            cek_ref refs[CEK_SLOT_MAX];
+            memcpy(refs, job->refs, sizeof refs);
+            refs[out->slot] = refs[in->slot];
+            EXPECT(CEK_INVALID, s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
+        }
+    }
+}
+
+typedef void (*job_fn)(spec_state *s, spec_job *job);
+
+static void head_check(spec_state *s, spec_job *job)
+{
+    head_refusals(s, job->problem);
+}
+
+static void grown_check(spec_state *s, spec_job *job)
+{
+    grown(s, job->problem);
+}
+
+/* The kind's first case with operands of more than one element. */
+static const char *typical(const spec_kind *kind)
+{
+    return kind->cases[kind->case_count > 1 ? 1 : 0].text;
+}
+
+static void with_job(spec_state *s, const spec_kind *kind, const char *text, job_fn fn)
+{
+    spec_problem *p = calloc(1, sizeof *p);
+    spec_job job = { 0 };
+    bool inexact = false;
+    if (!p)
+        return;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        spec_problem_init(p, kind->kind, CEK_F32, SPEC_REAL, inexact, 1);
+        inexact = false;
+        if (!kind->build(text, p))
+            spec_check_wrong(s, "the case itself: %.200s", p->error);
+        else if (spec_job_make(s, p, &job, &inexact)) {
+            fn(s, &job);
+            if (!s->wrong && spec_job_run(s, &job, s->queue))
+                spec_job_verify(s, &job);
+        }
+        spec_job_free(s, &job);
+        spec_problem_free(p);
+        if (!inexact)
+            break;
+    }
+    free(p);
+}
+
+void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
+{
+    static const struct {
+        const char *name;
+        job_fn fn;
+    } checks[] = {
+        { "refused descriptors", head_check }, { "a newer descriptor", grown_check }, { "refused runs", run_refusals },
+        { "refused overlaps", overlap_refusals },
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, required, "%s", checks[i].name)) {
+            with_job(s, kind, typical(kind), checks[i].fn);
+            spec_check_end(s);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+/* threads.c - one operation run by several queues at once, each with a workspace of its own; command buffers. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/check.h"
+
+enum { THREADS = 3, ROUNDS = 6 };
+
+/* Each thread has a state of its own, since a verdict is not for several at once. */
+typedef struct worker {
+    pthread_t thread;
+    bool started;
+    spec_state state;
+    spec_report *report;
+    spec_problem *problem;
+    spec_job job;
+    cek_queue *queue;
+} worker;
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    for (int i = 0; i < ROUNDS && !w->state.wrong; i++)
+        if (spec_job_run(&w->state, &w->job, w->queue))
+            spec_job_verify(&w->state, &w->job);
+    return NULL;
+}
+
+static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text, cek_op *shared, const cek_op_info *info)
+{
+    bool inexact = false;
+    w->state = *s;
+    w->report = calloc(1, sizeof *w->report);
+    w->problem = calloc(1, sizeof *w->problem);
+    if (!w->report || !w->problem)
+        return false;
+    w->state.report = w->report;
+    spec_problem_init(w->problem, kind->kind, CEK_F32, SPEC_REAL, shared && info->flags & CEK_OP_INFO_INEXACT, 9);
+    if (!kind->build(text, w->problem) || !spec_job_make(&w->state, w->problem, &w->job, &inexact))
+        return false;
+    if (shared) { /* one operation for all; the job's own was needed for its sizes */
+        s->plugin->op_destroy(w->job.op);
+        w->job.op = shared;
+    }
+    return s->plugin->queue_create(s->dev, NULL, &w->queue) == CEK_OK;
+}
+
+static void worker_free(spec_state *s, worker *w, bool shared)
+{
+    if (w->queue)
+        s->plugin->queue_destroy(w->queue);
+    if (shared)
+        w->job.op = NULL;
+    spec_job_free(s, &w->job);
+    if (w->problem)
+        spec_problem_free(w->problem);
+    free(w->problem);
+    free(w->report);
+}
+
+static void queues_at_once(spec_state *s, const spec_kind *kind, const char *text)
+{
+    worker *w = calloc(THREADS, sizeof *w);
+    bool ok = w && worker_make(s, &w[0], kind, text, NULL, NULL);
+    for (int i = 1; ok && i < THREADS; i++)
+        ok = worker_make(s, &w[i], kind, text, w[0].job.op, &w[0].job.info);
+    if (!ok)
+        spec_check_wrong(s, "cannot make what the threads need: %.150s", w && w->report && w->report->failure_count
+                                                                              ? w->report->failure[0].what : "see the other cases");
+    for (int i = 0; ok && i < THREADS; i++)
+        w[i].started = !pthread_create(&w[i].thread, NULL, work, &w[i]);
+    for (int i = 0; ok && i < THREADS; i++) {
+        if (w[i].started)
+            pthread_join(w[i].thread, NULL);
+        else
+            spec_check_wrong(s, "no thread");
+        if (w[i].state.broken)
+            s->broken = w[i].state.broken;
+        if (w[i].state.wrong)
+            spec_check_wrong(s, "queue %d of %d: %.200s", i, THREADS, w[i].report->failure[0].what);
+    }
+    for (int i = THREADS - 1; w && i >= 0; i--)
+        worker_free(s, &w[i], i > 0);
+    free(w);
+}
+
+/* A fill, a copy and a product in one call; twice, the second time on other data. */
+static void command_buffer(spec_state *s)
+{
+    const cek_plugin *p = s->plugin;
+    if (!p->cmdbuf_create || !p->cmdbuf_run || !p->cmdbuf_destroy) {
+        s->unsupported = true;
+        return;
+    }
+    spec_problem *problem = calloc(1, sizeof *problem);
+    spec_job job = { 0 };
+    spec_buffer copy = { 0 };
+    cek_cmdbuf *buffer = NULL;
+    bool inexact = false;
+    if (!problem)
+        return;
+    spec_problem_init(problem, CEK_OP_GEMM, CEK_F32, SPEC_WHOLE, true, 3);
+    if (spec_kind_gemm.build("7x9x11", problem) && spec_job_make(s, problem, &job, &inexact)
+        && spec_job_run(s, &job, s->queue) && spec_buffer_make(s, 7 * 9 * 4, 0, &copy) && spec_buffer_upload(s, &copy, s->queue)) {
+        cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace) : (cek_ref){ NULL, 0 };
+        cek_cmd cmds[] = {
+            { .kind = CEK_CMD_FILL, .dst = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4, .pattern = 0x7fc00000, .pattern_bytes = 4 },
+            { .kind = CEK_CMD_RUN, .operand_count = job.ref_count, .op = job.op, .operands = job.refs, .workspace = workspace },
+            { .kind = CEK_CMD_COPY, .dst = spec_buffer_ref(&copy), .src = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4 },
+        };
+        cek_status st = p->cmdbuf_create(s->dev, cmds, 3, sizeof *cmds, &buffer);
+        s->unsupported = st == CEK_UNSUPPORTED;
+        if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK)) {
+            memset(cmds, 0, sizeof cmds); /* everything was copied */
+            for (int run = 0; run < 2; run++)
+                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) && spec_sync(s, s->queue))
+                    REQUIRE(!memcmp(spec_buffer_contents(&copy), spec_buffer_contents(&job.buffer[CEK_GEMM_C]), 7 * 9 * 4));
+            p->cmdbuf_destroy(buffer);
+            cek_cmd unknown = { .kind = 99 };
+            EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
+        }
+    } else if (!s->wrong) {
+        spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);
+    }
+    spec_buffer_free(s, &copy);
+    spec_job_free(s, &job);
+    spec_problem_free(problem);
+    free(problem);
+}
+
+void spec_check_threads(spec_state *s)
+{
+    static const struct {
+        const spec_kind *kind;
+        const char *text;
+    } cases[] = {
+        { &spec_kind_gemm, "130x70x260:bias" }, { &spec_kind_conv_forward, "mb2ic16ih10oc24oh10kh3ph1:bias" },
+        { &spec_kind_reduce, "3000:a0:sum" }, { &spec_kind_conv_backward_weights, "mb2ic16ih9oc20oh9kh3ph1:bias" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const spec_kind *kind = cases[i].kind;
+        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, s->report->profile >= kind->profile, "%s on %d queues at once",
+                             cases[i].text, THREADS)) {
+            queues_at_once(s, kind, cases[i].text);
+            spec_check_end(s);
+        }
+    }
+    if (spec_check_begin(s, "command_buffer", 0, 0, false, "fill, product, copy")) {
+        command_buffer(s);
+        spec_check_end(s);
+    }
+}
