@@ -500,8 +500,10 @@ static bool backward_weights_build(const char *text, spec_problem *p)
 }
 
 const spec_kind spec_kind_conv_forward =
-    SPEC_KIND("conv_forward", CEK_OP_CONV_FORWARD, CEK_PROFILE_INFERENCE, forward_cases, forward_build);
+    SPEC_KIND("conv_forward", CEK_OP_CONV_FORWARD, CEK_PROFILE_INFERENCE,
+              "mb2ic5ih7oc3oh7kh3ph1:bias", forward_cases, forward_build);
 const spec_kind spec_kind_conv_backward_data =
-    SPEC_KIND("conv_backward_data", CEK_OP_CONV_BACKWARD_DATA, CEK_PROFILE_TRAINING, backward_data_cases, backward_data_build);
-const spec_kind spec_kind_conv_backward_weights = SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS,
-                                                            CEK_PROFILE_TRAINING, backward_weights_cases, backward_weights_build);
+    SPEC_KIND("conv_backward_data", CEK_OP_CONV_BACKWARD_DATA, CEK_PROFILE_TRAINING,
+              "mb2ic5ih7oc3oh7kh3ph1", backward_data_cases, backward_data_build);
+const spec_kind spec_kind_conv_backward_weights = SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS, CEK_PROFILE_TRAINING,
+              "mb2ic5ih7oc3oh7kh3ph1:bias", backward_weights_cases, backward_weights_build);

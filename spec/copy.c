@@ -78,4 +78,4 @@ static bool copy_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_copy = SPEC_KIND("copy", CEK_OP_COPY, CEK_PROFILE_INFERENCE, copy_cases, copy_build);
+const spec_kind spec_kind_copy = SPEC_KIND("copy", CEK_OP_COPY, CEK_PROFILE_INFERENCE, "5x7:fromf32", copy_cases, copy_build);

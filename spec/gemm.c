@@ -257,4 +257,4 @@ static bool gemm_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_gemm = SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, gemm_cases, gemm_build);
+const spec_kind spec_kind_gemm = SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, "7x9x11:bias", gemm_cases, gemm_build);

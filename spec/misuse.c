@@ -1,4 +1,4 @@
-/* misuse.c - what every operation must refuse, tried on the first case of its kind: operand sets, flags, sizes, places.
+/* misuse.c - what every operation must refuse, tried on a typical case of its kind: operand sets, flags, sizes, places.
  *
  * After each refusal the queue works and the operation still computes: nothing was enqueued. */
 #include <stdlib.h>
@@ -134,12 +134,6 @@ static void grown_check(spec_state *s, spec_job *job)
     grown(s, job->problem);
 }
 
-/* The kind's first case with operands of more than one element. */
-static const char *typical(const spec_kind *kind)
-{
-    return kind->cases[kind->case_count > 1 ? 1 : 0].text;
-}
-
 static void with_job(spec_state *s, const spec_kind *kind, const char *text, job_fn fn)
 {
     spec_problem *p = calloc(1, sizeof *p);
@@ -176,7 +170,7 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, required, "%s", checks[i].name)) {
-            with_job(s, kind, typical(kind), checks[i].fn);
+            with_job(s, kind, kind->typical, checks[i].fn);
             spec_check_end(s);
         }
     }

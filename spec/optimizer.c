@@ -218,4 +218,5 @@ static bool optimizer_build(const char *text, spec_problem *p)
 }
 
 const spec_kind spec_kind_optimizer =
-    SPEC_KIND("optimizer", CEK_OP_OPTIMIZER, CEK_PROFILE_TRAINING, optimizer_cases, optimizer_build);
+    SPEC_KIND("optimizer", CEK_OP_OPTIMIZER, CEK_PROFILE_TRAINING,
+              "37:adam", optimizer_cases, optimizer_build);

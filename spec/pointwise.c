@@ -289,4 +289,5 @@ static bool pointwise_build(const char *text, spec_problem *p)
 }
 
 const spec_kind spec_kind_pointwise =
-    SPEC_KIND("pointwise", CEK_OP_POINTWISE, CEK_PROFILE_INFERENCE, pointwise_cases, pointwise_build);
+    SPEC_KIND("pointwise", CEK_OP_POINTWISE, CEK_PROFILE_INFERENCE,
+              "37/x0,x1,add", pointwise_cases, pointwise_build);

@@ -258,6 +258,8 @@ static bool backward_build(const char *text, spec_problem *p)
 }
 
 const spec_kind spec_kind_pool_forward =
-    SPEC_KIND("pool_forward", CEK_OP_POOL_FORWARD, CEK_PROFILE_INFERENCE, forward_cases, forward_build);
+    SPEC_KIND("pool_forward", CEK_OP_POOL_FORWARD, CEK_PROFILE_INFERENCE,
+              "mb2c3ih7kh3sh2ph1:max", forward_cases, forward_build);
 const spec_kind spec_kind_pool_backward =
-    SPEC_KIND("pool_backward", CEK_OP_POOL_BACKWARD, CEK_PROFILE_TRAINING, backward_cases, backward_build);
+    SPEC_KIND("pool_backward", CEK_OP_POOL_BACKWARD, CEK_PROFILE_TRAINING,
+              "mb2c3ih7kh3sh2ph1:max", backward_cases, backward_build);

@@ -95,15 +95,16 @@ typedef struct spec_kind {
     const char *name;        /* "gemm" */
     uint32_t kind;
     uint32_t profile;        /* in which its required cases are required */
+    const char *typical;     /* a small case with f32, on which misuse is tried */
     const spec_case *cases;
     uint32_t case_count;
     /* Works the case out. False: p->error says why (an error of spec itself). */
     bool (*build)(const char *text, spec_problem *p);
 } spec_kind;
 
-#define SPEC_KIND(name_, kind_, profile_, cases_, build_) \
-    { .name = name_, .kind = kind_, .profile = profile_, .cases = cases_, .case_count = sizeof cases_ / sizeof *cases_, \
-      .build = build_ }
+#define SPEC_KIND(name_, kind_, profile_, typical_, cases_, build_)                                                       \
+    { .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_,                            \
+      .case_count = sizeof cases_ / sizeof *cases_, .build = build_ }
 
 extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data, spec_kind_conv_backward_weights,
     spec_kind_pool_forward, spec_kind_pool_backward, spec_kind_pointwise, spec_kind_reduce, spec_kind_softmax,

@@ -135,5 +135,5 @@ static bool random_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_dropout = SPEC_KIND("dropout", CEK_OP_DROPOUT, CEK_PROFILE_TRAINING, dropout_cases, dropout_build);
-const spec_kind spec_kind_random = SPEC_KIND("random", CEK_OP_RANDOM, CEK_PROFILE_TRAINING, random_cases, random_build);
+const spec_kind spec_kind_dropout = SPEC_KIND("dropout", CEK_OP_DROPOUT, CEK_PROFILE_TRAINING, "3x7:p500", dropout_cases, dropout_build);
+const spec_kind spec_kind_random = SPEC_KIND("random", CEK_OP_RANDOM, CEK_PROFILE_TRAINING, "3x7:uniform", random_cases, random_build);

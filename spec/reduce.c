@@ -126,4 +126,4 @@ static bool reduce_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE, reduce_cases, reduce_build);
+const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE, "5x7:a0:sum", reduce_cases, reduce_build);

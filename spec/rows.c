@@ -316,8 +316,10 @@ static bool squared_error_build(const char *text, spec_problem *p)
 }
 
 const spec_kind spec_kind_softmax =
-    SPEC_KIND("softmax", CEK_OP_SOFTMAX, CEK_PROFILE_INFERENCE, softmax_cases, softmax_build);
+    SPEC_KIND("softmax", CEK_OP_SOFTMAX, CEK_PROFILE_INFERENCE, "3x10", softmax_cases, softmax_build);
 const spec_kind spec_kind_cross_entropy =
-    SPEC_KIND("cross_entropy", CEK_OP_CROSS_ENTROPY, CEK_PROFILE_TRAINING, cross_entropy_cases, cross_entropy_build);
+    SPEC_KIND("cross_entropy", CEK_OP_CROSS_ENTROPY, CEK_PROFILE_TRAINING,
+              "6x10", cross_entropy_cases, cross_entropy_build);
 const spec_kind spec_kind_squared_error =
-    SPEC_KIND("squared_error", CEK_OP_SQUARED_ERROR, CEK_PROFILE_TRAINING, squared_error_cases, squared_error_build);
+    SPEC_KIND("squared_error", CEK_OP_SQUARED_ERROR, CEK_PROFILE_TRAINING,
+              "7x13", squared_error_cases, squared_error_build);
