@@ -40,7 +40,17 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/slots.h \
     %D%/device/stream.c \
     %D%/device/stream.h \
-    %D%/device/transfer.c
+    %D%/device/transfer.c \
+    %D%/tensor/conv2d.c \
+    %D%/tensor/dtype.c \
+    %D%/tensor/dtype.h \
+    %D%/tensor/eager.c \
+    %D%/tensor/eager.h \
+    %D%/tensor/ops.c \
+    %D%/tensor/shape.c \
+    %D%/tensor/shape.h \
+    %D%/tensor/tensor.c \
+    %D%/tensor/tensor.h
 
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
 %C%_libcekernels_la_LDFLAGS = $(lib_ldflags) -version-info $(CORE_VERSION_INFO) \

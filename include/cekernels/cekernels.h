@@ -90,7 +90,8 @@ typedef struct cek_engine_options {
  * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':'; ignored in a program with
  * raised privileges), `cekernels/` beside this library, the installed plugin directory. The first plugin of a name wins.
  * A file or directory that others may write to, or that belongs to someone else, is refused. CEKERNELS_PLUGINS=-opencl,-cuda
- * leaves plugins out; =cpu,cuda takes these alone.
+ * leaves plugins out; =cpu,cuda takes these alone: both by the name of the file, which is not opened otherwise, and
+ * neither applies to plugin_files.
  * A plugin that cannot be used never makes this fail: it leaves a line in the load report. No device at all is no error
  * either; the first request for one is. Devices are opened when first used.
  * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
@@ -106,7 +107,8 @@ typedef struct cek_load_entry {
     const char *version;
     const char *stage;     /* "search", "permissions", "open", "query", "create", "devices", "loaded" */
     const char *reason;    /* why it stopped there; "" for a loaded one */
-    cek_status status;     /* CEK_OK loaded, CEK_UNAVAILABLE absent hardware or driver, else a fault */
+    cek_status status;     /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or left out on purpose (by
+                            * CEKERNELS_PLUGINS, or behind another of its name); else a fault */
     uint32_t profile;      /* CEK_PROFILE_..., 0 unless loaded */
     uint32_t device_count;
     uint32_t abi;
@@ -123,8 +125,9 @@ CEK_API cek_device *cek_engine_device(const cek_engine *engine, size_t index);
 
 /* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices, in that order, each once.
  *
- * `cpu` means every cpu:*. `list` NULL: the variable CEKERNELS_DEVICES; without it every device that joins by itself, one
- * per processor (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all" means the same.
+ * `cpu` means every cpu:*. `list` NULL: the variable CEKERNELS_DEVICES; without it every device that joins by itself (not
+ * only when named, and of CEK_PROFILE_INFERENCE at least), one per processor (CUDA before OpenCL for a GPU, the CPU plugin
+ * before OpenCL for a CPU). "all" means the same.
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.
  * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report), CEK_INVALID (malformed). */
 CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device ***out, size_t *count);
@@ -139,11 +142,13 @@ CEK_API const char *cek_device_name(const cek_device *device); /* "cuda:1" */
 CEK_API cek_engine *cek_device_engine(const cek_device *device);
 /* As the plugin describes it; free_bytes is current. out->size must be set. */
 CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_device_info *out);
-/* Waits until everything that was queued on the device through this library has finished. */
+/* Waits until everything that was queued on the device through this library has finished. No other thread may be using a
+ * stream of the device meanwhile. */
 CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
 
 /* The plugin's table and device handle, for programs that run operations of plugin.h themselves (and for nn). Opens the
- * device. Both live as long as the engine. The text of a failed call of the table is in cek_error_text(). */
+ * device. Both live as long as the engine. Every slot may be called: those that the plugin lacks answer CEK_UNSUPPORTED.
+ * The text of a failed call of the table, where the plugin gave one, is in cek_error_text(). */
 CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
 
 /* ---- Memory -------------------------------------------------------------------------------------------------------- */
@@ -201,7 +206,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst
 /* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of `to`; any two devices.
  * Ordered after all work queued on `from` and before work queued on `to` later. With a link between the devices nothing
  * blocks; otherwise the calling thread waits for `from` and copies through host memory (without staging where one side is
- * host memory). Both streams are the caller's for the duration. from == to is allowed. */
+ * host memory). Both streams are the caller's for the duration. from == to is allowed.
+ * As with uploads, `src` must stay as it is until `to` has passed the copy. */
 CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes);
 
 CEK_API CEK_CHECKED cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out);
@@ -220,7 +226,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *m
  * from several threads are safe and ordered by a lock.
  *
  * Operations create their result: *out is the caller's. All operands are on one device (else CEK_INVALID, naming both), of
- * one type (else CEK_INVALID: cast first) and of fitting shapes (else CEK_INVALID, naming both shapes). */
+ * one floating type (else CEK_INVALID: cast first) and of fitting shapes (else CEK_INVALID, naming both shapes). What a
+ * device does not compute is CEK_UNSUPPORTED; f32 is computed everywhere. */
 typedef struct cek_tensor cek_tensor;
 
 CEK_API CEK_CHECKED cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
@@ -271,7 +278,8 @@ CEK_API CEK_CHECKED cek_status cek_tanh(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_sigmoid(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_gelu(const cek_tensor *x, cek_tensor **out);
 
-/* Over `count` axes (negative ones count from the end), which disappear; count 0: over all, giving rank 0. */
+/* Over `count` axes (negative ones count from the end), which disappear; count 0: over all, giving rank 0. The result is
+ * f64 for f64, else f32. */
 CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
@@ -287,14 +295,16 @@ typedef struct cek_conv2d_options {
     uint32_t dilation_h, dilation_w;              /* 0 = 1 */
     uint32_t pad_top, pad_left, pad_bottom, pad_right;
 } cek_conv2d_options;
-/* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL -> [n,oh,ow,out].
+/* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL -> [n,oh,ow,out]. The
+ * bias is f64 for f64, else f32.
  * A channel mismatch is CEK_INVALID and names both shapes. */
 CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_tensor *bias,
                                           const cek_conv2d_options *options, cek_tensor **out);
 
 /* ---- Random numbers ------------------------------------------------------------------------------------------------ */
 
-/* Counter-based (Philox4x32-10): the same numbers on every device. Stream is the caller's choice. */
+/* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device, f32, fewer than 2^34.
+ * Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. */
 CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low, double high,
                                                   uint64_t seed, uint32_t stream, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std,
