@@ -63,7 +63,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/epilogue.h \
     %D%/cpu/gemm.c \
     %D%/cpu/gemm.h \
-    %D%/cpu/gemm_plan.c \
+    %D%/cpu/matrix.h \
     %D%/cpu/ops/copy_op.c \
     %D%/cpu/ops/elementwise.c \
     %D%/cpu/ops/elementwise.h \
@@ -85,6 +85,9 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/ops/strided.h \
     %D%/cpu/pack.c \
     %D%/cpu/pack.h \
+    %D%/cpu/product.c \
+    %D%/cpu/product.h \
+    %D%/cpu/product_plan.c \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
     %D%/cpu/topology.c \

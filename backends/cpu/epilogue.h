@@ -4,7 +4,7 @@
 #ifndef CEK_BACKENDS_CPU_EPILOGUE_H
 #define CEK_BACKENDS_CPU_EPILOGUE_H
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/matrix.h"
 
 typedef struct epilogue {
     void *c;

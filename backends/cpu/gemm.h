@@ -6,10 +6,10 @@
  *     V = A x B  (+ bias[j])                        f32 sums, whatever the operand types
  *     V = act(V),  then  V = V * act'(ref)          each optional
  *     C = V        or    C = C + V where accumulate, rounded to C's type, to nearest even
- *     sum[i] = (sum[i] +) sum over k of A[i][k]     optional, batch 1
+ *     sum[i] = (sum[i] +) sum over k of A[i][k]     optional
  *
  * A is m x k, B is k x n, C and ref are m x n, each for `batch` independent products; element (i, j) of a matrix is at
- * p[b * batch_stride + i * row_stride + j * col_stride], so a transpose is a swap of strides and a batch stride of 0 shares an
+ * p[b * batch_stride + i * row_stride + j * col_stride] (matrix.h), so a transpose is a swap of strides and a batch stride of 0 shares an
  * operand between all products. Strides are in elements, any sign or order; C may not overlap A or B. ref and bias may not overlap C.
  * Summation order is a function of the descriptor and the configuration alone: never of timing, never of the number of threads.
  *
@@ -25,15 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/config.h"
-#include "backends/cpu/threads.h"
-
-enum { GEMM_REDUCE_ROWS = 8 };   /* rows of partial results added by one task */
-
-typedef struct gemm_matrix {
-    cpu_type type;
-    int64_t row_stride, col_stride, batch_stride;
-} gemm_matrix;
+#include "backends/cpu/product.h"
 
 typedef struct gemm_desc {
     int64_t m, n, k, batch;      /* >= 0; k == 0 gives V = 0 */
@@ -42,6 +34,7 @@ typedef struct gemm_desc {
     cpu_act act;                 /* activation on store */
     cpu_act deriv;               /* activation whose derivative multiplies */
     gemm_matrix ref;             /* where deriv: the activation's output for relu, tanh, sigmoid, its input for gelu */
+    int sum;                     /* args.sum may be given */
     int sum_accumulate;          /* add sum's old value */
 } gemm_desc;
 
@@ -50,7 +43,7 @@ typedef struct gemm_args {
     void *c;
     const float *bias;           /* n values, or NULL */
     const void *ref;             /* where deriv */
-    float *sum;                  /* batch x m values, or NULL */
+    float *sum;                  /* where desc.sum: batch x m values, or NULL */
 } gemm_args;
 
 /* Filled by cek__gemm_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is gemm.c's own. */
@@ -58,16 +51,8 @@ typedef struct gemm_plan {
     size_t workspace_bytes;      /* alignment 64 */
     const char *algorithm;       /* a static text: "gemm", "gemm, split k", "gemm, swapped" ... */
     gemm_desc d;                 /* with the roles of A and B exchanged where `swapped` */
-    const cpu_config *config;
     int swapped;                 /* C^T = B^T A^T is computed */
-    int in_place;                /* sums are made in C itself */
-    int way_a, way_b;            /* pack_way */
-    int workers;
-    int64_t mb, nb;              /* the block of C that is one task */
-    int64_t kc;                  /* depth of a block */
-    int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
-    size_t worker_bytes;         /* scratch of one worker */
-    size_t partial_bytes;        /* f32 partial results and sums, before the scratch */
+    product_plan product;
 } gemm_plan;
 
 /* cek__gemm_plan - chooses. Cannot fail: every descriptor that keeps the rules above has a plan. `workers` is the largest number

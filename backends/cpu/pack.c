@@ -43,7 +43,7 @@ static void across(const cpu_kernels *kernels, const pack_operand *m, const char
                    int64_t count, int64_t width, float *to)
 {
     if (m->type == CPU_F32) {
-        kernels->panels(depth, count, width, (const float *)from, stride, to);
+        kernels->panels(depth, count, width, (const float *)from, stride, to, depth * width);
         return;
     }
     for (int64_t j = 0; j < count; j += width, to += depth * width) {
@@ -124,7 +124,8 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
     case PACK_DIRECT:
         *out = (walk_b){ (const float *)element(b, k, col), nr, b->row_stride, NULL };
         if (rest > 0) {          /* a tile reads whole panels: the last one is copied and filled up */
-            kernels->panels(depth, rest, nr, (const float *)element(b, k, col + cols - rest), b->row_stride, to->b);
+            kernels->panels(depth, rest, nr, (const float *)element(b, k, col + cols - rest), b->row_stride,
+                            to->b, depth * nr);
             out->last = to->b;
         }
         return;

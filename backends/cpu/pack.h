@@ -5,7 +5,7 @@
 #ifndef CEK_BACKENDS_CPU_PACK_H
 #define CEK_BACKENDS_CPU_PACK_H
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/matrix.h"
 #include "backends/cpu/walk.h"
 
 typedef enum pack_way {

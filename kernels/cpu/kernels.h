@@ -28,9 +28,10 @@ typedef struct cpu_kernels {
     cpu_gemm_tile *const *gemm;                  /* [rows], 1 <= rows <= mr */
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
-    /* Cuts rows into panels of `width` columns (width == nr, or <= mr): to[p * depth * width + k * width + j] = from[k * ld +
+    /* Cuts rows into panels of `width` columns (width == nr, or <= mr): to[p * panel + k * width + j] = from[k * ld +
      * p * width + j]. Where width == nr the last panel is filled up with zeros. */
-    void (*panels)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to);
+    void (*panels)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld,
+                   float *to, int64_t panel);
     /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);

@@ -6,9 +6,9 @@
 #include "kernels/cpu/vector.h"
 
 /* Full panels of B: two vectors a row. */
-static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, float *to)
+static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, float *to, int64_t panel)
 {
-    const int64_t panel = depth * TILE_COLUMNS, full = columns / TILE_COLUMNS * TILE_COLUMNS, rest = columns - full;
+    const int64_t full = columns / TILE_COLUMNS * TILE_COLUMNS, rest = columns - full;
 
     for (int64_t k = 0; k < depth; k++, from += ld, to += TILE_COLUMNS) {
         float *row = to;
@@ -26,13 +26,13 @@ static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, 
 
 /* Panels of A, narrower than a vector or two. Whole vectors are written, and the next row of the panel writes over what was too
  * much; after the last row comes the next panel, so that row is written in part. */
-static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to)
+static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to, int64_t panel)
 {
     const int64_t full = columns / width * width;
 
     for (int64_t k = 0; k < depth; k++, from += ld, to += width) {
         float *row = to;
-        for (int64_t j = 0; j < columns; j += width, row += depth * width) {
+        for (int64_t j = 0; j < columns; j += width, row += panel) {
             const int64_t n = j < full ? width : columns - full;
             for (int64_t i = 0; i < n; i += VL) {
                 const int64_t part = n - i < VL ? n - i : VL;
@@ -46,10 +46,10 @@ static void narrow(int64_t depth, int64_t columns, int64_t width, const float *f
     }
 }
 
-void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to)
+void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to, int64_t panel)
 {
     if (width == TILE_COLUMNS)
-        wide(depth, columns, from, ld, to);
+        wide(depth, columns, from, ld, to, panel);
     else
-        narrow(depth, columns, width, from, ld, to);
+        narrow(depth, columns, width, from, ld, to, panel);
 }

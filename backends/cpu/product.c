@@ -1,0 +1,171 @@
+/* product.c - runs a planned batch of products; see product.h.
+ *
+ * Owns: the tasks of a run and their memory, the order in which partial results are added.
+ * Must not know: operands, blocks within a task, the formula of the result. */
+#include "backends/cpu/product.h"
+
+#include <string.h>
+
+enum { REDUCE_ROWS = 8 };        /* rows of partial results added by one task */
+
+/* One run, shared by its tasks. */
+typedef struct run {
+    const product_plan *plan;
+    const product_source *source;
+    float *partial;              /* [split][batch][m][n rounded up to panels] */
+    float *sums;                 /* [split][batch][m or n] */
+    char *scratch;               /* [worker] */
+    int64_t row_blocks, col_blocks;
+    int64_t ld;                  /* of a partial result */
+} run;
+
+static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+static int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
+
+void cek__product_a(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
+                    const walk_scratch *to, walk_a *out)
+{
+    const product_part *p = part;
+    cek__pack_a(p->kernels, &p->a, row, rows, panel_rows, k, depth, to, out);
+}
+
+void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out)
+{
+    const product_part *p = part;
+    cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to, out);
+}
+
+void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
+                       const walk_scratch *scratch)
+{
+    const product_part *p = part;
+    cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc, scratch->line);
+}
+
+static void part_open(const run *r, int64_t index, product_part *out)
+{
+    *out = (product_part){ .kernels = r->plan->config->kernels, .owner = r->source->owner, .index = index };
+    r->source->open(r->source->owner, index, out);
+}
+
+static void scratch_of(const run *r, int worker, walk_scratch *out)
+{
+    const product_plan *plan = r->plan;
+    cek__walk_scratch(plan->config, plan->kc, plan->mb, plan->nb, plan->nb, !plan->in_place && plan->splits == 1,
+                      r->scratch + (size_t)worker * plan->worker_bytes, out);
+}
+
+static void block_task(void *arg, int64_t task, int worker)
+{
+    const run *r = arg;
+    const product_plan *plan = r->plan;
+    const int64_t nr = plan->config->kernels->nr;
+    const int64_t row_block = task % r->row_blocks, rest = task / r->row_blocks;
+    const int64_t col_block = rest % r->col_blocks, part = rest / r->col_blocks;
+    const int64_t index = part % plan->batch, split = part / plan->batch;
+    product_part p;
+    walk_scratch scratch;
+
+    part_open(r, index, &p);
+    scratch_of(r, worker, &scratch);
+    walk w = { .config = plan->config, .kc = plan->kc, .step = r->source->step, .a = r->source->a, .b = r->source->b,
+               .source = &p };
+    walk_task t = { .row = row_block * plan->mb, .col = col_block * plan->nb, .k = split * plan->split_depth };
+    t.rows = at_most(plan->mb, plan->m - t.row);
+    t.cols = at_most(plan->nb, plan->n - t.col);
+    t.depth = at_most(plan->split_depth, plan->k - t.k);
+    if (plan->splits > 1) {
+        t.c = r->partial + ((split * plan->batch + index) * plan->m + t.row) * r->ld + t.col;
+        t.ldc = r->ld;
+        t.padded = 1;
+    } else if (plan->in_place) {
+        t.c = (float *)p.e.c + t.row * p.e.to.row_stride + t.col;
+        t.ldc = p.e.to.row_stride;
+        t.add = plan->add;
+        w.finish = r->source->plain ? NULL : r->source->take;
+    } else {
+        t.c = scratch.c;
+        t.ldc = ceil_div(plan->nb, nr) * nr;
+        t.padded = 1;
+        w.finish = r->source->take;
+    }
+    if (plan->sum == PRODUCT_ROW_SUM && p.sum && col_block == 0)
+        t.row_sum = r->sums + (split * plan->batch + index) * plan->m + t.row;
+    if (plan->sum == PRODUCT_COLUMN_SUM && p.sum && row_block == 0)
+        t.col_sum = r->sums + (split * plan->batch + index) * plan->n + t.col;
+    cek__walk(&w, &t, &scratch);
+}
+
+/* Adds the partial results of a few rows, in order, and finishes them. */
+static void reduce_task(void *arg, int64_t task, int worker)
+{
+    const run *r = arg;
+    const product_plan *plan = r->plan;
+    const cpu_kernels *kernels = plan->config->kernels;
+    const int64_t first = task * REDUCE_ROWS, last = at_most(first + REDUCE_ROWS, plan->batch * plan->m);
+    const int64_t stride = plan->batch * plan->m * r->ld;
+    walk_scratch scratch;
+    product_part p;
+
+    scratch_of(r, worker, &scratch);
+    for (int64_t i = first; i < last; i++) {
+        if (i == first || i % plan->m == 0)
+            part_open(r, i / plan->m, &p);
+        for (int64_t col = 0; col < plan->n; col += plan->nb) {
+            const int64_t cols = at_most(plan->nb, plan->n - col);
+            float *sum = r->partial + i * r->ld + col;
+            for (int64_t split = 1; split < plan->splits; split++)
+                kernels->add(cols, sum, sum + split * stride, sum);
+            r->source->take(&p, i % plan->m, 1, col, cols, sum, r->ld, &scratch);
+        }
+    }
+}
+
+static int64_t sum_length(const product_plan *plan)
+{
+    return plan->sum == PRODUCT_NO_SUM ? 0 : plan->sum == PRODUCT_ROW_SUM ? plan->m : plan->n;
+}
+
+static size_t sum_bytes(const product_plan *plan)
+{
+    return ((size_t)(plan->splits * plan->batch * sum_length(plan)) * 4 + 63) / 64 * 64;
+}
+
+static void sums_finish(const run *r)
+{
+    const product_plan *plan = r->plan;
+    const cpu_kernels *kernels = plan->config->kernels;
+    const int64_t n = sum_length(plan);
+
+    for (int64_t index = 0; index < plan->batch; index++) {
+        float *sum = r->sums + index * n;
+        product_part p;
+        part_open(r, index, &p);
+        if (p.sum == NULL)
+            continue;
+        for (int64_t split = 1; split < plan->splits; split++)
+            kernels->add(n, sum, sum + split * plan->batch * n, sum);
+        if (p.sum_accumulate)
+            kernels->add(n, p.sum, sum, p.sum);
+        else
+            memcpy(p.sum, sum, (size_t)n * 4);
+    }
+}
+
+void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace)
+{
+    const int64_t nr = plan->config->kernels->nr;
+    run r = { .plan = plan, .source = source, .sums = workspace,
+              .partial = (float *)((char *)workspace + sum_bytes(plan)),
+              .scratch = (char *)workspace + plan->partial_bytes,
+              .row_blocks = ceil_div(plan->m, plan->mb), .col_blocks = ceil_div(plan->n, plan->nb),
+              .ld = ceil_div(plan->n, nr) * nr };
+
+    if (plan->sum != PRODUCT_NO_SUM)
+        memset(r.sums, 0, sum_bytes(plan));
+    cek__pool_run(pool, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
+    if (plan->splits > 1)
+        cek__pool_run(pool, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
+    if (plan->sum != PRODUCT_NO_SUM)
+        sums_finish(&r);
+}

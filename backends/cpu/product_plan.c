@@ -1,0 +1,123 @@
+/* product_plan.c - chooses blocks, splits and workspace of a batch of products.
+ *
+ * Owns: the cost model and its constants. Must not know: the run (product.c). */
+#include "backends/cpu/product.h"
+
+#ifdef TUNE
+#include <stdlib.h>
+#endif
+
+/* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
+static const double cost_copy = 1.5;             /* packing, a vector of elements, along the way they lie */
+static const double cost_transpose = 5;          /* packing across it */
+static const double cost_gather = 40;            /* element by element */
+static const double cost_run = 40;               /* beginning to read a row of memory somewhere else */
+static const double cost_c = 2;                  /* reading and writing a vector of C once per block of k */
+static const double cost_store_across = 16;      /* storing a vector of C element by element */
+static const double cost_task = 2000;            /* handing out a task, warming up */
+
+enum {
+    SPLIT_TASKS = 24,            /* a product with fewer tasks than this is split along k ... */
+    SPLIT_DEPTH = 1024,          /* ... into parts no shallower than this: the partial results cost as much as 2% then */
+    SPLITS_MAX = 16,
+    SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
+    BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
+};
+
+static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Packing `across` rows of memory that lie along the other index, in blocks of `depth`. */
+static double pack_cost(pack_way way, double vectors, double transpose, double runs_along, double runs_across)
+{
+    switch (way) {
+    case PACK_DIRECT: return 0;
+    case PACK_ALONG: return vectors * transpose + runs_along * cost_run;
+    case PACK_ACROSS: return vectors * cost_copy + runs_across * cost_run;
+    case PACK_GATHER: break;
+    }
+    return vectors * cost_gather;
+}
+
+/* The estimated time of a block of C, in cycles. */
+static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
+{
+    const cpu_kernels *kernels = p->config->kernels;
+    const double vl = kernels->nr / 2.0, depth = (double)p->split_depth;
+    const double panels = (double)ceil_div(nb, kernels->nr), blocks = (double)ceil_div(p->split_depth, p->kc);
+    /* fewer than 4 rows leave multipliers idle while B is loaded */
+    const double rows = (double)most(mb, 4);
+    const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
+    return depth * rows * panels * 2 + (double)mb * panels * 2 * store + cost_task
+         + pack_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb, depth * (double)ceil_div(mb, p->config->mc))
+         + pack_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth);
+}
+
+/* Tries cuts of C into blocks and keeps the best. */
+static void blocks_choose(product_plan *p)
+{
+    const cpu_kernels *kernels = p->config->kernels;
+    const int64_t nb_max = most(p->config->b_bytes / (4 * p->kc) / kernels->nr, 1) * kernels->nr;
+
+    p->cost = 0;
+    for (int64_t cols = ceil_div(p->n, nb_max), tries = 0; tries < BLOCKS_MAX; cols++, tries++) {
+        const int64_t nb = ceil_div(ceil_div(p->n, cols), kernels->nr) * kernels->nr;
+        for (int64_t rows = 1; rows <= BLOCKS_MAX; rows++) {
+            int64_t mb = ceil_div(ceil_div(p->m, rows), kernels->mr) * kernels->mr;
+            if (!p->in_place && p->splits == 1)
+                mb = least(mb, most(SCRATCH_C_BYTES / (4 * nb) / kernels->mr, 1) * kernels->mr);
+            mb = least(mb, p->m);
+            const int64_t tasks = ceil_div(p->m, mb) * ceil_div(p->n, nb) * p->batch * p->splits;
+            const double one = block_cost(p, mb, nb);
+            /* tasks do not all begin and take equally long: part of one is waited for at the end */
+            const double cost = (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? 0.25 * one : 0);
+            if (p->cost == 0 || cost < p->cost) {
+                p->cost = cost;
+                p->mb = mb;
+                p->nb = nb;
+            }
+            if (mb <= kernels->mr)
+                break;
+        }
+        if (nb <= kernels->nr)
+            break;
+    }
+#ifdef TUNE
+    if (getenv("MB")) p->mb = atoi(getenv("MB"));
+    if (getenv("NB")) p->nb = atoi(getenv("NB"));
+#endif
+}
+
+/* Parts of k: a function of the shape alone, and the same when A and B change roles. */
+static void depth_choose(product_plan *p)
+{
+    const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
+    p->splits = most(least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX), 1);
+#ifdef TUNE
+    if (getenv("SP")) p->splits = atoi(getenv("SP"));
+#endif
+    p->split_depth = ceil_div(p->k, p->splits);
+    p->kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
+    p->split_depth = most(ceil_div(p->split_depth, p->kc) * p->kc, 1);
+    p->splits = most(ceil_div(p->k, p->split_depth), 1);
+}
+
+void cek__product_plan(product_plan *p)
+{
+    const int64_t nr = p->config->kernels->nr, ld = ceil_div(p->n, nr) * nr;
+    walk_scratch none;
+
+    if (p->workers < 1)
+        p->workers = 1;
+    depth_choose(p);
+    if (p->splits > 1)
+        p->in_place = p->add = 0;
+    blocks_choose(p);
+    const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
+    p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
+    if (p->splits > 1)
+        p->partial_bytes += (size_t)(p->splits * p->batch * p->m * ld) * 4;
+    p->worker_bytes = cek__walk_scratch(p->config, p->kc, p->mb, p->nb, p->nb, !p->in_place && p->splits == 1, NULL, &none);
+    p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
+}
