@@ -56,13 +56,21 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
 %C%_cpu_libcpu_la_SOURCES = \
     %D%/cpu/config.c \
     %D%/cpu/config.h \
+    %D%/cpu/conv.c \
     %D%/cpu/conv.h \
+    %D%/cpu/conv_data.c \
+    %D%/cpu/conv_forward.c \
+    %D%/cpu/conv_method.h \
+    %D%/cpu/conv_weights.c \
+    %D%/cpu/depthwise.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \
     %D%/cpu/epilogue.c \
     %D%/cpu/epilogue.h \
     %D%/cpu/gemm.c \
     %D%/cpu/gemm.h \
+    %D%/cpu/image.c \
+    %D%/cpu/image.h \
     %D%/cpu/matrix.h \
     %D%/cpu/ops/copy_op.c \
     %D%/cpu/ops/elementwise.c \

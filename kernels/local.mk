@@ -5,6 +5,7 @@
 # them, since results and numeric ids depend on it.
 kernels_cpu_sources = \
     %D%/cpu/convert.c \
+    %D%/cpu/depthwise_f32.c \
     %D%/cpu/epilogue_f32.c \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/isa.h \

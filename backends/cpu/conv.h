@@ -7,9 +7,11 @@
  * dilation 1, pad 0). Activations are dense [batch][d][h][w][channels], weights dense [out][kd][kh][kw][in / groups].
  * Padding after the end follows from `out`: positions outside the input read as 0.
  *
- *     forward:           y  = act(x * w + bias  (+ y where accumulate))
- *     backward-data:     dx = (dy * w^T  (+ dx where accumulate)) . act'(ref)            ref like x
- *     backward-weights:  dw = dy^T * x  (+ dw where accumulate)     dbias = sum of dy  (+ dbias where bias_accumulate)
+ *     forward:           y  = (y +) act(x * w + bias)
+ *     backward-data:     dx = (dx +) (dy * w^T) . act'(ref)             ref like x
+ *     backward-weights:  dw = (dw +) dy^T * x      dbias = (dbias +) sum of dy
+ *
+ * The old value is added where `accumulate` (for dbias: `bias_accumulate`) is set.
  *
  * Sums are f32 whatever the types; the summation order is a function of descriptor and configuration alone. */
 #ifndef CEK_BACKENDS_CPU_CONV_H
@@ -18,9 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/config.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/threads.h"
+#include "backends/cpu/image.h"
+#include "backends/cpu/product.h"
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_direction;
 
@@ -44,17 +45,16 @@ typedef struct conv_args {
     float *dbias;                /* backward-weights, or NULL: out_channels values */
 } conv_args;
 
+/* Filled by cek__conv_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is conv.c's own. */
 typedef struct conv_plan {
     size_t workspace_bytes;      /* alignment 64 */
-    const char *algorithm;       /* a static text: "gemm", "implicit gemm", "direct", "depthwise" */
+    const char *algorithm;       /* a static text: "gemm", "implicit gemm", "depthwise" ... */
     conv_desc d;
     const cpu_config *config;
-    int method;                  /* conv.c's own from here on */
     int workers;
-    gemm_plan gemm;
-    int64_t rows, depth, columns;
-    int64_t mb, nb, kc, splits;
-    int64_t worker_bytes, packed_bytes, partial_bytes;
+    int method;
+    windows w;                   /* of backward-data: for the largest residue */
+    product_plan product;
 } conv_plan;
 
 /* cek__conv_plan - chooses; cannot fail for a descriptor whose sizes are >= 1 and whose `out` fits the other fields (the caller

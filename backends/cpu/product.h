@@ -24,6 +24,7 @@ typedef struct product_plan {
     int add;                     /* where in place: to what C holds */
     product_sum sum;             /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b;       /* how A and B lie in memory, for the estimate of time */
+    int whole;                   /* k is never split */
     int store_across;            /* C's rows do not lie in memory as rows, for the estimate */
 
     /* chosen */

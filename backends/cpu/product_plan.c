@@ -94,6 +94,8 @@ static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
     p->splits = most(least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX), 1);
+    if (p->whole)
+        p->splits = 1;
 #ifdef TUNE
     if (getenv("SP")) p->splits = atoi(getenv("SP"));
 #endif

@@ -12,9 +12,8 @@ size_t cek__walk_scratch(const cpu_config *config, int64_t kc, int64_t mb, int64
                          void *base, walk_scratch *out)
 {
     const int64_t width = round_up(nb, config->kernels->nr);
-    const int64_t mc = mb < config->mc ? mb : config->mc;
-    /* A may be packed by rows or by columns of panels; readers of whole vectors may run over its end */
-    const int64_t by_rows = (mc + config->kernels->mr) * walk_row_floats(kc);
+    /* enough for both ways to pack A: rows with their padding, and columns config->mc apart */
+    const int64_t by_rows = config->mc * walk_row_floats(kc);
     const int64_t sizes[] = {
         round_up(kc, 16), by_rows + 16, round_up(kc * width, 16), 4 * round_up(line_floats, 16),
         with_c ? round_up(mb * width, 16) : 0,

@@ -30,7 +30,7 @@ typedef struct walk_b {
 /* One worker's memory; every part aligned to 64 bytes, sizes from cek__walk_scratch. */
 typedef struct walk_scratch {
     int32_t *offset;             /* kc */
-    float *a;                    /* mc rows */
+    float *a;                    /* config->mc rows of walk_row_floats(kc) */
     float *b;                    /* kc x nb */
     float *line;                 /* 4 lines of `line_floats` */
     float *c;                    /* mb x nb, where asked for */

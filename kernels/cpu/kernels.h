@@ -40,6 +40,9 @@ typedef struct cpu_kernels {
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
     const cpu_op_kernels *ops;
+    /* One pixel, each channel by itself: y = sum over taps of x[t] * w[t], in order; dw[t] += x[t] * dy. */
+    void (*depthwise_sum)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y);
+    void (*depthwise_add)(int64_t taps, int64_t channels, const float *const *x, const float *dy, float *const *dw);
 } cpu_kernels;
 
 #endif

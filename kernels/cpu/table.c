@@ -15,4 +15,6 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .deriv = ISA_NAME(deriv_f32),
     .add = ISA_NAME(add_f32),
     .ops = &ISA_NAME(cek__op_kernels),
+    .depthwise_sum = ISA_NAME(depthwise_sum_f32),
+    .depthwise_add = ISA_NAME(depthwise_add_f32),
 };

@@ -12,6 +12,8 @@ void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const f
 void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
 void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to);
+void ISA_NAME(depthwise_sum_f32)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y);
+void ISA_NAME(depthwise_add_f32)(int64_t taps, int64_t channels, const float *const *x, const float *dy, float *const *dw);
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to);
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to);
 

@@ -1,0 +1,68 @@
+/* conv_forward.c - forward convolution as a product: windows of x (A) times weights (B), one product per group.
+ *
+ * Owns: operands and result of that product. Must not know: how products are planned and run. */
+#include "backends/cpu/conv_method.h"
+
+void cek__conv_forward_plan(conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    cek__conv_windows(d, &plan->w);
+    const int in_place = d->y == CPU_F32 && !(d->accumulate && d->act != CPU_ACT_NONE);
+    plan->product = (product_plan){
+        .m = windows_rows(&plan->w), .n = conv_group_out(d), .k = windows_columns(&plan->w), .batch = d->groups,
+        .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
+        .way_a = PACK_ALONG, .way_b = PACK_ALONG,
+    };
+    cek__product_plan(&plan->product);
+}
+
+static void give_windows(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
+                         const walk_scratch *to, walk_a *out)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const int64_t ld = walk_row_floats(depth);
+    cek__windows_copy(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
+    *out = (walk_a){ to->a, panel_rows * ld, ld };
+}
+
+/* Positions are neighbours, taps config->mc apart. */
+static void give_transposed(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
+                            const walk_scratch *to, walk_a *out)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    cek__windows_copy_transposed(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a,
+                                 call->plan->config->mc);
+    *out = (walk_a){ to->a, panel_rows, 1 };
+}
+
+static void open_group(const void *owner, int64_t group, product_part *out)
+{
+    const conv_call *call = owner;
+    const conv_desc *d = &call->plan->d;
+    const conv_args *args = call->args;
+    const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
+
+    out->a = (pack_operand){ conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG };
+    out->b = (pack_operand){ conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG };
+    out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n), .to = { d->y, d->out_channels, 1, 0 },
+                         .accumulate = d->accumulate && !call->plan->product.in_place, .act = d->act,
+                         .bias = args->bias ? args->bias + group * n : NULL };
+}
+
+void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspace)
+{
+    const conv_plan *plan = call->plan;
+    product_source source = {
+        .owner = call, .open = open_group, .a = cek__product_a, .b = cek__product_b, .step = 1, .take = cek__product_take,
+        .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
+    };
+    if (plan->method == CONV_WINDOWS)
+        source.a = give_windows;
+    if (plan->method == CONV_TRANSPOSED_WINDOWS) {
+        source.a = give_transposed;
+        source.step = plan->config->mc;
+    }
+    cek__product_run(&plan->product, pool, &source, workspace);
+}

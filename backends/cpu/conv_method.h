@@ -1,0 +1,45 @@
+/* conv_method.h - what the files of convolution share.
+ *
+ * Owns: the list of methods, the sizes of a group. Must not know: who calls. */
+#ifndef CEK_BACKENDS_CPU_CONV_METHOD_H
+#define CEK_BACKENDS_CPU_CONV_METHOD_H
+
+#include "backends/cpu/conv.h"
+
+enum conv_method {
+    CONV_MATRIX,                 /* 1 x 1, stride 1, no padding: images are matrices */
+    CONV_WINDOWS,                /* rows of windows are packed */
+    CONV_TRANSPOSED_WINDOWS,     /* few channels: runs of positions are packed; in backward-weights windows are A, not B */
+    CONV_DEPTHWISE               /* one channel in, one out: no product at all */
+};
+
+typedef struct conv_call {
+    const conv_plan *plan;
+    const conv_args *args;
+} conv_call;
+
+static inline int64_t conv_group_in(const conv_desc *d) { return d->in_channels / d->groups; }
+static inline int64_t conv_group_out(const conv_desc *d) { return d->out_channels / d->groups; }
+static inline int64_t conv_taps(const conv_desc *d) { return d->kernel[0] * d->kernel[1] * d->kernel[2]; }
+static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static inline char *conv_at(const void *p, cpu_type type, int64_t element)
+{
+    return (char *)p + element * cpu_type_bytes(type);
+}
+
+/* The windows over x, as forward and backward-weights see them. */
+void cek__conv_windows(const conv_desc *d, windows *out);
+
+void cek__conv_forward_plan(conv_plan *plan);
+void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__conv_data_plan(conv_plan *plan);
+void cek__conv_data_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__conv_weights_plan(conv_plan *plan);
+void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspace);
+
+/* Depthwise, all directions; depthwise.c. */
+void cek__depthwise_plan(conv_plan *plan);
+void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace);
+
+#endif

@@ -1,0 +1,83 @@
+/* conv_weights.c - the gradient of a convolution's weights as a product over all output positions, one per group.
+ *
+ * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels dw^T = windows^T (A) x dy (B).
+ * Must not know: how products are planned and run. */
+#include "backends/cpu/conv_method.h"
+
+void cek__conv_weights_plan(conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    cek__conv_windows(d, &plan->w);
+    const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
+    const int windows_are_a = plan->method == CONV_TRANSPOSED_WINDOWS;
+    const int in_place = d->w == CPU_F32 && !windows_are_a;
+    plan->product = (product_plan){
+        .m = windows_are_a ? columns : out, .n = windows_are_a ? out : columns, .k = windows_rows(&plan->w), .batch = d->groups,
+        .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
+        .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
+        .way_a = windows_are_a ? PACK_ALONG : PACK_ACROSS, .way_b = PACK_ACROSS, .store_across = windows_are_a,
+    };
+    cek__product_plan(&plan->product);
+}
+
+/* Windows as B: a row at a time through a line, then cut into panels. */
+static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const int64_t nr = p->kernels->nr;
+    for (int64_t kk = 0; kk < depth; kk++) {
+        cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
+        p->kernels->panels(1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
+    }
+    *out = (walk_b){ to->b, depth * nr, nr, NULL };
+}
+
+/* Windows, transposed, as A: a row for each tap and channel. */
+static void give_transposed(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
+                            const walk_scratch *to, walk_a *out)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const int64_t ld = walk_row_floats(depth);
+    cek__windows_copy_transposed(&call->plan->w, p->kernels, p->a.type, p->a.at, k, depth, row, rows, to->a, ld);
+    *out = (walk_a){ to->a, panel_rows * ld, ld };
+}
+
+static void open_group(const void *owner, int64_t group, product_part *out)
+{
+    const conv_call *call = owner;
+    const conv_desc *d = &call->plan->d;
+    const conv_args *args = call->args;
+    const int64_t in = conv_group_in(d), n = conv_group_out(d), columns = conv_taps(d) * in;
+    const void *x = conv_at(args->x, d->x, group * in), *dy = conv_at(args->y, d->y, group * n);
+    const int windows_are_a = call->plan->method == CONV_TRANSPOSED_WINDOWS;
+
+    if (windows_are_a) {
+        out->a = (pack_operand){ .at = x, .type = d->x };
+        out->b = (pack_operand){ dy, d->y, d->out_channels, 1, PACK_ACROSS };
+    } else {
+        out->a = (pack_operand){ dy, d->y, 1, d->out_channels, PACK_ACROSS };
+        out->b = (pack_operand){ x, d->x, d->in_channels, 1, PACK_ACROSS };
+    }
+    out->e = (epilogue){ .c = conv_at(args->out, d->w, group * n * columns),
+                         .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 } : (gemm_matrix){ d->w, columns, 1, 0 },
+                         .accumulate = d->accumulate && !call->plan->product.in_place };
+    out->sum = args->dbias ? args->dbias + group * n : NULL;
+    out->sum_accumulate = d->bias_accumulate;
+}
+
+void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspace)
+{
+    product_source source = {
+        .owner = call, .open = open_group, .a = cek__product_a, .b = cek__product_b, .step = 0, .take = cek__product_take,
+        .plain = 1,
+    };
+    if (call->plan->method == CONV_WINDOWS)
+        source.b = give_windows;
+    if (call->plan->method == CONV_TRANSPOSED_WINDOWS) {
+        source.a = give_transposed;
+        source.step = 1;
+    }
+    cek__product_run(&call->plan->product, pool, &source, workspace);
+}

@@ -1,0 +1,207 @@
+/* depthwise.c - convolutions with one channel in and one out per group, all directions.
+ *
+ * Owns: which pixels meet, the weights in the order of channels, partial sums of the gradient.
+ * Must not know: products. Tasks are runs of lines of pixels; the gradient's parts are a function of the shape alone. */
+#include <string.h>
+
+#include "backends/cpu/conv_method.h"
+#include "backends/cpu/epilogue.h"
+
+enum {
+    LINES = 8,                   /* lines of one task */
+    PARTS_MAX = 16               /* parts of the gradient that are summed apart */
+};
+
+/* One worker's memory. */
+typedef struct scratch {
+    const float **x, **w;        /* of each tap that a pixel meets */
+    float *lines;                /* converted pixels, where x or dy is not f32: a line of channels for each tap and one more */
+    float *sums;                 /* a line of channels, and two for the epilogue */
+} scratch;
+
+typedef struct run {
+    const conv_call *call;
+    const cpu_kernels *kernels;
+    int64_t channels, stride, taps;      /* stride: floats of a line of channels */
+    float *weights;              /* [taps][stride] */
+    float *parts;                /* [part][taps + 1][stride]: the last line is the bias gradient's */
+    int64_t n_parts, lines;      /* lines: of the pixels that are computed, or of dy */
+    char *scratch;
+    size_t worker_bytes;
+    epilogue e;
+} run;
+
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+static int64_t lines_of(const conv_desc *d)
+{
+    const int64_t *size = d->direction == CONV_BACKWARD_DATA ? d->in : d->out;
+    return d->batch * size[0] * size[1];
+}
+
+static void scratch_at(const run *r, int worker, scratch *out)
+{
+    const size_t pointers = (size_t)round_up(r->taps * 8, 64);
+    char *base = r->scratch + (size_t)worker * r->worker_bytes;
+    out->x = (void *)base;
+    out->w = (void *)(base + pointers);
+    out->lines = (float *)(void *)(base + 2 * pointers);
+    out->sums = out->lines + (r->taps + 1) * r->stride;
+}
+
+/* The sizes of a run; its memory is laid out by run_place. */
+static void run_size(const conv_plan *plan, run *r)
+{
+    const conv_desc *d = &plan->d;
+    *r = (run){ .kernels = plan->config->kernels, .channels = d->groups, .stride = round_up(d->groups, 16),
+                .taps = conv_taps(d), .lines = lines_of(d) };
+    r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? conv_least(r->lines, PARTS_MAX) : 0;
+    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 4) * r->stride) * 4;
+}
+
+static void run_place(run *r, char *workspace)
+{
+    r->weights = (float *)(void *)workspace;
+    r->parts = r->weights + r->taps * r->stride;
+    r->scratch = (char *)(r->parts + r->n_parts * (r->taps + 1) * r->stride);
+}
+
+void cek__depthwise_plan(conv_plan *plan)
+{
+    run r;
+    run_size(plan, &r);
+    plan->workspace_bytes = (size_t)((r.taps + r.n_parts * (r.taps + 1)) * r.stride) * 4 + (size_t)plan->workers * r.worker_bytes;
+}
+
+static const float *pixel_at(const run *r, cpu_type type, const void *image, int64_t pixel, float *line)
+{
+    const char *at = conv_at(image, type, pixel * r->channels);
+    if (type == CPU_F32)
+        return (const float *)(const void *)at;
+    r->kernels->load(type, r->channels, at, line);
+    return line;
+}
+
+/* What position `at` of one dimension meets through tap `tap` on the other side, or -1. */
+static int64_t meets(const conv_desc *d, int i, int64_t at, int64_t tap)
+{
+    if (d->direction != CONV_BACKWARD_DATA) {
+        const int64_t in = at * d->stride[i] - d->pad[i] + tap * d->dilation[i];
+        return in >= 0 && in < d->in[i] ? in : -1;
+    }
+    const int64_t scaled = at + d->pad[i] - tap * d->dilation[i];
+    return scaled >= 0 && scaled % d->stride[i] == 0 && scaled / d->stride[i] < d->out[i] ? scaled / d->stride[i] : -1;
+}
+
+/* Lists the pixels of the other side that a pixel meets, and the lines of `weights` that belong to them; returns their number. */
+static int64_t taps_list(const run *r, int64_t image, const int64_t at[3], float *weights, const scratch *s)
+{
+    const conv_desc *d = &r->call->plan->d;
+    const int back = d->direction == CONV_BACKWARD_DATA;
+    const int64_t *size = back ? d->out : d->in;
+    const void *other = back ? r->call->args->y : r->call->args->x;
+    int64_t n = 0, tap = 0;
+
+    for (int64_t a = 0; a < d->kernel[0]; a++)
+        for (int64_t b = 0; b < d->kernel[1]; b++) {
+            const int64_t z = meets(d, 0, at[0], a), y = meets(d, 1, at[1], b);
+            for (int64_t c = 0; c < d->kernel[2]; c++, tap++) {
+                const int64_t x = z < 0 || y < 0 ? -1 : meets(d, 2, at[2], c);
+                if (x < 0)
+                    continue;
+                const int64_t pixel = ((image * size[0] + z) * size[1] + y) * size[2] + x;
+                s->x[n] = pixel_at(r, back ? d->y : d->x, other, pixel, s->lines + n * r->stride);
+                s->w[n++] = weights + tap * r->stride;
+            }
+        }
+    return n;
+}
+
+/* Forward and backward-data: lines of y or dx. */
+static void lines_task(void *arg, int64_t task, int worker)
+{
+    const run *r = arg;
+    const conv_desc *d = &r->call->plan->d;
+    const int64_t *size = d->direction == CONV_BACKWARD_DATA ? d->in : d->out;
+    scratch s;
+
+    scratch_at(r, worker, &s);
+    for (int64_t line = task * LINES; line < conv_least((task + 1) * LINES, r->lines); line++)
+        for (int64_t i = 0; i < size[2]; i++) {
+            const int64_t at[3] = { line / size[1] % size[0], line % size[1], i };
+            const int64_t n = taps_list(r, line / size[1] / size[0], at, r->weights, &s);
+            r->kernels->depthwise_sum(n, r->channels, s.x, s.w, s.sums);
+            cek__epilogue(r->kernels, &r->e, line * size[2] + i, 1, 0, r->channels, s.sums, 0, s.sums + r->stride);
+        }
+}
+
+/* Backward-weights: one part of the lines of dy. */
+static void part_task(void *arg, int64_t task, int worker)
+{
+    const run *r = arg;
+    const conv_desc *d = &r->call->plan->d;
+    const int64_t first = r->lines * task / r->n_parts, last = r->lines * (task + 1) / r->n_parts;
+    float *part = r->parts + task * (r->taps + 1) * r->stride, *bias = part + r->taps * r->stride;
+    scratch s;
+
+    scratch_at(r, worker, &s);
+    memset(part, 0, (size_t)((r->taps + 1) * r->stride) * 4);
+    for (int64_t line = first; line < last; line++)
+        for (int64_t i = 0; i < d->out[2]; i++) {
+            const int64_t at[3] = { line / d->out[1] % d->out[0], line % d->out[1], i };
+            const int64_t n = taps_list(r, line / d->out[1] / d->out[0], at, part, &s);
+            const float *dy = pixel_at(r, d->y, r->call->args->y, line * d->out[2] + i, s.lines + r->taps * r->stride);
+            r->kernels->depthwise_add(n, r->channels, s.x, dy, (float *const *)(const void *)s.w);
+            r->kernels->add(r->channels, bias, dy, bias);
+        }
+}
+
+static void parts_add(const run *r)
+{
+    const conv_args *args = r->call->args;
+    const int64_t n = (r->taps + 1) * r->stride;
+    scratch s;
+
+    scratch_at(r, 0, &s);
+    for (int64_t part = 1; part < r->n_parts; part++)
+        r->kernels->add(n, r->parts, r->parts + part * n, r->parts);
+    for (int64_t tap = 0; tap < r->taps; tap++)
+        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0, s.sums + r->stride);
+    if (args->dbias) {
+        const float *sum = r->parts + r->taps * r->stride;
+        if (r->call->plan->d.bias_accumulate)
+            r->kernels->add(r->channels, args->dbias, sum, args->dbias);
+        else
+            memcpy(args->dbias, sum, (size_t)r->channels * 4);
+    }
+}
+
+void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
+{
+    const conv_desc *d = &call->plan->d;
+    const conv_args *args = call->args;
+    const cpu_type type = d->direction == CONV_FORWARD ? d->y : d->direction == CONV_BACKWARD_DATA ? d->x : d->w;
+    run r;
+
+    run_size(call->plan, &r);
+    run_place(&r, workspace);
+    r.call = call;
+    r.e = (epilogue){ .c = args->out, .to = { type, r.channels, 1, 0 }, .accumulate = d->accumulate,
+                      .ref = args->ref, .ref_at = { d->ref, r.channels, 1, 0 } };
+    if (d->direction == CONV_BACKWARD_WEIGHTS) {
+        r.e.to = (gemm_matrix){ type, 1, r.taps, 0 };    /* row = tap, column = channel, of dw[channel][tap] */
+        cek__pool_run(pool, r.n_parts, part_task, &r);
+        parts_add(&r);
+        return;
+    }
+    for (int64_t c = 0; c < r.channels; c++)
+        for (int64_t tap = 0; tap < r.taps; tap++)
+            r.kernels->load(d->w, 1, conv_at(args->w, d->w, c * r.taps + tap), r.weights + tap * r.stride + c);
+    if (d->direction == CONV_FORWARD) {
+        r.e.act = d->act;
+        r.e.bias = args->bias;
+    } else {
+        r.e.deriv = d->deriv;
+    }
+    cek__pool_run(pool, (r.lines + LINES - 1) / LINES, lines_task, &r);
+}

@@ -1,0 +1,145 @@
+/* image.c - see image.h.
+ *
+ * Owns: the two ways to copy windows. Must not know: what the copies are for. */
+#include "backends/cpu/image.h"
+
+#include <string.h>
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* A window position; `at` is what tap 0 looks at, along each dimension. */
+typedef struct position {
+    int64_t image, index[3], at[3];
+} position;
+
+static void position_set(const windows *w, int64_t row, position *p)
+{
+    for (int i = 2; i >= 0; i--) {
+        p->index[i] = row % w->dim[i].positions;
+        p->at[i] = p->index[i] * w->dim[i].step + w->dim[i].first;
+        row /= w->dim[i].positions;
+    }
+    p->image = row;
+}
+
+static void position_next(const windows *w, position *p)
+{
+    for (int i = 2; i >= 0; i--) {
+        p->at[i] += w->dim[i].step;
+        if (++p->index[i] < w->dim[i].positions)
+            return;
+        p->index[i] = 0;
+        p->at[i] = w->dim[i].first;
+    }
+    p->image++;
+}
+
+/* The line of the image (its pixel 0) that taps (td, th) look at, or NULL outside. */
+static const char *line_at(const windows *w, int64_t bytes, const char *image, const position *p, int64_t td, int64_t th)
+{
+    const int64_t d = p->at[0] + td * w->dim[0].tap_step, h = p->at[1] + th * w->dim[1].tap_step;
+    if (d < 0 || d >= w->dim[0].size || h < 0 || h >= w->dim[1].size)
+        return NULL;
+    return image + (((p->image * w->dim[0].size + d) * w->dim[1].size + h) * w->dim[2].size) * w->pixel * bytes;
+}
+
+/* Copies elements [low, high) of a run of `n`; the run's element e comes from from[e], zeros outside [inside, outside). */
+static void run_copy(const cpu_kernels *kernels, cpu_type type, int64_t bytes, const char *from, int64_t low, int64_t high,
+                     int64_t inside, int64_t outside, float *to)
+{
+    const int64_t first = least(most(low, inside), high), last = most(least(high, outside), first);
+    for (int64_t e = low; e < first; e++)
+        to[e - low] = 0;
+    if (last > first && type == CPU_F32)
+        memcpy(to + (first - low), from + first * 4, (size_t)(last - first) * 4);
+    else if (last > first)
+        kernels->load(type, last - first, from + first * bytes, to + (first - low));
+    for (int64_t e = last; e < high; e++)
+        to[e - low] = 0;
+}
+
+/* The elements [low, high) that one line of taps (along w) gives to a row. Neighbouring taps are neighbours in memory when
+ * there is one group and no dilation: then they are one run. */
+static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const char *line, int64_t at,
+                      int64_t low, int64_t high, float *to)
+{
+    const window_dim *x = &w->dim[2];
+    const int64_t c = w->channels, bytes = cpu_type_bytes(type);
+
+    if (line == NULL) {
+        memset(to, 0, (size_t)(high - low) * 4);
+        return;
+    }
+    if (x->tap_step == 1 && c == w->pixel) {
+        run_copy(kernels, type, bytes, line + at * c * bytes, low, high, most(-at, 0) * c, most(x->size - at, 0) * c, to);
+        return;
+    }
+    for (int64_t tap = low / c; tap * c < high; tap++) {
+        const int64_t pixel = at + tap * x->tap_step, first = most(low - tap * c, 0), last = least(high - tap * c, c);
+        const int64_t inside = pixel >= 0 && pixel < x->size ? c : 0;
+        run_copy(kernels, type, bytes, line + pixel * w->pixel * bytes, first, last, 0, inside, to + tap * c + first - low);
+    }
+}
+
+void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
+                       int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld)
+{
+    const int64_t line = w->dim[2].taps * w->channels, bytes = cpu_type_bytes(type), end = col + cols;
+    position p;
+
+    position_set(w, row, &p);
+    for (int64_t r = 0; r < rows; r++, to += ld, position_next(w, &p))
+        for (int64_t l = col / line; l * line < end; l++) {
+            const int64_t low = most(col - l * line, 0), high = least(end - l * line, line);
+            const char *from = line_at(w, bytes, image, &p, l / w->dim[1].taps, l % w->dim[1].taps);
+            taps_copy(w, kernels, type, from, p.at[2], low, high, to + l * line + low - col);
+        }
+}
+
+/* Positions [first, first + n) of one line of positions, one tap, one channel: to[i] = element (at + i * step), or 0. */
+static void positions_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const char *line, int64_t at,
+                           int64_t n, float *to)
+{
+    const window_dim *x = &w->dim[2];
+    const int64_t bytes = cpu_type_bytes(type);
+    int64_t i = 0;
+
+    if (line == NULL) {
+        memset(to, 0, (size_t)n * 4);
+        return;
+    }
+    if (x->step == 1 && w->pixel == 1) {
+        run_copy(kernels, type, bytes, line + at * bytes, 0, n, most(-at, 0), most(x->size - at, 0), to);
+        return;
+    }
+    for (; i < n; i++, at += x->step) {
+        const char *from = line + at * w->pixel * bytes;
+        if (at < 0 || at >= x->size)
+            to[i] = 0;
+        else if (type == CPU_F32)
+            memcpy(to + i, from, 4);
+        else
+            kernels->load(type, 1, from, to + i);
+    }
+}
+
+void cek__windows_copy_transposed(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
+                                  int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld)
+{
+    const int64_t bytes = cpu_type_bytes(type), taps_w = w->dim[2].taps, taps_h = w->dim[1].taps;
+    position p;
+
+    for (int64_t r = 0; r < rows; ) {
+        position_set(w, row + r, &p);
+        const int64_t n = least(rows - r, w->dim[2].positions - p.index[2]);
+        for (int64_t c = col; c < col + cols; c++) {
+            const int64_t tap = c / w->channels, line = tap / taps_w;
+            const char *from = line_at(w, bytes, image, &p, line / taps_h, line % taps_h);
+            if (from)
+                from += c % w->channels * bytes;
+            positions_copy(w, kernels, type, from, p.at[2] + tap % taps_w * w->dim[2].tap_step, n, to + (c - col) * ld + r);
+        }
+        r += n;
+    }
+}

@@ -1,0 +1,335 @@
+/* cpu_gemm.c - matrix products of the CPU backend against plain loops in double: every instruction set that runs here, odd shapes,
+ * all strides and types, every epilogue; exact on integers, within the error of the arithmetic otherwise. */
+#include "tests/unit/cpu_products.h"
+
+#include "backends/cpu/gemm.h"
+
+typedef struct shape { int64_t m, n, k, batch; } shape;
+
+static const shape shapes[] = {
+    { 1, 1, 1, 1 }, { 1, 1, 0, 1 }, { 5, 3, 0, 2 }, { 2, 3, 4, 5 }, { 14, 32, 8, 1 }, { 13, 31, 33, 1 }, { 15, 33, 65, 2 },
+    { 6, 16, 385, 1 }, { 7, 17, 400, 1 }, { 1, 129, 70, 1 }, { 129, 1, 70, 1 }, { 1, 33, 3000, 1 }, { 33, 2, 2500, 1 },
+    { 113, 97, 31, 1 }, { 130, 70, 390, 1 }, { 28, 500, 64, 1 }, { 300, 10, 100, 3 }, { 9, 64, 4200, 1 },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* One test: how the operands lie and what is asked for. */
+typedef struct kind {
+    int flip_a, flip_b, flip_c;  /* columns are contiguous instead of rows */
+    int64_t spread;              /* distance of neighbours; gaps between rows */
+    cpu_type a, b, c;
+    cpu_act act, deriv;
+    int accumulate, bias, sum, sum_accumulate, shared_b;
+    int integers;
+} kind;
+
+static gemm_matrix layout(cpu_type type, int64_t rows, int64_t cols, int flip, int64_t spread)
+{
+    const int64_t inner = spread, outer = (flip ? rows : cols) * spread + (spread > 1 ? 3 : 0);
+    return (gemm_matrix){ type, flip ? inner : outer, flip ? outer : inner, (flip ? cols : rows) * outer };
+}
+
+static int64_t at(const gemm_matrix *m, int64_t b, int64_t i, int64_t j)
+{
+    return b * m->batch_stride + i * m->row_stride + j * m->col_stride;
+}
+
+typedef struct problem {
+    gemm_desc d;
+    void *a, *b, *c, *ref;
+    float *bias, *sum;
+    int64_t na, nb, nc;
+} problem;
+
+static void problem_make(const shape *s, const kind *k, problem *p)
+{
+    uint32_t state = 1;
+    gemm_desc *d = &p->d;
+    *d = (gemm_desc){ .m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .accumulate = k->accumulate, .act = k->act,
+                      .deriv = k->deriv, .sum = k->sum, .sum_accumulate = k->sum_accumulate,
+                      .a = layout(k->a, s->m, s->k, k->flip_a, k->spread), .b = layout(k->b, s->k, s->n, k->flip_b, k->spread),
+                      .c = layout(k->c, s->m, s->n, k->flip_c, k->spread) };
+    d->ref = d->c;
+    p->na = d->a.batch_stride * s->batch;
+    p->nb = d->b.batch_stride * s->batch;
+    p->nc = d->c.batch_stride * s->batch;
+    if (k->shared_b)
+        d->b.batch_stride = 0;
+    p->a = filled(k->a, p->na, k->integers, &state);
+    p->b = filled(k->b, p->nb, k->integers, &state);
+    p->c = filled(k->c, p->nc, k->integers, &state);
+    p->ref = filled(k->c, p->nc, k->integers, &state);
+    p->bias = filled(CPU_F32, s->n, k->integers, &state);
+    p->sum = filled(CPU_F32, s->m * s->batch, k->integers, &state);
+}
+
+static void problem_free(const problem *p)
+{
+    filled_free(p->d.a.type, p->na, p->a);
+    filled_free(p->d.b.type, p->nb, p->b);
+    filled_free(p->d.c.type, p->nc, p->c);
+    filled_free(p->d.c.type, p->nc, p->ref);
+    filled_free(CPU_F32, p->d.n, p->bias);
+    filled_free(CPU_F32, p->d.m * p->d.batch, p->sum);
+}
+
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *c, float *sum)
+{
+    gemm_plan plan;
+    cek__gemm_plan(&p->d, config, cek__pool_workers(pool), &plan);
+    void *workspace = guarded(plan.workspace_bytes, 0xff);       /* NaNs: what is not written first must not be read */
+    cek__gemm_run(&plan, pool, &(gemm_args){ .a = p->a, .b = p->b, .c = c, .bias = k->bias ? p->bias : NULL,
+                                             .ref = k->deriv ? p->ref : NULL, .sum = k->sum ? sum : NULL }, workspace);
+    guard_free(workspace, plan.workspace_bytes);
+}
+
+/* The value of C's element, and by how much f32 sums of its terms may differ from it. */
+static double expected(const problem *p, const kind *k, int64_t b, int64_t i, int64_t j, double *error)
+{
+    const gemm_desc *d = &p->d;
+    double v = 0, size = 0;
+    for (int64_t x = 0; x < d->k; x++) {
+        const double t = type_load(d->a.type, p->a, at(&d->a, b, i, x)) * type_load(d->b.type, p->b, at(&d->b, b, x, j));
+        v += t;
+        size += fabs(t);
+    }
+    if (k->bias) {
+        v += p->bias[j];
+        size += fabs((double)p->bias[j]);
+    }
+    *error = gamma_of((double)d->k + 4) * size;
+    v = act_of(k->act, v);
+    if (k->act != CPU_ACT_NONE)
+        *error = *error * slope_max + act_error(k->act, v);
+    if (k->deriv != CPU_ACT_NONE) {
+        const double slope = slope_of(k->deriv, type_load(d->c.type, p->ref, at(&d->c, b, i, j)));
+        *error = *error * slope_max + fabs(v) * act_error(k->deriv, slope);
+        v *= slope;
+    }
+    if (k->accumulate) {
+        v += type_load(d->c.type, p->c, at(&d->c, b, i, j));
+        *error += gamma_of(2) * (fabs(v) + size);
+    }
+    return v;
+}
+
+static void compare(const problem *p, const kind *k, const cpu_config *config, const void *c, const float *sum)
+{
+    const gemm_desc *d = &p->d;
+    const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
+    for (int64_t b = 0; b < d->batch; b++)
+        for (int64_t i = 0; i < d->m; i++) {
+            double row = k->sum_accumulate ? p->sum[b * d->m + i] : 0, size = fabs(row);
+            for (int64_t x = 0; x < d->k; x++) {
+                const double v = type_load(d->a.type, p->a, at(&d->a, b, i, x));
+                row += v;
+                size += fabs(v);
+            }
+            if (k->sum)
+                ck_assert_msg(fabs(sum[b * d->m + i] - row) <= (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
+                              "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m, (long)d->n, (long)d->k,
+                              sum[b * d->m + i], row);
+            for (int64_t j = 0; j < d->n; j++) {
+                double error;
+                const double want = expected(p, k, b, i, j, &error), got = type_load(d->c.type, c, at(&d->c, b, i, j));
+                double limit = exact ? 0 : error;
+                if (d->c.type != CPU_F32)
+                    limit += type_unit(d->c.type) * (fabs(want) + error) + 0x1p-25;
+                ck_assert_msg(fabs(got - want) <= limit, "%s: %ldx%ldx%ld batch %ld, element (%ld, %ld, %ld): %.9g, not %.9g +- %g",
+                              config->isa, (long)d->m, (long)d->n, (long)d->k, (long)d->batch, (long)b, (long)i, (long)j, got,
+                              want, limit);
+            }
+        }
+}
+
+/* Gaps between the elements of C keep what they held. */
+static void gaps_keep(const problem *p, const void *c)
+{
+    const gemm_desc *d = &p->d;
+    const int64_t bytes = cpu_type_bytes(d->c.type);
+    char *touched = calloc(1, (size_t)p->nc + 1);
+    for (int64_t b = 0; b < d->batch; b++)
+        for (int64_t i = 0; i < d->m; i++)
+            for (int64_t j = 0; j < d->n; j++)
+                touched[at(&d->c, b, i, j)] = 1;
+    for (int64_t i = 0; i < p->nc; i++)
+        ck_assert_msg(touched[i] || memcmp((const char *)c + i * bytes, (char *)p->c + i * bytes, (size_t)bytes) == 0,
+                      "a gap of C was written");
+    free(touched);
+}
+
+static void check_kind(const kind *k)
+{
+    cpu_pool *pool;
+    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    for (int s = 0; s < SHAPES; s++) {
+        const cpu_config *config;
+        problem p;
+        problem_make(&shapes[s], k, &p);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            void *c = copied(k->c, p.nc, p.c);
+            float *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            run(&p, k, config, pool, c, sum);
+            compare(&p, k, config, c, sum);
+            gaps_keep(&p, c);
+            filled_free(k->c, p.nc, c);
+            filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+        }
+        problem_free(&p);
+    }
+    cek__pool_destroy(pool);
+}
+
+START_TEST(every_layout_is_exact_on_integers)
+{
+    for (int i = 0; i < 8; i++)
+        for (int64_t spread = 1; spread <= 2; spread++)
+            for (int accumulate = 0; accumulate < 2; accumulate++)
+                check_kind(&(kind){ .flip_a = i & 1, .flip_b = i >> 1 & 1, .flip_c = i >> 2, .spread = spread,
+                                    .accumulate = accumulate, .sum = 1, .sum_accumulate = accumulate, .bias = i & 1,
+                                    .integers = 1 });
+}
+END_TEST
+
+START_TEST(sums_stay_within_the_error_of_their_arithmetic)
+{
+    for (int i = 0; i < 4; i++)
+        check_kind(&(kind){ .flip_a = i & 1, .flip_b = i >> 1, .spread = 1, .sum = 1, .bias = 1 });
+    check_kind(&(kind){ .spread = 1, .shared_b = 1 });
+}
+END_TEST
+
+START_TEST(epilogues_follow_the_formula)
+{
+    for (int act = CPU_ACT_NONE; act <= CPU_ACT_GELU; act++)
+        for (int accumulate = 0; accumulate < 2; accumulate++)
+            for (int flip = 0; flip < 2; flip++) {
+                check_kind(&(kind){ .spread = 1, .flip_c = flip, .act = (cpu_act)act, .bias = 1, .accumulate = accumulate });
+                check_kind(&(kind){ .spread = 1, .flip_c = flip, .deriv = (cpu_act)act, .accumulate = accumulate });
+            }
+    check_kind(&(kind){ .spread = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_RELU, .bias = 1, .integers = 1 });
+}
+END_TEST
+
+START_TEST(low_precision_is_converted_on_the_way)
+{
+    for (int type = CPU_BF16; type <= CPU_F16; type++)
+        for (int i = 0; i < 4; i++) {
+            const cpu_type t = (cpu_type)type;
+            check_kind(&(kind){ .flip_a = i & 1, .flip_b = i >> 1, .spread = 1, .a = t, .b = t, .c = CPU_F32, .sum = 1,
+                                .integers = 1 });
+            check_kind(&(kind){ .flip_a = i & 1, .flip_b = i >> 1, .spread = 1 + (i == 3), .a = t, .b = t, .c = t,
+                                .accumulate = i & 1, .act = CPU_ACT_RELU, .bias = 1 });
+        }
+}
+END_TEST
+
+/* Which thread does what must not matter, nor how many there are. */
+START_TEST(bits_do_not_depend_on_the_number_of_workers)
+{
+    const kind kinds[] = { { .spread = 1 }, { .spread = 1, .flip_b = 1, .bias = 1, .sum = 1 }, { .spread = 1, .flip_a = 1 } };
+    for (int s = 0; s < SHAPES; s++)
+        for (int k = 0; k < 3; k++) {
+            const cpu_config *config = cek__config_at(0);
+            problem p;
+            problem_make(&shapes[s], &kinds[k], &p);
+            float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            run(&p, &kinds[k], config, NULL, first, first_sum);
+            for (int workers = 2; workers <= 7; workers += 2) {
+                cpu_pool *pool;
+                ck_assert_int_eq(cek__pool_create(workers, NULL, 0, &pool), 0);
+                float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+                run(&p, &kinds[k], config, pool, c, sum);
+                ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
+                ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
+                filled_free(CPU_F32, p.nc, c);
+                filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+                cek__pool_destroy(pool);
+            }
+            filled_free(CPU_F32, p.nc, first);
+            filled_free(CPU_F32, p.d.m * p.d.batch, first_sum);
+            problem_free(&p);
+        }
+}
+END_TEST
+
+START_TEST(nan_reaches_every_element_it_belongs_to_and_no_other)
+{
+    const kind k = { .spread = 1, .act = CPU_ACT_RELU, .bias = 1 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        problem p;
+        problem_make(&(shape){ 20, 40, 50, 1 }, &k, &p);
+        float *c = copied(CPU_F32, p.nc, p.c);
+        ((float *)p.a)[7 * 50 + 11] = NAN;
+        p.bias[39] = NAN;
+        run(&p, &k, config, NULL, c, NULL);
+        for (int row = 0; row < 20; row++)
+            for (int col = 0; col < 40; col++)
+                ck_assert_int_eq(isnan(c[row * 40 + col]) != 0, row == 7 || col == 39);
+        filled_free(CPU_F32, p.nc, c);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+/* All 65536 halves, and every float around a rounding boundary. */
+START_TEST(conversions_round_to_nearest_even)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_BF16; type <= CPU_F16; type++) {
+            float (*to_f32)(uint16_t) = type == CPU_BF16 ? bf16_to_f32 : f16_to_f32;
+            for (uint32_t h = 0; h < 0x10000; h += 16) {
+                uint16_t in[16], back[48], want[48];
+                float out[16], near[48];
+                for (uint32_t j = 0; j < 16; j++)
+                    in[j] = (uint16_t)(h + j);
+                config->kernels->load((cpu_type)type, 16, in, out);
+                for (int j = 0; j < 16; j++) {
+                    const float value = to_f32(in[j]);
+                    ck_assert_msg(isnan(value) ? isnan(out[j]) : memcmp(&value, &out[j], 4) == 0, "%s: load %#x: %a", config->isa, in[j], out[j]);
+                    /* half way to the next, and the floats on either side */
+                    const float next = isfinite(value) ? to_f32((uint16_t)(in[j] + 1)) : value;
+                    const float middle = isfinite(next) ? value + (next - value) / 2 : value;
+                    near[3 * j] = middle;
+                    near[3 * j + 1] = nextafterf(middle, value);
+                    near[3 * j + 2] = nextafterf(middle, next);
+                }
+                config->kernels->store((cpu_type)type, 48, near, back);
+                for (int j = 0; j < 48; j++) {
+                    want[j] = half_nearest(near[j], to_f32);
+                    ck_assert_msg(isnan(near[j]) ? isnan(to_f32(back[j])) : back[j] == want[j], "%s: store %a: %#x, not %#x",
+                                  config->isa, near[j], back[j], want[j]);
+                }
+            }
+            const float large[] = { 65519.996f, 65520, 65536, 3e38f, INFINITY, -65520 };
+            uint16_t back[6];
+            config->kernels->store((cpu_type)type, 6, large, back);
+            if (type == CPU_F16) {
+                const uint16_t want[] = { 0x7bff, 0x7c00, 0x7c00, 0x7c00, 0x7c00, 0xfc00 };
+                ck_assert_mem_eq(back, want, sizeof want);
+            }
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cpu_gemm");
+    TCase *tests = tcase_create("gemm");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, every_layout_is_exact_on_integers);
+    tcase_add_test(tests, sums_stay_within_the_error_of_their_arithmetic);
+    tcase_add_test(tests, epilogues_follow_the_formula);
+    tcase_add_test(tests, low_precision_is_converted_on_the_way);
+    tcase_add_test(tests, bits_do_not_depend_on_the_number_of_workers);
+    tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
+    tcase_add_test(tests, conversions_round_to_nearest_even);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
