@@ -99,6 +99,21 @@ unit_tests += %D%/unit/registry
 %C%_unit_registry_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_LDADD = core/libcekernels.la $(unit_libs)
 
+# The CPU backend's insides: products, convolutions, pool. They link the backend itself, not the plugin.
+cpu_unit_libs = backends/cpu/libcpu.la $(kernels_cpu_libraries) backends/host/libhost.la backends/common/libcommon.la $(unit_libs)
+
+unit_tests += %D%/unit/cpu_gemm
+%C%_unit_cpu_gemm_SOURCES = %D%/unit/cpu_gemm.c %D%/unit/cpu_products.h
+%C%_unit_cpu_gemm_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_gemm_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_gemm_LDADD = $(cpu_unit_libs)
+
+unit_tests += %D%/unit/cpu_conv
+%C%_unit_cpu_conv_SOURCES = %D%/unit/cpu_conv.c %D%/unit/cpu_products.h
+%C%_unit_cpu_conv_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_conv_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_conv_LDADD = $(cpu_unit_libs)
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

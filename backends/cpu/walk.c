@@ -27,29 +27,12 @@ size_t cek__walk_scratch(const cpu_config *config, int64_t kc, int64_t mb, int64
     return used;
 }
 
-/* The sums of a panel of A over k, in order. */
+/* The sums of a panel of A over k: one chain each, as for the columns of B, so that it does not matter which operand is A. */
 static void sum_rows(const walk_a *a, const float *panel, int64_t rows, const int32_t *offset, int64_t depth, float *sum)
 {
-    if (a->lda == 1) {
-        for (int64_t k = 0; k < depth; k++)
-            for (int64_t i = 0; i < rows; i++)
-                sum[i] += panel[offset[k] + i];
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++) {
-        float lanes[16] = { 0 };         /* a fixed number of chains, whatever the instruction set */
-        const float *row = panel + i * a->lda;
-        int64_t k = 0;
-        for (; k + 16 <= depth; k += 16)
-            for (int l = 0; l < 16; l++)
-                lanes[l] += row[offset[k + l]];
-        for (; k < depth; k++)
-            lanes[k % 16] += row[offset[k]];
-        for (int half = 8; half > 0; half /= 2)
-            for (int l = 0; l < half; l++)
-                lanes[l] += lanes[l + half];
-        sum[i] += lanes[0];
-    }
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t i = 0; i < rows; i++)
+            sum[i] += panel[offset[k] + i * a->lda];
 }
 
 static const float *b_panel(const walk_b *b, int64_t p, int64_t panels, int64_t *ldb, int64_t nr)

@@ -316,6 +316,7 @@ END_TEST
 
 int main(void)
 {
+    memory_keep();
     Suite *suite = suite_create("cpu_gemm");
     TCase *tests = tcase_create("gemm");
     tcase_set_timeout(tests, 120);

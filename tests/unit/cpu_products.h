@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <float.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +18,13 @@
 
 /* A workspace or result with a guard behind it; the guard must be intact when it is freed. */
 enum { GUARD = 256 };
+
+/* Called first: memory that tests give back is kept, not returned to the kernel page by page. */
+static inline void memory_keep(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
 
 static inline void *guarded(size_t bytes, int fill)
 {

@@ -1,0 +1,351 @@
+/* cpu_conv.c - convolutions of the CPU backend against plain loops in double: every instruction set that runs here, all directions,
+ * odd geometries; exact on integers, within the error of the arithmetic otherwise. */
+#include "tests/unit/cpu_products.h"
+
+#include "backends/cpu/conv.h"
+
+/* batch, channels in and out, groups; per dimension in, kernel, stride, dilation, padding before and after. */
+typedef struct geometry {
+    int64_t batch, in_channels, out_channels, groups;
+    struct { int64_t in, kernel, stride, dilation, before, after; } dim[3];
+} geometry;
+
+#define NONE { 1, 1, 1, 1, 0, 0 }
+static const geometry geometries[] = {
+    { 2, 5, 3, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } },            /* no vector is full */
+    { 2, 1, 6, 1, { NONE, { 12, 5, 1, 1, 2, 2 }, { 13, 5, 1, 1, 2, 2 } } },          /* first layer, 1 channel */
+    { 1, 3, 64, 1, { NONE, { 11, 7, 2, 1, 3, 2 }, { 14, 7, 2, 1, 3, 3 } } },         /* first layer, 3 channels, stride 2 */
+    { 2, 17, 33, 1, { NONE, { 9, 3, 2, 1, 1, 0 }, { 8, 3, 3, 1, 0, 1 } } },          /* strides, lopsided padding */
+    { 1, 16, 40, 1, { NONE, { 10, 3, 1, 2, 2, 2 }, { 11, 3, 1, 3, 3, 2 } } },        /* dilation */
+    { 1, 9, 8, 1, { NONE, { 11, 3, 2, 2, 2, 1 }, { 12, 4, 3, 2, 0, 3 } } },          /* dilation and stride share a factor, or not */
+    { 1, 12, 18, 3, { NONE, { 6, 3, 1, 1, 1, 1 }, { 7, 2, 1, 1, 0, 0 } } },          /* groups */
+    { 2, 24, 16, 2, { NONE, { 5, 3, 2, 1, 1, 1 }, { 5, 3, 1, 2, 2, 2 } } },
+    { 2, 19, 19, 19, { NONE, { 6, 3, 1, 1, 1, 1 }, { 7, 3, 2, 1, 1, 1 } } },         /* depthwise */
+    { 1, 40, 40, 40, { NONE, { 5, 5, 2, 1, 2, 2 }, { 5, 3, 1, 2, 2, 2 } } },
+    { 2, 4, 12, 4, { NONE, { 6, 3, 1, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } },           /* depth multiplier 3 */
+    { 3, 20, 37, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } },          /* 1 x 1 */
+    { 2, 20, 10, 1, { NONE, { 5, 1, 2, 1, 0, 0 }, { 6, 1, 3, 1, 0, 0 } } },          /* most inputs meet no output */
+    { 2, 20, 10, 2, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } },
+    { 2, 3, 5, 1, { NONE, NONE, { 19, 5, 2, 1, 4, 1 } } },                           /* one dimension */
+    { 1, 10, 9, 1, { { 4, 2, 1, 1, 0, 1 }, { 5, 3, 2, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } },   /* three */
+    { 1, 2, 3, 1, { { 3, 3, 2, 1, 1, 1 }, { 4, 2, 1, 2, 1, 0 }, { 5, 3, 2, 1, 2, 2 } } },
+    { 1, 8, 8, 1, { NONE, { 2, 2, 1, 1, 5, 5 }, { 3, 3, 1, 1, 2, 2 } } },            /* windows wholly in the padding */
+    { 4, 48, 33, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },        /* several blocks of k; k split */
+    { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
+};
+enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
+
+/* Types and options of one test. */
+typedef struct kind {
+    cpu_type x, w, y;
+    cpu_act act, deriv;
+    int bias, accumulate, integers;
+} kind;
+
+typedef struct problem {
+    conv_desc d;
+    void *x, *w, *y;             /* of all directions; the output's old value where it is written */
+    void *ref;
+    float *bias;
+    int64_t nx, nw, ny, nb;
+} problem;
+
+static void problem_make(const geometry *g, const kind *k, conv_direction direction, problem *p)
+{
+    uint32_t state = 7;
+    conv_desc *d = &p->d;
+    *d = (conv_desc){ .direction = direction, .x = k->x, .w = k->w, .y = k->y, .batch = g->batch,
+                      .in_channels = g->in_channels, .out_channels = g->out_channels, .groups = g->groups,
+                      .accumulate = k->accumulate, .bias_accumulate = k->accumulate,
+                      .act = direction == CONV_FORWARD ? k->act : CPU_ACT_NONE,
+                      .deriv = direction == CONV_BACKWARD_DATA ? k->deriv : CPU_ACT_NONE, .ref = k->x };
+    p->nx = g->batch * g->in_channels;
+    p->nw = g->out_channels * (g->in_channels / g->groups);
+    p->ny = g->batch * g->out_channels;
+    for (int i = 0; i < 3; i++) {
+        d->in[i] = g->dim[i].in;
+        d->kernel[i] = g->dim[i].kernel;
+        d->stride[i] = g->dim[i].stride;
+        d->dilation[i] = g->dim[i].dilation;
+        d->pad[i] = g->dim[i].before;
+        d->out[i] = (d->in[i] + g->dim[i].before + g->dim[i].after - d->dilation[i] * (d->kernel[i] - 1) - 1) / d->stride[i] + 1;
+        p->nx *= d->in[i];
+        p->nw *= d->kernel[i];
+        p->ny *= d->out[i];
+    }
+    p->nb = g->out_channels;
+    p->x = filled(k->x, p->nx, k->integers, &state);
+    p->w = filled(k->w, p->nw, k->integers, &state);
+    p->y = filled(k->y, p->ny, k->integers, &state);
+    p->ref = filled(k->x, p->nx, k->integers, &state);
+    p->bias = filled(CPU_F32, p->nb, k->integers, &state);
+}
+
+static void problem_free(const problem *p)
+{
+    filled_free(p->d.x, p->nx, p->x);
+    filled_free(p->d.w, p->nw, p->w);
+    filled_free(p->d.y, p->ny, p->y);
+    filled_free(p->d.x, p->nx, p->ref);
+    filled_free(CPU_F32, p->nb, p->bias);
+}
+
+/* The definition: adds every product to what it belongs to, with the sum of sizes and the number of terms. */
+typedef struct sums { double *value, *size, *terms; } sums;
+
+static void sum_add(const sums *s, int64_t i, double v)
+{
+    s->value[i] += v;
+    s->size[i] += fabs(v);
+    s->terms[i] += 1;
+}
+
+static void products_add(const problem *p, int64_t image, int64_t o, const int64_t out[3], int64_t y, const sums *s)
+{
+    const conv_desc *d = &p->d;
+    const int64_t in = d->in_channels / d->groups, group = o / (d->out_channels / d->groups);
+    int64_t tap = 0, at[3];
+    for (int64_t a = 0; a < d->kernel[0]; a++)
+        for (int64_t b = 0; b < d->kernel[1]; b++)
+            for (int64_t c = 0; c < d->kernel[2]; c++, tap++) {
+                const int64_t taps[3] = { a, b, c };
+                int inside = 1;
+                for (int i = 0; i < 3; i++) {
+                    at[i] = out[i] * d->stride[i] - d->pad[i] + taps[i] * d->dilation[i];
+                    inside &= at[i] >= 0 && at[i] < d->in[i];
+                }
+                for (int64_t ic = 0; inside && ic < in; ic++) {
+                    const int64_t x = (((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2]) * d->in_channels
+                                    + group * in + ic;
+                    const int64_t w = (o * d->kernel[0] * d->kernel[1] * d->kernel[2] + tap) * in + ic;
+                    const double vx = type_load(d->x, p->x, x), vw = type_load(d->w, p->w, w), vy = type_load(d->y, p->y, y);
+                    switch (d->direction) {
+                    case CONV_FORWARD: sum_add(s, y, vx * vw); break;
+                    case CONV_BACKWARD_DATA: sum_add(s, x, vy * vw); break;
+                    case CONV_BACKWARD_WEIGHTS: sum_add(s, w, vx * vy); break;
+                    }
+                }
+            }
+}
+
+static void definition(const problem *p, const sums *s, const sums *bias)
+{
+    const conv_desc *d = &p->d;
+    int64_t y = 0, out[3];
+    for (int64_t image = 0; image < d->batch; image++)
+        for (out[0] = 0; out[0] < d->out[0]; out[0]++)
+            for (out[1] = 0; out[1] < d->out[1]; out[1]++)
+                for (out[2] = 0; out[2] < d->out[2]; out[2]++)
+                    for (int64_t o = 0; o < d->out_channels; o++, y++) {
+                        products_add(p, image, o, out, y, s);
+                        sum_add(bias, o, type_load(d->y, p->y, y));
+                    }
+}
+
+typedef struct outcome {
+    cpu_type type;
+    int64_t n;
+    const void *old;             /* what the output held */
+} outcome;
+
+static outcome outcome_of(const problem *p)
+{
+    switch (p->d.direction) {
+    case CONV_FORWARD: return (outcome){ p->d.y, p->ny, p->y };
+    case CONV_BACKWARD_DATA: return (outcome){ p->d.x, p->nx, p->x };
+    case CONV_BACKWARD_WEIGHTS: break;
+    }
+    return (outcome){ p->d.w, p->nw, p->w };
+}
+
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *out, float *dbias)
+{
+    conv_plan plan;
+    cek__conv_plan(&p->d, config, cek__pool_workers(pool), &plan);
+    void *workspace = guarded(plan.workspace_bytes, 0xff);
+    cek__conv_run(&plan, pool, &(conv_args){ .x = p->x, .w = p->w, .y = p->y, .out = out, .ref = p->ref,
+                                             .bias = p->d.direction == CONV_FORWARD && k->bias ? p->bias : NULL,
+                                             .dbias = p->d.direction == CONV_BACKWARD_WEIGHTS ? dbias : NULL }, workspace);
+    guard_free(workspace, plan.workspace_bytes);
+}
+
+static void compare(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s, const void *got_all)
+{
+    const outcome o = outcome_of(p);
+    const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
+    for (int64_t i = 0; i < o.n; i++) {
+        const double bias = k->bias && p->d.direction == CONV_FORWARD ? p->bias[i % p->nb] : 0;
+        double error = gamma_of(s->terms[i] + 4) * (s->size[i] + fabs(bias));
+        double want = act_of(p->d.act, s->value[i] + bias);
+        if (p->d.act != CPU_ACT_NONE)
+            error = error * slope_max + act_error(p->d.act, want);
+        if (p->d.deriv != CPU_ACT_NONE) {
+            const double slope = slope_of(p->d.deriv, type_load(p->d.x, p->ref, i));
+            error = error * slope_max + fabs(want) * act_error(p->d.deriv, slope);
+            want *= slope;
+        }
+        if (k->accumulate) {
+            want += type_load(o.type, o.old, i);
+            error += gamma_of(2) * (fabs(want) + s->size[i]);
+        }
+        if (exact)
+            error = 0;
+        if (o.type != CPU_F32)
+            error += type_unit(o.type) * (fabs(want) + error) + 0x1p-25;
+        const double got = type_load(o.type, got_all, i);
+        ck_assert_msg(fabs(got - want) <= error, "%s, geometry %d, direction %d, element %ld of %ld: %.9g, not %.9g +- %g",
+                      config->isa, number, (int)p->d.direction, (long)i, (long)o.n, got, want, error);
+    }
+}
+
+static void compare_bias(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s, const float *got)
+{
+    for (int64_t i = 0; i < p->nb; i++) {
+        const double want = s->value[i] + (k->accumulate ? p->bias[i] : 0);
+        const double error = k->integers ? 0 : gamma_of(s->terms[i] + 4) * (s->size[i] + fabs((double)p->bias[i]));
+        ck_assert_msg(fabs(got[i] - want) <= error, "%s, geometry %d, bias gradient %ld: %.9g, not %.9g +- %g", config->isa,
+                      number, (long)i, got[i], want, error);
+    }
+}
+
+static sums sums_make(int64_t n)
+{
+    return (sums){ calloc((size_t)n, 8), calloc((size_t)n, 8), calloc((size_t)n, 8) };
+}
+
+static void sums_free(const sums *s)
+{
+    free(s->value);
+    free(s->size);
+    free(s->terms);
+}
+
+static void check_direction(const kind *k, conv_direction direction)
+{
+    cpu_pool *pool;
+    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    for (int g = 0; g < GEOMETRIES; g++) {
+        const cpu_config *config;
+        problem p;
+        problem_make(&geometries[g], k, direction, &p);
+        const outcome o = outcome_of(&p);
+        const sums s = sums_make(o.n), bias = sums_make(p.nb);
+        definition(&p, &s, &bias);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            void *out = copied(o.type, o.n, o.old);
+            float *dbias = copied(CPU_F32, p.nb, p.bias);
+            run(&p, k, config, pool, out, dbias);
+            compare(&p, k, config, g, &s, out);
+            if (direction == CONV_BACKWARD_WEIGHTS)
+                compare_bias(&p, k, config, g, &bias, dbias);
+            filled_free(o.type, o.n, out);
+            filled_free(CPU_F32, p.nb, dbias);
+        }
+        sums_free(&s);
+        sums_free(&bias);
+        problem_free(&p);
+    }
+    cek__pool_destroy(pool);
+}
+
+START_TEST(every_geometry_is_exact_on_integers)
+{
+    for (int accumulate = 0; accumulate < 2; accumulate++)
+        check_direction(&(kind){ .integers = 1, .bias = 1, .accumulate = accumulate, .act = CPU_ACT_RELU, .deriv = CPU_ACT_RELU },
+                        (conv_direction)_i);
+}
+END_TEST
+
+START_TEST(sums_stay_within_the_error_of_their_arithmetic)
+{
+    check_direction(&(kind){ 0 }, (conv_direction)_i);
+}
+END_TEST
+
+START_TEST(epilogues_follow_the_formula)
+{
+    for (int act = CPU_ACT_TANH; act <= CPU_ACT_GELU; act++)
+        check_direction(&(kind){ .act = (cpu_act)act, .deriv = (cpu_act)act, .bias = 1 }, (conv_direction)_i);
+}
+END_TEST
+
+START_TEST(low_precision_is_converted_on_the_way)
+{
+    for (int type = CPU_BF16; type <= CPU_F16; type++) {
+        const cpu_type t = (cpu_type)type, w = _i == CONV_BACKWARD_WEIGHTS ? CPU_F32 : t;
+        check_direction(&(kind){ .x = t, .w = w, .y = t, .bias = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_TANH }, (conv_direction)_i);
+    }
+}
+END_TEST
+
+START_TEST(bits_do_not_depend_on_the_number_of_workers)
+{
+    const kind k = { .bias = 1 };
+    for (int g = 0; g < GEOMETRIES; g++) {
+        const cpu_config *config = cek__config_at(0);
+        problem p;
+        problem_make(&geometries[g], &k, (conv_direction)_i, &p);
+        const outcome o = outcome_of(&p);
+        void *first = copied(o.type, o.n, o.old);
+        float *first_bias = copied(CPU_F32, p.nb, p.bias);
+        run(&p, &k, config, NULL, first, first_bias);
+        for (int workers = 2; workers <= 5; workers += 3) {
+            cpu_pool *pool;
+            ck_assert_int_eq(cek__pool_create(workers, NULL, 0, &pool), 0);
+            void *out = copied(o.type, o.n, o.old);
+            float *dbias = copied(CPU_F32, p.nb, p.bias);
+            run(&p, &k, config, pool, out, dbias);
+            ck_assert_msg(memcmp(out, first, (size_t)o.n * 4) == 0, "geometry %d, %d workers", g, workers);
+            ck_assert_mem_eq(dbias, first_bias, (size_t)p.nb * 4);
+            filled_free(o.type, o.n, out);
+            filled_free(CPU_F32, p.nb, dbias);
+            cek__pool_destroy(pool);
+        }
+        filled_free(o.type, o.n, first);
+        filled_free(CPU_F32, p.nb, first_bias);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+/* A NaN in one pixel reaches the windows that see it, through ReLU, and nothing else. */
+START_TEST(nan_reaches_the_windows_that_see_it)
+{
+    const kind k = { .act = CPU_ACT_RELU };
+    const geometry g = { 1, 4, 5, 1, { NONE, { 8, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        problem p;
+        problem_make(&g, &k, CONV_FORWARD, &p);
+        ((float *)p.x)[(3 * 8 + 6) * 4 + 1] = NAN;
+        float *out = copied(CPU_F32, p.ny, p.y);
+        run(&p, &k, config, NULL, out, NULL);
+        for (int h = 0; h < 8; h++)
+            for (int w = 0; w < 8; w++)
+                for (int o = 0; o < 5; o++)
+                    ck_assert_int_eq(isnan(out[(h * 8 + w) * 5 + o]) != 0, abs(h - 3) <= 1 && abs(w - 6) <= 1);
+        filled_free(CPU_F32, p.ny, out);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    memory_keep();
+    Suite *suite = suite_create("cpu_conv");
+    TCase *tests = tcase_create("conv");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
+    tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, nan_reaches_the_windows_that_see_it);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
