@@ -126,18 +126,18 @@ static void compare(const problem *p, const kind *k, const cpu_config *config, c
                 size += fabs(v);
             }
             if (k->sum)
-                ck_assert_msg(fabs(sum[b * d->m + i] - row) <= (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
-                              "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m, (long)d->n, (long)d->k,
-                              sum[b * d->m + i], row);
+                EXPECT(fabs(sum[b * d->m + i] - row) <= (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
+                       "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m, (long)d->n, (long)d->k,
+                       sum[b * d->m + i], row);
             for (int64_t j = 0; j < d->n; j++) {
                 double error;
                 const double want = expected(p, k, b, i, j, &error), got = type_load(d->c.type, c, at(&d->c, b, i, j));
                 double limit = exact ? 0 : error;
                 if (d->c.type != CPU_F32)
                     limit += type_unit(d->c.type) * (fabs(want) + error) + 0x1p-25;
-                ck_assert_msg(fabs(got - want) <= limit, "%s: %ldx%ldx%ld batch %ld, element (%ld, %ld, %ld): %.9g, not %.9g +- %g",
-                              config->isa, (long)d->m, (long)d->n, (long)d->k, (long)d->batch, (long)b, (long)i, (long)j, got,
-                              want, limit);
+                EXPECT(fabs(got - want) <= limit, "%s: %ldx%ldx%ld batch %ld, element (%ld, %ld, %ld): %.9g, not %.9g +- %g",
+                       config->isa, (long)d->m, (long)d->n, (long)d->k, (long)d->batch, (long)b, (long)i, (long)j, got,
+                       want, limit);
             }
         }
 }
@@ -153,8 +153,8 @@ static void gaps_keep(const problem *p, const void *c)
             for (int64_t j = 0; j < d->n; j++)
                 touched[at(&d->c, b, i, j)] = 1;
     for (int64_t i = 0; i < p->nc; i++)
-        ck_assert_msg(touched[i] || memcmp((const char *)c + i * bytes, (char *)p->c + i * bytes, (size_t)bytes) == 0,
-                      "a gap of C was written");
+        EXPECT(touched[i] || memcmp((const char *)c + i * bytes, (char *)p->c + i * bytes, (size_t)bytes) == 0,
+               "a gap of C was written");
     free(touched);
 }
 
@@ -266,7 +266,7 @@ START_TEST(nan_reaches_every_element_it_belongs_to_and_no_other)
         run(&p, &k, config, NULL, c, NULL);
         for (int row = 0; row < 20; row++)
             for (int col = 0; col < 40; col++)
-                ck_assert_int_eq(isnan(c[row * 40 + col]) != 0, row == 7 || col == 39);
+                EXPECT((isnan(c[row * 40 + col]) != 0) == (row == 7 || col == 39), "row %d, column %d", row, col);
         filled_free(CPU_F32, p.nc, c);
         problem_free(&p);
     }
@@ -288,7 +288,7 @@ START_TEST(conversions_round_to_nearest_even)
                 config->kernels->load((cpu_type)type, 16, in, out);
                 for (int j = 0; j < 16; j++) {
                     const float value = to_f32(in[j]);
-                    ck_assert_msg(isnan(value) ? isnan(out[j]) : memcmp(&value, &out[j], 4) == 0, "%s: load %#x: %a", config->isa, in[j], out[j]);
+                    EXPECT(isnan(value) ? isnan(out[j]) : memcmp(&value, &out[j], 4) == 0, "%s: load %#x: %a", config->isa, in[j], out[j]);
                     /* half way to the next, and the floats on either side */
                     const float next = isfinite(value) ? to_f32((uint16_t)(in[j] + 1)) : value;
                     const float middle = isfinite(next) ? value + (next - value) / 2 : value;
@@ -299,8 +299,8 @@ START_TEST(conversions_round_to_nearest_even)
                 config->kernels->store((cpu_type)type, 48, near, back);
                 for (int j = 0; j < 48; j++) {
                     want[j] = half_nearest(near[j], to_f32);
-                    ck_assert_msg(isnan(near[j]) ? isnan(to_f32(back[j])) : back[j] == want[j], "%s: store %a: %#x, not %#x",
-                                  config->isa, near[j], back[j], want[j]);
+                    EXPECT(isnan(near[j]) ? isnan(to_f32(back[j])) : back[j] == want[j], "%s: store %a: %#x, not %#x",
+                           config->isa, near[j], back[j], want[j]);
                 }
             }
             const float large[] = { 65519.996f, 65520, 65536, 3e38f, INFINITY, -65520 };
