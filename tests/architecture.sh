@@ -27,7 +27,8 @@ backends/common:     door
 backends/host:       door backends/common
 backends/reference:  door backends/common backends/host
 backends/cpu:        door backends/common backends/host kernels/cpu
-plugins/*:           door backends/common backends/host backends/reference backends/cpu
+backends/cpu/ops:    door backends/common backends/host backends/cpu kernels/cpu
+plugins/*:           door backends/common backends/host backends/reference backends/cpu backends/cpu/ops
 spec/*:              door api
 bench/*:             door api spec
 examples/*:          door api
