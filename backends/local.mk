@@ -103,3 +103,13 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/walk.c \
     %D%/cpu/walk.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)
+
+# Devices that fail on demand.
+noinst_LTLIBRARIES += %D%/sim/libsim.la
+%C%_sim_libsim_la_SOURCES = \
+    %D%/sim/gate.c \
+    %D%/sim/memory.c \
+    %D%/sim/op.c \
+    %D%/sim/queue.c \
+    %D%/sim/sim.c \
+    %D%/sim/sim.h

@@ -15,7 +15,7 @@ pkglib_LTLIBRARIES += %D%/reference.la
 pkglib_LTLIBRARIES += %D%/sim.la
 %C%_sim_la_SOURCES = %D%/sim.c
 %C%_sim_la_LDFLAGS = $(plugin_ldflags)
-%C%_sim_la_LIBADD = backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+%C%_sim_la_LIBADD = backends/sim/libsim.la backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 EXTRA_DIST += %D%/plugin.map
 
 # A plugin is found by its .so; libtool's .la beside it would say nothing to anyone.

@@ -1,12 +1,10 @@
-/* sim.c - the door of the sim plugin. Answers no host until its backend stands. */
-
+/* SPDX-License-Identifier: MIT
+ * sim.c - the door of the sim plugin: devices that fail on demand, with real results from another plugin inside. */
 #include <stddef.h>
-#include <stdint.h>
 
-const void *cek_plugin_query(uint32_t host_abi);
+#include "backends/sim/sim.h"
 
-__attribute__((visibility("default"))) const void *cek_plugin_query(uint32_t host_abi)
+const cek_plugin *cek_plugin_query(uint32_t host_abi)
 {
-    (void)host_abi;
-    return NULL;
+    return host_abi >> 16 == CEK_ABI_MAJOR ? &cek__sim_plugin : NULL;
 }

@@ -26,9 +26,10 @@ kernels/cpu:         door
 backends/common:     door
 backends/host:       door backends/common
 backends/reference:  door backends/common backends/host
+backends/sim:        door backends/common
 backends/cpu:        door backends/common backends/host kernels/cpu
 backends/cpu/ops:    door backends/common backends/host backends/cpu kernels/cpu
-plugins/*:           door backends/common backends/host backends/reference backends/cpu backends/cpu/ops
+plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops
 spec/*:              door api
 bench/*:             door api spec
 examples/*:          door api

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * memory.c - memory of simulated devices, held against the cap of each. */
+#include <stdlib.h>
+
+#include "backends/common/growth.h"
+#include "backends/sim/sim.h"
+
+static bool memory_take(const cek_dev *dev, uint64_t bytes)
+{
+    cek__sim_device *state = cek__sim_state(dev);
+    pthread_mutex_lock(&state->lock);
+    bool fits = bytes <= dev->instance->memory_bytes - state->used_bytes;
+    state->used_bytes += fits ? bytes : 0;
+    pthread_mutex_unlock(&state->lock);
+    return fits;
+}
+
+static void memory_return(const cek_dev *dev, uint64_t bytes)
+{
+    cek__sim_device *state = cek__sim_state(dev);
+    pthread_mutex_lock(&state->lock);
+    state->used_bytes -= bytes;
+    pthread_mutex_unlock(&state->lock);
+}
+
+cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
+{
+    const cek_host *host = &dev->instance->host;
+    cek_mem_desc want;
+    *out = NULL;
+    cek_status st = cek__sim_pass(dev, "mem_alloc");
+    if (!st)
+        st = cek__struct_in(host, "mem_alloc: descriptor", desc, &want, sizeof want);
+    if (st)
+        return st;
+    cek_mem *mem = calloc(1, sizeof *mem);
+    if (!mem)
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
+    *mem = (cek_mem){ .dev = dev, .bytes = want.bytes };
+    if (!memory_take(dev, want.bytes)) {
+        st = cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free on sim:%u",
+                       (unsigned long long)want.bytes, (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
+                       (unsigned long long)dev->instance->memory_bytes, dev->index);
+        free(mem);
+        return st;
+    }
+    st = INNER(dev, mem_alloc, dev->inner, desc, &mem->inner);
+    if (st) {
+        memory_return(dev, want.bytes);
+        free(mem);
+        return st;
+    }
+    *out = mem;
+    return CEK_OK;
+}
+
+void cek__sim_mem_free(cek_mem *mem)
+{
+    if (!mem)
+        return;
+    mem->dev->instance->plugin.mem_free(mem->inner);
+    memory_return(mem->dev, mem->bytes);
+    free(mem);
+}
+
+void *cek__sim_mem_host_ptr(cek_mem *mem)
+{
+    return mem->dev->instance->plugin.mem_host_ptr ? mem->dev->instance->plugin.mem_host_ptr(mem->inner) : NULL;
+}
+
+cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
+{
+    *out = NULL;
+    cek_status st = cek__sim_pass(mem->dev, "mem_map");
+    return st ? st : INNER(mem->dev, mem_map, mem->inner, access_bits, out);
+}
+
+cek_status cek__sim_mem_unmap(cek_mem *mem)
+{
+    cek_status st = cek__sim_pass(mem->dev, "mem_unmap");
+    return st ? st : INNER(mem->dev, mem_unmap, mem->inner);
+}
+
+cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out)
+{
+    *out = NULL;
+    cek_status st = cek__sim_pass(dev, "host_alloc");
+    return st ? st : INNER(dev, host_alloc, dev->inner, bytes, out);
+}
+
+void cek__sim_host_free(cek_dev *dev, void *ptr)
+{
+    if (dev->instance->plugin.host_free)
+        dev->instance->plugin.host_free(dev->inner, ptr);
+}
