@@ -74,6 +74,18 @@ unit_tests += %D%/unit/real_data
 shell_tests += %D%/door/abi_layout.sh
 EXTRA_DIST += %D%/door/abi_layout.c
 
+unit_tests += %D%/door/semantics
+%C%_door_semantics_SOURCES = %D%/door/semantics.c %D%/door/door.h
+%C%_door_semantics_CPPFLAGS = $(unit_cppflags)
+%C%_door_semantics_LDFLAGS = $(check_ldflags)
+%C%_door_semantics_LDADD = $(unit_libs)
+
+unit_tests += %D%/door/sim
+%C%_door_sim_SOURCES = %D%/door/sim.c %D%/door/door.h
+%C%_door_sim_CPPFLAGS = $(unit_cppflags)
+%C%_door_sim_LDFLAGS = $(check_ldflags)
+%C%_door_sim_LDADD = $(unit_libs)
+
 unit_tests += %D%/door/vectors
 %C%_door_vectors_SOURCES = %D%/door/vectors.c %D%/door/vectors.inc %D%/door/door.h
 %C%_door_vectors_CPPFLAGS = $(unit_cppflags)

@@ -36,7 +36,8 @@ void cek__sim_op_destroy(cek_op *op)
 static cek_status inner_refs(const cek_dev *dev, const cek_ref *operands, uint32_t count, cek_ref *to)
 {
     if (count > CEK_SLOT_MAX || (count && !operands))
-        return cek__fail(&dev->instance->host, CEK_INVALID, "%u operands", count);
+        return cek__fail(&dev->instance->host, CEK_INVALID, "%u operands do not cover what was promised",
+                         operands ? count : 0);
     for (uint32_t i = 0; i < count; i++)
         to[i] = inner_ref(operands[i]);
     return CEK_OK;
