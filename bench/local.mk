@@ -2,7 +2,19 @@
 bin_PROGRAMS += %D%/cekernels-bench
 noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_SOURCES = \
-    %D%/main.c
+    %D%/bench.h \
+    %D%/cmd_check.c \
+    %D%/cmd_conv.c \
+    %D%/cmd_devices.c \
+    %D%/cmd_gemm.c \
+    %D%/cmd_train.c \
+    %D%/device_op.c %D%/device_op.h \
+    %D%/main.c \
+    %D%/options.c \
+    %D%/output.c %D%/output.h \
+    %D%/peer.c %D%/peer.h \
+    %D%/plugin_file.c %D%/plugin_file.h \
+    %D%/stats.c %D%/stats.h
 %C%_cekernels_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cekernels_bench_LDADD = spec/libspec.la nn/libcekernels-nn.la core/libcekernels.la \
     $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)

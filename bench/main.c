@@ -1,9 +1,87 @@
-/* main.c - the entry of cekernels-bench. Owns: the usage text and the exit code of a wrong call. */
+/* main.c - the entry of cekernels-bench: the list of commands, exit codes of statuses, engines and devices for the commands. */
+#include "bench/bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
-int main(void)
+const bench_command bench_commands[] = {
+    { "devices", "", "plugins, devices, and why others are not there", CMD_DEVICES, cmd_devices },
+    { "gemm", "", "matrix products: speed, errors, comparison with a CBLAS library", CMD_GEMM, cmd_gemm },
+    { "conv", "", "convolutions: speed and errors", CMD_CONV, cmd_conv },
+    { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train },
+    { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict },
+    { "check", "[OP...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
+    { NULL, NULL, NULL, 0, NULL },
+};
+
+int exit_code_of(cek_status status)
 {
-    fputs("usage: cekernels-bench [OPTION...] COMMAND [ARG...]\n", stderr);
-    return 2;
+    switch (status) {
+    case CEK_OK: return EXIT_OK;
+    case CEK_INVALID: return EXIT_USAGE;
+    case CEK_NO_DEVICE:
+    case CEK_UNAVAILABLE:
+    case CEK_UNSUPPORTED: return EXIT_NO_DEVICE; /* no device that can do this */
+    case CEK_DEVICE_LOST:
+    case CEK_TIMEOUT: return EXIT_LOST;
+    case CEK_BAD_INPUT:
+    case CEK_NOT_FOUND:
+    case CEK_IO: return EXIT_BAD_INPUT;
+    case CEK_OUT_OF_MEMORY: return EXIT_MEMORY;
+    case CEK_NOT_FINITE: return EXIT_NOT_FINITE;
+    default: return EXIT_PLUGIN;
+    }
+}
+
+int complain_status(cek_status status)
+{
+    return complain(exit_code_of(status), "%s", cek_error_text());
+}
+
+static void log_print(void *user, int level, const char *text)
+{
+    static const char *const names[] = { "", "error", "warning", "info", "debug" };
+    (void)user;
+    fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log", text);
+}
+
+int engine_open(const bench_options *o, cek_engine **engine)
+{
+    const char *files[] = { o->plugin, NULL };
+    cek_engine_options eo = { .size = sizeof eo, .plugin_files = o->plugin ? files : NULL, .only_plugin_files = o->plugin != NULL };
+    cek_log_set(log_print, NULL, o->verbose ? CEK_LOG_INFO : CEK_LOG_WARN);
+    cek_status st = cek_engine_create(&eo, engine);
+    return st ? complain_status(st) : EXIT_OK;
+}
+
+int devices_open(const bench_options *o, cek_engine **engine, cek_device ***devices, size_t *count)
+{
+    int code = engine_open(o, engine);
+    if (code)
+        return code;
+    cek_status st = cek_engine_select(*engine, o->devices, devices, count);
+    if (st) {
+        code = complain_status(st);
+        cek_engine_free(*engine);
+        *engine = NULL;
+    }
+    return code;
+}
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    bench_options options;
+    const bench_command *command;
+    int code;
+    if (!options_parse(argc, argv, &options, &command, &code))
+        return code;
+    return command->run(&options);
 }

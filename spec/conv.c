@@ -342,20 +342,12 @@ static dot backward_weights_at(const geometry *g, const double *x, const double 
     return s;
 }
 
-double spec_conv_at(const cek_conv_desc *d, const float *x, const float *w, uint64_t index, double *tolerance)
+double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, uint64_t index, double *tolerance)
 {
     geometry g = geometry_of(d);
-    uint64_t oc = index % g.oc, spot = index / g.oc % volume(g.out), n = index / g.oc / volume(g.out);
-    int64_t o[3], k[3];
-    dot s = { 0 };
-    unravel(spot, g.out, o);
-    for (uint64_t kernel = 0; kernel < volume(g.kernel); kernel++) {
-        unravel(kernel, g.kernel, k);
-        int64_t from = input_of(&g, o, k);
-        for (uint64_t c = 0; from >= 0 && c < g.icg; c++)
-            dot_add(&s, x[(n * volume(g.in) + (uint64_t)from) * g.ic + oc / g.ocg * g.icg + c],
-                    w[(oc * volume(g.kernel) + kernel) * g.icg + c]);
-    }
+    dot s = d->op.kind == CEK_OP_CONV_BACKWARD_DATA      ? backward_data_at(&g, a, b, index)
+            : d->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS ? backward_weights_at(&g, a, b, index)
+                                                         : forward_at(&g, a, b, index);
     *tolerance = (double)spec_sum(CEK_F32, s.v, s.magnitude, s.terms, false).e;
     return (double)s.v;
 }

@@ -94,6 +94,16 @@ const spec_kind *const *spec_kinds(uint32_t *count)
     return kinds;
 }
 
+uint32_t spec_kind_parse(const char *name)
+{
+    uint32_t count;
+    const spec_kind *const *kinds = spec_kinds(&count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(kinds[i]->name, name))
+            return kinds[i]->kind;
+    return 0;
+}
+
 void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact, uint64_t seed)
 {
     *p = (spec_problem){ .type = type, .fill = fill, .inexact = inexact, .seed = seed };

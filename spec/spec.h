@@ -92,6 +92,9 @@ typedef struct spec_report {
  * CEK_INVALID for options that select nothing; the report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
+/* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
+uint32_t spec_kind_parse(const char *name);
+
 /* spec_gradients - holds the oracle's backward forms against central differences of its forward forms; needs no device.
  * Returns the number of checks, and the failed ones in *failed with the first of them in `text`. */
 uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap);
@@ -111,8 +114,9 @@ double spec_gemm_flops(const cek_gemm_desc *desc);
 double spec_conv_flops(const cek_conv_desc *desc);
 
 /* One element of a product or a convolution by its definition, in extended precision, from f32 data, and the largest error
- * that f32 sums may show: for checking samples of results too large to compute in full. `index` is row-major in C or Y. */
+ * that f32 sums may show: for checking samples of results too large to compute in full. `index` is row-major in the result.
+ * desc->op.kind says which convolution; a and b are X and W, DY and W, or X and DY. */
 double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
-double spec_conv_at(const cek_conv_desc *desc, const float *x, const float *w, uint64_t index, double *tolerance);
+double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index, double *tolerance);
 
 #endif

@@ -1,0 +1,170 @@
+/* cmd_check.c - `check`: runs spec/ against devices, through their plugins opened by hand.
+ *
+ * Which files and devices there are the engine says; a file named by --plugin is opened without it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/output.h"
+#include "bench/plugin_file.h"
+#include "spec/number.h"
+#include "spec/spec.h"
+
+static const output_column columns[] = {
+    { "device", "device", -14, 0, 0 },          { "group", "op", -22, 0, 0 },
+    { "type", "type", -5, 0, 0 },               { "required_passed", "required", 9, 0, 0 },
+    { "required", "of", 6, 0, 0 },              { "optional_passed", "optional", 9, 0, 0 },
+    { "optional", "of", 6, 0, 0 },              { "optional_unsupported", "unsupported", 11, 0, 0 },
+};
+
+typedef struct check_run {
+    const bench_options *options;
+    output out;
+    bool progress;
+    uint32_t done, required, required_passed, optional, optional_passed;
+    int code;
+} check_run;
+
+static void on_case(void *user, const char *name, int result, bool required)
+{
+    static const char *const words[] = { "", "ok", "FAILED", "unsupported" };
+    check_run *run = user;
+    run->done++;
+    if (run->options->verbose)
+        fprintf(stderr, "%s%s: %s\n", name, required ? "" : " (optional)", words[result]);
+    else if (run->progress && run->done % 16 == 0)
+        fprintf(stderr, "\r\033[K%u cases, %.60s", run->done, name);
+}
+
+static json_t *failure_json(const spec_failure *f)
+{
+    json_t *row = json_pack("{ss ss}", "case", f->name, "what", f->what);
+    if (*f->operand)
+        json_object_update_new(row, json_pack("{ss sI sI sf sf sf}", "operand", f->operand, "index", (json_int_t)f->index, "wrong",
+                                              (json_int_t)f->wrong, "got", isfinite(f->got) ? f->got : 0.0, "expected",
+                                              isfinite(f->expected) ? f->expected : 0.0, "tolerance", f->tolerance));
+    return row;
+}
+
+static void report_print(check_run *run, const char *device, const spec_report *r)
+{
+    json_t *failures = json_object_get(run->out.document, "failures");
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        const spec_line *l = &r->line[i];
+        output_row(&run->out, json_pack("{ss ss ss si si si si si}", "device", device, "group", l->group, "type", l->type, "required",
+                                        l->count.required, "required_passed", l->count.required_passed, "optional", l->count.optional,
+                                        "optional_passed", l->count.optional_passed, "optional_unsupported",
+                                        l->count.optional_unsupported));
+    }
+    for (uint32_t i = 0; i < r->failure_count && i < SPEC_FAILURES_MAX; i++) {
+        json_array_append_new(failures, failure_json(&r->failure[i]));
+        output_note(&run->out, "%s: FAILED: %s: %s", device, r->failure[i].name, r->failure[i].what);
+    }
+    if (r->failure_count > SPEC_FAILURES_MAX)
+        output_note(&run->out, "%s: and %u more", device, r->failure_count - SPEC_FAILURES_MAX);
+    if (*r->missing)
+        output_note(&run->out, "%s: FAILED: %s", device, r->missing);
+    output_note(&run->out, "%s: %s: required %u/%u, optional %u/%u", device, r->ok ? "passed" : "failed", r->total.required_passed,
+                r->total.required, r->total.optional_passed, r->total.optional);
+    run->required += r->total.required, run->required_passed += r->total.required_passed;
+    run->optional += r->total.optional, run->optional_passed += r->total.optional_passed;
+}
+
+/* Names of operations on the command line, or one option, narrow the run; each name is a run of its own. */
+static int check_device(check_run *run, plugin_file *file, uint32_t index, const char *name)
+{
+    cek_dev *dev = NULL;
+    static spec_report report; /* large */
+    if (!file->plugin->device_open || file->plugin->device_open(file->instance, index, NULL, &dev))
+        return complain(EXIT_NO_DEVICE, "%s: cannot be opened: %s", name, plugin_file_error(file));
+    spec_target target = { .plugin = file->plugin, .instance = file->instance, .index = index, .dev = dev,
+                           .error_text = plugin_file_error, .user = file };
+    spec_options options = { .match = run->options->match, .type = run->options->type, .progress = on_case, .user = run };
+    int code = EXIT_OK;
+    for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && code != EXIT_LOST; i++) {
+        options.kind = run->options->argc ? spec_kind_parse(run->options->argv[i]) : 0;
+        cek_status st = spec_run(&target, &options, &report);
+        if (run->progress)
+            fputs("\r\033[K", stderr);
+        report_print(run, name, &report);
+        if (st)
+            code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
+        else if (!report.ok)
+            code = EXIT_WRONG;
+    }
+    if (code != EXIT_LOST)
+        file->plugin->device_close(dev);
+    return code;
+}
+
+/* All devices of a file whose names are wanted; `wanted` NULL: all. */
+static int check_file(check_run *run, const char *path, cek_device *const *wanted, size_t wanted_count)
+{
+    plugin_file file;
+    int code = plugin_file_open(path, &file), worst = code;
+    for (uint32_t i = 0; !code && i < file.plugin->device_count(file.instance) && worst != EXIT_LOST; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s:%u", file.plugin->name, i);
+        bool selected = !wanted;
+        for (size_t w = 0; w < wanted_count; w++)
+            selected = selected || !strcmp(cek_device_name(wanted[w]), name);
+        int one = selected ? check_device(run, &file, i, name) : EXIT_OK;
+        worst = one > worst ? one : worst;
+    }
+    if (!code && !wanted && !file.plugin->device_count(file.instance))
+        worst = complain(EXIT_NO_DEVICE, "%s: has no device", path);
+    if (worst != EXIT_LOST) /* what hangs may still use it */
+        plugin_file_close(&file);
+    return worst;
+}
+
+static int check_installed(check_run *run)
+{
+    cek_engine *engine = NULL;
+    cek_device **devices = NULL;
+    size_t count = 0;
+    int worst = devices_open(run->options, &engine, &devices, &count);
+    for (size_t i = 0; engine && i < cek_engine_load_count(engine) && worst != EXIT_LOST; i++) {
+        cek_load_entry e;
+        if (cek_engine_load_entry(engine, i, &e) || e.status != CEK_OK || !e.profile)
+            continue;
+        int one = check_file(run, e.path, devices, count);
+        worst = one > worst ? one : worst;
+    }
+    free(devices);
+    if (worst != EXIT_LOST)
+        cek_engine_free(engine);
+    return worst;
+}
+
+int cmd_check(const bench_options *o)
+{
+    check_run run = { .options = o, .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
+    for (int i = 0; i < o->argc; i++)
+        if (!spec_kind_parse(o->argv[i]))
+            return complain(EXIT_USAGE, "no operation is called %s", o->argv[i]);
+    if (o->plugin && o->devices)
+        return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");
+    output_open(&run.out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    output_set(&run.out, "failures", json_array());
+
+    char text[SPEC_TEXT_MAX];
+    uint32_t failed, gradients = spec_gradients(&failed, text, sizeof text);
+    int code = failed ? complain(EXIT_WRONG, "the oracle's gradients: %s", text) : EXIT_OK;
+    output_set(&run.out, "gradients", json_integer(gradients));
+    output_set(&run.out, "gradients_passed", json_integer(gradients - failed));
+
+    int worst = o->plugin ? check_file(&run, o->plugin, NULL, 0) : check_installed(&run);
+    code = worst > code ? worst : code;
+    if (run.required || run.optional)
+        output_note(&run.out, "gradients of the oracle %u/%u\nrequired %u/%u, optional %u/%u", gradients - failed, gradients,
+                    run.required_passed, run.required, run.optional_passed, run.optional);
+    output_set(&run.out, "required", json_integer(run.required));
+    output_set(&run.out, "required_passed", json_integer(run.required_passed));
+    output_set(&run.out, "optional", json_integer(run.optional));
+    output_set(&run.out, "optional_passed", json_integer(run.optional_passed));
+    output_set(&run.out, "passed", json_boolean(code == EXIT_OK));
+    return output_close(&run.out, code);
+}

@@ -1,0 +1,226 @@
+/* cmd_gemm.c - `gemm`: speed and errors of matrix products, alone or in turn with a CBLAS library. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/device_op.h"
+#include "bench/output.h"
+#include "bench/peer.h"
+#include "bench/stats.h"
+#include "spec/spec.h"
+
+/* Two squares, the first linear layer of mnist-cnn at batch 64, and its second convolution as a product. */
+static const char default_shapes[] = "512x512x512,1024x1024x1024,64x1024x25088,12544x128x576";
+enum { RUNS = 15, WARMUP = 3 };
+
+static const output_column columns[] = {
+    { "device", "device", -12, 0, 0 },    { "shape", "shape", -22, 0, 0 },        { "median_ns", "ms", 9, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 },  { "flops", "GFLOP/s", 9, 1e-9, 1 },     { "peer_flops", "peer", 9, 1e-9, 1 },
+    { "ratio", "ratio", 6, 1, 3 },        { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
+    { "algorithm", "algorithm", -32, 0, 0 },
+};
+static const output_column columns_alone[] = {
+    { "device", "device", -12, 0, 0 },    { "shape", "shape", -22, 0, 0 },        { "median_ns", "ms", 9, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 },  { "flops", "GFLOP/s", 9, 1e-9, 1 },     { "max_error", "max error", 10, 1, 7 },
+    { "wrong", "wrong", 6, 0, 0 },        { "algorithm", "algorithm", -32, 0, 0 },
+};
+
+typedef struct gemm_data {
+    cek_gemm_desc desc;
+    float *a, *b, *c;
+} gemm_data;
+
+static double gemm_expect(void *user, uint64_t index, double *tolerance)
+{
+    const gemm_data *g = user;
+    return spec_gemm_at(&g->desc, g->a, g->b, index, tolerance);
+}
+
+static bool gemm_read(const char *text, const bench_options *o, gemm_data *g)
+{
+    char error[SPEC_TEXT_MAX];
+    const char *rest;
+    cek_gemm_desc *d = &g->desc;
+    if (!spec_gemm_read(text, d, &rest, error, sizeof error))
+        return complain(EXIT_USAGE, "--shape: %s", error), false;
+    while (!strncmp(rest, ":ta", 3) || !strncmp(rest, ":tb", 3)) {
+        d->trans |= rest[2] == 'a' ? CEK_GEMM_TRANS_A : CEK_GEMM_TRANS_B;
+        rest += 3;
+    }
+    if (*rest || !d->k)
+        return complain(EXIT_USAGE, "--shape: %s: MxNxK, then :ta or :tb for transposed matrices", text), false;
+    d->lda = (int64_t)(d->trans & CEK_GEMM_TRANS_A ? d->m : d->k);
+    d->ldb = (int64_t)(d->trans & CEK_GEMM_TRANS_B ? d->k : d->n);
+    d->a_type = d->b_type = d->c_type = CEK_F32;
+    d->op.operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C);
+    d->op.math = o->math;
+    return true;
+}
+
+static bool gemm_alloc(gemm_data *g, uint64_t seed)
+{
+    const cek_gemm_desc *d = &g->desc;
+    g->a = malloc(d->m * d->k * sizeof(float));
+    g->b = malloc(d->k * d->n * sizeof(float));
+    g->c = malloc(d->m * d->n * sizeof(float));
+    if (!g->a || !g->b || !g->c)
+        return false;
+    random_fill(g->a, d->m * d->k, seed);
+    random_fill(g->b, d->k * d->n, seed + 1);
+    memset(g->c, 0, d->m * d->n * sizeof(float));
+    return true;
+}
+
+static void peer_run(const peer *p, gemm_data *g)
+{
+    const cek_gemm_desc *d = &g->desc;
+    peer_multiply(p, d->trans & CEK_GEMM_TRANS_A, d->trans & CEK_GEMM_TRANS_B, (int)d->m, (int)d->n, (int)d->k, g->a, g->b, g->c);
+}
+
+static double peer_time(const peer *p, gemm_data *g, int64_t times)
+{
+    double start = seconds_now();
+    for (int64_t i = 0; i < times; i++)
+        peer_run(p, g);
+    return (seconds_now() - start) / (double)times;
+}
+
+/* Threads of a library that has just worked may spin for a while, on the cores that the other one needs: wait that out, and
+ * run once untimed, so that neither side pays for the other's presence. */
+static void settle(void)
+{
+    usleep(40000);
+}
+
+typedef struct gemm_times {
+    double *ours, *theirs;
+    int64_t count;
+} gemm_times;
+
+static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64_t warmup, gemm_times *t)
+{
+    double once = 0, ignored;
+    cek_status st = CEK_OK;
+    for (int64_t i = 0; i <= warmup && !st; i++)
+        st = device_op_time(op, 1, &once);
+    int64_t times = device_op_repeats(once);
+    for (int64_t i = 0; i < t->count && !st; i++) {
+        if (p->so) {
+            settle();
+            peer_time(p, g, 1);
+            t->theirs[i] = peer_time(p, g, times);
+            settle();
+            st = device_op_time(op, 1, &ignored);
+        }
+        if (!st)
+            st = device_op_time(op, times, &t->ours[i]);
+    }
+    return st;
+}
+
+/* Creates, runs, reads back, compares, and prints a row; *ratio is how many times faster than the peer. */
+static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, const peer *p, const bench_options *o,
+                           gemm_times *times, output *out, uint64_t *wrong, double *ratio)
+{
+    const cek_gemm_desc *d = &g->desc;
+    device_op op;
+    double max_error = 0;
+    uint64_t compared = 0;
+    cek_status st = device_op_create(device, &d->op, &op);
+    if (!st)
+        st = device_op_operand(&op, CEK_GEMM_A, g->a, d->m * d->k * sizeof(float));
+    if (!st)
+        st = device_op_operand(&op, CEK_GEMM_B, g->b, d->k * d->n * sizeof(float));
+    if (!st)
+        st = device_op_operand(&op, CEK_GEMM_C, NULL, d->m * d->n * sizeof(float));
+    if (!st)
+        st = gemm_measure(&op, p, g, o->warmup < 0 ? WARMUP : o->warmup, times);
+    if (!st)
+        st = device_op_read(&op, CEK_GEMM_C, g->c, d->m * d->n * sizeof(float));
+    if (!st) {
+        *wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
+        double ours = stats_median(times->ours, (size_t)times->count), flops = spec_gemm_flops(d);
+        json_t *row = json_pack("{ss ss sI sI sI sf sf sf sf sI sI ss}", "device", cek_device_name(device), "shape", text, "m",
+                                (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
+                                stats_spread(times->ours, (size_t)times->count), "flops", flops / ours, "max_error", max_error,
+                                "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
+        if (p->so) {
+            double theirs = stats_median(times->theirs, (size_t)times->count);
+            *ratio = theirs / ours;
+            json_object_update_new(row, json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9, "peer_spread",
+                                                  stats_spread(times->theirs, (size_t)times->count), "peer_flops", flops / theirs,
+                                                  "ratio", *ratio));
+        }
+        output_row(out, row);
+    }
+    device_op_free(&op);
+    return st;
+}
+
+/* All shapes on one device. */
+static int gemm_device(cek_device *device, const bench_options *o, output *out)
+{
+    char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
+    double ratios[256];
+    size_t ratio_count = 0;
+    cek_device_info info = { .size = sizeof info };
+    peer p = { .so = NULL };
+    gemm_times times = { .count = o->runs < 0 ? RUNS : o->runs };
+    times.ours = malloc((size_t)times.count * sizeof(double));
+    times.theirs = malloc((size_t)times.count * sizeof(double));
+    cek_status st = list && times.ours && times.theirs ? cek_device_describe(device, &info) : CEK_OUT_OF_MEMORY;
+    int code = st ? complain_status(st) : o->peer ? peer_open(o->peer, info.compute_units, &p) : EXIT_OK;
+    if (p.so)
+        output_set(out, "peer", json_string(p.name));
+    for (char *text = strtok_r(code && code != EXIT_WRONG ? NULL : list, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
+        gemm_data g = { .a = NULL };
+        uint64_t wrong = 0;
+        if (!gemm_read(text, o, &g))
+            code = EXIT_USAGE;
+        else if (!gemm_alloc(&g, o->seed))
+            code = complain(EXIT_MEMORY, "%s: no host memory", text);
+        else if ((st = gemm_row(device, text, &g, &p, o, &times, out, &wrong, &ratios[ratio_count])))
+            code = complain_status(st);
+        free(g.a), free(g.b), free(g.c);
+        if (code > EXIT_WRONG)
+            break;
+        if (wrong)
+            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text, cek_device_name(device), (unsigned long long)wrong);
+        ratio_count += p.so && ratio_count + 1 < sizeof ratios / sizeof *ratios;
+    }
+    if (ratio_count) {
+        double mean = stats_geometric_mean(ratios, ratio_count);
+        output_set(out, "geometric_mean", json_real(mean));
+        output_note(out, "geometric mean of the ratios on %s: %.3f", cek_device_name(device), mean);
+        if (mean < 1 && !code)
+            code = EXIT_WRONG;
+    }
+    peer_close(&p);
+    free(list), free(times.ours), free(times.theirs);
+    return code;
+}
+
+int cmd_gemm(const bench_options *o)
+{
+    cek_engine *engine = NULL;
+    cek_device **devices = NULL;
+    size_t count = 0;
+    output out;
+    if (o->argc)
+        return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)", o->argv[0]);
+    int code = devices_open(o, &engine, &devices, &count);
+    if (code)
+        return code;
+    if (o->peer)
+        output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    else
+        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
+    for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
+        int one = gemm_device(devices[i], o, &out);
+        code = one > code ? one : code;
+    }
+    free(devices);
+    cek_engine_free(engine);
+    return output_close(&out, code);
+}

@@ -1,0 +1,99 @@
+/* device_op.c - see device_op.h. */
+#include "bench/device_op.h"
+
+#include <math.h>
+
+cek_status device_op_create(cek_device *device, const cek_op_desc *desc, device_op *d)
+{
+    cek_dev *dev = NULL;
+    *d = (device_op){ .device = device, .info.size = sizeof d->info };
+    cek_status st = cek_device_raw(device, &d->plugin, &dev);
+    if (!st && !d->plugin->op_create)
+        st = CEK_UNSUPPORTED;
+    if (!st)
+        st = cek_stream_create(device, &d->stream);
+    if (!st)
+        st = d->plugin->op_create(dev, desc, &d->info, &d->op);
+    if (!st && d->info.workspace_bytes)
+        st = cek_memory_alloc(device, d->info.workspace_bytes, 0, &d->workspace);
+    if (st)
+        device_op_free(d);
+    return st;
+}
+
+cek_status device_op_operand(device_op *d, uint32_t slot, const void *data, uint64_t bytes)
+{
+    cek_status st = cek_memory_alloc(d->device, bytes, 0, &d->memory[slot]);
+    if (st)
+        return st;
+    d->refs[slot] = cek_memory_ref(d->memory[slot]);
+    d->count = slot >= d->count ? slot + 1 : d->count;
+    if (data)
+        st = cek_stream_upload(d->stream, d->refs[slot], data, bytes);
+    return st ? st : cek_stream_sync(d->stream, CEK_FOREVER);
+}
+
+cek_status device_op_time(device_op *d, int64_t times, double *seconds)
+{
+    cek_ref workspace = d->workspace ? cek_memory_ref(d->workspace) : (cek_ref){ NULL, 0 };
+    cek_queue *queue = cek_stream_raw(d->stream);
+    cek_status st = CEK_OK;
+    double start = seconds_now();
+    for (int64_t i = 0; i < times && !st; i++)
+        st = d->plugin->op_run(queue, d->op, d->refs, d->count, workspace);
+    if (!st)
+        st = cek_stream_sync(d->stream, CEK_FOREVER);
+    *seconds = (seconds_now() - start) / (double)times;
+    return st;
+}
+
+cek_status device_op_read(device_op *d, uint32_t slot, void *data, uint64_t bytes)
+{
+    cek_status st = cek_stream_download(d->stream, data, d->refs[slot], bytes);
+    return st ? st : cek_stream_sync(d->stream, CEK_FOREVER);
+}
+
+void device_op_free(device_op *d)
+{
+    if (d->op)
+        d->plugin->op_destroy(d->op);
+    for (int i = 0; i < DEVICE_OP_SLOTS; i++)
+        cek_memory_free(d->memory[i]);
+    cek_memory_free(d->workspace);
+    cek_stream_free(d->stream);
+    *d = (device_op){ .op = NULL };
+}
+
+int64_t device_op_repeats(double seconds)
+{
+    double times = ceil(0.01 / (seconds > 1e-9 ? seconds : 1e-9)); /* 10 ms are many ticks, and many wake-ups of a pool */
+    return times < 1 ? 1 : times > 10000 ? 10000 : (int64_t)times;
+}
+
+void random_fill(float *values, uint64_t count, uint64_t seed)
+{
+    for (uint64_t i = 0; i < count; i++) { /* splitmix64 */
+        uint64_t z = (seed << 40) + (i + 1) * 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        values[i] = (float)((z ^ z >> 31) >> 40) * 0x1p-23f - 1;
+    }
+}
+
+uint64_t result_compare(const float *result, uint64_t count, uint64_t terms, double (*expect)(void *, uint64_t, double *),
+                        void *user, double slack, double *max_error, uint64_t *compared)
+{
+    const uint64_t budget = 20000000; /* products: a fraction of a second */
+    uint64_t samples = budget / (terms ? terms : 1), wrong = 0;
+    samples = samples < 64 ? 64 : samples;
+    samples = samples > count ? count : samples;
+    *max_error = 0;
+    for (uint64_t i = 0; i < samples; i++) {
+        uint64_t index = samples == 1 ? count - 1 : (uint64_t)((double)i * (double)(count - 1) / (double)(samples - 1));
+        double tolerance, error = fabs(expect(user, index, &tolerance) - result[index]);
+        wrong += !(error <= tolerance * slack);
+        *max_error = error > *max_error || isnan(error) ? error : *max_error;
+    }
+    *compared = samples;
+    return wrong;
+}

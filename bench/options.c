@@ -1,0 +1,303 @@
+/* options.c - the command line: one table of options, which also makes the help text and knows which command takes what. */
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALL = CMD_DEVICES | CMD_GEMM | CMD_CONV | CMD_CHECK | CMD_TRAIN | CMD_PREDICT, RATE = CMD_GEMM | CMD_CONV,
+       NET = CMD_TRAIN | CMD_PREDICT };
+/* Values of getopt_long; options without a letter start behind the letters. */
+enum { O_MATH = 256, O_SEED, O_JSON, O_PEER, O_NO_PROGRESS, O_PLUGIN, O_PASS, O_MATCH, O_DATA, O_CSV, O_TARGET, O_SPLIT,
+       O_TEST_FRACTION, O_EPOCHS, O_STEPS, O_LOG_EVERY, O_BATCH, O_SHUFFLE, O_LOSS, O_LR, O_OPTIMIZER, O_MOMENTUM, O_WEIGHT_DECAY,
+       O_DROPOUT, O_SHARES, O_LIMIT_MEMORY, O_LOAD, O_SAVE, O_ROWS };
+
+typedef struct option_row {
+    const char *name, *argument; /* argument NULL: takes none */
+    int code;
+    uint32_t commands;
+    const char *help;
+} option_row;
+
+static const option_row rows[] = {
+    { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
+    { "dtype", "TYPE", 't', CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
+    { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
+    { "json", NULL, O_JSON, ALL, "the same as -o json" },
+    { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
+    { "quiet", NULL, 'q', ALL, "results alone" },
+    { "verbose", NULL, 'v', ALL, "more about what happens" },
+    { "no-progress", NULL, O_NO_PROGRESS, ALL, "no progress line, even on a terminal" },
+    { "help", NULL, 'h', ALL, "this text" },
+    { "version", NULL, 'V', ALL, "the version" },
+    { "shape", "LIST", 's', RATE, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
+    { "math", "MODE", O_MATH, RATE, "f32, strict, tf32 or fast" },
+    { "warmup", "N", 'w', RATE, "runs that are not timed" },
+    { "runs", "N", 'r', RATE, "timed runs; the median counts" },
+    { "peer", "SO", O_PEER, CMD_GEMM, "a CBLAS library, timed in turn with the device" },
+    { "pass", "NAME", O_PASS, CMD_CONV, "forward, data or weights" },
+    { "match", "TEXT", O_MATCH, CMD_CHECK, "only cases whose name contains this" },
+    { "seed", "N", O_SEED, NET | RATE, "of everything random" },
+    { "data", "DIR", O_DATA, NET, "IDX files, plain or .gz; without it, generated digits" },
+    { "csv", "FILE", O_CSV, NET, "a table of numbers" },
+    { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
+    { "test-fraction", "P", O_TEST_FRACTION, NET, "of the table's rows, for testing (0.2)" },
+    { "split", "FILE", O_SPLIT, NET, "row numbers of the test set" },
+    { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
+    { "shares", "LIST", O_SHARES, CMD_TRAIN, "equal, or a number for each device" },
+    { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
+    { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors)" },
+    { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
+    { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },
+    { "steps", "N", O_STEPS, CMD_TRAIN, "stop after so many steps" },
+    { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
+    { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
+    { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
+    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw or sgd" },
+    { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
+    { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd" },
+    { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "" },
+    { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
+    { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+int complain(int code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("cekernels-bench: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+static void usage_print(FILE *to)
+{
+    fputs("usage: cekernels-bench [OPTION...] COMMAND [ARG...]\n\ncommands:\n", to);
+    for (const bench_command *c = bench_commands; c->name; c++)
+        fprintf(to, "  %-8s %-8s %s\n", c->name, c->operands, c->help);
+    for (const bench_command *c = NULL;; c = c ? c + 1 : bench_commands) {
+        if (c && !c->name)
+            break;
+        fprintf(to, "\n%s%s\n", c ? "options of " : "options", c ? c->name : ":");
+        for (int i = 0; i < ROW_COUNT; i++) {
+            const option_row *r = &rows[i];
+            bool common = r->commands == ALL || r->code == 'd';
+            if (c ? common || !(r->commands & c->mask) : !common)
+                continue;
+            char left[48];
+            snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ', r->code < 256 ? r->code : ' ',
+                     r->code < 256 ? "," : " ", r->name, r->argument ? "=" : "", r->argument ? r->argument : "");
+            fprintf(to, "  %-26s %s\n", left, r->help);
+        }
+    }
+    fputs("\nSee cekernels-bench(1).\n", to);
+}
+
+/* ---- values ---- */
+
+static bool wrong_value(const char *name, const char *text, const char *wanted)
+{
+    complain(EXIT_USAGE, "--%s=%s: %s is wanted", name, text, wanted);
+    return false;
+}
+
+static bool take_int(const char *name, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    char wanted[80], *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)min, (long long)max);
+    if (!*text || *end || errno || v < min || v > max)
+        return wrong_value(name, text, wanted);
+    *out = v;
+    return true;
+}
+
+static bool take_double(const char *name, const char *text, double min, double max, double *out)
+{
+    char wanted[80], *end;
+    double v = strtod(text, &end);
+    snprintf(wanted, sizeof wanted, "a number from %g to %g", min, max);
+    if (!*text || *end || !isfinite(v) || v < min || v > max)
+        return wrong_value(name, text, wanted);
+    *out = v;
+    return true;
+}
+
+/* "64M", "1.5GiB": powers of 1024. */
+static bool take_bytes(const char *name, const char *text, uint64_t *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
+    for (long n = unit ? unit - units + 1 : 0; n > 0; n--)
+        v *= 1024;
+    end += unit != NULL;
+    if (unit && !strcmp(end, "iB"))
+        end += 2;
+    else if (*end == 'B')
+        end++;
+    if (!*text || *end || !(v >= 1) || v >= 0x1p63)
+        return wrong_value(name, text, "a size such as 512M");
+    *out = (uint64_t)v;
+    return true;
+}
+
+/* One of the words; *out is its number. */
+static bool take_word(const char *name, const char *text, const char *const *words, uint32_t *out)
+{
+    char wanted[128] = "";
+    for (uint32_t i = 0; words[i]; i++) {
+        if (!strcmp(words[i], text)) {
+            *out = i;
+            return true;
+        }
+        size_t used = strlen(wanted);
+        snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
+    }
+    return wrong_value(name, text, wanted);
+}
+
+static bool one_of(const char *name, const char *text, const char *const *words, const char **out)
+{
+    uint32_t ignored;
+    *out = text;
+    return take_word(name, text, words, &ignored);
+}
+
+static const char *const formats[] = { "table", "json", "jsonl", "csv", "md", NULL };
+static const char *const maths[] = { "f32", "strict", "tf32", "fast", NULL };
+static const char *const passes[] = { "forward", "data", "weights", NULL };
+static const char *const losses[] = { "cross-entropy", "mse", NULL };
+static const char *const optimizers[] = { "adam", "adamw", "sgd", NULL };
+static const char *const yes_no[] = { "no", "yes", NULL };
+static const char *const types[] = { "", "f32", "f16", "bf16", "f64", "u8", "i32", NULL };
+
+static bool option_take(bench_options *o, const option_row *row, const char *arg)
+{
+    uint32_t word = 0;
+    int64_t number = 0;
+    switch (row->code) {
+    case 'd': o->devices = arg; return true;
+    case 't': return take_word(row->name, arg, types, &o->type) && (o->type || wrong_value(row->name, arg, "a type"));
+    case 'o': return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
+    case 'q': return o->quiet = true;
+    case 'v': return o->verbose = true;
+    case 's': o->shapes = arg; return true;
+    case 'w': return take_int(row->name, arg, 0, 1000000, &o->warmup);
+    case 'r': return take_int(row->name, arg, 1, 1000000, &o->runs);
+    case O_JSON: o->output = FORMAT_JSON; return true;
+    case O_NO_PROGRESS: return o->no_progress = true;
+    case O_PLUGIN: o->plugin = arg; return true;
+    case O_MATH: return take_word(row->name, arg, maths, &o->math);
+    case O_PEER: o->peer = arg; return true;
+    case O_PASS: return one_of(row->name, arg, passes, &o->pass);
+    case O_MATCH: o->match = arg; return true;
+    case O_SEED: return take_int(row->name, arg, 0, INT64_MAX, &number) && (o->seed = (uint64_t)number, true);
+    case O_DATA: o->data = arg; return true;
+    case O_CSV: o->csv = arg; return true;
+    case O_TARGET: o->target = arg; return true;
+    case O_SPLIT: o->split = arg; return true;
+    case O_TEST_FRACTION: return take_double(row->name, arg, 0, 0.99, &o->test_fraction);
+    case O_EPOCHS: return take_int(row->name, arg, 1, INT32_MAX, &o->epochs);
+    case O_STEPS: return take_int(row->name, arg, 1, INT64_MAX, &o->steps);
+    case O_LOG_EVERY: return take_int(row->name, arg, 1, INT64_MAX, &o->log_every);
+    case O_BATCH: return take_int(row->name, arg, 1, INT32_MAX, &o->batch);
+    case O_SHUFFLE: return take_word(row->name, arg, yes_no, &word) && (o->shuffle = word, true);
+    case O_LOSS: return one_of(row->name, arg, losses, &o->loss);
+    case O_OPTIMIZER: return one_of(row->name, arg, optimizers, &o->optimizer);
+    case O_LR: return take_double(row->name, arg, 0, 1e6, &o->lr);
+    case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
+    case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
+    case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
+    case O_SHARES: o->shares = arg; return true;
+    case O_LIMIT_MEMORY: return take_bytes(row->name, arg, &o->limit_memory);
+    case O_LOAD: o->load = arg; return true;
+    case O_SAVE: o->save = arg; return true;
+    case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
+    default: return false;
+    }
+}
+
+static void getopt_tables(char *letters, struct option *longs)
+{
+    for (int i = 0; i < ROW_COUNT; i++) {
+        longs[i] = (struct option){ rows[i].name, rows[i].argument ? required_argument : no_argument, NULL, rows[i].code };
+        if (rows[i].code < 256) {
+            *letters++ = (char)rows[i].code;
+            if (rows[i].argument)
+                *letters++ = ':';
+        }
+    }
+    longs[ROW_COUNT] = (struct option){ 0 };
+    *letters = 0;
+}
+
+static const option_row *row_of(int code)
+{
+    for (int i = 0; i < ROW_COUNT; i++)
+        if (rows[i].code == code)
+            return &rows[i];
+    return NULL;
+}
+
+static const bench_command *command_of(const char *name)
+{
+    for (const bench_command *c = bench_commands; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c;
+    return NULL;
+}
+
+bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command, int *code)
+{
+    struct option longs[ROW_COUNT + 1];
+    char letters[2 * ROW_COUNT + 1];
+    bool given[ROW_COUNT] = { false };
+    *o = (bench_options){ .warmup = -1, .runs = -1, .test_fraction = 0.2, .shuffle = true, .lr = -1, .momentum = -1,
+                          .weight_decay = -1, .dropout = -1, .rows = -1, .seed = 1 };
+    *code = EXIT_USAGE;
+    getopt_tables(letters, longs);
+    for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+        const option_row *row = row_of(c);
+        if (!row) {
+            fputs("Try cekernels-bench --help.\n", stderr); /* getopt_long has said what is wrong */
+            return false;
+        }
+        if (c == 'h' || c == 'V') {
+            *code = EXIT_OK;
+            if (c == 'h')
+                usage_print(stdout);
+            else
+                printf("cekernels-bench %s\n", cek_version());
+            return false;
+        }
+        given[row - rows] = true;
+        if (!option_take(o, row, optarg))
+            return false;
+    }
+    if (optind == argc) {
+        usage_print(stderr);
+        return false;
+    }
+    if (!(*command = command_of(argv[optind]))) {
+        complain(EXIT_USAGE, "no command is called %s; try --help", argv[optind]);
+        return false;
+    }
+    for (int i = 0; i < ROW_COUNT; i++) {
+        if (given[i] && !(rows[i].commands & (*command)->mask)) {
+            complain(EXIT_USAGE, "%s takes no option --%s", (*command)->name, rows[i].name);
+            return false;
+        }
+    }
+    o->argc = argc - optind - 1;
+    o->argv = argv + optind + 1;
+    return true;
+}
