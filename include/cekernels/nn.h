@@ -199,7 +199,6 @@ typedef struct cek_batch {
     int64_t count;                    /* samples */
     const void *inputs;               /* count rows, as the dataset stores them (images NHWC) */
     const void *targets;              /* int32_t labels[count], or float values[count][columns] */
-    const float *weights;             /* one per sample, or NULL: 1 */
     const int64_t *rows;              /* row numbers in the dataset */
     cek_dtype input_type;
     uint32_t target_columns;          /* 0: labels */
@@ -235,7 +234,8 @@ typedef struct cek_trainer_options {
 } cek_trainer_options;
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters are not written before
- * cek_trainer_pull). Plans and allocates everything: a step allocates nothing.
+ * cek_trainer_pull). Plans and allocates everything: a step allocates no device memory; a smaller batch of a size not seen
+ * before may compile another plan, at most four per device, beyond which rows are padded.
  * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss), CEK_UNSUPPORTED (names
  * device and layer). */
 CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
@@ -251,8 +251,9 @@ typedef struct cek_step_result {
     int64_t correct;                  /* cross-entropy: right answers in the batch */
     double seconds;
 } cek_step_result;
-/* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors: CEK_NOT_FINITE (the
- * parameters have been updated), CEK_DEVICE_LOST, CEK_INVALID (batch of another form, a label out of range). */
+/* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors: CEK_INVALID (batch of
+ * another form), CEK_BAD_INPUT (a label out of range): nothing was done; CEK_NOT_FINITE: the parameters have been updated;
+ * anything else (CEK_DEVICE_LOST): the replicas may differ, every later call but free returns the same failure. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
 typedef struct cek_metrics {
@@ -290,7 +291,8 @@ typedef struct cek_fit_options {
     void (*on_epoch)(void *user, const cek_epoch_result *result);
     void *user;
 } cek_fit_options;
-/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A request to stop ends it between two steps: CEK_CANCELLED. */
+/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A request to stop ends it between
+ * two steps: CEK_CANCELLED. */
 CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train, const cek_fit_options *options,
                                                cek_epoch_result *last);
 /* Safe from any thread and from signal handlers; holds until the next fit begins. */

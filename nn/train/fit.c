@@ -1,0 +1,184 @@
+/* fit.c - epochs: the loader in front of the trainer's steps, the test set behind them. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/status.h"
+#include "nn/train/trainer.h"
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void shape_text(int rank, const int64_t *shape, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (int i = 0; i < rank && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "," : "", (long long)shape[i]);
+}
+
+cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, const char *what)
+{
+    int64_t want[CEK_RANK_MAX], have[CEK_RANK_MAX], columns = cek_dataset_target_columns(dataset);
+    int want_rank = cek_model_input_shape(t->model, want), have_rank = cek_dataset_shape(dataset, have);
+    char want_text[128], have_text[128];
+    if (want_rank != have_rank || memcmp(want, have, (size_t)want_rank * sizeof *want) != 0) {
+        shape_text(want_rank, want, want_text, sizeof want_text);
+        shape_text(have_rank, have, have_text, sizeof have_text);
+        return cek__fail(CEK_INVALID, "%s has samples of shape (%s), the model takes (%s)", what, have_text, want_text);
+    }
+    if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) == 0)
+        return cek__fail(CEK_INVALID, "%s has values as targets, cross-entropy takes class labels", what);
+    if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) > t->outputs)
+        return cek__fail(CEK_INVALID, "%s has %lld classes, the model %lld outputs", what,
+                         (long long)cek_dataset_classes(dataset), (long long)t->outputs);
+    if (t->loss == CEK_LOSS_MSE && (cek_dataset_classes(dataset) != 0 || columns != (int64_t)t->target_columns))
+        return cek__fail(CEK_INVALID, "%s has %s%lld per sample, squared error takes %u values", what,
+                         cek_dataset_classes(dataset) ? "labels, " : "values: ", (long long)columns, t->target_columns);
+    return CEK_OK;
+}
+
+/* ---- Evaluation ------------------------------------------------------------------------------------------------------- */
+
+typedef struct evaluation {
+    cek_trainer *trainer;
+    const cek_batch *batch;
+} evaluation;
+
+static cek_status evaluate_member(void *user, size_t index)
+{
+    const evaluation *job = user;
+    cek_trainer *t = job->trainer;
+    cek__share share = cek__team_share(&t->team, index, job->batch->inputs, t->input_row_bytes, job->batch->targets,
+                                       t->target_row_bytes);
+    return cek__replica_evaluate(t->team.replicas[index], &share);
+}
+
+cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
+{
+    cek_status st;
+    cek_loader *loader = NULL;
+    const cek_batch *batch = NULL;
+    double loss = 0;
+    int64_t samples = 0, correct = 0;
+    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = t->batch};
+    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
+    CEK_TRY(cek_loader_create(dataset, &o, &loader));
+    CEK_TRY(cek_loader_start(loader, 0));
+    for (;;) {
+        double part;
+        int64_t right;
+        CEK_TRY(cek_loader_next(loader, &batch));
+        if (!batch)
+            break;
+        cek__team_deal(&t->team, batch->count);
+        CEK_TRY(cek__crew_run(t->team.crew, evaluate_member, &(evaluation){t, batch}));
+        CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
+        loss += part;
+        correct += right;
+        samples += batch->count;
+    }
+    out->samples = samples;
+    out->loss = samples ? loss / ((double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1)) : 0;
+    out->accuracy = samples && t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)samples : 0;
+    st = CEK_OK;
+out:
+    cek_loader_free(loader);
+    return st;
+}
+
+/* ---- Epochs ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct fit {
+    cek_trainer *trainer;
+    const cek_fit_options *options;
+    cek_loader *loader;
+    int64_t steps; /* in this fit */
+} fit;
+
+static bool enough(const fit *f)
+{
+    return f->options->max_steps > 0 && f->steps >= f->options->max_steps;
+}
+
+static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
+{
+    cek_status st;
+    cek_trainer *t = f->trainer;
+    const cek_batch *batch = NULL;
+    double start = now(), loss = 0;
+    int64_t correct = 0;
+    CEK_TRY(cek_loader_start(f->loader, epoch));
+    while (!enough(f)) {
+        cek_step_result step = {.size = sizeof step};
+        if (atomic_load(&t->stop))
+            CEK_FAIL(CEK_CANCELLED, "stopped on request after step %lld", (long long)t->steps);
+        CEK_TRY(cek_loader_next(f->loader, &batch));
+        if (!batch)
+            break;
+        st = cek_trainer_step(t, batch, &step);
+        if ((st == CEK_OK || st == CEK_NOT_FINITE) && f->options->on_step)
+            f->options->on_step(f->options->user, &step);
+        if (st != CEK_OK)
+            goto out;
+        f->steps++;
+        loss += step.loss * (double)step.samples;
+        correct += step.correct;
+        result->train.samples += step.samples;
+    }
+    result->step = t->steps;
+    result->seconds = now() - start;
+    if (result->train.samples > 0) {
+        result->train.loss = loss / (double)result->train.samples;
+        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)result->train.samples : 0;
+        result->samples_per_second = (double)result->train.samples / result->seconds;
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_fit_options *options, cek_epoch_result *last)
+{
+    static const cek_fit_options defaults = {.size = sizeof defaults};
+    cek_status st;
+    const cek_fit_options *o = options ? options : &defaults;
+    fit f = {.trainer = t, .options = o};
+    int64_t epochs = o->epochs ? o->epochs : 1;
+    cek_loader_options lo = {
+        .size = sizeof lo,
+        .workers = o->workers ? o->workers : 1,
+        .batch = t->batch,
+        .seed = o->seed,
+        .shuffle = !o->no_shuffle,
+        .drop_last = o->drop_last,
+        .pin_for = cek__replica_device(t->team.replicas[0]),
+    };
+    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(cek__trainer_fits(t, train, "the training set"));
+    if (o->test)
+        CEK_TRY(cek__trainer_fits(t, o->test, "the test set"));
+    atomic_store(&t->stop, false);
+    CEK_TRY(cek_loader_create(train, &lo, &f.loader));
+    for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
+        cek_epoch_result result = {.size = sizeof result, .epoch = epoch};
+        CEK_TRY(train_epoch(&f, epoch, &result));
+        if (o->test)
+            CEK_TRY(cek_trainer_evaluate(t, o->test, &result.test));
+        if (o->on_epoch)
+            o->on_epoch(o->user, &result);
+        if (last) {
+            result.size = last->size;
+            memcpy(last, &result, last->size < sizeof result ? last->size : sizeof result);
+        }
+    }
+    st = CEK_OK;
+out:
+    cek_loader_free(f.loader);
+    return st;
+}

@@ -1,0 +1,182 @@
+/* optimizer.c - see optimizer.h. All parameters are in group 0. */
+#include "nn/train/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+
+struct cek__shard_optimizer {
+    const cek_plugin *plugin;
+    cek_op *op;
+    cek_memory *m, *v, *state, *workspace;
+};
+
+cek_f32x2 cek__f32x2(double value)
+{
+    cek_f32x2 pair = {.hi = (float)value};
+    pair.lo = (float)(value - (double)pair.hi);
+    return pair;
+}
+
+static cek_status check(const char *name, double value, double low, double below)
+{
+    return value >= low && value < below
+               ? CEK_OK
+               : cek__fail(CEK_INVALID, "optimizer: %s = %g, allowed are %g to below %g", name, value, low, below);
+}
+
+cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out)
+{
+    cek_status st;
+    cek_optimizer o = *given;
+    if (o.algorithm == 0)
+        o.algorithm = CEK_OPTIMIZER_ADAM;
+    if (o.algorithm != CEK_OPTIMIZER_SGD && o.algorithm != CEK_OPTIMIZER_ADAM)
+        CEK_FAIL(CEK_INVALID, "optimizer: algorithm %u is neither SGD nor Adam", o.algorithm);
+    if (o.flags & ~(uint32_t)(o.algorithm == CEK_OPTIMIZER_SGD ? CEK_OPTIMIZER_NESTEROV : CEK_OPTIMIZER_DECOUPLED))
+        CEK_FAIL(CEK_INVALID, "optimizer: flags 0x%x do not belong to the algorithm", o.flags);
+    CEK_TRY(check("learning rate", o.lr, 0, INFINITY));
+    CEK_TRY(check("weight decay", o.weight_decay, 0, INFINITY));
+    if (o.lr == 0)
+        o.lr = o.algorithm == CEK_OPTIMIZER_ADAM ? 0.001 : 0.01;
+    if (o.algorithm == CEK_OPTIMIZER_ADAM) {
+        CEK_TRY(check("beta1", o.beta1, 0, 1));
+        CEK_TRY(check("beta2", o.beta2, 0, 1));
+        CEK_TRY(check("epsilon", o.epsilon, 0, INFINITY));
+        if (o.momentum != 0 || o.dampening != 0)
+            CEK_FAIL(CEK_INVALID, "optimizer: Adam takes no momentum or dampening");
+        o.beta1 = o.beta1 == 0 ? 0.9 : o.beta1;
+        o.beta2 = o.beta2 == 0 ? 0.999 : o.beta2;
+        o.epsilon = o.epsilon == 0 ? 1e-8 : o.epsilon;
+    } else {
+        CEK_TRY(check("momentum", o.momentum, 0, INFINITY));
+        CEK_TRY(check("dampening", o.dampening, 0, INFINITY));
+        if ((o.flags & CEK_OPTIMIZER_NESTEROV) && (o.momentum == 0 || o.dampening != 0))
+            CEK_FAIL(CEK_INVALID, "optimizer: Nesterov wants a momentum and no dampening");
+        o.beta1 = o.beta2 = o.epsilon = 0;
+    }
+    *out = o;
+    return CEK_OK;
+out:
+    return st;
+}
+
+static bool has_m(const cek_optimizer *o)
+{
+    return o->algorithm == CEK_OPTIMIZER_ADAM || o->momentum != 0;
+}
+
+static bool has_v(const cek_optimizer *o)
+{
+    return o->algorithm == CEK_OPTIMIZER_ADAM;
+}
+
+uint64_t cek__shard_optimizer_bytes(const cek_optimizer *o, cek_dtype type, uint64_t count)
+{
+    return (uint64_t)(has_m(o) + has_v(o)) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
+}
+
+static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin, uint64_t bytes, cek_memory **out)
+{
+    cek_status st;
+    CEK_TRY(cek_memory_alloc(device, bytes, CEK_MEMORY_ALONE, out));
+    CEK_TRY(plugin->fill(cek_stream_raw(stream), cek_memory_ref(*out), 0, 4, bytes));
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev, const cek_optimizer *o, cek_dtype type,
+                          uint64_t count)
+{
+    cek_status st;
+    cek_param_range all = {.begin = 0, .end = count, .group = 0};
+    cek_op_info info = {.size = sizeof info};
+    cek_optimizer_desc desc = {
+        .op = {.size = sizeof desc,
+               .kind = CEK_OP_OPTIMIZER,
+               .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
+                           CEK_BIT(CEK_OPTIMIZER_STEP) | (has_m(o) ? CEK_BIT(CEK_OPTIMIZER_M) : 0) |
+                           (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0)},
+        .count = count,
+        .ranges = &all,
+        .range_count = 1,
+        .range_size = sizeof all,
+        .momentum = o->momentum,
+        .dampening = o->dampening,
+        .epsilon = o->epsilon,
+        .algorithm = o->algorithm,
+        .flags = o->flags,
+        .type = type,
+    };
+    CEK_TRY(s->plugin->op_create(dev, &desc.op, &info, &s->op));
+    if (info.workspace_bytes)
+        CEK_TRY(cek_memory_alloc(device, info.workspace_bytes, 0, &s->workspace));
+    return CEK_OK;
+out:
+    return cek__fail_prefix(st, "%s: optimizer of %llu parameters", cek_device_name(device), (unsigned long long)count);
+}
+
+cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek_optimizer *o, cek_dtype type,
+                                       uint64_t count, cek__shard_optimizer **out)
+{
+    cek_status st;
+    cek_dev *dev;
+    cek__shard_optimizer *s = NULL;
+    *out = NULL;
+    CEK_TRY(cek__calloc(1, sizeof *s, &s));
+    CEK_TRY(cek_device_raw(device, &s->plugin, &dev));
+    CEK_TRY(op_make(s, device, dev, o, type, count));
+    if (has_m(o))
+        CEK_TRY(zeros(device, stream, s->plugin, count * cek_dtype_bytes(type), &s->m));
+    if (has_v(o))
+        CEK_TRY(zeros(device, stream, s->plugin, count * cek_dtype_bytes(type), &s->v));
+    CEK_TRY(zeros(device, stream, s->plugin, CEK_ALIGNMENT, &s->state));
+    *out = s;
+    return CEK_OK;
+out:
+    cek__shard_optimizer_free(s);
+    return st;
+}
+
+void cek__shard_optimizer_free(cek__shard_optimizer *s)
+{
+    if (!s)
+        return;
+    if (s->op)
+        s->plugin->op_destroy(s->op);
+    cek_memory_free(s->m);
+    cek_memory_free(s->v);
+    cek_memory_free(s->state);
+    cek_memory_free(s->workspace);
+    free(s);
+}
+
+static cek_ref ref_or_none(const cek_memory *memory)
+{
+    return memory ? cek_memory_ref(memory) : (cek_ref){NULL, 0};
+}
+
+cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_queue *queue, cek_ref parameters, cek_ref gradients,
+                                    cek_ref step_block)
+{
+    cek_ref operands[] = {
+        [CEK_OPTIMIZER_PARAM] = parameters,
+        [CEK_OPTIMIZER_GRAD] = gradients,
+        [CEK_OPTIMIZER_M] = ref_or_none(s->m),
+        [CEK_OPTIMIZER_V] = ref_or_none(s->v),
+        [CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state),
+        [CEK_OPTIMIZER_STEP] = step_block,
+    };
+    return s->plugin->op_run(queue, s->op, operands, sizeof operands / sizeof *operands, ref_or_none(s->workspace));
+}
+
+void cek__optimizer_fill_block(const cek_optimizer *o, cek_step_block *block)
+{
+    block->ln_beta1 = cek__f32x2(o->beta1 > 0 ? log(o->beta1) : 0);
+    block->ln_beta2 = cek__f32x2(o->beta2 > 0 ? log(o->beta2) : 0);
+    block->lr[0] = cek__f32x2(o->lr);
+    block->weight_decay[0] = cek__f32x2(o->weight_decay);
+}

@@ -1,0 +1,32 @@
+/* optimizer.h - the update of one shard of one bucket on its owner: the op object and the state that it keeps.
+ *
+ * Owns: moments and step counter in device memory. Must not know: gradients' origin, other devices, the schedule. */
+#ifndef CEK_NN_TRAIN_OPTIMIZER_H
+#define CEK_NN_TRAIN_OPTIMIZER_H
+
+#include "cekernels/nn.h"
+
+typedef struct cek__shard_optimizer cek__shard_optimizer;
+
+/* Defaults filled in, bad numbers refused (CEK_INVALID names the field). */
+cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out);
+
+/* Bytes of device memory that a shard of `count` elements will take. */
+uint64_t cek__shard_optimizer_bytes(const cek_optimizer *optimizer, cek_dtype type, uint64_t count);
+
+/* `stream`: zeroes the state. */
+cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek_optimizer *optimizer, cek_dtype type,
+                                       uint64_t count, cek__shard_optimizer **out);
+void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
+
+/* Enqueues one step: parameters and gradients are the shard's first elements. */
+cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_queue *queue, cek_ref parameters, cek_ref gradients,
+                                    cek_ref step_block);
+
+/* The part of a step block that belongs to the optimizer. */
+void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);
+
+/* value = hi + lo */
+cek_f32x2 cek__f32x2(double value);
+
+#endif

@@ -1,0 +1,71 @@
+/* replica.h - one device's copy of a model: parameters, gradients, plans, and the memory they run in.
+ *
+ * Owns: device memory, streams, at most CEK__REPLICA_PLANS training plans. Must not know: other replicas (see reducer.h),
+ * the optimizer, where batches come from. One thread at a time. */
+#ifndef CEK_NN_TRAIN_REPLICA_H
+#define CEK_NN_TRAIN_REPLICA_H
+
+#include "cekernels/nn.h"
+#include "nn/model/layout.h"
+#include "nn/model/plan.h"
+
+enum { CEK__REPLICA_PLANS = 4 };
+
+typedef struct cek__replica cek__replica;
+
+typedef struct cek__replica_options {
+    bool training;
+    cek_loss loss;             /* 0: prediction, with outputs */
+    bool softmax;
+    cek_dtype input_type;      /* of the samples in host memory */
+    uint32_t target_columns;
+    int64_t rows;              /* the largest share of a batch */
+    uint64_t memory_limit;     /* of this replica in bytes; 0: what the device has free */
+    uint64_t optimizer_bytes;  /* of the limit, taken by others: optimizer state and inboxes */
+} cek__replica_options;
+
+/* A share of a batch in host memory. */
+typedef struct cek__share {
+    const void *inputs;        /* rows of input_type */
+    const void *targets;       /* int32_t labels, or float values */
+    int64_t rows;
+    uint64_t sample_base;      /* position in the global batch */
+} cek__share;
+
+/* Called after each backward segment of the last micro-batch: gradients of the buckets below `buckets` are queued on the
+ * compute stream and their parameters will not be read again. */
+typedef cek_status (*cek__segment_fn)(void *user, size_t buckets);
+
+/* `layout` and `model` outlive the replica. Chooses the micro-batch: the largest that fits the memory, by estimate and then
+ * by trying. Errors: CEK_OUT_OF_MEMORY says what one sample needs and what there is. */
+cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
+                               const cek__replica_options *options, cek__replica **out);
+void cek__replica_free(cek__replica *replica);
+
+cek_device *cek__replica_device(const cek__replica *replica);
+cek_stream *cek__replica_stream(const cek__replica *replica); /* computes */
+cek_ref cek__replica_parameters(const cek__replica *replica, size_t bucket);
+cek_ref cek__replica_gradients(const cek__replica *replica, size_t bucket);
+cek_ref cek__replica_step_block(const cek__replica *replica);
+int64_t cek__replica_micro_batch(const cek__replica *replica);
+uint64_t cek__replica_bytes(const cek__replica *replica);
+
+/* Copies the model's parameters to the device, or a bucket from it; both wait. */
+cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
+cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
+
+/* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
+ * gradients are not touched. segment may be NULL. */
+cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
+cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment, void *user);
+
+/* Forward alone in evaluation mode: adds up loss and right answers. */
+cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
+
+/* Waits for the queued work; the sums of loss and right answers since the last collect. */
+cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);
+
+/* Prediction: outputs[rows][outputs] of f32 are there when it returns. */
+cek_status cek__replica_predict(cek__replica *replica, const cek__share *share, float *outputs);
+
+#endif

@@ -1,0 +1,50 @@
+/* shares.c - see shares.h. */
+#include "nn/train/shares.h"
+
+static void split_equal(int64_t total, size_t count, int64_t *out)
+{
+    int64_t each = total / (int64_t)count, rest = total % (int64_t)count;
+    for (size_t i = 0; i < count; i++)
+        out[i] = each + ((int64_t)i < rest);
+}
+
+void cek__shares_split(int64_t total, size_t count, const double *weights, int64_t *out)
+{
+    double sum = 0;
+    int64_t given = 0;
+    if (!weights) {
+        split_equal(total, count, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        sum += weights[i];
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (int64_t)((double)total * (weights[i] / sum));
+        given += out[i];
+    }
+    for (; given < total; given++) { /* fewer than count rounds: each share lost less than one sample */
+        size_t best = count;
+        double most = -1;
+        for (size_t i = 0; i < count; i++) {
+            double missing = (double)total * (weights[i] / sum) - (double)out[i];
+            if (weights[i] > 0 && missing > most) {
+                most = missing;
+                best = i;
+            }
+        }
+        out[best]++;
+    }
+}
+
+cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t count)
+{
+    uint64_t units = (elements + CEK__SHARD_UNIT - 1) / CEK__SHARD_UNIT, each, rest, first, mine;
+    if (elements < CEK__SHARD_MIN)
+        return bucket % count == owner ? (cek__shard){0, elements} : (cek__shard){0, 0};
+    each = units / count;
+    rest = units % count;
+    first = owner * each + (owner < rest ? owner : rest);
+    mine = each + (owner < rest);
+    first *= CEK__SHARD_UNIT;
+    return (cek__shard){first, first + mine * CEK__SHARD_UNIT < elements ? first + mine * CEK__SHARD_UNIT : elements};
+}

@@ -1,0 +1,118 @@
+/* team.c - see team.h. */
+#include "nn/train/team.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/train/shares.h"
+
+static cek_status devices_check(cek_device *const *devices, size_t count)
+{
+    if (count == 0)
+        return cek__fail(CEK_INVALID, "no device given");
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (devices[i] == devices[j])
+                return cek__fail(CEK_INVALID, "device %s is given twice", cek_device_name(devices[i]));
+    return CEK_OK;
+}
+
+static cek_status weights_copy(cek__team *team, const double *weights)
+{
+    cek_status st;
+    double sum = 0;
+    if (!weights)
+        return CEK_OK;
+    CEK_TRY(cek__alloc_array(team->count, sizeof *team->weights, &team->weights));
+    for (size_t i = 0; i < team->count; i++) {
+        if (!(weights[i] >= 0) || !isfinite(weights[i]))
+            CEK_FAIL(CEK_INVALID, "share %zu is %g: shares are numbers >= 0", i, weights[i]);
+        sum += team->weights[i] = weights[i];
+    }
+    if (!(sum > 0) || !isfinite(sum))
+        CEK_FAIL(CEK_INVALID, "shares add up to %g: at least one must be above 0", sum);
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
+                            cek__team *team)
+{
+    cek_status st;
+    memset(team, 0, sizeof *team);
+    CEK_TRY(devices_check(devices, count));
+    team->count = count;
+    CEK_TRY(weights_copy(team, options->weights));
+    CEK_TRY(cek__calloc(count, sizeof *team->replicas, &team->replicas));
+    CEK_TRY(cek__calloc(count, sizeof *team->rows, &team->rows));
+    CEK_TRY(cek__calloc(count, sizeof *team->first, &team->first));
+    CEK_TRY(cek__layout_create(model, options->type, &team->layout));
+    cek__team_deal(team, options->batch);
+    for (size_t i = 0; i < count; i++) {
+        cek__replica_options o = options->replica;
+        o.rows = team->rows[i];
+        o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(team->layout, i, count, options->user) : 0;
+        CEK_TRY(cek__replica_create(model, team->layout, devices[i], &o, &team->replicas[i]));
+    }
+    CEK_TRY(cek__crew_create(count, &team->crew));
+    return CEK_OK;
+out:
+    cek__team_close(team);
+    return st;
+}
+
+void cek__team_close(cek__team *team)
+{
+    cek__crew_free(team->crew);
+    for (size_t i = 0; team->replicas && i < team->count; i++)
+        cek__replica_free(team->replicas[i]);
+    cek__layout_free(team->layout);
+    free(team->replicas);
+    free(team->weights);
+    free(team->rows);
+    free(team->first);
+    memset(team, 0, sizeof *team);
+}
+
+void cek__team_deal(cek__team *team, int64_t total)
+{
+    int64_t first = 0;
+    cek__shares_split(total, team->count, team->weights, team->rows);
+    for (size_t i = 0; i < team->count; i++) {
+        team->first[i] = first;
+        first += team->rows[i];
+    }
+}
+
+cek__share cek__team_share(const cek__team *team, size_t index, const void *inputs, uint64_t input_row_bytes,
+                           const void *targets, uint64_t target_row_bytes)
+{
+    uint64_t first = (uint64_t)team->first[index];
+    return (cek__share){
+        .inputs = (const unsigned char *)inputs + first * input_row_bytes,
+        .targets = targets ? (const unsigned char *)targets + first * target_row_bytes : NULL,
+        .rows = team->rows[index],
+        .sample_base = first,
+    };
+}
+
+cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
+{
+    cek_status st;
+    *loss = 0;
+    *correct = 0;
+    for (size_t i = 0; i < team->count; i++) {
+        double part;
+        int64_t right;
+        CEK_TRY(cek__replica_collect(team->replicas[i], &part, &right));
+        *loss += part;
+        *correct += right;
+    }
+    return CEK_OK;
+out:
+    return st;
+}

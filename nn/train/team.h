@@ -1,0 +1,48 @@
+/* team.h - the replicas of one model over a list of devices, their threads, and how a batch is dealt out to them.
+ *
+ * What training, evaluation and prediction share. Owns: layout, replicas, crew. Must not know: optimizers, datasets. */
+#ifndef CEK_NN_TRAIN_TEAM_H
+#define CEK_NN_TRAIN_TEAM_H
+
+#include "cekernels/nn.h"
+#include "nn/model/layout.h"
+#include "nn/train/crew.h"
+#include "nn/train/replica.h"
+
+typedef struct cek__team {
+    size_t count;
+    cek__layout *layout;
+    cek__replica **replicas; /* [count] */
+    cek__crew *crew;
+    double *weights;         /* [count] shares in proportion, or NULL: equal */
+    int64_t *rows;           /* [count] of the batch being dealt out */
+    int64_t *first;          /* [count] its first sample */
+} cek__team;
+
+/* Devices may repeat only as different devices: naming one twice is CEK_INVALID. `options.rows` and `optimizer_bytes` are set
+ * per replica: rows from `batch` and the shares, optimizer_bytes by the caller's function (NULL: 0). */
+typedef struct cek__team_options {
+    cek_dtype type;
+    int64_t batch;
+    const double *weights;
+    cek__replica_options replica;
+    uint64_t (*extra_bytes)(const cek__layout *layout, size_t index, size_t count, const void *user);
+    const void *user;
+} cek__team_options;
+
+cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
+                            cek__team *team);
+/* For a team that was zeroed, however far creation got. */
+void cek__team_close(cek__team *team);
+
+/* Fills rows and first for a batch of `total` samples. */
+void cek__team_deal(cek__team *team, int64_t total);
+
+/* Member `index`'s part of a batch that starts at `inputs` and `targets` (row_bytes each; targets may be NULL). */
+cek__share cek__team_share(const cek__team *team, size_t index, const void *inputs, uint64_t input_row_bytes,
+                           const void *targets, uint64_t target_row_bytes);
+
+/* Loss and right answers of all members since the last collect, added up in the order of the devices. */
+cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);
+
+#endif

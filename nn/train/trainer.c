@@ -1,0 +1,329 @@
+/* trainer.c - one synchronous step over all devices: deal out, run, reduce, count.
+ *
+ * Owns: the step block, what makes a batch acceptable, the state after a failure. The epochs around it are fit.c. */
+#include "nn/train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/train/optimizer.h"
+
+/* ---- Creation ------------------------------------------------------------------------------------------------------- */
+
+static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
+{
+    int64_t shape[CEK_RANK_MAX];
+    int rank = cek_model_output_shape(t->model, shape);
+    t->outputs = 1;
+    for (int i = 0; i < rank; i++)
+        t->outputs *= shape[i];
+    if (rank != 1)
+        return cek__fail(CEK_INVALID, "the model's output has %d dimensions per sample: add flatten before the last linear layer", rank);
+    if (t->loss == CEK_LOSS_CROSS_ENTROPY) {
+        if (o->target_columns)
+            return cek__fail(CEK_INVALID, "cross-entropy takes class labels, not %u values per sample", o->target_columns);
+        return CEK_OK;
+    }
+    t->target_columns = o->target_columns ? o->target_columns : (uint32_t)t->outputs;
+    if (t->target_columns != t->outputs)
+        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets (%lld,%u): shapes must be equal",
+                         (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->target_columns);
+    return CEK_OK;
+}
+
+static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
+{
+    cek_status st;
+    t->loss = o->loss ? o->loss : CEK_LOSS_CROSS_ENTROPY;
+    t->batch = o->batch ? o->batch : 64;
+    t->seed = o->seed;
+    t->input_type = o->input_type ? o->input_type : CEK_F32;
+    if (t->loss != CEK_LOSS_CROSS_ENTROPY && t->loss != CEK_LOSS_MSE)
+        CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error", t->loss);
+    if (t->batch < 1 || t->batch > INT32_MAX)
+        CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
+    if (t->input_type != CEK_U8 && t->input_type != CEK_F32)
+        CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(t->input_type));
+    if (o->type != CEK_DTYPE_NONE && o->type != CEK_F32 && o->type != CEK_F64)
+        CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
+    if (o->shares > CEK_SHARES_GIVEN || (o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
+        CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
+    CEK_TRY(outputs_check(t, o));
+    CEK_TRY(cek__optimizer_resolve(&o->optimizer, &t->optimizer));
+    return CEK_OK;
+out:
+    return st;
+}
+
+static void rows_measure(cek_trainer *t)
+{
+    int64_t shape[CEK_RANK_MAX];
+    int rank = cek_model_input_shape(t->model, shape);
+    t->input_row_bytes = cek_dtype_bytes(t->input_type);
+    for (int i = 0; i < rank; i++)
+        t->input_row_bytes *= (uint64_t)shape[i];
+    t->target_row_bytes = t->target_columns ? t->target_columns * sizeof(float) : sizeof(int32_t);
+}
+
+static uint64_t reducer_bytes(const cek__layout *layout, size_t index, size_t count, const void *user)
+{
+    return cek__reducer_bytes(layout, user, index, count);
+}
+
+cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count, const cek_trainer_options *options,
+                              cek_trainer **out)
+{
+    static const cek_trainer_options defaults = {.size = sizeof defaults};
+    cek_status st;
+    cek_trainer *t = NULL;
+    const cek_trainer_options *o = options ? options : &defaults;
+    cek__team_options team = {.type = o->type ? o->type : CEK_F32, .weights = o->share_weights};
+    *out = NULL;
+    CEK_TRY(cek__calloc(1, sizeof *t, &t));
+    t->model = model;
+    CEK_TRY(options_check(t, o));
+    rows_measure(t);
+    team.batch = t->batch;
+    team.replica = (cek__replica_options){
+        .training = true,
+        .loss = t->loss,
+        .input_type = t->input_type,
+        .target_columns = t->target_columns,
+        .memory_limit = o->memory_limit,
+    };
+    team.extra_bytes = reducer_bytes;
+    team.user = &t->optimizer;
+    CEK_TRY(cek__team_create(model, devices, count, &team, &t->team));
+    CEK_TRY(cek__reducer_create(t->team.layout, t->team.replicas, count, &t->optimizer, &t->reducer));
+    *out = t;
+    return CEK_OK;
+out:
+    cek_trainer_free(t);
+    return st;
+}
+
+void cek_trainer_free(cek_trainer *t)
+{
+    if (!t)
+        return;
+    cek__reducer_free(t->reducer);
+    cek__team_close(&t->team);
+    free(t);
+}
+
+cek_status cek__trainer_usable(const cek_trainer *t)
+{
+    return t->broken == CEK_OK ? CEK_OK : cek__fail(t->broken, "%s", t->broken_text);
+}
+
+void cek_trainer_request_stop(cek_trainer *t)
+{
+    atomic_store(&t->stop, true);
+}
+
+/* ---- A step --------------------------------------------------------------------------------------------------------- */
+
+static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
+{
+    const int32_t *labels = b->targets;
+    if (b->count < 1 || b->count > t->batch)
+        return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count, (long long)t->batch);
+    if (b->input_type != t->input_type)
+        return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
+                         cek_dtype_name(t->input_type));
+    if (b->target_columns != t->target_columns)
+        return cek__fail(CEK_INVALID, "targets of %u values per sample, this trainer takes %u (0: class labels)", b->target_columns,
+                         t->target_columns);
+    for (int64_t i = 0; t->loss == CEK_LOSS_CROSS_ENTROPY && i < b->count; i++)
+        if (labels[i] < 0 || labels[i] >= t->outputs)
+            return cek__fail(CEK_BAD_INPUT, "label %d of sample %lld is outside the model's %lld classes", labels[i],
+                             (long long)(b->rows ? b->rows[i] : i), (long long)t->outputs);
+    return CEK_OK;
+}
+
+/* The key of step s: one round of SplitMix64's mixing over seed and step, so that neighbours share nothing. */
+static uint64_t step_key(uint64_t seed, uint64_t step)
+{
+    uint64_t z = seed + 0x9e3779b97f4a7c15u * (step + 1);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* What the sum over samples is divided by. */
+static double divisor(const cek_trainer *t, int64_t samples)
+{
+    return (double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1);
+}
+
+typedef struct step_job {
+    cek_trainer *trainer;
+    const cek_batch *batch;
+    cek_step_block block;
+} step_job;
+
+typedef struct member {
+    cek_trainer *trainer;
+    size_t index;
+} member;
+
+static cek_status arrive(void *user, size_t buckets)
+{
+    const member *m = user;
+    return cek__reducer_arrive(m->trainer->reducer, m->index, buckets);
+}
+
+static cek_status run_member(void *user, size_t index)
+{
+    cek_status st;
+    step_job *job = user;
+    cek_trainer *t = job->trainer;
+    cek__replica *replica = t->team.replicas[index];
+    member me = {t, index};
+    cek__share share = cek__team_share(&t->team, index, job->batch->inputs, t->input_row_bytes, job->batch->targets,
+                                       t->target_row_bytes);
+    CEK_TRY(cek__replica_set_step(replica, &job->block));
+    CEK_TRY(cek__replica_train(replica, &share, arrive, &me));
+    CEK_TRY(cek__reducer_finish(t->reducer, index));
+    return CEK_OK;
+out:
+    cek__reducer_fail(t->reducer);
+    return st;
+}
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void break_down(cek_trainer *t, cek_status status)
+{
+    t->broken = status;
+    strncpy(t->broken_text, cek_error_text(), sizeof t->broken_text - 1);
+}
+
+cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_result *result)
+{
+    cek_status st;
+    double start = now(), loss;
+    int64_t correct;
+    step_job job = {.trainer = t, .batch = batch};
+    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(batch_check(t, batch));
+    job.block.random_key = step_key(t->seed, (uint64_t)t->steps);
+    job.block.inv_n = cek__f32x2(1 / divisor(t, batch->count));
+    job.block.loss_scale = cek__f32x2(1);
+    cek__optimizer_fill_block(&t->optimizer, &job.block);
+    cek__team_deal(&t->team, batch->count);
+    cek__reducer_begin(t->reducer, t->team.rows);
+    st = cek__crew_run(t->team.crew, run_member, &job);
+    if (st == CEK_OK)
+        st = cek__reducer_settle(t->reducer);
+    if (st == CEK_OK)
+        st = cek__team_collect(&t->team, &loss, &correct);
+    if (st != CEK_OK) {
+        break_down(t, st);
+        goto out;
+    }
+    t->steps++;
+    if (result) {
+        result->step = t->steps;
+        result->samples = batch->count;
+        result->loss = loss / divisor(t, batch->count);
+        result->correct = correct;
+        result->seconds = now() - start;
+    }
+    if (!isfinite(loss))
+        CEK_FAIL(CEK_NOT_FINITE, "the loss of step %lld is %g", (long long)t->steps, loss);
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- Looking inside ------------------------------------------------------------------------------------------------- */
+
+cek_status cek_trainer_pull(cek_trainer *t)
+{
+    cek_status st;
+    void *host = NULL;
+    CEK_TRY(cek__trainer_usable(t));
+    for (size_t b = 0; b < t->team.layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(t->team.layout, b);
+        CEK_TRY(cek__malloc(bytes, &host));
+        CEK_TRY(cek__replica_read(t->team.replicas[0], cek__replica_parameters(t->team.replicas[0], b), host, bytes));
+        cek__layout_unpack(t->team.layout, t->model, b, host);
+        free(host);
+        host = NULL;
+    }
+    return CEK_OK;
+out:
+    free(host);
+    return st;
+}
+
+int64_t cek_trainer_share(const cek_trainer *t, size_t index)
+{
+    return index < t->team.count ? t->team.rows[index] : 0;
+}
+
+uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
+{
+    if (index >= t->team.count)
+        return 0;
+    return cek__replica_bytes(t->team.replicas[index]) +
+           cek__reducer_bytes(t->team.layout, &t->optimizer, index, t->team.count);
+}
+
+int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
+{
+    return index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
+}
+
+cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t parameter, void *dst, uint64_t bytes)
+{
+    cek_status st;
+    const cek__placement *p;
+    uint64_t unit = cek_dtype_bytes(t->team.layout->type);
+    cek_ref ref;
+    CEK_TRY(cek__trainer_usable(t));
+    if (index >= t->team.count || parameter >= t->team.layout->parameter_count)
+        CEK_FAIL(CEK_INVALID, "replica %zu of %zu, parameter %zu of %zu", index, t->team.count, parameter,
+                 t->team.layout->parameter_count);
+    p = &t->team.layout->placement[parameter];
+    if (bytes != p->count * unit)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter, (unsigned long long)(p->count * unit),
+                 (unsigned long long)bytes);
+    ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
+    ref.offset += p->first * unit;
+    CEK_TRY(cek__replica_read(t->team.replicas[index], ref, dst, bytes));
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *dst, int64_t count)
+{
+    cek_status st;
+    void *raw = NULL;
+    const cek__placement *p;
+    CEK_TRY(cek__trainer_usable(t));
+    if (parameter >= t->team.layout->parameter_count)
+        CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->team.layout->parameter_count);
+    p = &t->team.layout->placement[parameter];
+    if ((uint64_t)count != p->count)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count, (long long)count);
+    CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->team.layout->type), &raw));
+    CEK_TRY(cek__reducer_read_gradient(t->reducer, p->bucket, p->first, p->count, raw));
+    cek__layout_unpack_one(t->team.layout, t->model, parameter, raw, dst);
+    free(raw);
+    return CEK_OK;
+out:
+    free(raw);
+    return st;
+}
