@@ -1,5 +1,5 @@
 /* fit.c - epochs: the loader in front of the trainer's steps, the test set behind them. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

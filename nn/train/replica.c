@@ -174,9 +174,9 @@ static bool fits_rooms(const cek__replica *r, const cek__plan_needs *n)
 
 /* ---- Plans -------------------------------------------------------------------------------------------------------- */
 
-static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__plan **out)
+static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool training)
 {
-    cek__plan_options o = {
+    return (cek__plan_options){
         .rows = rows,
         .input_type = r->options.input_type,
         .training = training,
@@ -184,6 +184,11 @@ static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__p
         .target_columns = r->options.target_columns,
         .softmax = r->options.softmax,
     };
+}
+
+static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__plan **out)
+{
+    cek__plan_options o = plan_options(r, rows, training);
     return cek__plan_create(r->model, r->layout, r->device, &o, out);
 }
 
@@ -274,8 +279,9 @@ static cek_status choose_micro_batch(cek__replica *r)
     cek_status st;
     uint64_t fixed, per_row, have, taken = cek__replica_bytes(r);
     int64_t rows = r->options.rows > 0 ? r->options.rows : 1, most = rows;
+    cek__plan_options o = plan_options(r, rows, r->options.training);
     CEK_TRY(budget(r, taken, &have));
-    cek__plan_estimate(r->model, r->layout->type, r->options.training, &fixed, &per_row);
+    CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
     per_row += r->slot_count * (r->input_row_bytes + r->target_row_bytes);
     if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
         most = (int64_t)((have - fixed) / (per_row + 1));
