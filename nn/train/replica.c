@@ -282,7 +282,7 @@ static cek_status choose_micro_batch(cek__replica *r)
     cek__plan_options o = plan_options(r, rows, r->options.training);
     CEK_TRY(budget(r, taken, &have));
     CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
-    per_row += r->slot_count * (r->input_row_bytes + r->target_row_bytes);
+    per_row += (r->slot_count - 1) * (r->input_row_bytes + r->target_row_bytes); /* the estimate has one slot */
     if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
         most = (int64_t)((have - fixed) / (per_row + 1));
     for (most = most > 0 ? most : 1;; most /= 2) {
