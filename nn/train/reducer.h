@@ -11,6 +11,7 @@
 #define CEK_NN_TRAIN_REDUCER_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 #include "nn/model/layout.h"
 #include "nn/train/replica.h"
 
@@ -20,7 +21,7 @@ typedef struct cek__reducer cek__reducer;
 uint64_t cek__reducer_bytes(const cek__layout *layout, const cek_optimizer *optimizer, size_t owner, size_t count);
 
 /* `optimizer` is resolved (optimizer.h); replicas and layout outlive the reducer. */
-cek_status cek__reducer_create(const cek__layout *layout, cek__replica *const *replicas, size_t count,
+CEK__CHECKED cek_status cek__reducer_create(const cek__layout *layout, cek__replica *const *replicas, size_t count,
                                const cek_optimizer *optimizer, cek__reducer **out);
 void cek__reducer_free(cek__reducer *reducer);
 
@@ -28,16 +29,16 @@ void cek__reducer_free(cek__reducer *reducer);
 void cek__reducer_begin(cek__reducer *reducer, const int64_t *rows);
 
 /* Replica `member` has queued the gradients of all buckets below `buckets`. Reduces what is complete; does not wait for others. */
-cek_status cek__reducer_arrive(cek__reducer *reducer, size_t member, size_t buckets);
+CEK__CHECKED cek_status cek__reducer_arrive(cek__reducer *reducer, size_t member, size_t buckets);
 /* Reduces the rest of `member`'s shards as the others arrive. CEK_CANCELLED after cek__reducer_fail. */
-cek_status cek__reducer_finish(cek__reducer *reducer, size_t member);
+CEK__CHECKED cek_status cek__reducer_finish(cek__reducer *reducer, size_t member);
 /* Some replica cannot go on: wakes all that wait for it. */
 void cek__reducer_fail(cek__reducer *reducer);
 
 /* After a step: each replica's later work waits for the parameters that the others have copied to it. */
-cek_status cek__reducer_settle(cek__reducer *reducer);
+CEK__CHECKED cek_status cek__reducer_settle(cek__reducer *reducer);
 
 /* The last step's summed gradient of elements [first, first + count) of a bucket, from the shards' owners; waits. */
-cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket, uint64_t first, uint64_t count, void *dst);
+CEK__CHECKED cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket, uint64_t first, uint64_t count, void *dst);
 
 #endif

@@ -6,6 +6,7 @@
 #define CEK_NN_TRAIN_REPLICA_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 #include "nn/model/layout.h"
 #include "nn/model/plan.h"
 
@@ -38,7 +39,7 @@ typedef cek_status (*cek__segment_fn)(void *user, size_t buckets);
 
 /* `layout` and `model` outlive the replica. Chooses the micro-batch: the largest that fits the memory, by estimate and then
  * by trying. Errors: CEK_OUT_OF_MEMORY says what one sample needs and what there is. */
-cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
+CEK__CHECKED cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
                                const cek__replica_options *options, cek__replica **out);
 void cek__replica_free(cek__replica *replica);
 
@@ -51,21 +52,21 @@ int64_t cek__replica_micro_batch(const cek__replica *replica);
 uint64_t cek__replica_bytes(const cek__replica *replica);
 
 /* Copies the model's parameters to the device, or a bucket from it; both wait. */
-cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
-cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
+CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
+CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
 /* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
  * gradients are not touched. segment may be NULL. */
-cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
-cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment, void *user);
+CEK__CHECKED cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
+CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment, void *user);
 
 /* Forward alone in evaluation mode: adds up loss and right answers. */
-cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
+CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
 
 /* Waits for the queued work; the sums of loss and right answers since the last collect. */
-cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);
+CEK__CHECKED cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);
 
 /* Prediction: outputs[rows][outputs] of f32 are there when it returns. */
-cek_status cek__replica_predict(cek__replica *replica, const cek__share *share, float *outputs);
+CEK__CHECKED cek_status cek__replica_predict(cek__replica *replica, const cek__share *share, float *outputs);
 
 #endif

@@ -5,11 +5,12 @@
 #define CEK_NN_TRAIN_SHARES_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 
 /* Splits `total` samples over `count` devices into out[count].
  * weights NULL: sizes differ by at most one, the earlier the larger (128 over 2: 64 64; 404 over 3: 135 135 134).
  * Otherwise in proportion, rounded by largest remainder (ties to the earlier); a weight of 0 gets nothing. */
-void cek__shares_split(int64_t total, size_t count, const double *weights, int64_t *out);
+CEK__SHARED void cek__shares_split(int64_t total, size_t count, const double *weights, int64_t *out);
 
 /* A contiguous range of a bucket's elements, multiples of CEK__SHARD_UNIT. Empty where first == end. */
 typedef struct cek__shard {
@@ -22,6 +23,6 @@ enum {
 };
 
 /* The part of bucket `bucket` (of `elements`) that device `owner` of `count` updates. The parts of all owners tile the bucket. */
-cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t count);
+CEK__SHARED cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t count);
 
 #endif

@@ -5,6 +5,7 @@
 #define CEK_NN_TRAIN_TEAM_H
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 #include "nn/model/layout.h"
 #include "nn/train/crew.h"
 #include "nn/train/replica.h"
@@ -30,7 +31,7 @@ typedef struct cek__team_options {
     const void *user;
 } cek__team_options;
 
-cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
+CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
                             cek__team *team);
 /* For a team that was zeroed, however far creation got. */
 void cek__team_close(cek__team *team);
@@ -43,6 +44,6 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
                            const void *targets, uint64_t target_row_bytes);
 
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
-cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);
+CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);
 
 #endif

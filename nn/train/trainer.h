@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "cekernels/nn.h"
+#include "core/base/export.h"
 #include "nn/train/reducer.h"
 #include "nn/train/team.h"
 
@@ -27,9 +28,9 @@ struct cek_trainer {
 };
 
 /* The failure that a step left behind, or CEK_OK. */
-cek_status cek__trainer_usable(const cek_trainer *trainer);
+CEK__CHECKED cek_status cek__trainer_usable(const cek_trainer *trainer);
 
 /* Refuses a dataset whose samples are not the model's. */
-cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);
+CEK__CHECKED cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);
 
 #endif
