@@ -9,6 +9,7 @@
 
 #include "cekernels/nn.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
 #include "nn/train/crew.h"
 #include "nn/train/shares.h"
 
