@@ -1,0 +1,87 @@
+/* tensors - create, move, compute, read back; and what happens when tensors on two devices meet.
+ *
+ *     tensors [DEVICE [OTHER]]     default: the first device, and the reference
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include <cekernels/cekernels.h>
+
+#define TRY(call)                                                                       \
+    do {                                                                                \
+        if ((call) != CEK_OK) {                                                         \
+            fprintf(stderr, "tensors: %s\n", cek_error_text());                         \
+            goto out;                                                                   \
+        }                                                                               \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    cek_engine *engine = NULL;
+    cek_device *device, *other;
+    cek_tensor *a = NULL, *b = NULL, *product = NULL, *bias = NULL, *sum = NULL, *moved = NULL, *mixed = NULL;
+    cek_tensor *image = NULL, *kernel = NULL, *edges = NULL;
+    const float left[6] = {1, 2, 3, 4, 5, 6}, right[6] = {1, 0, 0, 1, 1, 1}, row[2] = {10, 20};
+    const float want[4] = {14, 25, 20, 31};
+    float got[4], pixels[16], response[4];
+    int failed = 1;
+
+    TRY(cek_engine_create(NULL, &engine));
+    TRY(cek_engine_find(engine, argc > 1 ? argv[1] : NULL, &device));
+    TRY(cek_engine_find(engine, argc > 2 ? argv[2] : "reference:0", &other));
+
+    /* (2,3) x (3,2), then a row that is broadcast over both rows of the product. */
+    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){2, 3}, left, &a));
+    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){3, 2}, right, &b));
+    TRY(cek_tensor_from_host(device, CEK_F32, 1, (int64_t[]){2}, row, &bias));
+    TRY(cek_matmul(a, b, &product));
+    TRY(cek_add(product, bias, &sum));
+    TRY(cek_tensor_read(sum, got, sizeof got));
+    printf("on %s: [[%g, %g], [%g, %g]]\n", cek_device_name(device), got[0], got[1], got[2], got[3]);
+    for (int i = 0; i < 4; i++)
+        if (fabsf(got[i] - want[i]) > 1e-6f) {
+            fprintf(stderr, "tensors: element %d is %g, not %g\n", i, got[i], want[i]);
+            goto out;
+        }
+
+    /* A 3x3 sum over a 4x4 image of one channel: NHWC, weights [out][kh][kw][in]. */
+    for (int i = 0; i < 16; i++)
+        pixels[i] = (float)i;
+    TRY(cek_tensor_from_host(device, CEK_F32, 4, (int64_t[]){1, 4, 4, 1}, pixels, &image));
+    TRY(cek_tensor_full(device, CEK_F32, 4, (int64_t[]){1, 3, 3, 1}, 1.0, &kernel));
+    TRY(cek_conv2d(image, kernel, NULL, NULL, &edges));
+    TRY(cek_tensor_read(edges, response, sizeof response));
+    printf("convolution: %g %g %g %g\n", response[0], response[1], response[2], response[3]);
+    if (response[0] != 45 || response[3] != 90) {
+        fprintf(stderr, "tensors: the convolution is wrong\n");
+        goto out;
+    }
+
+    /* tensor.to(device) */
+    TRY(cek_tensor_to(sum, other, &moved));
+    TRY(cek_tensor_read(moved, got, sizeof got));
+    printf("moved to %s: [[%g, %g], [%g, %g]]\n", cek_device_name(cek_tensor_device(moved)), got[0], got[1], got[2], got[3]);
+
+    /* Tensors on two devices are never mixed silently. */
+    if (other != device) {
+        if (cek_add(sum, moved, &mixed) == CEK_OK) {
+            fprintf(stderr, "tensors: %s and %s were mixed\n", cek_device_name(device), cek_device_name(other));
+            goto out;
+        }
+        printf("as it should be: %s\n", cek_error_text());
+    }
+    failed = 0;
+out:
+    cek_tensor_free(mixed);
+    cek_tensor_free(moved);
+    cek_tensor_free(edges);
+    cek_tensor_free(kernel);
+    cek_tensor_free(image);
+    cek_tensor_free(sum);
+    cek_tensor_free(product);
+    cek_tensor_free(bias);
+    cek_tensor_free(b);
+    cek_tensor_free(a);
+    cek_engine_free(engine);
+    return failed;
+}

@@ -1,0 +1,85 @@
+/* train_mnist - the tutorial's convolutional network, on every device named, in one synchronous step.
+ *
+ *     train_mnist [-d DEVICES] [-m MODEL] [-e EPOCHS] [-n STEPS] [DIRECTORY]
+ *
+ * DIRECTORY holds the four IDX files of MNIST (plain or .gz); without one, digits are drawn. DEVICES: "cpu", "cpu:0,cuda:0".
+ * Writes the weights to mnist.safetensors, which torch.nn.Sequential.load_state_dict takes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cekernels/nn.h>
+
+#define TRY(call)                                                                       \
+    do {                                                                                \
+        if ((call) != CEK_OK) {                                                         \
+            fprintf(stderr, "train_mnist: %s\n", cek_error_text());                     \
+            goto out;                                                                   \
+        }                                                                               \
+    } while (0)
+
+static void print_epoch(void *user, const cek_epoch_result *r)
+{
+    (void)user;
+    printf("epoch %lld  train loss %.4f accuracy %.4f  test loss %.4f accuracy %.4f  %.0f samples/s\n", (long long)r->epoch,
+           r->train.loss, r->train.accuracy, r->test.loss, r->test.accuracy, r->samples_per_second);
+}
+
+int main(int argc, char **argv)
+{
+    const char *list = NULL, *name = "lenet5", *directory;
+    cek_engine *engine = NULL;
+    cek_device **devices = NULL;
+    cek_model *model = NULL;
+    cek_dataset *train = NULL, *test = NULL;
+    cek_trainer *trainer = NULL;
+    cek_fit_options fit = {.size = sizeof fit, .epochs = 2, .seed = 1, .on_epoch = print_epoch};
+    cek_trainer_options options = {.size = sizeof options, .loss = CEK_LOSS_CROSS_ENTROPY, .batch = 64, .seed = 1,
+                                   .input_type = CEK_U8}; /* Adam with its defaults */
+    size_t count;
+    char *summary = NULL;
+    int option, failed = 1;
+
+    while ((option = getopt(argc, argv, "d:m:e:n:")) != -1) {
+        if (option == 'd')
+            list = optarg;
+        else if (option == 'm')
+            name = optarg;
+        else if (option == 'e')
+            fit.epochs = atoll(optarg);
+        else if (option == 'n')
+            fit.max_steps = atoll(optarg);
+        else
+            return 2;
+    }
+    directory = argv[optind];
+
+    TRY(cek_engine_create(NULL, &engine));
+    TRY(cek_engine_select(engine, list, &devices, &count));
+    TRY(directory ? cek_dataset_mnist(directory, true, &train) : cek_dataset_digits(1, true, &train));
+    TRY(directory ? cek_dataset_mnist(directory, false, &test) : cek_dataset_digits(1, false, &test));
+    TRY(cek_model_parse(name, 0, NULL, &model));
+    cek_model_init(model, 1);
+    TRY(cek_model_summary(model, devices[0], options.batch, &summary));
+    fputs(summary, stdout);
+
+    TRY(cek_trainer_create(model, devices, count, &options, &trainer));
+    fit.test = test;
+    TRY(cek_trainer_fit(trainer, train, &fit, NULL));
+    for (size_t i = 0; i < count; i++)
+        printf("%s: %lld samples of the last batch\n", cek_device_name(devices[i]), (long long)cek_trainer_share(trainer, i));
+    TRY(cek_trainer_pull(trainer));
+    TRY(cek_model_save(model, "mnist.safetensors"));
+    printf("weights: mnist.safetensors\n");
+    failed = 0;
+out:
+    free(summary);
+    cek_trainer_free(trainer);
+    cek_dataset_free(test);
+    cek_dataset_free(train);
+    cek_model_free(model);
+    free(devices);
+    cek_engine_free(engine);
+    return failed;
+}
