@@ -1,9 +1,36 @@
-# The examples: installed nowhere, built and run by `make check`. One program per file, against the public headers alone, such as
-#   check_PROGRAMS += %D%/devices
-#   %C%_devices_SOURCES = %D%/devices.c
-#   %C%_devices_CPPFLAGS = $(example_cppflags)
-#   %C%_devices_LDFLAGS = $(check_ldflags)
-#   %C%_devices_LDADD = $(example_libs)
-#   TESTS += %D%/devices
+# The examples: installed nowhere, built and run by `make check` (tests/examples.sh); one program per file, against the public
+# headers alone. plugin/ has a Makefile of its own, which works against the installed files (make installcheck).
 example_cppflags = -I$(srcdir)/include
 example_libs = nn/libcekernels-nn.la core/libcekernels.la $(MATH_LIBS)
+
+check_PROGRAMS += %D%/devices
+%C%_devices_SOURCES = %D%/devices.c
+%C%_devices_CPPFLAGS = $(example_cppflags)
+%C%_devices_LDFLAGS = $(check_ldflags)
+%C%_devices_LDADD = $(example_libs)
+
+check_PROGRAMS += %D%/host_app
+%C%_host_app_SOURCES = %D%/host_app.c
+%C%_host_app_CPPFLAGS = $(example_cppflags)
+%C%_host_app_LDFLAGS = $(check_ldflags)
+%C%_host_app_LDADD = $(DL_LIBS)
+
+check_PROGRAMS += %D%/tensors
+%C%_tensors_SOURCES = %D%/tensors.c
+%C%_tensors_CPPFLAGS = $(example_cppflags)
+%C%_tensors_LDFLAGS = $(check_ldflags)
+%C%_tensors_LDADD = $(example_libs)
+
+check_PROGRAMS += %D%/train_boston
+%C%_train_boston_SOURCES = %D%/train_boston.c
+%C%_train_boston_CPPFLAGS = $(example_cppflags)
+%C%_train_boston_LDFLAGS = $(check_ldflags)
+%C%_train_boston_LDADD = $(example_libs)
+
+check_PROGRAMS += %D%/train_mnist
+%C%_train_mnist_SOURCES = %D%/train_mnist.c
+%C%_train_mnist_CPPFLAGS = $(example_cppflags)
+%C%_train_mnist_LDFLAGS = $(check_ldflags)
+%C%_train_mnist_LDADD = $(example_libs)
+
+EXTRA_DIST += %D%/plugin/Makefile %D%/plugin/example.c

@@ -23,11 +23,41 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/init.c \
     %D%/model/layers.c \
     %D%/model/layers.h \
+    %D%/model/arena.c \
+    %D%/model/arena.h \
+    %D%/model/layout.c \
     %D%/model/layout.h \
+    %D%/model/lower.c \
+    %D%/model/lower.h \
+    %D%/model/lower_backward.c \
+    %D%/model/lower_forward.c \
+    %D%/model/plan.c \
     %D%/model/plan.h \
+    %D%/model/program.c \
+    %D%/model/program.h \
     %D%/model/safetensors.c \
     %D%/model/safetensors.h \
     %D%/model/spec.c \
+    %D%/model/stages.c \
+    %D%/model/stages.h \
+    %D%/model/state.c \
+    %D%/model/summary.c \
+    %D%/train/crew.c \
+    %D%/train/crew.h \
+    %D%/train/fit.c \
+    %D%/train/optimizer.c \
+    %D%/train/optimizer.h \
+    %D%/train/predictor.c \
+    %D%/train/reducer.c \
+    %D%/train/reducer.h \
+    %D%/train/replica.c \
+    %D%/train/replica.h \
+    %D%/train/shares.c \
+    %D%/train/shares.h \
+    %D%/train/team.c \
+    %D%/train/team.h \
+    %D%/train/trainer.c \
+    %D%/train/trainer.h \
     %D%/version.c
 
 %C%_libcekernels_nn_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)

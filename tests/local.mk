@@ -105,6 +105,12 @@ unit_tests += %D%/unit/device
 %C%_unit_device_LDFLAGS = $(check_ldflags)
 %C%_unit_device_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train
+%C%_unit_train_SOURCES = %D%/unit/train.c
+%C%_unit_train_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_LDFLAGS = $(check_ldflags)
+%C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/registry
 %C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)

@@ -1,0 +1,263 @@
+/* program.c - instructions, lifetimes, binding, running (see program.h). */
+#include "nn/model/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "nn/model/arena.h"
+
+/* What plugin.h's tables say about a slot. */
+typedef struct slot_rule {
+    bool output;
+    uint64_t aliases; /* inputs whose place it may take */
+} slot_rule;
+
+enum { IS_in = false, IS_out = true, IS_inout = true };
+#define RULE(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) \
+    [CEK_OP_##KIND][NUMBER] = { IS_##DIRECTION, ALIASES },
+static const slot_rule rules[][CEK__SLOTS] = { CEK_ALL_OPERANDS(RULE) };
+
+cek_status cek__program_init(cek__program *program, const cek_plugin *plugin, cek_dev *dev, const char *device_name,
+                             uint32_t op_flags)
+{
+    cek_status st;
+    char *name = NULL;
+    int none;
+
+    *program = (cek__program){ .plugin = plugin, .dev = dev, .op_flags = op_flags };
+    CEK_TRY(cek__strdup(device_name, &name));
+    program->device_name = name;
+    CEK_TRY(cek__program_value(program, (cek__value){ 0 }, &none));
+    return CEK_OK;
+out:
+    cek__program_clear(program);
+    return st;
+}
+
+void cek__program_clear(cek__program *program)
+{
+    /* Backwards: an op that reads a reserve goes before the one that fills it. */
+    for (int i = program->count; i-- > 0;) {
+        program->plugin->op_destroy(program->instructions[i].accumulating);
+        program->plugin->op_destroy(program->instructions[i].op);
+    }
+    free(program->instructions);
+    free(program->values);
+    free((char *)program->device_name);
+    *program = (cek__program){ 0 };
+}
+
+cek_status cek__program_value(cek__program *program, cek__value value, int *out)
+{
+    cek_status st;
+
+    *out = CEK__NO_VALUE;
+    if (program->value_count == program->value_capacity) {
+        int capacity = program->value_capacity ? 2 * program->value_capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->values, &program->values));
+        program->value_capacity = capacity;
+    }
+    value.storage = program->value_count;
+    program->values[program->value_count] = value;
+    *out = program->value_count++;
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- emitting ---- */
+
+static cek_status op_create(cek__program *program, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    cek_status st = CEK_UNSUPPORTED;
+
+    *out = NULL;
+    *info = (cek_op_info){ .size = sizeof *info };
+    if (!program->plugin->op_create)
+        return cek__fail(CEK_UNSUPPORTED, "%s: has no operations", program->device_name);
+    st = program->plugin->op_create(program->dev, desc, info, out);
+    if (st != CEK_OK)
+        return cek__fail_prefix(st, "%s: %s", program->device_name, program->where);
+    if (!*out)
+        return cek__fail(CEK_BAD_PLUGIN, "%s: %s: op_create succeeds without an operation", program->device_name,
+                         program->where);
+    return CEK_OK;
+}
+
+/* The second form, which adds to the outputs in `twice`. */
+static cek_status second_form(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__instruction *in)
+{
+    cek_op_info info;
+    cek_status st;
+
+    desc->accumulate |= twice;
+    st = op_create(program, desc, &info, &in->accumulating);
+    desc->accumulate &= ~twice;
+    if (st == CEK_OK && info.workspace_bytes > in->workspace_bytes)
+        in->workspace_bytes = info.workspace_bytes;
+    return st;
+}
+
+cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice)
+{
+    cek_status st;
+    cek_op_info info;
+    cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate };
+
+    desc->flags |= program->op_flags;
+    desc->operands = 0;
+    for (uint32_t slot = 0; slot < CEK__SLOTS; slot++) {
+        in.operand[slot] = operands[slot];
+        if (operands[slot] == CEK__NO_VALUE)
+            continue;
+        desc->operands |= CEK_BIT(slot);
+        in.slots = slot + 1;
+    }
+    if (program->count == program->capacity) {
+        int capacity = program->capacity ? 2 * program->capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->instructions, &program->instructions));
+        program->capacity = capacity;
+    }
+    CEK_TRY(op_create(program, desc, &info, &in.op));
+    in.workspace_bytes = info.workspace_bytes;
+    if (desc->kind == CEK_OP_POOL_FORWARD && in.operand[CEK_POOL_FORWARD_RESERVE])
+        program->values[in.operand[CEK_POOL_FORWARD_RESERVE]].bytes = info.reserve_bytes ? info.reserve_bytes : 1;
+    if (twice)
+        CEK_TRY(second_form(program, desc, twice, &in));
+    program->instructions[program->count++] = in;
+    return CEK_OK;
+out:
+    program->plugin->op_destroy(in.op);
+    return st;
+}
+
+/* ---- memory ---- */
+
+static void lifetimes(cek__program *program)
+{
+    for (int v = 0; v < program->value_count; v++)
+        program->values[v].first = program->values[v].last = -1;
+    for (int i = 0; i < program->count; i++) {
+        const cek__instruction *in = &program->instructions[i];
+
+        for (uint32_t slot = 0; slot < in->slots; slot++) {
+            cek__value *v = &program->values[in->operand[slot]];
+
+            if (v->first < 0)
+                v->first = i;
+            v->last = i;
+        }
+    }
+}
+
+/* Lets the output in `slot` of instruction i take the place of an input that is read there for the last time. */
+static void replace_input(cek__program *program, int i, uint32_t slot)
+{
+    const cek__instruction *in = &program->instructions[i];
+    uint64_t aliases = rules[in->kind][slot].aliases;
+    cek__value *output = &program->values[in->operand[slot]];
+
+    if (output->place != CEK__PLACE_ARENA || output->first != i || in->accumulate & CEK_BIT(slot))
+        return;
+    for (uint32_t k = 0; k < in->slots; k++) {
+        int storage = program->values[in->operand[k]].storage;
+        cek__value *input = &program->values[storage];
+
+        if (!(aliases & CEK_BIT(k)) || storage == CEK__NO_VALUE || input->place != CEK__PLACE_ARENA || input->last != i ||
+            input->first == i || input->bytes != output->bytes)
+            continue;
+        output->storage = storage;
+        input->last = output->last;
+        return;
+    }
+}
+
+static cek_status arena_assign(cek__program *program)
+{
+    cek_status st;
+    cek__interval *intervals = NULL;
+    int *owner = NULL;
+    size_t count = 0;
+
+    CEK_TRY(cek__alloc_array((size_t)program->value_count, sizeof *intervals, &intervals));
+    CEK_TRY(cek__alloc_array((size_t)program->value_count, sizeof *owner, &owner));
+    for (int v = 1; v < program->value_count; v++) {
+        const cek__value *value = &program->values[v];
+
+        if (value->place != CEK__PLACE_ARENA || value->storage != v || value->first < 0)
+            continue;
+        owner[count] = v;
+        intervals[count++] = (cek__interval){ .bytes = value->bytes, .first = value->first, .last = value->last };
+    }
+    CEK_TRY(cek__arena_place(intervals, count, &program->arena_bytes));
+    for (size_t i = 0; i < count; i++)
+        program->values[owner[i]].offset = intervals[i].offset;
+    for (int v = 1; v < program->value_count; v++)
+        if (program->values[v].place == CEK__PLACE_ARENA)
+            program->values[v].offset = program->values[program->values[v].storage].offset;
+    st = CEK_OK;
+out:
+    free(intervals);
+    free(owner);
+    return st;
+}
+
+cek_status cek__program_finish(cek__program *program)
+{
+    lifetimes(program);
+    for (int i = 0; i < program->count; i++) {
+        const cek__instruction *in = &program->instructions[i];
+
+        for (uint32_t slot = 0; slot < in->slots; slot++)
+            if (in->operand[slot] && rules[in->kind][slot].output)
+                replace_input(program, i, slot);
+        if (in->workspace_bytes > program->workspace_bytes)
+            program->workspace_bytes = in->workspace_bytes;
+    }
+    return arena_assign(program);
+}
+
+/* ---- binding and running ---- */
+
+void cek__program_bind(cek__program *program, const cek_ref places[CEK__PLACE_SINGLE], const cek_ref *parameters,
+                       const cek_ref *gradients, cek_ref workspace)
+{
+    program->workspace = workspace;
+    for (int i = 0; i < program->count; i++) {
+        cek__instruction *in = &program->instructions[i];
+
+        for (uint32_t slot = 0; slot < in->slots; slot++) {
+            const cek__value *v = &program->values[in->operand[slot]];
+            cek_ref base = { NULL, 0 };
+
+            if (in->operand[slot] == CEK__NO_VALUE)
+                base.mem = NULL;
+            else if (v->place == CEK__PLACE_PARAMETER)
+                base = parameters[v->bucket];
+            else if (v->place == CEK__PLACE_GRADIENT)
+                base = gradients[v->bucket];
+            else
+                base = places[v->place];
+            in->ref[slot] = base;
+            if (in->operand[slot] != CEK__NO_VALUE)
+                in->ref[slot].offset += v->offset;
+        }
+    }
+}
+
+cek_status cek__program_run(const cek__program *program, cek_queue *queue, int begin, int end, bool accumulate)
+{
+    for (int i = begin; i < end; i++) {
+        const cek__instruction *in = &program->instructions[i];
+        const cek_op *op = accumulate && in->accumulating ? in->accumulating : in->op;
+        cek_ref workspace = in->workspace_bytes ? program->workspace : (cek_ref){ NULL, 0 };
+        cek_status st = program->plugin->op_run(queue, op, in->ref, in->slots, workspace);
+
+        if (st != CEK_OK)
+            return cek__fail_prefix(st, "%s", program->device_name);
+    }
+    return CEK_OK;
+}

@@ -1,0 +1,84 @@
+/* program.h - a list of instructions for one device: op objects, and values that they read and write.
+ *
+ * A value is written once, apart from instructions that accumulate onto it. Values of the arena get their memory when the
+ * list is complete: by lifetimes, and in the place of an input that dies where the operand tables of plugin.h allow it.
+ * Must not know: layers, gradients, what an instruction is for. */
+#ifndef CEK_NN_MODEL_PROGRAM_H
+#define CEK_NN_MODEL_PROGRAM_H
+
+#include "core/base/status.h"
+
+/* Where a value lies. All but ARENA are the binder's memory. */
+typedef enum cek__place {
+    CEK__PLACE_ARENA,
+    CEK__PLACE_INPUT,
+    CEK__PLACE_TARGET,
+    CEK__PLACE_WEIGHTS,
+    CEK__PLACE_OUTPUT,
+    CEK__PLACE_STEP,
+    CEK__PLACE_BATCH,
+    CEK__PLACE_LOSS,
+    CEK__PLACE_CORRECT,
+    CEK__PLACE_SINGLE,   /* how many places are one reference each */
+    CEK__PLACE_PARAMETER = CEK__PLACE_SINGLE, /* one reference for each bucket */
+    CEK__PLACE_GRADIENT
+} cek__place;
+
+typedef struct cek__value {
+    cek__place place;
+    size_t bucket;   /* PARAMETER, GRADIENT */
+    uint64_t offset; /* bytes from the place's beginning; of ARENA: given by finish */
+    uint64_t bytes;
+    int storage;     /* the value whose memory this one uses: itself, or an input that it replaces */
+    int first, last; /* instructions between which the storage is in use */
+} cek__value;
+
+enum { CEK__SLOTS = 9 }; /* operands of any op that a model uses: CEK_POINTWISE_OUT is the highest */
+enum { CEK__NO_VALUE = 0 };
+
+typedef struct cek__instruction {
+    uint32_t kind; /* CEK_OP_... */
+    uint32_t slots;
+    cek_op *op;
+    cek_op *accumulating; /* the form that adds to its gradients; NULL if there is but one form */
+    uint64_t workspace_bytes;
+    uint64_t accumulate;  /* outputs that are always added to */
+    int operand[CEK__SLOTS];
+    cek_ref ref[CEK__SLOTS];
+} cek__instruction;
+
+typedef struct cek__program {
+    const cek_plugin *plugin;
+    cek_dev *dev;
+    const char *device_name; /* for errors; the program's own */
+    uint32_t op_flags;       /* of every op */
+    char where[64];          /* what is being emitted, "node 3 (conv)": for errors */
+    int value_count, value_capacity;
+    cek__value *values;      /* [0] is no value */
+    int count, capacity;
+    cek__instruction *instructions;
+    uint64_t arena_bytes, workspace_bytes;
+    cek_ref workspace;
+} cek__program;
+
+cek_status cek__program_init(cek__program *program, const cek_plugin *plugin, cek_dev *dev, const char *device_name,
+                             uint32_t op_flags);
+void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
+
+cek_status cek__program_value(cek__program *program, cek__value value, int *out);
+
+/* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's mask and flags are filled in
+ * here. `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
+ * CEK_UNSUPPORTED leaves the program as it was. */
+cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
+
+/* finish - gives the arena's values their memory. No emit afterwards. */
+cek_status cek__program_finish(cek__program *program);
+
+void cek__program_bind(cek__program *program, const cek_ref places[CEK__PLACE_SINGLE], const cek_ref *parameters,
+                       const cek_ref *gradients, cek_ref workspace);
+
+/* Enqueues the instructions from `begin` to before `end`; `accumulate` chooses the second form where there is one. */
+cek_status cek__program_run(const cek__program *program, cek_queue *queue, int begin, int end, bool accumulate);
+
+#endif

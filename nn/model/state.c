@@ -1,0 +1,159 @@
+/* state.c - a model's parameters in a safetensors file, and their fingerprint.
+ *
+ * A file that is loaded names exactly the model's parameters, all with or all without a leading "module." (which
+ * torch.nn.DataParallel puts there). Everything is converted before anything in the model changes.
+ * Must not know: the file's format (safetensors.c). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/sha256.h"
+#include "core/base/status.h"
+#include "nn/model/graph.h"
+#include "nn/model/safetensors.h"
+
+static const char module_prefix[] = "module.";
+
+cek_status cek_model_save(const cek_model *model, const char *path)
+{
+    cek_status st;
+    cek__st_tensor *tensors = NULL;
+
+    CEK_TRY(cek__calloc(model->parameter_count, sizeof *tensors, &tensors));
+    for (size_t i = 0; i < model->parameter_count; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+
+        tensors[i] = (cek__st_tensor){ .name = p->name, .type = CEK__ST_F32, .rank = (uint32_t)p->rank,
+                                       .count = (uint64_t)p->count, .data = p->data };
+        memcpy(tensors[i].shape, p->shape, sizeof p->shape);
+    }
+    CEK_TRY(cek__st_write(path, tensors, model->parameter_count, NULL, 0));
+    st = CEK_OK;
+out:
+    free(tensors);
+    return st;
+}
+
+/* "128x64x3x3"; "a single value" for rank 0. */
+static const char *shape_text(uint32_t rank, const int64_t *shape, char *text, size_t cap)
+{
+    size_t used = 0;
+
+    snprintf(text, cap, "a single value");
+    for (uint32_t i = 0; i < rank && used < cap; i++)
+        used += (size_t)snprintf(text + used, cap - used, "%s%lld", i ? "x" : "", (long long)shape[i]);
+    return text;
+}
+
+/* The tensor for one parameter, if name and shape are right. */
+static cek_status tensor_for(const cek__st_file *file, const char *prefix, const cek_parameter *p, const cek__st_tensor **out)
+{
+    cek_status st;
+    char *name = NULL, wanted[192], found[192];
+    const cek__st_tensor *t;
+
+    *out = NULL;
+    shape_text((uint32_t)p->rank, p->shape, wanted, sizeof wanted);
+    CEK_TRY(cek__asprintf(&name, "%s%s", prefix, p->name));
+    t = cek__st_find(file, name);
+    if (!t)
+        CEK_FAIL(CEK_BAD_INPUT, "%s: no tensor \"%s\" (%s), which the model has", file->path, name, wanted);
+    shape_text(t->rank, t->shape, found, sizeof found);
+    if (strcmp(wanted, found) != 0)
+        CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" has the shape %s, the model's has %s", file->path, name, found, wanted);
+    *out = t;
+    st = CEK_OK;
+out:
+    free(name);
+    return st;
+}
+
+/* The first tensor that no parameter of the model is called after. */
+static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, const cek_model *model)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        const char *name = file->tensors[i].name;
+        bool known = false;
+
+        for (size_t k = 0; !known && k < model->parameter_count; k++)
+            known = strncmp(name, prefix, strlen(prefix)) == 0 &&
+                    strcmp(name + strlen(prefix), model->parameters[k].public.name) == 0;
+        if (!known)
+            return cek__fail(CEK_BAD_INPUT, "%s: tensor \"%s\" is none of the model's", file->path, name);
+    }
+    return CEK_OK;
+}
+
+cek_status cek_model_load(cek_model *model, const char *path)
+{
+    cek_status st;
+    cek__st_file *file = NULL;
+    float **values = NULL;
+    size_t count = model->parameter_count;
+    const char *prefix = "";
+
+    CEK_TRY(cek__st_read(path, &file));
+    CEK_TRY(cek__calloc(count, sizeof *values, &values));
+    if (file->count > 0 && strncmp(file->tensors[0].name, module_prefix, strlen(module_prefix)) == 0)
+        prefix = module_prefix;
+    for (size_t i = 0; i < count; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+        const cek__st_tensor *t;
+
+        CEK_TRY(tensor_for(file, prefix, p, &t));
+        CEK_TRY(cek__alloc_array((size_t)p->count, sizeof *values[i], &values[i]));
+        st = cek__st_to_f32(t, values[i]);
+        if (st != CEK_OK) {
+            cek__fail_prefix(st, "%s", path);
+            goto out;
+        }
+    }
+    CEK_TRY(unknown_tensor(file, prefix, model));
+    for (size_t i = 0; i < count; i++)
+        memcpy(model->parameters[i].public.data, values[i], (size_t)model->parameters[i].public.count * sizeof(float));
+    st = CEK_OK;
+out:
+    for (size_t i = 0; values && i < count; i++)
+        free(values[i]);
+    free(values);
+    cek__st_free(file);
+    return st;
+}
+
+/* The parameter whose name comes next in the order of bytes; NULL `after` asks for the first. */
+static const cek_parameter *next_by_name(const cek_model *model, const char *after)
+{
+    const cek_parameter *best = NULL;
+
+    for (size_t i = 0; i < model->parameter_count; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+
+        if ((!after || strcmp(p->name, after) > 0) && (!best || strcmp(p->name, best->name) < 0))
+            best = p;
+    }
+    return best;
+}
+
+void cek_model_sha256(const cek_model *model, char hex[65])
+{
+    cek__sha256 hash;
+    uint8_t digest[32];
+
+    cek__sha256_init(&hash);
+    for (const cek_parameter *p = next_by_name(model, NULL); p; p = next_by_name(model, p->name)) {
+        for (int64_t i = 0; i < p->count; i += 1024) {
+            size_t n = p->count - i < 1024 ? (size_t)(p->count - i) : 1024;
+            uint32_t words[1024];
+
+            memcpy(words, p->data + i, n * 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+            for (size_t k = 0; k < n; k++)
+                words[k] = __builtin_bswap32(words[k]);
+#endif
+            cek__sha256_update(&hash, words, n * 4);
+        }
+    }
+    cek__sha256_final(&hash, digest);
+    cek__sha256_hex(digest, hex);
+}
