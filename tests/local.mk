@@ -132,6 +132,12 @@ unit_tests += %D%/unit/cpu_conv
 %C%_unit_cpu_conv_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_conv_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/cpu_threads
+%C%_unit_cpu_threads_SOURCES = %D%/unit/cpu_threads.c
+%C%_unit_cpu_threads_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_threads_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_threads_LDADD = $(cpu_unit_libs)
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
