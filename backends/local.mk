@@ -72,6 +72,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/image.c \
     %D%/cpu/image.h \
     %D%/cpu/matrix.h \
+    %D%/cpu/ops/conv_op.c \
     %D%/cpu/ops/copy_op.c \
     %D%/cpu/ops/elementwise.c \
     %D%/cpu/ops/elementwise.h \

@@ -7,6 +7,9 @@
 
 static const cpu_kind *const kinds[] = {
     [CEK_OP_GEMM] = &cek__cpu_gemm,
+    [CEK_OP_CONV_FORWARD] = &cek__cpu_conv,
+    [CEK_OP_CONV_BACKWARD_DATA] = &cek__cpu_conv,
+    [CEK_OP_CONV_BACKWARD_WEIGHTS] = &cek__cpu_conv,
     [CEK_OP_POOL_FORWARD] = &cek__cpu_pool_forward,
     [CEK_OP_POOL_BACKWARD] = &cek__cpu_pool_backward,
     [CEK_OP_POINTWISE] = &cek__cpu_pointwise,
