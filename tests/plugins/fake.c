@@ -509,10 +509,19 @@ static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *oper
 
 /* ---- the door ---- */
 
+static cek_status host_alloc(cek_dev *dev, uint64_t bytes, void **out)
+{
+    (void)dev;
+    atomic_fetch_add(&control.pinned, 1);
+    *out = make(bytes);
+    return CEK_OK;
+}
+
 static void host_free(cek_dev *dev, void *ptr)
 {
     (void)dev;
-    free(ptr);
+    atomic_fetch_sub(&control.pinned, 1);
+    unmake(ptr);
 }
 
 static struct {
@@ -584,7 +593,9 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->op_create = NULL, t->op_destroy = NULL, t->op_run = NULL;
     if (mode_is("memory"))
         t->profile = CEK_PROFILE_MEMORY, t->op_create = NULL, t->op_destroy = NULL, t->op_run = NULL;
-    if (mode_is("half"))
+    if (mode_is("half") || mode_is("pinned"))
         t->host_free = host_free;
+    if (mode_is("pinned"))
+        t->host_alloc = host_alloc;
     return t;
 }

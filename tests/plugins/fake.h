@@ -17,6 +17,7 @@ typedef struct fake_control {
     atomic_long allocations;     /* mem_alloc calls that succeeded */
     atomic_ullong bytes;         /* of device memory now */
     atomic_ullong capacity;      /* more than this is out of memory */
+    atomic_long pinned;          /* pieces of page-locked memory */
     atomic_long copies;          /* queue copies from another device */
     atomic_bool lost;            /* every call fails: the device is gone */
     atomic_int silent_status;    /* mem_alloc answers this, without a text */
