@@ -117,6 +117,18 @@ unit_tests += %D%/unit/registry
 %C%_unit_registry_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/tensor
+%C%_unit_tensor_SOURCES = %D%/unit/tensor.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_tensor_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/threads
+%C%_unit_threads_SOURCES = %D%/unit/threads.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_threads_CPPFLAGS = $(unit_cppflags)
+%C%_unit_threads_LDFLAGS = $(check_ldflags)
+%C%_unit_threads_LDADD = core/libcekernels.la $(unit_libs)
+
 # The CPU backend's insides: products, convolutions, pool. They link the backend itself, not the plugin.
 cpu_unit_libs = backends/cpu/libcpu.la $(kernels_cpu_libraries) backends/host/libhost.la backends/common/libcommon.la $(unit_libs)
 

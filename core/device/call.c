@@ -4,6 +4,7 @@
 #include "core/device/call.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "core/device/device.h"
 
@@ -25,10 +26,20 @@ static cek_status known(cek_status status)
     return status <= CEK_INTERNAL ? status : CEK_INTERNAL;
 }
 
+/* Many plugins begin their texts with the name of the function as well: once is enough. */
+static bool begins_with(const char *text, const char *call)
+{
+    size_t length = strlen(call);
+
+    return strncmp(text, call, length) == 0 && text[length] == ':';
+}
+
 cek_status cek__call_end_of(const char *who, const char *call, cek_status status)
 {
     if (status == CEK_OK)
         return CEK_OK;
+    if (told && begins_with(cek_error_text(), call))
+        return cek__fail_prefix(known(status), "%s", who);
     if (told)
         return cek__fail_prefix(known(status), "%s: %s", who, call);
     if (known(status) != status)

@@ -17,19 +17,19 @@ char *cek__shape_text(const cek__shape *shape, char *out)
 
 cek_status cek__shape_make(const char *what, int rank, const int64_t *dims, size_t element_bytes, cek__shape *out)
 {
+    cek__shape shape = { .rank = rank };
     int64_t bytes = (int64_t)element_bytes;
     bool fits = true;
 
-    *out = (cek__shape){ 0 };
     if (rank < 0 || rank > CEK_RANK_MAX)
         return cek__fail(CEK_INVALID, "%s: rank %d, 0 to %d are possible", what, rank, CEK_RANK_MAX);
-    out->rank = rank;
     for (int i = 0; i < rank; i++)
-        out->dims[i] = dims[i];
+        shape.dims[i] = dims[i];
+    *out = shape; /* `dims` may be those of *out */
     for (int i = 0; i < rank; i++) {
-        if (dims[i] < 1)
+        if (shape.dims[i] < 1)
             return cek__fail(CEK_INVALID, "%s: shape %s: dimension %d is less than 1", what, CEK__SHAPE_TEXT_OF(out), i);
-        fits = fits && !__builtin_mul_overflow(bytes, dims[i], &bytes);
+        fits = fits && !__builtin_mul_overflow(bytes, shape.dims[i], &bytes);
     }
     if (!fits)
         return cek__fail(CEK_INVALID, "%s: shape %s: more elements than an address has room for", what,

@@ -1,0 +1,983 @@
+/* tensor.c - tests of tensors: every operation against plain loops on every device present, and the errors. */
+#include "fakes.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "core/base/fault.h"
+#include "core/base/random.h"
+
+static cek_engine *engine;
+
+static void setup(void)
+{
+    scratch_make();
+    assert_ok(cek_engine_create(NULL, &engine));
+}
+
+static void teardown(void)
+{
+    cek_engine_free(engine);
+    scratch_remove();
+}
+
+/* Every device that computes: those of the build's own plugins (a simulator runs on one of them). */
+static bool computes(cek_device *device)
+{
+    return strncmp(cek_device_name(device), "reference:", 10) == 0 || strncmp(cek_device_name(device), "cpu:", 4) == 0;
+}
+
+#define FOR_EACH_DEVICE(device)                                                   \
+    for (size_t i_ = 0; i_ < cek_engine_device_count(engine); i_++)               \
+        for (cek_device *device = cek_engine_device(engine, i_); device != NULL && computes(device); device = NULL)
+
+static cek_device *reference(void)
+{
+    cek_device *device;
+
+    assert_ok(cek_engine_find(engine, "reference:0", &device));
+    return device;
+}
+
+static bool stores(cek_device *device, cek_dtype type)
+{
+    cek_device_info info = { .size = sizeof info };
+
+    assert_ok(cek_device_describe(device, &info));
+    return info.types >> type & 1;
+}
+
+/* ---- values ---- */
+
+enum { MAX = 4096 };
+
+static int64_t count_of(int rank, const int64_t *shape)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < rank; i++)
+        count *= shape[i];
+    return count;
+}
+
+/* Whole numbers from -4 to 4, of which sums and products are exact in any order. */
+static double whole(int salt, int64_t i)
+{
+    return (double)(cek__random_u32(11, (uint64_t)salt, (uint64_t)i) % 9) - 4;
+}
+
+static cek_tensor *tensor_of(cek_device *device, cek_dtype type, int rank, const int64_t *shape, const double *values)
+{
+    cek_tensor *t;
+    float f32[MAX];
+    int64_t n = count_of(rank, shape);
+
+    ck_assert_int_le(n, MAX);
+    for (int64_t i = 0; i < n; i++)
+        f32[i] = (float)values[i];
+    assert_ok(cek_tensor_from_host(device, type, rank, shape, type == CEK_F64 ? (const void *)values : f32, &t));
+    return t;
+}
+
+static cek_tensor *whole_tensor(cek_device *device, int salt, int rank, const int64_t *shape, double *values)
+{
+    for (int64_t i = 0; i < count_of(rank, shape); i++)
+        values[i] = whole(salt, i);
+    return tensor_of(device, CEK_F32, rank, shape, values);
+}
+
+static void values_of(const cek_tensor *t, double *out)
+{
+    float f32[MAX];
+    int64_t n = cek_tensor_count(t);
+
+    ck_assert_int_le(n, MAX);
+    if (cek_tensor_type(t) == CEK_F64) {
+        assert_ok(cek_tensor_read(t, out, cek_tensor_bytes(t)));
+        return;
+    }
+    ck_assert_uint_eq(cek_tensor_type(t), CEK_F32);
+    assert_ok(cek_tensor_read(t, f32, cek_tensor_bytes(t)));
+    for (int64_t i = 0; i < n; i++)
+        out[i] = f32[i];
+}
+
+/* The tensor has this shape, and each value is within `tolerance[i]` of what is expected (NULL: equal); frees it. */
+static void assert_holds(cek_tensor *t, int rank, const int64_t *shape, const double *expected, const double *tolerance,
+                         const char *what)
+{
+    double got[MAX];
+    const char *device = cek_device_name(cek_tensor_device(t));
+
+    ck_assert_msg(cek_tensor_rank(t) == rank, "%s on %s: rank %d, expected %d", what, device, cek_tensor_rank(t), rank);
+    for (int i = 0; i < rank; i++)
+        ck_assert_msg(cek_tensor_shape(t)[i] == shape[i], "%s on %s: wrong dimension %d", what, device, i);
+    values_of(t, got);
+    for (int64_t i = 0; i < cek_tensor_count(t); i++) {
+        bool same = (isnan(expected[i]) && isnan(got[i])) || got[i] == expected[i];
+
+        ck_assert_msg(same || (tolerance != NULL && fabs(got[i] - expected[i]) <= tolerance[i]),
+                      "%s on %s: element %ld is %.9g, expected %.9g", what, device, (long)i, got[i], expected[i]);
+    }
+    cek_tensor_free(t);
+}
+
+/* ---- elementwise ---- */
+
+typedef cek_status (*binary_fn)(const cek_tensor *, const cek_tensor *, cek_tensor **);
+
+static double plain(int op, double a, double b)
+{
+    return op == 0 ? a + b : op == 1 ? a - b : op == 2 ? a * b : a / b;
+}
+
+static const struct { int a_rank, b_rank; int64_t a[8], b[8]; } broadcasts[] = {
+    { 2, 2, { 2, 3 }, { 2, 3 } },
+    { 2, 1, { 2, 3 }, { 3 } },
+    { 1, 2, { 3 }, { 2, 3 } },
+    { 3, 2, { 4, 1, 3 }, { 2, 1 } },
+    { 0, 2, { 0 }, { 2, 2 } },
+    { 0, 0, { 0 }, { 0 } },
+    { 1, 1, { 1 }, { 1 } },
+    { 4, 4, { 2, 3, 4, 5 }, { 1, 3, 1, 5 } },
+    { 4, 4, { 2, 3, 4, 5 }, { 2, 1, 1, 1 } },
+    { 8, 8, { 2, 1, 3, 1, 2, 1, 2, 1 }, { 1, 2, 1, 2, 1, 2, 1, 3 } },
+    { 8, 8, { 2, 2, 2, 2, 2, 2, 2, 2 }, { 2, 1, 2, 1, 2, 1, 2, 1 } },
+};
+
+/* The element of an operand that belongs to element n of the result: index by index, as NumPy's rule is written. */
+static int64_t source(int64_t n, int rank, const int64_t *shape, int from_rank, const int64_t *from)
+{
+    int64_t at = 0, stride = 1;
+
+    for (int back = 1; back <= rank; back++) {
+        int64_t i = n % shape[rank - back];
+
+        n /= shape[rank - back];
+        if (back <= from_rank) {
+            at += (from[from_rank - back] == 1 ? 0 : i) * stride;
+            stride *= from[from_rank - back];
+        }
+    }
+    return at;
+}
+
+START_TEST(arithmetic_broadcasts_as_plain_loops_do)
+{
+    static const binary_fn ops[] = { cek_add, cek_sub, cek_mul, cek_div };
+    static const char *const names[] = { "add", "sub", "mul", "div" };
+    const int64_t *as = broadcasts[_i].a, *bs = broadcasts[_i].b;
+    int ar = broadcasts[_i].a_rank, br = broadcasts[_i].b_rank, rank = ar > br ? ar : br;
+    int64_t shape[8];
+    double a[MAX], b[MAX], expected[MAX], tolerance[MAX];
+
+    for (int back = 1; back <= rank; back++) {
+        int64_t da = back <= ar ? as[ar - back] : 1, db = back <= br ? bs[br - back] : 1;
+
+        shape[rank - back] = da > db ? da : db;
+    }
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = whole_tensor(device, 1, ar, as, a), *y = whole_tensor(device, 2, br, bs, b), *z;
+
+        for (int op = 0; op < 4; op++) {
+            for (int64_t n = 0; n < count_of(rank, shape); n++) {
+                expected[n] = plain(op, a[source(n, rank, shape, ar, as)], b[source(n, rank, shape, br, bs)]);
+                tolerance[n] = op == 3 ? fabs(expected[n]) * FLT_EPSILON : 0; /* division: within one unit */
+            }
+            assert_ok(ops[op](x, y, &z));
+            assert_holds(z, rank, shape, expected, tolerance, names[op]);
+        }
+        cek_tensor_free(x);
+        cek_tensor_free(y);
+    }
+}
+END_TEST
+
+static double relu(double x)
+{
+    return x > 0 ? x : x <= 0 ? 0 : x;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+    return x / 2 * erfc(-x / sqrt(2)); /* NaN for -infinity, as the formula says */
+}
+
+static double negative(double x)
+{
+    return -x;
+}
+
+static const struct {
+    const char *name;
+    cek_status (*fn)(const cek_tensor *, cek_tensor **);
+    double (*plain)(double);
+    bool exact;
+} unaries[] = {
+    { "neg", cek_neg, negative, true },    { "relu", cek_relu, relu, true },    { "exp", cek_exp, exp, false },
+    { "log", cek_log, log, false },        { "sqrt", cek_sqrt, sqrt, false },   { "tanh", cek_tanh, tanh, false },
+    { "sigmoid", cek_sigmoid, sigmoid, false }, { "gelu", cek_gelu, gelu, false },
+};
+
+/* An error of eight roundings in the argument and in the result; gelu also loses what cancels for negative arguments. */
+static double unary_tolerance(int op, double x, double eps)
+{
+    double y = unaries[op].plain(x), d = fabs(x) * 8 * eps;
+    double moved = fmax(fabs(unaries[op].plain(x + d) - y), fabs(unaries[op].plain(x - d) - y));
+
+    if (unaries[op].exact || !isfinite(y) || !isfinite(moved))
+        return 0;
+    return moved + 8 * eps * fmax(fabs(y), unaries[op].plain == gelu ? fabs(x) : 0) + FLT_MIN;
+}
+
+START_TEST(functions_of_one_value_equal_those_of_the_c_library)
+{
+    static const double special[] = { 0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 20.25, -20.25, 1e-3, -1e-3, 1e-6, 80,
+                                      -80, 0.1, 7.75, -7.75, INFINITY, -INFINITY, NAN };
+    enum { N = sizeof special / sizeof *special };
+    double expected[N], tolerance[N];
+    double x32[N];
+
+    for (int i = 0; i < N; i++)
+        x32[i] = (float)special[i];
+    FOR_EACH_DEVICE(device) {
+        for (int wide = 0; wide <= (strncmp(cek_device_name(device), "reference", 9) == 0); wide++) {
+            const double *in = wide ? special : x32;
+            cek_tensor *x = tensor_of(device, wide ? CEK_F64 : CEK_F32, 1, (int64_t[]){ N }, in), *y;
+
+            for (int i = 0; i < N; i++) {
+                expected[i] = unaries[_i].plain(in[i]);
+                tolerance[i] = unary_tolerance(_i, in[i], wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2);
+            }
+            assert_ok(unaries[_i].fn(x, &y));
+            ck_assert_uint_eq(cek_tensor_type(y), wide ? CEK_F64 : CEK_F32);
+            assert_holds(y, 1, (int64_t[]){ N }, expected, tolerance, unaries[_i].name);
+            cek_tensor_free(x);
+        }
+    }
+}
+END_TEST
+
+START_TEST(scale_multiplies_and_then_adds)
+{
+    double a[6], expected[6];
+    cek_tensor *y;
+
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = whole_tensor(device, 3, 2, (int64_t[]){ 2, 3 }, a);
+
+        for (int i = 0; i < 6; i++)
+            expected[i] = a[i] * 0.5 - 3;
+        assert_ok(cek_scale(x, 0.5, -3, &y));
+        assert_holds(y, 2, (int64_t[]){ 2, 3 }, expected, NULL, "scale");
+        cek_tensor_free(x);
+    }
+}
+END_TEST
+
+/* ---- reductions ---- */
+
+static const struct { int count; int axes[3]; unsigned mask; } reductions[] = {
+    { 0, { 0 }, 7 }, { 1, { 0 }, 1 }, { 1, { 1 }, 2 }, { 1, { -1 }, 4 }, { 2, { 0, 2 }, 5 }, { 2, { -1, 1 }, 6 },
+    { 3, { 2, 0, 1 }, 7 },
+};
+
+START_TEST(reductions_equal_plain_loops_over_their_axes)
+{
+    static const int64_t shape[] = { 3, 4, 5 };
+    int64_t rest[3];
+    unsigned mask = reductions[_i].mask;
+    double a[60], sum[60], max[60];
+    int rank = 0, elements = 1;
+    cek_tensor *y;
+
+    for (int i = 0; i < 3; i++) {
+        if ((mask >> i & 1) == 0)
+            rest[rank++] = shape[i];
+        else
+            elements *= (int)shape[i];
+    }
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = whole_tensor(device, 4, 3, shape, a);
+        double mean[60], tolerance[60];
+
+        for (int i = 0; i < 60; i++)
+            sum[i] = 0, max[i] = -INFINITY;
+        for (int i = 0; i < 60; i++) {
+            int64_t at = 0, index[3] = { i / 20, i / 5 % 4, i % 5 };
+
+            for (int k = 0; k < 3; k++)
+                at = (mask >> k & 1) == 0 ? at * shape[k] + index[k] : at;
+            sum[at] += a[i];
+            max[at] = fmax(max[at], a[i]);
+        }
+        for (int i = 0; i < 60; i++) {
+            mean[i] = sum[i] / elements;
+            tolerance[i] = fabs(mean[i]) * FLT_EPSILON;
+        }
+        assert_ok(cek_sum(x, reductions[_i].count, reductions[_i].axes, &y));
+        assert_holds(y, rank, rest, sum, NULL, "sum");
+        assert_ok(cek_max(x, reductions[_i].count, reductions[_i].axes, &y));
+        assert_holds(y, rank, rest, max, NULL, "max");
+        assert_ok(cek_mean(x, reductions[_i].count, reductions[_i].axes, &y));
+        assert_holds(y, rank, rest, mean, tolerance, "mean");
+        cek_tensor_free(x);
+    }
+}
+END_TEST
+
+START_TEST(reductions_of_one_element_and_of_nan)
+{
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = tensor_of(device, CEK_F32, 0, NULL, (double[]){ 7 }), *y;
+
+        assert_ok(cek_sum(x, 0, NULL, &y));
+        assert_holds(y, 0, NULL, (double[]){ 7 }, NULL, "sum of a scalar");
+        cek_tensor_free(x);
+        x = tensor_of(device, CEK_F32, 1, (int64_t[]){ 3 }, (double[]){ 1, NAN, 2 });
+        assert_ok(cek_max(x, 0, NULL, &y));
+        assert_holds(y, 0, NULL, (double[]){ NAN }, NULL, "max with NaN");
+        cek_tensor_free(x);
+    }
+}
+END_TEST
+
+START_TEST(softmax_sums_to_one_in_every_row)
+{
+    enum { ROWS = 6, COLUMNS = 7 };
+    double a[ROWS * COLUMNS], expected[ROWS * COLUMNS], tolerance[ROWS * COLUMNS];
+
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        a[i] = 100 * (i % 5) + whole(5, i) / 4; /* exp() of it alone would overflow */
+    for (int r = 0; r < ROWS; r++) {
+        double largest = -INFINITY, sum = 0;
+
+        for (int c = 0; c < COLUMNS; c++)
+            largest = fmax(largest, a[r * COLUMNS + c]);
+        for (int c = 0; c < COLUMNS; c++)
+            sum += exp(a[r * COLUMNS + c] - largest);
+        for (int c = 0; c < COLUMNS; c++) {
+            expected[r * COLUMNS + c] = exp(a[r * COLUMNS + c] - largest) / sum;
+            tolerance[r * COLUMNS + c] = 16 * FLT_EPSILON * expected[r * COLUMNS + c] + FLT_MIN;
+        }
+    }
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = tensor_of(device, CEK_F32, 3, (int64_t[]){ 2, 3, COLUMNS }, a), *y;
+
+        assert_ok(cek_softmax(x, &y));
+        assert_holds(y, 3, (int64_t[]){ 2, 3, COLUMNS }, expected, tolerance, "softmax");
+        cek_tensor_free(x);
+        x = tensor_of(device, CEK_F32, 0, NULL, (double[]){ 7 });
+        assert_ok(cek_softmax(x, &y));
+        assert_holds(y, 0, NULL, (double[]){ 1 }, NULL, "softmax of a scalar");
+        cek_tensor_free(x);
+    }
+}
+END_TEST
+
+/* ---- products ---- */
+
+static const struct { int a_rank, b_rank; int64_t a[4], b[4]; int c_rank; int64_t c[4]; } products[] = {
+    { 2, 2, { 3, 4 }, { 4, 5 }, 2, { 3, 5 } },
+    { 2, 2, { 1, 1 }, { 1, 1 }, 2, { 1, 1 } },
+    { 2, 2, { 17, 33 }, { 33, 19 }, 2, { 17, 19 } },
+    { 3, 2, { 2, 3, 4 }, { 4, 5 }, 3, { 2, 3, 5 } },
+    { 2, 3, { 3, 4 }, { 2, 4, 5 }, 3, { 2, 3, 5 } },
+    { 3, 3, { 2, 3, 4 }, { 2, 4, 5 }, 3, { 2, 3, 5 } },
+    { 4, 4, { 2, 3, 2, 4 }, { 2, 3, 4, 3 }, 4, { 2, 3, 2, 3 } },
+    { 4, 2, { 2, 3, 2, 4 }, { 4, 1 }, 4, { 2, 3, 2, 1 } },
+};
+
+START_TEST(matmul_equals_three_loops_for_every_kind_of_batch)
+{
+    const int64_t *as = products[_i].a, *bs = products[_i].b, *cs = products[_i].c;
+    int ar = products[_i].a_rank, br = products[_i].b_rank, cr = products[_i].c_rank;
+    int64_t m = as[ar - 2], k = as[ar - 1], n = bs[br - 1], batch = count_of(cr - 2, cs);
+    double a[MAX], b[MAX], c[MAX];
+
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = whole_tensor(device, 6, ar, as, a), *y = whole_tensor(device, 7, br, bs, b), *z;
+
+        for (int64_t t = 0; t < batch; t++)
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    double sum = 0;
+
+                    for (int64_t p = 0; p < k; p++)
+                        sum += a[(ar > 2 ? t * m * k : 0) + i * k + p] * b[(br > 2 ? t * k * n : 0) + p * n + j];
+                    c[(t * m + i) * n + j] = sum;
+                }
+        assert_ok(cek_matmul(x, y, &z));
+        assert_holds(z, cr, cs, c, NULL, "matmul");
+        cek_tensor_free(x);
+        cek_tensor_free(y);
+    }
+}
+END_TEST
+
+static const struct { int64_t n, h, w, in, out, kh, kw; cek_conv2d_options o; bool bias; } convolutions[] = {
+    { 2, 5, 6, 3, 4, 3, 3, { 0 }, false },
+    { 1, 5, 5, 2, 3, 3, 3, { .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1 }, true },
+    { 2, 7, 6, 4, 6, 3, 2, { .groups = 2, .stride_h = 2, .pad_bottom = 1 }, true },
+    { 1, 9, 8, 4, 4, 3, 3, { .groups = 4, .dilation_h = 2, .dilation_w = 2, .pad_left = 3 }, false },
+    { 3, 4, 4, 5, 2, 1, 1, { .stride_w = 3 }, true },
+    { 1, 2, 2, 1, 1, 2, 2, { 0 }, false },
+};
+
+static double conv_at(int c, const double *x, const double *w, int64_t n, int64_t y, int64_t z, int64_t o)
+{
+    int64_t in = convolutions[c].in, groups = convolutions[c].o.groups ? convolutions[c].o.groups : 1, per = in / groups;
+    int64_t sh = convolutions[c].o.stride_h ? convolutions[c].o.stride_h : 1;
+    int64_t sw = convolutions[c].o.stride_w ? convolutions[c].o.stride_w : 1;
+    int64_t dh = convolutions[c].o.dilation_h ? convolutions[c].o.dilation_h : 1;
+    int64_t dw = convolutions[c].o.dilation_w ? convolutions[c].o.dilation_w : 1;
+    int64_t group = o / (convolutions[c].out / groups);
+    double sum = 0;
+
+    for (int64_t i = 0; i < convolutions[c].kh; i++)
+        for (int64_t j = 0; j < convolutions[c].kw; j++) {
+            int64_t h = y * sh + i * dh - convolutions[c].o.pad_top, v = z * sw + j * dw - convolutions[c].o.pad_left;
+
+            for (int64_t k = 0; k < per && h >= 0 && h < convolutions[c].h && v >= 0 && v < convolutions[c].w; k++)
+                sum += x[((n * convolutions[c].h + h) * convolutions[c].w + v) * in + group * per + k] *
+                       w[((o * convolutions[c].kh + i) * convolutions[c].kw + j) * per + k];
+        }
+    return sum;
+}
+
+START_TEST(conv2d_equals_plain_loops)
+{
+    int c = _i;
+    cek_conv2d_options o = convolutions[c].o;
+    int64_t g = o.groups ? o.groups : 1, dh = o.dilation_h ? o.dilation_h : 1, dw = o.dilation_w ? o.dilation_w : 1;
+    int64_t oh = (convolutions[c].h + o.pad_top + o.pad_bottom - dh * (convolutions[c].kh - 1) - 1) / (o.stride_h ? o.stride_h : 1) + 1;
+    int64_t ow = (convolutions[c].w + o.pad_left + o.pad_right - dw * (convolutions[c].kw - 1) - 1) / (o.stride_w ? o.stride_w : 1) + 1;
+    int64_t xs[] = { convolutions[c].n, convolutions[c].h, convolutions[c].w, convolutions[c].in };
+    int64_t ws[] = { convolutions[c].out, convolutions[c].kh, convolutions[c].kw, convolutions[c].in / g };
+    int64_t ys[] = { convolutions[c].n, oh, ow, convolutions[c].out };
+    double x[MAX], w[MAX], b[16], expected[MAX];
+
+    o.size = sizeof o;
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *tx = whole_tensor(device, 8, 4, xs, x), *tw = whole_tensor(device, 9, 4, ws, w), *ty;
+        cek_tensor *tb = whole_tensor(device, 10, 1, ws, b);
+
+        for (int64_t i = 0, n = 0; n < ys[0]; n++)
+            for (int64_t y = 0; y < oh; y++)
+                for (int64_t z = 0; z < ow; z++)
+                    for (int64_t k = 0; k < ys[3]; k++, i++)
+                        expected[i] = conv_at(c, x, w, n, y, z, k) + (convolutions[c].bias ? b[k] : 0);
+        assert_ok(cek_conv2d(tx, tw, convolutions[c].bias ? tb : NULL, _i == 0 ? NULL : &o, &ty));
+        /* A transform may be used by default: whole numbers are then rounded, not the sums of them. */
+        double tolerance[MAX];
+        for (int64_t i = 0; i < count_of(4, ys); i++)
+            tolerance[i] = 1e-3;
+        assert_holds(ty, 4, ys, expected, tolerance, "conv2d");
+        cek_tensor_free(tx);
+        cek_tensor_free(tw);
+        cek_tensor_free(tb);
+    }
+}
+END_TEST
+
+/* ---- shape, type, place ---- */
+
+START_TEST(permute_and_reshape_keep_every_element)
+{
+    static const int64_t shape[] = { 2, 3, 4, 5 };
+    static const int axes[] = { 0, 2, 3, 1 };
+    double a[120], expected[120];
+
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *x = whole_tensor(device, 12, 4, shape, a), *y;
+
+        for (int n = 0; n < 2; n++)
+            for (int c = 0; c < 3; c++)
+                for (int h = 0; h < 4; h++)
+                    for (int w = 0; w < 5; w++)
+                        expected[((n * 4 + h) * 5 + w) * 3 + c] = a[((n * 3 + c) * 4 + h) * 5 + w];
+        assert_ok(cek_tensor_permute(x, axes, &y));
+        assert_holds(y, 4, (int64_t[]){ 2, 4, 5, 3 }, expected, NULL, "permute");
+        assert_ok(cek_tensor_reshape(x, 2, (int64_t[]){ 6, -1 }, &y));
+        ck_assert(cek_tensor_ref(y).mem != cek_tensor_ref(x).mem || cek_tensor_ref(y).offset != cek_tensor_ref(x).offset);
+        assert_holds(y, 2, (int64_t[]){ 6, 20 }, a, NULL, "reshape");
+        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ 7, -1 }, &y), CEK_INVALID, "[2,3,4,5]", "divided by 7");
+        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape", "both -1");
+        assert_fails(cek_tensor_reshape(x, 1, (int64_t[]){ 119 }, &y), CEK_INVALID, "[2,3,4,5]", "[119]");
+        assert_fails(cek_tensor_permute(x, (int[]){ 0, 1, 2, 2 }, &y), CEK_INVALID, "cek_tensor_permute", "axis 2 at place 3");
+        ck_assert_ptr_null(y);
+        cek_tensor_free(x);
+    }
+}
+END_TEST
+
+START_TEST(casts_convert_as_the_header_says)
+{
+    static const uint8_t u8[] = { 0, 1, 127, 128, 255 };
+    static const int32_t i32[] = { 0, -1, 7, 16777216, -16777216 };
+    cek_tensor *x, *y;
+
+    FOR_EACH_DEVICE(device) {
+        assert_ok(cek_tensor_from_host(device, CEK_U8, 1, (int64_t[]){ 5 }, u8, &x));
+        assert_ok(cek_tensor_cast(x, CEK_F32, &y));
+        assert_holds(y, 1, (int64_t[]){ 5 }, (double[]){ 0, 1, 127, 128, 255 }, NULL, "u8 to f32");
+        cek_tensor_free(x);
+        assert_ok(cek_tensor_from_host(device, CEK_I32, 1, (int64_t[]){ 5 }, i32, &x));
+        assert_ok(cek_tensor_cast(x, CEK_F32, &y));
+        assert_holds(y, 1, (int64_t[]){ 5 }, (double[]){ 0, -1, 7, 16777216, -16777216 }, NULL, "i32 to f32");
+        cek_tensor_free(x);
+    }
+    int32_t back[6];
+    double odd[] = { 2.5, 3.5, -2.5, 1e20, NAN, -0.4 };
+
+    x = tensor_of(reference(), CEK_F32, 1, (int64_t[]){ 6 }, odd);
+    assert_ok(cek_tensor_cast(x, CEK_I32, &y));
+    assert_ok(cek_tensor_read(y, back, sizeof back));
+    ck_assert_int_eq(back[0], 2);
+    ck_assert_int_eq(back[1], 4);
+    ck_assert_int_eq(back[2], -2);
+    ck_assert_int_eq(back[3], INT32_MAX);
+    ck_assert_int_eq(back[4], 0);
+    ck_assert_int_eq(back[5], 0);
+    cek_tensor_free(y);
+    assert_ok(cek_tensor_cast(x, CEK_F32, &y));
+    assert_holds(y, 1, (int64_t[]){ 6 }, (double[]){ 2.5, 3.5, -2.5, (float)1e20, NAN, (float)-0.4 }, NULL, "f32 to f32");
+    cek_tensor_free(x);
+}
+END_TEST
+
+/* Bits of one value in each type: ties to even, overflow to infinity, small numbers denormal. */
+static const struct { cek_dtype type; double value; uint64_t bits; } roundings[] = {
+    { CEK_F32, 0.1, 0x3dcccccd },      { CEK_F64, 0.1, 0x3fb999999999999a }, { CEK_F64, 0, 0 },
+    { CEK_F16, 1, 0x3c00 },            { CEK_F16, -2, 0xc000 },              { CEK_F16, 65504, 0x7bff },
+    { CEK_F16, 65519.99, 0x7bff },     { CEK_F16, 65520, 0x7c00 },           { CEK_F16, 0x1p-24, 0x0001 },
+    { CEK_F16, 0x1p-25, 0x0000 },      { CEK_F16, 0x1.8p-24, 0x0002 },       { CEK_F16, 0x1p-14, 0x0400 },
+    { CEK_F16, 0x1.ff8p-15, 0x03ff },  { CEK_F16, 0x1.ffcp-15, 0x0400 },     { CEK_F16, 1 + 0x1p-11, 0x3c00 },
+    { CEK_F16, 1 + 0x3p-11, 0x3c02 },  { CEK_F16, NAN, 0x7e00 },             { CEK_F16, -INFINITY, 0xfc00 },
+    { CEK_F16, -0.0, 0x8000 },         { CEK_BF16, 1, 0x3f80 },              { CEK_BF16, 3.4e38, 0x7f80 },
+    { CEK_BF16, 1 + 0x1p-8, 0x3f80 },  { CEK_BF16, 1 + 0x3p-8, 0x3f82 },     { CEK_BF16, 0x1p-133, 0x0001 },
+    { CEK_U8, 254.5, 254 },            { CEK_U8, 300, 255 },                 { CEK_U8, -1, 0 },
+    { CEK_I32, -2.5, 0xfffffffe },     { CEK_I32, 1e300, 0x7fffffff },       { CEK_I32, NAN, 0 },
+};
+
+START_TEST(full_rounds_its_value_once)
+{
+    int stored = 0;
+
+    FOR_EACH_DEVICE(device) {
+        cek_tensor *t;
+        uint8_t bytes[3 * 8];
+        size_t size = cek_dtype_bytes(roundings[_i].type);
+
+        if (!stores(device, roundings[_i].type))
+            continue;
+        assert_ok(cek_tensor_full(device, roundings[_i].type, 1, (int64_t[]){ 3 }, roundings[_i].value, &t));
+        assert_ok(cek_tensor_read(t, bytes, 3 * size));
+        for (int k = 0; k < 3; k++)
+            ck_assert_msg(memcmp(bytes + k * size, &roundings[_i].bits, size) == 0, "%s of %g on %s: wrong bits",
+                          cek_dtype_name(roundings[_i].type), roundings[_i].value, cek_device_name(device));
+        cek_tensor_free(t);
+        stored++;
+    }
+    ck_assert_int_ge(stored, 1);
+}
+END_TEST
+
+START_TEST(a_large_f64_tensor_is_filled_to_the_end)
+{
+    enum { N = 20001 };
+    cek_tensor *t;
+    double *values = malloc(N * sizeof *values);
+
+    assert_ok(cek_tensor_full(reference(), CEK_F64, 1, (int64_t[]){ N }, 0.1, &t));
+    assert_ok(cek_tensor_read(t, values, N * sizeof *values));
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq(values[i], 0.1);
+    cek_tensor_free(t);
+    free(values);
+}
+END_TEST
+
+START_TEST(tensors_move_between_every_two_devices)
+{
+    enum { N = 1 << 20 };
+    float *in = malloc(N * sizeof *in), *out = malloc(N * sizeof *out);
+    const char *lazy = fake_install("lazy-lazy.so");
+    cek_engine_options options = { .size = sizeof options, .plugin_files = (const char *const[]){ lazy, NULL } };
+    int pairs = 0;
+
+    cek_engine_free(engine);
+    assert_ok(cek_engine_create(&options, &engine));
+    for (int i = 0; i < N; i++)
+        in[i] = (float)whole(13, i);
+    for (size_t i = 0; i < cek_engine_device_count(engine); i++)
+        for (size_t k = 0; k < cek_engine_device_count(engine); k++) {
+            cek_device *from = cek_engine_device(engine, i), *to = cek_engine_device(engine, k);
+            cek_tensor *a, *b, *c, *d;
+
+            assert_ok(cek_tensor_from_host(from, CEK_F32, 2, (int64_t[]){ 4, N / 4 }, in, &a));
+            assert_ok(cek_add(a, a, &b)); /* queued work comes first */
+            cek_tensor_free(a);
+            assert_ok(cek_tensor_to(b, to, &c));
+            cek_tensor_free(b);
+            assert_ok(cek_scale(c, 0.5, 0, &d));
+            ck_assert_ptr_eq(cek_tensor_device(d), to);
+            cek_tensor_free(c);
+            assert_ok(cek_tensor_read(d, out, N * sizeof *out));
+            ck_assert_msg(memcmp(in, out, N * sizeof *in) == 0, "%s to %s", cek_device_name(from), cek_device_name(to));
+            cek_tensor_free(d);
+            pairs++;
+        }
+    ck_assert_int_ge(pairs, 9);
+    free(in);
+    free(out);
+}
+END_TEST
+
+START_TEST(random_tensors_are_the_numbers_of_the_header)
+{
+    enum { N = 1003 };
+    float got[N];
+    cek_tensor *t;
+
+    FOR_EACH_DEVICE(device) {
+        double sum = 0, squares = 0;
+
+        assert_ok(cek_tensor_uniform(device, 2, (int64_t[]){ 17, 59 }, 0, 1, 0x123456789abcdef0, 5, &t));
+        assert_ok(cek_tensor_read(t, got, sizeof got));
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t word[4];
+
+            cek__philox4x32_10((uint32_t[]){ i / 4, 5, 0, 0 }, (uint32_t[]){ 0x9abcdef0, 0x12345678 }, word);
+            ck_assert_msg(got[i] == (float)(word[i % 4] >> 8) * 0x1p-24f, "%s: number %u", cek_device_name(device), i);
+        }
+        cek_tensor_free(t);
+        assert_ok(cek_tensor_normal(device, 1, (int64_t[]){ N }, 3, 2, 99, 6, &t));
+        assert_ok(cek_tensor_read(t, got, sizeof got));
+        for (int i = 0; i < N; i++)
+            sum += got[i], squares += (double)got[i] * got[i];
+        ck_assert_double_eq_tol(sum / N, 3, 5 * 2 / sqrt(N));
+        ck_assert_double_eq_tol(squares / N - sum / N * sum / N, 4, 5 * 4 * sqrt(2.0 / N));
+        cek_tensor_free(t);
+    }
+}
+END_TEST
+
+/* ---- errors ---- */
+
+START_TEST(operands_that_do_not_belong_together_are_refused_by_name)
+{
+    cek_device *r = reference();
+    const char *other = fake_install("other.so");
+    cek_engine *second = engine_of(other);
+    double v[64] = { 0 };
+    cek_tensor *a = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 3 }, v), *b = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 4 }, v);
+    cek_tensor *far = tensor_of(cek_engine_device(second, 0), CEK_F32, 2, (int64_t[]){ 2, 3 }, v);
+    cek_tensor *wide = tensor_of(r, CEK_F64, 2, (int64_t[]){ 2, 3 }, v), *ints, *out = a;
+
+    assert_ok(cek_tensor_full(r, CEK_I32, 2, (int64_t[]){ 2, 3 }, 1, &ints));
+    assert_fails(cek_add(a, far, &out), CEK_INVALID, "cek_add: tensors on different devices: a is on reference:0",
+                 "b on other:0");
+    ck_assert_ptr_null(out);
+    assert_fails(cek_matmul(far, a, &out), CEK_INVALID, "a is on other:0", "b on reference:0");
+    assert_fails(cek_mul(a, wide, &out), CEK_INVALID, "cek_mul: tensors of different types", "a is f32, b is f64");
+    assert_fails(cek_exp(ints, &out), CEK_INVALID, "cek_exp: x is i32", "cast it");
+    assert_fails(cek_add(NULL, a, &out), CEK_INVALID, "cek_add", "a is NULL");
+    assert_fails(cek_add(a, NULL, &out), CEK_INVALID, "cek_add", "b is NULL");
+    assert_fails(cek_sub(a, b, &out), CEK_INVALID, "cek_sub: shapes [2,3] and [2,4]", "3 against 4");
+    assert_fails(cek_matmul(a, b, &out), CEK_INVALID, "cek_matmul: shapes [2,3] and [2,4]", "3 columns against 2 rows");
+    assert_fails(cek_sum(a, 1, (int[]){ 2 }, &out), CEK_INVALID, "cek_sum: axis 2", "[2,3]");
+    assert_fails(cek_sum(a, 2, (int[]){ 1, -1 }, &out), CEK_INVALID, "cek_sum: axis -1", "twice");
+    ck_assert_ptr_null(out);
+    cek_tensor_free(a);
+    cek_tensor_free(b);
+    cek_tensor_free(far);
+    cek_tensor_free(wide);
+    cek_tensor_free(ints);
+    cek_engine_free(second);
+}
+END_TEST
+
+START_TEST(products_and_convolutions_name_both_shapes)
+{
+    cek_device *r = reference();
+    double v[MAX] = { 0 };
+    cek_tensor *x = tensor_of(r, CEK_F32, 4, (int64_t[]){ 1, 5, 5, 3 }, v), *out = x;
+    cek_tensor *w4 = tensor_of(r, CEK_F32, 4, (int64_t[]){ 6, 3, 3, 4 }, v);
+    cek_tensor *w3 = tensor_of(r, CEK_F32, 4, (int64_t[]){ 6, 3, 3, 3 }, v);
+    cek_tensor *big = tensor_of(r, CEK_F32, 4, (int64_t[]){ 1, 6, 3, 3 }, v);
+    cek_tensor *bias = tensor_of(r, CEK_F32, 1, (int64_t[]){ 5 }, v), *flat = tensor_of(r, CEK_F32, 1, (int64_t[]){ 6 }, v);
+    cek_tensor *wide = tensor_of(r, CEK_F64, 1, (int64_t[]){ 6 }, v);
+    cek_tensor *b2 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 2, 5, 3 }, v), *b3 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 3, 3, 4 }, v);
+    cek_conv2d_options two = { .size = sizeof two, .groups = 2 }, unset = { .groups = 1 };
+
+    assert_fails(cek_conv2d(x, w4, NULL, NULL, &out), CEK_INVALID, "x [1,5,5,3] and weight [6,3,3,4]",
+                 "x has 3 channels, the weight is for 4");
+    ck_assert_ptr_null(out);
+    assert_fails(cek_conv2d(x, w3, NULL, &two, &out), CEK_INVALID, "x [1,5,5,3]", "not divisible into 2 groups");
+    assert_fails(cek_conv2d(x, w3, bias, NULL, &out), CEK_INVALID, "bias [5] and weight [6,3,3,3]", "6 output channels");
+    assert_fails(cek_conv2d(x, w3, wide, NULL, &out), CEK_INVALID, "bias is f64", "has to be f32");
+    assert_fails(cek_conv2d(x, big, NULL, NULL, &out), CEK_INVALID, "weight [1,6,3,3]", "larger than the padded image in height");
+    assert_fails(cek_conv2d(x, flat, NULL, NULL, &out), CEK_INVALID, "weight [6]", "[n,h,w,in]");
+    assert_fails(cek_conv2d(x, w3, NULL, &unset, &out), CEK_INVALID, "cek_conv2d", "size is not set");
+    assert_fails(cek_conv2d(x, NULL, NULL, NULL, &out), CEK_INVALID, "cek_conv2d", "weight is NULL");
+    assert_fails(cek_matmul(flat, flat, &out), CEK_INVALID, "cek_matmul: shapes [6] and [6]", "matrices");
+    assert_fails(cek_matmul(b2, b3, &out), CEK_INVALID, "[2,5,3] and [3,3,4]", "batches differ");
+    for (cek_tensor **t = (cek_tensor *[]){ x, w4, w3, big, bias, flat, wide, b2, b3, NULL }; *t != NULL; t++)
+        cek_tensor_free(*t);
+}
+END_TEST
+
+START_TEST(impossible_tensors_are_refused)
+{
+    cek_device *r = reference();
+    cek_tensor *t = (cek_tensor *)&t;
+    float v[4] = { 0 };
+
+    assert_fails(cek_tensor_create(r, CEK_F32, 9, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1 }, &t), CEK_INVALID,
+                 "cek_tensor_create", "rank 9");
+    ck_assert_ptr_null(t);
+    assert_fails(cek_tensor_create(r, CEK_F32, -1, NULL, &t), CEK_INVALID, "cek_tensor_create", "rank -1");
+    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ 3, 0 }, &t), CEK_INVALID, "[3,0]", "dimension 1");
+    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ -2, 2 }, &t), CEK_INVALID, "[-2,2]", "dimension 0");
+    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ INT64_MAX, 2 }, &t), CEK_INVALID, "9223372036854775807",
+                 "more elements");
+    assert_fails(cek_tensor_create(r, CEK_F32, 1, (int64_t[]){ INT64_MAX / 8 }, &t), CEK_OUT_OF_MEMORY,
+                 "a f32 tensor [1152921504606846975]", "out of memory");
+    assert_fails(cek_tensor_create(r, 99, 1, (int64_t[]){ 1 }, &t), CEK_INVALID, "cek_tensor_create", "type 99");
+    ck_assert_str_eq(cek_dtype_name(99), "unknown");
+    ck_assert_uint_eq(cek_dtype_bytes(99), 0);
+    assert_ok(cek_tensor_from_host(r, CEK_F32, 1, (int64_t[]){ 4 }, v, &t));
+    assert_fails(cek_tensor_read(t, v, 15), CEK_INVALID, "cek_tensor_read: 15 bytes", "f32 tensor [4] of 16");
+    assert_fails(cek_tensor_write(t, v, 17), CEK_INVALID, "cek_tensor_write: 17 bytes", "f32 tensor [4] of 16");
+    cek_tensor_free(t);
+    cek_tensor_free(NULL);
+}
+END_TEST
+
+START_TEST(what_a_device_cannot_do_is_unsupported_and_named)
+{
+    cek_engine *second = engine_of(fake_install("plain.so"));
+    cek_device *device = cek_engine_device(second, 0);
+    double v[4] = { 0 };
+    cek_tensor *a = tensor_of(device, CEK_F32, 2, (int64_t[]){ 2, 2 }, v), *out = a;
+
+    assert_fails(cek_matmul(a, a, &out), CEK_UNSUPPORTED, "cek_matmul: plain:0: op_create", "nothing but pointwise");
+    ck_assert_ptr_null(out);
+    assert_fails(cek_tensor_create(device, CEK_F16, 0, NULL, &out), CEK_UNSUPPORTED, "plain:0", "does not store f16");
+    cek_tensor_free(a);
+    cek_engine_free(second);
+}
+END_TEST
+
+/* ---- a device that works late: see "lazy" in fake.c ---- */
+
+static cek_engine *lazy_engine;
+static fake_control *lazy_control;
+
+static cek_device *lazy_start(void)
+{
+    const char *path = scratch_path("late-lazy.so");
+
+    if (access(path, R_OK) != 0)
+        fake_install("late-lazy.so");
+    lazy_engine = engine_of(path);
+    lazy_control = fake_steer(path);
+    return cek_engine_device(lazy_engine, 0);
+}
+
+static void lazy_stop(void)
+{
+    cek_engine_free(lazy_engine);
+    ck_assert_int_eq(lazy_control->live, 0);
+}
+
+START_TEST(a_tensor_may_be_freed_before_the_work_that_reads_it)
+{
+    enum { N = 1000 };
+    cek_device *device = lazy_start();
+    float in[N], out[N], garbage[N];
+    cek_tensor *a, *b;
+    cek_stream *stream;
+    cek_memory *memory[8];
+
+    for (int i = 0; i < N; i++)
+        in[i] = (float)i, garbage[i] = -1e30f;
+    assert_ok(cek_tensor_from_host(device, CEK_F32, 1, (int64_t[]){ N }, in, &a));
+    assert_ok(cek_stream_create(device, &stream));
+    assert_ok(cek_add(a, a, &b)); /* queued, not done */
+    cek_tensor_free(a);
+    for (int i = 0; i < 8; i++) { /* memory for other streams must not be what the queued work still reads */
+        assert_ok(cek_memory_alloc(device, sizeof in, 0, &memory[i]));
+        assert_ok(cek_stream_upload(stream, cek_memory_ref(memory[i]), garbage, sizeof garbage));
+    }
+    assert_ok(cek_stream_sync(stream, CEK_FOREVER));
+    assert_ok(cek_tensor_read(b, out, sizeof out));
+    for (int i = 0; i < N; i++)
+        ck_assert_float_eq(out[i], 2 * in[i]);
+    cek_tensor_free(b);
+    for (int i = 0; i < 8; i++)
+        cek_memory_free(memory[i]);
+    cek_stream_free(stream);
+    lazy_stop();
+}
+END_TEST
+
+START_TEST(emptying_the_cache_waits_for_queued_work)
+{
+    cek_device *device = lazy_start();
+    cek_tensor *a, *b;
+    float out = 0;
+
+    assert_ok(cek_tensor_full(device, CEK_F32, 0, NULL, 21, &a));
+    assert_ok(cek_add(a, a, &b));
+    cek_tensor_free(a);
+    cek_device_empty_cache(device);
+    assert_ok(cek_tensor_read(b, &out, sizeof out));
+    ck_assert_float_eq(out, 42);
+    cek_tensor_free(b);
+    cek_device_empty_cache(device);
+    ck_assert_uint_eq(lazy_control->bytes, 0);
+    lazy_stop();
+}
+END_TEST
+
+START_TEST(memory_of_freed_tensors_is_found_when_memory_is_short)
+{
+    cek_device *device = lazy_start();
+    cek_tensor *a;
+    cek_memory *memory;
+
+    lazy_control->capacity = 10 << 20;
+    assert_ok(cek_tensor_full(device, CEK_F32, 1, (int64_t[]){ 2 << 20 }, 1, &a));
+    cek_tensor_free(a);
+    assert_ok(cek_memory_alloc(device, 9 << 20, 0, &memory));
+    cek_memory_free(memory);
+    lazy_stop();
+}
+END_TEST
+
+START_TEST(more_kinds_of_operation_than_are_kept_at_once)
+{
+    enum { KINDS = 200 };
+    cek_device *device = lazy_start();
+    cek_tensor *x, *y[KINDS];
+    float out;
+
+    assert_ok(cek_tensor_full(device, CEK_F32, 0, NULL, 2, &x));
+    for (int i = 0; i < KINDS; i++)
+        assert_ok(cek_scale(x, i, 1, &y[i]));
+    for (int i = 0; i < KINDS; i++) {
+        assert_ok(cek_tensor_read(y[i], &out, sizeof out));
+        ck_assert_float_eq(out, 2 * (float)i + 1);
+        cek_tensor_free(y[i]);
+    }
+    cek_tensor_free(x);
+    ck_assert_int_le(lazy_control->live, 64 + 10);
+    lazy_stop();
+}
+END_TEST
+
+static cek_status compute_much(cek_device *device)
+{
+    cek_status st;
+    static const float in[4] = { 1, 2, 3, 4 };
+    cek_tensor *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL;
+    float out[4];
+
+    CEK_TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){ 2, 2 }, in, &a));
+    CEK_TRY(cek_tensor_full(device, CEK_F64, 1, (int64_t[]){ 3 }, 0.1, &e));
+    CEK_TRY(cek_add(a, a, &b));
+    CEK_TRY(cek_tensor_reshape(b, 1, (int64_t[]){ 4 }, &c));
+    CEK_TRY(cek_tensor_to(c, cek_engine_device(cek_device_engine(device), 1), &d));
+    CEK_TRY(cek_tensor_read(d, out, sizeof out));
+out:
+    cek_tensor_free(a);
+    cek_tensor_free(b);
+    cek_tensor_free(c);
+    cek_tensor_free(d);
+    cek_tensor_free(e);
+    return st;
+}
+
+START_TEST(every_failing_allocation_of_tensor_work_is_reported_and_leaves_nothing)
+{
+    long site, failures = 0;
+    bool pending = false;
+
+    for (site = 1; !pending; site++) {
+        cek_device *device = lazy_start();
+        cek_memory_stats stats = { .size = sizeof stats };
+        cek_status st;
+
+        cek__fault_set(CEK__FAULT_ALLOC, site);
+        st = compute_much(device);
+        pending = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        failures += st != CEK_OK;
+        ck_assert(st == CEK_OK || (st == CEK_OUT_OF_MEMORY && strstr(cek_error_text(), "out of ") != NULL));
+        assert_ok(compute_much(device)); /* nothing is left in a bad state */
+        assert_ok(cek_device_memory_stats(device, &stats));
+        ck_assert_uint_eq(stats.used_bytes, 0);
+        lazy_stop();
+    }
+    ck_assert_int_ge(site, 16);
+    ck_assert_int_ge(failures, 8);
+}
+END_TEST
+
+START_TEST(a_failed_default_stream_tells_why_and_the_engine_can_be_freed)
+{
+    cek_device *device = lazy_start();
+    cek_tensor *a, *b;
+    float out;
+
+    assert_ok(cek_tensor_full(device, CEK_F32, 0, NULL, 1, &a));
+    lazy_control->poison = true;
+    assert_ok(cek_add(a, a, &b));
+    assert_fails(cek_tensor_read(b, &out, sizeof out), CEK_INTERNAL, "late:0", "caught fire");
+    cek_tensor_free(a);
+    cek_tensor_free(b);
+    lazy_stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tensor");
+    TCase *tc = tcase_create("tensor");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, arithmetic_broadcasts_as_plain_loops_do, 0, sizeof broadcasts / sizeof *broadcasts);
+    tcase_add_loop_test(tc, functions_of_one_value_equal_those_of_the_c_library, 0, sizeof unaries / sizeof *unaries);
+    tcase_add_test(tc, scale_multiplies_and_then_adds);
+    tcase_add_loop_test(tc, reductions_equal_plain_loops_over_their_axes, 0, sizeof reductions / sizeof *reductions);
+    tcase_add_test(tc, reductions_of_one_element_and_of_nan);
+    tcase_add_test(tc, softmax_sums_to_one_in_every_row);
+    tcase_add_loop_test(tc, matmul_equals_three_loops_for_every_kind_of_batch, 0, sizeof products / sizeof *products);
+    tcase_add_loop_test(tc, conv2d_equals_plain_loops, 0, sizeof convolutions / sizeof *convolutions);
+    tcase_add_test(tc, permute_and_reshape_keep_every_element);
+    tcase_add_test(tc, casts_convert_as_the_header_says);
+    tcase_add_loop_test(tc, full_rounds_its_value_once, 0, sizeof roundings / sizeof *roundings);
+    tcase_add_test(tc, a_large_f64_tensor_is_filled_to_the_end);
+    tcase_add_test(tc, tensors_move_between_every_two_devices);
+    tcase_add_test(tc, random_tensors_are_the_numbers_of_the_header);
+    tcase_add_test(tc, operands_that_do_not_belong_together_are_refused_by_name);
+    tcase_add_test(tc, products_and_convolutions_name_both_shapes);
+    tcase_add_test(tc, impossible_tensors_are_refused);
+    tcase_add_test(tc, what_a_device_cannot_do_is_unsupported_and_named);
+    tcase_add_test(tc, a_tensor_may_be_freed_before_the_work_that_reads_it);
+    tcase_add_test(tc, emptying_the_cache_waits_for_queued_work);
+    tcase_add_test(tc, memory_of_freed_tensors_is_found_when_memory_is_short);
+    tcase_add_test(tc, more_kinds_of_operation_than_are_kept_at_once);
+    tcase_add_test(tc, every_failing_allocation_of_tensor_work_is_reported_and_leaves_nothing);
+    tcase_add_test(tc, a_failed_default_stream_tells_why_and_the_engine_can_be_freed);
+    suite_add_tcase(suite, tc);
+    return scratch_run(suite);
+}
