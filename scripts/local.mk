@@ -3,4 +3,5 @@ EXTRA_DIST += \
     .ci/run \
     quickstart \
     %D%/check-reproducible \
-    %D%/check-sanitizers
+    %D%/check-sanitizers \
+    %D%/glyphs-difficulty
