@@ -397,6 +397,49 @@ START_TEST(impossible_configurations_are_refused)
 }
 END_TEST
 
+/* ---- nn.h ---- */
+
+START_TEST(the_public_loader_fills_a_devices_memory)
+{
+    cek_loader_options options = { .size = sizeof options, .workers = 2, .batch = BATCH, .shuffle = true };
+    numbers n = { .failing_row = -1 };
+    cek_dataset *dataset = dataset_of(&n, ROWS);
+    cek_engine *engine;
+    const cek_batch *batch;
+    cek_loader *loader;
+
+    assert_ok(cek_engine_create(NULL, &engine));
+    assert_ok(cek_engine_find(engine, "cpu:0", &options.pin_for));
+    assert_ok(cek_loader_create(dataset, &options, &loader));
+    for (int64_t epoch = 0; epoch < 3; epoch++) {
+        int64_t taken = 0, rows[ROWS];
+
+        assert_ok(cek_loader_start(loader, epoch));
+        for (;;) {
+            assert_ok(cek_loader_next(loader, &batch));
+            if (batch == NULL || (epoch == 1 && taken > 20)) /* the second is left in the middle */
+                break;
+            ck_assert_uint_eq((uintptr_t)batch->inputs % 64, 0);
+            ck_assert_ptr_null(batch->weights);
+            for (int64_t i = 0; i < batch->count; i++)
+                ck_assert_float_eq(((const float *)batch->inputs)[2 * i], (float)(rows[taken++] = batch->rows[i]));
+        }
+        assert_each_once(rows, taken);
+        ck_assert_int_eq(taken, epoch == 1 ? 24 : ROWS);
+    }
+    cek_loader_free(loader);
+    options.size = 0;
+    assert_fails(cek_loader_create(dataset, &options, &loader), CEK_INVALID, "cek_loader_create", "size");
+    assert_ok(cek_loader_create(dataset, NULL, &loader)); /* all defaults: in order, 64 at a time */
+    assert_ok(cek_loader_start(loader, 0));
+    assert_ok(cek_loader_next(loader, &batch));
+    ck_assert(batch->count == 64 && batch->rows[63] == 63);
+    cek_loader_free(loader);
+    cek_engine_free(engine);
+    cek_dataset_free(dataset);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("loader");
@@ -411,6 +454,7 @@ int main(void)
     tcase_add_test(all, batches_lie_in_the_callers_memory);
     tcase_add_test(all, a_failing_allocation_leaves_nothing_behind);
     tcase_add_test(all, impossible_configurations_are_refused);
+    tcase_add_test(all, the_public_loader_fills_a_devices_memory);
     suite_add_tcase(suite, all);
     return scratch_run(suite);
 }
