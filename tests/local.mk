@@ -86,6 +86,18 @@ unit_tests += %D%/door/sim
 %C%_door_sim_LDFLAGS = $(check_ldflags)
 %C%_door_sim_LDADD = $(unit_libs)
 
+# The conformance suite finds every mutant of the reference.
+check_LTLIBRARIES += %D%/mutant.la
+%C%_mutant_la_SOURCES = %D%/door/mutant.c
+%C%_mutant_la_LDFLAGS = $(check_plugin_ldflags)
+%C%_mutant_la_LIBADD = backends/reference/libreference.la backends/host/libhost.la backends/common/libcommon.la \
+    $(PTHREAD_LIBS) $(MATH_LIBS)
+check_PROGRAMS += %D%/door/mutants
+TESTS += %D%/door/mutants
+%C%_door_mutants_SOURCES = %D%/door/mutants.c
+%C%_door_mutants_LDFLAGS = $(check_ldflags)
+%C%_door_mutants_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
 unit_tests += %D%/door/vectors
 %C%_door_vectors_SOURCES = %D%/door/vectors.c %D%/door/vectors.inc %D%/door/door.h
 %C%_door_vectors_CPPFLAGS = $(unit_cppflags)
