@@ -37,9 +37,10 @@ int main(int argc, char **argv)
     cek_fit_options fit = {.size = sizeof fit, .epochs = 2, .seed = 1, .on_epoch = print_epoch};
     cek_trainer_options options = {.size = sizeof options, .loss = CEK_LOSS_CROSS_ENTROPY, .batch = 64, .seed = 1,
                                    .input_type = CEK_U8}; /* Adam with its defaults */
+    int64_t shape[CEK_RANK_MAX];
     size_t count;
     char *summary = NULL;
-    int option, failed = 1;
+    int option, rank, failed = 1;
 
     while ((option = getopt(argc, argv, "d:m:e:n:")) != -1) {
         if (option == 'd')
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
     TRY(cek_engine_select(engine, list, &devices, &count));
     TRY(directory ? cek_dataset_mnist(directory, true, &train) : cek_dataset_digits(1, true, &train));
     TRY(directory ? cek_dataset_mnist(directory, false, &test) : cek_dataset_digits(1, false, &test));
-    TRY(cek_model_parse(name, 0, NULL, &model));
+    rank = cek_dataset_shape(train, shape);
+    TRY(cek_model_parse(name, rank, shape, &model));
     cek_model_init(model, 1);
     TRY(cek_model_summary(model, devices[0], options.batch, &summary));
     fputs(summary, stdout);

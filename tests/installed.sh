@@ -51,6 +51,16 @@ else
     wrong "pkg-config does not find cekernels-nn"
 fi
 
+# A plugin of one's own: built out of tree by pkg-config, loaded, named, held against the conformance suite.
+cp "$srcdir/examples/plugin/Makefile" "$srcdir/examples/plugin/example.c" "$work"
+if make -s -C "$work" CC="$CC" PKG_CONFIG="$PKG_CONFIG" example.so; then
+    "$bench" check --plugin="$work/example.so" >"$work/check" 2>&1 || { wrong "the example plugin fails its check"; cat "$work/check" >&2; }
+    grep -q 'profile memory' "$work/check" || { wrong "check does not name the example's profile"; cat "$work/check" >&2; }
+    grep -Eq 'required ([1-9][0-9]*)/\1' "$work/check" || { wrong "check ran no required case on the example"; cat "$work/check" >&2; }
+else
+    wrong "examples/plugin does not build by pkg-config"
+fi
+
 [ -f "$DESTDIR$mandir/man1/cekernels-bench.1" ] || wrong "no manual in $DESTDIR$mandir"
 [ "$failures" = 0 ] && echo "installcheck: programs, headers, libraries and manual work from $DESTDIR$libdir"
 exit $((failures > 0))

@@ -22,6 +22,7 @@ unit_tests =
 shell_tests = \
     %D%/architecture.sh \
     %D%/architecture-fails.sh \
+    %D%/examples.sh \
     %D%/isa.sh \
     %D%/links.sh \
     %D%/no-shared.sh
