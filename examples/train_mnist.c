@@ -62,6 +62,7 @@ int main(int argc, char **argv)
     TRY(directory ? cek_dataset_mnist(directory, false, &test) : cek_dataset_digits(1, false, &test));
     rank = cek_dataset_shape(train, shape);
     TRY(cek_model_parse(name, rank, shape, &model));
+    cek_model_set_input_scale(model, 2.0 / 255, -1); /* (x/255 - 0.5) / 0.5, on the device */
     cek_model_init(model, 1);
     TRY(cek_model_summary(model, devices[0], options.batch, &summary));
     fputs(summary, stdout);
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
     fit.test = test;
     TRY(cek_trainer_fit(trainer, train, &fit, NULL));
     for (size_t i = 0; i < count; i++)
-        printf("%s: %lld samples of the last batch\n", cek_device_name(devices[i]), (long long)cek_trainer_share(trainer, i));
+        printf("%s: %lld samples of the last step\n", cek_device_name(devices[i]), (long long)cek_trainer_share(trainer, i));
     TRY(cek_trainer_pull(trainer));
     TRY(cek_model_save(model, "mnist.safetensors"));
     printf("weights: mnist.safetensors\n");

@@ -99,6 +99,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     team.user = &t->optimizer;
     CEK_TRY(cek__team_create(model, devices, count, &team, &t->team));
     CEK_TRY(cek__reducer_create(t->team.layout, t->team.replicas, count, &t->optimizer, &t->reducer));
+    CEK_TRY(cek__calloc(count, sizeof *t->shares, &t->shares));
     *out = t;
     return CEK_OK;
 out:
@@ -112,6 +113,7 @@ void cek_trainer_free(cek_trainer *t)
         return;
     cek__reducer_free(t->reducer);
     cek__team_close(&t->team);
+    free(t->shares);
     free(t);
 }
 
@@ -221,6 +223,7 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     job.block.loss_scale = cek__f32x2(1);
     cek__optimizer_fill_block(&t->optimizer, &job.block);
     cek__team_deal(&t->team, batch->count);
+    memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     cek__reducer_begin(t->reducer, t->team.rows);
     st = cek__crew_run(t->team.crew, run_member, &job);
     if (st == CEK_OK)
@@ -269,7 +272,7 @@ out:
 
 int64_t cek_trainer_share(const cek_trainer *t, size_t index)
 {
-    return index < t->team.count ? t->team.rows[index] : 0;
+    return index < t->team.count ? t->shares[index] : 0;
 }
 
 uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)

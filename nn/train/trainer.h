@@ -22,6 +22,7 @@ struct cek_trainer {
     int64_t outputs;
     uint64_t input_row_bytes, target_row_bytes;
     int64_t steps;
+    int64_t *shares;                /* [devices] of the last step */
     cek_status broken;              /* a step failed half-way: what every later call answers */
     char broken_text[1024];
     atomic_bool stop;
