@@ -129,6 +129,13 @@ unit_tests += %D%/unit/registry
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)
 %C%_unit_registry_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_LDADD = core/libcekernels.la $(unit_libs)
+# The cpu plugin through its door, against the reference.
+unit_tests += %D%/cpu/cpu
+%C%_cpu_cpu_SOURCES = %D%/cpu/devices.c %D%/cpu/harness.c %D%/cpu/harness.h %D%/cpu/main.c %D%/cpu/math.c %D%/cpu/products.c \
+    %D%/cpu/sums.c %D%/cpu/tensors.c %D%/cpu/training.c
+%C%_cpu_cpu_CPPFLAGS = $(unit_cppflags)
+%C%_cpu_cpu_LDFLAGS = $(check_ldflags)
+%C%_cpu_cpu_LDADD = $(unit_libs)
 
 unit_tests += %D%/unit/tensor
 %C%_unit_tensor_SOURCES = %D%/unit/tensor.c %D%/unit/scratch.h %D%/unit/fakes.h

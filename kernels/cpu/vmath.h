@@ -4,7 +4,7 @@
  * Must not know: where the numbers come from. No tables, no branches, no errno; NaN stays NaN.
  *
  * The polynomials were fitted for this file (weighted minimax over the reduced interval, then rounded to f32). Largest errors
- * over all finite floats, in units of the last place of the result, with and without fused multiply-add (tests/unit/vmath.c
+ * over all finite floats, in units of the last place of the result, with and without fused multiply-add (tests/cpu/math.c
  * measures them again):
  *
  *     exp 1.1    log 0.8    tanh 1.4    sigmoid 2.3    sine, cosine 1.1e-7 absolute

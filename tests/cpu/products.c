@@ -1,0 +1,104 @@
+/* products.c - gemm through the door: every field of the descriptor reaches the product. The product itself is swept by the
+ * conformance suite. */
+#include "harness.h"
+
+#include <stdio.h>
+
+enum { MOST = 60000 };
+static float a[MOST], b[MOST], c[MOST], ref[MOST], bias[1000], sum[1000];
+
+typedef struct gemm_case {
+    uint64_t m, n, k, batch;
+    uint32_t trans;
+    bool bias, sum, accumulate;
+    cek_activation act, act_grad;
+    int64_t pad;                 /* of every leading dimension */
+    bool shared_b;
+} gemm_case;
+
+static const gemm_case gemms[] = {
+    { 5, 7, 9, 1, 0, false, false, false, 0, 0, 0, false },
+    { 64, 10, 128, 1, CEK_GEMM_TRANS_B, true, false, false, 0, 0, 0, false },
+    { 64, 33, 50, 1, CEK_GEMM_TRANS_B, true, false, false, CEK_ACT_RELU, 0, 3, false },
+    { 33, 50, 64, 1, CEK_GEMM_TRANS_A, false, true, false, 0, 0, 0, false },
+    { 33, 50, 64, 1, CEK_GEMM_TRANS_A, false, true, true, 0, 0, 2, false },
+    { 64, 50, 33, 1, 0, false, false, false, 0, CEK_ACT_RELU, 1, false },
+    { 64, 50, 33, 1, 0, false, false, true, 0, CEK_ACT_TANH, 1, false },
+    { 20, 30, 40, 4, 0, true, false, true, CEK_ACT_TANH, 0, 0, false },
+    { 20, 30, 40, 4, CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B, false, false, false, 0, 0, 5, true },
+    { 12, 13, 0, 1, 0, true, false, true, CEK_ACT_RELU, 0, 0, false },
+    { 1, 1000, 50, 1, 0, true, false, false, CEK_ACT_SIGMOID, 0, 0, false },
+    { 40, 1, 500, 1, 0, false, false, false, 0, 0, 0, false },
+    { 17, 17, 17, 1, 0, false, false, false, CEK_ACT_GELU, 0, 0, false },
+};
+enum { GEMMS = sizeof gemms / sizeof gemms[0] };
+
+static uint64_t matrix_extent(uint64_t rows, uint64_t columns, int64_t ld, uint64_t batch, int64_t stride)
+{
+    return rows && columns ? (batch - 1) * (uint64_t)stride + (rows - 1) * (uint64_t)ld + columns : 1;
+}
+
+START_TEST(products_of_every_description)
+{
+    const gemm_case *g = &gemms[_i];
+    const bool ta = g->trans & CEK_GEMM_TRANS_A, tb = g->trans & CEK_GEMM_TRANS_B;
+    const uint64_t a_rows = ta ? g->k : g->m, a_columns = ta ? g->m : g->k, b_rows = tb ? g->n : g->k, b_columns = tb ? g->k : g->n;
+    const cek_epilogue e = { .size = sizeof e, .activation = g->act, .act_grad = g->act_grad };
+    cek_gemm_desc d = {
+        .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7, .epilogue = g->act || g->act_grad ? &e : NULL },
+        .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
+        .lda = (int64_t)a_columns + g->pad, .ldb = (int64_t)b_columns + g->pad, .ldc = (int64_t)g->n + g->pad, .trans = g->trans };
+    cek_dtype types[6] = { CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32 };
+    int count = 3;
+
+    d.stride_a = (int64_t)a_rows * d.lda + 1;
+    d.stride_b = g->shared_b ? 0 : (int64_t)b_rows * d.ldb + 2;
+    d.stride_c = (int64_t)g->m * d.ldc + 3;
+    const uint64_t c_bytes = matrix_extent(g->m, g->n, d.ldc, g->batch, d.stride_c) * 4;
+    operand o[6] = { { 0, a, matrix_extent(a_rows, a_columns, d.lda, g->batch, d.stride_a) * 4, false },
+                     { 1, b, matrix_extent(b_rows, b_columns, d.ldb, g->batch, d.stride_b) * 4, false },
+                     { 2, c, c_bytes, true } };
+
+    fill_uniform(a, MOST, 1);
+    fill_uniform(b, MOST, 2);
+    fill_uniform(c, MOST, 3);
+    fill_uniform(ref, MOST, 4);
+    fill_uniform(bias, 1000, 5);
+    fill_uniform(sum, 1000, 6);
+    if (g->bias)
+        o[count++] = (operand){ CEK_GEMM_BIAS, bias, g->n * 4, false };
+    if (g->act_grad)
+        o[count++] = (operand){ CEK_GEMM_ACT_REF, ref, c_bytes, false };
+    if (g->sum)
+        o[count++] = (operand){ CEK_GEMM_A_SUM, sum, g->m * 4, true };
+    for (int i = 3; i < count; i++)
+        d.op.operands |= CEK_BIT(o[i].slot);
+    if (g->accumulate)
+        d.op.accumulate = CEK_BIT(CEK_GEMM_C) | (g->sum ? CEK_BIT(CEK_GEMM_A_SUM) : 0);
+    /* k products of numbers below 1 and their sum, k + 4 roundings of at most k */
+    const double k = (double)g->k + 4;
+    compare("gemm", &d.op, o, types, count, (tolerance){ k * sqrt(k) * 0x1p-24, 0x1p-22 });
+}
+END_TEST
+
+START_TEST(f64_products_are_refused_by_name)
+{
+    cek_gemm_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 2, .n = 2, .k = 2, .batch = 1,
+                        .lda = 2, .ldb = 2, .ldc = 2, .a_type = CEK_F64, .b_type = CEK_F64, .c_type = CEK_F64 };
+    cek_op *op;
+
+    ck_assert_uint_eq(form(0)->p.op_create(form(0)->dev, &d.op, NULL, &op), CEK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(form(0)->failure, "gemm"));
+    ck_assert_ptr_nonnull(strstr(form(0)->failure, "f64"));
+}
+END_TEST
+
+void add_products(Suite *suite)
+{
+    TCase *cases = tcase_create("products");
+
+    tcase_add_checked_fixture(cases, forms_open, forms_close);
+    tcase_add_loop_test(cases, products_of_every_description, 0, GEMMS);
+    tcase_add_test(cases, f64_products_are_refused_by_name);
+    suite_add_tcase(suite, cases);
+}
