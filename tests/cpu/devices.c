@@ -184,7 +184,7 @@ static void many_at_once(const char *devices, const char *threads, int queues)
     ck_assert_uint_eq(b.p.upload(queue, (cek_ref){ mem[0], 0 }, x, sizeof x), CEK_OK);
     ck_assert_uint_eq(b.p.upload(queue, (cek_ref){ mem[3], 256 }, &step, sizeof step), CEK_OK);
     one_turn(&first, queue, mem, want);
-    ck_assert_float_eq_tol(want[0] + want[1], want[0] + want[1], 0); /* not NaN */
+    ck_assert(isfinite(want[0]) && isfinite(want[2 * ROWS * COLUMNS]));
     first.wrong = 0;
 
     for (int i = 0; i < n; i++) {

@@ -126,9 +126,9 @@ static void take_back(backend *b, cek_ref ref, void *data, uint64_t bytes)
     const unsigned char *at = b->p.mem_host_ptr(ref.mem);
 
     for (uint64_t i = 0; i < ref.offset; i++)
-        ck_assert_msg(at[i] == 0xa5, "written %d bytes before the operand", (int)(ref.offset - i));
+        must(at[i] == 0xa5, "written %d bytes before the operand", (int)(ref.offset - i));
     for (uint64_t i = ref.offset + bytes; i < bytes + 2 * GUARD + CEK_ALIGNMENT; i++)
-        ck_assert_msg(at[i] == 0xa5, "written %d bytes behind the operand", (int)(i - ref.offset - bytes));
+        must(at[i] == 0xa5, "written %d bytes behind the operand", (int)(i - ref.offset - bytes));
     if (data)
         memcpy(data, at + ref.offset, bytes);
     b->p.mem_free(ref.mem);
@@ -137,17 +137,20 @@ static void take_back(backend *b, cek_ref ref, void *data, uint64_t bytes)
 cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int count, uint64_t shift)
 {
     cek_op_info info = { .size = sizeof info };
-    cek_ref refs[CEK_SLOT_MAX] = { { NULL, 0 } }, workspace = { NULL, 0 };
+    cek_ref refs[16] = { { NULL, 0 } }, workspace = { NULL, 0 };
+    uint32_t slots = 0;
     cek_op *op;
     cek_status st = b->p.op_create(b->dev, desc, &info, &op);
 
     if (st != CEK_OK)
         return st;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        slots = operands[i].slot >= slots ? operands[i].slot + 1 : slots;
         refs[operands[i].slot] = place(b, operands[i].data, operands[i].bytes, shift);
+    }
     if (info.workspace_bytes)
         workspace = place(b, NULL, info.workspace_bytes, 0);
-    st = b->p.op_run(b->queue, op, refs, CEK_SLOT_MAX, workspace);
+    st = b->p.op_run(b->queue, op, refs, slots, workspace);
     ck_assert_msg(st == CEK_OK, "%s", b->failure);
     ck_assert_uint_eq(b->p.queue_sync(b->queue, CEK_FOREVER), CEK_OK);
     if (workspace.mem)
@@ -218,7 +221,7 @@ static void compare_operand(const char *what, int f, const operand *want, const 
         const double allowed = real ? t.absolute + t.relative * fabs(w) : 0;
         const bool same = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= allowed;
 
-        ck_assert_msg(same, "%s on %s with %s threads: slot %u element %lld is %.9g, not %.9g (allowed: %.3g)", what,
+        must(same, "%s on %s with %s threads: slot %u element %lld is %.9g, not %.9g (allowed: %.3g)", what,
                       forms[f].settings[1], forms[f].settings[3], want->slot, (long long)i, g, w, allowed);
     }
 }

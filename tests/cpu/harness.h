@@ -14,6 +14,13 @@
 
 #include <cekernels/plugin.h>
 
+/* must - a ck_assert_msg for inner loops: libcheck writes a message to a file for each of its own, also when it holds. */
+#define must(condition, ...)                                                                            \
+    do {                                                                                                \
+        if (!(condition))                                                                               \
+            ck_abort_msg(__VA_ARGS__);                                                                  \
+    } while (0)
+
 /* A plugin opened with settings: its first device and a queue on it. */
 typedef struct backend {
     void *so;
