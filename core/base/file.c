@@ -65,8 +65,10 @@ cek_status cek__file_read(const char *path, uint64_t limit, void **data, size_t 
     *size = 0;
     if (fd < 0)
         return cek__fail_errno(CEK_IO, errno, "%s: cannot be opened", path);
-    if (faulty() || fstat(fd, &info) != 0)
-        CEK_FAIL(CEK_IO, "%s: its size cannot be read", path);
+    if (faulty() || fstat(fd, &info) != 0) {
+        st = cek__fail_errno(CEK_IO, errno, "%s: its size cannot be read", path);
+        goto out;
+    }
     if (!S_ISREG(info.st_mode))
         CEK_FAIL(CEK_IO, "%s: not a regular file", path);
     if ((uint64_t)info.st_size > limit)
@@ -135,9 +137,10 @@ static cek_status temporary_open(cek__file_writer *writer)
         if (writer->fd < 0 && errno != EEXIST)
             break;
     }
-    if (writer->fd < 0)
-        CEK_FAIL(CEK_IO, "%s: no temporary file can be made in %s: %s", writer->path, writer->directory,
-                 strerror(errno));
+    if (writer->fd < 0) {
+        st = cek__fail_errno(CEK_IO, errno, "%s: no temporary file can be made in %s", writer->path, writer->directory);
+        goto out;
+    }
     writer->temporary = name;
     return CEK_OK;
 out:

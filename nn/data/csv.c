@@ -164,6 +164,8 @@ static cek_status header_take(scanner *s, cek__csv *csv)
         CEK_TRY(field_copy(&f, &csv->names[i]));
         if (*csv->names[i] == '\0')
             CEK_FAIL(CEK_BAD_INPUT, "%s: column %" PRId64 " has no name in the header", s->path, i);
+        if (strpbrk(csv->names[i], "\r\n") != NULL) /* errors quote names, and are one line */
+            CEK_FAIL(CEK_BAD_INPUT, "%s: the name of column %" PRId64 " has a line end", s->path, i);
         for (int64_t j = 0; j < i; j++)
             if (strcmp(csv->names[i], csv->names[j]) == 0)
                 CEK_FAIL(CEK_BAD_INPUT, "%s: two columns are called '%.*s'", s->path, SHOWN_MAX, csv->names[i]);

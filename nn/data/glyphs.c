@@ -1,7 +1,7 @@
 /* glyphs.c - draws digits: strokes, a random affine map, ink and noise.
  *
  * Owns: the shapes of the digits and the range of their distortions, chosen so that a small convolutional network
- * learns them in a few epochs and a linear classifier cannot (figures in scripts/glyphs-difficulty).
+ * learns them in a few epochs and a linear classifier cannot (scripts/glyphs-difficulty measures both).
  * Must not know: who trains on them. Threads: no state, so any. */
 #include "nn/data/glyphs.h"
 

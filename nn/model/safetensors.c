@@ -145,7 +145,7 @@ static cek_status metadata_check(const char *path, json_t *metadata)
         return cek__fail(CEK_BAD_INPUT, "%s: %s is not an object", path, metadata_name);
     json_object_foreach(metadata, key, value)
         if (!json_is_string(value))
-            return cek__fail(CEK_BAD_INPUT, "%s: %s '%.*s' is not a string", path, metadata_name, NAME_SHOWN, key);
+            return cek__fail(CEK_BAD_INPUT, "%s: a value of %s is not a string", path, metadata_name);
     return CEK_OK;
 }
 
@@ -198,6 +198,9 @@ static cek_status entries_read(cek__st_file *file, const char *values, uint64_t 
             CEK_TRY(metadata_check(file->path, entry));
             continue;
         }
+        for (const char *c = name; *c != '\0'; c++)
+            if ((unsigned char)*c < ' ') /* errors and tables quote names, and are lines */
+                CEK_FAIL(CEK_BAD_INPUT, "%s: tensor %zu has a control character in its name", file->path, file->count);
         t->name = name;
         CEK_TRY(type_read(file->path, json_object_get(entry, "dtype"), t));
         CEK_TRY(shape_read(file->path, json_object_get(entry, "shape"), t));

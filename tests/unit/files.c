@@ -201,7 +201,7 @@ START_TEST(a_table_is_read_with_quotes_header_and_line_ends)
     static const char *const tables[] = {
         "a,\"b, \"\"x\"\"\",c\n1,\"2\",3\n-4,5e1,.5\n",
         "a,\"b, \"\"x\"\"\",c\r\n1,2,3\r\n-4,5e1, 0.5 ", /* CRLF, blanks around a number, no last line end */
-        "\xef\xbb\xbf" "a,\"b, \"\"x\"\"\",c\n1,2,3\n\"-4\",50,\"0.5\"\n\n\n", /* byte order mark, empty lines at the end */
+        "\xef\xbb\xbf\x61,\"b, \"\"x\"\"\",c\n1,2,3\n\"-4\",50,\"0.5\"\n\n\n", /* byte order mark, empty lines at the end */
     };
     static const double values[6] = { 1, 2, 3, -4, 50, .5 };
 
@@ -262,6 +262,7 @@ static const struct {
     { "a,b\n\"x\ny\",2\n", "line 2, column 'a'", "'x' is not a finite number" },
     { "a,a\n1,2\n", "table.csv", "two columns are called 'a'" },
     { "a,\n1,2\n", "table.csv", "column 1 has no name" },
+    { "a,\"b\nc\"\n1,2\n", "table.csv", "column 1 has a line end" },
 };
 
 START_TEST(a_bad_table_is_refused_with_line_and_column)

@@ -218,6 +218,7 @@ static const struct lie {
     { "{\"a\":3}", 0, "no dtype" },
     { "{\"__metadata__\":{\"a\":1}}", 0, "not a string" },
     { "{\"__metadata__\":[]}", 0, "not an object" },
+    { "{" ENTRY("a\\nb", "F32", "[2]", "[0,8]") "}", 8, "control character" },
     { "{} x", 0, "JSON" },
     { "{\"a\":", 0, "JSON" },
     { "[1]", 0, "does not start" },
