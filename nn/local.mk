@@ -18,19 +18,21 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/loader_api.c \
     %D%/data/split.c \
     %D%/data/split.h \
+    %D%/model/arena.c \
+    %D%/model/arena.h \
+    %D%/model/estimate.c \
     %D%/model/graph.c \
     %D%/model/graph.h \
     %D%/model/init.c \
     %D%/model/layers.c \
     %D%/model/layers.h \
-    %D%/model/arena.c \
-    %D%/model/arena.h \
     %D%/model/layout.c \
     %D%/model/layout.h \
     %D%/model/lower.c \
     %D%/model/lower.h \
     %D%/model/lower_backward.c \
     %D%/model/lower_forward.c \
+    %D%/model/lower_loss.c \
     %D%/model/plan.c \
     %D%/model/plan.h \
     %D%/model/program.c \

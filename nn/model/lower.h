@@ -1,21 +1,23 @@
-/* lower.h - from stages to a program: which op of plugin.h computes what, forward, loss and backward.
+/* lower.h - from stages to a program: which ops compute a stage, and which its gradients.
  *
- * For plan.c. Each stage may leave behind what its backward needs (the op that fills a reserve, whether the activation was
- * fused). Must not know: the binder's memory, who runs the program. */
+ * What lower_forward.c, lower_loss.c and lower_backward.c share. Must not know: who owns the memory, when the program runs. */
 #ifndef CEK_NN_MODEL_LOWER_H
 #define CEK_NN_MODEL_LOWER_H
 
-#include "nn/model/graph.h"
-#include "nn/model/layout.h"
 #include "nn/model/plan.h"
 #include "nn/model/program.h"
 #include "nn/model/stages.h"
 
-/* A gradient on its way back through the stages. */
-typedef struct cek__gradient {
-    int value;      /* 0: nobody has contributed yet */
-    bool activated; /* it has been multiplied by the derivative of the activation that made the tensor */
-} cek__gradient;
+/* What is known about a tensor (cek__flow) while the program is made. */
+typedef struct cek__lowered {
+    int value;                 /* its elements */
+    cek_activation activation; /* that it is the result of */
+    int activation_ref;        /* the value that this activation's backward reads */
+    int gradient;              /* so far; CEK__NO_VALUE before its first reader has given one */
+    bool gradient_owned;       /* nobody else reads that value: it may be accumulated onto */
+    bool gradient_inside;      /* it is the gradient before the activation: the derivative is multiplied in */
+    int reserve, pool;         /* of a max-pool's output: the reserve, and the instruction that fills it */
+} cek__lowered;
 
 typedef struct cek__lowering {
     const cek_model *model;
@@ -23,43 +25,33 @@ typedef struct cek__lowering {
     const cek__plan_options *options;
     const cek__stages *stages;
     cek__program *program;
-    uint64_t rows;
-    int *value;                  /* by tensor */
-    int *input_of;               /* by stage: the value an unfused GELU read, for its gradient */
-    int *reserve;                /* by stage: pool */
-    const cek_op **forward;      /* by stage: pool */
-    cek__gradient *gradient;     /* by tensor */
-    int step, batch;             /* values of the blocks */
+    cek__lowered *tensor;
+    int *parameter, *gradient; /* values by parameter; gradient: when training */
+    int step, batch;           /* values of the blocks */
 } cek__lowering;
 
-cek_status cek__lower_open(cek__lowering *lowering);
-void cek__lower_close(cek__lowering *lowering); /* a zeroed one is accepted */
+cek_status cek__lower_forward(cek__lowering *l);  /* conversion of the input, all stages, the output of a prediction */
+cek_status cek__lower_loss(cek__lowering *l);
+cek_status cek__lower_backward(cek__lowering *l); /* from the loss's gradient to all parameters' */
 
-/* The input's conversion and all stages; without a loss also the output. */
-cek_status cek__lower_forward(cek__lowering *lowering);
-/* The loss; when training also the gradient of the output. */
-cek_status cek__lower_loss(cek__lowering *lowering);
-/* The backward of one stage: gradients of its parameters, then of its inputs. */
-cek_status cek__lower_backward(cek__lowering *lowering, int stage);
+/* ---- shared, in lower.c ---- */
 
-/* ---- shared by the files of the lowering ---- */
+uint64_t cek__type_bytes(cek_dtype type);
 
-/* A new value of the arena: rows x `elements` of the layout's type. */
-cek_status cek__lower_arena(cek__lowering *lowering, int64_t elements, int *out);
-cek_status cek__lower_parameter(cek__lowering *lowering, int parameter, bool gradient, int *out);
+/* Names the stage in errors of what is emitted next. */
+void cek__lower_at(cek__lowering *l, const cek__stage *stage);
 
-/* out[i] = code(a[i] [, b[i]]) over rows x elements; b 0: one operand. */
-cek_status cek__lower_pointwise(cek__lowering *lowering, uint32_t code, int a, int b, int out, int64_t elements);
+/* A new value of rows x `elements` of the layout's type, in the arena. */
+cek_status cek__lower_value(cek__lowering *l, int64_t elements, int *out);
 
-/* The geometry of a convolution node, all but the head. */
-cek_conv_desc cek__lower_conv_desc(const cek__lowering *lowering, const cek__stage *stage, uint32_t kind);
-cek_pool_desc cek__lower_pool_desc(const cek__lowering *lowering, const cek__stage *stage, uint32_t kind);
-cek_dropout_desc cek__lower_dropout_desc(const cek__lowering *lowering, const cek__stage *stage);
+/* One elementwise instruction over rows x `elements`, of one or two inputs of the layout's type: OUT = code(a[, b]). */
+cek_status cek__lower_pointwise(cek__lowering *l, uint32_t code, int a, int b, int64_t elements, int out);
 
-/* Device order H,W,C to PyTorch's C,H,W of `rows` images, or back. */
-cek_copy_desc cek__reorder_desc(const cek__shape *image, uint64_t rows, cek_dtype type, bool back);
+/* The order of images: [rows][H][W][C] to [rows][C][H][W], or back. */
+cek_status cek__lower_reorder(cek__lowering *l, const cek__shape *image, bool back, int from, int to);
 
-/* Names the stage in the program's errors. */
-void cek__lower_at(cek__lowering *lowering, int node);
+void cek__lower_conv_desc(const cek__lowering *l, const cek__stage *stage, uint32_t kind, cek_conv_desc *out);
+void cek__lower_pool_desc(const cek__lowering *l, const cek__stage *stage, uint32_t kind, cek_pool_desc *out);
+cek_status cek__lower_dropout(cek__lowering *l, const cek__stage *stage, int from, int to);
 
 #endif

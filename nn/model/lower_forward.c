@@ -1,255 +1,236 @@
-/* lower_forward.c - the input, the stages and the loss. */
+/* lower_forward.c - the ops of a forward pass.
+ *
+ * An activation that a stage carries is asked of the op's epilogue; a device that answers UNSUPPORTED gets a pointwise
+ * operation behind the plain op, which then works in place. */
+#include "core/base/alloc.h"
 #include "nn/model/lower.h"
 
-#include <stdio.h>
-
-/* ---- where outputs go ---- */
-
-/* The value of a tensor that a stage is about to write: the binder's output for the last one of a prediction. */
-static cek_status tensor_value(cek__lowering *l, int tensor, int *out)
+/* The code that computes an activation. */
+static uint32_t activation_code(cek_activation activation)
 {
-    cek_status st;
-    int64_t elements = l->stages->tensor[tensor].elements;
-    bool is_output = tensor == l->stages->output && !l->options->loss && !l->options->softmax;
-    cek__value v = { .place = CEK__PLACE_OUTPUT, .bytes = l->rows * (uint64_t)elements * cek_dtype_bytes(l->layout->type) };
+    static const uint32_t codes[] = {
+        [CEK_ACT_NONE] = CEK_PW_COPY,       [CEK_ACT_RELU] = CEK_PW_RELU, [CEK_ACT_TANH] = CEK_PW_TANH,
+        [CEK_ACT_SIGMOID] = CEK_PW_SIGMOID, [CEK_ACT_GELU] = CEK_PW_GELU,
+    };
 
-    if (is_output)
-        CEK_TRY(cek__program_value(l->program, v, out));
-    else
-        CEK_TRY(cek__lower_arena(l, elements, out));
-    l->value[tensor] = *out;
-    return CEK_OK;
-out:
+    return codes[activation];
+}
+
+/* The value of a tensor: the last one of a prediction is the binder's. */
+static cek_status output_value(cek__lowering *l, int tensor)
+{
+    bool is_result = tensor == l->stages->output && l->options->loss == 0 && !l->options->softmax;
+    int64_t elements = l->stages->tensor[tensor].elements;
+    cek_status st = cek__lower_value(l, elements, &l->tensor[tensor].value);
+
+    if (st == CEK_OK && is_result)
+        l->program->values[l->tensor[tensor].value].place = CEK__PLACE_OUTPUT;
     return st;
 }
 
-/* ---- the input ---- */
+/* ---- input ---- */
 
-/* x * scale + offset in the layout's type; nothing where that is what the memory holds already. */
-static cek_status input_lower(cek__lowering *l)
+/* x * scale + offset in the layout's type. */
+static cek_status convert(cek__lowering *l, int from, int to)
 {
-    cek_status st;
-    const cek_model *m = l->model;
-    int64_t elements = l->stages->tensor[0].elements;
-    bool direct_output = l->stages->output == 0 && !l->options->loss && !l->options->softmax;
-    int raw, out;
     cek_pointwise_input input = { .type = l->options->input_type, .strides = { 1 } };
-    cek_pointwise_instruction chain[] = { { .code = CEK_PW_MUL_IMM, .a = 0, .imm = m->scale },
-                                          { .code = CEK_PW_ADD_IMM, .a = 1, .imm = m->offset } };
+    cek_pointwise_instruction code[2];
+    uint32_t count = 0;
     cek_pointwise_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE },
         .rank = 1,
         .out_type = l->layout->type,
-        .shape = { l->rows * (uint64_t)elements },
+        .shape = { (uint64_t)l->options->rows * (uint64_t)l->stages->tensor[0].elements },
         .out_strides = { 1 },
         .inputs = &input,
-        .instructions = chain,
+        .instructions = code,
         .input_count = 1,
         .input_size = sizeof input,
-        .instruction_count = 2,
-        .instruction_size = sizeof *chain,
+        .instruction_size = sizeof *code,
     };
 
-    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_INPUT,
-                                                         .bytes = l->rows * (uint64_t)elements *
-                                                                  cek_dtype_bytes(l->options->input_type) }, &raw));
-    l->value[0] = raw;
-    if (l->options->input_type == l->layout->type && m->scale == 1 && m->offset == 0 && !direct_output)
+    if (l->model->scale != 1)
+        code[count++] = (cek_pointwise_instruction){ .code = CEK_PW_MUL_IMM, .imm = l->model->scale };
+    if (l->model->offset != 0 || count == 0) {
+        code[count] = (cek_pointwise_instruction){ .code = CEK_PW_ADD_IMM, .a = count, .imm = l->model->offset };
+        if (l->model->offset == 0)
+            code[count].code = CEK_PW_COPY;
+        count++;
+    }
+    desc.instruction_count = count;
+    return cek__program_emit(l->program, &desc.op, (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to },
+                             0);
+}
+
+static cek_status lower_input(cek__lowering *l)
+{
+    cek_status st;
+    uint64_t elements = (uint64_t)l->options->rows * (uint64_t)l->stages->tensor[0].elements;
+    cek__value given = { .place = CEK__PLACE_INPUT, .bytes = elements * cek__type_bytes(l->options->input_type) };
+    /* A model without stages has a result all the same. */
+    bool as_it_is = l->options->input_type == l->layout->type && l->model->scale == 1 && l->model->offset == 0 &&
+                    !(l->stages->count == 0 && l->options->loss == 0 && !l->options->softmax);
+    int input;
+
+    CEK_TRY(cek__program_value(l->program, given, &input));
+    if (as_it_is) {
+        l->tensor[0].value = input;
         return CEK_OK;
-    cek__lower_at(l, 0);
-    CEK_TRY(tensor_value(l, 0, &out));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = raw, [CEK_POINTWISE_OUT] = out },
-                              0));
-    return CEK_OK;
-out:
-    return st;
-}
-
-/* ---- convolution and linear, with the activation behind them ---- */
-
-static uint32_t activation_code(cek_activation activation)
-{
-    switch (activation) {
-    case CEK_ACT_RELU: return CEK_PW_RELU;
-    case CEK_ACT_TANH: return CEK_PW_TANH;
-    case CEK_ACT_SIGMOID: return CEK_PW_SIGMOID;
-    case CEK_ACT_GELU: return CEK_PW_GELU;
-    default: return CEK_PW_COPY;
     }
-}
-
-/* Emits `desc` with the activation in its epilogue or, where the device does not take that, behind it. */
-static cek_status emit_activated(cek__lowering *l, cek_op_desc *desc, int operands[CEK__SLOTS], uint32_t out_slot,
-                                 const cek__stage *stage)
-{
-    cek_status st;
-    cek_epilogue epilogue = { .size = sizeof epilogue, .activation = stage->activation };
-    int out;
-
-    CEK_TRY(tensor_value(l, stage->output, &out));
-    operands[out_slot] = out;
-    if (stage->activation != CEK_ACT_NONE) {
-        desc->epilogue = &epilogue;
-        st = cek__program_emit(l->program, desc, operands, 0);
-        if (st != CEK_UNSUPPORTED)
-            return st;
-        desc->epilogue = NULL;
-        CEK_TRY(cek__lower_arena(l, l->stages->tensor[stage->output].elements, &operands[out_slot]));
-    }
-    CEK_TRY(cek__program_emit(l->program, desc, operands, 0));
-    if (stage->activation != CEK_ACT_NONE)
-        CEK_TRY(cek__lower_pointwise(l, activation_code(stage->activation), operands[out_slot], 0, out,
-                                     l->stages->tensor[stage->output].elements));
-    return CEK_OK;
+    CEK_TRY(output_value(l, 0));
+    return convert(l, input, l->tensor[0].value);
 out:
     return st;
 }
 
-static cek_status conv_lower(cek__lowering *l, const cek__stage *stage)
-{
-    cek_status st;
-    const cek__node *node = &l->model->nodes[stage->node];
-    cek_conv_desc desc = cek__lower_conv_desc(l, stage, CEK_OP_CONV_FORWARD);
-    int operands[CEK__SLOTS] = { [CEK_CONV_FORWARD_X] = l->value[stage->input[0]] };
+/* ---- convolution and linear ---- */
 
-    CEK_TRY(cek__lower_parameter(l, node->weight, false, &operands[CEK_CONV_FORWARD_W]));
-    if (node->bias >= 0)
-        CEK_TRY(cek__lower_parameter(l, node->bias, false, &operands[CEK_CONV_FORWARD_BIAS]));
-    return emit_activated(l, &desc.op, operands, CEK_CONV_FORWARD_Y, stage);
-out:
-    return st;
-}
-
-static cek_status linear_lower(cek__lowering *l, const cek__stage *stage)
+static cek_status emit_conv(cek__lowering *l, const cek__stage *stage, const cek_epilogue *epilogue, int out)
 {
-    cek_status st;
     const cek__node *node = &l->model->nodes[stage->node];
-    int64_t in = l->stages->tensor[stage->input[0]].elements, out = l->stages->tensor[stage->output].elements;
-    cek_dtype type = l->layout->type;
-    int operands[CEK__SLOTS] = { [CEK_GEMM_A] = l->value[stage->input[0]] };
-    cek_gemm_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM },
-        .m = l->rows, .n = (uint64_t)out, .k = (uint64_t)in, .batch = 1,
-        .lda = in, .ldb = in, .ldc = out,
-        .a_type = type, .b_type = type, .c_type = type,
-        .trans = CEK_GEMM_TRANS_B, /* weights are [out][in] */
+    cek_conv_desc desc;
+    int operands[CEK__SLOTS] = {
+        [CEK_CONV_FORWARD_X] = l->tensor[stage->input[0]].value,
+        [CEK_CONV_FORWARD_W] = l->parameter[node->weight],
+        [CEK_CONV_FORWARD_Y] = out,
+        [CEK_CONV_FORWARD_BIAS] = node->bias < 0 ? CEK__NO_VALUE : l->parameter[node->bias],
     };
 
-    CEK_TRY(cek__lower_parameter(l, node->weight, false, &operands[CEK_GEMM_B]));
-    if (node->bias >= 0)
-        CEK_TRY(cek__lower_parameter(l, node->bias, false, &operands[CEK_GEMM_BIAS]));
-    return emit_activated(l, &desc.op, operands, CEK_GEMM_C, stage);
+    cek__lower_conv_desc(l, stage, CEK_OP_CONV_FORWARD, &desc);
+    desc.op.epilogue = epilogue;
+    return cek__program_emit(l->program, &desc.op, operands, 0);
+}
+
+/* Y [rows][out] = X [rows][in] W^T, W [out][in]. */
+static cek_status emit_linear(cek__lowering *l, const cek__stage *stage, const cek_epilogue *epilogue, int out)
+{
+    const cek__node *node = &l->model->nodes[stage->node];
+    cek_dtype type = l->layout->type;
+    int64_t in = l->stages->tensor[stage->input[0]].elements, columns = node->linear.out;
+    cek_gemm_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .epilogue = epilogue },
+        .m = (uint64_t)l->options->rows,
+        .n = (uint64_t)columns,
+        .k = (uint64_t)in,
+        .batch = 1,
+        .lda = in,
+        .ldb = in,
+        .ldc = columns,
+        .a_type = type,
+        .b_type = type,
+        .c_type = type,
+        .trans = CEK_GEMM_TRANS_B,
+    };
+    int operands[CEK__SLOTS] = {
+        [CEK_GEMM_A] = l->tensor[stage->input[0]].value,
+        [CEK_GEMM_B] = l->parameter[node->weight],
+        [CEK_GEMM_C] = out,
+        [CEK_GEMM_BIAS] = node->bias < 0 ? CEK__NO_VALUE : l->parameter[node->bias],
+    };
+
+    return cek__program_emit(l->program, &desc.op, operands, 0);
+}
+
+static cek_status emit_product(cek__lowering *l, const cek__stage *stage, const cek_epilogue *epilogue, int out)
+{
+    return stage->kind == CEK__STAGE_CONV ? emit_conv(l, stage, epilogue, out) : emit_linear(l, stage, epilogue, out);
+}
+
+static cek_status lower_product(cek__lowering *l, const cek__stage *stage)
+{
+    cek_status st;
+    cek__lowered *y = &l->tensor[stage->output];
+    int64_t elements = l->stages->tensor[stage->output].elements;
+    const cek_epilogue epilogue = { .size = sizeof epilogue, .activation = stage->activation };
+    int sum;
+
+    CEK_TRY(output_value(l, stage->output));
+    y->activation = stage->activation;
+    y->activation_ref = y->value;
+    if (stage->activation == CEK_ACT_NONE)
+        return emit_product(l, stage, NULL, y->value);
+    st = emit_product(l, stage, &epilogue, y->value);
+    if (st != CEK_UNSUPPORTED)
+        return st;
+    CEK_TRY(cek__lower_value(l, elements, &sum));
+    CEK_TRY(emit_product(l, stage, NULL, sum));
+    return cek__lower_pointwise(l, activation_code(stage->activation), sum, CEK__NO_VALUE, elements, y->value);
 out:
     return st;
 }
 
 /* ---- the other stages ---- */
 
-static cek_status activation_lower(cek__lowering *l, int index)
+static cek_status lower_activation(cek__lowering *l, const cek__stage *stage)
+{
+    cek__lowered *x = &l->tensor[stage->input[0]], *y = &l->tensor[stage->output];
+
+    y->activation = stage->activation;
+    y->activation_ref = stage->activation == CEK_ACT_GELU ? x->value : y->value;
+    return cek__lower_pointwise(l, activation_code(stage->activation), x->value, CEK__NO_VALUE,
+                                l->stages->tensor[stage->output].elements, y->value);
+}
+
+static cek_status lower_pool(cek__lowering *l, const cek__stage *stage)
 {
     cek_status st;
-    const cek__stage *stage = &l->stages->stage[index];
-    int out;
+    cek__lowered *y = &l->tensor[stage->output];
+    cek_pool_desc desc;
 
-    l->input_of[index] = l->value[stage->input[0]];
-    CEK_TRY(tensor_value(l, stage->output, &out));
-    CEK_TRY(cek__lower_pointwise(l, activation_code(stage->activation), l->value[stage->input[0]], 0, out,
-                                 l->stages->tensor[stage->output].elements));
+    cek__lower_pool_desc(l, stage, CEK_OP_POOL_FORWARD, &desc);
+    if (desc.mode == CEK_POOL_MAX && l->options->training && l->stages->tensor[stage->output].needs_gradient)
+        CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_ARENA }, &y->reserve));
+    CEK_TRY(cek__program_emit(l->program, &desc.op,
+                              (int[CEK__SLOTS]){ [CEK_POOL_FORWARD_X] = l->tensor[stage->input[0]].value,
+                                                 [CEK_POOL_FORWARD_Y] = y->value,
+                                                 [CEK_POOL_FORWARD_RESERVE] = y->reserve }, 0));
+    y->pool = l->program->count - 1;
     return CEK_OK;
 out:
     return st;
 }
 
-static cek_status pool_lower(cek__lowering *l, int index)
+static cek_status lower_stage(cek__lowering *l, const cek__stage *stage)
 {
     cek_status st;
-    const cek__stage *stage = &l->stages->stage[index];
-    cek_pool_desc desc = cek__lower_pool_desc(l, stage, CEK_OP_POOL_FORWARD);
-    bool keeps = l->options->training && desc.mode == CEK_POOL_MAX && l->stages->tensor[stage->input[0]].needs_gradient;
-    int operands[CEK__SLOTS] = { [CEK_POOL_FORWARD_X] = l->value[stage->input[0]] };
+    const cek__lowered *in[2] = { &l->tensor[stage->input[0]], &l->tensor[stage->input[1]] };
+    const cek__flow *flow = &l->stages->tensor[stage->output];
 
-    CEK_TRY(tensor_value(l, stage->output, &operands[CEK_POOL_FORWARD_Y]));
-    if (keeps) { /* the op says how large */
-        CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_ARENA }, &l->reserve[index]));
-        operands[CEK_POOL_FORWARD_RESERVE] = l->reserve[index];
-    }
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    l->forward[index] = keeps ? l->program->instructions[l->program->count - 1].op : NULL;
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status dropout_lower(cek__lowering *l, const cek__stage *stage)
-{
-    cek_status st;
-    cek_dropout_desc desc = cek__lower_dropout_desc(l, stage);
-    int operands[CEK__SLOTS] = { [CEK_DROPOUT_X] = l->value[stage->input[0]], [CEK_DROPOUT_STEP] = l->step,
-                                 [CEK_DROPOUT_BATCH] = l->batch };
-
-    CEK_TRY(tensor_value(l, stage->output, &operands[CEK_DROPOUT_Y]));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status add_lower(cek__lowering *l, const cek__stage *stage)
-{
-    cek_status st;
-    int out;
-
-    CEK_TRY(tensor_value(l, stage->output, &out));
-    CEK_TRY(cek__lower_pointwise(l, CEK_PW_ADD, l->value[stage->input[0]], l->value[stage->input[1]], out,
-                                 l->stages->tensor[stage->output].elements));
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status reorder_lower(cek__lowering *l, const cek__stage *stage)
-{
-    cek_status st;
-    const cek__shape *image = &l->stages->tensor[stage->input[0]].image;
-    cek_copy_desc desc = cek__reorder_desc(image, l->rows, l->layout->type, false);
-    int operands[CEK__SLOTS] = { [CEK_COPY_X] = l->value[stage->input[0]] };
-
-    CEK_TRY(tensor_value(l, stage->output, &operands[CEK_COPY_Y]));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status stage_lower(cek__lowering *l, int index)
-{
-    const cek__stage *stage = &l->stages->stage[index];
-
-    cek__lower_at(l, stage->node);
+    cek__lower_at(l, stage);
+    if (stage->kind == CEK__STAGE_CONV || stage->kind == CEK__STAGE_LINEAR)
+        return lower_product(l, stage);
+    CEK_TRY(output_value(l, stage->output));
     switch (stage->kind) {
-    case CEK__STAGE_CONV: return conv_lower(l, stage);
-    case CEK__STAGE_LINEAR: return linear_lower(l, stage);
-    case CEK__STAGE_ACTIVATION: return activation_lower(l, index);
-    case CEK__STAGE_POOL: return pool_lower(l, index);
-    case CEK__STAGE_DROPOUT: return dropout_lower(l, stage);
-    case CEK__STAGE_ADD: return add_lower(l, stage);
-    case CEK__STAGE_REORDER: return reorder_lower(l, stage);
+    case CEK__STAGE_ACTIVATION: return lower_activation(l, stage);
+    case CEK__STAGE_POOL: return lower_pool(l, stage);
+    case CEK__STAGE_DROPOUT: return cek__lower_dropout(l, stage, in[0]->value, l->tensor[stage->output].value);
+    case CEK__STAGE_ADD:
+        return cek__lower_pointwise(l, CEK_PW_ADD, in[0]->value, in[1]->value, flow->elements, l->tensor[stage->output].value);
+    default:
+        return cek__lower_reorder(l, &l->stages->tensor[stage->input[0]].image, false, in[0]->value,
+                                  l->tensor[stage->output].value);
     }
-    return cek__fail(CEK_INTERNAL, "stage of kind %d", (int)stage->kind);
+out:
+    return st;
 }
 
-static cek_status softmax_lower(cek__lowering *l)
+static cek_status lower_softmax(cek__lowering *l)
 {
     cek_status st;
-    uint64_t columns = (uint64_t)l->stages->tensor[l->stages->output].elements;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX },
-                              .rows = l->rows, .columns = columns, .type = l->layout->type };
-    int operands[CEK__SLOTS] = { [CEK_SOFTMAX_X] = l->value[l->stages->output] };
-    cek__value out = { .place = CEK__PLACE_OUTPUT, .bytes = l->rows * columns * cek_dtype_bytes(l->layout->type) };
+    const cek__flow *flow = &l->stages->tensor[l->stages->output];
+    cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX },
+        .rows = (uint64_t)l->options->rows,
+        .columns = (uint64_t)flow->elements,
+        .type = l->layout->type,
+    };
+    int out;
 
-    CEK_TRY(cek__program_value(l->program, out, &operands[CEK_SOFTMAX_Y]));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    return CEK_OK;
+    CEK_TRY(cek__lower_value(l, flow->elements, &out));
+    l->program->values[out].place = CEK__PLACE_OUTPUT;
+    return cek__program_emit(l->program, &desc.op,
+                             (int[CEK__SLOTS]){ [CEK_SOFTMAX_X] = l->tensor[l->stages->output].value, [CEK_SOFTMAX_Y] = out },
+                             0);
 out:
     return st;
 }
@@ -258,88 +239,10 @@ cek_status cek__lower_forward(cek__lowering *l)
 {
     cek_status st;
 
-    CEK_TRY(input_lower(l));
+    CEK_TRY(lower_input(l));
     for (int i = 0; i < l->stages->count; i++)
-        CEK_TRY(stage_lower(l, i));
-    if (!l->options->loss && l->options->softmax)
-        CEK_TRY(softmax_lower(l));
-    return CEK_OK;
-out:
-    return st;
-}
-
-/* ---- the loss ---- */
-
-static cek_status single(cek__lowering *l, cek__place place, uint64_t bytes, int *out)
-{
-    return cek__program_value(l->program, (cek__value){ .place = place, .bytes = bytes }, out);
-}
-
-static cek_status cross_entropy_lower(cek__lowering *l, int gradient)
-{
-    cek_status st;
-    int prediction = l->value[l->stages->output];
-    cek_cross_entropy_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY,
-                .accumulate = CEK_BIT(CEK_CROSS_ENTROPY_LOSS) | CEK_BIT(CEK_CROSS_ENTROPY_CORRECT) },
-        .rows = l->rows,
-        .classes = (uint64_t)l->stages->tensor[l->stages->output].elements,
-        .rows_per_sample = 1,
-        .type = l->layout->type,
-    };
-    int operands[CEK__SLOTS] = { [CEK_CROSS_ENTROPY_LOGITS] = prediction,
-                                 [CEK_CROSS_ENTROPY_STEP] = gradient ? l->step : CEK__NO_VALUE,
-                                 [CEK_CROSS_ENTROPY_BATCH] = l->batch,
-                                 [CEK_CROSS_ENTROPY_DLOGITS] = gradient };
-
-    CEK_TRY(single(l, CEK__PLACE_TARGET, l->rows * sizeof(int32_t), &operands[CEK_CROSS_ENTROPY_LABELS]));
-    if (l->options->weighted)
-        CEK_TRY(single(l, CEK__PLACE_WEIGHTS, l->rows * sizeof(float), &operands[CEK_CROSS_ENTROPY_WEIGHTS]));
-    CEK_TRY(single(l, CEK__PLACE_LOSS, sizeof(double), &operands[CEK_CROSS_ENTROPY_LOSS]));
-    CEK_TRY(single(l, CEK__PLACE_CORRECT, sizeof(int32_t), &operands[CEK_CROSS_ENTROPY_CORRECT]));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status squared_error_lower(cek__lowering *l, int gradient)
-{
-    cek_status st;
-    uint64_t columns = (uint64_t)l->stages->tensor[l->stages->output].elements;
-    cek_squared_error_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR, .accumulate = CEK_BIT(CEK_SQUARED_ERROR_LOSS) },
-        .rows = l->rows,
-        .columns = columns,
-        .rows_per_sample = 1,
-        .type = l->layout->type,
-    };
-    int operands[CEK__SLOTS] = { [CEK_SQUARED_ERROR_PREDICTION] = l->value[l->stages->output],
-                                 [CEK_SQUARED_ERROR_STEP] = gradient ? l->step : CEK__NO_VALUE,
-                                 [CEK_SQUARED_ERROR_BATCH] = l->batch,
-                                 [CEK_SQUARED_ERROR_DPREDICTION] = gradient };
-
-    CEK_TRY(single(l, CEK__PLACE_TARGET, l->rows * columns * cek_dtype_bytes(l->layout->type),
-                   &operands[CEK_SQUARED_ERROR_TARGET]));
-    if (l->options->weighted)
-        CEK_TRY(single(l, CEK__PLACE_WEIGHTS, l->rows * sizeof(float), &operands[CEK_SQUARED_ERROR_WEIGHTS]));
-    CEK_TRY(single(l, CEK__PLACE_LOSS, sizeof(double), &operands[CEK_SQUARED_ERROR_LOSS]));
-    CEK_TRY(cek__program_emit(l->program, &desc.op, operands, 0));
-    return CEK_OK;
-out:
-    return st;
-}
-
-cek_status cek__lower_loss(cek__lowering *l)
-{
-    cek_status st;
-    int output = l->stages->output, gradient = CEK__NO_VALUE;
-
-    snprintf(l->program->where, sizeof l->program->where, "the loss");
-    if (l->options->training)
-        CEK_TRY(cek__lower_arena(l, l->stages->tensor[output].elements, &gradient));
-    l->gradient[output].value = gradient;
-    return l->options->loss == CEK_LOSS_MSE ? squared_error_lower(l, gradient) : cross_entropy_lower(l, gradient);
+        CEK_TRY(lower_stage(l, &l->stages->stage[i]));
+    return l->options->softmax ? lower_softmax(l) : CEK_OK;
 out:
     return st;
 }

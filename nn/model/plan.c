@@ -1,108 +1,159 @@
-/* plan.c - options, creation, binding and running of a plan; the lowering is in lower*.c. */
+/* plan.c - makes plans and runs them: checks, order of the passes, segments, binding (see plan.h). */
 #include "nn/model/plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/status.h"
 #include "nn/model/lower.h"
 
-typedef struct span {
-    int end;        /* instruction behind its last */
-    size_t buckets; /* complete when it has run */
-} span;
+/* A piece of backward at whose end `buckets` buckets are ready. */
+typedef struct segment {
+    int begin, end; /* instructions */
+    size_t buckets;
+} segment;
 
 struct cek__plan {
-    cek__program program;
     cek__plan_needs needs;
-    cek__plan_options options;
+    cek__program program;
+    int forward_end;
     size_t bucket_count;
-    int forward_end; /* instructions of the forward pass and the loss */
     size_t segment_count;
-    span *segments;
+    segment *segments;
 };
 
-/* ---- options ---- */
+/* ---- checks ---- */
 
-static cek_status options_check(const cek_model *model, const cek__layout *layout, const cek__plan_options *o,
-                                cek__plan_options *out)
+static cek_status options_check(const cek_model *model, const cek__plan_options *o)
 {
+    const cek__shape *shape = &model->nodes[model->node_count - 1].shape;
     int64_t outputs = cek__model_outputs(model);
+    char text[CEK__SHAPE_TEXT];
 
-    *out = *o;
+    cek__shape_text(shape, text);
     if (o->rows < 1 || o->rows > UINT32_MAX)
-        return cek__fail(CEK_INVALID, "a plan for %lld samples", (long long)o->rows);
+        return cek__fail(CEK_INVALID, "plan: %lld samples", (long long)o->rows);
     if (o->input_type != CEK_U8 && o->input_type != CEK_F32 && o->input_type != CEK_F64)
-        return cek__fail(CEK_INVALID, "inputs of type %s: u8, f32 and f64 are taken", cek_dtype_name(o->input_type));
-    if (o->loss && o->loss != CEK_LOSS_CROSS_ENTROPY && o->loss != CEK_LOSS_MSE)
-        return cek__fail(CEK_INVALID, "loss %u is neither cross-entropy nor squared error", o->loss);
-    if (o->training && !o->loss)
-        return cek__fail(CEK_INVALID, "training without a loss");
-    if (o->training && layout->bucket_count == 0)
+        return cek__fail(CEK_INVALID, "plan: inputs of type %u, they are u8, f32 or f64", o->input_type);
+    if (o->loss > CEK_LOSS_MSE)
+        return cek__fail(CEK_INVALID, "plan: unknown loss %u", o->loss);
+    if (o->loss == 0 && o->training)
+        return cek__fail(CEK_INVALID, "plan: training needs a loss");
+    if (o->training && model->parameter_count == 0)
         return cek__fail(CEK_INVALID, "the model has no parameters to train");
-    if (o->loss == CEK_LOSS_MSE && o->target_columns && o->target_columns != outputs)
+    if (o->loss != 0 && o->softmax)
+        return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
+    if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && shape->rank != 1)
+        return cek__fail(CEK_INVALID, "the model's output is an image %s where one value per class is wanted: end it with "
+                                      "flatten and linear", text);
+    if (o->loss == CEK_LOSS_MSE && o->target_columns != 0 && o->target_columns != outputs)
         return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets (%lld,%u): shapes must be equal",
                          (long long)o->rows, (long long)outputs, (long long)o->rows, o->target_columns);
     return CEK_OK;
 }
 
-/* ---- segments ---- */
+/* ---- building ---- */
 
-/* How many of the first buckets have all their parameters among those done. */
-static size_t complete(const cek__layout *layout, const bool *done)
-{
-    size_t least = layout->bucket_count;
-
-    for (size_t i = 0; i < layout->parameter_count; i++)
-        if (!done[i] && layout->placement[i].bucket < least)
-            least = layout->placement[i].bucket;
-    return least;
-}
-
-static cek_status backward(cek__plan *plan, cek__lowering *l)
+static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
 {
     cek_status st;
-    bool *done = NULL;
+    uint64_t bytes = cek__type_bytes(l->layout->type);
 
-    CEK_TRY(cek__calloc(l->layout->parameter_count, sizeof *done, &done));
-    CEK_TRY(cek__calloc(l->layout->bucket_count, sizeof *plan->segments, &plan->segments));
-    for (int i = l->stages->count; i-- > 0;) {
-        const cek__node *node = &l->model->nodes[l->stages->stage[i].node];
-        size_t before = plan->segment_count ? plan->segments[plan->segment_count - 1].buckets : 0, now;
+    CEK_TRY(cek__calloc(l->layout->parameter_count, sizeof **out, out));
+    for (size_t i = 0; i < l->layout->parameter_count; i++) {
+        const cek__placement *p = &l->layout->placement[i];
 
-        CEK_TRY(cek__lower_backward(l, i));
-        if (l->stages->stage[i].kind != CEK__STAGE_CONV && l->stages->stage[i].kind != CEK__STAGE_LINEAR)
-            continue;
-        done[node->weight] = true;
-        if (node->bias >= 0)
-            done[node->bias] = true;
-        now = complete(l->layout, done);
-        if (now > before)
-            plan->segments[plan->segment_count++] = (span){ l->program->count, now };
+        CEK_TRY(cek__program_value(l->program, (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes,
+                                                             .bytes = p->count * bytes }, &(*out)[i]));
     }
-    plan->segments[plan->segment_count - 1].end = l->program->count;
-    st = CEK_OK;
+    return CEK_OK;
 out:
-    free(done);
     return st;
 }
 
-/* ---- creation ---- */
-
-static void needs_sum(cek__plan *plan, const cek_model *model, const cek__layout *layout)
+/* Appends the segment that ends before instruction `end`. */
+static void segment_add(cek__plan *plan, int end, size_t buckets)
 {
-    const cek__plan_options *o = &plan->options;
-    uint64_t rows = (uint64_t)o->rows, unit = cek_dtype_bytes(layout->type), outputs = (uint64_t)cek__model_outputs(model);
+    int begin = plan->segment_count ? plan->segments[plan->segment_count - 1].end : plan->forward_end;
 
-    plan->needs = (cek__plan_needs){
-        .arena_bytes = plan->program.arena_bytes,
-        .workspace_bytes = plan->program.workspace_bytes,
-        .input_bytes = rows * (uint64_t)cek__model_inputs(model) * cek_dtype_bytes(o->input_type),
-        .weight_bytes = o->loss && o->weighted ? rows * sizeof(float) : 0,
-        .output_bytes = o->loss ? 0 : rows * outputs * unit,
+    plan->segments[plan->segment_count++] = (segment){ begin, end, buckets };
+}
+
+/* A bucket is ready behind the last instruction of backward that writes its gradients or reads its parameters; buckets count
+ * as ready in their order. */
+static cek_status segments_make(cek__plan *plan)
+{
+    cek_status st;
+    int *ready = NULL;
+
+    CEK_TRY(cek__calloc(plan->bucket_count, sizeof *ready, &ready));
+    CEK_TRY(cek__calloc(plan->bucket_count, sizeof *plan->segments, &plan->segments));
+    for (int i = plan->forward_end; i < plan->program.count; i++) {
+        const cek__instruction *in = &plan->program.instructions[i];
+
+        for (uint32_t slot = 0; slot < in->slots; slot++) {
+            const cek__value *v = &plan->program.values[in->operand[slot]];
+
+            if (v->place == CEK__PLACE_PARAMETER || v->place == CEK__PLACE_GRADIENT)
+                ready[v->bucket] = i + 1;
+        }
+    }
+    for (size_t b = 0; b < plan->bucket_count; b++) {
+        if (b > 0 && ready[b] < ready[b - 1])
+            ready[b] = ready[b - 1];
+        if (b > 0 && ready[b] > ready[b - 1])
+            segment_add(plan, ready[b - 1], b);
+    }
+    if (plan->bucket_count > 0)
+        segment_add(plan, plan->program.count, plan->bucket_count);
+    st = CEK_OK;
+out:
+    free(ready);
+    return st;
+}
+
+static cek_status passes_lower(cek__plan *plan, cek__lowering *l)
+{
+    cek_status st;
+    const cek__plan_options *o = l->options;
+
+    CEK_TRY(bucket_values(l, CEK__PLACE_PARAMETER, &l->parameter));
+    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_STEP, .bytes = sizeof(cek_step_block) },
+                               &l->step));
+    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_BATCH, .bytes = sizeof(cek_batch_block) },
+                               &l->batch));
+    CEK_TRY(cek__lower_forward(l));
+    if (o->loss != 0)
+        CEK_TRY(cek__lower_loss(l));
+    plan->forward_end = plan->program.count;
+    if (o->training) {
+        CEK_TRY(bucket_values(l, CEK__PLACE_GRADIENT, &l->gradient));
+        CEK_TRY(cek__lower_backward(l));
+        CEK_TRY(segments_make(plan));
+    }
+    return cek__program_finish(l->program);
+out:
+    return st;
+}
+
+static void needs_collect(cek__plan *plan)
+{
+    cek__plan_needs *needs = &plan->needs;
+    uint64_t *const bytes[CEK__PLACE_SINGLE] = {
+        [CEK__PLACE_INPUT] = &needs->input_bytes,
+        [CEK__PLACE_TARGET] = &needs->target_bytes,
+        [CEK__PLACE_WEIGHTS] = &needs->weight_bytes,
+        [CEK__PLACE_OUTPUT] = &needs->output_bytes,
     };
-    if (o->loss)
-        plan->needs.target_bytes = o->loss == CEK_LOSS_MSE ? rows * outputs * unit : rows * sizeof(int32_t);
+
+    needs->arena_bytes = plan->program.arena_bytes;
+    needs->workspace_bytes = plan->program.workspace_bytes;
+    for (int v = 1; v < plan->program.value_count; v++) {
+        const cek__value *value = &plan->program.values[v];
+
+        if (value->place < CEK__PLACE_SINGLE && bytes[value->place] && value->first >= 0)
+            *bytes[value->place] = value->bytes;
+    }
 }
 
 cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout, const cek_plugin *plugin, cek_dev *dev,
@@ -111,30 +162,25 @@ cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layou
     cek_status st;
     cek__plan *plan = NULL;
     cek__stages stages = { 0 };
-    cek__lowering l = { 0 };
+    cek__lowering l = { .model = model, .layout = layout, .options = options, .stages = &stages };
 
     *out = NULL;
-    CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
-    CEK_TRY(options_check(model, layout, options, &plan->options));
-    CEK_TRY(cek__program_init(&plan->program, plugin, dev, device_name, options->extra_op_flags));
+    CEK_TRY(options_check(model, options));
     CEK_TRY(cek__stages_build(model, options->training, &stages));
-    l = (cek__lowering){ .model = model, .layout = layout, .options = &plan->options, .stages = &stages,
-                         .program = &plan->program, .rows = (uint64_t)options->rows };
-    CEK_TRY(cek__lower_open(&l));
-    CEK_TRY(cek__lower_forward(&l));
-    if (options->loss)
-        CEK_TRY(cek__lower_loss(&l));
-    plan->forward_end = plan->program.count;
-    if (options->training)
-        CEK_TRY(backward(plan, &l));
-    CEK_TRY(cek__program_finish(&plan->program));
+    CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
-    needs_sum(plan, model, layout);
+    CEK_TRY(cek__program_init(&plan->program, plugin, dev, device_name, options->extra_op_flags));
+    l.program = &plan->program;
+    CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));
+    CEK_TRY(passes_lower(plan, &l));
+    needs_collect(plan);
     *out = plan;
     plan = NULL;
     st = CEK_OK;
 out:
-    cek__lower_close(&l);
+    free(l.tensor);
+    free(l.parameter);
+    free(l.gradient);
     cek__stages_clear(&stages);
     cek__plan_free(plan);
     return st;
@@ -143,23 +189,19 @@ out:
 cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
                             const cek__plan_options *options, cek__plan **out)
 {
-    cek_status st;
     const cek_plugin *plugin;
     cek_dev *dev;
+    cek_status st = cek_device_raw(device, &plugin, &dev);
 
     *out = NULL;
-    CEK_TRY(cek_device_raw(device, &plugin, &dev));
-    return cek__plan_create_raw(model, layout, plugin, dev, cek_device_name(device), options, out);
-out:
-    return st;
+    return st != CEK_OK ? st : cek__plan_create_raw(model, layout, plugin, dev, cek_device_name(device), options, out);
 }
 
 void cek__plan_free(cek__plan *plan)
 {
     if (!plan)
         return;
-    if (plan->program.plugin)
-        cek__program_clear(&plan->program);
+    cek__program_clear(&plan->program);
     free(plan->segments);
     free(plan);
 }
@@ -171,39 +213,49 @@ const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan)
 
 /* ---- binding and running ---- */
 
-cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *b)
+static const char *place_name(cek__place place)
 {
-    const cek__plan_needs *n = &plan->needs;
-    const cek__plan_options *o = &plan->options;
-    const struct {
-        const char *name;
-        bool needed;
-        cek_ref ref;
-    } all[] = {
-        { "arena", n->arena_bytes > 0, b->arena },
-        { "workspace", n->workspace_bytes > 0, b->workspace },
-        { "input", true, b->input },
-        { "target", n->target_bytes > 0, b->target },
-        { "weights", n->weight_bytes > 0, b->weights },
-        { "output", n->output_bytes > 0, b->output },
-        { "step block", o->training, b->step_block },
-        { "batch block", o->loss != 0, b->batch_block },
-        { "loss", o->loss != 0, b->loss },
-        { "correct", o->loss == CEK_LOSS_CROSS_ENTROPY, b->correct },
-    };
-    const cek_ref places[CEK__PLACE_SINGLE] = {
-        [CEK__PLACE_ARENA] = b->arena,       [CEK__PLACE_INPUT] = b->input,      [CEK__PLACE_TARGET] = b->target,
-        [CEK__PLACE_WEIGHTS] = b->weights,   [CEK__PLACE_OUTPUT] = b->output,    [CEK__PLACE_STEP] = b->step_block,
-        [CEK__PLACE_BATCH] = b->batch_block, [CEK__PLACE_LOSS] = b->loss,        [CEK__PLACE_CORRECT] = b->correct,
+    static const char *const names[] = {
+        [CEK__PLACE_ARENA] = "the arena",           [CEK__PLACE_INPUT] = "the input",
+        [CEK__PLACE_TARGET] = "the target",         [CEK__PLACE_WEIGHTS] = "the sample weights",
+        [CEK__PLACE_OUTPUT] = "the output",         [CEK__PLACE_STEP] = "the step block",
+        [CEK__PLACE_BATCH] = "the batch block",     [CEK__PLACE_LOSS] = "the loss",
+        [CEK__PLACE_CORRECT] = "the right answers", [CEK__PLACE_PARAMETER] = "the parameters",
+        [CEK__PLACE_GRADIENT] = "the gradients",
     };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].needed && !all[i].ref.mem)
-            return cek__fail(CEK_INVALID, "%s: the plan needs memory for its %s", plan->program.device_name, all[i].name);
-    if (plan->bucket_count && (!b->parameters || (o->training && !b->gradients)))
-        return cek__fail(CEK_INVALID, "%s: the plan needs parameters%s", plan->program.device_name,
-                         o->training ? " and gradients" : "");
-    cek__program_bind(&plan->program, places, b->parameters, b->gradients, b->workspace);
+    return names[place];
+}
+
+cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding)
+{
+    const cek_ref places[CEK__PLACE_SINGLE] = {
+        [CEK__PLACE_ARENA] = binding->arena,     [CEK__PLACE_INPUT] = binding->input,
+        [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_WEIGHTS] = binding->weights,
+        [CEK__PLACE_OUTPUT] = binding->output,   [CEK__PLACE_STEP] = binding->step_block,
+        [CEK__PLACE_BATCH] = binding->batch_block, [CEK__PLACE_LOSS] = binding->loss,
+        [CEK__PLACE_CORRECT] = binding->correct,
+    };
+
+    for (int i = 1; i < plan->program.value_count; i++) {
+        const cek__value *v = &plan->program.values[i];
+        cek_ref ref = { NULL, 0 };
+
+        if (v->first < 0)
+            continue;
+        if (v->place < CEK__PLACE_SINGLE)
+            ref = places[v->place];
+        else if (v->place == CEK__PLACE_PARAMETER && binding->parameters)
+            ref = binding->parameters[v->bucket];
+        else if (v->place == CEK__PLACE_GRADIENT && binding->gradients)
+            ref = binding->gradients[v->bucket];
+        if (!ref.mem)
+            return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", plan->program.device_name,
+                             place_name(v->place));
+    }
+    if (plan->needs.workspace_bytes && !binding->workspace.mem)
+        return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for the workspace", plan->program.device_name);
+    cek__program_bind(&plan->program, places, binding->parameters, binding->gradients, binding->workspace);
     return CEK_OK;
 }
 
@@ -217,63 +269,14 @@ size_t cek__plan_segment_count(const cek__plan *plan)
     return plan->segment_count;
 }
 
-size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment)
+size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment_index)
 {
-    return plan->segments[segment].buckets;
+    return plan->segments[segment_index].buckets;
 }
 
-cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment, bool accumulate)
+cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment_index, bool accumulate)
 {
-    int begin = segment ? plan->segments[segment - 1].end : plan->forward_end;
+    const segment *s = &plan->segments[segment_index];
 
-    return cek__program_run(&plan->program, queue, begin, plan->segments[segment].end, accumulate);
-}
-
-/* ---- the estimate: the real lowering on a device that promises everything and does nothing ---- */
-
-static cek_status paper_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
-{
-    static char op; /* an address; never looked at */
-    const cek_pool_desc *pool = (const cek_pool_desc *)desc;
-    uint64_t windows;
-
-    (void)dev;
-    *out = (cek_op *)(void *)&op;
-    if (desc->kind == CEK_OP_POOL_FORWARD && desc->operands & CEK_BIT(CEK_POOL_FORWARD_RESERVE)) {
-        windows = pool->batch * pool->channels;
-        for (uint32_t i = 0; i < pool->spatial; i++)
-            windows *= (pool->in[i] + pool->pad_lo[i] + pool->pad_hi[i] - pool->kernel[i]) / pool->stride[i] + 1;
-        info->reserve_bytes = windows * sizeof(int32_t); /* an index for each: no backend keeps more */
-    }
-    return CEK_OK;
-}
-
-static void paper_op_destroy(cek_op *op)
-{
-    (void)op;
-}
-
-cek_status cek__plan_estimate(const cek_model *model, cek_dtype type, const cek__plan_options *options, uint64_t *fixed,
-                              uint64_t *per_row)
-{
-    enum { ROWS = 256 }; /* enough for the 256-byte roundings of an arena to vanish */
-    static const cek_plugin paper = { .size = sizeof paper, .op_create = paper_op_create, .op_destroy = paper_op_destroy };
-    cek_status st;
-    cek__layout *layout = NULL;
-    cek__plan *plan = NULL;
-    cek__plan_options o = *options;
-    const cek__plan_needs *n;
-
-    *fixed = *per_row = 0;
-    o.rows = ROWS;
-    CEK_TRY(cek__layout_create(model, type, &layout));
-    CEK_TRY(cek__plan_create_raw(model, layout, &paper, NULL, "estimate", &o, &plan));
-    n = cek__plan_get_needs(plan);
-    *per_row = (n->arena_bytes + n->input_bytes + n->target_bytes + n->weight_bytes + n->output_bytes + ROWS - 1) / ROWS;
-    *fixed = 256u * (uint64_t)plan->program.value_count; /* roundings */
-    st = CEK_OK;
-out:
-    cek__plan_free(plan);
-    cek__layout_free(layout);
-    return st;
+    return cek__program_run(&plan->program, queue, s->begin, s->end, accumulate);
 }

@@ -96,8 +96,7 @@ static bool delay_relu(builder *b, int i)
 {
     const cek_model *model = b->model;
 
-    if (!b->training || model->nodes[i].activation != CEK_ACT_RELU || b->readers[i] != 1 || i == model->node_count - 1 ||
-        b->readers[b->source[model->nodes[i].input[0]]] != 1)
+    if (!b->training || model->nodes[i].activation != CEK_ACT_RELU || b->readers[i] != 1)
         return false;
     for (int k = i + 1; k < model->node_count; k++) {
         const cek__node *node = &model->nodes[k];

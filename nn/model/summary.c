@@ -1,4 +1,5 @@
-/* summary.c - a model as a table for people, and the memory that training it takes. */
+/* summary.c - a model as a table for people: layers, shapes, parameters, and the memory that training takes. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,50 +7,55 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "nn/model/layers.h"
-#include "nn/model/layout.h"
 #include "nn/model/plan.h"
 
-/* ---- text that grows ---- */
-
+/* A text that grows. */
 typedef struct text {
     char *data;
-    size_t length, capacity;
+    size_t length;
 } text;
 
-static cek_status text_add(text *t, const char *line)
+__attribute__((format(printf, 2, 3))) static cek_status text_add(text *t, const char *fmt, ...)
 {
     cek_status st;
-    size_t n = strlen(line);
+    va_list args;
+    int n;
 
-    if (t->length + n + 1 > t->capacity) {
-        size_t capacity = 2 * (t->length + n) + 256;
-
-        CEK_TRY(cek__realloc_array(capacity, 1, &t->data));
-        t->capacity = capacity;
-    }
-    memcpy(t->data + t->length, line, n + 1);
-    t->length += n;
+    va_start(args, fmt);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    CEK_TRY(cek__realloc_array(t->length + (size_t)n + 1, 1, &t->data));
+    va_start(args, fmt);
+    vsnprintf(t->data + t->length, (size_t)n + 1, fmt, args);
+    va_end(args);
+    t->length += (size_t)n;
     return CEK_OK;
 out:
     return st;
 }
 
-/* 25690112 -> "25,690,112" */
+/* "25,690,112". */
 static const char *grouped(uint64_t n, char out[32])
 {
     char digits[24];
-    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), at = 0;
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    char *to = out;
 
     for (int i = 0; i < length; i++) {
         if (i > 0 && (length - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = digits[i];
+            *to++ = ',';
+        *to++ = digits[i];
     }
-    out[at] = 0;
+    *to = '\0';
     return out;
 }
 
 /* ---- the table ---- */
+
+enum { COLUMNS = 4, CELL_MAX = 128 };
+typedef struct row {
+    char cell[COLUMNS][CELL_MAX];
+} row;
 
 static uint64_t node_parameters(const cek_model *model, const cek__node *node)
 {
@@ -62,46 +68,90 @@ static uint64_t node_parameters(const cek_model *model, const cek__node *node)
     return n;
 }
 
-static cek_status node_add(text *t, const cek_model *model, int index)
+/* Which nodes it reads, where that is not just the one before. */
+static void inputs_describe(const cek__node *node, int index, char *out, size_t cap)
 {
-    const cek__node *node = &model->nodes[index];
-    const cek__layer_class *class = cek__layer_class_of(node->layer);
-    char line[256], layer[128], shape[CEK__SHAPE_TEXT], count[32], what[96] = "";
-
-    if (class->describe)
-        class->describe(node, what, sizeof what);
-    if (node->layer == CEK__LAYER_ACTIVATION) /* its name says all */
-        snprintf(layer, sizeof layer, "%s", cek__activation_name(node->activation));
-    else
-        snprintf(layer, sizeof layer, "%s%s%s", class->name, what[0] ? " " : "", what);
-    snprintf(line, sizeof line, "%3d  %-32s %16s %14s\n", index, layer, cek__shape_text(&node->shape, shape),
-             node->weight >= 0 ? grouped(node_parameters(model, node), count) : "");
-    return text_add(t, line);
+    out[0] = '\0';
+    if (node->inputs == 1 && node->input[0] != index - 1)
+        snprintf(out, cap, "of %d", node->input[0] - 1);
+    else if (node->inputs == 2)
+        snprintf(out, cap, "of %d and %d", node->input[0] - 1, node->input[1] - 1);
 }
 
-static cek_status memory_add(text *t, const cek_model *model, cek_device *device, int64_t batch, uint64_t parameters)
+/* Numbers are positions in the sequence, as in the parameters' names. */
+static void row_fill(const cek_model *model, int index, row *r)
+{
+    const cek__node *node = &model->nodes[index];
+    const cek__layer_class *layer = cek__layer_class_of(node->layer);
+    char how[64] = "", from[48], shape[CEK__SHAPE_TEXT], count[32];
+    uint64_t parameters = node_parameters(model, node);
+
+    if (layer->describe)
+        layer->describe(node, how, sizeof how);
+    inputs_describe(node, index, from, sizeof from);
+    if (index == 0)
+        snprintf(r->cell[0], CELL_MAX, "%s", "");
+    else
+        snprintf(r->cell[0], CELL_MAX, "%d", index - 1);
+    if (node->layer == CEK__LAYER_ACTIVATION)
+        snprintf(r->cell[1], CELL_MAX, "%s%s%s", how, *from ? " " : "", from);
+    else
+        snprintf(r->cell[1], CELL_MAX, "%s%s%s%s%s", layer->name, *how ? " " : "", how, *from ? " " : "", from);
+    snprintf(r->cell[2], CELL_MAX, "%s", cek__shape_text(&node->shape, shape));
+    snprintf(r->cell[3], CELL_MAX, "%s", parameters ? grouped(parameters, count) : "");
+}
+
+static cek_status table_add(text *t, const row *rows, int count)
 {
     cek_status st;
-    char line[256];
+    int width[COLUMNS] = { 0 };
+
+    for (int i = 0; i < count; i++)
+        for (int c = 0; c < COLUMNS; c++)
+            if ((int)strlen(rows[i].cell[c]) > width[c])
+                width[c] = (int)strlen(rows[i].cell[c]);
+    for (int i = 0; i < count; i++)
+        CEK_TRY(text_add(t, "%*s  %-*s  %-*s  %*s\n", width[0], rows[i].cell[0], width[1], rows[i].cell[1], width[2],
+                         rows[i].cell[2], width[3], rows[i].cell[3]));
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- memory ---- */
+
+static cek_status memory_line(text *t, const char *what, uint64_t bytes)
+{
+    return text_add(t, "  %-28s %10.1f MiB\n", what, (double)bytes / (1 << 20));
+}
+
+static cek_status memory_add(text *t, const cek_model *model, cek_device *device, int64_t batch)
+{
+    cek_status st;
     cek__layout *layout = NULL;
     cek__plan *plan = NULL;
-    const cek__plan_needs *n;
-    const double mib = 1 << 20;
-    double weights = (double)parameters * sizeof(float) / mib;
-    cek__plan_options o = { .rows = batch, .input_type = CEK_F32, .training = true,
-                            .loss = cek__model_outputs(model) > 1 ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE };
+    const cek__plan_needs *needs;
+    int64_t outputs = cek__model_outputs(model);
+    bool classes = model->nodes[model->node_count - 1].shape.rank == 1 && outputs > 1;
+    /* Both losses take the same to within a few numbers for each sample. */
+    cek__plan_options options = { .rows = batch, .training = true, .input_type = CEK_F32,
+                                  .loss = classes ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE };
+    uint64_t buckets = 0, data;
 
     CEK_TRY(cek__layout_create(model, CEK_F32, &layout));
-    CEK_TRY(cek__plan_create(model, layout, device, &o, &plan));
-    n = cek__plan_get_needs(plan);
-    snprintf(line, sizeof line,
-             "training on %s, batch %lld: %.1f MiB = parameters %.1f + gradients %.1f + Adam's moments %.1f + activations %.1f "
-             "+ workspace %.1f\n",
-             cek_device_name(device), (long long)batch,
-             4 * weights + (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->workspace_bytes) / mib, weights,
-             weights, 2 * weights, (double)(n->arena_bytes + n->input_bytes + n->target_bytes) / mib,
-             (double)n->workspace_bytes / mib);
-    CEK_TRY(text_add(t, line));
+    for (size_t b = 0; b < layout->bucket_count; b++)
+        buckets += cek__layout_bucket_bytes(layout, b);
+    CEK_TRY(cek__plan_create(model, layout, device, &options, &plan));
+    needs = cek__plan_get_needs(plan);
+    data = needs->input_bytes + needs->target_bytes;
+    CEK_TRY(text_add(t, "training on %s, %lld samples at a time:\n", cek_device_name(device), (long long)batch));
+    CEK_TRY(memory_line(t, "parameters", buckets));
+    CEK_TRY(memory_line(t, "gradients", buckets));
+    CEK_TRY(memory_line(t, "Adam's state", 2 * buckets));
+    CEK_TRY(memory_line(t, "activations", needs->arena_bytes));
+    CEK_TRY(memory_line(t, "workspace", needs->workspace_bytes));
+    CEK_TRY(memory_line(t, "inputs and targets", data));
+    CEK_TRY(memory_line(t, "together", 4 * buckets + needs->arena_bytes + needs->workspace_bytes + data));
     st = CEK_OK;
 out:
     cek__plan_free(plan);
@@ -113,23 +163,26 @@ cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t
 {
     cek_status st;
     text t = { 0 };
-    uint64_t parameters = 0;
-    char line[128], count[32];
+    row *rows = NULL;
+    uint64_t total = 0;
+    char count[32];
 
     *out = NULL;
-    snprintf(line, sizeof line, "%3s  %-32s %16s %14s\n", "#", "layer", "output", "parameters");
-    CEK_TRY(text_add(&t, line));
+    CEK_TRY(cek__calloc((size_t)model->node_count + 1, sizeof *rows, &rows));
+    rows[0] = (row){ { "#", "layer", "output", "parameters" } };
     for (int i = 0; i < model->node_count; i++) {
-        parameters += node_parameters(model, &model->nodes[i]);
-        CEK_TRY(node_add(&t, model, i));
+        row_fill(model, i, &rows[i + 1]);
+        total += node_parameters(model, &model->nodes[i]);
     }
-    snprintf(line, sizeof line, "%3s  %-32s %16s %14s\n", "", "total", "", grouped(parameters, count));
-    CEK_TRY(text_add(&t, line));
-    if (device && parameters > 0)
-        CEK_TRY(memory_add(&t, model, device, batch, parameters));
+    CEK_TRY(table_add(&t, rows, model->node_count + 1));
+    CEK_TRY(text_add(&t, "%s parameters\n", grouped(total, count)));
+    if (device)
+        CEK_TRY(memory_add(&t, model, device, batch));
     *out = t.data;
-    return CEK_OK;
+    t.data = NULL;
+    st = CEK_OK;
 out:
     free(t.data);
+    free(rows);
     return st;
 }
