@@ -97,6 +97,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product.c \
     %D%/cpu/product.h \
     %D%/cpu/product_plan.c \
+    %D%/cpu/slab.c \
+    %D%/cpu/slab.h \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
     %D%/cpu/topology.c \

@@ -22,6 +22,7 @@
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/product.h"
+#include "backends/cpu/slab.h"
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_direction;
 
@@ -54,6 +55,7 @@ typedef struct conv_plan {
     int workers;
     int method;
     windows w;                   /* of backward-data: for the largest residue */
+    slab slab;                   /* where the method is one of slabs */
     product_plan product;
 } conv_plan;
 

@@ -89,27 +89,23 @@ void cek__conv_data_plan(conv_plan *plan)
         .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
         .way_a = PACK_ALONG, .way_b = PACK_ACROSS,
     };
+    if (plan->method == CONV_WINDOWS && is_dense(d) && cek__conv_slabs_plan(plan))
+        plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
 }
 
-static void give_windows(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                         const walk_scratch *to, walk_a *out)
+static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const residue *r = p->owner;
-    const int64_t ld = walk_row_floats(depth);
-    cek__windows_copy(&r->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
-    *out = (walk_a){ to->a, panel_rows * ld, ld };
+    return cek__conv_give_windows(p, &r->w, row, rows, k, depth, to);
 }
 
-static void give_transposed(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                            const walk_scratch *to, walk_a *out)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const residue *r = p->owner;
-    const int64_t mc = r->call.plan->config->mc;
-    cek__windows_copy_transposed(&r->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, mc);
-    *out = (walk_a){ to->a, panel_rows, 1 };
+    return cek__conv_give_slab(p, &r->w, &r->call.plan->slab, row, rows, k, depth, to);
 }
 
 /* The weights' tap that tap `tap` of the windows stands for. */
@@ -123,7 +119,7 @@ static int64_t weight_tap(const residue *r, int64_t tap)
 }
 
 /* Row (tap, out channel) of B is the input channels of that tap: rows of a matrix for as long as the tap stays the same. */
-static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out)
+static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     const residue *r = p->owner;
@@ -144,7 +140,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
         }
         kk += run;
     }
-    *out = (walk_b){ to->b, depth * nr, nr, NULL };
+    cek__pack_b_panels(p->kernels, depth, cols, to);
 }
 
 /* With strides, rows of a residue lie apart in dx: each is finished by itself. */
@@ -183,16 +179,11 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 static void residue_run(const residue *r, cpu_pool *pool, void *workspace)
 {
     const conv_plan *plan = r->call.plan;
-    product_source source = {
-        .owner = r, .open = open_group, .a = cek__product_a, .b = give_weights, .step = 1,
+    const product_source source = {
+        .owner = r, .open = open_group, .b = give_weights,
+        .a = plan->method == CONV_MATRIX ? cek__product_a : plan->method == CONV_SLABS ? give_slab : give_windows,
         .take = is_dense(&plan->d) ? cek__product_take : take_scattered, .plain = plan->d.deriv == CPU_ACT_NONE,
     };
-    if (plan->method == CONV_WINDOWS)
-        source.a = give_windows;
-    if (plan->method == CONV_TRANSPOSED_WINDOWS) {
-        source.a = give_transposed;
-        source.step = plan->config->mc;
-    }
     cek__product_run(&r->product, pool, &source, workspace);
 }
 

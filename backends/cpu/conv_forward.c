@@ -13,28 +13,23 @@ void cek__conv_forward_plan(conv_plan *plan)
         .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
         .way_a = PACK_ALONG, .way_b = PACK_ALONG,
     };
+    if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
+        plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
 }
 
-static void give_windows(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                         const walk_scratch *to, walk_a *out)
+static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
-    const int64_t ld = walk_row_floats(depth);
-    cek__windows_copy(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
-    *out = (walk_a){ to->a, panel_rows * ld, ld };
+    return cek__conv_give_windows(p, &call->plan->w, row, rows, k, depth, to);
 }
 
-/* Positions are neighbours, taps config->mc apart. */
-static void give_transposed(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                            const walk_scratch *to, walk_a *out)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
-    cek__windows_copy_transposed(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a,
-                                 call->plan->config->mc);
-    *out = (walk_a){ to->a, panel_rows, 1 };
+    return cek__conv_give_slab(p, &call->plan->w, &call->plan->slab, row, rows, k, depth, to);
 }
 
 static void open_group(const void *owner, int64_t group, product_part *out)
@@ -54,15 +49,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspace)
 {
     const conv_plan *plan = call->plan;
-    product_source source = {
-        .owner = call, .open = open_group, .a = cek__product_a, .b = cek__product_b, .step = 1, .take = cek__product_take,
+    const product_source source = {
+        .owner = call, .open = open_group, .b = cek__product_b, .take = cek__product_take,
+        .a = plan->method == CONV_MATRIX ? cek__product_a : plan->method == CONV_SLABS ? give_slab : give_windows,
         .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
     };
-    if (plan->method == CONV_WINDOWS)
-        source.a = give_windows;
-    if (plan->method == CONV_TRANSPOSED_WINDOWS) {
-        source.a = give_transposed;
-        source.step = plan->config->mc;
-    }
     cek__product_run(&plan->product, pool, &source, workspace);
 }

@@ -9,7 +9,8 @@
 enum conv_method {
     CONV_MATRIX,                 /* 1 x 1, stride 1, no padding: images are matrices */
     CONV_WINDOWS,                /* rows of windows are packed */
-    CONV_TRANSPOSED_WINDOWS,     /* few channels: runs of positions are packed; in backward-weights windows are A, not B */
+    CONV_SLABS,                  /* images are copied with their padding, tiles read windows in place */
+    CONV_TRANSPOSED,             /* backward-weights with few channels: windows are A, packed in runs of positions */
     CONV_DEPTHWISE               /* one channel in, one out: no product at all */
 };
 
@@ -27,6 +28,15 @@ static inline char *conv_at(const void *p, cpu_type type, int64_t element)
 {
     return (char *)p + element * cpu_type_bytes(type);
 }
+
+/* Whether windows can be read from slabs by rows, as A: then the plan gets what follows from that. */
+int cek__conv_slabs_plan(conv_plan *plan);
+
+/* Hands out packed windows, or a slab, as A. */
+int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                               const walk_scratch *to);
+int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows, int64_t k,
+                            int64_t depth, const walk_scratch *to);
 
 /* The windows over x, as forward and backward-weights see them. */
 void cek__conv_windows(const conv_desc *d, windows *out);

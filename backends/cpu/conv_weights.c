@@ -4,12 +4,29 @@
  * Must not know: how products are planned and run. */
 #include "backends/cpu/conv_method.h"
 
+/* Windows read from slabs, as B: a panel lies within one tap, and a block of k is a whole number of lines of positions. */
+static int slabs_plan(conv_plan *plan)
+{
+    const windows *w = &plan->w;
+    const int64_t width = w->dim[2].positions, lines = plan->config->kc / width, rows = windows_rows(w);
+
+    if (w->channels % plan->config->kernels->nr != 0 || lines == 0)
+        return 0;
+    const int64_t depth = conv_least(lines * width, rows);
+    cek__slab_plan(w, depth, &plan->slab);
+    if (plan->slab.floats > INT32_MAX || plan->slab.floats * 4 > plan->config->b_bytes)
+        return 0;
+    plan->product.way_b = PACK_DIRECT;
+    plan->product.sizes = (walk_sizes){ .kc = depth, .b_floats = plan->slab.floats };
+    return 1;
+}
+
 void cek__conv_weights_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     cek__conv_windows(d, &plan->w);
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
-    const int windows_are_a = plan->method == CONV_TRANSPOSED_WINDOWS;
+    const int windows_are_a = plan->method == CONV_TRANSPOSED;
     const int in_place = d->w == CPU_F32 && !windows_are_a;
     plan->product = (product_plan){
         .m = windows_are_a ? columns : out, .n = windows_are_a ? out : columns, .k = windows_rows(&plan->w), .batch = d->groups,
@@ -17,11 +34,13 @@ void cek__conv_weights_plan(conv_plan *plan)
         .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
         .way_a = windows_are_a ? PACK_ALONG : PACK_ACROSS, .way_b = PACK_ACROSS, .store_across = windows_are_a,
     };
+    if (plan->method == CONV_WINDOWS && slabs_plan(plan))
+        plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
 }
 
 /* Windows as B: a row at a time through a line, then cut into panels. */
-static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out)
+static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -30,18 +49,33 @@ static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col
         cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
         p->kernels->panels(1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
-    *out = (walk_b){ to->b, depth * nr, nr, NULL };
+    cek__pack_b_panels(p->kernels, depth, cols, to);
+}
+
+static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const slab *s = &call->plan->slab;
+    const int64_t nr = p->kernels->nr;
+    cek__slab_copy(s, &call->plan->w, p->kernels, p->b.type, p->b.at, k, depth, to->b, to->b_offset);
+    for (int64_t panel = 0; panel * nr < cols; panel++) {
+        int32_t tap;
+        cek__slab_taps(s, &call->plan->w, col + panel * nr, 1, &tap);
+        to->b_panel[panel] = to->b + tap;
+    }
 }
 
 /* Windows, transposed, as A: a row for each tap and channel. */
-static void give_transposed(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                            const walk_scratch *to, walk_a *out)
+static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const int64_t ld = walk_row_floats(depth);
     cek__windows_copy_transposed(&call->plan->w, p->kernels, p->a.type, p->a.at, k, depth, row, rows, to->a, ld);
-    *out = (walk_a){ to->a, panel_rows * ld, ld };
+    cek__walk_panels(p->kernels, to->a, ld, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, 1);
+    return ld;
 }
 
 static void open_group(const void *owner, int64_t group, product_part *out)
@@ -51,7 +85,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), columns = conv_taps(d) * in;
     const void *x = conv_at(args->x, d->x, group * in), *dy = conv_at(args->y, d->y, group * n);
-    const int windows_are_a = call->plan->method == CONV_TRANSPOSED_WINDOWS;
+    const int windows_are_a = call->plan->method == CONV_TRANSPOSED;
 
     if (windows_are_a) {
         out->a = (pack_operand){ .at = x, .type = d->x };
@@ -69,15 +103,11 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 
 void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspace)
 {
-    product_source source = {
-        .owner = call, .open = open_group, .a = cek__product_a, .b = cek__product_b, .step = 0, .take = cek__product_take,
-        .plain = 1,
+    const int method = call->plan->method;
+    const product_source source = {
+        .owner = call, .open = open_group, .take = cek__product_take, .plain = 1,
+        .a = method == CONV_TRANSPOSED ? give_transposed : cek__product_a,
+        .b = method == CONV_SLABS ? give_slab : method == CONV_WINDOWS ? give_windows : cek__product_b,
     };
-    if (call->plan->method == CONV_WINDOWS)
-        source.b = give_windows;
-    if (call->plan->method == CONV_TRANSPOSED_WINDOWS) {
-        source.a = give_transposed;
-        source.step = 1;
-    }
     cek__product_run(&call->plan->product, pool, &source, workspace);
 }

@@ -87,13 +87,12 @@ void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args,
 {
     const gemm_desc *d = &plan->d;
     const call c = { plan, args };
-    const pack_operand a = { .way = plan->product.way_a, .col_stride = d->a.col_stride };
 
     if (d->m == 0 || d->n == 0 || d->batch == 0)
         return;
     cek__product_run(&plan->product, pool,
                      &(product_source){ .owner = &c, .open = open_part, .a = cek__product_a, .b = cek__product_b,
-                                        .step = cek__pack_step(&a), .take = cek__product_take,
+                                        .take = cek__product_take,
                                         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias },
                      workspace);
 }

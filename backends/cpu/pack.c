@@ -18,11 +18,6 @@ pack_way cek__pack_way_b(const gemm_matrix *b)
     return b->col_stride == 1 ? PACK_ACROSS : b->row_stride == 1 ? PACK_ALONG : PACK_GATHER;
 }
 
-int64_t cek__pack_step(const pack_operand *a)
-{
-    return a->way == PACK_DIRECT ? a->col_stride : a->way == PACK_ACROSS ? 0 : 1;
-}
-
 static const char *element(const pack_operand *m, int64_t row, int64_t col)
 {
     return (const char *)m->at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
@@ -56,30 +51,37 @@ static void across(const cpu_kernels *kernels, const pack_operand *m, const char
     }
 }
 
-void cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t panel_rows,
-                 int64_t k, int64_t depth, const walk_scratch *to, walk_a *out)
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                    const walk_scratch *to)
 {
-    const int64_t ld = walk_row_floats(depth);
+    const int64_t height = walk_panel_rows(rows, kernels->mr);
+    const float *at = to->a;
+    int64_t lda = walk_row_floats(depth), step = 1;
+
     switch (a->way) {
     case PACK_DIRECT:
-        *out = (walk_a){ (const float *)element(a, row, k), panel_rows * a->row_stride, a->row_stride };
-        return;
+        at = (const float *)element(a, row, k);
+        lda = a->row_stride;
+        step = a->col_stride;
+        break;
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++)
-            kernels->load(a->type, depth, element(a, row + i, k), to->a + i * ld);
-        *out = (walk_a){ to->a, panel_rows * ld, ld };
-        return;
+            kernels->load(a->type, depth, element(a, row + i, k), to->a + i * lda);
+        break;
     case PACK_ACROSS:
-        across(kernels, a, element(a, row, k), a->col_stride, depth, rows, panel_rows, to->a);
-        *out = (walk_a){ to->a, panel_rows * depth, 1 };
-        return;
+        across(kernels, a, element(a, row, k), a->col_stride, depth, rows, height, to->a);
+        cek__walk_panels(kernels, at, 0, rows, depth, to);
+        cek__walk_offsets(to->a_offset, depth, height);
+        return 1;
     case PACK_GATHER:
         for (int64_t i = 0; i < rows; i++)
             for (int64_t kk = 0; kk < depth; kk++)
-                to->a[i * ld + kk] = gather_one(kernels, a, row + i, k + kk);
-        *out = (walk_a){ to->a, panel_rows * ld, ld };
-        return;
+                to->a[i * lda + kk] = gather_one(kernels, a, row + i, k + kk);
+        break;
     }
+    cek__walk_panels(kernels, at, lda, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, step);
+    return lda;
 }
 
 /* Columns of B are rows of memory: each panel is a transpose. Types other than f32 are converted in squares. */
@@ -115,19 +117,24 @@ static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t 
                 to[i] = j + i < cols ? gather_one(kernels, b, k + kk, col + j + i) : 0;
 }
 
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to, walk_b *out)
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to)
 {
-    const int64_t nr = kernels->nr, rest = cols % nr;
-    *out = (walk_b){ to->b, depth * nr, nr, NULL };
+    const int64_t nr = kernels->nr;
+    for (int64_t p = 0; p * nr < cols; p++)
+        to->b_panel[p] = to->b + p * depth * nr;
+    cek__walk_offsets(to->b_offset, depth, nr);
+}
+
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                 const walk_scratch *to)
+{
+    const int64_t nr = kernels->nr;
+    cek__pack_b_panels(kernels, depth, cols, to);
     switch (b->way) {
     case PACK_DIRECT:
-        *out = (walk_b){ (const float *)element(b, k, col), nr, b->row_stride, NULL };
-        if (rest > 0) {          /* a tile reads whole panels: the last one is copied and filled up */
-            kernels->panels(depth, rest, nr, (const float *)element(b, k, col + cols - rest), b->row_stride,
-                            to->b, depth * nr);
-            out->last = to->b;
-        }
+        for (int64_t p = 0; p * nr < cols; p++)
+            to->b_panel[p] = (const float *)element(b, k, col + p * nr);
+        cek__walk_offsets(to->b_offset, depth, b->row_stride);
         return;
     case PACK_ACROSS:
         across(kernels, b, element(b, k, col), b->row_stride, depth, cols, nr, to->b);

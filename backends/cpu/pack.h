@@ -9,7 +9,7 @@
 #include "backends/cpu/walk.h"
 
 typedef enum pack_way {
-    PACK_DIRECT,                 /* f32, read in place */
+    PACK_DIRECT,                 /* f32, read in place; B: col_stride 1 and whole panels */
     PACK_ALONG,                  /* rows of memory lie along k: A is copied, B transposed */
     PACK_ACROSS,                 /* rows of memory lie across k: cut into panels */
     PACK_GATHER                  /* neither: element by element */
@@ -27,13 +27,13 @@ typedef struct pack_operand {
 pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
-/* The walk's step for an A read this way. */
-int64_t cek__pack_step(const pack_operand *a);
-
-/* As walk.a and walk.b, with the kernels that do the work. */
-void cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t panel_rows,
-                 int64_t k, int64_t depth, const walk_scratch *to, walk_a *out);
+/* As walk_give_a and walk_give_b, with the kernels that do the work. */
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                    const walk_scratch *to);
 void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to, walk_b *out);
+                 const walk_scratch *to);
+
+/* cek__pack_b_panels - for whoever packs B into to->b: panels of `depth` rows, one after the other. */
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to);
 
 #endif

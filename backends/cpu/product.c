@@ -22,17 +22,16 @@ typedef struct run {
 static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 static int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
 
-void cek__product_a(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                    const walk_scratch *to, walk_a *out)
+int64_t cek__product_a(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
-    cek__pack_a(p->kernels, &p->a, row, rows, panel_rows, k, depth, to, out);
+    return cek__pack_a(p->kernels, &p->a, row, rows, k, depth, to);
 }
 
-void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out)
+void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
-    cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to, out);
+    cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
@@ -51,8 +50,7 @@ static void part_open(const run *r, int64_t index, product_part *out)
 static void scratch_of(const run *r, int worker, walk_scratch *out)
 {
     const product_plan *plan = r->plan;
-    cek__walk_scratch(plan->config, plan->kc, plan->mb, plan->nb, plan->nb, !plan->in_place && plan->splits == 1,
-                      r->scratch + (size_t)worker * plan->worker_bytes, out);
+    cek__walk_scratch(&plan->sizes, plan->config->kernels, r->scratch + (size_t)worker * plan->worker_bytes, out);
 }
 
 static void block_task(void *arg, int64_t task, int worker)
@@ -68,12 +66,14 @@ static void block_task(void *arg, int64_t task, int worker)
 
     part_open(r, index, &p);
     scratch_of(r, worker, &scratch);
-    walk w = { .config = plan->config, .kc = plan->kc, .step = r->source->step, .a = r->source->a, .b = r->source->b,
-               .source = &p };
-    walk_task t = { .row = row_block * plan->mb, .col = col_block * plan->nb, .k = split * plan->split_depth };
-    t.rows = at_most(plan->mb, plan->m - t.row);
-    t.cols = at_most(plan->nb, plan->n - t.col);
+    walk w = { .kernels = plan->config->kernels, .mc = plan->sizes.mc, .kc = plan->sizes.kc,
+               .a = r->source->a, .b = r->source->b, .source = &p };
+    walk_task t = { .row = row_block * plan->sizes.mb, .col = col_block * plan->sizes.nb, .k = split * plan->split_depth };
+    t.rows = at_most(plan->sizes.mb, plan->m - t.row);
+    t.cols = at_most(plan->sizes.nb, plan->n - t.col);
     t.depth = at_most(plan->split_depth, plan->k - t.k);
+    if (plan->row_unit == 0)     /* blocks of like heights */
+        w.mc = ceil_div(t.rows, ceil_div(t.rows, w.mc));
     if (plan->splits > 1) {
         t.c = r->partial + ((split * plan->batch + index) * plan->m + t.row) * r->ld + t.col;
         t.ldc = r->ld;
@@ -82,12 +82,12 @@ static void block_task(void *arg, int64_t task, int worker)
         t.c = (float *)p.e.c + t.row * p.e.to.row_stride + t.col;
         t.ldc = p.e.to.row_stride;
         t.add = plan->add;
-        w.finish = r->source->plain ? NULL : r->source->take;
+        w.take = r->source->plain ? NULL : r->source->take;
     } else {
         t.c = scratch.c;
-        t.ldc = ceil_div(plan->nb, nr) * nr;
+        t.ldc = ceil_div(plan->sizes.nb, nr) * nr;
         t.padded = 1;
-        w.finish = r->source->take;
+        w.take = r->source->take;
     }
     if (plan->sum == PRODUCT_ROW_SUM && p.sum && col_block == 0)
         t.row_sum = r->sums + (split * plan->batch + index) * plan->m + t.row;
@@ -111,8 +111,8 @@ static void reduce_task(void *arg, int64_t task, int worker)
     for (int64_t i = first; i < last; i++) {
         if (i == first || i % plan->m == 0)
             part_open(r, i / plan->m, &p);
-        for (int64_t col = 0; col < plan->n; col += plan->nb) {
-            const int64_t cols = at_most(plan->nb, plan->n - col);
+        for (int64_t col = 0; col < plan->n; col += plan->sizes.nb) {
+            const int64_t cols = at_most(plan->sizes.nb, plan->n - col);
             float *sum = r->partial + i * r->ld + col;
             for (int64_t split = 1; split < plan->splits; split++)
                 kernels->add(cols, sum, sum + split * stride, sum);
@@ -158,7 +158,7 @@ void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_so
     run r = { .plan = plan, .source = source, .sums = workspace,
               .partial = (float *)((char *)workspace + sum_bytes(plan)),
               .scratch = (char *)workspace + plan->partial_bytes,
-              .row_blocks = ceil_div(plan->m, plan->mb), .col_blocks = ceil_div(plan->n, plan->nb),
+              .row_blocks = ceil_div(plan->m, plan->sizes.mb), .col_blocks = ceil_div(plan->n, plan->sizes.nb),
               .ld = ceil_div(plan->n, nr) * nr };
 
     if (plan->sum != PRODUCT_NO_SUM)

@@ -3,7 +3,7 @@
  * Owns: blocks of C as tasks, parts of k summed apart, the order in which they are added, workspace.
  * Must not know: what the operands are (gemm.c: strided matrices; conv.c: images), how a task is walked (walk.c).
  *
- * What decides the order of sums (kc, splits) is a function of shape and configuration; what only decides who does what (mb, nb)
+ * What decides the order of sums (kc, splits) is a function of shape and configuration; what only decides who does what (sizes.mb, sizes.nb)
  * may also look at the number of workers. */
 #ifndef CEK_BACKENDS_CPU_PRODUCT_H
 #define CEK_BACKENDS_CPU_PRODUCT_H
@@ -22,14 +22,14 @@ typedef struct product_plan {
     int workers;
     int in_place;                /* sums may be made in C itself; taken back where k is split */
     int add;                     /* where in place: to what C holds */
+    int whole;                   /* k is never split */
     product_sum sum;             /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b;       /* how A and B lie in memory, for the estimate of time */
-    int whole;                   /* k is never split */
     int store_across;            /* C's rows do not lie in memory as rows, for the estimate */
+    int64_t row_unit;            /* tasks begin at multiples of this many rows; 0 = the tile's */
+    walk_sizes sizes;            /* mc, kc, a_floats, b_floats: what is not 0 is kept */
 
     /* chosen */
-    int64_t mb, nb;              /* the block of C that is one task */
-    int64_t kc;                  /* depth of a block */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
     double cost;                 /* estimated cycles */
     size_t worker_bytes, partial_bytes, workspace_bytes;
@@ -49,22 +49,16 @@ typedef struct product_part {
 typedef struct product_source {
     const void *owner;
     void (*open)(const void *owner, int64_t index, product_part *out);   /* out->kernels, owner and index are set already */
-    void (*a)(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-              const walk_scratch *to, walk_a *out);
-    void (*b)(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out);
-    int64_t step;                /* the walk's */
-    /* takes a block of sums: cek__product_take, or a function that knows better where rows go */
-    void (*take)(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
-                 const walk_scratch *scratch);
+    walk_give_a *a;
+    walk_give_b *b;
+    walk_take *take;             /* cek__product_take, or a function that knows better where rows go */
     int plain;                   /* sums in place need no take */
 } product_source;
 
 /* Callbacks for strided matrices. */
-void cek__product_a(const void *part, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-                    const walk_scratch *to, walk_a *out);
-void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out);
-void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
-                       const walk_scratch *scratch);
+walk_give_a cek__product_a;
+walk_give_b cek__product_b;
+walk_take cek__product_take;
 
 /* cek__product_plan - fills in what is chosen. */
 void cek__product_plan(product_plan *plan);

@@ -45,7 +45,7 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
     const cpu_kernels *kernels = p->config->kernels;
     const double vl = kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double panels = (double)ceil_div(nb, kernels->nr), blocks = (double)ceil_div(p->split_depth, p->kc);
+    const double panels = (double)ceil_div(nb, kernels->nr), blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)most(mb, 4);
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
@@ -58,15 +58,17 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 static void blocks_choose(product_plan *p)
 {
     const cpu_kernels *kernels = p->config->kernels;
-    const int64_t nb_max = most(p->config->b_bytes / (4 * p->kc) / kernels->nr, 1) * kernels->nr;
+    const int64_t nb_max = most(p->config->b_bytes / (4 * p->sizes.kc) / kernels->nr, 1) * kernels->nr;
+
+    const int64_t unit = p->row_unit ? p->row_unit : kernels->mr;
 
     p->cost = 0;
     for (int64_t cols = ceil_div(p->n, nb_max), tries = 0; tries < BLOCKS_MAX; cols++, tries++) {
         const int64_t nb = ceil_div(ceil_div(p->n, cols), kernels->nr) * kernels->nr;
         for (int64_t rows = 1; rows <= BLOCKS_MAX; rows++) {
-            int64_t mb = ceil_div(ceil_div(p->m, rows), kernels->mr) * kernels->mr;
+            int64_t mb = ceil_div(ceil_div(p->m, rows), unit) * unit;
             if (!p->in_place && p->splits == 1)
-                mb = least(mb, most(SCRATCH_C_BYTES / (4 * nb) / kernels->mr, 1) * kernels->mr);
+                mb = least(mb, most(SCRATCH_C_BYTES / (4 * nb) / unit, 1) * unit);
             mb = least(mb, p->m);
             const int64_t tasks = ceil_div(p->m, mb) * ceil_div(p->n, nb) * p->batch * p->splits;
             const double one = block_cost(p, mb, nb);
@@ -74,18 +76,18 @@ static void blocks_choose(product_plan *p)
             const double cost = (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? 0.25 * one : 0);
             if (p->cost == 0 || cost < p->cost) {
                 p->cost = cost;
-                p->mb = mb;
-                p->nb = nb;
+                p->sizes.mb = mb;
+                p->sizes.nb = nb;
             }
-            if (mb <= kernels->mr)
+            if (mb <= unit)
                 break;
         }
         if (nb <= kernels->nr)
             break;
     }
 #ifdef TUNE
-    if (getenv("MB")) p->mb = atoi(getenv("MB"));
-    if (getenv("NB")) p->nb = atoi(getenv("NB"));
+    if (getenv("MB")) p->sizes.mb = atoi(getenv("MB"));
+    if (getenv("NB")) p->sizes.nb = atoi(getenv("NB"));
 #endif
 }
 
@@ -100,9 +102,23 @@ static void depth_choose(product_plan *p)
     if (getenv("SP")) p->splits = atoi(getenv("SP"));
 #endif
     p->split_depth = ceil_div(p->k, p->splits);
-    p->kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
-    p->split_depth = most(ceil_div(p->split_depth, p->kc) * p->kc, 1);
+    if (p->sizes.kc == 0)
+        p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
+    p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
     p->splits = most(ceil_div(p->k, p->split_depth), 1);
+}
+
+static void sizes_complete(product_plan *p)
+{
+    walk_sizes *s = &p->sizes;
+    const int64_t nr = p->config->kernels->nr;
+    if (s->mc == 0)
+        s->mc = p->config->mc;
+    if (s->a_floats == 0)
+        s->a_floats = s->mc * walk_row_floats(s->kc);
+    if (s->b_floats == 0)
+        s->b_floats = s->kc * ceil_div(s->nb, nr) * nr;
+    s->with_c = !p->in_place && p->splits == 1;
 }
 
 void cek__product_plan(product_plan *p)
@@ -116,10 +132,11 @@ void cek__product_plan(product_plan *p)
     if (p->splits > 1)
         p->in_place = p->add = 0;
     blocks_choose(p);
+    sizes_complete(p);
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)
         p->partial_bytes += (size_t)(p->splits * p->batch * p->m * ld) * 4;
-    p->worker_bytes = cek__walk_scratch(p->config, p->kc, p->mb, p->nb, p->nb, !p->in_place && p->splits == 1, NULL, &none);
+    p->worker_bytes = cek__walk_scratch(&p->sizes, p->config->kernels, NULL, &none);
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }

@@ -13,42 +13,45 @@
 
 #include "backends/cpu/config.h"
 
-/* A block of A: element (i, kk) of panel p is at[p * panel + i * lda + kk * step], `step` being the walk's. */
-typedef struct walk_a {
-    const float *at;
-    int64_t panel, lda;
-} walk_a;
+/* Sizes of a walk's blocks and of one worker's memory. */
+typedef struct walk_sizes {
+    int64_t mc;                  /* rows of A that are handed out at once */
+    int64_t kc;                  /* depth of a block */
+    int64_t mb, nb;              /* the largest task */
+    int64_t a_floats, b_floats;  /* packing space for a block of A, of B */
+    int with_c;                  /* room for the sums of a task */
+} walk_sizes;
 
-/* A block of B: row kk of panel p is the nr floats at at[p * panel + kk * ldb]; the last panel is at `last`, where it is not full or
- * `last` is not NULL, and there ldb is nr. */
-typedef struct walk_b {
-    const float *at;
-    int64_t panel, ldb;
-    const float *last;
-} walk_b;
-
-/* One worker's memory; every part aligned to 64 bytes, sizes from cek__walk_scratch. */
+/* One worker's memory; every part aligned to 64 bytes. */
 typedef struct walk_scratch {
-    int32_t *offset;             /* kc */
-    float *a;                    /* config->mc rows of walk_row_floats(kc) */
-    float *b;                    /* kc x nb */
-    float *line;                 /* 4 lines of `line_floats` */
-    float *c;                    /* mb x nb, where asked for */
+    int32_t *a_offset, *b_offset;        /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
+    int32_t *pixel_offset;               /* mc or kc: for slabs */
+    const float **a_panel, **b_panel;    /* first elements of the panels of a block */
+    int64_t *a_rows;                     /* their numbers of rows, 1 .. mr */
+    float *a, *b;                        /* packing space */
+    float *line;                         /* 4 x nb */
+    float *c;                            /* mb x nb in whole panels, where asked for */
 } walk_scratch;
 
+/* Hands out rows [row, row + rows) x [k, k + depth) of A: sets a_offset and the panels, which cut the rows in order; returns the distance
+ * of neighbouring rows in a panel. May pack into `to`->a. */
+typedef int64_t walk_give_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to);
+
+/* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr columns. The last panel is read
+ * whole, whatever lies beyond `cols`. May pack into `to`->b. */
+typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to);
+
+/* Takes a block of rows once its sums are complete. */
+typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
+                       const walk_scratch *scratch);
+
 typedef struct walk {
-    const cpu_config *config;
-    int64_t kc;                  /* <= config->kc */
-    int64_t step;                /* distance in A of neighbours in k; 0 = the number of rows of a panel */
-    /* Hands out rows [row, row + rows) x [k, k + depth) of A in panels of `panel_rows`; may pack into to->a. */
-    void (*a)(const void *source, int64_t row, int64_t rows, int64_t panel_rows, int64_t k, int64_t depth,
-              const walk_scratch *to, walk_a *out);
-    /* Hands out [k, k + depth) x [col, col + cols) of B; may pack into to->b. */
-    void (*b)(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to, walk_b *out);
+    const cpu_kernels *kernels;
+    int64_t mc, kc;
+    walk_give_a *a;
+    walk_give_b *b;
+    walk_take *take;             /* or NULL */
     const void *source;
-    /* Called for each block of rows once its sums are complete; may be NULL. */
-    void (*finish)(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                   const float *c, int64_t ldc, const walk_scratch *scratch);
 } walk;
 
 typedef struct walk_task {
@@ -64,16 +67,22 @@ typedef struct walk_task {
  * of a panel fall into different sets. */
 static inline int64_t walk_row_floats(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
 
-/* Rows of one panel when `rows` rows are cut into as few panels as possible, of like sizes. */
+/* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns its bytes, a multiple of 64. */
+size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base, walk_scratch *out);
+
+/* cek__walk_panels - cuts `rows` rows into as few panels of like height as possible, the first at `at`, rows `lda` apart, or
+ * where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the panel is high. */
+void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to);
+
+/* Rows of one such panel (of the last: what is left). */
 static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
 {
     const int64_t panels = (rows + mr - 1) / mr;
     return (rows + panels - 1) / panels;
 }
 
-/* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns its bytes, a multiple of 64. */
-size_t cek__walk_scratch(const cpu_config *config, int64_t kc, int64_t mb, int64_t nb, int64_t line_floats, int with_c,
-                         void *base, walk_scratch *out);
+/* cek__walk_offsets - offset[k] = k * step. */
+void cek__walk_offsets(int32_t *offset, int64_t depth, int64_t step);
 
 /* cek__walk - computes one task. depth 0 gives zeros (or adds nothing). */
 void cek__walk(const walk *w, const walk_task *task, const walk_scratch *scratch);

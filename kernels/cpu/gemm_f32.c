@@ -11,16 +11,15 @@
  * the 16 integer registers. The empty asm keeps compilers from "improving" this: without it gcc 12 computes all row addresses
  * first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's column first (and loses half). */
 static inline __attribute__((always_inline)) void
-tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *offset, const float *b, int64_t ldb,
+tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, const int32_t *b_offset,
      float *c, int64_t ldc, int add, const float *next, int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda;
 
     for (int64_t k = 0; k < depth; k++) {
-        const float *row = a + offset[k];
-        const vf b0 = v_load(b), b1 = v_load(b + VL);
-        b += ldb;
+        const float *row = a + a_offset[k], *column = b + b_offset[k];
+        const vf b0 = v_load(column), b1 = v_load(column + VL);
         __builtin_prefetch(next, 0, 2);
         next += ldnext;
 #pragma GCC unroll 16
@@ -43,11 +42,11 @@ tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *offset
 }
 
 #define TILE(rows)                                                                                      \
-    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *offset,      \
-                                const float *b, int64_t ldb, float *c, int64_t ldc, int add,            \
+    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,    \
+                                const float *b, const int32_t *b_offset, float *c, int64_t ldc, int add, \
                                 const float *next, int64_t ldnext)                                      \
     {                                                                                                   \
-        tile(rows, depth, a, lda, offset, b, ldb, c, ldc, add, next, ldnext);                           \
+        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, add, next, ldnext);                    \
     }
 
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)

@@ -15,10 +15,11 @@ static inline int64_t cpu_type_bytes(cpu_type type) { return type == CPU_F32 ? 4
 enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 };       /* bounds of every kernel's tile */
 
 /* A tile of a product: C[i][j] = (add ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j), i < rows, j < nr.
- * A(i,k) is a[i * lda + offset[k]]; row k of B is nr contiguous floats at b + k * ldb; row i of C is at c + i * ldc.
+ * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i of C is at c + i * ldc.
+ * Through the tables the tile reads packed panels, strided matrices and windows of images alike; they cost nothing measurable.
  * Every line at `next` + k * ldnext is prefetched into L2 as the product goes on (next may be any address). */
-typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *offset,
-                           const float *b, int64_t ldb, float *c, int64_t ldc, int add,
+typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, int add,
                            const float *next, int64_t ldnext);
 
 typedef struct cpu_op_kernels cpu_op_kernels;    /* ops.h: everything but products and convolutions */

@@ -31,6 +31,8 @@ static const geometry geometries[] = {
     { 1, 2, 3, 1, { { 3, 3, 2, 1, 1, 1 }, { 4, 2, 1, 2, 1, 0 }, { 5, 3, 2, 1, 2, 2 } } },
     { 1, 8, 8, 1, { NONE, { 2, 2, 1, 1, 5, 5 }, { 3, 3, 1, 1, 2, 2 } } },            /* windows wholly in the padding */
     { 4, 48, 33, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },        /* several blocks of k; k split */
+    { 2, 64, 22, 2, { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } },         /* whole panels of channels */
+    { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
 };
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
