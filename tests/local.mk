@@ -99,6 +99,24 @@ TESTS += %D%/door/mutants
 %C%_door_mutants_LDFLAGS = $(check_ldflags)
 %C%_door_mutants_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
+unit_tests += %D%/door/numbers
+%C%_door_numbers_SOURCES = %D%/door/numbers.c
+%C%_door_numbers_CPPFLAGS = $(unit_cppflags)
+%C%_door_numbers_LDFLAGS = $(check_ldflags)
+%C%_door_numbers_LDADD = $(unit_libs)
+
+unit_tests += %D%/door/validate
+%C%_door_validate_SOURCES = %D%/door/validate.c
+%C%_door_validate_CPPFLAGS = $(unit_cppflags)
+%C%_door_validate_LDFLAGS = $(check_ldflags)
+%C%_door_validate_LDADD = backends/common/libcommon.la $(unit_libs)
+
+unit_tests += %D%/door/host
+%C%_door_host_SOURCES = %D%/door/host.c
+%C%_door_host_CPPFLAGS = $(unit_cppflags)
+%C%_door_host_LDFLAGS = $(check_ldflags)
+%C%_door_host_LDADD = backends/host/libhost.la backends/common/libcommon.la $(unit_libs)
+
 unit_tests += %D%/door/vectors
 %C%_door_vectors_SOURCES = %D%/door/vectors.c %D%/door/vectors.inc %D%/door/door.h
 %C%_door_vectors_CPPFLAGS = $(unit_cppflags)

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * validate.c - backends/common: every refusal of a descriptor, with its status and the words that name the cause; sizes of
+ * operands; the size rules of structs; extents; and that no descriptor, however wild, is more than refused.
+ */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/extent.h"
+#include "backends/common/fail.h"
+#include "backends/common/growth.h"
+#include "backends/common/validate.h"
+
+static char text[1024];
+static cek_status told;
+static void failed(void *user, cek_status status, const char *line)
+{
+    (void)user;
+    told = status;
+    snprintf(text, sizeof text, "%s", line);
+}
+static const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = failed };
+static cek__request request;
+
+static void accept(const cek_op_desc *desc)
+{
+    cek_status st = cek__request_init(&host, desc, &request);
+    ck_assert_msg(st == CEK_OK, "refused: %s", text);
+}
+
+static void refuse(const cek_op_desc *desc, cek_status status, const char *words, const char *change)
+{
+    text[0] = 0;
+    cek_status st = cek__request_init(&host, desc, &request);
+    ck_assert_msg(st == status, "%s: %u instead of %u (%s)", change, st, status, text);
+    ck_assert_msg(strstr(text, words) != NULL, "%s: \"%s\" says nothing of \"%s\"", change, text, words);
+    ck_assert_uint_eq(told, status);
+    ck_assert_ptr_null(request.ranges);
+}
+
+/* The good descriptor of a kind, changed in one way. */
+#define REFUSE(base, status, words, ...)                        \
+    do {                                                        \
+        __typeof__(base) it = base;                             \
+        __VA_ARGS__;                                            \
+        refuse(&it.op, CEK_##status, words, #__VA_ARGS__);      \
+    } while (0)
+#define ACCEPT(base, ...)                                       \
+    do {                                                        \
+        __typeof__(base) it = base;                             \
+        __VA_ARGS__;                                            \
+        accept(&it.op);                                         \
+    } while (0)
+#define BYTES(slot) request.slots[slot].bytes
+#define BITS(...) bits((const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)
+
+static uint64_t bits(const uint32_t *slots, size_t count)
+{
+    uint64_t mask = 0;
+    while (count-- > 0)
+        mask |= CEK_BIT(slots[count]);
+    return mask;
+}
+
+/* --- good descriptors (never written; not const, so that a copy of their type can be) ---------------------------------------------------------------------------------------------- */
+
+static cek_gemm_desc gemm = {
+    .op = { .size = sizeof gemm, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 3, .n = 4, .k = 5, .batch = 2, .lda = 6, .ldb = 7,
+    .ldc = 8, .stride_a = 100, .stride_b = 0, .stride_c = 50, .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
+};
+static cek_conv_desc conv = {
+    .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 }, .spatial = 2, .groups = 2, .batch = 3,
+    .in_channels = 4, .out_channels = 6, .in = { 9, 8 }, .kernel = { 3, 2 }, .stride = { 2, 1 }, .dilation = { 1, 3 },
+    .pad_lo = { 1, 0 }, .pad_hi = { 0, 2 }, .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32,
+};
+static cek_pool_desc pool = {
+    .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 }, .mode = CEK_POOL_MAX, .spatial = 2,
+    .type = CEK_F32, .batch = 2, .channels = 3, .in = { 7, 6 }, .kernel = { 3, 2 }, .stride = { 2, 2 }, .pad_lo = { 1, 0 },
+    .pad_hi = { 1, 1 },
+};
+static const cek_pointwise_input inputs[] = { { .type = CEK_U8, .strides = { 4, 1 } }, { .type = CEK_F32, .strides = { 0, 1 } } };
+static const cek_pointwise_instruction program[] = { { .code = CEK_PW_ADD, .a = 0, .b = 1 }, { .code = CEK_PW_RELU, .a = 2 } };
+static cek_pointwise_desc pointwise = {
+    .op = { .size = sizeof pointwise, .kind = CEK_OP_POINTWISE, .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(8) }, .rank = 2,
+    .out_type = CEK_F32, .shape = { 3, 4 }, .out_strides = { 5, 1 }, .inputs = inputs, .instructions = program,
+    .input_count = 2, .input_size = sizeof *inputs, .instruction_count = 2, .instruction_size = sizeof *program,
+};
+static cek_reduce_desc reduce = {
+    .op = { .size = sizeof reduce, .kind = CEK_OP_REDUCE, .operands = 3 }, .function = CEK_REDUCE_SUM, .axes = 2, .rank = 3,
+    .x_type = CEK_F16, .shape = { 3, 4, 5 }, .x_strides = { 20, 5, 1 },
+};
+static cek_softmax_desc softmax = {
+    .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 3, .columns = 5, .type = CEK_BF16,
+};
+static cek_cross_entropy_desc cross_entropy = {
+    .op = { .size = sizeof cross_entropy, .kind = CEK_OP_CROSS_ENTROPY,
+            .operands = CEK_BIT(CEK_CROSS_ENTROPY_LOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LABELS) |
+                        CEK_BIT(CEK_CROSS_ENTROPY_STEP) | CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) |
+                        CEK_BIT(CEK_CROSS_ENTROPY_LOSS) },
+    .rows = 6, .classes = 5, .rows_per_sample = 2, .type = CEK_F32,
+};
+static cek_squared_error_desc squared_error = {
+    .op = { .size = sizeof squared_error, .kind = CEK_OP_SQUARED_ERROR,
+            .operands = CEK_BIT(CEK_SQUARED_ERROR_PREDICTION) | CEK_BIT(CEK_SQUARED_ERROR_TARGET) |
+                        CEK_BIT(CEK_SQUARED_ERROR_LOSS) },
+    .rows = 6, .columns = 5, .rows_per_sample = 1, .type = CEK_F16,
+};
+static cek_dropout_desc dropout = {
+    .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT, .operands = 7 }, .rows = 6, .columns = 5, .rows_per_sample = 3,
+    .scale = 2, .threshold = 1u << 31, .stream = 4, .type = CEK_F32,
+};
+static cek_random_desc random_desc = {
+    .op = { .size = sizeof random_desc, .kind = CEK_OP_RANDOM, .operands = 3 }, .rows = 6, .columns = 5, .rows_per_sample = 1,
+    .a = 0, .b = 1, .distribution = CEK_RANDOM_NORMAL, .type = CEK_F32,
+};
+static const cek_param_range ranges[] = { { .begin = 0, .end = 4 }, { .begin = 4, .end = 9, .group = 31 } };
+static cek_optimizer_desc adam = {
+    .op = { .size = sizeof adam, .kind = CEK_OP_OPTIMIZER, .operands = 0x3f }, .count = 10, .ranges = ranges, .range_count = 2,
+    .range_size = sizeof *ranges, .epsilon = 1e-8, .algorithm = CEK_OPTIMIZER_ADAM, .type = CEK_F32,
+};
+static cek_optimizer_desc sgd = {
+    .op = { .size = sizeof sgd, .kind = CEK_OP_OPTIMIZER, .operands = 0x33 }, .count = 10, .algorithm = CEK_OPTIMIZER_SGD,
+    .type = CEK_F64,
+};
+static cek_copy_desc copy = {
+    .op = { .size = sizeof copy, .kind = CEK_OP_COPY, .operands = 3 }, .rank = 2, .x_type = CEK_I32, .y_type = CEK_F64,
+    .shape = { 3, 4 }, .x_strides = { 1, 3 }, .y_strides = { 4, 1 },
+};
+
+/* --- the head ------------------------------------------------------------------------------------------------------ */
+
+START_TEST(the_head)
+{
+    ACCEPT(gemm, (void)it);
+    refuse(NULL, CEK_INVALID, "no descriptor", "NULL");
+    REFUSE(gemm, INVALID, "0 bytes", it.op.size = 0);
+    REFUSE(gemm, INVALID, "size", it.op.size = sizeof it - 8);
+    REFUSE(gemm, UNSUPPORTED, "operation 99", it.op.kind = 99);
+    REFUSE(gemm, UNSUPPORTED, "operation 0", it.op.kind = 0);
+    REFUSE(gemm, UNSUPPORTED, "flags", it.op.flags = 4);
+    REFUSE(gemm, UNSUPPORTED, "math", it.op.math = 4);
+    REFUSE(gemm, UNSUPPORTED, "reserved", it.op.reserved = 1);
+    REFUSE(gemm, UNSUPPORTED, "extra", it.op.extra = (const void *)&it);
+    REFUSE(gemm, UNSUPPORTED, "operand mask", it.op.operands |= CEK_BIT(40));
+    REFUSE(gemm, INVALID, "C is missing", it.op.operands = 3);
+    REFUSE(gemm, UNSUPPORTED, "accumulate mask", it.op.accumulate = CEK_BIT(30));
+    REFUSE(gemm, INVALID, "A cannot be accumulated", it.op.accumulate = 1);
+    REFUSE(gemm, INVALID, "A_SUM cannot be accumulated, or is not given", it.op.accumulate = CEK_BIT(CEK_GEMM_A_SUM));
+    REFUSE(gemm, INVALID, "align", it.op.align = 3);
+    REFUSE(gemm, INVALID, "align", it.op.align = 512);
+    REFUSE(gemm, INVALID, "4 bytes", it.op.align = 2);
+    REFUSE(gemm, INVALID, "no reserve", it.op.forward = (const void *)&it);
+    REFUSE(softmax, INVALID, "packed", it.op.flags = CEK_OP_PREPACKED);
+    ACCEPT(gemm, it.op.align = 4, it.op.math = CEK_MATH_FAST, it.op.flags = CEK_OP_DETERMINISTIC, it.op.accumulate = 4);
+    ck_assert_uint_eq(request.align, 4);
+    ck_assert(request.slots[CEK_GEMM_C].accumulated && request.slots[CEK_GEMM_C].written && !request.slots[CEK_GEMM_A].written);
+
+    /* A later minor: larger, and the rest zero or not. */
+    struct { cek_gemm_desc gemm; uint64_t later; } grown = { gemm, 0 };
+    grown.gemm.op.size = sizeof grown;
+    accept(&grown.gemm.op);
+    grown.later = 1;
+    refuse(&grown.gemm.op, CEK_UNSUPPORTED, "not zero", "later");
+}
+END_TEST
+
+START_TEST(the_epilogue)
+{
+    const cek_epilogue relu = { .size = sizeof relu, .activation = CEK_ACT_RELU };
+    const cek_epilogue grad = { .size = sizeof grad, .act_grad = CEK_ACT_GELU };
+    cek_epilogue bad = relu;
+    ACCEPT(gemm, it.op.epilogue = &relu);
+    ck_assert_uint_eq(request.epilogue.activation, CEK_ACT_RELU);
+    ACCEPT(gemm, it.op.epilogue = &grad, it.op.operands |= CEK_BIT(CEK_GEMM_ACT_REF));
+    ck_assert_uint_eq(BYTES(CEK_GEMM_ACT_REF), BYTES(CEK_GEMM_C));
+    REFUSE(gemm, INVALID, "ACT_REF is missing", it.op.epilogue = &grad);
+    REFUSE(gemm, INVALID, "ACT_REF is in the mask", it.op.operands |= CEK_BIT(CEK_GEMM_ACT_REF));
+    REFUSE(softmax, INVALID, "no epilogue", it.op.epilogue = &relu);
+    REFUSE(conv, INVALID, "no ACT_REF", it.op.epilogue = &grad);
+    REFUSE(conv, INVALID, "act_grad only", it.op.kind = CEK_OP_CONV_BACKWARD_DATA, it.op.epilogue = &relu);
+    REFUSE(conv, INVALID, "no epilogue", it.op.kind = CEK_OP_CONV_BACKWARD_WEIGHTS, it.op.epilogue = &relu);
+    bad.activation = 5;
+    REFUSE(gemm, UNSUPPORTED, "activation 5", it.op.epilogue = &bad);
+    bad = (cek_epilogue){ .size = sizeof bad, .act_grad = 77 };
+    REFUSE(gemm, UNSUPPORTED, "act_grad 77", it.op.epilogue = &bad);
+    bad = (cek_epilogue){ .size = sizeof bad, .reserved = 1 };
+    REFUSE(gemm, UNSUPPORTED, "reserved", it.op.epilogue = &bad);
+    bad = (cek_epilogue){ .size = 4 };
+    REFUSE(gemm, INVALID, "size 4", it.op.epilogue = &bad);
+}
+END_TEST
+
+/* --- kinds --------------------------------------------------------------------------------------------------------- */
+
+START_TEST(gemm_fields)
+{
+    ACCEPT(gemm, (void)it);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_A), (100 + 2 * 6 + 5) * 4);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_B), (4 * 7 + 4) * 4);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_C), (50 + 2 * 8 + 4) * 4);
+    ck_assert(!request.slots[CEK_GEMM_C].dense);
+    ACCEPT(gemm, it.trans = 3, it.k = 0, it.lda = 3, it.ldb = 0, it.batch = 1, it.ldc = 4);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_A), 0);
+    ck_assert(request.slots[CEK_GEMM_C].dense);
+    ACCEPT(gemm, it.ldc = 8, it.stride_c = 4);  /* matrices beside each other */
+    ACCEPT(gemm, it.a_type = it.b_type = CEK_BF16, it.batch = 1, it.op.operands |= BITS(CEK_GEMM_BIAS, CEK_GEMM_A_SUM));
+    ck_assert_uint_eq(BYTES(CEK_GEMM_BIAS), 16);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_A_SUM), 12);
+    ACCEPT(gemm, it.op.flags = CEK_OP_PREPACKED, it.op.operands = BITS(CEK_GEMM_A, CEK_GEMM_C, CEK_GEMM_PACKED));
+    REFUSE(gemm, INVALID, "PACKED is missing", it.op.flags = CEK_OP_PREPACKED);
+    REFUSE(gemm, INVALID, "PACKED is in the mask", it.op.operands |= CEK_BIT(CEK_GEMM_PACKED));
+    REFUSE(gemm, INVALID, "m is 0", it.m = 0);
+    REFUSE(gemm, INVALID, "n is 0", it.n = 0);
+    REFUSE(gemm, INVALID, "batch is 0", it.batch = 0);
+    REFUSE(gemm, UNSUPPORTED, "trans", it.trans = 4);
+    REFUSE(gemm, INVALID, "lda is 4", it.lda = 4);
+    REFUSE(gemm, INVALID, "ldb is 3", it.ldb = 3);
+    REFUSE(gemm, INVALID, "ldc is 3", it.ldc = 3);
+    REFUSE(gemm, INVALID, "lda is 2", it.trans = CEK_GEMM_TRANS_A, it.lda = 2);
+    REFUSE(gemm, INVALID, "lda is -6", it.lda = -6);
+    REFUSE(gemm, INVALID, "stride_a is -1", it.stride_a = -1);
+    REFUSE(gemm, INVALID, "one place", it.stride_c = 0);
+    REFUSE(gemm, INVALID, "one place", it.stride_c = 8);
+    REFUSE(gemm, INVALID, "A_SUM of 2", it.op.operands |= CEK_BIT(CEK_GEMM_A_SUM));
+    REFUSE(gemm, INVALID, "a_type is not set", it.a_type = 0);
+    REFUSE(gemm, UNSUPPORTED, "a_type", it.a_type = CEK_I32);
+    REFUSE(gemm, UNSUPPORTED, "unknown type", it.a_type = 7);
+    REFUSE(gemm, UNSUPPORTED, "b_type is f16", it.b_type = CEK_F16);
+    REFUSE(gemm, UNSUPPORTED, "c_type is f32", it.a_type = it.b_type = CEK_F64);
+    REFUSE(gemm, UNSUPPORTED, "c_type is bf16", it.a_type = it.b_type = CEK_F16, it.c_type = CEK_BF16);
+    REFUSE(gemm, INVALID, "overflow", it.m = UINT64_MAX / 2);
+    REFUSE(gemm, INVALID, "overflow", it.k = INT64_MAX, it.lda = INT64_MAX, it.ldb = INT64_MAX);
+}
+END_TEST
+
+START_TEST(conv_fields)
+{
+    ACCEPT(conv, (void)it);
+    ck_assert_uint_eq(request.out[0], 4);
+    ck_assert_uint_eq(request.out[1], 7);
+    ck_assert_uint_eq(request.out[2], 1);
+    ck_assert_uint_eq(BYTES(CEK_CONV_FORWARD_X), 3 * 9 * 8 * 4 * 4);
+    ck_assert_uint_eq(BYTES(CEK_CONV_FORWARD_W), 6 * 3 * 2 * 2 * 4);
+    ck_assert_uint_eq(BYTES(CEK_CONV_FORWARD_Y), 3 * 4 * 7 * 6 * 4);
+    ACCEPT(conv, it.op.kind = CEK_OP_CONV_BACKWARD_WEIGHTS, it.op.operands = 15, it.op.accumulate = 12,
+           it.x_type = it.y_type = CEK_BF16, it.w_type = CEK_F32);
+    ck_assert_uint_eq(BYTES(CEK_CONV_BACKWARD_WEIGHTS_DW), 6 * 3 * 2 * 2 * 4);
+    ck_assert_uint_eq(BYTES(CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD), 24);
+    ACCEPT(conv, it.op.kind = CEK_OP_CONV_BACKWARD_DATA, it.op.accumulate = 4);
+    ck_assert_uint_eq(BYTES(CEK_CONV_BACKWARD_DATA_DX), 3 * 9 * 8 * 4 * 4);
+    REFUSE(conv, INVALID, "accumulated", it.op.accumulate = 4);
+    REFUSE(conv, INVALID, "spatial is 0", it.spatial = 0);
+    REFUSE(conv, INVALID, "spatial is 4", it.spatial = 4);
+    REFUSE(conv, INVALID, "entry 1 is not 0", it.spatial = 1);
+    REFUSE(conv, INVALID, "entry 3 is not 0", it.pad_hi[3] = 1);
+    REFUSE(conv, INVALID, "groups", it.groups = 0);
+    REFUSE(conv, INVALID, "groups", it.groups = 4);
+    REFUSE(conv, INVALID, "groups", it.in_channels = 3);
+    REFUSE(conv, INVALID, "batch is 0", it.batch = 0);
+    REFUSE(conv, INVALID, "in_channels is 0", it.in_channels = 0);
+    REFUSE(conv, INVALID, "out_channels is 0", it.out_channels = 0);
+    REFUSE(conv, INVALID, "0 is 0", it.in[0] = 0);
+    REFUSE(conv, INVALID, "1 is 0", it.kernel[1] = 0);
+    REFUSE(conv, INVALID, "0 is 0", it.stride[0] = 0);
+    REFUSE(conv, INVALID, "1 is 0", it.dilation[1] = 0);
+    REFUSE(conv, INVALID, "does not fit", it.kernel[0] = 11);
+    REFUSE(conv, INVALID, "does not fit", it.dilation[1] = 10);
+    REFUSE(conv, INVALID, "does not fit", it.dilation[1] = UINT64_MAX);
+    REFUSE(conv, INVALID, "does not fit", it.pad_lo[0] = UINT64_MAX);
+    REFUSE(conv, INVALID, "overflow", it.pad_lo[0] = INT64_MAX - 100);
+    REFUSE(conv, INVALID, "overflow", it.batch = UINT64_MAX / 64);
+    REFUSE(conv, UNSUPPORTED, "reserved", it.reserved = 9);
+    REFUSE(conv, UNSUPPORTED, "x_type is u8", it.x_type = CEK_U8);
+    REFUSE(conv, UNSUPPORTED, "w_type is f64", it.w_type = CEK_F64);
+    REFUSE(conv, UNSUPPORTED, "y_type", it.y_type = CEK_F16);
+}
+END_TEST
+
+START_TEST(pool_fields)
+{
+    ACCEPT(pool, (void)it);
+    ck_assert_uint_eq(request.out[0], 4);
+    ck_assert_uint_eq(request.out[1], 3);
+    ck_assert_uint_eq(BYTES(CEK_POOL_FORWARD_Y), 2 * 4 * 3 * 3 * 4);
+    ACCEPT(pool, it.mode = CEK_POOL_AVERAGE, it.flags = CEK_POOL_COUNT_PAD);
+    ACCEPT(pool, it.op.kind = CEK_OP_POOL_BACKWARD, it.mode = CEK_POOL_AVERAGE);
+    ACCEPT(pool, it.op.kind = CEK_OP_POOL_BACKWARD, it.op.operands = 7, it.op.forward = (const void *)&it);
+    REFUSE(pool, INVALID, "forward operation", it.op.kind = CEK_OP_POOL_BACKWARD, it.op.operands = 7);
+    REFUSE(pool, INVALID, "RESERVE", it.op.kind = CEK_OP_POOL_BACKWARD, it.op.forward = (const void *)&it);
+    REFUSE(pool, INVALID, "reads no reserve", it.op.kind = CEK_OP_POOL_BACKWARD, it.mode = CEK_POOL_AVERAGE,
+           it.op.forward = (const void *)&it);
+    REFUSE(pool, INVALID, "RESERVE", it.mode = CEK_POOL_AVERAGE, it.op.operands = 7);
+    REFUSE(pool, UNSUPPORTED, "mode 3", it.mode = 3);
+    REFUSE(pool, UNSUPPORTED, "flags", it.flags = 2);
+    REFUSE(pool, INVALID, "averages", it.flags = CEK_POOL_COUNT_PAD);
+    REFUSE(pool, UNSUPPORTED, "type is i32", it.type = CEK_I32);
+    REFUSE(pool, INVALID, "channels is 0", it.channels = 0);
+    REFUSE(pool, INVALID, "batch is 0", it.batch = 0);
+    REFUSE(pool, INVALID, "not below the kernel", it.pad_lo[1] = 2);
+    REFUSE(pool, INVALID, "not below the kernel", it.pad_hi[0] = 3);
+    REFUSE(pool, INVALID, "spatial", it.spatial = 9);
+}
+END_TEST
+
+START_TEST(pointwise_fields)
+{
+    cek_pointwise_input in[9] = { inputs[0], inputs[1] };
+    cek_pointwise_instruction op[17] = { program[0], program[1] };
+    ACCEPT(pointwise, (void)it);
+    ck_assert_uint_eq(BYTES(0), 2 * 4 + 4);
+    ck_assert_uint_eq(BYTES(1), 16);
+    ck_assert_uint_eq(BYTES(8), (2 * 5 + 4) * 4);
+    ck_assert_uint_eq(request.slots[8].aliases & 3, 0);
+    ck_assert_ptr_eq(request.desc.pointwise.inputs, request.inputs);
+    in[0] = (cek_pointwise_input){ .type = CEK_F32, .strides = { 5, 1 } };
+    ACCEPT(pointwise, it.inputs = in);
+    ck_assert_uint_eq(request.slots[8].aliases & 3, 1);
+    in[0] = inputs[0];
+    ACCEPT(pointwise, it.instruction_count = 0);
+    REFUSE(pointwise, INVALID, "neither", it.instruction_count = it.input_count = 0);
+    REFUSE(pointwise, INVALID, "mask", it.op.operands |= CEK_BIT(2));
+    REFUSE(pointwise, INVALID, "mask", it.op.operands = CEK_BIT(0) | CEK_BIT(8));
+    REFUSE(pointwise, INVALID, "rank is 0", it.rank = 0);
+    REFUSE(pointwise, INVALID, "rank is 9", it.rank = 9);
+    REFUSE(pointwise, INVALID, "size 1 is 0", it.shape[1] = 0);
+    REFUSE(pointwise, INVALID, "size 2 is 1", it.shape[2] = 1);
+    REFUSE(pointwise, INVALID, "stride 7", it.out_strides[7] = 1);
+    REFUSE(pointwise, INVALID, "OUT: stride 0 is -5", it.out_strides[0] = -5);
+    REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 0);
+    REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 3);
+    REFUSE(pointwise, UNSUPPORTED, "interlock", it.shape[0] = 2, it.shape[1] = 3, it.out_strides[0] = 3, it.out_strides[1] = 2);
+    REFUSE(pointwise, INVALID, "elements overflows", it.shape[0] = it.shape[1] = UINT64_C(1) << 32, it.out_strides[0] = INT64_C(1) << 32);
+    REFUSE(pointwise, UNSUPPORTED, "out_type", it.out_type = 7);
+    REFUSE(pointwise, INVALID, "integers (i32)", it.out_type = CEK_I32, it.op.accumulate = CEK_BIT(8));
+    REFUSE(pointwise, UNSUPPORTED, "9 inputs", it.input_count = 9, it.inputs = in);
+    REFUSE(pointwise, UNSUPPORTED, "17 instructions", it.instruction_count = 17, it.instructions = op);
+    REFUSE(pointwise, INVALID, "not given", it.inputs = NULL);
+    REFUSE(pointwise, INVALID, "not given", it.instruction_size = 0);
+    in[1].strides[0] = -1;
+    REFUSE(pointwise, INVALID, "IN1: stride 0 is -1", it.inputs = in);
+    in[1] = inputs[1], in[1].type = 9;
+    REFUSE(pointwise, UNSUPPORTED, "input type", it.inputs = in);
+    in[1] = inputs[1], in[1].reserved = 9;
+    REFUSE(pointwise, UNSUPPORTED, "reserved", it.inputs = in);
+    op[1].a = 3;
+    REFUSE(pointwise, INVALID, "a is 3 of 3", it.instructions = op);
+    op[1] = program[1], op[1].b = 1;
+    REFUSE(pointwise, INVALID, "b is 1", it.instructions = op);
+    op[1] = program[1], op[1].code = 26;
+    REFUSE(pointwise, UNSUPPORTED, "instruction 26", it.instructions = op);
+    op[1] = program[1], op[1].code = 0;
+    REFUSE(pointwise, UNSUPPORTED, "instruction 0", it.instructions = op);
+    op[1] = program[1], op[1].reserved = 1;
+    REFUSE(pointwise, UNSUPPORTED, "reserved", it.instructions = op);
+    /* Elements that grew. */
+    struct { cek_pointwise_instruction op; uint64_t later; } grown[2] = { { program[0], 0 }, { program[1], 0 } };
+    ACCEPT(pointwise, it.instructions = &grown[0].op, it.instruction_size = sizeof *grown);
+    ck_assert_uint_eq(request.instructions[1].code, CEK_PW_RELU);
+    grown[1].later = 1;
+    REFUSE(pointwise, UNSUPPORTED, "not zero", it.instructions = &grown[0].op, it.instruction_size = sizeof *grown);
+}
+END_TEST
+
+START_TEST(reduce_and_copy_fields)
+{
+    ACCEPT(reduce, it.x_strides[0] = 0);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_Y), 3 * 5 * 4);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_X), 20 * 2);
+    ACCEPT(reduce, it.axes = 7, it.op.accumulate = 2, it.x_type = CEK_F64);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_Y), 8);
+    REFUSE(reduce, UNSUPPORTED, "function 7", it.function = 7);
+    REFUSE(reduce, INVALID, "axes 0x8", it.axes = 8);
+    REFUSE(reduce, INVALID, "not accumulated", it.function = CEK_REDUCE_MAX, it.op.accumulate = 2);
+    REFUSE(reduce, INVALID, "rank", it.rank = 2);
+    REFUSE(reduce, INVALID, "stride 1", it.x_strides[1] = -1);
+    REFUSE(reduce, UNSUPPORTED, "x_type", it.x_type = 99);
+    REFUSE(reduce, INVALID, "overflow", it.shape[0] = it.shape[1] = UINT64_C(1) << 40);
+    ACCEPT(copy, it.x_strides[0] = it.x_strides[1] = 0);
+    REFUSE(copy, INVALID, "Y: its strides", it.y_strides[1] = 0);
+    REFUSE(copy, UNSUPPORTED, "reserved", it.reserved = 1);
+    REFUSE(copy, INVALID, "x_type is not set", it.x_type = 0);
+    REFUSE(copy, UNSUPPORTED, "y_type", it.y_type = 8);
+    REFUSE(copy, INVALID, "X overflows", it.x_strides[0] = INT64_MAX);
+    REFUSE(copy, INVALID, "8 bytes", it.op.align = 4);
+}
+END_TEST
+
+START_TEST(row_wise_fields)
+{
+    ACCEPT(softmax, (void)it);
+    ck_assert_uint_eq(BYTES(CEK_SOFTMAX_Y), 30);
+    ck_assert_uint_eq(request.slots[CEK_SOFTMAX_Y].aliases, 1);
+    REFUSE(softmax, INVALID, "rows is 0", it.rows = 0);
+    REFUSE(softmax, INVALID, "columns is 0", it.columns = 0);
+    REFUSE(softmax, UNSUPPORTED, "flags", it.flags = 2);
+    REFUSE(softmax, UNSUPPORTED, "type is u8", it.type = CEK_U8);
+    ACCEPT(cross_entropy, it.op.align = 4);
+    ck_assert_uint_eq(BYTES(CEK_CROSS_ENTROPY_STEP), 768);
+    ck_assert_uint_eq(request.slots[CEK_CROSS_ENTROPY_STEP].align, CEK_ALIGNMENT);
+    ck_assert_uint_eq(request.slots[CEK_CROSS_ENTROPY_LOGITS].align, 4);
+    REFUSE(cross_entropy, INVALID, "needs STEP", it.op.operands &= ~CEK_BIT(CEK_CROSS_ENTROPY_STEP));
+    REFUSE(cross_entropy, INVALID, "no output", it.op.operands = 3);
+    REFUSE(cross_entropy, INVALID, "LABELS", it.op.operands &= ~CEK_BIT(CEK_CROSS_ENTROPY_LABELS));
+    REFUSE(cross_entropy, INVALID, "rows_per_sample is 0", it.rows_per_sample = 0);
+    REFUSE(cross_entropy, INVALID, "classes is 0", it.classes = 0);
+    REFUSE(cross_entropy, UNSUPPORTED, "reserved", it.reserved = 1);
+    REFUSE(cross_entropy, INVALID, "DLOGITS cannot be accumulated", it.op.accumulate = CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS));
+    ACCEPT(squared_error, (void)it);
+    ck_assert_uint_eq(BYTES(CEK_SQUARED_ERROR_TARGET), 120);
+    REFUSE(squared_error, INVALID, "needs STEP", it.op.operands |= CEK_BIT(CEK_SQUARED_ERROR_DPREDICTION));
+    REFUSE(squared_error, INVALID, "no output", it.op.operands = 3);
+    REFUSE(squared_error, INVALID, "columns is 0", it.columns = 0);
+    ACCEPT(dropout, it.op.operands = 15);
+    REFUSE(dropout, INVALID, "rows_per_sample", it.rows_per_sample = 0);
+    REFUSE(dropout, INVALID, "2^34", it.rows_per_sample = UINT64_C(1) << 33, it.columns = 4);
+    REFUSE(dropout, INVALID, "STEP", it.op.operands = 3);
+    REFUSE(dropout, UNSUPPORTED, "reserved", it.reserved = 1);
+    ACCEPT(random_desc, (void)it);
+    REFUSE(random_desc, UNSUPPORTED, "distribution 3", it.distribution = 3);
+    REFUSE(random_desc, UNSUPPORTED, "type is i32", it.type = CEK_I32);
+    REFUSE(random_desc, INVALID, "overflow", it.rows = UINT64_MAX / 8);
+}
+END_TEST
+
+START_TEST(optimizer_fields)
+{
+    cek_param_range bad[2] = { ranges[0], ranges[1] };
+    ACCEPT(adam, (void)it);
+    ck_assert_ptr_ne(request.ranges, NULL);
+    ck_assert_uint_eq(request.desc.optimizer.ranges[1].group, 31);
+    ck_assert_uint_eq(BYTES(CEK_OPTIMIZER_STATE), 256);
+    cek__request_free(&request);
+    ACCEPT(sgd, (void)it);
+    ACCEPT(sgd, it.momentum = 0.9, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_M), it.flags = CEK_OPTIMIZER_NESTEROV);
+    ACCEPT(adam, it.low_type = CEK_BF16, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_LOW), it.flags = CEK_OPTIMIZER_DECOUPLED);
+    ck_assert_uint_eq(BYTES(CEK_OPTIMIZER_LOW), 20);
+    cek__request_free(&request);
+    REFUSE(adam, INVALID, "count is 0", it.count = 0);
+    REFUSE(adam, INVALID, "ends behind 8", it.count = 8);
+    REFUSE(adam, INVALID, "not given", it.ranges = NULL);
+    REFUSE(adam, INVALID, "not given", it.range_size = 0);
+    bad[1].begin = 3;
+    REFUSE(adam, INVALID, "does not ascend", it.ranges = bad);
+    bad[1] = (cek_param_range){ 6, 5, 0, 0 };
+    REFUSE(adam, INVALID, "[6, 5)", it.ranges = bad);
+    bad[1] = (cek_param_range){ 4, 5, 32, 0 };
+    REFUSE(adam, INVALID, "group 32", it.ranges = bad);
+    bad[1] = (cek_param_range){ 4, 5, 0, 1 };
+    REFUSE(adam, UNSUPPORTED, "reserved", it.ranges = bad);
+    REFUSE(adam, UNSUPPORTED, "algorithm 3", it.algorithm = 3);
+    REFUSE(adam, UNSUPPORTED, "flags", it.flags = 4);
+    REFUSE(adam, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
+    REFUSE(sgd, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
+    REFUSE(sgd, INVALID, "DECOUPLED", it.flags = CEK_OPTIMIZER_DECOUPLED);
+    REFUSE(sgd, INVALID, "M is missing", it.momentum = 0.5);
+    REFUSE(sgd, INVALID, "M is in the mask", it.op.operands |= CEK_BIT(CEK_OPTIMIZER_M));
+    REFUSE(sgd, INVALID, "V is in the mask", it.op.operands |= CEK_BIT(CEK_OPTIMIZER_V));
+    REFUSE(adam, INVALID, "V is missing", it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_V));
+    REFUSE(adam, INVALID, "LOW is missing", it.low_type = CEK_F16);
+    REFUSE(adam, INVALID, "LOW is in the mask", it.op.operands |= CEK_BIT(CEK_OPTIMIZER_LOW));
+    REFUSE(adam, UNSUPPORTED, "low_type is f32", it.low_type = CEK_F32, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_LOW));
+    REFUSE(adam, UNSUPPORTED, "type is f16", it.type = CEK_F16);
+    REFUSE(adam, INVALID, "epsilon", it.epsilon = -1);
+    REFUSE(adam, INVALID, "epsilon", it.epsilon = NAN);
+    REFUSE(adam, INVALID, "SGD's", it.momentum = 0.5);
+    REFUSE(sgd, INVALID, "Adam's", it.epsilon = 0.5);
+    REFUSE(sgd, INVALID, "momentum", it.momentum = INFINITY);
+    REFUSE(sgd, INVALID, "dampening", it.dampening = NAN);
+}
+END_TEST
+
+/* Whatever is thrown at it: no crash, no overflow that the sanitizers see, and what is accepted has sizes that fit. */
+START_TEST(wild_descriptors_are_only_refused)
+{
+    static const cek_op_desc *const good[] = { &gemm.op, &conv.op, &pool.op, &pointwise.op, &reduce.op, &softmax.op,
+                                               &cross_entropy.op, &squared_error.op, &dropout.op, &random_desc.op, &adam.op,
+                                               &sgd.op, &copy.op };
+    static const uint64_t wild[] = { 0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_C(1) << 62 };
+    const size_t head = sizeof(cek_op_desc), from = offsetof(cek_op_desc, operands);
+    uint64_t seed = 1;
+    int accepted = 0;
+    for (int round = 0; round < 200000; round++) {
+        uint64_t copy_of[64];
+        const cek_op_desc *base = good[round % (int)(sizeof good / sizeof *good)];
+        memcpy(copy_of, base, base->size);
+        for (int changes = round % 3; changes >= 0; changes--) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            size_t word = (seed >> 33) % (base->size / 4) * 4;
+            if (word < from || (word >= head - 24 && word < head))  /* size, kind and the pointers of the head */
+                continue;
+            uint32_t part = (uint32_t)(wild[(seed >> 20) % (sizeof wild / sizeof *wild)] >> (word % 8 * 8));
+            bool pointer = (base->kind == CEK_OP_POINTWISE && word >= offsetof(cek_pointwise_desc, inputs)) ||
+                           (base->kind == CEK_OP_OPTIMIZER && word >= offsetof(cek_optimizer_desc, ranges) &&
+                            word < offsetof(cek_optimizer_desc, momentum));
+            if (!pointer)
+                memcpy((char *)copy_of + word, &part, sizeof part);
+        }
+        if (cek__request_init(&host, (const cek_op_desc *)copy_of, &request))
+            continue;
+        accepted++;
+        for (uint32_t i = 0; i < request.slot_count; i++)
+            ck_assert(!request.slots[i].given || request.slots[i].bytes <= INT64_MAX);
+        cek__request_free(&request);
+    }
+    ck_assert_int_gt(accepted, 1000);
+    ck_assert_int_lt(accepted, 190000);
+}
+END_TEST
+
+/* --- the ground ---------------------------------------------------------------------------------------------------- */
+
+START_TEST(extents_and_places)
+{
+    const uint64_t shape[] = { 3, 4, 1 };
+    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 }, shared[] = { 4, 0, 0 }, meet[] = { 3, 1, 0 };
+    uint64_t extent;
+    ck_assert(cek__strided_extent(3, shape, gaps, &extent));
+    ck_assert_uint_eq(extent, 27);
+    ck_assert_uint_eq(cek__strided_places(3, shape, dense), CEK__PLACES_OWN);
+    ck_assert_uint_eq(cek__strided_places(3, shape, columns), CEK__PLACES_OWN);
+    ck_assert_uint_eq(cek__strided_places(3, shape, gaps), CEK__PLACES_OWN);
+    ck_assert_uint_eq(cek__strided_places(3, shape, shared), CEK__PLACES_SHARED);
+    ck_assert_uint_eq(cek__strided_places(3, shape, meet), CEK__PLACES_SHARED);
+    uint64_t out;
+    ck_assert(cek__window_out(5, 3, 2, 1, 1, 1, &out));
+    ck_assert_uint_eq(out, 3);
+    ck_assert(!cek__window_out(5, 3, 2, 3, 0, 0, &out));
+    ck_assert(!cek__window_out(INT64_MAX, 1, 1, 1, 1, 0, &out));
+    ck_assert(!cek__mul(UINT64_C(1) << 32, UINT64_C(1) << 31, &out));
+    ck_assert(cek__mul(UINT64_C(1) << 32, UINT64_C(1) << 30, &out));
+    ck_assert(!cek__add(INT64_MAX, 1, &out));
+}
+END_TEST
+
+/* The places of small strided tensors, counted, against what is said of them. */
+START_TEST(places_are_never_said_to_be_apart_when_they_are_not)
+{
+    int unknown = 0;
+    for (int64_t code = 0; code < 6 * 6 * 6 * 4 * 4 * 4; code++) {
+        int64_t c = code;
+        uint64_t shape[3];
+        int64_t strides[3];
+        for (int i = 0; i < 3; i++, c /= 6)
+            strides[i] = c % 6;
+        for (int i = 0; i < 3; i++, c /= 4)
+            shape[i] = (uint64_t)(c % 4) + 1;
+        char used[64] = { 0 };
+        bool apart = true;
+        for (uint64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
+            int64_t at = (int64_t)(i % shape[0]) * strides[0] + (int64_t)(i / shape[0] % shape[1]) * strides[1] +
+                         (int64_t)(i / shape[0] / shape[1]) * strides[2];
+            apart &= !used[at]++;
+        }
+        uint32_t said = cek__strided_places(3, shape, strides);
+        unknown += said == CEK__PLACES_UNKNOWN;
+        if (said != CEK__PLACES_UNKNOWN)
+            ck_assert_int_eq(said == CEK__PLACES_OWN, apart);
+    }
+    ck_assert_int_lt(unknown, 6 * 6 * 6 * 4 * 4 * 4 / 7);  /* few, even among such strides */
+}
+END_TEST
+
+static const char *answer;
+static const char *option(void *user, const char *key)
+{
+    (void)user, (void)key;
+    return answer;
+}
+
+START_TEST(options_are_numbers_in_their_range)
+{
+    const cek_host asking = { .size = sizeof asking, .abi = CEK_ABI, .fail = failed, .option = option };
+    static const char *const bad[] = { "0", "11", "-1", "1x", " 1", "1.5", "99999999999999999999", "0x2" };
+    uint64_t value = 5;
+    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(cek__option_number(NULL, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(value, 5);
+    answer = "10";
+    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(value, 10);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        answer = bad[i];
+        ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_INVALID);
+        ck_assert(strstr(text, bad[i]) && strstr(text, "1 to 10"));
+    }
+    ck_assert_uint_eq(value, 10);
+}
+END_TEST
+
+START_TEST(texts_end_within_their_room)
+{
+    char room[8];
+    memset(room, 'x', sizeof room);
+    cek__text_out(room, 4, "long text");
+    ck_assert_str_eq(room, "lon");
+    ck_assert_int_eq(room[4], 'x');
+    cek__text_out(room, sizeof room, NULL);
+    ck_assert_str_eq(room, "");
+    cek__text_out(NULL, 9, "a");
+    cek__text_out(room, 0, "a");
+    ck_assert_str_eq(room, "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("backends/common");
+    TCase *cases = tcase_create("validation");
+    tcase_add_test(cases, the_head);
+    tcase_add_test(cases, the_epilogue);
+    tcase_add_test(cases, gemm_fields);
+    tcase_add_test(cases, conv_fields);
+    tcase_add_test(cases, pool_fields);
+    tcase_add_test(cases, pointwise_fields);
+    tcase_add_test(cases, reduce_and_copy_fields);
+    tcase_add_test(cases, row_wise_fields);
+    tcase_add_test(cases, optimizer_fields);
+    tcase_add_test(cases, wild_descriptors_are_only_refused);
+    tcase_add_test(cases, extents_and_places);
+    tcase_add_test(cases, places_are_never_said_to_be_apart_when_they_are_not);
+    tcase_add_test(cases, options_are_numbers_in_their_range);
+    tcase_add_test(cases, texts_end_within_their_room);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
