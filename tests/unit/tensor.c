@@ -206,7 +206,7 @@ static double sigmoid(double x)
 
 static double gelu(double x)
 {
-    return x / 2 * erfc(-x / sqrt(2));
+    return x / 2 * erfc(-x / sqrt(2)); /* NaN for -infinity, as the definition gives */
 }
 
 static double negative(double x)
@@ -244,22 +244,20 @@ START_TEST(functions_of_one_value_equal_those_of_the_c_library)
     double expected[N], tolerance[N];
     double x32[N];
 
-    int count = N - (unaries[_i].plain == gelu); /* at -infinity 0 times infinity is NaN, its limit 0: either will do */
-
     for (int i = 0; i < N; i++)
         x32[i] = (float)special[i];
     FOR_EACH_DEVICE(device) {
         for (int wide = 0; wide <= (strncmp(cek_device_name(device), "reference", 9) == 0); wide++) {
             const double *in = wide ? special : x32;
-            cek_tensor *x = tensor_of(device, wide ? CEK_F64 : CEK_F32, 1, (int64_t[]){ count }, in), *y;
+            cek_tensor *x = tensor_of(device, wide ? CEK_F64 : CEK_F32, 1, (int64_t[]){ N }, in), *y;
 
-            for (int i = 0; i < count; i++) {
+            for (int i = 0; i < N; i++) {
                 expected[i] = unaries[_i].plain(in[i]);
                 tolerance[i] = unary_tolerance(_i, in[i], wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2);
             }
             assert_ok(unaries[_i].fn(x, &y));
             ck_assert_uint_eq(cek_tensor_type(y), wide ? CEK_F64 : CEK_F32);
-            assert_holds(y, 1, (int64_t[]){ count }, expected, tolerance, unaries[_i].name);
+            assert_holds(y, 1, (int64_t[]){ N }, expected, tolerance, unaries[_i].name);
             cek_tensor_free(x);
         }
     }
