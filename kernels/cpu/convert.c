@@ -40,19 +40,14 @@ static inline vu to_f16(vu f)
     return h | sign;
 }
 
-/* `body` turns vector `x` into its result; partial vectors go through arrays. */
+/* `function` converts a vector of bits; the last, partial vector of halves goes through an array. */
 #define LOAD(function)                                                                                  \
-    for (; i < n; i += VL) {                                                                            \
+    for (; i + VL <= n; i += VL)                                                                        \
+        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));                            \
+    if (i < n) {                                                                                        \
         uint16_t in[VL] = { 0 };                                                                        \
-        vu out;                                                                                         \
-        const int64_t part = n - i < VL ? n - i : VL;                                                   \
-        if (part == VL)                                                                                 \
-            out = function(__builtin_convertvector(*(const vh_mem *)(h + i), vu));                      \
-        else {                                                                                          \
-            memcpy(in, h + i, (size_t)part * 2);                                                        \
-            out = function(__builtin_convertvector(*(const vh_mem *)in, vu));                           \
-        }                                                                                               \
-        memcpy(to + i, &out, (size_t)part * 4);                                                         \
+        memcpy(in, h + i, (size_t)(n - i) * 2);                                                         \
+        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in)));                     \
     }                                                                                                   \
     break
 
@@ -68,13 +63,12 @@ void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
 }
 
 #define STORE(function)                                                                                 \
-    for (; i < n; i += VL) {                                                                            \
-        vu in = { 0 };                                                                                  \
-        const int64_t part = n - i < VL ? n - i : VL;                                                   \
-        memcpy(&in, from + i, (size_t)part * 4);                                                        \
+    for (; i + VL <= n; i += VL)                                                                        \
+        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));                                  \
+    if (i < n) {                                                                                        \
         uint16_t out[VL];                                                                               \
-        *(vh_mem *)out = __builtin_convertvector(function(in), vh_mem);                                 \
-        memcpy(h + i, out, (size_t)part * 2);                                                           \
+        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i)));                          \
+        memcpy(h + i, out, (size_t)(n - i) * 2);                                                        \
     }                                                                                                   \
     break
 

@@ -7,9 +7,7 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vmath.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE void map1(int64_t n, const float *a, float *y, vf (*f)(vf))
+V_INLINE void map1(int64_t n, const float *a, float *y, vf (*f)(vf))
 {
     int64_t i = 0;
 
@@ -19,7 +17,7 @@ INLINE void map1(int64_t n, const float *a, float *y, vf (*f)(vf))
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i)));
 }
 
-INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f)(vf, vf))
+V_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f)(vf, vf))
 {
     int64_t i = 0;
 
@@ -29,7 +27,7 @@ INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f)(vf
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i), v_load_part(b + i, n - i)));
 }
 
-INLINE void map_imm(int64_t n, const float *a, float imm, float *y, vf (*f)(vf, vf))
+V_INLINE void map_imm(int64_t n, const float *a, float imm, float *y, vf (*f)(vf, vf))
 {
     const vf b = v_all(imm);
     int64_t i = 0;
@@ -40,19 +38,19 @@ INLINE void map_imm(int64_t n, const float *a, float imm, float *y, vf (*f)(vf, 
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i), b));
 }
 
-INLINE vf op_copy(vf a) { return a; }
-INLINE vf op_imm(vf a, vf b) { (void)a; return b; }
-INLINE vf op_add(vf a, vf b) { return a + b; }
-INLINE vf op_sub(vf a, vf b) { return a - b; }
-INLINE vf op_mul(vf a, vf b) { return a * b; }
-INLINE vf op_div(vf a, vf b) { return a / b; }
-INLINE vf op_neg(vf a) { return -a; }
-INLINE vf op_less(vf a, vf b) { return v_select(a < b, v_all(1), v_all(0)); }
-INLINE vf op_equal(vf a, vf b) { return v_select(a == b, v_all(1), v_all(0)); }
-INLINE vf op_relu_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_RELU, dy, y); }
-INLINE vf op_tanh_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_TANH, dy, y); }
-INLINE vf op_sigmoid_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_SIGMOID, dy, y); }
-INLINE vf op_gelu_grad(vf dy, vf x) { return v_act_grad(CPU_ACT_GELU, dy, x); }
+V_INLINE vf op_copy(vf a) { return a; }
+V_INLINE vf op_imm(vf a, vf b) { (void)a; return b; }
+V_INLINE vf op_add(vf a, vf b) { return a + b; }
+V_INLINE vf op_sub(vf a, vf b) { return a - b; }
+V_INLINE vf op_mul(vf a, vf b) { return a * b; }
+V_INLINE vf op_div(vf a, vf b) { return a / b; }
+V_INLINE vf op_neg(vf a) { return -a; }
+V_INLINE vf op_less(vf a, vf b) { return v_select(a < b, v_all(1), v_all(0)); }
+V_INLINE vf op_equal(vf a, vf b) { return v_select(a == b, v_all(1), v_all(0)); }
+V_INLINE vf op_relu_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_RELU, dy, y); }
+V_INLINE vf op_tanh_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_TANH, dy, y); }
+V_INLINE vf op_sigmoid_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_SIGMOID, dy, y); }
+V_INLINE vf op_gelu_grad(vf dy, vf x) { return v_act_grad(CPU_ACT_GELU, dy, x); }
 
 static void pointwise_run(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y)
 {
@@ -106,7 +104,7 @@ static void from_i32(int64_t n, const int32_t *x, float *y)
 }
 
 /* To the nearest integer, halves to even: above 2^23 a float has no fraction to lose. */
-INLINE vf nearest(vf x)
+V_INLINE vf nearest(vf x)
 {
     const vf two23 = v_all(8388608.0f);
     vf size = v_abs(x);
@@ -114,7 +112,7 @@ INLINE vf nearest(vf x)
     return v_select(size < two23, v_copysign((size + two23) - two23, x), x);
 }
 
-INLINE vi rounded_i32(vf x)
+V_INLINE vi rounded_i32(vf x)
 {
     vi over = x >= 2147483648.0f, under = x < -2147483648.0f, lost = x != x;
     vi whole = v_to_i32(nearest(v_select(over | under | lost, v_all(0), x)));
@@ -122,7 +120,7 @@ INLINE vi rounded_i32(vf x)
     return v_select_i32(over, v_all_i32(INT32_MAX), v_select_i32(under, v_all_i32(INT32_MIN), whole));
 }
 
-INLINE vi rounded_u8(vf x)
+V_INLINE vi rounded_u8(vf x)
 {
     vf bounded = v_select(x > 0, v_select(x > 255.0f, v_all(255.0f), x), v_all(0)); /* NaN is not > 0 */
 

@@ -5,10 +5,8 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vector.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* Indices in memory: VL bytes or VL words, of which `part` exist. */
-INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
+V_INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
 {
     uint8_t lanes[VL] = { 0 };
     int32_t words[VL] = { 0 };
@@ -27,7 +25,7 @@ INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
     return v_load_i32(words);
 }
 
-INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi value)
+V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi value)
 {
     uint8_t lanes[VL];
     int32_t words[VL];
@@ -43,7 +41,7 @@ INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi val
     }
 }
 
-INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
+V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
                     void *index, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
@@ -78,7 +76,7 @@ static void pool_max(int64_t channels, int count, const float *const *x, const u
         max_any(channels, count, x, number, more, y, index, 0);
 }
 
-INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, const void *const *index,
+V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, const void *const *index,
                          const uint32_t *number, int more, float *dx, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {

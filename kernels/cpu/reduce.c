@@ -7,14 +7,12 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vector.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* What one number contributes to a sum. */
-INLINE vf term_value(vf x) { return x; }
-INLINE vf term_square(vf x) { return x * x; }
-INLINE vf term_nonfinite(vf x) { return v_select(v_abs(x) <= 3.40282347e38f, v_all(0), v_all(1)); }
+V_INLINE vf term_value(vf x) { return x; }
+V_INLINE vf term_square(vf x) { return x * x; }
+V_INLINE vf term_nonfinite(vf x) { return v_select(v_abs(x) <= 3.40282347e38f, v_all(0), v_all(1)); }
 
-INLINE float run_sum(int64_t n, const float *x, vf (*term)(vf))
+V_INLINE float run_sum(int64_t n, const float *x, vf (*term)(vf))
 {
     vf a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
     int64_t i = 0;
@@ -33,7 +31,7 @@ INLINE float run_sum(int64_t n, const float *x, vf (*term)(vf))
 }
 
 /* An element may be looked at twice: the last vector overlaps the one before it. */
-INLINE float run_extreme(int64_t n, const float *x, vf (*best)(vf, vf), float (*of_lanes)(vf))
+V_INLINE float run_extreme(int64_t n, const float *x, vf (*best)(vf, vf), float (*of_lanes)(vf))
 {
     vf a, b;
     int64_t i = 0;
@@ -65,13 +63,13 @@ static float reduce_run(uint32_t function, int64_t n, const float *x)
     }
 }
 
-INLINE vf take_value(vf sum, vf x) { return sum + x; }
-INLINE vf take_square(vf sum, vf x) { return sum + x * x; }
-INLINE vf take_nonfinite(vf sum, vf x) { return sum + term_nonfinite(x); }
-INLINE vf take_max(vf best, vf x) { return v_max(x, best); }
-INLINE vf take_min(vf best, vf x) { return v_min(x, best); }
+V_INLINE vf take_value(vf sum, vf x) { return sum + x; }
+V_INLINE vf take_square(vf sum, vf x) { return sum + x * x; }
+V_INLINE vf take_nonfinite(vf sum, vf x) { return sum + term_nonfinite(x); }
+V_INLINE vf take_max(vf best, vf x) { return v_max(x, best); }
+V_INLINE vf take_min(vf best, vf x) { return v_min(x, best); }
 
-INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme, vf (*take)(vf, vf))
+V_INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme, vf (*take)(vf, vf))
 {
     int64_t j = 0;
 

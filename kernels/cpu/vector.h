@@ -14,6 +14,9 @@
 #include <emmintrin.h>
 #endif
 
+/* Vectors handed over in memory cost more than most of these functions. */
+#define V_INLINE static inline __attribute__((always_inline))
+
 typedef uint32_t vu __attribute__((vector_size(VL * 4)));
 typedef uint64_t vl __attribute__((vector_size(VL * 4)));
 typedef double vd __attribute__((vector_size(VL * 4)));
@@ -22,19 +25,19 @@ typedef uint8_t vb __attribute__((vector_size(VL)));
 typedef int32_t vi_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef uint8_t vb_mem __attribute__((vector_size(VL), aligned(1), may_alias));
 
-static inline vi v_load_i32(const int32_t *p) { return *(const vi_mem *)p; }
-static inline void v_store_i32(int32_t *p, vi v) { *(vi_mem *)p = v; }
-static inline vi v_all_i32(int32_t x) { return x + (vi){ 0 }; }
-static inline vi v_to_i32(vf x) { return __builtin_convertvector(x, vi); }  /* towards zero */
-static inline vf v_to_f32(vi x) { return __builtin_convertvector(x, vf); }
+V_INLINE vi v_load_i32(const int32_t *p) { return *(const vi_mem *)p; }
+V_INLINE void v_store_i32(int32_t *p, vi v) { *(vi_mem *)p = v; }
+V_INLINE vi v_all_i32(int32_t x) { return x + (vi){ 0 }; }
+V_INLINE vi v_to_i32(vf x) { return __builtin_convertvector(x, vi); }  /* towards zero */
+V_INLINE vf v_to_f32(vi x) { return __builtin_convertvector(x, vf); }
 
-static inline vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
+V_INLINE vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
 
-static inline vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
-static inline vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
+V_INLINE vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+V_INLINE vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
 
 /* Bytes to integers and back (the low bytes). GCC 12 takes __builtin_convertvector apart into single bytes here. */
-static inline vi v_from_u8(vb x)
+V_INLINE vi v_from_u8(vb x)
 {
 #if defined CEK_ISA_AVX512
     return (vi)_mm512_cvtepu8_epi32((__m128i)x);
@@ -45,7 +48,7 @@ static inline vi v_from_u8(vb x)
 #endif
 }
 
-static inline vb v_to_u8(vi x)
+V_INLINE vb v_to_u8(vi x)
 {
 #if defined CEK_ISA_AVX512
     return (vb)_mm512_cvtepi32_epi8((__m512i)x);
@@ -58,8 +61,32 @@ static inline vb v_to_u8(vi x)
 #endif
 }
 
+/* The same for 16 bits. */
+V_INLINE vu v_from_u16(vh_mem x)
+{
+#if defined CEK_ISA_AVX512
+    return (vu)_mm512_cvtepu16_epi32((__m256i)x);
+#elif defined CEK_ISA_AVX2
+    return (vu)_mm256_cvtepu16_epi32((__m128i)x);
+#else
+    return __builtin_convertvector(x, vu);
+#endif
+}
+
+V_INLINE vh_mem v_to_u16(vu x)
+{
+#if defined CEK_ISA_AVX512
+    return (vh_mem)_mm512_cvtepi32_epi16((__m512i)x);
+#elif defined CEK_ISA_AVX2
+    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff), _mm256_setzero_si256()); /* lanes 0-3 in either half */
+    return (vh_mem)_mm_unpacklo_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#else
+    return __builtin_convertvector(x, vh_mem);
+#endif
+}
+
 /* All bits set in the first n lanes. */
-static inline vi v_below(int64_t n)
+V_INLINE vi v_below(int64_t n)
 {
     vi lane;
 
@@ -69,12 +96,12 @@ static inline vi v_below(int64_t n)
 }
 
 /* The first n lanes (0 <= n <= VL); the others read as 0 and are not written. */
-static inline vf v_load_part(const float *p, int64_t n)
+V_INLINE vf v_load_part(const float *p, int64_t n)
 {
 #if defined CEK_ISA_AVX512
     return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
 #elif defined CEK_ISA_AVX2
-    return (vf)_mm256_maskload_ps(p, (__m256i)v_below(n));
+    return n == VL ? v_load(p) : (vf)_mm256_maskload_ps(p, (__m256i)v_below(n));
 #else
     float lanes[VL] = { 0 };
 
@@ -86,12 +113,15 @@ static inline vf v_load_part(const float *p, int64_t n)
 #endif
 }
 
-static inline void v_store_part(float *p, int64_t n, vf v)
+V_INLINE void v_store_part(float *p, int64_t n, vf v)
 {
 #if defined CEK_ISA_AVX512
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
 #elif defined CEK_ISA_AVX2
-    _mm256_maskstore_ps(p, (__m256i)v_below(n), (__m256)v);
+    if (n == VL) /* a masked store takes some processors tens of cycles */
+        v_store(p, v);
+    else
+        _mm256_maskstore_ps(p, (__m256i)v_below(n), (__m256)v);
 #else
     float lanes[VL];
 
@@ -101,7 +131,7 @@ static inline void v_store_part(float *p, int64_t n, vf v)
 #endif
 }
 
-static inline vf v_sqrt(vf x)
+V_INLINE vf v_sqrt(vf x)
 {
 #if defined CEK_ISA_AVX512
     return (vf)_mm512_sqrt_ps((__m512)x);
@@ -117,7 +147,7 @@ static inline vf v_sqrt(vf x)
 }
 
 /* The product of the low halves of 64-bit lanes; the high halves may hold anything. */
-static inline vl v_mul_low(vl a, uint32_t b)
+V_INLINE vl v_mul_low(vl a, uint32_t b)
 {
 #if defined CEK_ISA_AVX512
     return (vl)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
@@ -131,7 +161,7 @@ static inline vl v_mul_low(vl a, uint32_t b)
 }
 
 /* Sums and extremes over the lanes, as a tree, so that the order is fixed. v_max_lanes: NaN if any lane is. */
-static inline float v_sum_lanes(vf v)
+V_INLINE float v_sum_lanes(vf v)
 {
     for (int half = VL / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++)
@@ -140,10 +170,10 @@ static inline float v_sum_lanes(vf v)
 }
 
 /* max that hands NaN on: a where it is larger or NaN, unless b is NaN already. */
-static inline vf v_max(vf a, vf b) { return v_select(~(a <= b) & (b == b), a, b); }
-static inline vf v_min(vf a, vf b) { return v_select(~(a >= b) & (b == b), a, b); }
+V_INLINE vf v_max(vf a, vf b) { return v_select(~(a <= b) & (b == b), a, b); }
+V_INLINE vf v_min(vf a, vf b) { return v_select(~(a >= b) & (b == b), a, b); }
 
-static inline float v_max_lanes(vf v)
+V_INLINE float v_max_lanes(vf v)
 {
     float best = v[0];
 
@@ -152,7 +182,7 @@ static inline float v_max_lanes(vf v)
     return best;
 }
 
-static inline float v_min_lanes(vf v)
+V_INLINE float v_min_lanes(vf v)
 {
     return -v_max_lanes(-v);
 }

@@ -16,7 +16,7 @@
 #include "kernels/cpu/vector.h"
 
 /* Nearest integer, |x| < 2^22: adding 1.5 * 2^23 leaves no room for a fraction. */
-static inline vf v_round(vf x)
+V_INLINE vf v_round(vf x)
 {
     const vf magic = v_all(12582912.0f);
 
@@ -25,7 +25,7 @@ static inline vf v_round(vf x)
 
 /* exp(x + low), low much smaller than x: n = round(x / ln 2), then a polynomial on [-ln2/2, ln2/2]. 2^n is applied in two
  * halves, so that results below the normal range are rounded rather than lost. */
-static inline vf v_exp_sum(vf x, vf low)
+V_INLINE vf v_exp_sum(vf x, vf low)
 {
     /* beyond these the result is 0 or infinite; a comparison that NaN fails keeps NaN */
     vf bounded = v_select(x < -104.0f, v_all(-104.0f), v_select(x > 89.0f, v_all(89.0f), x));
@@ -44,13 +44,13 @@ static inline vf v_exp_sum(vf x, vf low)
     return p * (vf)((first + 127) << 23) * (vf)((whole - first + 127) << 23);
 }
 
-static inline vf v_exp(vf x)
+V_INLINE vf v_exp(vf x)
 {
     return v_exp_sum(x, v_all(0));
 }
 
 /* x = m * 2^e with m in [sqrt(1/2), sqrt 2), then a polynomial in m - 1. */
-static inline vf v_log(vf x)
+V_INLINE vf v_log(vf x)
 {
     vi tiny = x < 1.17549435e-38f;
     vf scaled = v_select(tiny, x * 8388608.0f, x); /* denormal numbers have no hidden bit */
@@ -76,7 +76,7 @@ static inline vf v_log(vf x)
 }
 
 /* cos and sin of 2 pi t for t in [0, 1]: whole quarter turns aside, an eighth of a turn either way remains. */
-static inline void v_sincos_turn(vf t, vf *sine, vf *cosine)
+V_INLINE void v_sincos_turn(vf t, vf *sine, vf *cosine)
 {
     vf quarter = v_round(t * 4.0f);
     vf x = (t - quarter * 0.25f) * 6.28318531f;
@@ -95,12 +95,12 @@ static inline void v_sincos_turn(vf t, vf *sine, vf *cosine)
     *cosine = (vf)((vi)v_select(swap, s, c) ^ (((q + 1) & 2) << 30));
 }
 
-static inline vf v_relu(vf x)
+V_INLINE vf v_relu(vf x)
 {
     return v_select(x <= 0, v_all(0), x);
 }
 
-static inline vf v_tanh(vf x)
+V_INLINE vf v_tanh(vf x)
 {
     vf size = v_abs(x), square = x * x, p = v_all(0.00214753696f), far;
 
@@ -115,7 +115,7 @@ static inline vf v_tanh(vf x)
 }
 
 /* 1 / (1 + e) or e / (1 + e) with e = exp(-|x|): neither overflows nor cancels. */
-static inline vf v_sigmoid(vf x)
+V_INLINE vf v_sigmoid(vf x)
 {
     vf e = v_exp(-v_abs(x));
 
@@ -124,7 +124,7 @@ static inline vf v_sigmoid(vf x)
 
 /* The normal distribution function and its density's exponential exp(-x*x/2).
  * erfc(z) = exp(-z*z) t P(t) with t = 1 / (1 + z/2): relative accuracy in the tail, where 1 + erf would cancel. */
-static inline vf v_normal(vf x, vf *density)
+V_INLINE vf v_normal(vf x, vf *density)
 {
     vf z = v_abs(x) * 0.707106781f;
     vf t = 1.0f / (1.0f + 0.5f * z);
@@ -148,21 +148,21 @@ static inline vf v_normal(vf x, vf *density)
     return v_select(x > 0, 1.0f - p, p);
 }
 
-static inline vf v_gelu(vf x)
+V_INLINE vf v_gelu(vf x)
 {
     vf density, p = v_normal(x, &density);
 
     return x * p; /* NaN for -inf, as the definition gives */
 }
 
-static inline vf v_gelu_slope(vf x)
+V_INLINE vf v_gelu_slope(vf x)
 {
     vf density, p = v_normal(x, &density);
 
     return p + x * (density * 0.398942280f);
 }
 
-static inline vf v_act(cpu_act act, vf x)
+V_INLINE vf v_act(cpu_act act, vf x)
 {
     switch (act) {
     case CPU_ACT_RELU: return v_relu(x);
@@ -175,7 +175,7 @@ static inline vf v_act(cpu_act act, vf x)
 }
 
 /* dy times the derivative; `ref` is the activation's output, for gelu its input. */
-static inline vf v_act_grad(cpu_act act, vf dy, vf ref)
+V_INLINE vf v_act_grad(cpu_act act, vf dy, vf ref)
 {
     switch (act) {
     case CPU_ACT_RELU: return v_select(ref <= 0, v_all(0), dy);
