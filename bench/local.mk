@@ -18,3 +18,6 @@ noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cekernels_bench_LDADD = spec/libspec.la nn/libcekernels-nn.la core/libcekernels.la \
     $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
+# Programs that time a peer and us alternately; run from the sources.
+EXTRA_DIST += %D%/peers/train-pytorch

@@ -4,4 +4,5 @@ EXTRA_DIST += \
     quickstart \
     %D%/check-reproducible \
     %D%/check-sanitizers \
+    %D%/compare-pytorch \
     %D%/glyphs-difficulty
