@@ -75,6 +75,12 @@ unit_tests += %D%/unit/real_data
 shell_tests += %D%/door/abi_layout.sh
 EXTRA_DIST += %D%/door/abi_layout.c
 
+unit_tests += %D%/door/gradients
+%C%_door_gradients_SOURCES = %D%/door/gradients.c %D%/door/door.h
+%C%_door_gradients_CPPFLAGS = $(unit_cppflags)
+%C%_door_gradients_LDFLAGS = $(check_ldflags)
+%C%_door_gradients_LDADD = $(unit_libs)
+
 unit_tests += %D%/door/semantics
 %C%_door_semantics_SOURCES = %D%/door/semantics.c %D%/door/door.h
 %C%_door_semantics_CPPFLAGS = $(unit_cppflags)

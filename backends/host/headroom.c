@@ -11,50 +11,51 @@
 
 #include "backends/host/host.h"
 
-/* A 32nd of the whole stays free: page tables, stacks, the host application's own allocations. */
-enum { RESERVE_SHARE = 32 };
-
 #define PATH_BYTES 512
 
-/* The number behind `key` in a file of "key number" lines; without a key the number that the file begins with. */
-static bool number_read(const char *path, const char *key, uint64_t *out)
+/* The numbers behind `count` keys in a file of "key number" lines. Without keys: the number that the file begins with. */
+static bool numbers_read(const char *path, const char *const *keys, int count, uint64_t *out)
 {
-    char line[PATH_BYTES];
-    bool found = false;
+    char line[PATH_BYTES], *end;
+    int found = 0;
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    while (!found && fgets(line, sizeof line, file)) {
-        size_t length = key ? strlen(key) : 0;
-        if (key && (strncmp(line, key, length) || !strchr(": \t", line[length])))
-            continue;
-        char *from = line + length + (key != NULL), *end;
-        *out = strtoull(from, &end, 10);
-        found = end != from;
-        if (!key)
-            break;
-    }
+    while (found < count && fgets(line, sizeof line, file))
+        for (int i = 0; i < count; i++) {
+            size_t length = keys ? strlen(keys[i]) : 0;
+            if (keys && (strncmp(line, keys[i], length) || !strchr(": ", line[length])))
+                continue;
+            char *from = line + length + (keys != NULL);
+            out[i] = strtoull(from, &end, 10);
+            found += end != from;
+        }
     fclose(file);
-    return found;
+    return found == count;
+}
+
+static bool number_read(const char *folder, const char *name, uint64_t *out)
+{
+    char path[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return numbers_read(path, NULL, 1, out);
 }
 
 /* Lowers *free_bytes and *total_bytes to what the group in folder `path` leaves. "max", or no file, is no limit. */
 static void group_apply(const char *path, bool unified, uint64_t *free_bytes, uint64_t *total_bytes)
 {
+    static const char *const keys[] = { "total_inactive_file", "inactive_file" };
     char name[PATH_BYTES + 64];
     uint64_t limit, used, cached;
-    snprintf(name, sizeof name, "%s/%s", path, unified ? "memory.max" : "memory.limit_in_bytes");
-    if (!number_read(name, NULL, &limit))
-        return;
-    snprintf(name, sizeof name, "%s/%s", path, unified ? "memory.current" : "memory.usage_in_bytes");
-    if (!number_read(name, NULL, &used))
+    if (!number_read(path, unified ? "memory.max" : "memory.limit_in_bytes", &limit) || limit >= *total_bytes ||
+        !number_read(path, unified ? "memory.current" : "memory.usage_in_bytes", &used))
         return;
     /* File pages that nobody used lately are given back before anything is killed. */
     snprintf(name, sizeof name, "%s/memory.stat", path);
-    if (number_read(name, unified ? "inactive_file" : "total_inactive_file", &cached))
+    if (numbers_read(name, &keys[unified], 1, &cached))
         used -= cached < used ? cached : used;
     uint64_t left = used < limit ? limit - used : 0;
-    *total_bytes = limit < *total_bytes ? limit : *total_bytes;
+    *total_bytes = limit;
     *free_bytes = left < *free_bytes ? left : *free_bytes;
 }
 
@@ -74,12 +75,13 @@ static void groups_apply(const char *root, char *group, bool unified, uint64_t *
 
 void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    uint64_t total, available;
+    static const char *const keys[] = { "MemTotal", "MemAvailable" };
+    uint64_t kilobytes[2];
     *free_bytes = *total_bytes = CEK_UNKNOWN;
-    if (!number_read("/proc/meminfo", "MemTotal", &total) || !number_read("/proc/meminfo", "MemAvailable", &available))
+    if (!numbers_read("/proc/meminfo", keys, 2, kilobytes))
         return;
-    *total_bytes = total * 1024;
-    *free_bytes = available * 1024;
+    *total_bytes = kilobytes[0] * 1024;
+    *free_bytes = kilobytes[1] * 1024;
 
     char line[PATH_BYTES];
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -97,6 +99,6 @@ void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes)
     }
     if (file)
         fclose(file);
-    uint64_t reserve = *total_bytes / RESERVE_SHARE;
+    uint64_t reserve = *total_bytes / CEK__HOST_RESERVE_SHARE;
     *free_bytes -= reserve < *free_bytes ? reserve : *free_bytes;
 }

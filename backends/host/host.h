@@ -25,9 +25,13 @@
 #include "backends/common/fail.h"
 #include "backends/common/validate.h"
 
+/* A 32nd of all memory stays free: page tables, stacks, the host application's own allocations. */
+#define CEK__HOST_RESERVE_SHARE 32
+
 struct cek_instance {
     cek_host host;               /* zeroed where there is none */
     pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
+    uint64_t lease_bytes;        /* may be taken without looking at the system again */
 };
 
 struct cek_dev {

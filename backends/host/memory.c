@@ -52,6 +52,23 @@ static unsigned char *pages_map(uint64_t bytes)
     return NULL;
 }
 
+/* Whether `bytes` more may be taken. Looking costs a dozen system calls, so a look leaves a lease for the small allocations
+ * that follow: half of the reserve at most, so that even a stale lease does not use that up. Under the instance's lock. */
+static bool headroom_take(cek_instance *instance, uint64_t bytes, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    if (bytes <= instance->lease_bytes) {
+        instance->lease_bytes -= bytes;
+        *free_bytes = *total_bytes = CEK_UNKNOWN;
+        return true;
+    }
+    cek__host_memory(free_bytes, total_bytes);
+    if (bytes > *free_bytes)
+        return false;
+    uint64_t left = *free_bytes - bytes, most = *total_bytes / CEK__HOST_RESERVE_SHARE / 2;
+    instance->lease_bytes = left < most ? left : most;
+    return true;
+}
+
 /* Memory of `bytes` > 0, backed; *mapped_bytes is 0 where it came from the C library and goes back there. */
 static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, bool map, unsigned char **base,
                                uint64_t *mapped_bytes)
@@ -65,14 +82,15 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     *mapped_bytes = grain == HUGE_PAGE_BYTES ? rounded : 0;
 
     pthread_mutex_lock(&dev->instance->allocation);
-    cek__host_memory(&free_bytes, &total_bytes);
     *base = NULL;
-    if (rounded <= free_bytes)
+    if (headroom_take(dev->instance, rounded, &free_bytes, &total_bytes))
         *base = *mapped_bytes ? pages_map(rounded) : aligned_alloc(CEK_ALIGNMENT, rounded);
     if (*base && !*mapped_bytes)
         pages_touch(*base, rounded);
     pthread_mutex_unlock(&dev->instance->allocation);
 
+    if (!*base && free_bytes == CEK_UNKNOWN)
+        cek__host_memory(&free_bytes, &total_bytes);  /* for the text */
     if (!*base)
         st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free", call,
                        (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
