@@ -17,7 +17,7 @@ static const double cost_store_across = 16;      /* storing a vector of C elemen
 static const double cost_task = 2000;            /* handing out a task, warming up */
 
 enum {
-    SPLIT_TASKS = 24,            /* a product with fewer tasks than this is split along k ... */
+    SPLIT_TASKS = 96,            /* a product with fewer tasks than this is split along k ... */
     SPLIT_DEPTH = 1024,          /* ... into parts no shallower than this: the partial results cost as much as 2% then */
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
@@ -58,7 +58,8 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 static void blocks_choose(product_plan *p)
 {
     const cpu_kernels *kernels = p->config->kernels;
-    const int64_t nb_max = most(p->config->b_bytes / (4 * p->sizes.kc) / kernels->nr, 1) * kernels->nr;
+    const int64_t fits = p->way_b == PACK_DIRECT ? p->n : p->config->b_bytes / (4 * p->sizes.kc);
+    const int64_t nb_max = ceil_div(most(fits, 1), kernels->nr) * kernels->nr;
 
     const int64_t unit = p->row_unit ? p->row_unit : kernels->mr;
 
@@ -95,9 +96,9 @@ static void blocks_choose(product_plan *p)
 static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
-    p->splits = most(least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX), 1);
-    if (p->whole)
-        p->splits = 1;
+    const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
+    for (p->splits = 1; p->splits * 2 <= splits; )
+        p->splits *= 2;          /* even numbers of tasks for even numbers of workers */
 #ifdef TUNE
     if (getenv("SP")) p->splits = atoi(getenv("SP"));
 #endif

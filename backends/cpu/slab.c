@@ -90,9 +90,12 @@ void cek__slab_copy(const slab *s, const windows *w, const cpu_kernels *kernels,
 void cek__slab_taps(const slab *s, const windows *w, int64_t col, int64_t cols, int32_t *tap)
 {
     const int64_t c = w->channels, wide = w->dim[2].taps, high = w->dim[1].taps;
-    for (int64_t i = 0; i < cols; i++) {
-        const int64_t t = (col + i) / c;
-        tap[i] = (int32_t)(t / wide / high * s->line + t / wide % high * w->dim[1].tap_step * s->height
-                           + t % wide * w->dim[2].tap_step * s->pixel + (col + i) % c);
+    for (int64_t i = 0; i < cols; ) {
+        const int64_t t = (col + i) / c, first = (col + i) % c, n = least(c - first, cols - i);
+        const int64_t at = t / wide / high * s->line + t / wide % high * w->dim[1].tap_step * s->height
+                         + t % wide * w->dim[2].tap_step * s->pixel + first;
+        for (int64_t j = 0; j < n; j++)
+            tap[i + j] = (int32_t)(at + j);
+        i += n;
     }
 }

@@ -24,25 +24,27 @@ static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, 
     }
 }
 
-/* Panels of A, narrower than a vector or two. Whole vectors are written, and the next row of the panel writes over what was too
- * much; after the last row comes the next panel, so that row is written in part. */
+/* One row of a narrow panel, n <= width, given that `room` elements may be read. Whole vectors are written where the next row of
+ * the panel will write over what is too much. */
+static inline void narrow_row(int64_t n, int64_t room, int is_last, const float *from, float *to)
+{
+    for (int64_t i = 0; i < n; i += VL) {
+        const int64_t part = n - i < VL ? n - i : VL;
+        const vf x = room - i >= VL ? v_load(from + i) : v_load_part(from + i, part);
+        if (is_last)
+            v_store_part(to + i, part, x);
+        else
+            v_store(to + i, x);
+    }
+}
+
+/* Panels of A, narrower than a vector or two. After the last row of a panel comes the next panel, so that row is written in part. */
 static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to, int64_t panel)
 {
-    const int64_t full = columns / width * width;
-
     for (int64_t k = 0; k < depth; k++, from += ld, to += width) {
         float *row = to;
-        for (int64_t j = 0; j < columns; j += width, row += panel) {
-            const int64_t n = j < full ? width : columns - full;
-            for (int64_t i = 0; i < n; i += VL) {
-                const int64_t part = n - i < VL ? n - i : VL;
-                const vf x = v_load_part(from + j + i, part);
-                if (k + 1 < depth)
-                    v_store(row + i, x);
-                else
-                    v_store_part(row + i, part, x);
-            }
-        }
+        for (int64_t j = 0; j < columns; j += width, row += panel)
+            narrow_row(columns - j < width ? columns - j : width, columns - j, k + 1 == depth, from + j, row);
     }
 }
 
