@@ -1,7 +1,6 @@
 /* cmd_check.c - `check`: runs spec/ against devices, through their plugins opened by hand.
  *
  * Which files and devices there are the engine says; a file named by --plugin is opened without it. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +41,9 @@ static json_t *failure_json(const spec_failure *f)
 {
     json_t *row = json_pack("{ss ss}", "case", f->name, "what", f->what);
     if (*f->operand)
-        json_object_update_new(row, json_pack("{ss sI sI sf sf sf}", "operand", f->operand, "index", (json_int_t)f->index, "wrong",
-                                              (json_int_t)f->wrong, "got", isfinite(f->got) ? f->got : 0.0, "expected",
-                                              isfinite(f->expected) ? f->expected : 0.0, "tolerance", f->tolerance));
+        json_object_update_new(row, json_pack("{ss sI sI so so so}", "operand", f->operand, "index", (json_int_t)f->index, "wrong",
+                                              (json_int_t)f->wrong, "got", number_json(f->got), "expected", number_json(f->expected),
+                                              "tolerance", number_json(f->tolerance)));
     return row;
 }
 

@@ -141,9 +141,9 @@ static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, c
     if (!st) {
         *wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
         double ours = stats_median(times->ours, (size_t)times->count), flops = spec_gemm_flops(d);
-        json_t *row = json_pack("{ss ss sI sI sI sf sf sf sf sI sI ss}", "device", cek_device_name(device), "shape", text, "m",
+        json_t *row = json_pack("{ss ss sI sI sI sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape", text, "m",
                                 (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
-                                stats_spread(times->ours, (size_t)times->count), "flops", flops / ours, "max_error", max_error,
+                                stats_spread(times->ours, (size_t)times->count), "flops", flops / ours, "max_error", number_json(max_error),
                                 "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
         if (p->so) {
             double theirs = stats_median(times->theirs, (size_t)times->count);

@@ -1,3 +1,290 @@
-#include "bench/bench.h"
-int cmd_train(const bench_options *o) { (void)o; return 2; }
-int cmd_predict(const bench_options *o) { (void)o; return 2; }
+/* cmd_train.c - `train`: a network, data, devices; a line per epoch or step, weights at the end.
+ *
+ * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the signal's number. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/data.h"
+#include "bench/output.h"
+
+/* ---- signals: a handler may only ask the trainer to stop ---- */
+
+static cek_trainer *volatile signal_trainer;
+static volatile sig_atomic_t signal_caught;
+
+static void on_signal(int number)
+{
+    signal_caught = number;
+    if (signal_trainer)
+        cek_trainer_request_stop(signal_trainer);
+}
+
+static void signals_take(cek_trainer *trainer)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    signal_trainer = trainer;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* Before the trainer is freed: from now on a signal has its usual effect. */
+static void signals_give(void)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal_trainer = NULL;
+}
+
+/* ---- what is printed ---- */
+
+static const output_column epoch_columns[] = {
+    { "epoch", "epoch", 5, 0, 0 },          { "step", "step", 7, 0, 0 },
+    { "train_loss", "loss", 9, 1, 5 },      { "train_accuracy", "accuracy", 9, 1, 4 },
+    { "test_loss", "test loss", 9, 1, 5 },  { "test_accuracy", "test accuracy", 13, 1, 4 },
+    { "seconds", "seconds", 8, 1, 2 },      { "samples_per_second", "samples/s", 10, 1, 0 },
+};
+static const output_column value_columns[] = {
+    { "epoch", "epoch", 5, 0, 0 },          { "step", "step", 7, 0, 0 },
+    { "train_loss", "loss", 11, 1, 5 },     { "test_loss", "test mse", 11, 1, 5 },
+    { "seconds", "seconds", 8, 1, 2 },      { "samples_per_second", "samples/s", 10, 1, 0 },
+};
+static const output_column step_columns[] = {
+    { "step", "step", 7, 0, 0 }, { "loss", "loss", 12, 1, 7 }, { "samples", "samples", 7, 0, 0 },
+    { "seconds", "seconds", 9, 1, 4 }, { "shares", "shares", -12, 0, 0 },
+};
+
+typedef struct train_run {
+    const bench_options *options;
+    cek_trainer *trainer;
+    size_t device_count;
+    bool labels, progress;
+    int64_t epoch, epoch_samples, samples; /* samples so far in this epoch, and in all */
+    double seconds;
+    cek_epoch_result last;
+    bool has_last;
+    output out;
+} train_run;
+
+static json_t *shares_json(const train_run *run)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->device_count; i++)
+        json_array_append_new(list, json_integer((json_int_t)cek_trainer_share(run->trainer, i)));
+    return list;
+}
+
+static void on_step(void *user, const cek_step_result *r)
+{
+    train_run *run = user;
+    run->samples += r->samples;
+    run->epoch_samples += r->samples;
+    run->seconds += r->seconds;
+    if (run->progress)
+        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f", (long long)run->epoch, (long long)r->step,
+                (long long)run->epoch_samples, r->loss);
+    if (run->options->log_every && r->step % run->options->log_every == 0)
+        output_row(&run->out, json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
+                                        (json_int_t)r->samples, "seconds", r->seconds, "shares", shares_json(run)));
+}
+
+static void on_epoch(void *user, const cek_epoch_result *r)
+{
+    train_run *run = user;
+    run->last = *r;
+    run->has_last = true;
+    run->epoch++;
+    run->epoch_samples = 0;
+    if (run->progress)
+        fputs("\r\033[K", stderr);
+    if (run->options->log_every)
+        return; /* a table of steps */
+    json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step, "train_loss",
+                            number_json(r->train.loss), "seconds", r->seconds, "samples_per_second", r->samples_per_second);
+    if (run->labels)
+        json_object_set_new(row, "train_accuracy", json_real(r->train.accuracy));
+    if (r->test.samples) {
+        json_object_set_new(row, "test_loss", number_json(r->test.loss));
+        if (run->labels)
+            json_object_set_new(row, "test_accuracy", json_real(r->test.accuracy));
+    }
+    output_row(&run->out, row);
+}
+
+static void output_begin(train_run *run)
+{
+    const bench_options *o = run->options;
+    if (o->log_every)
+        output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns, "steps");
+    else if (run->labels)
+        output_open(&run->out, o->output, epoch_columns, sizeof epoch_columns / sizeof *epoch_columns, "epochs");
+    else
+        output_open(&run->out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "epochs");
+}
+
+/* ---- options ---- */
+
+/* "0.5,0.25,0.25": one number for each device. 0 or an exit code; *weights NULL means equal. */
+static int shares_read(const char *text, size_t devices, double **weights)
+{
+    *weights = NULL;
+    if (!text || !strcmp(text, "equal"))
+        return EXIT_OK;
+    double *list = calloc(devices, sizeof *list), sum = 0;
+    size_t count = 0;
+    const char *p = text;
+    for (char *end; list; p = end + 1) {
+        double value = strtod(p, &end);
+        if (end == p || !(value >= 0) || !isfinite(value) || (*end && *end != ','))
+            break;
+        if (count < devices)
+            list[count] = value;
+        count++;
+        sum += value;
+        if (!*end) {
+            p = end;
+            break;
+        }
+    }
+    if (!list)
+        return complain(EXIT_MEMORY, "no host memory");
+    if (*p || count != devices || !(sum > 0)) {
+        free(list);
+        return complain(EXIT_USAGE, "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text, devices);
+    }
+    *weights = list;
+    return EXIT_OK;
+}
+
+static void optimizer_choose(const bench_options *o, cek_optimizer *optimizer)
+{
+    if (o->optimizer) {
+        bool sgd = !strcmp(o->optimizer, "sgd");
+        *optimizer = (cek_optimizer){ .algorithm = sgd ? CEK_OPTIMIZER_SGD : CEK_OPTIMIZER_ADAM,
+                                      .flags = strcmp(o->optimizer, "adamw") ? 0 : CEK_OPTIMIZER_DECOUPLED };
+    }
+    if (o->lr >= 0)
+        optimizer->lr = o->lr;
+    if (o->momentum >= 0)
+        optimizer->momentum = o->momentum;
+    if (o->weight_decay >= 0)
+        optimizer->weight_decay = o->weight_decay;
+}
+
+static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
+{
+    return !o->loss ? preset->loss : strcmp(o->loss, "mse") ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE;
+}
+
+/* ---- the run ---- */
+
+static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices, int64_t batch)
+{
+    json_t *list = json_array();
+    char hex[65];
+    for (size_t i = 0; i < run->device_count; i++)
+        json_array_append_new(list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
+                                              (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
+                                              (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
+                                              (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
+    cek_model_sha256(model, hex);
+    output_set(&run->out, "model", json_string(run->options->argv[0]));
+    output_set(&run->out, "data", json_string(data->source));
+    output_set(&run->out, "batch", json_integer(batch));
+    output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
+    output_set(&run->out, "devices", list);
+    output_set(&run->out, "samples_per_second", json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
+    if (run->has_last && run->last.test.samples && run->labels)
+        output_set(&run->out, "test_accuracy", json_real(run->last.test.accuracy));
+    else if (run->has_last && run->last.test.samples)
+        output_set(&run->out, "test_mse", number_json(run->last.test.loss));
+    output_set(&run->out, "weights_sha256", json_string(hex));
+    output_note(&run->out, "weights %s", hex);
+}
+
+/* Weights come back from the devices whatever ended the run, so that they can be saved; then the run's own failure counts. */
+static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model, cek_device *const *devices, int64_t batch)
+{
+    int code = fit && fit != CEK_CANCELLED ? complain_status(fit) : EXIT_OK;
+    if (run->progress)
+        fputs("\r\033[K", stderr);
+    cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : cek_trainer_pull(run->trainer);
+    /* Weights of a run that failed do not replace good ones. */
+    if (!st && !code && run->options->save)
+        st = cek_model_save(model, run->options->save);
+    if (st && !code)
+        code = complain_status(st);
+    if (!st)
+        document_fill(run, data, model, devices, batch);
+    code = output_close(&run->out, code);
+    return !code && fit == CEK_CANCELLED ? EXIT_SIGNAL + signal_caught : code;
+}
+
+static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
+                         cek_device *const *devices, size_t count)
+{
+    double *weights = NULL;
+    int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
+    cek_loss loss = loss_choose(o, preset);
+    cek_trainer_options to = { .size = sizeof to, .loss = loss, .optimizer = preset->optimizer, .batch = batch, .seed = o->seed,
+                               .type = o->type, .memory_limit = o->limit_memory, .input_type = data->input_type };
+    train_run run = { .options = o, .device_count = count, .labels = loss == CEK_LOSS_CROSS_ENTROPY, .epoch = 1,
+                      .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
+    int code = shares_read(o->shares, count, &weights);
+    if (code)
+        return code;
+    optimizer_choose(o, &to.optimizer);
+    if (weights) {
+        to.shares = CEK_SHARES_GIVEN;
+        to.share_weights = weights;
+    }
+    if (loss == CEK_LOSS_MSE)
+        to.target_columns = (uint32_t)cek_dataset_target_columns(data->train);
+    cek_status st = cek_trainer_create(model, devices, count, &to, &run.trainer);
+    free(weights);
+    if (st)
+        return complain_status(st);
+
+    char *summary = NULL;
+    output_begin(&run);
+    if (o->verbose && !cek_model_summary(model, devices[0], batch, &summary))
+        fputs(summary, stderr);
+    free(summary);
+    signals_take(run.trainer);
+    /* Steps alone: as many epochs as they take, and no test in between. */
+    cek_fit_options fo = { .size = sizeof fo, .epochs = o->epochs ? o->epochs : o->steps ? INT32_MAX : 1, .max_steps = o->steps,
+                           .test = o->steps && !o->epochs ? NULL : data->test, .seed = o->seed, .no_shuffle = !o->shuffle,
+                           .on_step = on_step, .on_epoch = on_epoch, .user = &run };
+    st = cek_trainer_fit(run.trainer, data->train, &fo, NULL);
+    signals_give();
+    code = train_end(&run, st, data, model, devices, batch);
+    cek_trainer_free(run.trainer);
+    return code;
+}
+
+int cmd_train(const bench_options *o)
+{
+    cek_engine *engine = NULL;
+    cek_device **devices = NULL;
+    cek_model *model = NULL;
+    cek_preset preset;
+    bench_data data = { .train = NULL };
+    size_t count = 0;
+    int code = devices_open(o, &engine, &devices, &count);
+    if (!code)
+        code = data_open(o, &data);
+    if (!code)
+        code = model_open(o, &data, &model, &preset);
+    if (!code)
+        code = train_run_all(o, &data, model, &preset, devices, count);
+    cek_model_free(model);
+    data_close(&data);
+    free(devices);
+    if (code != EXIT_LOST) /* what hangs may still use it */
+        cek_engine_free(engine);
+    return code;
+}

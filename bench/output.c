@@ -2,9 +2,15 @@
 #include "bench/output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+json_t *number_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
 
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
 {

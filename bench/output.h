@@ -25,6 +25,9 @@ typedef struct output {
     bool begun;
 } output;
 
+/* A real number; null where it is none that JSON has. */
+json_t *number_json(double value);
+
 /* `rows_key`: "results". */
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key);
 /* A key of the document beside the rows. Takes the reference. */

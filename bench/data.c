@@ -1,0 +1,137 @@
+/* data.c - from options to data sets and a model; see data.h. */
+#include "bench/data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of rows in a text file, separated by blanks, commas or line ends. NULL: said why. */
+static int64_t *rows_read(const char *path, int64_t *count)
+{
+    FILE *file = fopen(path, "r");
+    int64_t *rows = NULL;
+    size_t used = 0, room = 0;
+    long long row;
+    int got = file ? 0 : EOF;
+    while (file && (got = fscanf(file, "%lld%*[, \t\r\n]", &row)) == 1) {
+        if (used == room) {
+            int64_t *more = realloc(rows, (room = room ? 2 * room : 256) * sizeof *rows);
+            if (!more)
+                break;
+            rows = more;
+        }
+        rows[used++] = row;
+    }
+    bool ok = file && got == EOF && !ferror(file) && used;
+    if (!ok) {
+        if (!file || ferror(file))
+            complain(EXIT_BAD_INPUT, "%s: %s", path, strerror(errno));
+        else
+            complain(EXIT_BAD_INPUT, "%s: row numbers are wanted; number %zu is none", path, used + 1);
+        free(rows);
+        rows = NULL;
+    }
+    if (file)
+        fclose(file);
+    *count = (int64_t)used;
+    return rows;
+}
+
+static int table_open(const bench_options *o, bench_data *d)
+{
+    cek_dataset *whole = NULL;
+    int64_t *rows = NULL, count = 0;
+    if (!o->target)
+        return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
+    cek_status st = cek_dataset_csv(o->csv, o->target, &whole);
+    if (st)
+        return complain_status(st);
+    int code = EXIT_OK;
+    if (o->split && !(rows = rows_read(o->split, &count)))
+        code = EXIT_BAD_INPUT;
+    else if (rows)
+        st = cek_dataset_split_rows(whole, rows, count, &d->train, &d->test);
+    else {
+        count = (int64_t)(o->test_fraction * (double)cek_dataset_size(whole) + 0.5);
+        st = cek_dataset_split(whole, count, o->seed, &d->train, &d->test);
+    }
+    /* The test set first: the training set's numbers change with its own turn. */
+    if (!st && !code && d->test && cek_dataset_size(d->test))
+        st = cek_dataset_standardize(d->test, d->train);
+    if (!st && !code)
+        st = cek_dataset_standardize(d->train, d->train);
+    free(rows);
+    cek_dataset_free(whole);
+    d->input_type = CEK_F32;
+    snprintf(d->source, sizeof d->source, "%.200s", o->csv);
+    return st ? complain_status(st) : code;
+}
+
+int data_open(const bench_options *o, bench_data *d)
+{
+    *d = (bench_data){ .input_type = CEK_U8 };
+    if (o->data && o->csv)
+        return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
+    if (!o->csv && (o->target || o->split))
+        return complain(EXIT_USAGE, "--target and --split are for --csv");
+    int code = EXIT_OK;
+    if (o->csv) {
+        code = table_open(o, d);
+    } else {
+        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train) : cek_dataset_digits(1, true, &d->train);
+        if (!st)
+            st = o->data ? cek_dataset_mnist(o->data, false, &d->test) : cek_dataset_digits(1, false, &d->test);
+        snprintf(d->source, sizeof d->source, "%.200s", o->data ? o->data : "generated digits");
+        code = st ? complain_status(st) : EXIT_OK;
+    }
+    if (!code && d->test && !cek_dataset_size(d->test)) {
+        cek_dataset_free(d->test);
+        d->test = NULL;
+    }
+    if (code)
+        data_close(d);
+    return code;
+}
+
+void data_close(bench_data *d)
+{
+    cek_dataset_free(d->train);
+    cek_dataset_free(d->test);
+    d->train = d->test = NULL;
+}
+
+/* What suits data that no preset knows: Adam; labels want cross-entropy. */
+static void preset_guess(const bench_data *d, cek_preset *preset)
+{
+    *preset = (cek_preset){ .size = sizeof *preset,
+                            .loss = cek_dataset_classes(d->train) ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE,
+                            .optimizer.algorithm = CEK_OPTIMIZER_ADAM, .batch = 64 };
+}
+
+int model_open(const bench_options *o, const bench_data *d, cek_model **model, cek_preset *preset)
+{
+    int64_t shape[CEK_RANK_MAX];
+    int rank = cek_dataset_shape(d->train, shape);
+    *model = NULL;
+    if (o->argc != 1)
+        return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
+    *preset = (cek_preset){ .size = sizeof *preset };
+    if (cek_preset_find(o->argv[0], preset) != CEK_OK)
+        preset_guess(d, preset);
+    cek_status st = cek_model_parse(o->argv[0], rank, shape, model);
+    if (!st) {
+        if (d->input_type == CEK_U8)
+            cek_model_set_input_scale(*model, 2.0 / 255, -1); /* pixels to [-1, 1] */
+        cek_model_init(*model, o->seed);
+        if (o->dropout >= 0)
+            st = cek_model_set_dropout(*model, o->dropout);
+    }
+    if (!st && o->load)
+        st = cek_model_load(*model, o->load);
+    if (!st)
+        return EXIT_OK;
+    cek_model_free(*model);
+    *model = NULL;
+    return complain_status(st);
+}
