@@ -88,7 +88,9 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         if (run->progress)
             fputs("\r\033[K", stderr);
         report_print(run, name, &report);
-        if (st)
+        if (st == CEK_INVALID)
+            code = complain(EXIT_USAGE, "%s: no case fits these options", name);
+        else if (st)
             code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
         else if (!report.ok)
             code = EXIT_WRONG;

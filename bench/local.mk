@@ -7,7 +7,6 @@ noinst_SCRIPTS = cekernels-bench
     %D%/cmd_conv.c \
     %D%/cmd_devices.c \
     %D%/cmd_gemm.c \
-    %D%/cmd_train.c \
     %D%/device_op.c %D%/device_op.h \
     %D%/main.c \
     %D%/options.c \

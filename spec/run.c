@@ -123,8 +123,10 @@ static void claims_examine(spec_state *s)
             snprintf(r->missing, sizeof r->missing, "profile %u is claimed, but no required case of %s was run", r->profile,
                      kinds[i]->name);
     }
-    if (!r->total.required && !r->total.optional)
+    if (!r->total.required && !r->total.optional && !s->broken) {
         snprintf(r->missing, sizeof r->missing, "no case was run");
+        s->broken = CEK_INVALID;
+    }
     if (r->profile < CEK_PROFILE_MEMORY || r->profile > CEK_PROFILE_TRAINING)
         snprintf(r->missing, sizeof r->missing, "no profile %u", r->profile);
     r->ok = !s->broken && !r->failure_count && !*r->missing;
@@ -174,7 +176,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
         kind_run(&s, kinds[i]);
     if (plugin.op_create)
         spec_check_threads(&s);
-    if (!s.broken)
+    if (s.broken != CEK_DEVICE_LOST)
         plugin.queue_destroy(s.queue);
     claims_examine(&s);
     return s.broken;

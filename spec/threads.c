@@ -66,7 +66,9 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
     bool ok = w && worker_make(s, &w[0], kind, text, NULL, NULL);
     for (int i = 1; ok && i < THREADS; i++)
         ok = worker_make(s, &w[i], kind, text, w[0].job.op, &w[0].job.info);
-    if (!ok)
+    if (w && w[0].state.unsupported)
+        s->unsupported = true;
+    else if (!ok)
         spec_check_wrong(s, "cannot make what the threads need: %.150s", w && w->report && w->report->failure_count
                                                                               ? w->report->failure[0].what : "see the other cases");
     for (int i = 0; ok && i < THREADS; i++)
@@ -121,7 +123,7 @@ static void command_buffer(spec_state *s)
             cek_cmd unknown = { .kind = 99 };
             EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
         }
-    } else if (!s->wrong) {
+    } else if (!s->wrong && !s->unsupported) {
         spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);
     }
     spec_buffer_free(s, &copy);

@@ -194,6 +194,12 @@ unit_tests += %D%/unit/cpu_threads
 %C%_unit_cpu_threads_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_threads_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/spec
+%C%_unit_spec_SOURCES = %D%/unit/spec.c
+%C%_unit_spec_CPPFLAGS = $(unit_cppflags)
+%C%_unit_spec_LDFLAGS = $(check_ldflags)
+%C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
