@@ -162,10 +162,16 @@ unit_tests += %D%/cpu/cpu
 %C%_cpu_cpu_LDADD = $(unit_libs)
 
 unit_tests += %D%/unit/tensor
-%C%_unit_tensor_SOURCES = %D%/unit/tensor.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_tensor_SOURCES = %D%/unit/tensor.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
 %C%_unit_tensor_CPPFLAGS = $(unit_cppflags)
 %C%_unit_tensor_LDFLAGS = $(check_ldflags)
 %C%_unit_tensor_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_math
+%C%_unit_tensor_math_SOURCES = %D%/unit/tensor_math.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_math_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_math_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_math_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/threads
 %C%_unit_threads_SOURCES = %D%/unit/threads.c %D%/unit/scratch.h %D%/unit/fakes.h

@@ -1,6 +1,7 @@
 /* call.c - the statuses of plugins, made into those of this library.
  *
- * Owns: one flag per thread, "the plugin has told why". Must not know what was called or what becomes of the failure. */
+ * Owns: one flag per thread, "the plugin has told why".
+ * Must not know: what was called, or what becomes of the failure. */
 #include "core/device/call.h"
 
 #include <stdbool.h>

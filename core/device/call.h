@@ -2,8 +2,8 @@
  *
  *     CEK_TRY(CEK__CALL(device, plugin, queue_sync, queue, CEK_FOREVER));
  *
- * A plugin tells its reason through host->fail on the calling thread (host.c); where it tells none, the status gets its
- * own sentence. A status that plugin.h does not define reads as CEK_INTERNAL. */
+ * A plugin tells its reason through host->fail on the calling thread (host.c); where it tells none, the status gets
+ * its own sentence. A status that plugin.h does not define reads as CEK_INTERNAL. */
 #ifndef CEK_CORE_DEVICE_CALL_H
 #define CEK_CORE_DEVICE_CALL_H
 

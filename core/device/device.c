@@ -151,7 +151,7 @@ void cek__device_order_unlock(cek_device *device)
 
 /* ---- pinned memory ---- */
 
-/* A backend has page-locked memory or it has none: the first request tells, and so cek_pinned_free knows whose it is. */
+/* A backend has page-locked memory or it has none: the first request tells, and cek_pinned_free knows whose it is. */
 cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)
 {
     cek_status st;

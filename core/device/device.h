@@ -24,8 +24,8 @@ struct cek_device {
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
     cek__pool pool;
 
-    /* The default stream, one thread at a time under its lock. Recursive: whoever holds it may allocate memory, and an
-     * allocator short of memory waits for the stream. Taken before pool.lock. */
+    /* The default stream, one thread at a time under its lock. Recursive: whoever holds it may allocate memory, and
+     * an allocator short of memory waits for the stream. Taken before pool.lock. */
     pthread_mutex_t order_lock;
     cek_stream *order;
 

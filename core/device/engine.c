@@ -1,7 +1,8 @@
 /* engine.c - the context: loads plugins along the search order, and owns their devices.
  *
- * Owns: modules, devices, the load report. Must not know: where files come from (search.c), how one is loaded (module.c),
- * what devices do. */
+ * Owns: modules, devices, the load report.
+ * Must not know: where files come from (search.c), how one is loaded
+ * (module.c), what devices do. */
 #include "core/device/engine.h"
 
 #include <stdio.h>
@@ -53,7 +54,8 @@ out:
     return st;
 }
 
-/* The candidate of one line of the report. What happens to it ends in that line; only want of host memory is a failure. */
+/* The candidate of one line of the report. What happens to it ends in that line; only want of host memory is a
+ * failure. */
 static cek_status candidate_load(cek_engine *engine, cek__report_line *line)
 {
     cek_status st;

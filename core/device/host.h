@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 
-/* Answers already given. They stay as they were first read, however the environment changes, until the engine ends. */
+/* Answers already given: they stay as they were first read, however the environment changes. */
 typedef struct cek__settings {
     pthread_mutex_t lock;
     struct cek__setting *first;
@@ -17,7 +17,8 @@ typedef struct cek__settings {
 void cek__settings_init(cek__settings *settings);
 void cek__settings_clear(cek__settings *settings);
 
-/* CEKERNELS_<KEY IN UPPER CASE>, or NULL if it is unset, empty, or `key` is no name. Threads: any. */
+/* CEKERNELS_<KEY IN UPPER CASE>, or NULL if it is unset, empty, or `key` is no name.
+ * Threads: any. */
 const char *cek__settings_get(cek__settings *settings, const char *key);
 
 /* The user pointer of a plugin's callbacks. */

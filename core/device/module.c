@@ -1,8 +1,8 @@
 /* module.c - opens a plugin's file, negotiates, creates its instance, and reads what devices it has.
  *
  * Owns: the handle of the shared object, the instance, checked copies of what the plugin tells about itself.
- * A plugin is code of strangers: counts, sizes and texts are checked before anything is built on them. Once create() was
- * called the object stays in the process: it may have left threads, thread-local data or exit handlers behind. */
+ * A plugin is code of strangers: counts, sizes and texts are checked before anything is built on them. Once create()
+ * was called the object stays in the process: it may have left threads, thread-local data or exit handlers behind. */
 #include "core/device/module.h"
 
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ static void *object_open(const char *path, char *reason, size_t size)
     return handle;
 }
 
-/* A library that the plugin needs is not there: absent, not faulty. The loader then names that library, not the file. */
+/* A library that the plugin needs is not there: absent, not faulty. The loader names that library then. */
 static bool needs_absent_library(const char *reason, const char *path)
 {
     return (strstr(reason, "cannot open shared object file") != NULL && strncmp(reason, path, strlen(path)) != 0) ||
@@ -51,35 +51,28 @@ static cek_status text_take(const char *text, char **out)
     return st;
 }
 
-/* Reads the table. CEK_OK with *stage telling how far it came: the reason is then in the error text, the verdict in *verdict. */
-static cek_status object_read(cek__module *module, const char *path, const char **stage, cek_status *verdict)
+/* Opens the object and reads its table; *stage tells how far it came, and a failure is the plugin's. */
+static cek_status object_read(cek__module *module, const char *path, const char **stage)
 {
+    cek_status st;
     char reason[512];
     cek_plugin_query_fn query;
     const cek_plugin *theirs;
 
     *stage = "open";
-    *verdict = CEK_BAD_PLUGIN;
     module->handle = object_open(path, reason, sizeof reason);
-    if (module->handle == NULL) {
-        if (needs_absent_library(reason, path))
-            *verdict = CEK_UNAVAILABLE;
-        cek__fail(*verdict, "%s", reason);
-        return CEK_OK;
-    }
+    if (module->handle == NULL)
+        CEK_FAIL(needs_absent_library(reason, path) ? CEK_UNAVAILABLE : CEK_BAD_PLUGIN, "%s", reason);
     *stage = "query";
     *(void **)&query = dlsym(module->handle, CEK_PLUGIN_SYMBOL);
-    if (query == NULL) {
-        cek__fail(*verdict, "no symbol %s: this is no cekernels plugin", CEK_PLUGIN_SYMBOL);
-        return CEK_OK;
-    }
+    if (query == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "no symbol %s: this is no cekernels plugin", CEK_PLUGIN_SYMBOL);
     theirs = query(CEK_ABI);
-    if (theirs == NULL) {
-        cek__fail(*verdict, "it does not serve hosts of ABI %u.%u", CEK_ABI_MAJOR, CEK_ABI_MINOR);
-        return CEK_OK;
-    }
-    *verdict = cek__slots_negotiate(theirs, &module->table);
-    return CEK_OK;
+    if (theirs == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "it does not serve hosts of ABI %u.%u", CEK_ABI_MAJOR, CEK_ABI_MINOR);
+    CEK_TRY(cek__slots_negotiate(theirs, &module->table));
+out:
+    return st;
 }
 
 /* The module's own copies of what identifies it, so that texts are valid and constant whatever the plugin does. */
@@ -102,16 +95,16 @@ out:
 
 cek_status cek__module_open(const char *path, cek__settings *settings, cek__report_line *line, cek__module **out)
 {
-    cek_status st, verdict;
+    cek_status st;
     cek__module *module = NULL;
     const char *stage;
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *module, &module));
     module->user.settings = settings;
-    CEK_TRY(object_read(module, path, &stage, &verdict));
-    if (verdict != CEK_OK) {
-        st = cek__report_stop(line, stage, verdict);
+    st = object_read(module, path, &stage);
+    if (st != CEK_OK) {
+        st = cek__report_stop(line, stage, st);
         goto out;
     }
     CEK_TRY(identity_take(module, line));
@@ -124,7 +117,8 @@ out:
 
 /* ---- start ---- */
 
-static cek_status info_text_check(const cek__module *module, uint32_t index, const char *field, char *text, size_t size)
+static cek_status info_text_check(const cek__module *module, uint32_t index, const char *field, char *text,
+                                  size_t size)
 {
     if (memchr(text, '\0', size) == NULL)
         return cek__fail(CEK_BAD_PLUGIN, "%s:%u: device_info: %s has no end", module->user.name, index, field);

@@ -1,9 +1,10 @@
 /* pool.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
  *
- * Owns: every device memory that this library allocates, with its statistics and limit. A block knows its neighbours in the
- * segment, so freed ones grow together; free blocks hang in bins by size, so the best fit is found in a few steps.
- * Locks: device->order_lock before pool.lock, and the order lock only to empty the cache, when the default stream must
- * have finished before its memory may go. */
+ * Owns: every device memory that this library allocates, with its statistics and limit. A block knows its neighbours
+ * in the segment, so freed ones grow together; free blocks hang in bins by size, so the best fit is found in a few
+ * steps.
+ * Locks: device->order_lock before pool.lock, and the order lock only to empty the cache, when the default
+ * stream must have finished before its memory may go. */
 #include "core/device/pool.h"
 
 #include <inttypes.h>
@@ -322,7 +323,8 @@ static cek_status exhausted(cek_device *device, cek_dev *dev, uint64_t bytes)
     amount(limit, sizeof limit, pool->limit, "none");
     amount(available, sizeof available, free_bytes, "unknown");
     cek__fail(CEK_OUT_OF_MEMORY,
-              "%s: out of memory: %" PRIu64 " bytes needed, %" PRIu64 " used, %" PRIu64 " cached, limit %s, free %s (%s)",
+              "%s: out of memory: %" PRIu64 " bytes needed, %" PRIu64 " used, %" PRIu64
+              " cached, limit %s, free %s (%s)",
               device->name, bytes, pool->used, pool->held - pool->used, limit, available, cause);
     pthread_mutex_unlock(&pool->lock);
     return CEK_OUT_OF_MEMORY;
@@ -441,7 +443,8 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     memset(out, 0, size);
     out->size = size;
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
+    CEK_TRY(
+        CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
     pthread_mutex_lock(&pool->lock);
     stats.used_bytes = pool->used;
     stats.cached_bytes = pool->held - pool->used;

@@ -16,14 +16,15 @@ typedef struct cek__bins {
     uint64_t used[CEK__BIN_WORDS]; /* bit i: first[i] is not NULL */
 } cek__bins;
 
-/* Who may reuse a freed block at once. Tensors free memory that queued work still uses: safe as long as only later work of
- * the same stream gets it. Others free memory that is idle. */
+/* Who may reuse a freed block at once. Tensors free memory that queued work still uses: safe as long as only later
+ * work of the same stream gets it. Others free memory that is idle. */
 typedef enum cek__reuse { CEK__REUSE_ANY, CEK__REUSE_ORDER, CEK__REUSE_COUNT } cek__reuse;
 
 typedef struct cek__pool {
     cek_device *device;
     pthread_mutex_t lock;
-    cek__bins bins[CEK__REUSE_COUNT][2]; /* small blocks apart from large ones: a small block must not pin a large segment */
+    cek__bins bins[CEK__REUSE_COUNT]
+                  [2]; /* small blocks apart from large ones: a small block must not pin a large segment */
     struct cek__segment *segments;
     uint64_t limit; /* of `held`; CEK_UNKNOWN: none */
     uint64_t held;  /* bytes got from the plugin and not given back */
@@ -36,8 +37,8 @@ void cek__pool_init(cek__pool *pool, cek_device *device);
 /* Gives everything back, also what was not freed. No work may be queued any more. */
 void cek__pool_clear(cek__pool *pool);
 
-/* As cek_memory_alloc, for memory whose last use is queued on the default stream when it is freed. Either free function
- * takes either kind. */
+/* As cek_memory_alloc, for memory whose last use is queued on the default stream when it is freed. Either free
+ * function takes either kind. */
 CEK__CHECKED cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memory **out);
 
 #endif

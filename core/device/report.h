@@ -31,7 +31,8 @@ CEK__CHECKED cek_status cek__report_stop(cek__report_line *line, const char *sta
 /* All lines as text, one below the other; the caller's (free). */
 CEK__CHECKED cek_status cek__report_text(const cek__report *report, char **out);
 
-/* All in one line of at most size - 1 characters, faults first, for errors: "cuda: open: libcuda.so.1: ...; cpu: loaded". */
+/* All in one line of at most size - 1 characters, faults first, for errors: "cuda: open: libcuda.so.1: ...; cpu:
+ * loaded". */
 void cek__report_summary(const cek__report *report, char *out, size_t size);
 
 #endif

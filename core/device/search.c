@@ -1,9 +1,10 @@
 /* search.c - the search policy: order, trust, and the filter CEKERNELS_PLUGINS.
  *
- * Owns: the rule whom a plugin's file may belong to. Loading a plugin gives it the whole process, so a file or folder is
- * refused if everyone may write to it or if it belongs to a stranger (not root, the effective user, or whoever owns this
- * library). Groups are trusted, and the folders above are not looked at.
- * Names: a plugin is left out by the name of its file without ".so", before it is opened. */
+ * Owns: the rule whom a plugin's file may belong to. Loading a plugin gives it the whole process, so a file or folder
+ * is refused if everyone may write to it or if it belongs to a stranger (not root, the effective user, or whoever
+ * owns this library). Groups are trusted, and the folders above are not looked at.
+ * Names: a plugin is left out by the
+ * name of its file without ".so", before it is opened. */
 #include "core/device/search.h"
 
 #include <dirent.h>
@@ -71,8 +72,10 @@ static cek_status trust(const search *s, const char *what, const char *path, con
     if ((info->st_mode & S_IWOTH) != 0)
         return cek__fail(CEK_BAD_PLUGIN, "%s %s may be written to by everyone", what, path);
     if (info->st_uid != 0 && info->st_uid != geteuid() && (s->library == NULL || info->st_uid != s->library_owner))
-        return cek__fail(CEK_BAD_PLUGIN, "%s %s belongs to user %ld, who is neither root, nor this user, nor the owner of "
-                         "the library", what, path, (long)info->st_uid);
+        return cek__fail(CEK_BAD_PLUGIN,
+                         "%s %s belongs to user %ld, who is neither root, nor this user, nor the owner of "
+                         "the library",
+                         what, path, (long)info->st_uid);
     return CEK_OK;
 }
 
@@ -92,8 +95,8 @@ static cek_status directory_trust(const search *s, const char *path)
     struct stat info;
 
     if (stat(path, &info) != 0)
-        return cek__fail_errno(errno == ENOENT || errno == ENOTDIR ? CEK_UNAVAILABLE : CEK_BAD_PLUGIN, errno, "folder %s",
-                               path);
+        return cek__fail_errno(errno == ENOENT || errno == ENOTDIR ? CEK_UNAVAILABLE : CEK_BAD_PLUGIN, errno,
+                               "folder %s", path);
     if (!S_ISDIR(info.st_mode))
         return cek__fail(CEK_BAD_PLUGIN, "%s is not a folder", path);
     return trust(s, "folder", path, &info);

@@ -1,7 +1,8 @@
 /* select.c - which devices a user means: "cpu", "cpu:0,cuda:1-3", "all", or nothing said.
  *
- * Owns: the grammar of lists, and the rule that one processor is used once: where several plugins reach it, the backend
- * made for it wins over the general one. Must not know: what a device can do beyond its profile. */
+ * Owns: the grammar of lists, and the rule that one processor is used once: where several plugins reach it, the
+ * backend made for it wins over the general one.
+ * Must not know: what a device can do beyond its profile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +64,15 @@ static cek_status part_read(const char *what, const char *text, size_t length, p
     out->all = colon == NULL && length == 3 && memcmp(text, "all", 3) == 0;
     if (!cek__plugin_name_ok(text, out->name_length) ||
         (colon != NULL && !range_read(colon + 1, length - out->name_length - 1, out)))
-        return cek__fail(CEK_INVALID, "%s: '%.*s' is not a device such as cpu, cuda:0 or cuda:1-3", what, (int)length, text);
+        return cek__fail(CEK_INVALID, "%s: '%.*s' is not a device such as cpu, cuda:0 or cuda:1-3", what, (int)length,
+                         text);
     return CEK_OK;
 }
 
 /* ---- who joins by itself ---- */
 
-/* How well a plugin fits the processors that it drives: OpenCL reaches nearly everything, but others were made for it. */
+/* How well a plugin fits the processors that it drives: OpenCL reaches nearly everything, but others were made for
+ * it. */
 static int fitness(const cek_device *device)
 {
     const char *plugin = device->plugin->name;
@@ -84,8 +87,8 @@ static bool may_join(const cek_device *device)
     return (device->info.flags & CEK_DEVICE_ONLY_WHEN_NAMED) == 0 && device->plugin->profile >= CEK_PROFILE_INFERENCE;
 }
 
-/* The same silicon through another plugin that fits it better, or equally well and was loaded before. One plugin may split
- * a processor into several devices: those are different. */
+/* The same silicon through another plugin that fits it better, or equally well and was loaded before. One plugin may
+ * split a processor into several devices: those are different. */
 static bool is_second_view(const cek_engine *engine, size_t index)
 {
     const cek_device *device = engine->devices[index];
@@ -145,7 +148,8 @@ static cek_status no_device(const cek_engine *engine, const char *text, size_t l
     for (size_t i = 0; i < engine->device_count && used + sizeof engine->devices[i]->name < sizeof names; i++)
         used += (size_t)sprintf(names + used, "%s%s", i > 0 ? "," : "", engine->devices[i]->name);
     cek__report_summary(&engine->report, summary, sizeof summary);
-    return cek__fail(CEK_NO_DEVICE, "no device for '%.*s'; devices: %s; plugins: %s", (int)length, text, names, summary);
+    return cek__fail(CEK_NO_DEVICE, "no device for '%.*s'; devices: %s; plugins: %s", (int)length, text, names,
+                     summary);
 }
 
 /* Walks a list; with `any`, the first part that is there is enough and the others need not be. */

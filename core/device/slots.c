@@ -1,7 +1,7 @@
 /* slots.c - negotiation of the vtable: sizes, versions, required and absent slots.
  *
- * Owns: the list of slots with who requires them, and the functions that stand in for absent ones. A plugin is code of
- * strangers: what can be checked before calling it is checked here. */
+ * Owns: the list of slots with who requires them, and the functions that stand in for absent ones. A plugin is code
+ * of strangers: what can be checked before calling it is checked here. */
 #include "core/device/slots.h"
 
 #include <stddef.h>
@@ -114,7 +114,8 @@ static cek_status complete(cek_plugin *p)
     if (!p->op_create != !p->op_destroy || !p->op_create != !p->op_run)
         return cek__fail(CEK_BAD_PLUGIN, "of op_create, op_destroy and op_run some are given and some are not");
     if (!p->cmdbuf_create != !p->cmdbuf_destroy || !p->cmdbuf_create != !p->cmdbuf_run)
-        return cek__fail(CEK_BAD_PLUGIN, "of cmdbuf_create, cmdbuf_destroy and cmdbuf_run some are given and some are not");
+        return cek__fail(CEK_BAD_PLUGIN,
+                         "of cmdbuf_create, cmdbuf_destroy and cmdbuf_run some are given and some are not");
 #define STAND_IN(slot) p->slot = p->slot != NULL ? p->slot : absent_##slot
     STAND_IN(mem_map);
     STAND_IN(mem_unmap);
@@ -151,7 +152,8 @@ static cek_status name_check(const char *name)
         return cek__fail(CEK_BAD_PLUGIN, "its name is NULL");
     length = strnlen(name, 64);
     if (!cek__plugin_name_ok(name, length) || strcmp(name, "all") == 0)
-        return cek__fail(CEK_BAD_PLUGIN, "its name is not of the form [a-z][a-z0-9_]*, at most 31 characters, or is 'all'");
+        return cek__fail(CEK_BAD_PLUGIN,
+                         "its name is not of the form [a-z][a-z0-9_]*, at most 31 characters, or is 'all'");
     return CEK_OK;
 }
 
@@ -161,8 +163,8 @@ static cek_status profile_check(cek_plugin *p)
     if (p->profile > CEK_PROFILE_TRAINING && p->abi > CEK_ABI)
         p->profile = CEK_PROFILE_TRAINING;
     if (p->profile < CEK_PROFILE_MEMORY || p->profile > CEK_PROFILE_TRAINING)
-        return cek__fail(CEK_BAD_PLUGIN, "its profile is %u, which ABI %u.%u does not define", p->profile, p->abi >> 16,
-                         p->abi & 0xffff);
+        return cek__fail(CEK_BAD_PLUGIN, "its profile is %u, which ABI %u.%u does not define", p->profile,
+                         p->abi >> 16, p->abi & 0xffff);
 #define REQUIRE(slot, first_profile)                                                                       \
     if (p->slot == NULL && p->profile >= (first_profile))                                                  \
         return cek__fail(CEK_BAD_PLUGIN, "the slot %s is empty, which its profile %u requires", #slot, p->profile);

@@ -1,7 +1,7 @@
 /* stream.c - streams and markers: in-order queues of one device, and points in them.
  *
- * Owns: one queue and one event per stream. A failure that stuck to a queue or an event is told with the text that the
- * plugin kept with it. Copies between devices are transfer.c's. */
+ * Owns: one queue and one event per stream. A failure that stuck to a queue or an event is told with the text that
+ * the plugin kept with it. Copies between devices are transfer.c's. */
 #include "core/device/stream.h"
 
 #include <stdlib.h>
@@ -229,7 +229,8 @@ cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
 {
     *ns = 0;
     if (start->device != end->device)
-        return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name, end->device->name);
+        return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name,
+                         end->device->name);
     cek__call_begin();
     return event_call_end(end, "event_elapsed", end->device->plugin->event_elapsed(start->event, end->event, ns));
 }

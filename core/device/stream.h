@@ -18,7 +18,8 @@ CEK__CHECKED cek_status cek__stream_create(cek_device *device, bool listed, cek_
 /* Waits for all listed streams; the first failure. */
 CEK__CHECKED cek_status cek__streams_sync(cek_device *device);
 
-/* Work queued on `stream` later waits for all that is queued on `before` now. Across devices the calling thread waits. */
+/* Work queued on `stream` later waits for all that is queued on `before` now. Across devices the calling thread
+ * waits. */
 CEK__CHECKED cek_status cek__stream_after(cek_stream *stream, cek_stream *before);
 
 #endif

@@ -13,7 +13,8 @@
 #include "core/device/call.h"
 #include "core/device/stream.h"
 
-/* Half of the bounce buffer: long enough to hide what a copy costs at its start (some 10 us, worth 0.2 MB on a fast link). */
+/* Half of the bounce buffer: long enough to hide what a copy costs at its start (some 10 us, worth 0.2 MB on a fast
+ * link). */
 enum { STAGE_BYTES = 4 << 20 };
 
 static uint8_t *host_reach(const cek_device *device, cek_ref ref)

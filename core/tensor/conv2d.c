@@ -30,29 +30,37 @@ static cek_status bias_check(const cek_tensor *x, const cek_tensor *w, const cek
     if (bias == NULL)
         return CEK_OK;
     if (bias->device != x->device)
-        return cek__fail(CEK_INVALID, "cek_conv2d: tensors on different devices: x is on %s, bias on %s; move one with "
-                         "cek_tensor_to", x->device->name, bias->device->name);
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: tensors on different devices: x is on %s, bias on %s; move one with "
+                         "cek_tensor_to",
+                         x->device->name, bias->device->name);
     if (bias->type != cek__dtype_sum(x->type))
         return cek__fail(CEK_INVALID, "cek_conv2d: bias is %s, beside x of %s it has to be %s; cast it first",
-                         cek_dtype_name(bias->type), cek_dtype_name(x->type), cek_dtype_name(cek__dtype_sum(x->type)));
+                         cek_dtype_name(bias->type), cek_dtype_name(x->type),
+                         cek_dtype_name(cek__dtype_sum(x->type)));
     if (bias->shape.rank != 1 || bias->shape.dims[0] != w->shape.dims[0])
-        return cek__fail(CEK_INVALID, "cek_conv2d: bias %s and weight %s: a bias for each of %" PRId64 " output channels "
-                         "is needed", CEK__SHAPE_TEXT_OF(&bias->shape), CEK__SHAPE_TEXT_OF(&w->shape), w->shape.dims[0]);
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: bias %s and weight %s: a bias for each of %" PRId64 " output channels "
+                         "is needed",
+                         CEK__SHAPE_TEXT_OF(&bias->shape), CEK__SHAPE_TEXT_OF(&w->shape), w->shape.dims[0]);
     return CEK_OK;
 }
 
 static cek_status channels_check(const cek__shape *x, const cek__shape *w, uint32_t groups)
 {
     if (x->rank != 4 || w->rank != 4)
-        return cek__fail(CEK_INVALID, "cek_conv2d: x %s and weight %s: [n,h,w,in] and [out,kh,kw,in/groups] are needed",
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: x %s and weight %s: [n,h,w,in] and [out,kh,kw,in/groups] are needed",
                          CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w));
     if (x->dims[3] % groups != 0 || w->dims[0] % groups != 0)
-        return cek__fail(CEK_INVALID, "cek_conv2d: x %s and weight %s: %" PRId64 " input and %" PRId64 " output channels "
-                         "are not divisible into %u groups", CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w), x->dims[3],
-                         w->dims[0], groups);
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: x %s and weight %s: %" PRId64 " input and %" PRId64 " output channels "
+                         "are not divisible into %u groups",
+                         CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w), x->dims[3], w->dims[0], groups);
     if (x->dims[3] / groups != w->dims[3])
-        return cek__fail(CEK_INVALID, "cek_conv2d: x %s and weight %s: x has %" PRId64 " channels, the weight is for %"
-                         PRId64, CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w), x->dims[3], w->dims[3] * groups);
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: x %s and weight %s: x has %" PRId64 " channels, the weight is for %" PRId64,
+                         CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w), x->dims[3], w->dims[3] * groups);
     return CEK_OK;
 }
 
@@ -61,8 +69,10 @@ static cek_status extent(const char *axis, const cek__shape *x, const cek__shape
 {
     int64_t reach, room;
 
-    if (__builtin_mul_overflow(dilation, kernel - 1, &reach) || __builtin_add_overflow(in, padding, &room) || room <= reach)
-        return cek__fail(CEK_INVALID, "cek_conv2d: x %s and weight %s: the kernel is larger than the padded image in %s",
+    if (__builtin_mul_overflow(dilation, kernel - 1, &reach) || __builtin_add_overflow(in, padding, &room) ||
+        room <= reach)
+        return cek__fail(CEK_INVALID,
+                         "cek_conv2d: x %s and weight %s: the kernel is larger than the padded image in %s",
                          CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w), axis);
     *out = (room - reach - 1) / stride + 1;
     return CEK_OK;

@@ -11,8 +11,8 @@ bool cek__dtype_is_float(cek_dtype type);
 /* The type of sums over `type`: f64 of f64, else f32. */
 cek_dtype cek__dtype_sum(cek_dtype type);
 
-/* Writes `value` as one element of at most 8 bytes, rounded as copies convert: to nearest even, floats overflow to infinity,
- * integers saturate, NaN becomes 0 in integers. */
+/* Writes `value` as one element of at most 8 bytes, rounded as copies convert: to nearest even, floats overflow to
+ * infinity, integers saturate, NaN becomes 0 in integers. */
 void cek__dtype_put(cek_dtype type, double value, void *out);
 
 #endif

@@ -1,6 +1,7 @@
-/* ops.c - what is computed with tensors: elementwise, reductions, softmax, products, convolution, random numbers.
+/* ops.c - what is computed with tensors: elementwise, reductions, softmax, products, random numbers.
  *
- * Each function checks its operands with names that a user knows, makes the result, and describes one operation of plugin.h.
+ * Each function checks its operands with names that a user knows, makes the result, and describes one operation of
+ * plugin.h.
  * Must not know: how operations are kept and queued (eager.c). */
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +19,8 @@ typedef struct chain {
     uint32_t length;
 } chain;
 
-static cek_status pointwise_run(const char *what, int count, const cek_tensor *const *in, const chain *c, cek_tensor *y)
+static cek_status pointwise_run(const char *what, int count, const cek_tensor *const *in, const chain *c,
+                                cek_tensor *y)
 {
     cek__shape over = y->shape;
     int64_t strides[3][CEK_RANK_MAX];
@@ -305,8 +307,9 @@ out:
     return st;
 }
 
-static cek_status random_fill(const char *what, uint32_t distribution, cek_device *device, int rank, const int64_t *dims,
-                              double a, double b, uint64_t seed, uint32_t stream, cek_tensor **out)
+static cek_status random_fill(const char *what, uint32_t distribution, cek_device *device, int rank,
+                              const int64_t *dims, double a, double b, uint64_t seed, uint32_t stream,
+                              cek_tensor **out)
 {
     cek_status st;
     cek__shape shape;
@@ -339,14 +342,14 @@ out:
     return st;
 }
 
-cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low, double high, uint64_t seed,
-                              uint32_t stream, cek_tensor **out)
+cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low, double high,
+                              uint64_t seed, uint32_t stream, cek_tensor **out)
 {
     return random_fill("cek_tensor_uniform", CEK_RANDOM_UNIFORM, device, rank, shape, low, high, seed, stream, out);
 }
 
-cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std, uint64_t seed,
-                             uint32_t stream, cek_tensor **out)
+cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std,
+                             uint64_t seed, uint32_t stream, cek_tensor **out)
 {
     return random_fill("cek_tensor_normal", CEK_RANDOM_NORMAL, device, rank, shape, mean, std, seed, stream, out);
 }

@@ -28,7 +28,8 @@ cek_status cek__shape_make(const char *what, int rank, const int64_t *dims, size
     *out = shape; /* `dims` may be those of *out */
     for (int i = 0; i < rank; i++) {
         if (shape.dims[i] < 1)
-            return cek__fail(CEK_INVALID, "%s: shape %s: dimension %d is less than 1", what, CEK__SHAPE_TEXT_OF(out), i);
+            return cek__fail(CEK_INVALID, "%s: shape %s: dimension %d is less than 1", what, CEK__SHAPE_TEXT_OF(out),
+                             i);
         fits = fits && !__builtin_mul_overflow(bytes, shape.dims[i], &bytes);
     }
     if (!fits)

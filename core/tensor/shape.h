@@ -26,13 +26,14 @@ int64_t cek__shape_count(const cek__shape *shape);
 bool cek__shape_equal(const cek__shape *a, const cek__shape *b);
 
 /* As NumPy: aligned at the last dimension, 1 stretches. */
-CEK__CHECKED cek_status cek__shape_broadcast(const char *what, const cek__shape *a, const cek__shape *b, cek__shape *out);
+CEK__CHECKED cek_status cek__shape_broadcast(const char *what, const cek__shape *a, const cek__shape *b,
+                                             cek__shape *out);
 
-/* Row-major strides in elements of a dense array of `shape` read as `over`: 0 where a dimension is stretched or new. */
+/* Row-major strides, in elements, of a dense array of `shape` read as `over`: 0 where a dimension stretches. */
 void cek__shape_strides(const cek__shape *shape, const cek__shape *over, int64_t strides[CEK_RANK_MAX]);
 
-/* Joins neighbouring dimensions that all `count` operands walk as one, and drops those of size 1: fewer loops, fewer kinds of
- * operation. What remains has at least one dimension. */
+/* Joins neighbouring dimensions that all `count` operands walk as one, and drops those of size 1: fewer loops, fewer
+ * kinds of operation. What remains has at least one dimension. */
 void cek__shape_collapse(cek__shape *shape, int count, int64_t strides[][CEK_RANK_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* tensor.c - tensors: making, reading, writing, and moving them.
  *
- * Owns: one piece of ordered memory per tensor: all its uses are queued on the device's default stream, so it may be freed
- * while they are still to come. What is computed with tensors stands in the files beside this one. */
+ * Owns: one piece of ordered memory per tensor: all its uses are queued on the device's default stream, so it may be
+ * freed while they are still to come. What is computed with tensors stands in the files beside this one. */
 #include "core/tensor/tensor.h"
 
 #include <inttypes.h>
@@ -18,7 +18,8 @@ enum { FILL_CHUNK = 64 * 1024 };  /* of patterns that no queue fills with */
 
 /* ---- making ---- */
 
-cek_status cek__tensor_new(const char *what, cek_device *device, cek_dtype type, const cek__shape *shape, cek_tensor **out)
+cek_status cek__tensor_new(const char *what, cek_device *device, cek_dtype type, const cek__shape *shape,
+                           cek_tensor **out)
 {
     cek_status st;
     cek_tensor *tensor = NULL;
@@ -253,8 +254,8 @@ out:
     return st;
 }
 
-/* Both default streams, locked in the order of their addresses, so that two copies crossing each other cannot wait for one
- * another. The destination is waited for as well: `src` may be freed or overwritten when this returns. */
+/* Both default streams, locked in the order of their addresses, so that two copies crossing each other cannot wait
+ * for one another. The destination is waited for as well: `src` may be freed or overwritten when this returns. */
 static cek_status copy_across(const cek_tensor *src, cek_tensor *dst)
 {
     cek_status st;
@@ -321,8 +322,8 @@ static cek_status dims_complete(const cek_tensor *x, int rank, const int64_t *gi
             return CEK_OK;
     }
     if (open >= 0 && count % known != 0)
-        return cek__fail(CEK_INVALID, "cek_tensor_reshape: %" PRId64 " elements of %s cannot be divided by %" PRId64, count,
-                         CEK__SHAPE_TEXT_OF(&x->shape), known);
+        return cek__fail(CEK_INVALID, "cek_tensor_reshape: %" PRId64 " elements of %s cannot be divided by %" PRId64,
+                         count, CEK__SHAPE_TEXT_OF(&x->shape), known);
     if (open >= 0)
         dims[open] = count / known;
     return CEK_OK;

@@ -1,7 +1,7 @@
 /* fake.c - a plugin for tests of the registry, the allocator, and of copies and streams: see fake.h.
  *
- * Its memory is malloc'ed. A sound one is inline with memory in the host's reach; in mode "lazy" nothing is executed before
- * somebody waits for it and memory is out of reach, so a missing wait shows as a wrong result every time.
+ * Its memory is malloc'ed. A sound one is inline with memory in the host's reach; in mode "lazy" nothing is executed
+ * before somebody waits for it and memory is out of reach, so a missing wait shows as a wrong result every time.
  * Operations: pointwise over f32 with few instructions, in profile inference. */
 #include <cekernels/plugin.h>
 #include <dlfcn.h>
@@ -404,8 +404,8 @@ static cek_status copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t byte
 
 static cek_status fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    return enqueue(queue,
-                   (command){ .kind = FILL, .dst = dst, .pattern = pattern, .position = pattern_bytes, .bytes = bytes });
+    return enqueue(
+        queue, (command){ .kind = FILL, .dst = dst, .pattern = pattern, .position = pattern_bytes, .bytes = bytes });
 }
 
 static cek_status update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
@@ -498,7 +498,8 @@ static void op_destroy(cek_op *op)
     unmake(op);
 }
 
-static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
+static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                         cek_ref workspace)
 {
     command c = { .kind = RUN, .op = op };
 
@@ -585,7 +586,8 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->version = t->build = NULL;
     if (mode_is("profile"))
         t->profile = 9;
-    if (mode_is("training")) /* claims what its slots do not show to be wrong: allowed here, for conformance to find */
+    if (mode_is(
+            "training")) /* claims what its slots do not show to be wrong: allowed here, for conformance to find */
         t->profile = CEK_PROFILE_TRAINING;
     if (mode_is("slot"))
         t->mem_alloc = NULL;

@@ -1,9 +1,10 @@
 /* fake.h - how a test steers the fake plugin (fake.c).
  *
- * The name of its file says what it is: "NAME.so" is a sound plugin called NAME, "NAME-MODE.so" one with the peculiarity
- * MODE. Copies of the file are objects of their own, each with a control of its own:
+ * The name of its file says what it is: "NAME.so" is a sound plugin called NAME, "NAME-MODE.so" one with the
+ * peculiarity MODE. Copies of the file are objects of their own, each with a control of its own:
  *
- *     fake_control *c = ((fake_control *(*)(void))dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "fake_control_get"))(); */
+ *     fake_control *c = ((fake_control *(*)(void))dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "fake_control_get"))();
+ */
 #ifndef CEK_TESTS_PLUGINS_FAKE_H
 #define CEK_TESTS_PLUGINS_FAKE_H
 

@@ -95,7 +95,8 @@ START_TEST(statuses_without_a_text_get_one_and_unknown_ones_are_internal)
     control->silent_status = 0;
     assert_ok(cek_stream_create(device, &stream));
     control->lost = true;
-    assert_fails(cek_memory_alloc(device, 1, 0, &memory), CEK_DEVICE_LOST, "a:0: mem_alloc", "the fake cable was pulled");
+    assert_fails(cek_memory_alloc(device, 1, 0, &memory), CEK_DEVICE_LOST, "a:0: mem_alloc",
+                 "the fake cable was pulled");
     assert_fails(cek_stream_sync(stream, 0), CEK_DEVICE_LOST, "a:0: queue_sync", "the fake cable was pulled");
     cek_stream_free(stream);
     stop();
@@ -203,8 +204,8 @@ START_TEST(the_cache_is_emptied_before_a_request_fails)
     cek_memory_free(a); /* 6 MiB in the cache */
     assert_ok(cek_memory_alloc(device, 8 << 20, 0, &b));
     ck_assert_uint_eq(control->bytes, 8 << 20);
-    assert_fails(cek_memory_alloc(device, 3 << 20, 0, &a), CEK_OUT_OF_MEMORY, "a:0: out of memory: 3145728 bytes needed",
-                 "8388608 used, 0 cached, limit none, free 2097152");
+    assert_fails(cek_memory_alloc(device, 3 << 20, 0, &a), CEK_OUT_OF_MEMORY,
+                 "a:0: out of memory: 3145728 bytes needed", "8388608 used, 0 cached, limit none, free 2097152");
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "the fake is full"));
     ck_assert_uint_eq(stats_of(device).used_bytes, 8 << 20);
     cek_memory_free(b);
@@ -235,8 +236,8 @@ START_TEST(a_limit_holds_for_used_and_cached_memory_together)
     assert_ok(cek_device_set_memory_limit(device, 4 << 20));
     ck_assert_uint_eq(stats_of(device).limit_bytes, 4 << 20);
     assert_ok(cek_memory_alloc(device, 3 << 20, 0, &a));
-    assert_fails(cek_memory_alloc(device, (1 << 20) + 1, 0, &b), CEK_OUT_OF_MEMORY, "a:0: out of memory: 1048577 bytes",
-                 "limit 4194304");
+    assert_fails(cek_memory_alloc(device, (1 << 20) + 1, 0, &b), CEK_OUT_OF_MEMORY,
+                 "a:0: out of memory: 1048577 bytes", "limit 4194304");
     ck_assert_uint_le(control->bytes, 4 << 20);
     cek_memory_free(a);
     assert_ok(cek_memory_alloc(device, 4 << 20, 0, &b)); /* what was cached made room */
@@ -434,7 +435,8 @@ START_TEST(a_failure_of_queued_work_is_told_with_its_text)
     assert_ok(cek_stream_wait(waiter, marker));
     assert_fails(cek_stream_sync(stream, CEK_FOREVER), CEK_INTERNAL, "a:0: queue_sync", "a fake kernel caught fire");
     assert_fails(cek_stream_sync(stream, CEK_FOREVER), CEK_INTERNAL, "a:0: queue_sync", "a fake kernel caught fire");
-    assert_fails(cek_stream_upload(stream, cek_memory_ref(memory), &value, 4), CEK_INTERNAL, "a:0: upload", "caught fire");
+    assert_fails(cek_stream_upload(stream, cek_memory_ref(memory), &value, 4), CEK_INTERNAL, "a:0: upload",
+                 "caught fire");
     assert_fails(cek_marker_sync(marker, CEK_FOREVER), CEK_INTERNAL, "a:0: event_sync", "caught fire");
     assert_fails(cek_stream_sync(waiter, CEK_FOREVER), CEK_INTERNAL, "a:0", "caught fire");
     assert_fails(cek_device_sync(device), CEK_INTERNAL, "a:0", "caught fire");

@@ -5,6 +5,8 @@
 
 #include "core/base/fault.h"
 
+static char program_path[512];
+
 static void setup(void)
 {
     scratch_make();
@@ -84,7 +86,8 @@ START_TEST(a_plugin_that_breaks_the_abi_is_reported_and_never_used)
     cek_engine *engine = engine_of(path);
     cek_load_entry e = load_entry(engine, 0);
 
-    ck_assert_msg(strcmp(e.stage, odd->stage) == 0 && e.status == odd->status && strstr(e.reason, odd->reason) != NULL,
+    ck_assert_msg(strcmp(e.stage, odd->stage) == 0 && e.status == odd->status &&
+                      strstr(e.reason, odd->reason) != NULL,
                   "%s: stopped at %s with %s: %s", odd->file, e.stage, cek_status_name(e.status), e.reason);
     ck_assert_uint_eq(cek_engine_device_count(engine), 0);
     ck_assert_uint_eq(e.device_count, 0);
@@ -163,7 +166,8 @@ START_TEST(a_struct_shorter_than_known_is_filled_as_far_as_it_goes)
     ck_assert_uint_eq(u.info.kind, CEK_KIND_CPU);
     for (size_t i = 12; i < sizeof u; i++)
         ck_assert_uint_eq(u.bytes[i], 0x77);
-    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0", "size is not set");
+    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0",
+                 "size is not set");
     cek_engine_free(engine);
 }
 END_TEST
@@ -172,7 +176,8 @@ START_TEST(a_file_that_is_no_plugin_says_why)
 {
     const char *files[] = { scratch_write("text.so", "hello", 5),
                             fake_install_patched("nosymbol.so", "cek_plugin_query", "cek_plugin_quary"),
-                            fake_install_patched("nolib.so", "libc.so.6", "libq.so.6"), scratch_path("absent.so"), NULL };
+                            fake_install_patched("nolib.so", "libc.so.6", "libq.so.6"), scratch_path("absent.so"),
+                            NULL };
     cek_engine *engine = engine_of_files(files);
 
     ck_assert_uint_eq(cek_engine_load_count(engine), 4);
@@ -183,7 +188,8 @@ START_TEST(a_file_that_is_no_plugin_says_why)
     ck_assert_ptr_nonnull(strstr(load_entry(engine, 1).reason, "no symbol cek_plugin_query"));
     ck_assert_str_eq(load_entry(engine, 2).stage, "open");
     ck_assert_uint_eq(load_entry(engine, 2).status, CEK_UNAVAILABLE); /* quiet: what it needs is not here */
-    ck_assert_str_eq(load_entry(engine, 2).reason, "libq.so.6: cannot open shared object file: No such file or directory");
+    ck_assert_str_eq(load_entry(engine, 2).reason,
+                     "libq.so.6: cannot open shared object file: No such file or directory");
     ck_assert_str_eq(load_entry(engine, 3).stage, "search");
     ck_assert_uint_eq(load_entry(engine, 3).status, CEK_NOT_FOUND);
     cek_engine_free(engine);
@@ -217,7 +223,8 @@ START_TEST(a_file_or_folder_that_everyone_may_write_is_refused)
 
     setenv("CEKERNELS_PLUGIN_PATH", scratch_dir, 1);
     assert_ok(cek_engine_create(NULL, &engine));
-    ck_assert_str_eq(load_entry(engine, 0).path, scratch_dir); /* a line for the folder, none of its files is looked at */
+    ck_assert_str_eq(load_entry(engine, 0).path,
+                     scratch_dir); /* a line for the folder, none of its files is looked at */
     ck_assert_str_eq(load_entry(engine, 0).stage, "permissions");
     cek_engine_free(engine);
     ck_assert_int_eq(chmod(scratch_dir, 0700), 0);
@@ -292,6 +299,31 @@ START_TEST(the_first_of_a_name_wins_and_folders_are_read_in_order)
 }
 END_TEST
 
+/* The library, copied with a plugin in the folder beside it, finds that one: this program shows it, run with the copy. */
+START_TEST(a_moved_installation_finds_the_plugins_beside_the_library)
+{
+    char library[512], folder[300], command[2048], report[8192] = "";
+    FILE *pipe;
+    Dl_info info;
+
+    ck_assert_int_ne(dladdr((void *)(uintptr_t)cek_engine_create, &info), 0);
+    ck_assert_ptr_nonnull(realpath(info.dli_fname, library));
+    snprintf(folder, sizeof folder, "%s/cekernels", scratch_dir);
+    ck_assert_int_eq(mkdir(folder, 0755), 0);
+    ck_assert_int_eq(rename(fake_install("moved.so"), scratch_path("cekernels/moved.so")), 0);
+    snprintf(command, sizeof command, "cp '%s' '%s/%s' && LD_LIBRARY_PATH='%s' '%s' --report", library, scratch_dir,
+             strrchr(info.dli_fname, '/') + 1, scratch_dir, program_path);
+    pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    ck_assert_uint_gt(fread(report, 1, sizeof report - 1, pipe), 0);
+    ck_assert_int_eq(pclose(pipe), 0);
+    ck_assert_msg(strstr(report, "/cekernels/moved.so: loaded, 2 devices") != NULL, "%s", report);
+    ck_assert_ptr_nonnull(strstr(report, scratch_dir));
+    unlink(scratch_path("cekernels/moved.so"));
+    rmdir(folder);
+}
+END_TEST
+
 START_TEST(plugins_are_left_out_or_taken_alone_by_name_without_opening_them)
 {
     const char *alpha = fake_install("alpha.so");
@@ -329,7 +361,8 @@ END_TEST
 
 START_TEST(the_report_and_errors_tell_what_happened)
 {
-    const char *files[] = { fake_install("alpha.so"), fake_install("b-unavailable.so"), fake_install("c-slot.so"), NULL };
+    const char *files[] = { fake_install("alpha.so"), fake_install("b-unavailable.so"), fake_install("c-slot.so"),
+                            NULL };
     cek_engine *engine = engine_of_files(files);
     cek_device *device = (cek_device *)&device;
     char *report;
@@ -345,8 +378,8 @@ START_TEST(the_report_and_errors_tell_what_happened)
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "no fake hardware"));
     cek_engine_free(engine);
 
-    assert_ok(cek_engine_create(&(cek_engine_options){ .size = sizeof(cek_engine_options), .only_plugin_files = true },
-                                &engine));
+    assert_ok(cek_engine_create(
+        &(cek_engine_options){ .size = sizeof(cek_engine_options), .only_plugin_files = true }, &engine));
     assert_fails(cek_engine_find(engine, NULL, &device), CEK_NO_DEVICE, "devices: none", "no plugin was found");
     cek_engine_free(engine);
 }
@@ -372,8 +405,12 @@ static void assert_selected(cek_engine *engine, const char *list, const char *ex
 START_TEST(lists_ranges_and_defaults_name_devices)
 {
     /* One card and one processor, each reached by two plugins; an oracle; a backend that cannot compute yet. */
-    const char *files[] = { fake_install("opencl-both.so"), fake_install("cuda-card.so"), fake_install("cpu-host.so"),
-                            fake_install("oracle-named.so"), fake_install("young-memory.so"), fake_install("other.so"),
+    const char *files[] = { fake_install("opencl-both.so"),
+                            fake_install("cuda-card.so"),
+                            fake_install("cpu-host.so"),
+                            fake_install("oracle-named.so"),
+                            fake_install("young-memory.so"),
+                            fake_install("other.so"),
                             NULL };
     cek_engine *engine = engine_of_files(files);
     cek_device *device;
@@ -396,7 +433,8 @@ START_TEST(lists_ranges_and_defaults_name_devices)
     unsetenv("CEKERNELS_DEVICES");
     assert_ok(cek_engine_find(engine, "cuda:1,nothing,cpu:1,cpu:0", &device));
     ck_assert_str_eq(cek_device_name(device), "cpu:1");
-    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", &devices, &count), CEK_NO_DEVICE, "'cpu:1-2'", "plugins: ");
+    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", &devices, &count), CEK_NO_DEVICE, "'cpu:1-2'",
+                 "plugins: ");
     ck_assert_ptr_null(devices);
     ck_assert_uint_eq(count, 0);
     cek_engine_free(engine);
@@ -405,13 +443,14 @@ END_TEST
 
 START_TEST(a_malformed_list_is_refused_on_every_machine)
 {
-    static const char *const malformed[] = { "", ",", "a,", "a:", "a:x", "a:1-", "a:-1", "a:2-1", "a:0 ", "A", "a:1:2",
-                                             "a:9999999999" };
+    static const char *const malformed[] = { "",     ",",     "a,",   "a:", "a:x",   "a:1-",
+                                             "a:-1", "a:2-1", "a:0 ", "A",  "a:1:2", "a:9999999999" };
     cek_engine *engine = engine_of(fake_install("a.so"));
     cek_device **devices = (cek_device **)&devices, *device;
     size_t count = 7;
 
-    assert_fails(cek_engine_select(engine, malformed[_i], &devices, &count), CEK_INVALID, "device list", "is not a device");
+    assert_fails(cek_engine_select(engine, malformed[_i], &devices, &count), CEK_INVALID, "device list",
+                 "is not a device");
     ck_assert_ptr_null(devices);
     ck_assert_uint_eq(count, 0);
     if (malformed[_i][0] != '\0') {
@@ -485,7 +524,8 @@ END_TEST
 
 START_TEST(every_failing_allocation_of_an_engine_is_reported_and_leaves_nothing)
 {
-    const char *files[] = { fake_install("alpha.so"), fake_install("b-unavailable.so"), fake_install("c-slot.so"), NULL };
+    const char *files[] = { fake_install("alpha.so"), fake_install("b-unavailable.so"), fake_install("c-slot.so"),
+                            NULL };
     cek_engine_options options = { .size = sizeof options, .plugin_files = files };
     cek_engine *engine = NULL;
     long site;
@@ -535,14 +575,33 @@ START_TEST(options_of_a_later_version_are_refused)
 }
 END_TEST
 
-int main(void)
+static int report_print(void)
 {
+    cek_engine *engine;
+    char *report;
+
+    if (cek_engine_create(NULL, &engine) != CEK_OK || cek_engine_load_report(engine, &report) != CEK_OK)
+        return EXIT_FAILURE;
+    fputs(report, stdout);
+    free(report);
+    cek_engine_free(engine);
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--report") == 0)
+        return report_print();
+    if (readlink("/proc/self/exe", program_path, sizeof program_path - 1) <= 0)
+        return EXIT_FAILURE;
+
     Suite *suite = suite_create("registry");
     TCase *tc = tcase_create("registry");
 
     tcase_add_checked_fixture(tc, setup, scratch_remove);
     tcase_add_test(tc, a_sound_plugin_is_loaded_and_described);
-    tcase_add_loop_test(tc, a_plugin_that_breaks_the_abi_is_reported_and_never_used, 0, sizeof oddities / sizeof *oddities);
+    tcase_add_loop_test(tc, a_plugin_that_breaks_the_abi_is_reported_and_never_used, 0,
+                        sizeof oddities / sizeof *oddities);
     tcase_add_test(tc, a_newer_minor_is_used_as_far_as_it_is_known);
     tcase_add_loop_test(tc, slots_that_an_older_minor_lacks_answer_unsupported, 0, 2);
     tcase_add_test(tc, what_is_unknown_reads_as_the_header_says);
@@ -551,6 +610,7 @@ int main(void)
     tcase_add_test(tc, a_file_or_folder_that_everyone_may_write_is_refused);
     tcase_add_test(tc, a_strangers_file_is_refused);
     tcase_add_test(tc, the_first_of_a_name_wins_and_folders_are_read_in_order);
+    tcase_add_test(tc, a_moved_installation_finds_the_plugins_beside_the_library);
     tcase_add_test(tc, plugins_are_left_out_or_taken_alone_by_name_without_opening_them);
     tcase_add_loop_test(tc, a_malformed_filter_is_an_error, 0, 8);
     tcase_add_test(tc, the_report_and_errors_tell_what_happened);

@@ -1,490 +1,6 @@
-/* tensor.c - tests of tensors: every operation against plain loops on every device present, and the errors. */
-#include "fakes.h"
-
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-
+/* tensor.c - tests of tensors as such: shape, type and place, errors, and a device that works late. */
 #include "core/base/fault.h"
-#include "core/base/random.h"
-
-static cek_engine *engine;
-
-static void setup(void)
-{
-    scratch_make();
-    assert_ok(cek_engine_create(NULL, &engine));
-}
-
-static void teardown(void)
-{
-    cek_engine_free(engine);
-    scratch_remove();
-}
-
-/* Every device that computes: those of the build's own plugins (a simulator runs on one of them). */
-static bool computes(cek_device *device)
-{
-    return strncmp(cek_device_name(device), "reference:", 10) == 0 || strncmp(cek_device_name(device), "cpu:", 4) == 0;
-}
-
-#define FOR_EACH_DEVICE(device)                                                   \
-    for (size_t i_ = 0; i_ < cek_engine_device_count(engine); i_++)               \
-        for (cek_device *device = cek_engine_device(engine, i_); device != NULL && computes(device); device = NULL)
-
-static cek_device *reference(void)
-{
-    cek_device *device;
-
-    assert_ok(cek_engine_find(engine, "reference:0", &device));
-    return device;
-}
-
-static bool stores(cek_device *device, cek_dtype type)
-{
-    cek_device_info info = { .size = sizeof info };
-
-    assert_ok(cek_device_describe(device, &info));
-    return info.types >> type & 1;
-}
-
-/* ---- values ---- */
-
-enum { MAX = 4096 };
-
-static int64_t count_of(int rank, const int64_t *shape)
-{
-    int64_t count = 1;
-
-    for (int i = 0; i < rank; i++)
-        count *= shape[i];
-    return count;
-}
-
-/* Whole numbers from -4 to 4, of which sums and products are exact in any order. */
-static double whole(int salt, int64_t i)
-{
-    return (double)(cek__random_u32(11, (uint64_t)salt, (uint64_t)i) % 9) - 4;
-}
-
-static cek_tensor *tensor_of(cek_device *device, cek_dtype type, int rank, const int64_t *shape, const double *values)
-{
-    cek_tensor *t;
-    float f32[MAX];
-    int64_t n = count_of(rank, shape);
-
-    ck_assert_int_le(n, MAX);
-    for (int64_t i = 0; i < n; i++)
-        f32[i] = (float)values[i];
-    assert_ok(cek_tensor_from_host(device, type, rank, shape, type == CEK_F64 ? (const void *)values : f32, &t));
-    return t;
-}
-
-static cek_tensor *whole_tensor(cek_device *device, int salt, int rank, const int64_t *shape, double *values)
-{
-    for (int64_t i = 0; i < count_of(rank, shape); i++)
-        values[i] = whole(salt, i);
-    return tensor_of(device, CEK_F32, rank, shape, values);
-}
-
-static void values_of(const cek_tensor *t, double *out)
-{
-    float f32[MAX];
-    int64_t n = cek_tensor_count(t);
-
-    ck_assert_int_le(n, MAX);
-    if (cek_tensor_type(t) == CEK_F64) {
-        assert_ok(cek_tensor_read(t, out, cek_tensor_bytes(t)));
-        return;
-    }
-    ck_assert_uint_eq(cek_tensor_type(t), CEK_F32);
-    assert_ok(cek_tensor_read(t, f32, cek_tensor_bytes(t)));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = f32[i];
-}
-
-/* The tensor has this shape, and each value is within `tolerance[i]` of what is expected (NULL: equal); frees it. */
-static void assert_holds(cek_tensor *t, int rank, const int64_t *shape, const double *expected, const double *tolerance,
-                         const char *what)
-{
-    double got[MAX];
-    const char *device = cek_device_name(cek_tensor_device(t));
-
-    ck_assert_msg(cek_tensor_rank(t) == rank, "%s on %s: rank %d, expected %d", what, device, cek_tensor_rank(t), rank);
-    for (int i = 0; i < rank; i++)
-        ck_assert_msg(cek_tensor_shape(t)[i] == shape[i], "%s on %s: wrong dimension %d", what, device, i);
-    values_of(t, got);
-    for (int64_t i = 0; i < cek_tensor_count(t); i++) {
-        bool same = (isnan(expected[i]) && isnan(got[i])) || got[i] == expected[i];
-
-        ck_assert_msg(same || (tolerance != NULL && fabs(got[i] - expected[i]) <= tolerance[i]),
-                      "%s on %s: element %ld is %.9g, expected %.9g", what, device, (long)i, got[i], expected[i]);
-    }
-    cek_tensor_free(t);
-}
-
-/* ---- elementwise ---- */
-
-typedef cek_status (*binary_fn)(const cek_tensor *, const cek_tensor *, cek_tensor **);
-
-static double plain(int op, double a, double b)
-{
-    return op == 0 ? a + b : op == 1 ? a - b : op == 2 ? a * b : a / b;
-}
-
-static const struct { int a_rank, b_rank; int64_t a[8], b[8]; } broadcasts[] = {
-    { 2, 2, { 2, 3 }, { 2, 3 } },
-    { 2, 1, { 2, 3 }, { 3 } },
-    { 1, 2, { 3 }, { 2, 3 } },
-    { 3, 2, { 4, 1, 3 }, { 2, 1 } },
-    { 0, 2, { 0 }, { 2, 2 } },
-    { 0, 0, { 0 }, { 0 } },
-    { 1, 1, { 1 }, { 1 } },
-    { 4, 4, { 2, 3, 4, 5 }, { 1, 3, 1, 5 } },
-    { 4, 4, { 2, 3, 4, 5 }, { 2, 1, 1, 1 } },
-    { 8, 8, { 2, 1, 3, 1, 2, 1, 2, 1 }, { 1, 2, 1, 2, 1, 2, 1, 3 } },
-    { 8, 8, { 2, 2, 2, 2, 2, 2, 2, 2 }, { 2, 1, 2, 1, 2, 1, 2, 1 } },
-};
-
-/* The element of an operand that belongs to element n of the result: index by index, as NumPy's rule is written. */
-static int64_t source(int64_t n, int rank, const int64_t *shape, int from_rank, const int64_t *from)
-{
-    int64_t at = 0, stride = 1;
-
-    for (int back = 1; back <= rank; back++) {
-        int64_t i = n % shape[rank - back];
-
-        n /= shape[rank - back];
-        if (back <= from_rank) {
-            at += (from[from_rank - back] == 1 ? 0 : i) * stride;
-            stride *= from[from_rank - back];
-        }
-    }
-    return at;
-}
-
-START_TEST(arithmetic_broadcasts_as_plain_loops_do)
-{
-    static const binary_fn ops[] = { cek_add, cek_sub, cek_mul, cek_div };
-    static const char *const names[] = { "add", "sub", "mul", "div" };
-    const int64_t *as = broadcasts[_i].a, *bs = broadcasts[_i].b;
-    int ar = broadcasts[_i].a_rank, br = broadcasts[_i].b_rank, rank = ar > br ? ar : br;
-    int64_t shape[8];
-    double a[MAX], b[MAX], expected[MAX], tolerance[MAX];
-
-    for (int back = 1; back <= rank; back++) {
-        int64_t da = back <= ar ? as[ar - back] : 1, db = back <= br ? bs[br - back] : 1;
-
-        shape[rank - back] = da > db ? da : db;
-    }
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = whole_tensor(device, 1, ar, as, a), *y = whole_tensor(device, 2, br, bs, b), *z;
-
-        for (int op = 0; op < 4; op++) {
-            for (int64_t n = 0; n < count_of(rank, shape); n++) {
-                expected[n] = plain(op, a[source(n, rank, shape, ar, as)], b[source(n, rank, shape, br, bs)]);
-                tolerance[n] = op == 3 ? fabs(expected[n]) * FLT_EPSILON : 0; /* division: within one unit */
-            }
-            assert_ok(ops[op](x, y, &z));
-            assert_holds(z, rank, shape, expected, tolerance, names[op]);
-        }
-        cek_tensor_free(x);
-        cek_tensor_free(y);
-    }
-}
-END_TEST
-
-static double relu(double x)
-{
-    return x > 0 ? x : x <= 0 ? 0 : x;
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static double gelu(double x)
-{
-    return x / 2 * erfc(-x / sqrt(2)); /* NaN for -infinity, as the definition gives */
-}
-
-static double negative(double x)
-{
-    return -x;
-}
-
-static const struct {
-    const char *name;
-    cek_status (*fn)(const cek_tensor *, cek_tensor **);
-    double (*plain)(double);
-    bool exact;
-} unaries[] = {
-    { "neg", cek_neg, negative, true },    { "relu", cek_relu, relu, true },    { "exp", cek_exp, exp, false },
-    { "log", cek_log, log, false },        { "sqrt", cek_sqrt, sqrt, false },   { "tanh", cek_tanh, tanh, false },
-    { "sigmoid", cek_sigmoid, sigmoid, false }, { "gelu", cek_gelu, gelu, false },
-};
-
-/* An error of eight roundings in the argument and in the result; gelu also loses what cancels for negative arguments. */
-static double unary_tolerance(int op, double x, double eps)
-{
-    double y = unaries[op].plain(x), d = fabs(x) * 8 * eps;
-    double moved = fmax(fabs(unaries[op].plain(x + d) - y), fabs(unaries[op].plain(x - d) - y));
-
-    if (unaries[op].exact || !isfinite(y) || !isfinite(moved))
-        return 0;
-    return moved + 8 * eps * fmax(fabs(y), unaries[op].plain == gelu ? fabs(x) : 0) + FLT_MIN;
-}
-
-START_TEST(functions_of_one_value_equal_those_of_the_c_library)
-{
-    static const double special[] = { 0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 10, -10, 20.25, -20.25, 1e-3, -1e-3, 1e-6, 80,
-                                      -80, 0.1, 7.75, -7.75, INFINITY, NAN, -INFINITY };
-    enum { N = sizeof special / sizeof *special };
-    double expected[N], tolerance[N];
-    double x32[N];
-
-    for (int i = 0; i < N; i++)
-        x32[i] = (float)special[i];
-    FOR_EACH_DEVICE(device) {
-        for (int wide = 0; wide <= (strncmp(cek_device_name(device), "reference", 9) == 0); wide++) {
-            const double *in = wide ? special : x32;
-            cek_tensor *x = tensor_of(device, wide ? CEK_F64 : CEK_F32, 1, (int64_t[]){ N }, in), *y;
-
-            for (int i = 0; i < N; i++) {
-                expected[i] = unaries[_i].plain(in[i]);
-                tolerance[i] = unary_tolerance(_i, in[i], wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2);
-            }
-            assert_ok(unaries[_i].fn(x, &y));
-            ck_assert_uint_eq(cek_tensor_type(y), wide ? CEK_F64 : CEK_F32);
-            assert_holds(y, 1, (int64_t[]){ N }, expected, tolerance, unaries[_i].name);
-            cek_tensor_free(x);
-        }
-    }
-}
-END_TEST
-
-START_TEST(scale_multiplies_and_then_adds)
-{
-    double a[6], expected[6];
-    cek_tensor *y;
-
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = whole_tensor(device, 3, 2, (int64_t[]){ 2, 3 }, a);
-
-        for (int i = 0; i < 6; i++)
-            expected[i] = a[i] * 0.5 - 3;
-        assert_ok(cek_scale(x, 0.5, -3, &y));
-        assert_holds(y, 2, (int64_t[]){ 2, 3 }, expected, NULL, "scale");
-        cek_tensor_free(x);
-    }
-}
-END_TEST
-
-/* ---- reductions ---- */
-
-static const struct { int count; int axes[3]; unsigned mask; } reductions[] = {
-    { 0, { 0 }, 7 }, { 1, { 0 }, 1 }, { 1, { 1 }, 2 }, { 1, { -1 }, 4 }, { 2, { 0, 2 }, 5 }, { 2, { -1, 1 }, 6 },
-    { 3, { 2, 0, 1 }, 7 },
-};
-
-START_TEST(reductions_equal_plain_loops_over_their_axes)
-{
-    static const int64_t shape[] = { 3, 4, 5 };
-    int64_t rest[3];
-    unsigned mask = reductions[_i].mask;
-    double a[60], sum[60], max[60];
-    int rank = 0, elements = 1;
-    cek_tensor *y;
-
-    for (int i = 0; i < 3; i++) {
-        if ((mask >> i & 1) == 0)
-            rest[rank++] = shape[i];
-        else
-            elements *= (int)shape[i];
-    }
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = whole_tensor(device, 4, 3, shape, a);
-        double mean[60], tolerance[60];
-
-        for (int i = 0; i < 60; i++)
-            sum[i] = 0, max[i] = -INFINITY;
-        for (int i = 0; i < 60; i++) {
-            int64_t at = 0, index[3] = { i / 20, i / 5 % 4, i % 5 };
-
-            for (int k = 0; k < 3; k++)
-                at = (mask >> k & 1) == 0 ? at * shape[k] + index[k] : at;
-            sum[at] += a[i];
-            max[at] = fmax(max[at], a[i]);
-        }
-        for (int i = 0; i < 60; i++) {
-            mean[i] = sum[i] / elements;
-            tolerance[i] = fabs(mean[i]) * FLT_EPSILON;
-        }
-        assert_ok(cek_sum(x, reductions[_i].count, reductions[_i].axes, &y));
-        assert_holds(y, rank, rest, sum, NULL, "sum");
-        assert_ok(cek_max(x, reductions[_i].count, reductions[_i].axes, &y));
-        assert_holds(y, rank, rest, max, NULL, "max");
-        assert_ok(cek_mean(x, reductions[_i].count, reductions[_i].axes, &y));
-        assert_holds(y, rank, rest, mean, tolerance, "mean");
-        cek_tensor_free(x);
-    }
-}
-END_TEST
-
-START_TEST(reductions_of_one_element_and_of_nan)
-{
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = tensor_of(device, CEK_F32, 0, NULL, (double[]){ 7 }), *y;
-
-        assert_ok(cek_sum(x, 0, NULL, &y));
-        assert_holds(y, 0, NULL, (double[]){ 7 }, NULL, "sum of a scalar");
-        cek_tensor_free(x);
-        x = tensor_of(device, CEK_F32, 1, (int64_t[]){ 3 }, (double[]){ 1, NAN, 2 });
-        assert_ok(cek_max(x, 0, NULL, &y));
-        assert_holds(y, 0, NULL, (double[]){ NAN }, NULL, "max with NaN");
-        cek_tensor_free(x);
-    }
-}
-END_TEST
-
-START_TEST(softmax_sums_to_one_in_every_row)
-{
-    enum { ROWS = 6, COLUMNS = 7 };
-    double a[ROWS * COLUMNS], expected[ROWS * COLUMNS], tolerance[ROWS * COLUMNS];
-
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        a[i] = 100 * (i % 5) + whole(5, i) / 4; /* exp() of it alone would overflow */
-    for (int r = 0; r < ROWS; r++) {
-        double largest = -INFINITY, sum = 0;
-
-        for (int c = 0; c < COLUMNS; c++)
-            largest = fmax(largest, a[r * COLUMNS + c]);
-        for (int c = 0; c < COLUMNS; c++)
-            sum += exp(a[r * COLUMNS + c] - largest);
-        for (int c = 0; c < COLUMNS; c++) {
-            expected[r * COLUMNS + c] = exp(a[r * COLUMNS + c] - largest) / sum;
-            tolerance[r * COLUMNS + c] = 16 * FLT_EPSILON * expected[r * COLUMNS + c] + FLT_MIN;
-        }
-    }
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = tensor_of(device, CEK_F32, 3, (int64_t[]){ 2, 3, COLUMNS }, a), *y;
-
-        assert_ok(cek_softmax(x, &y));
-        assert_holds(y, 3, (int64_t[]){ 2, 3, COLUMNS }, expected, tolerance, "softmax");
-        cek_tensor_free(x);
-        x = tensor_of(device, CEK_F32, 0, NULL, (double[]){ 7 });
-        assert_ok(cek_softmax(x, &y));
-        assert_holds(y, 0, NULL, (double[]){ 1 }, NULL, "softmax of a scalar");
-        cek_tensor_free(x);
-    }
-}
-END_TEST
-
-/* ---- products ---- */
-
-static const struct { int a_rank, b_rank; int64_t a[4], b[4]; int c_rank; int64_t c[4]; } products[] = {
-    { 2, 2, { 3, 4 }, { 4, 5 }, 2, { 3, 5 } },
-    { 2, 2, { 1, 1 }, { 1, 1 }, 2, { 1, 1 } },
-    { 2, 2, { 17, 33 }, { 33, 19 }, 2, { 17, 19 } },
-    { 3, 2, { 2, 3, 4 }, { 4, 5 }, 3, { 2, 3, 5 } },
-    { 2, 3, { 3, 4 }, { 2, 4, 5 }, 3, { 2, 3, 5 } },
-    { 3, 3, { 2, 3, 4 }, { 2, 4, 5 }, 3, { 2, 3, 5 } },
-    { 4, 4, { 2, 3, 2, 4 }, { 2, 3, 4, 3 }, 4, { 2, 3, 2, 3 } },
-    { 4, 2, { 2, 3, 2, 4 }, { 4, 1 }, 4, { 2, 3, 2, 1 } },
-};
-
-START_TEST(matmul_equals_three_loops_for_every_kind_of_batch)
-{
-    const int64_t *as = products[_i].a, *bs = products[_i].b, *cs = products[_i].c;
-    int ar = products[_i].a_rank, br = products[_i].b_rank, cr = products[_i].c_rank;
-    int64_t m = as[ar - 2], k = as[ar - 1], n = bs[br - 1], batch = count_of(cr - 2, cs);
-    double a[MAX], b[MAX], c[MAX];
-
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *x = whole_tensor(device, 6, ar, as, a), *y = whole_tensor(device, 7, br, bs, b), *z;
-
-        for (int64_t t = 0; t < batch; t++)
-            for (int64_t i = 0; i < m; i++)
-                for (int64_t j = 0; j < n; j++) {
-                    double sum = 0;
-
-                    for (int64_t p = 0; p < k; p++)
-                        sum += a[(ar > 2 ? t * m * k : 0) + i * k + p] * b[(br > 2 ? t * k * n : 0) + p * n + j];
-                    c[(t * m + i) * n + j] = sum;
-                }
-        assert_ok(cek_matmul(x, y, &z));
-        assert_holds(z, cr, cs, c, NULL, "matmul");
-        cek_tensor_free(x);
-        cek_tensor_free(y);
-    }
-}
-END_TEST
-
-static const struct { int64_t n, h, w, in, out, kh, kw; cek_conv2d_options o; bool bias; } convolutions[] = {
-    { 2, 5, 6, 3, 4, 3, 3, { 0 }, false },
-    { 1, 5, 5, 2, 3, 3, 3, { .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1 }, true },
-    { 2, 7, 6, 4, 6, 3, 2, { .groups = 2, .stride_h = 2, .pad_bottom = 1 }, true },
-    { 1, 9, 8, 4, 4, 3, 3, { .groups = 4, .dilation_h = 2, .dilation_w = 2, .pad_left = 3 }, false },
-    { 3, 4, 4, 5, 2, 1, 1, { .stride_w = 3 }, true },
-    { 1, 2, 2, 1, 1, 2, 2, { 0 }, false },
-};
-
-static double conv_at(int c, const double *x, const double *w, int64_t n, int64_t y, int64_t z, int64_t o)
-{
-    int64_t in = convolutions[c].in, groups = convolutions[c].o.groups ? convolutions[c].o.groups : 1, per = in / groups;
-    int64_t sh = convolutions[c].o.stride_h ? convolutions[c].o.stride_h : 1;
-    int64_t sw = convolutions[c].o.stride_w ? convolutions[c].o.stride_w : 1;
-    int64_t dh = convolutions[c].o.dilation_h ? convolutions[c].o.dilation_h : 1;
-    int64_t dw = convolutions[c].o.dilation_w ? convolutions[c].o.dilation_w : 1;
-    int64_t group = o / (convolutions[c].out / groups);
-    double sum = 0;
-
-    for (int64_t i = 0; i < convolutions[c].kh; i++)
-        for (int64_t j = 0; j < convolutions[c].kw; j++) {
-            int64_t h = y * sh + i * dh - convolutions[c].o.pad_top, v = z * sw + j * dw - convolutions[c].o.pad_left;
-
-            for (int64_t k = 0; k < per && h >= 0 && h < convolutions[c].h && v >= 0 && v < convolutions[c].w; k++)
-                sum += x[((n * convolutions[c].h + h) * convolutions[c].w + v) * in + group * per + k] *
-                       w[((o * convolutions[c].kh + i) * convolutions[c].kw + j) * per + k];
-        }
-    return sum;
-}
-
-START_TEST(conv2d_equals_plain_loops)
-{
-    int c = _i;
-    cek_conv2d_options o = convolutions[c].o;
-    int64_t g = o.groups ? o.groups : 1, dh = o.dilation_h ? o.dilation_h : 1, dw = o.dilation_w ? o.dilation_w : 1;
-    int64_t oh = (convolutions[c].h + o.pad_top + o.pad_bottom - dh * (convolutions[c].kh - 1) - 1) / (o.stride_h ? o.stride_h : 1) + 1;
-    int64_t ow = (convolutions[c].w + o.pad_left + o.pad_right - dw * (convolutions[c].kw - 1) - 1) / (o.stride_w ? o.stride_w : 1) + 1;
-    int64_t xs[] = { convolutions[c].n, convolutions[c].h, convolutions[c].w, convolutions[c].in };
-    int64_t ws[] = { convolutions[c].out, convolutions[c].kh, convolutions[c].kw, convolutions[c].in / g };
-    int64_t ys[] = { convolutions[c].n, oh, ow, convolutions[c].out };
-    double x[MAX], w[MAX], b[16], expected[MAX];
-
-    o.size = sizeof o;
-    FOR_EACH_DEVICE(device) {
-        cek_tensor *tx = whole_tensor(device, 8, 4, xs, x), *tw = whole_tensor(device, 9, 4, ws, w), *ty;
-        cek_tensor *tb = whole_tensor(device, 10, 1, ws, b);
-
-        for (int64_t i = 0, n = 0; n < ys[0]; n++)
-            for (int64_t y = 0; y < oh; y++)
-                for (int64_t z = 0; z < ow; z++)
-                    for (int64_t k = 0; k < ys[3]; k++, i++)
-                        expected[i] = conv_at(c, x, w, n, y, z, k) + (convolutions[c].bias ? b[k] : 0);
-        assert_ok(cek_conv2d(tx, tw, convolutions[c].bias ? tb : NULL, _i == 0 ? NULL : &o, &ty));
-        /* A transform may be used by default: whole numbers are then rounded, not the sums of them. */
-        double tolerance[MAX];
-        for (int64_t i = 0; i < count_of(4, ys); i++)
-            tolerance[i] = 1e-3;
-        assert_holds(ty, 4, ys, expected, tolerance, "conv2d");
-        cek_tensor_free(tx);
-        cek_tensor_free(tw);
-        cek_tensor_free(tb);
-    }
-}
-END_TEST
+#include "tensors.h"
 
 /* ---- shape, type, place ---- */
 
@@ -505,12 +21,15 @@ START_TEST(permute_and_reshape_keep_every_element)
         assert_ok(cek_tensor_permute(x, axes, &y));
         assert_holds(y, 4, (int64_t[]){ 2, 4, 5, 3 }, expected, NULL, "permute");
         assert_ok(cek_tensor_reshape(x, 2, (int64_t[]){ 6, -1 }, &y));
-        ck_assert(cek_tensor_ref(y).mem != cek_tensor_ref(x).mem || cek_tensor_ref(y).offset != cek_tensor_ref(x).offset);
+        ck_assert(cek_tensor_ref(y).mem != cek_tensor_ref(x).mem ||
+                  cek_tensor_ref(y).offset != cek_tensor_ref(x).offset);
         assert_holds(y, 2, (int64_t[]){ 6, 20 }, a, NULL, "reshape");
         assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ 7, -1 }, &y), CEK_INVALID, "[2,3,4,5]", "divided by 7");
-        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape", "both -1");
+        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape",
+                     "both -1");
         assert_fails(cek_tensor_reshape(x, 1, (int64_t[]){ 119 }, &y), CEK_INVALID, "[2,3,4,5]", "[119]");
-        assert_fails(cek_tensor_permute(x, (int[]){ 0, 1, 2, 2 }, &y), CEK_INVALID, "cek_tensor_permute", "axis 2 at place 3");
+        assert_fails(cek_tensor_permute(x, (int[]){ 0, 1, 2, 2 }, &y), CEK_INVALID, "cek_tensor_permute",
+                     "axis 2 at place 3");
         ck_assert_ptr_null(y);
         cek_tensor_free(x);
     }
@@ -547,7 +66,8 @@ START_TEST(casts_convert_as_the_header_says)
     ck_assert_int_eq(back[5], 0);
     cek_tensor_free(y);
     assert_ok(cek_tensor_cast(x, CEK_F32, &y));
-    assert_holds(y, 1, (int64_t[]){ 6 }, (double[]){ 2.5, 3.5, -2.5, (float)1e20, NAN, (float)-0.4 }, NULL, "f32 to f32");
+    assert_holds(y, 1, (int64_t[]){ 6 }, (double[]){ 2.5, 3.5, -2.5, (float)1e20, NAN, (float)-0.4 }, NULL,
+                 "f32 to f32");
     cek_tensor_free(x);
 }
 END_TEST
@@ -630,7 +150,8 @@ START_TEST(tensors_move_between_every_two_devices)
             ck_assert_ptr_eq(cek_tensor_device(d), to);
             cek_tensor_free(c);
             assert_ok(cek_tensor_read(d, out, N * sizeof *out));
-            ck_assert_msg(memcmp(in, out, N * sizeof *in) == 0, "%s to %s", cek_device_name(from), cek_device_name(to));
+            ck_assert_msg(memcmp(in, out, N * sizeof *in) == 0, "%s to %s", cek_device_name(from),
+                          cek_device_name(to));
             cek_tensor_free(d);
             pairs++;
         }
@@ -655,7 +176,8 @@ START_TEST(random_tensors_are_the_numbers_of_the_header)
             uint32_t word[4];
 
             cek__philox4x32_10((uint32_t[]){ i / 4, 5, 0, 0 }, (uint32_t[]){ 0x9abcdef0, 0x12345678 }, word);
-            ck_assert_msg(got[i] == (float)(word[i % 4] >> 8) * 0x1p-24f, "%s: number %u", cek_device_name(device), i);
+            ck_assert_msg(got[i] == (float)(word[i % 4] >> 8) * 0x1p-24f, "%s: number %u", cek_device_name(device),
+                          i);
         }
         cek_tensor_free(t);
         assert_ok(cek_tensor_normal(device, 1, (int64_t[]){ N }, 3, 2, 99, 6, &t));
@@ -677,7 +199,8 @@ START_TEST(operands_that_do_not_belong_together_are_refused_by_name)
     const char *other = fake_install("other.so");
     cek_engine *second = engine_of(other);
     double v[64] = { 0 };
-    cek_tensor *a = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 3 }, v), *b = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 4 }, v);
+    cek_tensor *a = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 3 }, v),
+               *b = tensor_of(r, CEK_F32, 2, (int64_t[]){ 2, 4 }, v);
     cek_tensor *far = tensor_of(cek_engine_device(second, 0), CEK_F32, 2, (int64_t[]){ 2, 3 }, v);
     cek_tensor *wide = tensor_of(r, CEK_F64, 2, (int64_t[]){ 2, 3 }, v), *ints, *out = a;
 
@@ -691,7 +214,8 @@ START_TEST(operands_that_do_not_belong_together_are_refused_by_name)
     assert_fails(cek_add(NULL, a, &out), CEK_INVALID, "cek_add", "a is NULL");
     assert_fails(cek_add(a, NULL, &out), CEK_INVALID, "cek_add", "b is NULL");
     assert_fails(cek_sub(a, b, &out), CEK_INVALID, "cek_sub: shapes [2,3] and [2,4]", "3 against 4");
-    assert_fails(cek_matmul(a, b, &out), CEK_INVALID, "cek_matmul: shapes [2,3] and [2,4]", "3 columns against 2 rows");
+    assert_fails(cek_matmul(a, b, &out), CEK_INVALID, "cek_matmul: shapes [2,3] and [2,4]",
+                 "3 columns against 2 rows");
     assert_fails(cek_sum(a, 1, (int[]){ 2 }, &out), CEK_INVALID, "cek_sum: axis 2", "[2,3]");
     assert_fails(cek_sum(a, 2, (int[]){ 1, -1 }, &out), CEK_INVALID, "cek_sum: axis -1", "twice");
     ck_assert_ptr_null(out);
@@ -712,18 +236,22 @@ START_TEST(products_and_convolutions_name_both_shapes)
     cek_tensor *w4 = tensor_of(r, CEK_F32, 4, (int64_t[]){ 6, 3, 3, 4 }, v);
     cek_tensor *w3 = tensor_of(r, CEK_F32, 4, (int64_t[]){ 6, 3, 3, 3 }, v);
     cek_tensor *big = tensor_of(r, CEK_F32, 4, (int64_t[]){ 1, 6, 3, 3 }, v);
-    cek_tensor *bias = tensor_of(r, CEK_F32, 1, (int64_t[]){ 5 }, v), *flat = tensor_of(r, CEK_F32, 1, (int64_t[]){ 6 }, v);
+    cek_tensor *bias = tensor_of(r, CEK_F32, 1, (int64_t[]){ 5 }, v),
+               *flat = tensor_of(r, CEK_F32, 1, (int64_t[]){ 6 }, v);
     cek_tensor *wide = tensor_of(r, CEK_F64, 1, (int64_t[]){ 6 }, v);
-    cek_tensor *b2 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 2, 5, 3 }, v), *b3 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 3, 3, 4 }, v);
+    cek_tensor *b2 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 2, 5, 3 }, v),
+               *b3 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 3, 3, 4 }, v);
     cek_conv2d_options two = { .size = sizeof two, .groups = 2 }, unset = { .groups = 1 };
 
     assert_fails(cek_conv2d(x, w4, NULL, NULL, &out), CEK_INVALID, "x [1,5,5,3] and weight [6,3,3,4]",
                  "x has 3 channels, the weight is for 4");
     ck_assert_ptr_null(out);
     assert_fails(cek_conv2d(x, w3, NULL, &two, &out), CEK_INVALID, "x [1,5,5,3]", "not divisible into 2 groups");
-    assert_fails(cek_conv2d(x, w3, bias, NULL, &out), CEK_INVALID, "bias [5] and weight [6,3,3,3]", "6 output channels");
+    assert_fails(cek_conv2d(x, w3, bias, NULL, &out), CEK_INVALID, "bias [5] and weight [6,3,3,3]",
+                 "6 output channels");
     assert_fails(cek_conv2d(x, w3, wide, NULL, &out), CEK_INVALID, "bias is f64", "has to be f32");
-    assert_fails(cek_conv2d(x, big, NULL, NULL, &out), CEK_INVALID, "weight [1,6,3,3]", "larger than the padded image in height");
+    assert_fails(cek_conv2d(x, big, NULL, NULL, &out), CEK_INVALID, "weight [1,6,3,3]",
+                 "larger than the padded image in height");
     assert_fails(cek_conv2d(x, flat, NULL, NULL, &out), CEK_INVALID, "weight [6]", "[n,h,w,in]");
     assert_fails(cek_conv2d(x, w3, NULL, &unset, &out), CEK_INVALID, "cek_conv2d", "size is not set");
     assert_fails(cek_conv2d(x, NULL, NULL, NULL, &out), CEK_INVALID, "cek_conv2d", "weight is NULL");
@@ -746,8 +274,8 @@ START_TEST(impossible_tensors_are_refused)
     assert_fails(cek_tensor_create(r, CEK_F32, -1, NULL, &t), CEK_INVALID, "cek_tensor_create", "rank -1");
     assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ 3, 0 }, &t), CEK_INVALID, "[3,0]", "dimension 1");
     assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ -2, 2 }, &t), CEK_INVALID, "[-2,2]", "dimension 0");
-    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ INT64_MAX, 2 }, &t), CEK_INVALID, "9223372036854775807",
-                 "more elements");
+    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ INT64_MAX, 2 }, &t), CEK_INVALID,
+                 "9223372036854775807", "more elements");
     assert_fails(cek_tensor_create(r, CEK_F32, 1, (int64_t[]){ INT64_MAX / 8 }, &t), CEK_OUT_OF_MEMORY,
                  "a f32 tensor [1152921504606846975]", "out of memory");
     assert_fails(cek_tensor_create(r, 99, 1, (int64_t[]){ 1 }, &t), CEK_INVALID, "cek_tensor_create", "type 99");
@@ -954,14 +482,6 @@ int main(void)
     TCase *tc = tcase_create("tensor");
 
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, arithmetic_broadcasts_as_plain_loops_do, 0, sizeof broadcasts / sizeof *broadcasts);
-    tcase_add_loop_test(tc, functions_of_one_value_equal_those_of_the_c_library, 0, sizeof unaries / sizeof *unaries);
-    tcase_add_test(tc, scale_multiplies_and_then_adds);
-    tcase_add_loop_test(tc, reductions_equal_plain_loops_over_their_axes, 0, sizeof reductions / sizeof *reductions);
-    tcase_add_test(tc, reductions_of_one_element_and_of_nan);
-    tcase_add_test(tc, softmax_sums_to_one_in_every_row);
-    tcase_add_loop_test(tc, matmul_equals_three_loops_for_every_kind_of_batch, 0, sizeof products / sizeof *products);
-    tcase_add_loop_test(tc, conv2d_equals_plain_loops, 0, sizeof convolutions / sizeof *convolutions);
     tcase_add_test(tc, permute_and_reshape_keep_every_element);
     tcase_add_test(tc, casts_convert_as_the_header_says);
     tcase_add_loop_test(tc, full_rounds_its_value_once, 0, sizeof roundings / sizeof *roundings);
