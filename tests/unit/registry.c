@@ -302,12 +302,13 @@ END_TEST
 /* The library, copied with a plugin in the folder beside it, finds that one: this program shows it, run with the copy. */
 START_TEST(a_moved_installation_finds_the_plugins_beside_the_library)
 {
-    char library[512], folder[300], command[2048], report[8192] = "";
+    char folder[300], command[2048], report[8192] = "", *library;
     FILE *pipe;
     Dl_info info;
 
     ck_assert_int_ne(dladdr((void *)(uintptr_t)cek_engine_create, &info), 0);
-    ck_assert_ptr_nonnull(realpath(info.dli_fname, library));
+    library = realpath(info.dli_fname, NULL);
+    ck_assert_ptr_nonnull(library);
     snprintf(folder, sizeof folder, "%s/cekernels", scratch_dir);
     ck_assert_int_eq(mkdir(folder, 0755), 0);
     ck_assert_int_eq(rename(fake_install("moved.so"), scratch_path("cekernels/moved.so")), 0);
@@ -321,6 +322,7 @@ START_TEST(a_moved_installation_finds_the_plugins_beside_the_library)
     ck_assert_ptr_nonnull(strstr(report, scratch_dir));
     unlink(scratch_path("cekernels/moved.so"));
     rmdir(folder);
+    free(library);
 }
 END_TEST
 
