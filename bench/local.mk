@@ -7,6 +7,9 @@ noinst_SCRIPTS = cekernels-bench
     %D%/cmd_conv.c \
     %D%/cmd_devices.c \
     %D%/cmd_gemm.c \
+    %D%/cmd_predict.c \
+    %D%/cmd_train.c \
+    %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
     %D%/main.c \
     %D%/options.c \

@@ -9,6 +9,8 @@ const bench_command bench_commands[] = {
     { "devices", "", "plugins, devices, and why others are not there", CMD_DEVICES, cmd_devices },
     { "gemm", "", "matrix products: speed, errors, comparison with a CBLAS library", CMD_GEMM, cmd_gemm },
     { "conv", "", "convolutions: speed and errors", CMD_CONV, cmd_conv },
+    { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train },
+    { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict },
     { "check", "[OP...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
     { NULL, NULL, NULL, 0, NULL },
 };
