@@ -148,6 +148,18 @@ unit_tests += %D%/unit/train
 %C%_unit_train_LDFLAGS = $(check_ldflags)
 %C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/model
+%C%_unit_model_SOURCES = %D%/unit/model.c %D%/unit/scratch.h
+%C%_unit_model_CPPFLAGS = $(unit_cppflags)
+%C%_unit_model_LDFLAGS = $(check_ldflags)
+%C%_unit_model_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/plan
+%C%_unit_plan_SOURCES = %D%/unit/plan.c %D%/unit/plan_run.h %D%/unit/model_oracle.h %D%/unit/scratch.h
+%C%_unit_plan_CPPFLAGS = $(unit_cppflags)
+%C%_unit_plan_LDFLAGS = $(check_ldflags)
+%C%_unit_plan_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/registry
 %C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)

@@ -176,7 +176,7 @@ cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t
     }
     CEK_TRY(table_add(&t, rows, model->node_count + 1));
     CEK_TRY(text_add(&t, "%s parameters\n", grouped(total, count)));
-    if (device)
+    if (device && model->parameter_count > 0)
         CEK_TRY(memory_add(&t, model, device, batch));
     *out = t.data;
     t.data = NULL;

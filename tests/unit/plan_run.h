@@ -1,0 +1,246 @@
+/* plan_run.h - runs one plan on one device through its bare table, with memory that starts as NaN everywhere.
+ *
+ * Header only; for plan.c. Also a table around another that counts operations and refuses what it is told to. */
+#ifndef CEK_TESTS_UNIT_PLAN_RUN_H
+#define CEK_TESTS_UNIT_PLAN_RUN_H
+
+#include "nn/model/plan.h"
+#include "scratch.h"
+
+/* ---- a device ---- */
+
+typedef struct bench {
+    cek_engine *engine;
+    const cek_plugin *plugin; /* the device's, or `wrapped` */
+    cek_dev *dev;
+    cek_queue *queue;
+    cek_mem *mem[64];
+    int mems;
+} bench;
+
+static inline void bench_open(bench *b, const char *device)
+{
+    cek_device *d;
+
+    *b = (bench){ 0 };
+    assert_ok(cek_engine_create(NULL, &b->engine));
+    assert_ok(cek_engine_find(b->engine, device, &d));
+    assert_ok(cek_device_raw(d, &b->plugin, &b->dev));
+    assert_ok(b->plugin->queue_create(b->dev, NULL, &b->queue));
+}
+
+static inline void bench_release(bench *b)
+{
+    while (b->mems)
+        b->plugin->mem_free(b->mem[--b->mems]);
+}
+
+static inline void bench_close(bench *b)
+{
+    bench_release(b);
+    b->plugin->queue_destroy(b->queue);
+    cek_engine_free(b->engine);
+}
+
+/* Memory of its own whose bytes are all 0xff: NaN in every floating-point type. {NULL, 0} for no bytes. */
+static inline cek_ref bench_alloc(bench *b, uint64_t bytes)
+{
+    cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
+
+    if (bytes == 0)
+        return (cek_ref){ NULL, 0 };
+    ck_assert_int_lt(b->mems, 64);
+    assert_ok(b->plugin->mem_alloc(b->dev, &desc, &b->mem[b->mems]));
+    assert_ok(b->plugin->fill(b->queue, (cek_ref){ b->mem[b->mems], 0 }, 0xff, 1, bytes));
+    return (cek_ref){ b->mem[b->mems++], 0 };
+}
+
+static inline cek_ref bench_upload(bench *b, const void *data, uint64_t bytes)
+{
+    cek_ref ref = bench_alloc(b, bytes);
+
+    assert_ok(b->plugin->upload(b->queue, ref, data, bytes));
+    assert_ok(b->plugin->queue_sync(b->queue, CEK_FOREVER));
+    return ref;
+}
+
+static inline void bench_download(bench *b, void *data, cek_ref ref, uint64_t bytes)
+{
+    assert_ok(b->plugin->download(b->queue, data, ref, bytes));
+    assert_ok(b->plugin->queue_sync(b->queue, CEK_FOREVER));
+}
+
+/* ---- counting and refusing ---- */
+
+static struct {
+    cek_plugin table;
+    cek_status (*create)(cek_dev *, const cek_op_desc *, cek_op_info *, cek_op **);
+    int created[CEK_OP_COPY + 1]; /* by kind */
+    int accumulating;             /* data gradients that add to what is there */
+    int fused, refused;           /* epilogues with an activation or a derivative */
+    bool refuse_epilogues;
+    uint32_t refuse_kind;
+} wrapped;
+
+static inline cek_status wrapped_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    bool fuses = desc->epilogue && (desc->epilogue->activation || desc->epilogue->act_grad);
+    cek_status st;
+
+    *out = NULL;
+    if (desc->kind == wrapped.refuse_kind)
+        return CEK_UNSUPPORTED;
+    if (fuses && wrapped.refuse_epilogues) {
+        wrapped.refused++;
+        return CEK_UNSUPPORTED;
+    }
+    st = wrapped.create(dev, desc, info, out);
+    if (st == CEK_OK) {
+        wrapped.created[desc->kind]++;
+        wrapped.fused += fuses;
+        wrapped.accumulating += (desc->kind == CEK_OP_CONV_BACKWARD_DATA || desc->kind == CEK_OP_GEMM) &&
+                                !(desc->operands & CEK_BIT(CEK_GEMM_A_SUM)) && desc->accumulate != 0;
+    }
+    return st;
+}
+
+/* Puts the counting table in front of the device's own. */
+static inline void bench_wrap(bench *b)
+{
+    memset(&wrapped, 0, sizeof wrapped);
+    wrapped.table = *b->plugin;
+    wrapped.create = b->plugin->op_create;
+    wrapped.table.op_create = wrapped_create;
+    b->plugin = &wrapped.table;
+}
+
+/* ---- a plan with its memory ---- */
+
+typedef struct plan_run {
+    bench *b;
+    cek_model *model;
+    cek__plan_options options;
+    cek__layout *layout;
+    cek__plan *plan;
+    cek__plan_binding binding;
+    cek_ref parameters[16], gradients[16];
+} plan_run;
+
+static inline cek_f32x2 f32x2(double v)
+{
+    return (cek_f32x2){ (float)v, (float)(v - (float)v) };
+}
+
+static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dtype type, const cek__plan_options *options)
+{
+    const cek__plan_needs *n;
+
+    *r = (plan_run){ .b = b, .model = model, .options = *options };
+    assert_ok(cek__layout_create(model, type, &r->layout));
+    ck_assert_uint_le(r->layout->bucket_count, 16);
+    assert_ok(cek__plan_create_raw(model, r->layout, b->plugin, b->dev, "the device", options, &r->plan));
+    n = cek__plan_get_needs(r->plan);
+    for (size_t i = 0; i < r->layout->bucket_count; i++) {
+        uint64_t bytes = cek__layout_bucket_bytes(r->layout, i);
+        void *host = malloc(bytes);
+
+        cek__layout_pack(r->layout, model, i, host);
+        r->parameters[i] = bench_upload(b, host, bytes);
+        r->gradients[i] = options->training ? bench_alloc(b, bytes) : (cek_ref){ NULL, 0 };
+        free(host);
+    }
+    r->binding = (cek__plan_binding){
+        .arena = bench_alloc(b, n->arena_bytes),
+        .workspace = bench_alloc(b, n->workspace_bytes),
+        .input = bench_alloc(b, n->input_bytes),
+        .target = bench_alloc(b, n->target_bytes),
+        .weights = bench_alloc(b, n->weight_bytes),
+        .output = bench_alloc(b, n->output_bytes),
+        .parameters = r->parameters,
+        .gradients = r->gradients,
+        .step_block = bench_alloc(b, sizeof(cek_step_block)),
+        .batch_block = bench_alloc(b, sizeof(cek_batch_block)),
+        .loss = bench_upload(b, (double[32]){ 0 }, 256),
+        .correct = bench_upload(b, (double[32]){ 0 }, 256),
+    };
+    assert_ok(cek__plan_bind(r->plan, &r->binding));
+}
+
+static inline void plan_run_close(plan_run *r)
+{
+    cek__plan_free(r->plan);
+    cek__layout_free(r->layout);
+    bench_release(r->b);
+}
+
+static inline void plan_run_put(plan_run *r, cek_ref ref, const void *data, uint64_t bytes)
+{
+    assert_ok(r->b->plugin->upload(r->b->queue, ref, data, bytes));
+    assert_ok(r->b->plugin->queue_sync(r->b->queue, CEK_FOREVER));
+}
+
+static inline void plan_run_blocks(plan_run *r, uint64_t key, double inv_n, uint64_t base, int64_t valid)
+{
+    cek_step_block step = { .random_key = key, .inv_n = f32x2(inv_n), .loss_scale = { 1, 0 } };
+    cek_batch_block batch = { .sample_base = base, .rows_valid = (uint32_t)valid };
+
+    plan_run_put(r, r->binding.step_block, &step, sizeof step);
+    plan_run_put(r, r->binding.batch_block, &batch, sizeof batch);
+}
+
+/* Forward and all of backward. */
+static inline void plan_run_step(plan_run *r, bool accumulate)
+{
+    assert_ok(cek__plan_forward(r->plan, r->b->queue));
+    for (size_t s = 0; s < cek__plan_segment_count(r->plan); s++)
+        assert_ok(cek__plan_backward(r->plan, r->b->queue, s, accumulate));
+    assert_ok(r->b->plugin->queue_sync(r->b->queue, CEK_FOREVER));
+}
+
+static inline double plan_run_loss(plan_run *r)
+{
+    double f64;
+    float f32;
+
+    bench_download(r->b, &f64, r->binding.loss, sizeof f64);
+    memcpy(&f32, &f64, sizeof f32);
+    return r->layout->type == CEK_F64 ? f64 : f32;
+}
+
+static inline int32_t plan_run_correct(plan_run *r)
+{
+    int32_t correct;
+
+    bench_download(r->b, &correct, r->binding.correct, sizeof correct);
+    return correct;
+}
+
+/* PyTorch's order; the caller's (free). */
+static inline double *plan_run_gradient(plan_run *r, size_t parameter)
+{
+    const cek__placement *p = &r->layout->placement[parameter];
+    uint64_t unit = r->layout->type == CEK_F64 ? 8 : 4;
+    cek_ref ref = r->gradients[p->bucket];
+    void *raw = malloc(p->count * unit);
+    double *out = malloc(p->count * sizeof *out);
+
+    ref.offset += p->first * unit;
+    bench_download(r->b, raw, ref, p->count * unit);
+    cek__layout_unpack_one(r->layout, r->model, parameter, raw, out);
+    free(raw);
+    return out;
+}
+
+/* |got - want| <= tolerance * (largest |want|), element by element. NaN never passes. */
+static inline void all_near(const char *what, const double *got, const double *want, int64_t count, double tolerance)
+{
+    double scale = 1e-12;
+
+    for (int64_t i = 0; i < count; i++)
+        scale = fmax(scale, fabs(want[i]));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(got[i] - want[i]) <= tolerance * scale, "%s[%lld]: %.17g, expected %.17g (scale %g)", what,
+                      (long long)i, got[i], want[i], scale);
+}
+
+#endif
