@@ -45,12 +45,13 @@ typedef struct bench_options {
     /* train, predict */
     const char *data, *csv, *target, *split;
     double test_fraction;
+    bool standardize;
     int64_t epochs, steps, log_every, batch;   /* 0: not given */
     bool shuffle;
     const char *loss, *optimizer, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
     uint64_t limit_memory;
-    const char *load, *save;
+    const char *load, *save, *save_gradients;
     uint64_t seed;
     int64_t rows;                /* predict: -1 = not given */
     /* operands */

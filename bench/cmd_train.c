@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/data.h"
+#include "bench/gradients.h"
 #include "bench/output.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
@@ -218,6 +219,8 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
         st = cek_model_save(model, run->options->save);
     if (st && !code)
         code = complain_status(st);
+    if (!code && run->options->save_gradients)
+        code = gradients_save(run->trainer, model, run->options->save_gradients);
     if (!st)
         document_fill(run, data, model, devices, batch);
     code = output_close(&run->out, code);

@@ -57,9 +57,9 @@ static int table_open(const bench_options *o, bench_data *d)
         st = cek_dataset_split(whole, count, o->seed, &d->train, &d->test);
     }
     /* The test set first: the training set's numbers change with its own turn. */
-    if (!st && !code && d->test && cek_dataset_size(d->test))
+    if (!st && !code && o->standardize && d->test && cek_dataset_size(d->test))
         st = cek_dataset_standardize(d->test, d->train);
-    if (!st && !code)
+    if (!st && !code && o->standardize)
         st = cek_dataset_standardize(d->train, d->train);
     free(rows);
     cek_dataset_free(whole);

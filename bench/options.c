@@ -14,7 +14,8 @@ enum { ALL = CMD_DEVICES | CMD_GEMM | CMD_CONV | CMD_CHECK | CMD_TRAIN | CMD_PRE
 /* Values of getopt_long; options without a letter start behind the letters. */
 enum { O_MATH = 256, O_SEED, O_JSON, O_PEER, O_NO_PROGRESS, O_PLUGIN, O_PASS, O_MATCH, O_DATA, O_CSV, O_TARGET, O_SPLIT,
        O_TEST_FRACTION, O_EPOCHS, O_STEPS, O_LOG_EVERY, O_BATCH, O_SHUFFLE, O_LOSS, O_LR, O_OPTIMIZER, O_MOMENTUM, O_WEIGHT_DECAY,
-       O_DROPOUT, O_SHARES, O_LIMIT_MEMORY, O_LOAD, O_SAVE, O_ROWS };
+       O_DROPOUT, O_SHARES, O_LIMIT_MEMORY, O_LOAD, O_SAVE, O_SAVE_GRADIENTS,
+       O_STANDARDIZE, O_ROWS };
 
 typedef struct option_row {
     const char *name, *argument; /* argument NULL: takes none */
@@ -47,11 +48,13 @@ static const option_row rows[] = {
     { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
     { "test-fraction", "P", O_TEST_FRACTION, NET, "of the table's rows, for testing (0.2)" },
     { "split", "FILE", O_SPLIT, NET, "row numbers of the test set" },
+    { "standardize", "yes|no", O_STANDARDIZE, NET, "the table's features by the training rows (yes)" },
     { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
     { "shares", "LIST", O_SHARES, CMD_TRAIN, "equal, or a number for each device" },
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
     { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors)" },
     { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
+    { "save-gradients", "FILE", O_SAVE_GRADIENTS, CMD_TRAIN, "where the last step's gradient goes" },
     { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },
     { "steps", "N", O_STEPS, CMD_TRAIN, "stop after so many steps" },
     { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
@@ -221,6 +224,8 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_LIMIT_MEMORY: return take_bytes(row->name, arg, &o->limit_memory);
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
+    case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
+    case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
     case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
     default: return false;
     }
@@ -261,7 +266,7 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
     struct option longs[ROW_COUNT + 1];
     char letters[2 * ROW_COUNT + 1];
     bool given[ROW_COUNT] = { false };
-    *o = (bench_options){ .warmup = -1, .runs = -1, .test_fraction = 0.2, .shuffle = true, .lr = -1, .momentum = -1,
+    *o = (bench_options){ .warmup = -1, .runs = -1, .test_fraction = 0.2, .shuffle = true, .standardize = true, .lr = -1, .momentum = -1,
                           .weight_decay = -1, .dropout = -1, .rows = -1, .seed = 1 };
     *code = EXIT_USAGE;
     getopt_tables(letters, longs);
