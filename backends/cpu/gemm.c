@@ -4,9 +4,25 @@
  * Must not know: how a batch of products is planned and run (product.c). */
 #include "backends/cpu/gemm.h"
 
+enum {
+    FEW_PANELS = 16,             /* panels of A below which B is fetched ahead */
+    DIRECT_PANELS = 4,           /* panels of B up to which A is read in place */
+    WAY_BYTES = 4096             /* rows this far apart fall into one set of an L1 cache */
+};
+
 static gemm_matrix flipped(gemm_matrix m)
 {
     return (gemm_matrix){ m.type, m.col_stride, m.row_stride, m.batch_stride };
+}
+
+/* A whose rows lie along k can be read where it is. That is what makes a thin product with a large A fast, as A then streams
+ * through the tiles once or twice; with more columns it is worth packing, since its rows are far apart. */
+static pack_way way_a(const gemm_desc *d, const cpu_config *config)
+{
+    const gemm_matrix *a = &d->a;
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && d->n <= DIRECT_PANELS * config->kernels->nr &&
+                         a->row_stride * 4 % WAY_BYTES != 0;
+    return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
 static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
@@ -29,7 +45,7 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
         .m = d->m, .n = d->n, .k = d->k, .batch = d->batch, .config = config, .workers = workers,
         .in_place = in_place, .add = in_place && d->accumulate,
         .sum = !d->sum ? PRODUCT_NO_SUM : swapped ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = cek__pack_way_a(&d->a), .way_b = cek__pack_way_b(&d->b), .store_across = d->c.col_stride != 1,
+        .way_a = way_a(d, config), .way_b = cek__pack_way_b(&d->b), .store_across = d->c.col_stride != 1,
     };
     cek__product_plan(&out->product);
 }
@@ -83,6 +99,20 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     out->sum_accumulate = d->sum_accumulate;
 }
 
+/* With few rows of A, packing B is no small part of the work, and most of it is waiting for memory. */
+static int fetches_ahead(const gemm_plan *plan)
+{
+    return plan->product.way_b == PACK_ACROSS && plan->d.b.type == CPU_F32 &&
+           plan->d.m <= FEW_PANELS * plan->product.config->kernels->mr;
+}
+
+static const char *rows_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
+{
+    const product_part *p = part;
+    *row_bytes = p->b.row_stride * 4;
+    return (const char *)p->b.at + (k * p->b.row_stride + col) * 4;
+}
+
 void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args, void *workspace)
 {
     const gemm_desc *d = &plan->d;
@@ -92,7 +122,7 @@ void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args,
         return;
     cek__product_run(&plan->product, pool,
                      &(product_source){ .owner = &c, .open = open_part, .a = cek__product_a, .b = cek__product_b,
-                                        .take = cek__product_take,
+                                        .take = cek__product_take, .ahead = fetches_ahead(plan) ? rows_ahead : NULL,
                                         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias },
                      workspace);
 }

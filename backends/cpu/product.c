@@ -67,7 +67,7 @@ static void block_task(void *arg, int64_t task, int worker)
     part_open(r, index, &p);
     scratch_of(r, worker, &scratch);
     walk w = { .kernels = plan->config->kernels, .mc = plan->sizes.mc, .kc = plan->sizes.kc,
-               .a = r->source->a, .b = r->source->b, .source = &p };
+               .a = r->source->a, .b = r->source->b, .ahead = r->source->ahead, .source = &p };
     walk_task t = { .row = row_block * plan->sizes.mb, .col = col_block * plan->sizes.nb, .k = split * plan->split_depth };
     t.rows = at_most(plan->sizes.mb, plan->m - t.row);
     t.cols = at_most(plan->sizes.nb, plan->n - t.col);

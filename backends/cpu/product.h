@@ -52,6 +52,7 @@ typedef struct product_source {
     walk_give_a *a;
     walk_give_b *b;
     walk_take *take;             /* cek__product_take, or a function that knows better where rows go */
+    walk_ahead *ahead;           /* or NULL */
     int plain;                   /* sums in place need no take */
 } product_source;
 

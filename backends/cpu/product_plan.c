@@ -103,6 +103,9 @@ static void depth_choose(product_plan *p)
     if (getenv("SP")) p->splits = atoi(getenv("SP"));
 #endif
     p->split_depth = ceil_div(p->k, p->splits);
+#ifdef TUNE
+    if (getenv("KC")) p->sizes.kc = atoi(getenv("KC"));
+#endif
     if (p->sizes.kc == 0)
         p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);

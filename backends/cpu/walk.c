@@ -71,9 +71,25 @@ static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t
             c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (add ? c[i * ldc + j] : 0);
 }
 
+/* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches one line of every row. */
+typedef struct fetch {
+    const char *at;
+    int64_t row_bytes, row;
+} fetch;
+
+static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b, int64_t *ld)
+{
+    if (f->at == NULL || ip * 64 >= nr * 4) {
+        *ld = 0;                 /* a line that is in L1 anyway */
+        return b;
+    }
+    *ld = f->row_bytes / 4;
+    return (const float *)(const void *)(f->at + jp * nr * 4 + ip * 64);
+}
+
 /* All tiles of a block: `rows` rows of A against all columns. */
 static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c, int add,
-                  const walk_scratch *s)
+                  const fetch *f, const walk_scratch *s)
 {
     const cpu_kernels *kernels = w->kernels;
     const int64_t nr = kernels->nr;
@@ -81,9 +97,11 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip] * t->ldc, i += s->a_rows[ip++])
         for (int64_t jp = 0, left = t->cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
+            int64_t ldnext;
+            const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (left >= nr || t->padded)
                 kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, add,
-                                             b, 0);
+                                             next, ldnext);
             else
                 edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, add);
         }
@@ -109,6 +127,9 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
     for (int64_t k = t->k; k < end; k += w->kc) {
         const int64_t depth = end - k < w->kc ? end - k : w->kc;
         w->b(w->source, k, depth, t->col, t->cols, s);
+        fetch f = { 0 };
+        if (w->ahead && k + depth < end)
+            f.at = w->ahead(w->source, k + depth, t->col, &f.row_bytes);
         if (t->col_sum)
             sum_columns(w, s, t->cols, depth, t->col_sum);
         for (int64_t i = 0; i < t->rows; i += w->mc) {
@@ -117,7 +138,8 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             const int64_t lda = w->a(w->source, t->row + i, rows, k, depth, s);
             if (t->row_sum)
                 sum_rows(s, rows, lda, depth, t->row_sum + i);
-            tiles(w, t, rows, lda, depth, c, t->add || k > t->k, s);
+            f.row = i;           /* later blocks of A have nothing left to fetch */
+            tiles(w, t, rows, lda, depth, c, t->add || k > t->k, &f, s);
             if (w->take && k + depth == end)
                 w->take(w->source, t->row + i, rows, t->col, t->cols, c, t->ldc, s);
         }

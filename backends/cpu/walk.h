@@ -45,12 +45,16 @@ typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t c
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
                        const walk_scratch *scratch);
 
+/* Where row k of B begins at column `col`, and the distance of rows in bytes: what a later block will read. */
+typedef const char *walk_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes);
+
 typedef struct walk {
     const cpu_kernels *kernels;
     int64_t mc, kc;
     walk_give_a *a;
     walk_give_b *b;
     walk_take *take;             /* or NULL */
+    walk_ahead *ahead;           /* or NULL: the next block of B is fetched into L2 while tiles of this one are computed */
     const void *source;
 } walk;
 
