@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MOST = 400000 };
+enum { MOST = 500000 };
 static float x[MOST], y[MOST];
 
 static const double unit = 0x1p-24;
