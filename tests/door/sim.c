@@ -212,7 +212,7 @@ START_TEST(any_call_may_fail)
     static const cek_status codes[] = { CEK_INTERNAL, CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST };
     int failures = 0;
     for (int n = 1; n < 40; n++) {
-        char number[8];
+        char number[16];
         snprintf(number, sizeof number, "%d", n);
         const char *const options[] = { "sim_plugin", "reference", "sim_fail_at", number, "sim_fail_status", statuses[_i], NULL };
         cek_queue *queue = NULL;
