@@ -72,8 +72,10 @@ static void block_task(void *arg, int64_t task, int worker)
     t.rows = at_most(plan->sizes.mb, plan->m - t.row);
     t.cols = at_most(plan->sizes.nb, plan->n - t.col);
     t.depth = at_most(plan->split_depth, plan->k - t.k);
-    if (plan->row_unit == 0)     /* blocks of like heights */
-        w.mc = ceil_div(t.rows, ceil_div(t.rows, w.mc));
+    if (plan->row_unit == 0) {   /* blocks of like heights, in whole panels */
+        const int64_t mr = plan->config->kernels->mr, like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
+        w.mc = at_most(ceil_div(like, mr) * mr, w.mc);
+    }
     if (plan->splits > 1) {
         t.c = r->partial + ((split * plan->batch + index) * plan->m + t.row) * r->ld + t.col;
         t.ldc = r->ld;
@@ -82,6 +84,7 @@ static void block_task(void *arg, int64_t task, int worker)
         t.c = (float *)p.e.c + t.row * p.e.to.row_stride + t.col;
         t.ldc = p.e.to.row_stride;
         t.add = plan->add;
+        t.stream = plan->stream && r->source->plain && (uintptr_t)t.c % 64 == 0 && t.ldc % 16 == 0;
         w.take = r->source->plain ? NULL : r->source->take;
     } else {
         t.c = scratch.c;

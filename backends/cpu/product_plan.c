@@ -3,10 +3,6 @@
  * Owns: the cost model and its constants. Must not know: the run (product.c). */
 #include "backends/cpu/product.h"
 
-#ifdef TUNE
-#include <stdlib.h>
-#endif
-
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
 static const double cost_copy = 1.5;             /* packing, a vector of elements, along the way they lie */
 static const double cost_transpose = 5;          /* packing across it */
@@ -21,6 +17,7 @@ enum {
     SPLIT_DEPTH = 1024,          /* ... into parts no shallower than this: the partial results cost as much as 2% then */
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
+    STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
     BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
 
@@ -86,10 +83,6 @@ static void blocks_choose(product_plan *p)
         if (nb <= kernels->nr)
             break;
     }
-#ifdef TUNE
-    if (getenv("MB")) p->sizes.mb = atoi(getenv("MB"));
-    if (getenv("NB")) p->sizes.nb = atoi(getenv("NB"));
-#endif
 }
 
 /* Parts of k: a function of the shape alone, and the same when A and B change roles. */
@@ -99,13 +92,7 @@ static void depth_choose(product_plan *p)
     const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
     for (p->splits = 1; p->splits * 2 <= splits; )
         p->splits *= 2;          /* even numbers of tasks for even numbers of workers */
-#ifdef TUNE
-    if (getenv("SP")) p->splits = atoi(getenv("SP"));
-#endif
     p->split_depth = ceil_div(p->k, p->splits);
-#ifdef TUNE
-    if (getenv("KC")) p->sizes.kc = atoi(getenv("KC"));
-#endif
     if (p->sizes.kc == 0)
         p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
@@ -137,6 +124,7 @@ void cek__product_plan(product_plan *p)
         p->in_place = p->add = 0;
     blocks_choose(p);
     sizes_complete(p);
+    p->stream = p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)

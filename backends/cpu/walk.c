@@ -61,14 +61,14 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
 
 /* A tile at the right edge of a C without room for it. */
 static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda, int64_t depth,
-                      int64_t cols, float *c, int64_t ldc, int add)
+                      int64_t cols, float *c, int64_t ldc, cpu_store store)
 {
     float whole[CPU_MR_MAX * CPU_NR_MAX] __attribute__((aligned(64)));
     const float *b = s->b_panel[jp];
-    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, 0, b, 0);
+    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE, b, 0);
     for (int64_t i = 0; i < s->a_rows[ip]; i++)
         for (int64_t j = 0; j < cols; j++)
-            c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (add ? c[i * ldc + j] : 0);
+            c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (store == CPU_ADD ? c[i * ldc + j] : 0);
 }
 
 /* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches one line of every row. */
@@ -88,7 +88,7 @@ static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr,
 }
 
 /* All tiles of a block: `rows` rows of A against all columns. */
-static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c, int add,
+static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c, cpu_store store,
                   const fetch *f, const walk_scratch *s)
 {
     const cpu_kernels *kernels = w->kernels;
@@ -100,10 +100,10 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (left >= nr || t->padded)
-                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, add,
+                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store,
                                              next, ldnext);
             else
-                edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, add);
+                edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
         }
 }
 
@@ -139,9 +139,11 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             if (t->row_sum)
                 sum_rows(s, rows, lda, depth, t->row_sum + i);
             f.row = i;           /* later blocks of A have nothing left to fetch */
-            tiles(w, t, rows, lda, depth, c, t->add || k > t->k, &f, s);
+            tiles(w, t, rows, lda, depth, c, t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE, &f, s);
             if (w->take && k + depth == end)
                 w->take(w->source, t->row + i, rows, t->col, t->cols, c, t->ldc, s);
         }
     }
+    if (t->stream)
+        w->kernels->drain();
 }

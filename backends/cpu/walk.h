@@ -63,6 +63,7 @@ typedef struct walk_task {
     float *c;                    /* element (row, col) */
     int64_t ldc;
     int add;                     /* to what C holds */
+    int stream;                  /* C is large, aligned and written once: past the caches; depth <= kc */
     int padded;                  /* rows of C have room for whole panels */
     float *row_sum, *col_sum;    /* NULL, or added to: the sums of A over k (for `rows`), of B over k (for `cols`) */
 } walk_task;

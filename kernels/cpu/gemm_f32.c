@@ -12,7 +12,7 @@
  * first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's column first (and loses half). */
 static inline __attribute__((always_inline)) void
 tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, const int32_t *b_offset,
-     float *c, int64_t ldc, int add, const float *next, int64_t ldnext)
+     float *c, int64_t ldc, cpu_store store, const float *next, int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda;
@@ -36,17 +36,21 @@ tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offs
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++, c += ldc) {
 #pragma GCC unroll 2
-        for (int j = 0; j < TILE_VECTORS; j++)
-            v_store(c + j * VL, add ? sum[i][j] + v_load(c + j * VL) : sum[i][j]);
+        for (int j = 0; j < TILE_VECTORS; j++) {
+            if (store == CPU_STREAM)
+                v_stream(c + j * VL, sum[i][j]);
+            else
+                v_store(c + j * VL, store == CPU_ADD ? sum[i][j] + v_load(c + j * VL) : sum[i][j]);
+        }
     }
 }
 
 #define TILE(rows)                                                                                      \
     static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,    \
-                                const float *b, const int32_t *b_offset, float *c, int64_t ldc, int add, \
+                                const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, \
                                 const float *next, int64_t ldnext)                                      \
     {                                                                                                   \
-        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, add, next, ldnext);                    \
+        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);                    \
     }
 
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
@@ -60,3 +64,8 @@ cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1] = {
     gemm_f32_7, gemm_f32_8, gemm_f32_9, gemm_f32_10, gemm_f32_11, gemm_f32_12, gemm_f32_13, gemm_f32_14,
 #endif
 };
+
+void ISA_NAME(drain)(void)
+{
+    v_drain();
+}

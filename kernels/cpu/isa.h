@@ -20,6 +20,9 @@ enum { VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 };  /* 28 sums + 2 of B + 1 of 
 #include <immintrin.h>
 enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* 12 sums + 2 of B + 1 of A of 16 registers */
 #else
+#if defined __SSE2__
+#include <emmintrin.h>
+#endif
 enum { VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
 #endif
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
@@ -32,6 +35,28 @@ typedef uint16_t vh_mem __attribute__((vector_size(VL * 2), aligned(2), may_alia
 
 static inline vf v_load(const float *p) { return *(const vf_mem *)p; }
 static inline void v_store(float *p, vf x) { *(vf_mem *)p = x; }
+
+/* Stores past the caches (p is a multiple of the vector's size), and waits until such stores are where others see them. */
+static inline void v_stream(float *p, vf x)
+{
+#if defined CEK_ISA_AVX512
+    _mm512_stream_ps(p, (__m512)x);
+#elif defined CEK_ISA_AVX2
+    _mm256_stream_ps(p, (__m256)x);
+#elif defined __SSE2__
+    _mm_stream_ps(p, (__m128)x);
+#else
+    v_store(p, x);
+#endif
+}
+
+static inline void v_drain(void)
+{
+#if defined __SSE2__
+    _mm_sfence();
+#endif
+}
+
 static inline vf v_all(float x) { return x - (vf){ 0 }; }     /* x - 0 keeps -0 and NaN */
 
 /* a * b + c, rounded once where the processor can: spelled out, so that no compiler flag decides. */

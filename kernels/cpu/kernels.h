@@ -14,12 +14,16 @@ static inline int64_t cpu_type_bytes(cpu_type type) { return type == CPU_F32 ? 4
 
 enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 };       /* bounds of every kernel's tile */
 
-/* A tile of a product: C[i][j] = (add ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j), i < rows, j < nr.
+/* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push everything else out of them; C's
+ * rows are then aligned to 64 bytes, and `drain` is called before anyone else reads them. */
+typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
+
+/* A tile of a product: C[i][j] = (CPU_ADD ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j), i < rows, j < nr.
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i of C is at c + i * ldc.
  * Through the tables the tile reads packed panels, strided matrices and windows of images alike; they cost nothing measurable.
  * Every line at `next` + k * ldnext is prefetched into L2 as the product goes on (next may be any address). */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, int add,
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                            const float *next, int64_t ldnext);
 
 typedef struct cpu_op_kernels cpu_op_kernels;    /* ops.h: everything but products and convolutions */
@@ -27,6 +31,7 @@ typedef struct cpu_op_kernels cpu_op_kernels;    /* ops.h: everything but produc
 typedef struct cpu_kernels {
     int mr, nr;                                  /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm;                  /* [rows], 1 <= rows <= mr */
+    void (*drain)(void);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* Cuts rows into panels of `width` columns (width == nr, or <= mr): to[p * panel + k * width + j] = from[k * ld +

@@ -7,6 +7,7 @@ extern const cpu_kernels ISA_NAME(cek__kernels);
 const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS, .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
+    .drain = ISA_NAME(drain),
     .transpose = ISA_NAME(transpose_f32),
     .panels = ISA_NAME(panels_f32),
     .load = ISA_NAME(load),

@@ -253,6 +253,40 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
 }
 END_TEST
 
+/* A result too large for any cache is stored past them, where it is aligned; and the same bits otherwise. */
+START_TEST(large_results_are_exact_aligned_or_not)
+{
+    enum { M = 4099, N = 4112, K = 3 };
+    const cpu_config *config;
+    uint32_t state = 3;
+    float *a = filled(CPU_F32, M * K, 1, &state), *b = filled(CPU_F32, K * N, 1, &state);
+    cpu_pool *pool;
+    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int shift = 0; shift < 2; shift++) {
+            const gemm_desc d = { .m = M, .n = N - shift, .k = K, .batch = 1, .a = { CPU_F32, K, 1, 0 },
+                                  .b = { CPU_F32, N, 1, 0 }, .c = { CPU_F32, N, 1, 0 } };
+            const size_t bytes = (size_t)M * N * 4;
+            float *c = guarded(bytes, 0xff);
+            gemm_plan plan;
+            cek__gemm_plan(&d, config, 2, &plan);
+            void *workspace = guarded(plan.workspace_bytes, 0xff);
+            cek__gemm_run(&plan, pool, &(gemm_args){ .a = a, .b = b, .c = c + shift }, workspace);
+            for (int64_t row = 0; row < M; row++)
+                for (int64_t col = 0; col < d.n; col++) {
+                    const float *x = a + row * K, *y = b + col, got = c[shift + row * N + col];
+                    const float want = x[0] * y[0] + x[1] * y[N] + x[2] * y[2 * N];
+                    EXPECT(got == want, "%s: (%d, %d): %g, not %g", config->isa, (int)row, (int)col, got, want);
+                }
+            guard_free(workspace, plan.workspace_bytes);
+            guard_free(c, bytes);
+        }
+    cek__pool_destroy(pool);
+    filled_free(CPU_F32, M * K, a);
+    filled_free(CPU_F32, K * N, b);
+}
+END_TEST
+
 START_TEST(nan_reaches_every_element_it_belongs_to_and_no_other)
 {
     const kind k = { .spread = 1, .act = CPU_ACT_RELU, .bias = 1 };
@@ -325,6 +359,7 @@ int main(void)
     tcase_add_test(tests, epilogues_follow_the_formula);
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
     tcase_add_test(tests, bits_do_not_depend_on_the_number_of_workers);
+    tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     tcase_add_test(tests, conversions_round_to_nearest_even);
     suite_add_tcase(suite, tests);
