@@ -154,11 +154,25 @@ unit_tests += %D%/unit/model
 %C%_unit_model_LDFLAGS = $(check_ldflags)
 %C%_unit_model_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/model_state
+%C%_unit_model_state_SOURCES = %D%/unit/model_state.c %D%/unit/scratch.h
+%C%_unit_model_state_CPPFLAGS = $(unit_cppflags)
+%C%_unit_model_state_LDFLAGS = $(check_ldflags)
+%C%_unit_model_state_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/plan
-%C%_unit_plan_SOURCES = %D%/unit/plan.c %D%/unit/plan_run.h %D%/unit/model_oracle.h %D%/unit/scratch.h
+%C%_unit_plan_SOURCES = %D%/unit/plan.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
+    %D%/unit/model_oracle.h %D%/unit/scratch.h
 %C%_unit_plan_CPPFLAGS = $(unit_cppflags)
 %C%_unit_plan_LDFLAGS = $(check_ldflags)
 %C%_unit_plan_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/plan_needs
+%C%_unit_plan_needs_SOURCES = %D%/unit/plan_needs.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
+    %D%/unit/model_oracle.h %D%/unit/scratch.h
+%C%_unit_plan_needs_CPPFLAGS = $(unit_cppflags)
+%C%_unit_plan_needs_LDFLAGS = $(check_ldflags)
+%C%_unit_plan_needs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/registry
 %C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h

@@ -107,7 +107,7 @@ CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path
 CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 
 /* A table of layers with shapes and parameter counts, and the memory that training with this batch takes on `device`
- * (NULL: no memory column). *text is the caller's (free). */
+ * (NULL: the table alone). *text is the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch, char **text);
 
 /* What a built-in model is usually trained with. */

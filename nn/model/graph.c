@@ -39,10 +39,8 @@ char *cek__shape_text(const cek__shape *shape, char text[CEK__SHAPE_TEXT])
     return text;
 }
 
-bool cek__node_reordered(const cek__node *node)
+bool cek__image_reordered(const cek__shape *image)
 {
-    const cek__shape *image = &node->image;
-
     return image->rank == 3 && image->dim[0] > 1 && image->dim[1] * image->dim[2] > 1;
 }
 

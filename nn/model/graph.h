@@ -1,8 +1,8 @@
 /* graph.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
  *
  * For the files of nn/model. nn/train uses the functions at the end, and layout.h and plan.h.
- * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and flattening keeps them so; `image`
- * remembers that order for a vector that was an image.
+ * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and flattening keeps them so;
+ * `image` remembers that order for a vector that was an image.
  * Must not know: devices, layouts, plans. */
 #ifndef CEK_NN_MODEL_GRAPH_H
 #define CEK_NN_MODEL_GRAPH_H
@@ -70,8 +70,8 @@ bool cek__shape_equal(const cek__shape *a, const cek__shape *b);
 enum { CEK__SHAPE_TEXT = 72 };
 char *cek__shape_text(const cek__shape *shape, char text[CEK__SHAPE_TEXT]);
 
-/* True if device order (H,W,C) and PyTorch's (C,H,W) differ for the node's output. */
-bool cek__node_reordered(const cek__node *node);
+/* True if device order (H,W,C) and PyTorch's (C,H,W) of the elements differ; false for rank 0. */
+bool cek__image_reordered(const cek__shape *image);
 
 /* ---- for nn/train as well ---- */
 

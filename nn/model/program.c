@@ -1,6 +1,7 @@
 /* program.c - instructions, lifetimes, binding, running (see program.h). */
 #include "nn/model/program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,19 +72,24 @@ out:
 
 static cek_status op_create(cek__program *program, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
-    cek_status st = CEK_UNSUPPORTED;
+    char before[CEK__ERROR_TEXT_MAX];
+    cek_status st;
 
     *out = NULL;
     *info = (cek_op_info){ .size = sizeof *info };
     if (!program->plugin->op_create)
         return cek__fail(CEK_UNSUPPORTED, "%s: has no operations", program->device_name);
+    snprintf(before, sizeof before, "%s", cek_error_text());
     st = program->plugin->op_create(program->dev, desc, info, out);
-    if (st != CEK_OK)
-        return cek__fail_prefix(st, "%s: %s", program->device_name, program->where);
-    if (!*out)
+    if (st == CEK_OK && !*out)
         return cek__fail(CEK_BAD_PLUGIN, "%s: %s: op_create succeeds without an operation", program->device_name,
                          program->where);
-    return CEK_OK;
+    if (st == CEK_OK)
+        return CEK_OK;
+    if (strcmp(before, cek_error_text()) == 0) /* the plugin gave no reason; an older failure's is none */
+        cek__fail(st, "operation %u with operands %#llx: %s", desc->kind, (unsigned long long)desc->operands,
+                  cek__status_text(st));
+    return cek__fail_prefix(st, "%s: %s", program->device_name, program->where);
 }
 
 /* The second form, which adds to the outputs in `twice`. */

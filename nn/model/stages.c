@@ -83,7 +83,7 @@ static int plain(builder *b, int node, int tensor)
     cek__flow *t = &b->out->tensor[tensor];
     const cek__shape none = { 0 };
 
-    if (t->image.rank != 3 || t->image.dim[0] == 1 || t->image.dim[1] * t->image.dim[2] == 1)
+    if (!cek__image_reordered(&t->image))
         return tensor;
     return stage_add(b, (cek__stage){ .kind = CEK__STAGE_REORDER, .node = node, .inputs = 1, .input = { tensor } },
                      t->elements, &none, 1);

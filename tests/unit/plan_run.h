@@ -1,6 +1,6 @@
 /* plan_run.h - runs one plan on one device through its bare table, with memory that starts as NaN everywhere.
  *
- * Header only; for plan.c. Also a table around another that counts operations and refuses what it is told to. */
+ * Header only. Also a table around another that counts operations and refuses what it is told to. */
 #ifndef CEK_TESTS_UNIT_PLAN_RUN_H
 #define CEK_TESTS_UNIT_PLAN_RUN_H
 
