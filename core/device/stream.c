@@ -21,7 +21,7 @@ static bool is_progress(cek_status status)
     return status == CEK_OK || status == CEK_TIMEOUT || status == CEK_NOT_READY;
 }
 
-static cek_status queue_call_end(const cek_stream *stream, const char *call, cek_status status)
+cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status)
 {
     char reason[512] = "";
 
@@ -127,8 +127,7 @@ cek_queue *cek_stream_raw(const cek_stream *stream)
 
 cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
 {
-    cek__call_begin();
-    return queue_call_end(stream, "queue_sync", stream->device->plugin->queue_sync(stream->queue, timeout_ns));
+    return CEK__STREAM_CALL(stream, queue_sync, timeout_ns);
 }
 
 cek_status cek__streams_sync(cek_device *device)
@@ -146,29 +145,26 @@ cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, u
 {
     if (bytes == 0)
         return CEK_OK;
-    cek__call_begin();
-    return queue_call_end(stream, "upload", stream->device->plugin->upload(stream->queue, dst, src, bytes));
+    return CEK__STREAM_CALL(stream, upload, dst, src, bytes);
 }
 
 cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes)
 {
     if (bytes == 0)
         return CEK_OK;
-    cek__call_begin();
-    return queue_call_end(stream, "download", stream->device->plugin->download(stream->queue, dst, src, bytes));
+    return CEK__STREAM_CALL(stream, download, dst, src, bytes);
 }
 
 cek_status cek__stream_after(cek_stream *stream, cek_stream *before)
 {
-    const cek_device *device = before->device;
     cek_status st;
 
     if (stream == before)
         return CEK_OK;
-    if (stream->device != device)
+    if (stream->device != before->device)
         return cek_stream_sync(before, CEK_FOREVER);
-    CEK_TRY(CEK__CALL(device, device->plugin, event_record, before->queue, before->fence));
-    CEK_TRY(CEK__CALL(device, device->plugin, event_wait, stream->queue, before->fence));
+    CEK_TRY(CEK__STREAM_CALL(before, event_record, before->fence));
+    CEK_TRY(CEK__STREAM_CALL(stream, event_wait, before->fence));
 out:
     return st;
 }
@@ -209,8 +205,7 @@ cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
     if (marker->device != stream->device)
         return cek__fail(CEK_INVALID, "a marker of %s cannot be recorded on a stream of %s", marker->device->name,
                          stream->device->name);
-    cek__call_begin();
-    return queue_call_end(stream, "event_record", marker->device->plugin->event_record(stream->queue, marker->event));
+    return CEK__STREAM_CALL(stream, event_record, marker->event);
 }
 
 cek_status cek_marker_query(cek_marker *marker)
@@ -239,6 +234,5 @@ cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker)
 {
     if (marker->device != stream->device)
         return cek_marker_sync(marker, CEK_FOREVER);
-    cek__call_begin();
-    return queue_call_end(stream, "event_wait", stream->device->plugin->event_wait(stream->queue, marker->event));
+    return CEK__STREAM_CALL(stream, event_wait, marker->event);
 }

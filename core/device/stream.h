@@ -2,6 +2,7 @@
 #ifndef CEK_CORE_DEVICE_STREAM_H
 #define CEK_CORE_DEVICE_STREAM_H
 
+#include "core/device/call.h"
 #include "core/device/device.h"
 
 struct cek_stream {
@@ -11,6 +12,13 @@ struct cek_stream {
     cek_stream *prev, *next;  /* in the device's list, if listed */
     bool listed;
 };
+
+/* A call whose first argument is the stream's queue. A failure that stuck to the queue is told with the text that the
+ * plugin keeps with it. */
+#define CEK__STREAM_CALL(stream, slot, ...)                                                      \
+    (cek__call_begin(), cek__stream_call_end((stream), #slot,                                    \
+                                             (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
+CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 
 /* `listed`: cek_device_sync waits for it through the device's list. */
 CEK__CHECKED cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out);

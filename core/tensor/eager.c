@@ -222,7 +222,7 @@ cek_status cek__eager_run(const char *what, cek_device *device, const cek_op_des
     CEK_TRY(eager_of(device, &cache));
     CEK_TRY(op_find(cache, device, stream, desc, &e));
     CEK_TRY(workspace_of(cache, device, e->workspace_bytes, &workspace));
-    CEK_TRY(CEK__CALL(device, device->plugin, op_run, stream->queue, e->op, operands, count, workspace));
+    CEK_TRY(CEK__STREAM_CALL(stream, op_run, e->op, operands, count, workspace));
 out:
     cek__device_order_unlock(device);
     return st != CEK_OK ? cek__fail_prefix(st, "%s", what) : CEK_OK;

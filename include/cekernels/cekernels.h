@@ -223,7 +223,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *m
 
 /* A dense row-major array on one device. Each device has one default stream, shared by its tensors: operations are queued
  * there in the order of the calls and the calls return at once; cek_tensor_read waits. Operations on tensors of one device
- * from several threads are safe and ordered by a lock.
+ * from several threads are safe and ordered by a lock. When queued work fails, every later operation on that device's
+ * tensors fails with its text: what it left behind is never taken for a result.
  *
  * Operations create their result: *out is the caller's. All operands are on one device (else CEK_INVALID, naming both), of
  * one floating type (else CEK_INVALID: cast first) and of fitting shapes (else CEK_INVALID, naming both shapes). What a

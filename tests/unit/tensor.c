@@ -463,13 +463,16 @@ END_TEST
 START_TEST(a_failed_default_stream_tells_why_and_the_engine_can_be_freed)
 {
     cek_device *device = lazy_start();
-    cek_tensor *a, *b;
+    cek_tensor *a, *b, *c;
     float out;
 
     assert_ok(cek_tensor_full(device, CEK_F32, 0, NULL, 1, &a));
     lazy_control->poison = true;
     assert_ok(cek_add(a, a, &b));
     assert_fails(cek_tensor_read(b, &out, sizeof out), CEK_INTERNAL, "late:0", "caught fire");
+    assert_fails(cek_tensor_read(a, &out, sizeof out), CEK_INTERNAL, "late:0", "caught fire");
+    assert_fails(cek_add(a, a, &c), CEK_INTERNAL, "cek_add: late:0", "caught fire");
+    ck_assert_ptr_null(c);
     cek_tensor_free(a);
     cek_tensor_free(b);
     lazy_stop();
