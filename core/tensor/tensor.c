@@ -103,7 +103,7 @@ static cek_status fill_queue(cek_tensor *tensor, cek_stream *stream, double valu
     if (size == 8 && memcmp(element, element + 4, 4) != 0)
         return fill_wide(stream, cek_tensor_ref(tensor), element, cek_tensor_bytes(tensor));
     return CEK__STREAM_CALL(stream, fill, cek_tensor_ref(tensor), pattern,
-                     size < 4 ? (uint32_t)size : 4, cek_tensor_bytes(tensor));
+                            size < 4 ? (uint32_t)size : 4, cek_tensor_bytes(tensor));
 }
 
 cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape, double value,
