@@ -243,7 +243,7 @@ EXTRA_DIST += $(shell_tests) %D%/no-libcheck.sh
 
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
-AM_TESTS_ENVIRONMENT = . $(abs_builddir)/tests/env.sh;
+AM_TESTS_ENVIRONMENT = . $(abs_builddir)/tests/env.sh || exit 99;
 check_DATA = %D%/env.sh
 
 # The long sweeps: the same tests, which look at CEKERNELS_TEST_LONG.
