@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
 
@@ -25,9 +29,22 @@
 #endif
 const char cek__cpu_build[] = COMPILER "; " ISAS "; algorithms " ALGORITHMS;
 
+/* The C library's exp, log and expm1 have a part in losses and optimizers; glibc has them with
+ * and without FMA. */
+static uint64_t hash_library(uint64_t h)
+{
+#if defined __GLIBC__
+    h = cek__hash_text(h, gnu_get_libc_version());
+#endif
+#if defined __x86_64__ || defined __i386__
+    h = cek__hash_number(h, __builtin_cpu_supports("fma") != 0);
+#endif
+    return h;
+}
+
 uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name)
 {
-    const uint64_t h = cek__hash_text(CEK__HASH_START, "cpu " COMPILER " " ALGORITHMS);
+    const uint64_t h = hash_library(cek__hash_text(CEK__HASH_START, "cpu " COMPILER " " ALGORITHMS));
 
     return cek__hash_text(cek__hash_text(h, config->isa), name);
 }
@@ -45,8 +62,7 @@ static cek_status settings_read(cpu_instance *in)
         return st;
     in->config = cek__config_select(isa);
     if (!in->config)
-        return cek__fail(host, CEK_INVALID, "cpu_isa: \"%s\" is none of the instruction sets that were built and run here (%s)",
-                         isa, ISAS);
+        return cek__fail(host, CEK_INVALID, "cpu_isa: \"%s\" was not built (only %s), or does not run here", isa, ISAS);
     in->devices = (uint32_t)devices;
     cek__topology_read(&in->topology);
     if (threads)
@@ -60,8 +76,14 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
     cek_status st;
 
     *out = NULL;
-    if (!in)
-        return CEK_OUT_OF_MEMORY;
+    if (!in) {
+        cek_host callbacks;
+
+        st = cek__callbacks_copy(host, &callbacks);
+        return st == CEK_OK
+                   ? cek__fail(&callbacks, CEK_OUT_OF_MEMORY, "create: no memory for the cpu instance")
+                   : st;
+    }
     st = cek__host_instance_init(&in->head, host);
     if (st != CEK_OK) {
         free(in);
@@ -93,8 +115,9 @@ static void driver_text(const cpu_instance *in, char *to, size_t cap)
 {
     const cpu_topology *t = &in->topology;
 
-    snprintf(to, cap, "%s, L1 %lld KiB, L2 %lld KiB, L3 %lld KiB, %s", in->config->isa, (long long)t->l1d_bytes >> 10,
-             (long long)t->l2_bytes >> 10, (long long)t->l3_bytes >> 10, COMPILER);
+    snprintf(to, cap, "%s, L1 %lld KiB, L2 %lld KiB, L3 %lld KiB, %s", in->config->isa,
+             (long long)t->l1d_bytes >> 10, (long long)t->l2_bytes >> 10, (long long)t->l3_bytes >> 10,
+             COMPILER);
 }
 
 cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info)
@@ -108,11 +131,12 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     cpu_slice slice;
 
     if (index >= in->devices)
-        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index, in->devices);
+        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index,
+                         in->devices);
     cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
     full.compute_units = (uint32_t)slice.workers;
     cek__host_memory(&full.free_bytes, &full.total_bytes);
-    full.max_alloc_bytes = full.total_bytes == CEK_UNKNOWN ? CEK_UNKNOWN : full.total_bytes;
+    full.max_alloc_bytes = full.total_bytes;
     full.numeric_id = cek__cpu_numeric_id(in->config, "");
     snprintf(full.name, sizeof full.name, "%.100s (%d thread%s)", in->topology.model, slice.workers,
              slice.workers == 1 ? "" : "s");
@@ -121,7 +145,8 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     return cek__struct_out(&in->head.host, "device_info: info", info, &full, sizeof full);
 }
 
-cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out)
+cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index,
+                                const cek_device_options *options, cek_dev **out)
 {
     cpu_instance *in = (cpu_instance *)instance;
     const cek_host *host = &in->head.host;
@@ -146,7 +171,8 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const ce
     dev->workers = slice.workers;
     error = slice.workers > 1 ? cek__pool_create(slice.workers, slice.cpus, slice.n_cpus, &dev->pool) : 0;
     if (error) {
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1, strerror(error));
+        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s",
+                       slice.workers - 1, strerror(error));
         cek__cpu_device_close(&dev->head);
         return st;
     }

@@ -1,6 +1,7 @@
 /* device.h - instance and devices of the CPU backend.
  *
- * Owns: how the machine is split into devices, a pool of threads per open device, what device_info tells.
+ * Owns: how the machine is split into devices, a pool of threads per open device, what
+ * device_info tells.
  * Must not know: any operation. Memory, queues and events are backends/host's. */
 #ifndef CEK_BACKENDS_CPU_DEVICE_H
 #define CEK_BACKENDS_CPU_DEVICE_H
@@ -32,14 +33,15 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out);
 void cek__cpu_destroy(cek_instance *instance);
 uint32_t cek__cpu_device_count(cek_instance *instance);
 cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
-cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out);
+cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index,
+                                const cek_device_options *options, cek_dev **out);
 void cek__cpu_device_close(cek_dev *dev);
 
 /* cek__cpu_build - compiler, flags and instruction sets, one line. */
 extern const char cek__cpu_build[];
 
-/* cek__cpu_numeric_id - of a computation called `name` on this configuration: plugin, version of the algorithms, compiler
- * and instruction set in one number. */
+/* cek__cpu_numeric_id - of a computation called `name` on this configuration: plugin, version of
+ * the algorithms, compiler and instruction set in one number. */
 uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name);
 
 #endif

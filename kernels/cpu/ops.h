@@ -1,11 +1,12 @@
-/* ops.h - the inner loops of everything but products and convolutions, one table per instruction set.
+/* ops.h - the inner loops of everything but products and convolutions, one table per instruction
+ * set.
  *
  * Owns: the signatures that kernels and backends/cpu/ops share.
- * Must not know: threads, descriptors, strides of tensors, storage types: all work on runs of floats in host memory (callers
- * convert blocks that fit the cache).
+ * Must not know: threads, descriptors, strides of tensors, storage types: all work on runs of
+ * floats in host memory (callers convert blocks that fit the cache).
  *
- * Arrays need no alignment. In place (an output that is exactly an input) is allowed everywhere. Sums run in an order fixed by
- * their length and the instruction set. */
+ * Arrays need no alignment. In place (an output that is exactly an input) is allowed everywhere.
+ * Sums run in an order fixed by their length and the instruction set. */
 #ifndef CEK_KERNELS_CPU_OPS_H
 #define CEK_KERNELS_CPU_OPS_H
 
@@ -23,7 +24,8 @@ typedef struct cpu_pointwise_kernels {
 } cpu_pointwise_kernels;
 
 typedef struct cpu_reduce_kernels {
-    /* CEK_REDUCE_... of a run; MEAN is the sum. n >= 1; keep it to some thousands, the sum is f32 */
+    /* CEK_REDUCE_... of a run; MEAN is the sum. n >= 1; keep it to some thousands, the sum is
+     * f32 */
     float (*run)(uint32_t function, int64_t n, const float *x);
     /* the same of every column of rows x columns numbers */
     void (*columns)(uint32_t function, int64_t rows, int64_t columns, const float *x, int64_t ldx, float *y);
@@ -47,10 +49,13 @@ typedef struct cpu_loss_kernels {
 enum { CPU_PHILOX_SLACK = 64 };  /* words that generators may write beyond the last one asked for */
 
 typedef struct cpu_random_kernels {
-    /* the words of `blocks` consecutive blocks of 4 from `block` on (plugin.h section 9), and up to CPU_PHILOX_SLACK more */
-    void (*words)(uint64_t key, uint32_t stream, uint64_t sample, uint64_t block, int64_t blocks, uint32_t *words);
+    /* the words of `blocks` consecutive blocks of 4 from `block` on (plugin.h section 9), and up
+     * to CPU_PHILOX_SLACK more */
+    void (*words)(uint64_t key, uint32_t stream, uint64_t sample, uint64_t block, int64_t blocks,
+                  uint32_t *words);
     /* y = word >= threshold ? x * scale : 0 */
-    void (*dropout)(int64_t n, const uint32_t *words, uint32_t threshold, float scale, const float *x, float *y);
+    void (*dropout)(int64_t n, const uint32_t *words, uint32_t threshold, float scale, const float *x,
+                    float *y);
     /* from words on a pair boundary; read and write up to CPU_PHILOX_SLACK beyond n */
     void (*uniform)(int64_t n, const uint32_t *words, float low, float width, float *y);
     void (*normal)(int64_t n, const uint32_t *words, float mean, float deviation, float *y);
@@ -73,14 +78,15 @@ typedef struct cpu_sgd {
 
 typedef struct cpu_optimizer_kernels {
     void (*adam)(int64_t n, const cpu_adam *by, const float *g, float *p, float *m, float *v);
-    void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p, float *m);  /* m may be NULL: momentum 0 */
+    void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p,
+                float *m); /* m may be NULL: momentum 0 */
 } cpu_optimizer_kernels;
 
-/* Pools over one position: `channels` numbers at each of `count` places. `more`: go on from what an earlier call with other
- * places left in the outputs. */
+/* Pools over one position: `channels` numbers at each of `count` places. `more`: go on from what
+ * an earlier call with other places left in the outputs. */
 typedef struct cpu_pool_kernels {
-    /* y = the largest of x[0], x[1], ..., index = the number[] of the first that is; NaN is larger than all.
-     * index_bytes 1, 4, or 0 for none */
+    /* y = the largest of x[0], x[1], ..., index = the number[] of the first that is; NaN is
+     * larger than all. index_bytes 1, 4, or 0 for none */
     void (*max)(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
                 void *index, int index_bytes);
     /* dx = sum of dy[j] where index[j] is number[j] */
@@ -89,7 +95,8 @@ typedef struct cpu_pool_kernels {
     /* y = (sum of x[j]) / divisor */
     void (*average)(int64_t channels, int count, const float *const *x, float divisor, int more, float *y);
     /* dx = sum of dy[j] / divisor[j] */
-    void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx);
+    void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor,
+                         int more, float *dx);
 } cpu_pool_kernels;
 
 struct cpu_op_kernels {

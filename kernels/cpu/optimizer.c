@@ -1,4 +1,5 @@
-/* optimizer.c - one step of Adam and of SGD over a run of parameters, each number read and written once.
+/* optimizer.c - one step of Adam and of SGD over a run of parameters, each number read and
+ * written once.
  *
  * Must not know: groups, the count of steps; what varies from step to step arrives as numbers. */
 #include "kernels/cpu/ops.h"

@@ -1,4 +1,5 @@
-/* pointwise.c - one instruction of a pointwise chain over a run of floats, and the runs' conversion from and to integers.
+/* pointwise.c - one instruction of a pointwise chain over a run of floats, and the runs'
+ * conversion from and to integers.
  *
  * Owns: the meaning of every CEK_PW_... code on the CPU.
  * Must not know: chains, strides. */

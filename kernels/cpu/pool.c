@@ -1,4 +1,5 @@
-/* pool.c - maximum and average over the places of one window, all channels at once, and their gradients.
+/* pool.c - maximum and average over the places of one window, all channels at once, and their
+ * gradients.
  *
  * Owns: which of several equal maxima wins (the first), and that NaN does.
  * Must not know: windows, strides, padding: it is given the places. */
@@ -41,8 +42,8 @@ V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi v
     }
 }
 
-V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
-                    void *index, int bytes)
+V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number,
+                      int more, float *y, void *index, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
@@ -65,8 +66,8 @@ V_INLINE void max_any(int64_t channels, int count, const float *const *x, const 
     }
 }
 
-static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
-                     void *index, int index_bytes)
+static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number,
+                     int more, float *y, void *index, int index_bytes)
 {
     if (index_bytes == 1)
         max_any(channels, count, x, number, more, y, index, 1);
@@ -94,8 +95,8 @@ V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, 
     }
 }
 
-static void max_grad(int64_t channels, int count, const float *const *dy, const void *const *index, const uint32_t *number,
-                     int index_bytes, int more, float *dx)
+static void max_grad(int64_t channels, int count, const float *const *dy, const void *const *index,
+                     const uint32_t *number, int index_bytes, int more, float *dx)
 {
     if (index_bytes == 1)
         max_grad_any(channels, count, dy, index, number, more, dx, 1);
@@ -117,7 +118,8 @@ static void average(int64_t channels, int count, const float *const *x, float di
     }
 }
 
-static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx)
+static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor,
+                         int more, float *dx)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;

@@ -1,10 +1,12 @@
 /* random.c - Philox4x32-10 for many blocks at once, and what is made of its words.
  *
  * Owns: the arrangement of blocks in vectors.
- * Must not know: rows, samples, threads. Key, counter and the meaning of words are plugin.h's section 9.
+ * Must not know: rows, samples, threads. Key, counter and the meaning of words are plugin.h's
+ * section 9.
  *
- * A vector of 64-bit lanes holds one of the four counter words of VL/2 blocks, in the lanes' low halves: what the
- * multiplication leaves in the high halves is the word that the next round needs from it, so nothing is masked. */
+ * A vector of 64-bit lanes holds one of the four counter words of VL/2 blocks, in the lanes' low
+ * halves: what the multiplication leaves in the high halves is the word that the next round
+ * needs from it, so nothing is masked. */
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vmath.h"
 
@@ -75,7 +77,9 @@ static void dropout(int64_t n, const uint32_t *word, uint32_t threshold, float s
         v_store(y + i, v_select((vi)(load_words(word + i) >= least), v_load(x + i) * scale, v_all(0)));
     if (i < n) {
         memcpy(rest, word + i, (size_t)(n - i) * sizeof *rest);
-        v_store_part(y + i, n - i, v_select((vi)(load_words(rest) >= least), v_load_part(x + i, n - i) * scale, v_all(0)));
+        v_store_part(
+            y + i, n - i,
+            v_select((vi)(load_words(rest) >= least), v_load_part(x + i, n - i) * scale, v_all(0)));
     }
 }
 

@@ -1,6 +1,7 @@
 /* reduce.c - sums and extremes of a run, and of the columns of a matrix.
  *
- * Owns: the order of summation inside one block: four vectors of partial sums, then a tree over them and their lanes.
+ * Owns: the order of summation inside one block: four vectors of partial sums, then a tree over
+ * them and their lanes.
  * Must not know: how a tensor is cut into blocks. */
 #include <cekernels/plugin.h>
 
@@ -69,7 +70,8 @@ V_INLINE vf take_nonfinite(vf sum, vf x) { return sum + term_nonfinite(x); }
 V_INLINE vf take_max(vf best, vf x) { return v_max(x, best); }
 V_INLINE vf take_min(vf best, vf x) { return v_min(x, best); }
 
-V_INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme, vf (*take)(vf, vf))
+V_INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme,
+                      vf (*take)(vf, vf))
 {
     int64_t j = 0;
 

@@ -1,7 +1,8 @@
 /* vector.h - operations on vectors of floats for kernels other than the product's.
  *
- * Owns: partial vectors, integer vectors, and the few instructions for which the compilers' vector extensions have no
- * operator. The types and the width are isa.h's; sums, products and comparisons are written as C's operators.
+ * Owns: partial vectors, integer vectors, and the few instructions for which the compilers'
+ * vector extensions have no operator. The types and the width are isa.h's; sums, products and
+ * comparisons are written as C's operators.
  * Must not know: what is computed.
  *
  * A comparison of vectors gives a mask, all bits of a lane set where it holds, for v_select. */
@@ -36,7 +37,8 @@ V_INLINE vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask & b);
 V_INLINE vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 V_INLINE vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
 
-/* Bytes to integers and back (the low bytes). GCC 12 takes __builtin_convertvector apart into single bytes here. */
+/* Bytes to integers and back (the low bytes). GCC 12 takes __builtin_convertvector apart into
+ * single bytes here. */
 V_INLINE vi v_from_u8(vb x)
 {
 #if defined CEK_ISA_AVX512
@@ -55,7 +57,8 @@ V_INLINE vb v_to_u8(vi x)
 #elif defined CEK_ISA_AVX2
     __m256i words = _mm256_packus_epi32((__m256i)(x & 255), _mm256_setzero_si256());
     __m256i bytes = _mm256_packus_epi16(words, words); /* lanes 0-3 in the low dword of either half */
-    return (vb)_mm_cvtsi128_si64(_mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+    return (vb)_mm_cvtsi128_si64(
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
 #else
     return __builtin_convertvector(x, vb);
 #endif
@@ -78,7 +81,8 @@ V_INLINE vh_mem v_to_u16(vu x)
 #if defined CEK_ISA_AVX512
     return (vh_mem)_mm512_cvtepi32_epi16((__m512i)x);
 #elif defined CEK_ISA_AVX2
-    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff), _mm256_setzero_si256()); /* lanes 0-3 in either half */
+    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff),
+                                        _mm256_setzero_si256()); /* lanes 0-3 in either half */
     return (vh_mem)_mm_unpacklo_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #else
     return __builtin_convertvector(x, vh_mem);
@@ -160,7 +164,8 @@ V_INLINE vl v_mul_low(vl a, uint32_t b)
 #endif
 }
 
-/* Sums and extremes over the lanes, as a tree, so that the order is fixed. v_max_lanes: NaN if any lane is. */
+/* Sums and extremes over the lanes, as a tree, so that the order is fixed. v_max_lanes: NaN if
+ * any lane is. */
 V_INLINE float v_sum_lanes(vf v)
 {
     for (int half = VL / 2; half > 0; half /= 2)

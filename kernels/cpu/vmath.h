@@ -1,11 +1,12 @@
 /* vmath.h - elementary functions on vectors of floats.
  *
- * Owns: exp, log, sine and cosine of a turn, and the activations made of them, with their derivatives.
+ * Owns: exp, log, sine and cosine of a turn, and the activations made of them, with their
+ * derivatives.
  * Must not know: where the numbers come from. No tables, no branches, no errno; NaN stays NaN.
  *
- * The polynomials were fitted for this file (weighted minimax over the reduced interval, then rounded to f32). Largest errors
- * over all finite floats, in units of the last place of the result, with and without fused multiply-add (tests/cpu/math.c
- * measures them again):
+ * The polynomials were fitted for this file (weighted minimax over the reduced interval, then
+ * rounded to f32). Largest errors over all finite floats, in units of the last place of the
+ * result, with and without fused multiply-add (tests/cpu/math.c measures them again):
  *
  *     exp 1.1    log 0.8    tanh 1.4    sigmoid 2.3    sine, cosine 1.1e-7 absolute
  *     gelu 7 (x > -12.9, below which the distribution function is denormal), its derivative 3e-7 absolute */
@@ -23,8 +24,9 @@ V_INLINE vf v_round(vf x)
     return (x + magic) - magic;
 }
 
-/* exp(x + low), low much smaller than x: n = round(x / ln 2), then a polynomial on [-ln2/2, ln2/2]. 2^n is applied in two
- * halves, so that results below the normal range are rounded rather than lost. */
+/* exp(x + low), low much smaller than x: n = round(x / ln 2), then a polynomial on [-ln2/2,
+ * ln2/2]. 2^n is applied in two halves, so that results below the normal range are rounded
+ * rather than lost. */
 V_INLINE vf v_exp_sum(vf x, vf low)
 {
     /* beyond these the result is 0 or infinite; a comparison that NaN fails keeps NaN */
@@ -54,7 +56,8 @@ V_INLINE vf v_log(vf x)
 {
     vi tiny = x < 1.17549435e-38f;
     vf scaled = v_select(tiny, x * 8388608.0f, x); /* denormal numbers have no hidden bit */
-    vi bits = (vi)((vu)scaled - 0x3f3504f3u); /* sqrt(1/2); unsigned, since negative numbers and NaN pass here too */
+    vi bits = (vi)((vu)scaled -
+                   0x3f3504f3u); /* sqrt(1/2); unsigned, since negative numbers and NaN pass here too */
     vf e = v_to_f32((bits >> 23) - (tiny & 23));
     vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
     vf p = v_all(0.06915126f), square = f * f, y;
@@ -75,7 +78,8 @@ V_INLINE vf v_log(vf x)
     return v_select((x == __builtin_inff()) | (x != x), x, y);
 }
 
-/* cos and sin of 2 pi t for t in [0, 1]: whole quarter turns aside, an eighth of a turn either way remains. */
+/* cos and sin of 2 pi t for t in [0, 1]: whole quarter turns aside, an eighth of a turn either
+ * way remains. */
 V_INLINE void v_sincos_turn(vf t, vf *sine, vf *cosine)
 {
     vf quarter = v_round(t * 4.0f);
@@ -122,8 +126,9 @@ V_INLINE vf v_sigmoid(vf x)
     return v_select(x < 0, e, v_all(1)) / (1.0f + e);
 }
 
-/* The normal distribution function and its density's exponential exp(-x*x/2).
- * erfc(z) = exp(-z*z) t P(t) with t = 1 / (1 + z/2): relative accuracy in the tail, where 1 + erf would cancel. */
+/* The normal distribution function and its density's exponential exp(-x*x/2). erfc(z) =
+ * exp(-z*z) t P(t) with t = 1 / (1 + z/2): relative accuracy in the tail, where 1 + erf would
+ * cancel. */
 V_INLINE vf v_normal(vf x, vf *density)
 {
     vf z = v_abs(x) * 0.707106781f;

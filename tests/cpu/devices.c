@@ -1,4 +1,5 @@
-/* devices.c - the cpu plugin's settings, its devices, numeric ids, and several queues and devices at work at once. */
+/* devices.c - the cpu plugin's settings, its devices, numeric ids, and several queues and
+ * devices at work at once. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -55,10 +56,13 @@ START_TEST(the_machine_is_split_into_as_many_devices_as_asked)
 }
 END_TEST
 
-/* Ids say which results are equal: not those of other instruction sets, but those of another number of threads. */
+/* Ids say which results are equal: not those of other instruction sets, but those of another
+ * number of threads. */
 START_TEST(numeric_ids_name_the_arithmetic)
 {
-    cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 5,
+    cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                           .rows = 4,
+                           .columns = 5,
                            .type = CEK_F32 };
     uint64_t ids[16];
 
@@ -79,7 +83,7 @@ START_TEST(numeric_ids_name_the_arithmetic)
 }
 END_TEST
 
-/* --- at once -------------------------------------------------------------------------------------------------------- */
+/* --- at once ---------------------------------------------------------------------------------- */
 
 enum { ROWS = 200, COLUMNS = 300, TURNS = 150 };
 
@@ -103,15 +107,18 @@ static void one_turn(worker *w, cek_queue *queue, cek_mem *const mem[5], float *
 {
     const cek_plugin *p = &w->b->p;
     const uint64_t n = ROWS * COLUMNS;
-    const cek_ref x = { mem[0], 0 }, soft = { mem[1], 0 }, dropped = { mem[2], 0 }, sum = { mem[3], 0 }, work = { mem[4], 0 };
+    const cek_ref x = { mem[0], 0 }, soft = { mem[1], 0 }, dropped = { mem[2], 0 }, sum = { mem[3], 0 },
+                  work = { mem[4], 0 };
     const cek_ref step = { mem[3], 256 };
     const cek_ref softmax[2] = { x, soft }, dropout[3] = { x, dropped, step }, reduce[2] = { x, sum };
 
     w->wrong += p->op_run(queue, w->ops[0], softmax, 2, (cek_ref){ NULL, 0 }) != CEK_OK;
     w->wrong += p->op_run(queue, w->ops[1], reduce, 2, work) != CEK_OK;
     w->wrong += p->op_run(queue, w->ops[2], dropout, 3, (cek_ref){ NULL, 0 }) != CEK_OK;
-    w->wrong += p->download(queue, got, soft, n * 4) != CEK_OK || p->download(queue, got + n, dropped, n * 4) != CEK_OK ||
-                p->download(queue, got + 2 * n, sum, 4) != CEK_OK || p->queue_sync(queue, CEK_FOREVER) != CEK_OK;
+    w->wrong += p->download(queue, got, soft, n * 4) != CEK_OK ||
+                p->download(queue, got + n, dropped, n * 4) != CEK_OK ||
+                p->download(queue, got + 2 * n, sum, 4) != CEK_OK ||
+                p->queue_sync(queue, CEK_FOREVER) != CEK_OK;
     w->wrong += memcmp(got, w->want, (2 * n + 1) * 4) != 0;
 }
 
@@ -142,19 +149,32 @@ static void *work(void *arg)
 
 static void make_ops(backend *b, cek_dev *dev, cek_op *ops[3])
 {
-    cek_softmax_desc s = { .op = { .size = sizeof s, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = ROWS, .columns = COLUMNS,
+    cek_softmax_desc s = { .op = { .size = sizeof s, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                           .rows = ROWS,
+                           .columns = COLUMNS,
                            .type = CEK_F32 };
-    cek_reduce_desc r = { .op = { .size = sizeof r, .kind = CEK_OP_REDUCE, .operands = 3 }, .function = CEK_REDUCE_SUM, .axes = 1,
-                          .rank = 1, .x_type = CEK_F32, .shape = { ROWS * COLUMNS }, .x_strides = { 1 } };
-    cek_dropout_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_DROPOUT, .operands = 7 }, .rows = ROWS, .columns = COLUMNS,
-                           .rows_per_sample = 1, .scale = 2, .threshold = 1u << 31, .type = CEK_F32 };
+    cek_reduce_desc r = { .op = { .size = sizeof r, .kind = CEK_OP_REDUCE, .operands = 3 },
+                          .function = CEK_REDUCE_SUM,
+                          .axes = 1,
+                          .rank = 1,
+                          .x_type = CEK_F32,
+                          .shape = { ROWS * COLUMNS },
+                          .x_strides = { 1 } };
+    cek_dropout_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_DROPOUT, .operands = 7 },
+                           .rows = ROWS,
+                           .columns = COLUMNS,
+                           .rows_per_sample = 1,
+                           .scale = 2,
+                           .threshold = 1u << 31,
+                           .type = CEK_F32 };
 
     ck_assert_uint_eq(b->p.op_create(dev, &s.op, NULL, &ops[0]), CEK_OK);
     ck_assert_uint_eq(b->p.op_create(dev, &r.op, NULL, &ops[1]), CEK_OK);
     ck_assert_uint_eq(b->p.op_create(dev, &d.op, NULL, &ops[2]), CEK_OK);
 }
 
-/* `queues` threads, each with a queue of its own, on each of `devices` devices of `threads` threads in all. */
+/* `queues` threads, each with a queue of its own, on each of `devices` devices of `threads`
+ * threads in all. */
 static void many_at_once(const char *devices, const char *threads, int queues)
 {
     const char *const settings[] = { "cpu_devices", devices, "cpu_threads", threads, NULL };
@@ -188,7 +208,9 @@ static void many_at_once(const char *devices, const char *threads, int queues)
     first.wrong = 0;
 
     for (int i = 0; i < n; i++) {
-        workers[i] = (worker){ .b = &b, .dev = devs[i % n_devices], .ops = ops[i % n_devices], .x = x, .want = want };
+        workers[i] = (worker){
+            .b = &b, .dev = devs[i % n_devices], .ops = ops[i % n_devices], .x = x, .want = want
+        };
         ck_assert_int_eq(pthread_create(&thread[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < n; i++) {

@@ -6,7 +6,7 @@
 
 enum { GUARD = 512 };
 
-/* --- plugins -------------------------------------------------------------------------------------------------------- */
+/* --- plugins ---------------------------------------------------------------------------------- */
 
 static const char *setting(void *user, const char *key)
 {
@@ -42,7 +42,9 @@ cek_status backend_create(backend *b, const char *name, const char *const *setti
     ck_assert_ptr_nonnull(p);
     memcpy(&b->p, p, p->size < sizeof b->p ? p->size : sizeof b->p);
     b->settings = settings;
-    b->host = (cek_host){ .size = sizeof b->host, .abi = CEK_ABI, .user = b, .fail = failed, .option = setting };
+    b->host = (cek_host){
+        .size = sizeof b->host, .abi = CEK_ABI, .user = b, .fail = failed, .option = setting
+    };
     return b->p.create(&b->host, &b->instance);
 }
 
@@ -64,9 +66,10 @@ void backend_close(backend *b)
     memset(b, 0, sizeof *b);
 }
 
-/* --- forms ---------------------------------------------------------------------------------------------------------- */
+/* --- forms ------------------------------------------------------------------------------------ */
 
-/* Every instruction set alone, then with three threads, of which two share a core on a small machine. */
+/* Every instruction set alone, then with three threads, of which two share a core on a small
+ * machine. */
 static const char *const all_forms[][5] = {
     { "cpu_isa", "portable", "cpu_threads", "1", NULL }, { "cpu_isa", "portable", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx2", "cpu_threads", "1", NULL },     { "cpu_isa", "avx2", "cpu_threads", "3", NULL },
@@ -105,7 +108,7 @@ int form_count(void) { return forms_open_count; }
 backend *form(int i) { return &forms[i]; }
 backend *reference(void) { return &the_reference; }
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static cek_ref place(backend *b, const void *data, uint64_t bytes, uint64_t shift)
 {
@@ -146,7 +149,8 @@ cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int co
         return st;
     for (int i = 0; i < count; i++) {
         slots = operands[i].slot >= slots ? operands[i].slot + 1 : slots;
-        refs[operands[i].slot] = place(b, operands[i].data, operands[i].bytes, shift);
+        refs[operands[i].slot] = operands[i].use == IN_PLACE ? refs[operands[i - 1].slot]
+                                                      : place(b, operands[i].data, operands[i].bytes, shift);
     }
     if (info.workspace_bytes)
         workspace = place(b, NULL, info.workspace_bytes, 0);
@@ -156,12 +160,13 @@ cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int co
     if (workspace.mem)
         take_back(b, workspace, NULL, info.workspace_bytes);
     for (int i = 0; i < count; i++)
-        take_back(b, refs[operands[i].slot], operands[i].out ? operands[i].data : NULL, operands[i].bytes);
+        if (!(i + 1 < count && operands[i + 1].use == IN_PLACE))
+            take_back(b, refs[operands[i].slot], operands[i].use ? operands[i].data : NULL, operands[i].bytes);
     b->p.op_destroy(op);
     return CEK_OK;
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------------------ */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 uint64_t type_bytes(cek_dtype type)
 {
@@ -212,7 +217,8 @@ double element(const void *data, cek_dtype type, int64_t i)
     }
 }
 
-static void compare_operand(const char *what, int f, const operand *want, const operand *got, cek_dtype type, tolerance t)
+static void compare_operand(const char *what, int f, const operand *want, const operand *got,
+                            cek_dtype type, tolerance t)
 {
     const bool real = type == CEK_F32 || type == CEK_F64 || type == CEK_F16 || type == CEK_BF16;
 
@@ -242,8 +248,8 @@ static void free_operands(operand *operands, int count)
         free(operands[i].data);
 }
 
-void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types, int count,
-             tolerance allowed)
+void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types,
+             int count, tolerance allowed)
 {
     operand want[16], got[16], alone[16] = { { 0 } };
     cek_status st;
@@ -256,9 +262,9 @@ void compare(const char *what, const cek_op_desc *desc, const operand *operands,
         st = run_op(&forms[f], desc, got, count, 0);
         ck_assert_msg(st == CEK_OK, "%s on %s: %s", what, forms[f].settings[1], forms[f].failure);
         for (int i = 0; i < count; i++) {
-            if (operands[i].out)
+            if (operands[i].use)
                 compare_operand(what, f, &want[i], &got[i], types[i], allowed);
-            if (f % 2 && operands[i].out)
+            if (f % 2 && operands[i].use)
                 ck_assert_msg(!memcmp(alone[i].data, got[i].data, got[i].bytes),
                               "%s on %s: slot %u depends on the number of threads", what, forms[f].settings[1],
                               operands[i].slot);
@@ -272,7 +278,7 @@ void compare(const char *what, const cek_op_desc *desc, const operand *operands,
     free_operands(want, count);
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 uint64_t next_random(uint64_t *state)
 {

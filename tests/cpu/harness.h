@@ -1,6 +1,8 @@
-/* harness.h - plugins by bare dlopen, and one operation run on the reference and on every form of the cpu plugin.
+/* harness.h - plugins by bare dlopen, and one operation run on the reference and on every form
+ * of the cpu plugin.
  *
- * Owns: the list of forms (instruction set, number of threads), guarded operands, the comparison.
+ * Owns: the list of forms (instruction set, number of threads), guarded operands, the
+ * comparison.
  * Must not know: any operation. */
 #ifndef CEK_TESTS_CPU_HARNESS_H
 #define CEK_TESTS_CPU_HARNESS_H
@@ -14,7 +16,8 @@
 
 #include <cekernels/plugin.h>
 
-/* must - a ck_assert_msg for inner loops: libcheck writes a message to a file for each of its own, also when it holds. */
+/* must - a ck_assert_msg for inner loops: libcheck writes a message to a file for each of its
+ * own, also when it holds. */
 #define must(condition, ...)                                                                            \
     do {                                                                                                \
         if (!(condition))                                                                               \
@@ -39,32 +42,35 @@ cek_status backend_create(backend *b, const char *name, const char *const *setti
 void backend_open(backend *b, const char *name, const char *const *settings);
 void backend_close(backend *b);
 
-/* An operand as the test sees it: `bytes` at `data`, which after a run holds what the operation left there. */
+/* An operand as the test sees it: `bytes` at `data`, which after a run holds what the operation
+ * left there. */
 typedef struct operand {
     uint32_t slot;
     void *data;
     uint64_t bytes;
-    bool out;
+    enum { IN, OUT, IN_PLACE } use; /* IN_PLACE: an output in the memory of the operand before it */
 } operand;
 
-/* run_op - creates, runs and destroys one operation; operands lie between guards, which must survive. `shift` (0, or less
- * than CEK_ALIGNMENT) moves them off alignment. The status is op_create's. */
+/* run_op - creates, runs and destroys one operation; operands lie between guards, which must
+ * survive. `shift` (0, or less than CEK_ALIGNMENT) moves them off alignment. The status is
+ * op_create's. */
 cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int count, uint64_t shift);
 
-/* How far the cpu's floats may be from the reference's: absolute + relative * |expected| (f32: the reference sums in f64 and
- * rounds once). */
+/* How far the cpu's floats may be from the reference's: absolute + relative * |expected| (f32:
+ * the reference sums in f64 and rounds once). */
 typedef struct tolerance {
     double absolute, relative;
 } tolerance;
 static const tolerance exactly = { 0, 0 };
 
-/* compare - runs the descriptor on the reference and on every form of the cpu, and compares all outputs: floats within
- * the tolerance, NaN with NaN, everything else exactly. All numbers of threads must give the same bytes. `types` is the
- * type of each operand, by position. */
-void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types, int count,
-             tolerance allowed);
+/* compare - runs the descriptor on the reference and on every form of the cpu, and compares all
+ * outputs: floats within the tolerance, NaN with NaN, everything else exactly. All numbers of
+ * threads must give the same bytes. `types` is the type of each operand, by position. */
+void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types,
+             int count, tolerance allowed);
 
-/* Forms of the cpu plugin. form_settings(i) is NULL beyond the last; forms that do not run here are left out. */
+/* Forms of the cpu plugin. form_settings(i) is NULL beyond the last; forms that do not run here
+ * are left out. */
 int form_count(void);
 backend *form(int i);
 backend *reference(void);

@@ -1,4 +1,5 @@
-/* main.c - tests of the cpu plugin through its door: every instruction set, one thread and several, against the reference. */
+/* main.c - tests of the cpu plugin through its door: every instruction set, one thread and
+ * several, against the reference. */
 #include "harness.h"
 
 int main(void)

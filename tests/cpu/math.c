@@ -1,8 +1,11 @@
-/* math.c - the error bounds that kernels/cpu/vmath.h states, over floats of every magnitude, against the C library's f64. */
+/* math.c - the error bounds that kernels/cpu/vmath.h states, over floats of every magnitude,
+ * against the C library's f64. */
 #include "harness.h"
 
 enum { CHUNK = 1 << 14 };
-enum { STEP = 0x10001 - 0x1234 };  /* odd: about 70,000 of the 2^32 patterns, all exponents, ever other fractions */
+enum {
+    STEP = 0x10001 - 0x1234
+}; /* odd: about 70,000 of the 2^32 patterns, all exponents, ever other fractions */
 
 typedef struct function {
     const char *name;
@@ -59,7 +62,8 @@ START_TEST(elementary_functions_keep_their_bounds)
 {
     const function *f = &functions[_i];
     const bool grad = f->code == CEK_PW_GELU_GRAD;
-    const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } }, { .type = CEK_F32, .strides = { 1 } } };
+    const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } },
+                                            { .type = CEK_F32, .strides = { 1 } } };
     const cek_pointwise_instruction code = { .code = f->code, .a = 0, .b = grad ? 1 : 0 };
     cek_pointwise_desc d = {
         .op = { .size = sizeof d, .kind = CEK_OP_POINTWISE,
@@ -74,8 +78,8 @@ START_TEST(elementary_functions_keep_their_bounds)
     for (int i = 0; i < CHUNK; i++)
         one[i] = 1;
     while (bits < UINT64_C(1) << 32) {
-        operand o[3] = { { 0, grad ? one : x, CHUNK * 4, false }, { CEK_POINTWISE_OUT, y, CHUNK * 4, true },
-                         { 1, x, CHUNK * 4, false } };
+        operand o[3] = { { 0, grad ? one : x, CHUNK * 4, IN }, { CEK_POINTWISE_OUT, y, CHUNK * 4, OUT },
+                         { 1, x, CHUNK * 4, IN } };
 
         for (int i = 0; i < CHUNK; i++, bits += STEP)
             memcpy(&x[i], &(uint32_t){ (uint32_t)bits }, 4);
@@ -96,6 +100,7 @@ void add_math(Suite *suite)
     TCase *cases = tcase_create("math");
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
-    tcase_add_loop_test(cases, elementary_functions_keep_their_bounds, 0, (int)(sizeof functions / sizeof functions[0]));
+    tcase_add_loop_test(cases, elementary_functions_keep_their_bounds, 0,
+                        (int)(sizeof functions / sizeof functions[0]));
     suite_add_tcase(suite, cases);
 }

@@ -1,5 +1,5 @@
-/* products.c - gemm through the door: every field of the descriptor reaches the product. The product itself is swept by the
- * conformance suite. */
+/* products.c - gemm through the door: every field of the descriptor reaches the product. The
+ * product itself is swept by the conformance suite. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -42,12 +42,24 @@ START_TEST(products_of_every_description)
 {
     const gemm_case *g = &gemms[_i];
     const bool ta = g->trans & CEK_GEMM_TRANS_A, tb = g->trans & CEK_GEMM_TRANS_B;
-    const uint64_t a_rows = ta ? g->k : g->m, a_columns = ta ? g->m : g->k, b_rows = tb ? g->n : g->k, b_columns = tb ? g->k : g->n;
+    const uint64_t a_rows = ta ? g->k : g->m, a_columns = ta ? g->m : g->k, b_rows = tb ? g->n : g->k,
+                   b_columns = tb ? g->k : g->n;
     const cek_epilogue e = { .size = sizeof e, .activation = g->act, .act_grad = g->act_grad };
-    cek_gemm_desc d = {
-        .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7, .epilogue = g->act || g->act_grad ? &e : NULL },
-        .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
-        .lda = (int64_t)a_columns + g->pad, .ldb = (int64_t)b_columns + g->pad, .ldc = (int64_t)g->n + g->pad, .trans = g->trans };
+    cek_gemm_desc d = { .op = { .size = sizeof d,
+                                .kind = CEK_OP_GEMM,
+                                .operands = 7,
+                                .epilogue = g->act || g->act_grad ? &e : NULL },
+                        .m = g->m,
+                        .n = g->n,
+                        .k = g->k,
+                        .batch = g->batch,
+                        .a_type = CEK_F32,
+                        .b_type = CEK_F32,
+                        .c_type = CEK_F32,
+                        .lda = (int64_t)a_columns + g->pad,
+                        .ldb = (int64_t)b_columns + g->pad,
+                        .ldc = (int64_t)g->n + g->pad,
+                        .trans = g->trans };
     cek_dtype types[6] = { CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32 };
     int count = 3;
 
@@ -55,9 +67,9 @@ START_TEST(products_of_every_description)
     d.stride_b = g->shared_b ? 0 : (int64_t)b_rows * d.ldb + 2;
     d.stride_c = (int64_t)g->m * d.ldc + 3;
     const uint64_t c_bytes = matrix_extent(g->m, g->n, d.ldc, g->batch, d.stride_c) * 4;
-    operand o[6] = { { 0, a, matrix_extent(a_rows, a_columns, d.lda, g->batch, d.stride_a) * 4, false },
-                     { 1, b, matrix_extent(b_rows, b_columns, d.ldb, g->batch, d.stride_b) * 4, false },
-                     { 2, c, c_bytes, true } };
+    operand o[6] = { { 0, a, matrix_extent(a_rows, a_columns, d.lda, g->batch, d.stride_a) * 4, IN },
+                     { 1, b, matrix_extent(b_rows, b_columns, d.ldb, g->batch, d.stride_b) * 4, IN },
+                     { 2, c, c_bytes, OUT } };
 
     fill_uniform(a, MOST, 1);
     fill_uniform(b, MOST, 2);
@@ -66,11 +78,11 @@ START_TEST(products_of_every_description)
     fill_uniform(bias, 1000, 5);
     fill_uniform(sum, 1000, 6);
     if (g->bias)
-        o[count++] = (operand){ CEK_GEMM_BIAS, bias, g->n * 4, false };
+        o[count++] = (operand){ CEK_GEMM_BIAS, bias, g->n * 4, IN };
     if (g->act_grad)
-        o[count++] = (operand){ CEK_GEMM_ACT_REF, ref, c_bytes, false };
+        o[count++] = (operand){ CEK_GEMM_ACT_REF, ref, c_bytes, IN };
     if (g->sum)
-        o[count++] = (operand){ CEK_GEMM_A_SUM, sum, g->m * 4, true };
+        o[count++] = (operand){ CEK_GEMM_A_SUM, sum, g->m * 4, OUT };
     for (int i = 3; i < count; i++)
         d.op.operands |= CEK_BIT(o[i].slot);
     if (g->accumulate)
@@ -83,8 +95,17 @@ END_TEST
 
 START_TEST(f64_products_are_refused_by_name)
 {
-    cek_gemm_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 2, .n = 2, .k = 2, .batch = 1,
-                        .lda = 2, .ldb = 2, .ldc = 2, .a_type = CEK_F64, .b_type = CEK_F64, .c_type = CEK_F64 };
+    cek_gemm_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7 },
+                        .m = 2,
+                        .n = 2,
+                        .k = 2,
+                        .batch = 1,
+                        .lda = 2,
+                        .ldb = 2,
+                        .ldc = 2,
+                        .a_type = CEK_F64,
+                        .b_type = CEK_F64,
+                        .c_type = CEK_F64 };
     cek_op *op;
 
     ck_assert_uint_eq(form(0)->p.op_create(form(0)->dev, &d.op, NULL, &op), CEK_UNSUPPORTED);

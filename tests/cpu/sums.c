@@ -1,4 +1,5 @@
-/* sums.c - reductions, softmax and losses: the walks over shapes, NaN and padding, determinism by shape. */
+/* sums.c - reductions, softmax and losses: the walks over shapes, NaN and padding, determinism
+ * by shape. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ static float x[MOST], y[MOST];
 
 static const double unit = 0x1p-24;
 
-/* --- reduce --------------------------------------------------------------------------------------------------------- */
+/* --- reduce ----------------------------------------------------------------------------------- */
 
 typedef struct reduction {
     uint64_t shape[4];
@@ -44,7 +45,9 @@ enum { REDUCTIONS = sizeof reductions / sizeof reductions[0] };
 static void reduce_all(const reduction *r, cek_dtype type, const void *data)
 {
     uint64_t last = 0, results = 1, elements = 1;
-    cek_reduce_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_REDUCE, .operands = 3 }, .axes = r->axes, .x_type = type };
+    cek_reduce_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_REDUCE, .operands = 3 },
+                          .axes = r->axes,
+                          .x_type = type };
 
     for (; d.rank < 4 && r->shape[d.rank]; d.rank++) {
         d.shape[d.rank] = r->shape[d.rank];
@@ -54,10 +57,12 @@ static void reduce_all(const reduction *r, cek_dtype type, const void *data)
     }
     for (d.function = CEK_REDUCE_SUM; d.function <= CEK_REDUCE_COUNT_NONFINITE; d.function++) {
         const bool extreme = d.function == CEK_REDUCE_MAX || d.function == CEK_REDUCE_MIN;
-        const operand o[] = { { CEK_REDUCE_X, (void *)data, (last + 1) * type_bytes(type), false },
-                              { CEK_REDUCE_Y, y, results * 4, true } };
-        /* |x| <= 1, or up to 255 in a byte; at most 256 numbers meet in one f32 before the tree: 300 roundings at worst */
-        const double size = type == CEK_U8 ? 255.0 : 1, most = d.function == CEK_REDUCE_SUM_SQUARES ? size * size : size;
+        const operand o[] = { { CEK_REDUCE_X, (void *)data, (last + 1) * type_bytes(type), IN },
+                              { CEK_REDUCE_Y, y, results * 4, OUT } };
+        /* |x| <= 1, or up to 255 in a byte; at most 256 numbers meet in one f32 before the tree:
+         * 300 roundings at worst */
+        const double size = type == CEK_U8 ? 255.0 : 1,
+                     most = d.function == CEK_REDUCE_SUM_SQUARES ? size * size : size;
         const double count = (double)(elements < 300 ? elements : 300);
         const tolerance t = { d.function == CEK_REDUCE_COUNT_NONFINITE || extreme ? 0 : count * unit * most *
                               (d.function == CEK_REDUCE_MEAN ? 1 : (double)elements), 2 * unit };
@@ -97,7 +102,7 @@ START_TEST(integers_reduce_exactly)
             last += (r->shape[d.rank] - 1) * (uint64_t)r->strides[d.rank];
             results *= r->axes >> d.rank & 1 ? 1 : r->shape[d.rank];
         }
-        const operand o[] = { { CEK_REDUCE_X, x, (last + 1) * 4, false }, { CEK_REDUCE_Y, y, results * 4, true } };
+        const operand o[] = { { CEK_REDUCE_X, x, (last + 1) * 4, IN }, { CEK_REDUCE_Y, y, results * 4, OUT } };
         compare("integers", &d.op, o, (cek_dtype[]){ CEK_F32, CEK_F32 }, 2, exactly);
     }
 }
@@ -129,9 +134,14 @@ START_TEST(nan_reaches_the_result)
         for (int columns = 0; columns < 2; columns++)
             for (uint64_t at = 0; at < lengths[l]; at += 1 + lengths[l] / 7) {
                 const uint64_t n = lengths[l], results = columns ? 3 : 1;
-                cek_reduce_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_REDUCE, .operands = 3 }, .rank = 2, .axes = 1,
-                                      .x_type = CEK_F32, .shape = { n, results }, .x_strides = { (int64_t)results, 1 } };
-                operand o[] = { { CEK_REDUCE_X, x, n * results * 4, false }, { CEK_REDUCE_Y, y, results * 4, true } };
+                cek_reduce_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_REDUCE, .operands = 3 },
+                                      .rank = 2,
+                                      .axes = 1,
+                                      .x_type = CEK_F32,
+                                      .shape = { n, results },
+                                      .x_strides = { (int64_t)results, 1 } };
+                operand o[] = { { CEK_REDUCE_X, x, n * results * 4, IN },
+                                { CEK_REDUCE_Y, y, results * 4, OUT } };
 
                 fill_uniform(x, MOST, 1);
                 x[at * results] = NAN;
@@ -142,15 +152,15 @@ START_TEST(nan_reaches_the_result)
                         if (d.function == CEK_REDUCE_COUNT_NONFINITE)
                             ck_assert_float_eq(y[0], n > 1 ? 2.0f : 1.0f);
                         else
-                            ck_assert_msg(isnan(y[0]), "function %u of %d with NaN at %d is %g", d.function, (int)n, (int)at,
-                                          y[0]);
+                            ck_assert_msg(isnan(y[0]), "function %u of %d with NaN at %d is %g",
+                                          d.function, (int)n, (int)at, y[0]);
                         ck_assert(!columns || isfinite(y[1]));
                     }
             }
 }
 END_TEST
 
-/* --- softmax -------------------------------------------------------------------------------------------------------- */
+/* --- softmax ---------------------------------------------------------------------------------- */
 
 START_TEST(softmax_of_any_width)
 {
@@ -162,14 +172,15 @@ START_TEST(softmax_of_any_width)
             const uint64_t rows = widths[w] > 1000 ? 7 : 61, n = rows * widths[w];
             cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
                                    .rows = rows, .columns = widths[w], .type = CEK_F32, .flags = flags };
-            const operand o[] = { { CEK_SOFTMAX_X, x, n * 4, false }, { CEK_SOFTMAX_Y, y, n * 4, true } };
-            const operand h[] = { { CEK_SOFTMAX_X, half, n * 2, false }, { CEK_SOFTMAX_Y, half_out, n * 2, true } };
+            const operand o[] = { { CEK_SOFTMAX_X, x, n * 4, IN }, { CEK_SOFTMAX_Y, y, n * 4, OUT } };
+            const operand h[] = { { CEK_SOFTMAX_X, half, n * 2, IN }, { CEK_SOFTMAX_Y, half_out, n * 2, OUT } };
 
             fill_uniform(x, (int64_t)n, 3);
             for (uint64_t i = 0; i < n; i++)
                 x[i] *= i % 3 ? 5 : 90; /* far beyond what exp can hold */
             x[n / 2] = -INFINITY;
-            /* exp 1.1, sum 300 at worst, quotient 1, product 1 units; a logarithm adds its own absolute error */
+            /* exp 1.1, sum 300 at worst, quotient 1, product 1 units; a logarithm adds its own
+             * absolute error */
             compare("softmax", &d.op, o, (cek_dtype[]){ CEK_F32, CEK_F32 }, 2,
                     flags ? (tolerance){ 2e-5, 4 * unit } : (tolerance){ 1e-37, 300 * unit });
             to_bf16(x, half, (int64_t)n);
@@ -184,7 +195,7 @@ START_TEST(softmax_of_a_row_with_nan_or_infinity_is_nan)
 {
     cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
                            .rows = 4, .columns = 19, .type = CEK_F32 };
-    operand o[] = { { CEK_SOFTMAX_X, x, 4 * 19 * 4, false }, { CEK_SOFTMAX_Y, y, 4 * 19 * 4, true } };
+    operand o[] = { { CEK_SOFTMAX_X, x, 4 * 19 * 4, IN }, { CEK_SOFTMAX_Y, y, 4 * 19 * 4, OUT } };
 
     for (d.flags = 0; d.flags < 2; d.flags++) {
         fill_uniform(x, 4 * 19, 3);
@@ -199,7 +210,7 @@ START_TEST(softmax_of_a_row_with_nan_or_infinity_is_nan)
 }
 END_TEST
 
-/* --- losses --------------------------------------------------------------------------------------------------------- */
+/* --- losses ----------------------------------------------------------------------------------- */
 
 typedef struct loss_case {
     uint64_t rows, columns, rows_per_sample;
@@ -248,8 +259,8 @@ START_TEST(cross_entropy_and_its_gradient)
                 .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(4) | CEK_BIT(6) | CEK_BIT(7),
                 .accumulate = c->accumulate ? CEK_BIT(6) | CEK_BIT(7) : 0 },
         .rows = c->rows, .classes = c->columns, .rows_per_sample = c->rows_per_sample, .type = c->type };
-    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, false }, { 1, labels, c->rows * 4, false },
-                     { 4, &batch, sizeof batch, false }, { 6, &loss, 4, true }, { 7, &correct, 4, true } };
+    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN }, { 1, labels, c->rows * 4, IN },
+                     { 4, &batch, sizeof batch, IN }, { 6, &loss, 4, OUT }, { 7, &correct, 4, OUT } };
     cek_dtype types[8] = { c->type, CEK_I32, CEK_DTYPE_NONE, CEK_F32, CEK_I32 };
     int count = 5;
 
@@ -260,7 +271,7 @@ START_TEST(cross_entropy_and_its_gradient)
         labels[i] = (int32_t)(i * 7 % c->columns);
         weights[i] = i % 5 ? (float)(i % 7) : 0;
     }
-    if (c->rows > 40) { /* rows that must not count are full of NaN, and what does count has a label out of range in one row */
+    if (c->rows > 40) { /* a row of weight 0 is full of NaN, one that counts has a label out of range */
         for (uint64_t i = 0; i < c->columns; i++)
             x[5 * c->columns + i] = c->weights ? NAN : x[5 * c->columns + i];
         labels[10] = c->weights ? -1 : labels[10];
@@ -268,14 +279,14 @@ START_TEST(cross_entropy_and_its_gradient)
     to_bf16(x, half, (int64_t)n);
     if (c->weights) {
         d.op.operands |= CEK_BIT(2);
-        o[count] = (operand){ 2, weights, c->rows * 4, false };
+        o[count] = (operand){ 2, weights, c->rows * 4, IN };
         types[count++] = CEK_F32;
     }
     if (c->gradient) {
         d.op.operands |= CEK_BIT(3) | CEK_BIT(5);
-        o[count] = (operand){ 3, &step, sizeof step, false };
+        o[count] = (operand){ 3, &step, sizeof step, IN };
         types[count++] = CEK_DTYPE_NONE;
-        o[count] = (operand){ 5, is_half ? (void *)half_out : y, bytes, true };
+        o[count] = (operand){ 5, is_half ? (void *)half_out : y, bytes, OUT };
         types[count++] = c->type;
     }
     compare("cross-entropy", &d.op, o, types, count,
@@ -293,12 +304,16 @@ START_TEST(squared_error_and_its_gradient)
     cek_step_block step = step_block();
     cek_batch_block batch = { .rows_valid = c->rows_valid };
     float loss = 3;
-    cek_squared_error_desc d = {
-        .op = { .size = sizeof d, .kind = CEK_OP_SQUARED_ERROR,
-                .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(4) | CEK_BIT(6), .accumulate = c->accumulate ? CEK_BIT(6) : 0 },
-        .rows = c->rows, .columns = c->columns, .rows_per_sample = c->rows_per_sample, .type = c->type };
-    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, false }, { 1, target, n * 4, false },
-                     { 4, &batch, sizeof batch, false }, { 6, &loss, 4, true } };
+    cek_squared_error_desc d = { .op = { .size = sizeof d,
+                                         .kind = CEK_OP_SQUARED_ERROR,
+                                         .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(4) | CEK_BIT(6),
+                                         .accumulate = c->accumulate ? CEK_BIT(6) : 0 },
+                                 .rows = c->rows,
+                                 .columns = c->columns,
+                                 .rows_per_sample = c->rows_per_sample,
+                                 .type = c->type };
+    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN }, { 1, target, n * 4, IN },
+                     { 4, &batch, sizeof batch, IN }, { 6, &loss, 4, OUT } };
     cek_dtype types[8] = { c->type, CEK_F32, CEK_DTYPE_NONE, CEK_F32 };
     int count = 4;
 
@@ -311,18 +326,94 @@ START_TEST(squared_error_and_its_gradient)
     to_bf16(x, half, (int64_t)n);
     if (c->weights) {
         d.op.operands |= CEK_BIT(2);
-        o[count] = (operand){ 2, weights, c->rows * 4, false };
+        o[count] = (operand){ 2, weights, c->rows * 4, IN };
         types[count++] = CEK_F32;
     }
     if (c->gradient) {
         d.op.operands |= CEK_BIT(3) | CEK_BIT(5);
-        o[count] = (operand){ 3, &step, sizeof step, false };
+        o[count] = (operand){ 3, &step, sizeof step, IN };
         types[count++] = CEK_DTYPE_NONE;
-        o[count] = (operand){ 5, is_half ? (void *)half_out : y, bytes, true };
+        o[count] = (operand){ 5, is_half ? (void *)half_out : y, bytes, OUT };
         types[count++] = c->type;
     }
     compare("squared error", &d.op, o, types, count,
             is_half ? (tolerance){ 1e-4, 0x1p-7 } : (tolerance){ 1e-7, 300 * unit });
+}
+END_TEST
+
+/* The second operand is the output, the first the input whose memory it may share. */
+static void same_in_place(const cek_op_desc *desc, operand *o, int count)
+{
+    float *apart = malloc(o[1].bytes), *shared = malloc(o[1].bytes);
+
+    for (int f = 0; f < form_count(); f++) {
+        o[1].data = apart;
+        o[1].use = OUT;
+        memset(apart, 0, o[1].bytes);
+        ck_assert_uint_eq(run_op(form(f), desc, o, count, 0), CEK_OK);
+        o[1].data = shared;
+        o[1].use = IN_PLACE;
+        ck_assert_uint_eq(run_op(form(f), desc, o, count, 0), CEK_OK);
+        ck_assert_mem_eq(apart, shared, o[1].bytes);
+    }
+    free(apart);
+    free(shared);
+}
+
+START_TEST(results_in_the_memory_of_an_input_are_the_same)
+{
+    enum { ROWS = 300, COLUMNS = 37 };
+    static int32_t labels[ROWS];
+    static float target[ROWS * COLUMNS];
+    const uint64_t bytes = ROWS * COLUMNS * 4;
+    cek_step_block step = step_block();
+    const operand x_in = { 0, x, bytes, IN }, t_in = { 1, target, bytes, IN };
+    cek_softmax_desc s = { .op = { .size = sizeof s, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                           .rows = ROWS,
+                           .columns = COLUMNS,
+                           .type = CEK_F32 };
+    cek_dropout_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_DROPOUT, .operands = 7 },
+                           .rows = ROWS,
+                           .columns = COLUMNS,
+                           .rows_per_sample = 1,
+                           .scale = 2,
+                           .threshold = 1u << 31,
+                           .type = CEK_F32 };
+    cek_cross_entropy_desc c = {
+        .op = { .size = sizeof c, .kind = CEK_OP_CROSS_ENTROPY, .operands = 0x2b },
+        .rows = ROWS,
+        .classes = COLUMNS,
+        .rows_per_sample = 1,
+        .type = CEK_F32
+    };
+    cek_squared_error_desc q = {
+        .op = { .size = sizeof q, .kind = CEK_OP_SQUARED_ERROR, .operands = 0x2b },
+        .rows = ROWS,
+        .columns = COLUMNS,
+        .rows_per_sample = 1,
+        .type = CEK_F32
+    };
+
+    fill_uniform(x, ROWS * COLUMNS, 1);
+    fill_uniform(target, ROWS * COLUMNS, 2);
+    for (int i = 0; i < ROWS; i++)
+        labels[i] = i % COLUMNS - (i == 37); /* one is out of range */
+    same_in_place(&s.op, (operand[]){ x_in, { CEK_SOFTMAX_Y, y, bytes, OUT } }, 2);
+    s.flags = CEK_SOFTMAX_LOG;
+    same_in_place(&s.op, (operand[]){ x_in, { CEK_SOFTMAX_Y, y, bytes, OUT } }, 2);
+    same_in_place(&d.op,
+                  (operand[]){ x_in,
+                               { CEK_DROPOUT_Y, y, bytes, OUT },
+                               { CEK_DROPOUT_STEP, &step, sizeof step, IN } },
+                  3);
+    same_in_place(&c.op,
+                  (operand[]){ x_in,
+                               { CEK_CROSS_ENTROPY_DLOGITS, y, bytes, OUT },
+                               { 1, labels, sizeof labels, IN },
+                               { CEK_CROSS_ENTROPY_STEP, &step, sizeof step, IN } },
+                  4);
+    same_in_place(&q.op, (operand[]){ x_in, { CEK_SQUARED_ERROR_DPREDICTION, y, bytes, OUT }, t_in,
+                                      { CEK_SQUARED_ERROR_STEP, &step, sizeof step, IN } }, 4);
 }
 END_TEST
 
@@ -337,6 +428,7 @@ void add_sums(Suite *suite)
     tcase_add_test(cases, nan_reaches_the_result);
     tcase_add_test(cases, softmax_of_any_width);
     tcase_add_test(cases, softmax_of_a_row_with_nan_or_infinity_is_nan);
+    tcase_add_test(cases, results_in_the_memory_of_an_input_are_the_same);
     tcase_add_loop_test(cases, cross_entropy_and_its_gradient, 0, LOSSES);
     tcase_add_loop_test(cases, squared_error_and_its_gradient, 0, LOSSES);
     suite_add_tcase(suite, cases);

@@ -1,4 +1,5 @@
-/* tensors.c - pointwise and copy: every instruction, strides of all kinds, types, accumulation, blocks and their ends. */
+/* tensors.c - pointwise and copy: every instruction, strides of all kinds, types, accumulation,
+ * blocks and their ends. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -39,20 +40,27 @@ enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 START_TEST(every_instruction_gives_what_the_reference_gives)
 {
     const uint32_t code = (uint32_t)_i;
-    const bool approximate = code == CEK_PW_EXP || code == CEK_PW_LOG || (code >= CEK_PW_TANH && code <= CEK_PW_GELU);
+    const bool approximate = code == CEK_PW_EXP || code == CEK_PW_LOG ||
+                             (code >= CEK_PW_TANH && code <= CEK_PW_GELU);
     const bool slope = code >= CEK_PW_TANH_GRAD && code <= CEK_PW_GELU_GRAD;
     const bool imm = code == CEK_PW_CONST || code == CEK_PW_ADD_IMM || code == CEK_PW_MUL_IMM;
     const bool two = (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || code >= CEK_PW_RELU_GRAD;
-    /* vmath.h's bounds; the products of a slope round three times, and 1 - y*y may cancel where it is not fused */
-    const tolerance t = approximate ? (tolerance){ 1e-37, 8 * 0x1p-24 } : slope ? (tolerance){ 4e-7, 4e-7 } : exactly;
+    /* vmath.h's bounds; the products of a slope round three times, and 1 - y*y may cancel where
+     * it is not fused */
+    const tolerance t = approximate ? (tolerance){ 1e-37, 8 * 0x1p-24 }
+                        : slope     ? (tolerance){ 4e-7, 4e-7 }
+                                    : exactly;
 
     numbers();
     for (int l = 0; l < LENGTHS; l++) {
-        const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } }, { .type = CEK_F32, .strides = { 1 } } };
+        const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } },
+                                                { .type = CEK_F32, .strides = { 1 } } };
         const cek_pointwise_instruction step = { .code = code, .a = 0, .b = two, .imm = imm ? 0.75 : 0 };
         const uint64_t bytes = (uint64_t)lengths[l] * 4;
         cek_pointwise_desc d = pointwise(2, inputs, 1, &step);
-        const operand o[] = { { 0, in0, bytes, false }, { 1, in1, bytes, false }, { CEK_POINTWISE_OUT, out, bytes, true } };
+        const operand o[] = { { 0, in0, bytes, IN },
+                              { 1, in1, bytes, IN },
+                              { CEK_POINTWISE_OUT, out, bytes, OUT } };
         const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32 };
         char what[32];
 
@@ -111,8 +119,9 @@ START_TEST(chains_over_strided_operands)
     };
     cek_pointwise_input inputs[2] = { { .type = CEK_F32 }, { .type = CEK_F32 } };
     cek_pointwise_desc d = pointwise(2, inputs, 5, code);
-    const operand o[] = { { 0, in0, extent(l->shape, l->a) * 4, false }, { 1, in1, extent(l->shape, l->b) * 4, false },
-                          { CEK_POINTWISE_OUT, out, extent(l->shape, l->out) * 4, true } };
+    const operand o[] = { { 0, in0, extent(l->shape, l->a) * 4, IN },
+                          { 1, in1, extent(l->shape, l->b) * 4, IN },
+                          { CEK_POINTWISE_OUT, out, extent(l->shape, l->out) * 4, OUT } };
     const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32 };
 
     numbers();
@@ -136,9 +145,12 @@ START_TEST(integers_come_in_and_go_out)
     const cek_pointwise_instruction code[] = { { .code = CEK_PW_MUL_IMM, .a = 0, .imm = 2.0 / 255 },
                                                { .code = CEK_PW_ADD_IMM, .a = 2, .imm = -1 },
                                                { .code = CEK_PW_ADD, .a = 3, .b = 1 } };
-    cek_pointwise_input inputs[2] = { { .type = CEK_U8, .strides = { COLUMNS, 1 } }, { .type = CEK_I32, .strides = { 0, 1 } } };
+    cek_pointwise_input inputs[2] = { { .type = CEK_U8, .strides = { COLUMNS, 1 } },
+                                      { .type = CEK_I32, .strides = { 0, 1 } } };
     cek_pointwise_desc d = pointwise(2, inputs, 3, code);
-    const operand o[] = { { 0, bytes, N, false }, { 1, words, COLUMNS * 4, false }, { CEK_POINTWISE_OUT, out, N * 4, true } };
+    const operand o[] = { { 0, bytes, N, IN },
+                          { 1, words, COLUMNS * 4, IN },
+                          { CEK_POINTWISE_OUT, out, N * 4, OUT } };
     const cek_dtype types[] = { CEK_U8, CEK_I32, CEK_F32 };
 
     d.rank = 2;
@@ -153,15 +165,18 @@ START_TEST(integers_come_in_and_go_out)
     compare("u8 and i32 to f32", &d.op, o, types, 3, (tolerance){ 5e-7, 0 });
 
     /* f32 to u8 and i32: halves to even, saturation, NaN */
-    static const float hard[] = { 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 254.5f, 255.5f, 300, -7, NAN, INFINITY, -INFINITY, 3e9f, -3e9f,
-                                  2147483520.0f, -2147483648.0f, 8388609.0f, 4194304.5f, -4194305.5f, 1e-30f, -0.0f };
+    static const float hard[] = { 0.5f,           1.5f,       2.5f,       -0.5f,       -1.5f,
+                                  254.5f,         255.5f,     300,        -7,          NAN,
+                                  INFINITY,       -INFINITY,  3e9f,       -3e9f,       2147483520.0f,
+                                  -2147483648.0f, 8388609.0f, 4194304.5f, -4194305.5f, 1e-30f,
+                                  -0.0f };
     for (int i = 0; i < N; i++)
         in0[i] = i < 1000 ? hard[(size_t)i % (sizeof hard / sizeof hard[0])] : (float)(i - 2000) * 0.5f;
     inputs[0] = (cek_pointwise_input){ .type = CEK_F32, .strides = { COLUMNS, 1 } };
     const cek_pointwise_instruction same = { .code = CEK_PW_COPY, .a = 0 };
     cek_pointwise_desc e = pointwise(1, inputs, 1, &same);
-    const operand to_u8[] = { { 0, in0, N * 4, false }, { CEK_POINTWISE_OUT, rounded, N, true } };
-    const operand to_i32[] = { { 0, in0, N * 4, false }, { CEK_POINTWISE_OUT, large, N * 4, true } };
+    const operand to_u8[] = { { 0, in0, N * 4, IN }, { CEK_POINTWISE_OUT, rounded, N, OUT } };
+    const operand to_i32[] = { { 0, in0, N * 4, IN }, { CEK_POINTWISE_OUT, large, N * 4, OUT } };
 
     e.rank = 2;
     memcpy(e.shape, d.shape, sizeof e.shape);
@@ -181,10 +196,13 @@ START_TEST(halves_are_read_and_written)
 
     numbers();
     for (int h = 0; h < 2; h++) {
-        const cek_pointwise_input inputs[2] = { { .type = half[h], .strides = { 1 } }, { .type = CEK_F32, .strides = { 1 } } };
+        const cek_pointwise_input inputs[2] = { { .type = half[h], .strides = { 1 } },
+                                                { .type = CEK_F32, .strides = { 1 } } };
         const cek_pointwise_instruction code = { .code = CEK_PW_MUL, .a = 0, .b = 1 };
         cek_pointwise_desc d = pointwise(2, inputs, 1, &code);
-        const operand o[] = { { 0, a, N * 2, false }, { 1, in1, N * 4, false }, { CEK_POINTWISE_OUT, b, N * 2, true } };
+        const operand o[] = { { 0, a, N * 2, IN },
+                              { 1, in1, N * 4, IN },
+                              { CEK_POINTWISE_OUT, b, N * 2, OUT } };
 
         for (int i = 0; i < N; i++) /* every exponent, both signs */
             a[i] = (uint16_t)(i * 13);
@@ -201,8 +219,10 @@ END_TEST
 START_TEST(the_result_may_be_an_input)
 {
     enum { N = 40000 };
-    const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } }, { .type = CEK_F32, .strides = { 1 } } };
-    const cek_pointwise_instruction code[] = { { .code = CEK_PW_SUB, .a = 0, .b = 1 }, { .code = CEK_PW_MUL, .a = 2, .b = 0 } };
+    const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } },
+                                            { .type = CEK_F32, .strides = { 1 } } };
+    const cek_pointwise_instruction code[] = { { .code = CEK_PW_SUB, .a = 0, .b = 1 },
+                                               { .code = CEK_PW_MUL, .a = 2, .b = 0 } };
     cek_pointwise_desc d = pointwise(2, inputs, 2, code);
 
     fill_uniform(in0, N, 5);
@@ -240,8 +260,8 @@ START_TEST(offsets_need_only_the_alignment_of_the_descriptor)
     const cek_pointwise_instruction code = { .code = CEK_PW_TANH, .a = 0 };
     cek_pointwise_desc d = pointwise(1, &input, 1, &code);
     static float straight[N];
-    operand o[] = { { 0, in0, N * 4, false }, { CEK_POINTWISE_OUT, straight, N * 4, true } };
-    operand shifted[] = { { 0, in0, N * 4, false }, { CEK_POINTWISE_OUT, out, N * 4, true } };
+    operand o[] = { { 0, in0, N * 4, IN }, { CEK_POINTWISE_OUT, straight, N * 4, OUT } };
+    operand shifted[] = { { 0, in0, N * 4, IN }, { CEK_POINTWISE_OUT, out, N * 4, OUT } };
 
     fill_uniform(in0, N, 5);
     d.rank = 1;
@@ -256,7 +276,7 @@ START_TEST(offsets_need_only_the_alignment_of_the_descriptor)
 }
 END_TEST
 
-/* --- copy ----------------------------------------------------------------------------------------------------------- */
+/* --- copy ------------------------------------------------------------------------------------- */
 
 static const layout copies[] = {
     { "whole", { 50000 }, { 1 }, { 0 }, { 1 } },
@@ -275,9 +295,10 @@ enum { COPIES = sizeof copies / sizeof copies[0] };
 START_TEST(copies_of_all_shapes_and_types)
 {
     static const cek_dtype pairs[][2] = {
-        { CEK_F32, CEK_F32 }, { CEK_U8, CEK_U8 },  { CEK_I32, CEK_I32 },  { CEK_BF16, CEK_BF16 }, { CEK_F16, CEK_F16 },
-        { CEK_U8, CEK_F32 },  { CEK_I32, CEK_F32 }, { CEK_F32, CEK_BF16 }, { CEK_F32, CEK_F16 },  { CEK_BF16, CEK_F32 },
-        { CEK_F16, CEK_F32 }, { CEK_F32, CEK_U8 }, { CEK_F32, CEK_I32 },  { CEK_F64, CEK_F64 },
+        { CEK_F32, CEK_F32 }, { CEK_U8, CEK_U8 },    { CEK_I32, CEK_I32 }, { CEK_BF16, CEK_BF16 },
+        { CEK_F16, CEK_F16 }, { CEK_U8, CEK_F32 },   { CEK_I32, CEK_F32 }, { CEK_F32, CEK_BF16 },
+        { CEK_F32, CEK_F16 }, { CEK_BF16, CEK_F32 }, { CEK_F16, CEK_F32 }, { CEK_F32, CEK_U8 },
+        { CEK_F32, CEK_I32 }, { CEK_F64, CEK_F64 },
     };
     const layout *l = &copies[_i];
     static unsigned char x[MOST * 8], y[MOST * 8];
@@ -286,8 +307,8 @@ START_TEST(copies_of_all_shapes_and_types)
     for (size_t t = 0; t < sizeof pairs / sizeof pairs[0]; t++) {
         cek_copy_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_COPY, .operands = 3 },
                             .x_type = pairs[t][0], .y_type = pairs[t][1] };
-        const operand o[] = { { CEK_COPY_X, x, extent(l->shape, l->a) * type_bytes(pairs[t][0]), false },
-                              { CEK_COPY_Y, y, extent(l->shape, l->out) * type_bytes(pairs[t][1]), true } };
+        const operand o[] = { { CEK_COPY_X, x, extent(l->shape, l->a) * type_bytes(pairs[t][0]), IN },
+                              { CEK_COPY_Y, y, extent(l->shape, l->out) * type_bytes(pairs[t][1]), OUT } };
 
         for (int i = 0; i < MOST; i++) {
             const float value = (float)((int64_t)(next_random(&seed) % 100000) - 50000) / 150;
@@ -311,8 +332,13 @@ END_TEST
 
 START_TEST(what_would_be_rounded_twice_is_refused)
 {
-    cek_copy_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_COPY, .operands = 3 }, .rank = 1, .x_type = CEK_I32,
-                        .y_type = CEK_F16, .shape = { 10 }, .x_strides = { 1 }, .y_strides = { 1 } };
+    cek_copy_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_COPY, .operands = 3 },
+                        .rank = 1,
+                        .x_type = CEK_I32,
+                        .y_type = CEK_F16,
+                        .shape = { 10 },
+                        .x_strides = { 1 },
+                        .y_strides = { 1 } };
     cek_op *op;
 
     ck_assert_uint_eq(form(0)->p.op_create(form(0)->dev, &d.op, NULL, &op), CEK_UNSUPPORTED);
@@ -329,7 +355,8 @@ void add_tensors(Suite *suite)
     TCase *cases = tcase_create("tensors");
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
-    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST, CEK_PW_EQUAL + 1);
+    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST,
+                        CEK_PW_EQUAL + 1);
     tcase_add_loop_test(cases, chains_over_strided_operands, 0, LAYOUTS);
     tcase_add_test(cases, integers_come_in_and_go_out);
     tcase_add_test(cases, halves_are_read_and_written);

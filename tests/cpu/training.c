@@ -6,7 +6,7 @@
 enum { MOST = 100000 };
 static float x[MOST], y[MOST], dy[MOST], dx[MOST];
 
-/* --- pool ----------------------------------------------------------------------------------------------------------- */
+/* --- pool ------------------------------------------------------------------------------------- */
 
 typedef struct pool_case {
     const char *what;
@@ -19,16 +19,31 @@ static const pool_case pools[] = {
     { "3x3 stride 2 padded", 2, 17, { 15, 14 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1 } },
     { "3x3 stride 1", 2, 33, { 9, 8 }, { 3, 3 }, { 1, 1 }, { 1, 0 }, { 0, 2 } },
     { "stride beyond the kernel", 2, 5, { 17, 16 }, { 2, 3 }, { 4, 5 }, { 0, 1 }, { 0, 0 } },
-    { "9x9: more places than a kernel takes at once", 1, 20, { 14, 15 }, { 9, 9 }, { 3, 2 }, { 2, 3 }, { 4, 0 } },
+    { "9x9: more places than a kernel takes at once",
+      1,
+      20,
+      { 14, 15 },
+      { 9, 9 },
+      { 3, 2 },
+      { 2, 3 },
+      { 4, 0 } },
     { "global", 2, 30, { 12, 13 }, { 12, 13 }, { 1, 1 }, { 0 }, { 0 } },
-    { "global 20x20: an index needs more than a byte", 2, 19, { 20, 20 }, { 20, 20 }, { 1, 1 }, { 0 }, { 0 } },
+    { "global 20x20: an index needs more than a byte",
+      2,
+      19,
+      { 20, 20 },
+      { 20, 20 },
+      { 1, 1 },
+      { 0 },
+      { 0 } },
     { "one dimension", 3, 9, { 50 }, { 4 }, { 3 }, { 1 }, { 2 } },
     { "three dimensions", 2, 12, { 5, 6, 7 }, { 2, 3, 2 }, { 2, 1, 2 }, { 1, 0, 1 }, { 0, 1, 0 } },
     { "1x1", 1, 1, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 } },
 };
 enum { POOLS = sizeof pools / sizeof pools[0] };
 
-static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode, cek_dtype type, uint64_t *n_in, uint64_t *n_out)
+static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode, cek_dtype type,
+                               uint64_t *n_in, uint64_t *n_out)
 {
     cek_pool_desc d = { .op = { .size = sizeof d, .kind = kind, .operands = 3 }, .mode = mode, .type = type,
                         .batch = c->batch, .channels = c->channels };
@@ -49,7 +64,8 @@ static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode,
 }
 
 /* Maximum forward, then backward through its reserve, on one backend: y from x, dx from dy. */
-static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const void *in, void *out, const void *grad, void *back)
+static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const void *in, void *out,
+                          const void *grad, void *back)
 {
     uint64_t n_in, n_out;
     const uint64_t bytes = type_bytes(type);
@@ -76,7 +92,8 @@ static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const 
     const cek_ref run_back[3] = { { mem[3], 0 }, { mem[4], 0 }, { mem[2], 0 } };
     const cek_ref none = { NULL, 0 }, work = { mem[5], 0 };
     ck_assert_uint_eq(b->p.op_run(b->queue, forward, run, 3, info.workspace_bytes ? work : none), CEK_OK);
-    ck_assert_uint_eq(b->p.op_run(b->queue, backward, run_back, 3, info_back.workspace_bytes ? work : none), CEK_OK);
+    ck_assert_uint_eq(
+        b->p.op_run(b->queue, backward, run_back, 3, info_back.workspace_bytes ? work : none), CEK_OK);
     memcpy(out, at[1], n_out * bytes);
     memcpy(back, at[4], n_in * bytes);
     for (uint64_t i = n_out * bytes; i < want.bytes; i++)
@@ -106,10 +123,11 @@ START_TEST(maximum_pools_choose_what_the_reference_chooses)
     for (int f = 0; f < form_count(); f++) {
         max_both_ways(form(f), c, CEK_F32, x, y, dy, dx);
         for (uint64_t i = 0; i < n_out; i++)
-            must(y[i] == want_y[i] || (isnan(y[i]) && isnan(want_y[i])), "%s: y[%d] is %g, not %g", c->what, (int)i,
-                          y[i], want_y[i]);
+            must(y[i] == want_y[i] || (isnan(y[i]) && isnan(want_y[i])), "%s: y[%d] is %g, not %g",
+                 c->what, (int)i, y[i], want_y[i]);
         for (uint64_t i = 0; i < n_in; i++) /* sums of at most 81 numbers below 1 */
-            must(fabsf(dx[i] - want_dx[i]) <= 2e-5f, "%s: dx[%d] is %g, not %g", c->what, (int)i, dx[i], want_dx[i]);
+            must(fabsf(dx[i] - want_dx[i]) <= 2e-5f, "%s: dx[%d] is %g, not %g", c->what, (int)i, dx[i],
+                 want_dx[i]);
     }
 }
 END_TEST
@@ -130,8 +148,10 @@ START_TEST(maximum_pools_in_bf16)
         max_both_ways(form(f), c, CEK_BF16, a, b, g, back);
         ck_assert_mem_eq(b, want_b, n_out * 2);
         for (uint64_t i = 0; i < n_in; i++)
-            must(fabsf(from_bf16(back[i]) - from_bf16(want_back[i])) <= 0.01f + fabsf(from_bf16(want_back[i])) / 128,
-                 "%s: dx[%d] is %g, not %g", c->what, (int)i, from_bf16(back[i]), from_bf16(want_back[i]));
+            must(fabsf(from_bf16(back[i]) - from_bf16(want_back[i])) <=
+                     0.01f + fabsf(from_bf16(want_back[i])) / 128,
+                 "%s: dx[%d] is %g, not %g", c->what, (int)i, from_bf16(back[i]),
+                 from_bf16(want_back[i]));
     }
 }
 END_TEST
@@ -144,8 +164,8 @@ START_TEST(average_pools_and_their_gradients)
     for (uint32_t flags = 0; flags < 2; flags++) {
         cek_pool_desc f = pool_desc(c, CEK_OP_POOL_FORWARD, CEK_POOL_AVERAGE, CEK_F32, &n_in, &n_out);
         cek_pool_desc r = pool_desc(c, CEK_OP_POOL_BACKWARD, CEK_POOL_AVERAGE, CEK_F32, &n_in, &n_out);
-        const operand forward[] = { { 0, x, n_in * 4, false }, { 1, y, n_out * 4, true } };
-        const operand backward[] = { { 0, dy, n_out * 4, false }, { 1, dx, n_in * 4, true } };
+        const operand forward[] = { { 0, x, n_in * 4, IN }, { 1, y, n_out * 4, OUT } };
+        const operand backward[] = { { 0, dy, n_out * 4, IN }, { 1, dx, n_in * 4, OUT } };
         const cek_dtype types[] = { CEK_F32, CEK_F32 };
 
         f.flags = r.flags = flags;
@@ -164,7 +184,7 @@ START_TEST(a_pool_without_reserve_gives_the_same_maxima)
     const pool_case *c = &pools[2];
     uint64_t n_in, n_out;
     cek_pool_desc d = pool_desc(c, CEK_OP_POOL_FORWARD, CEK_POOL_MAX, CEK_F32, &n_in, &n_out);
-    operand o[] = { { 0, x, n_in * 4, false }, { 1, without, n_out * 4, true } };
+    operand o[] = { { 0, x, n_in * 4, IN }, { 1, without, n_out * 4, OUT } };
     cek_op_info info = { .size = sizeof info };
     cek_op *op;
 
@@ -181,7 +201,7 @@ START_TEST(a_pool_without_reserve_gives_the_same_maxima)
 }
 END_TEST
 
-/* --- dropout and random numbers ------------------------------------------------------------------------------------- */
+/* --- dropout and random numbers --------------------------------------------------------------- */
 
 typedef struct random_case {
     uint64_t rows, columns, rows_per_sample, sample_base;
@@ -206,12 +226,17 @@ START_TEST(dropout_keeps_the_elements_that_the_header_says)
     x[n / 2] = NAN;
     to_bf16(x, half, (int64_t)n);
     for (int t = 0; t < 4; t++) {
-        cek_dropout_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_DROPOUT, .operands = 15 }, .rows = c->rows,
-                               .columns = c->columns, .rows_per_sample = c->rows_per_sample, .scale = 2,
-                               .threshold = thresholds[t], .stream = 3 + (uint32_t)t, .type = CEK_F32 };
-        const operand o[] = { { 0, x, n * 4, false }, { 1, y, n * 4, true }, { 2, &step, sizeof step, false },
-                              { 3, &batch, sizeof batch, false } };
-        const operand h[] = { { 0, half, n * 2, false }, { 1, half_out, n * 2, true }, o[2], o[3] };
+        cek_dropout_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_DROPOUT, .operands = 15 },
+                               .rows = c->rows,
+                               .columns = c->columns,
+                               .rows_per_sample = c->rows_per_sample,
+                               .scale = 2,
+                               .threshold = thresholds[t],
+                               .stream = 3 + (uint32_t)t,
+                               .type = CEK_F32 };
+        const operand o[] = { { 0, x, n * 4, IN }, { 1, y, n * 4, OUT }, { 2, &step, sizeof step, IN },
+                              { 3, &batch, sizeof batch, IN } };
+        const operand h[] = { { 0, half, n * 2, IN }, { 1, half_out, n * 2, OUT }, o[2], o[3] };
 
         compare("dropout", &d.op, o, (cek_dtype[]){ CEK_F32, CEK_F32, 0, 0 }, 4, exactly);
         d.type = CEK_BF16;
@@ -234,16 +259,19 @@ START_TEST(random_numbers_are_those_of_the_header)
         cek_random_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_RANDOM, .operands = 7 }, .rows = c->rows,
                               .columns = c->columns, .rows_per_sample = c->rows_per_sample, .a = -0.5, .b = 1.5,
                               .distribution = which, .stream = 11, .type = CEK_F32 };
-        const operand o[] = { { 0, y, n * 4, true }, { 1, &step, sizeof step, false }, { 2, &batch, sizeof batch, false } };
+        const operand o[] = { { 0, y, n * 4, OUT },
+                              { 1, &step, sizeof step, IN },
+                              { 2, &batch, sizeof batch, IN } };
 
-        /* uniform: two roundings of numbers up to 2; normal: radius up to 9 with log, root and cosine to 1e-7 */
+        /* uniform: two roundings of numbers up to 2; normal: radius up to 9 with log, root and
+         * cosine to 1e-7 */
         compare("random", &d.op, o, (cek_dtype[]){ CEK_F32, 0, 0 }, 3,
                 (tolerance){ which == CEK_RANDOM_UNIFORM ? 2.5e-7 : 4e-6, 0 });
     }
 }
 END_TEST
 
-/* --- optimizer ------------------------------------------------------------------------------------------------------ */
+/* --- optimizer -------------------------------------------------------------------------------- */
 
 typedef struct optimizer_case {
     const char *what;
@@ -273,18 +301,29 @@ START_TEST(optimizers_step_as_the_reference_does)
     static float p[N], g[N], m[N], v[N];
     static uint16_t low[N];
     const optimizer_case *c = &optimizers[_i];
-    const cek_param_range ranges[] = { { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 } };
+    const cek_param_range ranges[] = {
+        { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 }
+    };
     cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 } };
     cek_update_block update = { .grad_scale = { 0.25f, 0 }, .skip = c->skip };
     uint64_t state[32] = { 0 };
-    cek_optimizer_desc d = {
-        .op = { .size = sizeof d, .kind = CEK_OP_OPTIMIZER,
-                .operands = 3 | CEK_BIT(4) | CEK_BIT(5) | (c->m ? CEK_BIT(2) : 0) |
-                            (c->algorithm == CEK_OPTIMIZER_ADAM ? CEK_BIT(3) : 0) | (c->update ? CEK_BIT(6) : 0) |
-                            (c->low ? CEK_BIT(7) : 0) },
-        .count = N, .ranges = ranges, .range_count = 4, .range_size = sizeof ranges[0], .momentum = c->momentum,
-        .dampening = c->dampening, .epsilon = c->algorithm == CEK_OPTIMIZER_ADAM ? 1e-8 : 0, .algorithm = c->algorithm,
-        .flags = c->flags, .type = CEK_F32, .low_type = c->low };
+    cek_optimizer_desc d = { .op = { .size = sizeof d,
+                                     .kind = CEK_OP_OPTIMIZER,
+                                     .operands = 3 | CEK_BIT(4) | CEK_BIT(5) | (c->m ? CEK_BIT(2) : 0) |
+                                                 (c->algorithm == CEK_OPTIMIZER_ADAM ? CEK_BIT(3) : 0) |
+                                                 (c->update ? CEK_BIT(6) : 0) |
+                                                 (c->low ? CEK_BIT(7) : 0) },
+                             .count = N,
+                             .ranges = ranges,
+                             .range_count = 4,
+                             .range_size = sizeof ranges[0],
+                             .momentum = c->momentum,
+                             .dampening = c->dampening,
+                             .epsilon = c->algorithm == CEK_OPTIMIZER_ADAM ? 1e-8 : 0,
+                             .algorithm = c->algorithm,
+                             .flags = c->flags,
+                             .type = CEK_F32,
+                             .low_type = c->low };
 
     for (int i = 0; i < 3; i++) {
         step.lr[i].hi = 0.01f * (float)(i + 1);
@@ -292,8 +331,8 @@ START_TEST(optimizers_step_as_the_reference_does)
     }
     fill_uniform(p, N, 1);
     for (uint64_t t = 0; t < 3; t++) { /* the first step, the second, one far on */
-        operand o[8] = { { 0, p, N * 4, true }, { 1, g, N * 4, false }, { 4, state, sizeof state, true },
-                         { 5, &step, sizeof step, false } };
+        operand o[8] = { { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 4, state, sizeof state, OUT },
+                         { 5, &step, sizeof step, IN } };
         cek_dtype types[8] = { CEK_F32, CEK_F32, CEK_I32, 0 };
         int count = 4;
 
@@ -303,15 +342,16 @@ START_TEST(optimizers_step_as_the_reference_does)
         for (int i = 0; i < N; i++)
             v[i] = t ? m[i] * m[i] * 0.1f : 0, m[i] = t || c->algorithm == CEK_OPTIMIZER_SGD ? m[i] * 0.1f : 0;
         if (c->m)
-            o[count] = (operand){ 2, m, N * 4, true }, types[count++] = CEK_F32;
+            o[count] = (operand){ 2, m, N * 4, OUT }, types[count++] = CEK_F32;
         if (c->algorithm == CEK_OPTIMIZER_ADAM)
-            o[count] = (operand){ 3, v, N * 4, true }, types[count++] = CEK_F32;
+            o[count] = (operand){ 3, v, N * 4, OUT }, types[count++] = CEK_F32;
         if (c->update)
-            o[count] = (operand){ 6, &update, sizeof update, false }, types[count++] = 0;
+            o[count] = (operand){ 6, &update, sizeof update, IN }, types[count++] = 0;
         if (c->low)
-            o[count] = (operand){ 7, low, N * 2, false }, types[count++] = c->low;
-        /* a dozen roundings of numbers around 1; where v is tiny, Adam's quotient is still at most about 10 x lr; a rounded
-         * copy may fall on the other side of a tie: the next test looks at it */
+            o[count] = (operand){ 7, low, N * 2, IN }, types[count++] = c->low;
+        /* a dozen roundings of numbers around 1; where v is tiny, Adam's quotient is still at
+         * most about 10 x lr; a rounded copy may fall on the other side of a tie: the next test
+         * looks at it */
         compare(c->what, &d.op, o, types, count, (tolerance){ 1e-6, 2e-6 });
     }
 }
@@ -323,13 +363,15 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
     static float p[N], g[N], m[N], v[N], before[N];
     static uint16_t low[N], want[N];
     const cek_param_range range = { 5, N - 9, 0, 0 };
-    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 }, .lr = { { 0.01f, 0 } } };
+    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 },
+                            .ln_beta2 = { logf(0.999f), 0 },
+                            .lr = { { 0.01f, 0 } } };
     uint64_t state[32] = { 0 };
     cek_optimizer_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_OPTIMIZER, .operands = 0xbf }, .count = N,
                              .ranges = &range, .range_count = 1, .range_size = sizeof range, .epsilon = 1e-8,
                              .algorithm = CEK_OPTIMIZER_ADAM, .type = CEK_F32, .low_type = CEK_BF16 };
-    operand o[] = { { 0, p, N * 4, true }, { 1, g, N * 4, false }, { 2, m, N * 4, true }, { 3, v, N * 4, true },
-                    { 4, state, sizeof state, true }, { 5, &step, sizeof step, false }, { 7, low, N * 2, true } };
+    operand o[] = { { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 2, m, N * 4, OUT }, { 3, v, N * 4, OUT },
+                    { 4, state, sizeof state, OUT }, { 5, &step, sizeof step, IN }, { 7, low, N * 2, OUT } };
 
     for (int f = 0; f < form_count(); f++) {
         fill_uniform(before, N, 1);
@@ -346,7 +388,8 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
             const bool inside = i >= 5 && i < N - 9;
 
             must(low[i] == (inside ? want[i] : 0x3333), "low[%d] is %04x", i, low[i]);
-            must(inside ? p[i] != before[i] : p[i] == before[i] && m[i] == 0 && v[i] == 0, "p[%d] is %g", i, p[i]);
+            must(inside ? p[i] != before[i] : p[i] == before[i] && m[i] == 0 && v[i] == 0,
+                 "p[%d] is %g", i, p[i]);
         }
     }
 }

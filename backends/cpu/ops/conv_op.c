@@ -1,4 +1,5 @@
-/* conv_op.c - the three convolution operations: from plugin.h's descriptor to a plan of backends/cpu/conv.h. */
+/* conv_op.c - the three convolution operations: from plugin.h's descriptor to a plan of
+ * backends/cpu/conv.h. */
 #include "backends/cpu/conv.h"
 #include "backends/cpu/ops/ops.h"
 
@@ -13,7 +14,8 @@ static conv_direction direction(uint32_t kind)
            kind == CEK_OP_CONV_BACKWARD_DATA ? CONV_BACKWARD_DATA : CONV_BACKWARD_WEIGHTS;
 }
 
-/* conv.h counts three spatial dimensions from the last one; the ones that are not there come first and do nothing. */
+/* conv.h counts three spatial dimensions from the last one; the ones that are not there come
+ * first and do nothing. */
 static void geometry(const cek__request *request, conv_desc *to)
 {
     const cek_conv_desc *d = &request->desc.conv;
@@ -52,7 +54,8 @@ static cek_status conv_op_plan(cek_op *op)
         if (!type_in(types[i], CPU_TYPES_REAL))
             return cek__cpu_refuse_type(op, types[i]);
     if (way == CONV_FORWARD && want.deriv)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "conv_forward: the gradient of an activation in the epilogue");
+        return cek__fail(op_host(op), CEK_UNSUPPORTED,
+                         "conv_forward: the gradient of an activation in the epilogue");
     want.ref = want.x;
     if (way == CONV_BACKWARD_WEIGHTS)
         want.w = CPU_F32;
@@ -75,7 +78,9 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
     (void)queue;
     switch (c->plan.d.direction) {
     case CONV_FORWARD:
-        args = (conv_args){ .x = at[CEK_CONV_FORWARD_X], .w = at[CEK_CONV_FORWARD_W], .out = at[CEK_CONV_FORWARD_Y],
+        args = (conv_args){ .x = at[CEK_CONV_FORWARD_X],
+                            .w = at[CEK_CONV_FORWARD_W],
+                            .out = at[CEK_CONV_FORWARD_Y],
                             .bias = at[CEK_CONV_FORWARD_BIAS] };
         break;
     case CONV_BACKWARD_DATA:
@@ -83,8 +88,10 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
                             .out = at[CEK_CONV_BACKWARD_DATA_DX], .ref = at[CEK_CONV_BACKWARD_DATA_ACT_REF] };
         break;
     case CONV_BACKWARD_WEIGHTS:
-        args = (conv_args){ .x = at[CEK_CONV_BACKWARD_WEIGHTS_X], .y = at[CEK_CONV_BACKWARD_WEIGHTS_DY],
-                            .out = at[CEK_CONV_BACKWARD_WEIGHTS_DW], .dbias = at[CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD] };
+        args = (conv_args){ .x = at[CEK_CONV_BACKWARD_WEIGHTS_X],
+                            .y = at[CEK_CONV_BACKWARD_WEIGHTS_DY],
+                            .out = at[CEK_CONV_BACKWARD_WEIGHTS_DW],
+                            .dbias = at[CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD] };
         break;
     }
     cek__conv_run(&c->plan, op_dev(op)->pool, &args, workspace);

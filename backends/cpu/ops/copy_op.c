@@ -1,11 +1,11 @@
-/* copy_op.c - the copy operation: conversion as an elementwise chain without instructions, and, between equal types, moves of
- * runs and blocked transposition. */
+/* copy_op.c - the copy operation: conversion as an elementwise chain without instructions, and,
+ * between equal types, moves of runs and blocked transposition. */
 #include "backends/common/extent.h"
 #include "backends/cpu/ops/elementwise.h"
 #include "backends/cpu/ops/parallel.h"
 
 enum { X = 0, Y = 1 };           /* tensors of the space */
-enum { TILE = 64 };              /* elements of either side of a transposition that are in the cache together: 16 KiB each */
+enum { TILE = 64 };  /* a transposition has 64 x 64 elements of either side in the cache: 16 KiB each */
 
 typedef enum { RUNS, TRANSPOSE, CONVERT } method;
 
@@ -44,10 +44,12 @@ static cek_status copy_plan(cek_op *op)
     if (c->method == CONVERT && !(type_in(d->x_type, CPU_TYPES) && type_in(d->y_type, CPU_TYPES)))
         return cek__cpu_refuse_type(op, type_in(d->x_type, CPU_TYPES) ? d->y_type : d->x_type);
     if (c->method == CONVERT && d->x_type == CEK_I32 && narrow)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "copy: i32 to %s would be rounded twice", cek__type_name(d->y_type));
+        return cek__fail(op_host(op), CEK_UNSUPPORTED, "copy: i32 to %s would be rounded twice",
+                         cek__type_name(d->y_type));
     cek__elementwise_plan(e);
     c->fast = dense_axis(s);
-    if (c->method == RUNS && c->bytes == 4 && c->fast >= 0 && s->stride[X][s->rank - 1] != 1 && s->stride[Y][s->rank - 1] == 1)
+    if (c->method == RUNS && c->bytes == 4 && c->fast >= 0 && s->stride[X][s->rank - 1] != 1 &&
+        s->stride[Y][s->rank - 1] == 1)
         c->method = TRANSPOSE;
     op_algorithm(op, c->method == RUNS ? "runs" : c->method == TRANSPOSE ? "transposition" : "conversion");
     return CEK_OK;
@@ -88,7 +90,8 @@ static void copy_runs(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Tiles, numbered with the columns of X's rows fastest: rows run along Y's dense axis, columns along X's. */
+/* Tiles, numbered with the columns of X's rows fastest: rows run along Y's dense axis, columns
+ * along X's. */
 static void copy_tiles(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;

@@ -4,10 +4,10 @@
 #include "backends/common/extent.h"
 #include "backends/cpu/ops/parallel.h"
 
-/* --- planning ------------------------------------------------------------------------------------------------------- */
+/* --- planning --------------------------------------------------------------------------------- */
 
-/* The largest block in which every operand that repeats with a fitting period repeats a whole number of times: a multiple of
- * the longest such period. */
+/* The largest block in which every operand that repeats with a fitting period repeats a whole
+ * number of times: a multiple of the longest such period. */
 static int64_t block_size(const cpu_elementwise *e)
 {
     int64_t longest = 1;
@@ -49,8 +49,9 @@ static int buffer_take(uint32_t *used)
     return b;
 }
 
-/* Inputs keep their buffers (a repeated one is fetched once); the result of an instruction takes over the buffer of a result
- * that is not needed any more. An unused `a` or `b` is 0, which at worst keeps value 0 longer. */
+/* Inputs keep their buffers (a repeated one is fetched once); the result of an instruction takes
+ * over the buffer of a result that is not needed any more. An unused `a` or `b` is 0, which at
+ * worst keeps value 0 longer. */
 static void assign_buffers(cpu_elementwise *e)
 {
     const int last = e->inputs + e->instructions - 1;
@@ -77,9 +78,12 @@ static uint64_t cost(const cpu_elementwise *e)
         ps += e->access[t] == CPU_REPEATED ? 0 : cek__type_bytes(e->type[t]) * CPU_PS_BYTE;
     for (int i = 0; i < e->instructions; i++)
         switch (e->code[i].code) {
-        case CEK_PW_EXP: case CEK_PW_LOG: case CEK_PW_TANH: case CEK_PW_SIGMOID: case CEK_PW_GELU: case CEK_PW_GELU_GRAD:
-            ps += CPU_PS_EXP;
-            break;
+        case CEK_PW_EXP:
+        case CEK_PW_LOG:
+        case CEK_PW_TANH:
+        case CEK_PW_SIGMOID:
+        case CEK_PW_GELU:
+        case CEK_PW_GELU_GRAD: ps += CPU_PS_EXP; break;
         default:
             ps += CPU_PS_SIMPLE;
         }
@@ -98,7 +102,7 @@ void cek__elementwise_plan(cpu_elementwise *e)
     e->ps_element = cost(e);
 }
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 typedef struct job {
     const cpu_elementwise *e;
@@ -211,5 +215,6 @@ void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const vo
 {
     job j = { .e = e, .k = dev->config->kernels, .at = at, .out = out };
 
-    cek__cpu_for(dev, (e->elements + e->block - 1) / e->block, 1, e->ps_element * (uint64_t)e->block, run_blocks, &j);
+    cek__cpu_for(dev, (e->elements + e->block - 1) / e->block, 1, e->ps_element * (uint64_t)e->block,
+                 run_blocks, &j);
 }

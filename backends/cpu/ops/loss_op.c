@@ -1,7 +1,7 @@
 /* loss_op.c - cross-entropy and squared error.
  *
- * Owns: which rows count, labels out of range, weights, and the order in which rows are added: blocks of rows fixed by the
- * shape, each summed in f64, then added in ascending order. */
+ * Owns: which rows count, labels out of range, weights, and the order in which rows are added:
+ * blocks of rows fixed by the shape, each summed in f64, then added in ascending order. */
 #include <math.h>
 
 #include "backends/cpu/ops/parallel.h"
@@ -85,6 +85,7 @@ static void cross_entropy_row(const job *j, int64_t row, float *scratch, partial
     const float w = j->weights ? j->weights[row] : 1.0f;
     const int32_t label = ((const int32_t *)j->t)[row];
     float *d = j->d && w != 0 ? row_place(j->l->type, j->d, row, n, scratch) : NULL;
+    const float *x;
     cpu_row_loss of_row;
 
     if (label < 0 || label >= n) {
@@ -93,7 +94,8 @@ static void cross_entropy_row(const job *j, int64_t row, float *scratch, partial
             row_fill(j, row, w != 0 ? NAN : 0, scratch);
         return;
     }
-    of_row = j->k->ops->loss->cross_entropy(n, row_read(j->k, j->l->type, j->x, row, n, scratch), label, j->scale * w, d);
+    x = row_read(j->k, j->l->type, j->x, row, n, scratch);
+    of_row = j->k->ops->loss->cross_entropy(n, x, label, j->scale * w, d);
     sum->correct += of_row.correct;
     if (w != 0)
         sum->loss += w * of_row.loss;
@@ -109,13 +111,15 @@ static void squared_error_row(const job *j, int64_t row, float *scratch, partial
     const float w = j->weights ? j->weights[row] : 1.0f;
     const float *t = (const float *)j->t + row * n;
     float *d = j->d ? row_place(j->l->type, j->d, row, n, scratch) : NULL;
+    const float *x;
 
     if (w == 0) {
         if (j->d)
             row_fill(j, row, 0, scratch);
         return;
     }
-    sum->loss += w * j->k->ops->loss->squared_error(n, row_read(j->k, j->l->type, j->x, row, n, scratch), t, j->scale * w, d);
+    x = row_read(j->k, j->l->type, j->x, row, n, scratch);
+    sum->loss += w * j->k->ops->loss->squared_error(n, x, t, j->scale * w, d);
     if (d)
         row_write(j->k, j->l->type, d, j->d, row, n);
 }
@@ -128,7 +132,8 @@ static inline void blocks_of(const job *j, int64_t begin, int64_t end, int worke
     float *scratch = l->type == CEK_F32 ? NULL : j->scratch + worker * row_floats(l->columns);
 
     for (int64_t b = begin; b < end; b++) {
-        const int64_t first = b * l->block, left = l->rows - first, last = first + (left < l->block ? left : l->block);
+        const int64_t first = b * l->block, left = l->rows - first;
+        const int64_t last = first + (left < l->block ? left : l->block);
         partial sum = { 0 };
 
         for (int64_t row = first; row < last; row++) {
@@ -200,7 +205,8 @@ static void cross_entropy_run(const cek_op *op, cek_queue *queue, void *const *a
     j.weights = at[CEK_CROSS_ENTROPY_WEIGHTS];
     j.d = at[CEK_CROSS_ENTROPY_DLOGITS];
     j.scale = step_scale(at[CEK_CROSS_ENTROPY_STEP]);
-    cek__cpu_for(op_dev(op), j.l->blocks, 1, (uint64_t)(j.l->block * (CPU_PS_CALL * 2 + j.l->columns * CPU_PS_EXP)),
+    cek__cpu_for(op_dev(op), j.l->blocks, 1,
+                 (uint64_t)(j.l->block * (CPU_PS_CALL * 2 + j.l->columns * CPU_PS_EXP)),
                  cross_entropy_blocks, &j);
     all = total(&j);
     loss_store(op, CEK_CROSS_ENTROPY_LOSS, at[CEK_CROSS_ENTROPY_LOSS], all.loss);
@@ -219,7 +225,8 @@ static void squared_error_run(const cek_op *op, cek_queue *queue, void *const *a
     j.weights = at[CEK_SQUARED_ERROR_WEIGHTS];
     j.d = at[CEK_SQUARED_ERROR_DPREDICTION];
     j.scale = 2 * step_scale(at[CEK_SQUARED_ERROR_STEP]);
-    cek__cpu_for(op_dev(op), j.l->blocks, 1, (uint64_t)(j.l->block * (CPU_PS_CALL + j.l->columns * 12 * CPU_PS_BYTE)),
+    cek__cpu_for(op_dev(op), j.l->blocks, 1,
+                 (uint64_t)(j.l->block * (CPU_PS_CALL + j.l->columns * 12 * CPU_PS_BYTE)),
                  squared_error_blocks, &j);
     loss_store(op, CEK_SQUARED_ERROR_LOSS, at[CEK_SQUARED_ERROR_LOSS], total(&j).loss);
 }

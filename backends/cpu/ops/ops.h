@@ -3,8 +3,9 @@
  * Owns: the list of kinds, the way a kind is planned and run, type conversion of blocks.
  * Must not know: how any kind works inside.
  *
- * A kind is a file: a struct that starts with a cek_op, `plan`, which looks at the checked descriptor, chooses, and sets
- * info (workspace_bytes, reserve_bytes, algorithm), and `run`, which computes on addresses. */
+ * A kind is a file: a struct that starts with a cek_op, `plan`, which looks at the checked
+ * descriptor, chooses, and sets info (workspace_bytes, reserve_bytes, algorithm), and `run`,
+ * which computes on addresses. */
 #ifndef CEK_BACKENDS_CPU_OPS_OPS_H
 #define CEK_BACKENDS_CPU_OPS_OPS_H
 
@@ -20,9 +21,9 @@ typedef struct cpu_kind {
     void (*fini)(cek_op *op);    /* or NULL */
 } cpu_kind;
 
-extern const cpu_kind cek__cpu_gemm, cek__cpu_conv, cek__cpu_pool_forward, cek__cpu_pool_backward, cek__cpu_pointwise,
-    cek__cpu_reduce, cek__cpu_softmax, cek__cpu_cross_entropy, cek__cpu_squared_error, cek__cpu_dropout, cek__cpu_random,
-    cek__cpu_optimizer, cek__cpu_copy;
+extern const cpu_kind cek__cpu_gemm, cek__cpu_conv, cek__cpu_pool_forward, cek__cpu_pool_backward,
+    cek__cpu_pointwise, cek__cpu_reduce, cek__cpu_softmax, cek__cpu_cross_entropy,
+    cek__cpu_squared_error, cek__cpu_dropout, cek__cpu_random, cek__cpu_optimizer, cek__cpu_copy;
 
 /* cek__cpu_op_create - the slot of the table. */
 cek_status cek__cpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
@@ -49,8 +50,8 @@ static inline cpu_type type_of(cek_dtype type)
     return type == CEK_F16 ? CPU_F16 : type == CEK_BF16 ? CPU_BF16 : CPU_F32;
 }
 
-/* cek__cpu_load, cek__cpu_store - n consecutive elements of any of CPU_TYPES to floats and back (nearest even; integers
- * saturate, NaN becomes 0). No overlap. */
+/* cek__cpu_load, cek__cpu_store - n consecutive elements of any of CPU_TYPES to floats and back
+ * (nearest even; integers saturate, NaN becomes 0). No overlap. */
 void cek__cpu_load(const cpu_kernels *k, cek_dtype type, int64_t n, const void *from, float *to);
 void cek__cpu_store(const cpu_kernels *k, cek_dtype type, int64_t n, const float *from, void *to);
 

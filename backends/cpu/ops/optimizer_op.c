@@ -8,7 +8,7 @@
 #include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
 
-enum { CHUNK = 4096 };           /* elements: with all streams of Adam 64 KiB, so LOW is made while P is in the cache */
+enum { CHUNK = 4096 };  /* elements: Adam's four streams are 64 KiB, so LOW is made while P is in the cache */
 
 typedef struct job {
     const cek_optimizer_desc *d;
@@ -64,9 +64,15 @@ static void numbers(job *j, const cek_step_block *step, const cek_update_block *
     const float coupled = decoupled ? 0 : (float)decay, shrink = decoupled ? (float)(1 - lr * decay) : 1;
 
     j->adam = (cpu_adam){
-        .grad_scale = (float)scale, .weight_decay = coupled, .shrink = shrink,
-        .beta1 = (float)exp(ln1), .beta2 = (float)exp(ln2), .rest1 = (float)-expm1(ln1), .rest2 = (float)-expm1(ln2),
-        .rate = (float)(lr / -expm1((double)t * ln1)), .root = (float)(1 / sqrt(-expm1((double)t * ln2))),
+        .grad_scale = (float)scale,
+        .weight_decay = coupled,
+        .shrink = shrink,
+        .beta1 = (float)exp(ln1),
+        .beta2 = (float)exp(ln2),
+        .rest1 = (float)-expm1(ln1),
+        .rest2 = (float)-expm1(ln2),
+        .rate = (float)(lr / -expm1((double)t * ln1)),
+        .root = (float)(1 / sqrt(-expm1((double)t * ln2))),
         .epsilon = (float)d->epsilon,
     };
     j->sgd = (cpu_sgd){

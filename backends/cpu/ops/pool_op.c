@@ -1,11 +1,12 @@
 /* pool_op.c - maximum and average pooling, forward and backward.
  *
- * Owns: which places a window reads, which windows a place is read by, the layout of the reserve (per output the number of the
- * winning place within its window, in a byte where windows have at most 256 places, else in 32 bits).
+ * Owns: which places a window reads, which windows a place is read by, the layout of the reserve
+ * (per output the number of the winning place within its window, in a byte where windows have at
+ * most 256 places, else in 32 bits).
  *
- * Both directions gather: an output (forward: a position of Y, backward: of DX) is computed by one thread from all that it
- * depends on, in a fixed order. Kernels work on all channels of a position at once. f16 and bf16 go through floats in the
- * workspace. */
+ * Both directions gather: an output (forward: a position of Y, backward: of DX) is computed by
+ * one thread from all that it depends on, in a fixed order. Kernels work on all channels of a
+ * position at once. f16 and bf16 go through floats in the workspace. */
 #include <stdio.h>
 
 #include "backends/common/extent.h"
@@ -33,7 +34,7 @@ typedef struct job {
     unsigned char *index;        /* or NULL */
 } job;
 
-/* --- planning ------------------------------------------------------------------------------------------------------- */
+/* --- planning --------------------------------------------------------------------------------- */
 
 /* Three spatial dimensions; those that are not there come first and are 1. */
 static cek_status pool_plan(cek_op *op)
@@ -64,11 +65,12 @@ static cek_status pool_plan(cek_op *op)
     p->x_elements = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels;
     p->y_elements = p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels;
     if (p->volume > UINT32_MAX)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
-                         (long long)p->volume);
+        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places",
+                         cek__kind_name(d->op.kind), (long long)p->volume);
     if (p->type != CEK_F32)
         op->info.workspace_bytes = (uint64_t)(p->x_elements + p->y_elements) * sizeof(float);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position", p->max ? "maximum" : "average");
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position",
+             p->max ? "maximum" : "average");
     return CEK_OK;
 }
 
@@ -82,7 +84,7 @@ static cek_status pool_forward_plan(cek_op *op)
     return st;
 }
 
-/* --- one position --------------------------------------------------------------------------------------------------- */
+/* --- one position ----------------------------------------------------------------------------- */
 
 /* Places collected for one position, flushed to a kernel when they are PLACES or the last. */
 typedef struct places {
@@ -116,7 +118,8 @@ static inline span readers_of(const pool_op *p, int i, int64_t x)
 {
     const int64_t from = x + p->pad[i] - p->kernel[i] + 1;
 
-    return clip(from <= 0 ? 0 : (from + p->stride[i] - 1) / p->stride[i], (x + p->pad[i]) / p->stride[i] + 1, p->out[i]);
+    return clip(from <= 0 ? 0 : (from + p->stride[i] - 1) / p->stride[i],
+                (x + p->pad[i]) / p->stride[i] + 1, p->out[i]);
 }
 
 static inline int64_t offset_of(const int64_t *size, int64_t batch, int64_t d, int64_t h, int64_t w)
@@ -129,7 +132,8 @@ static void forward_flush(const job *j, places *s, float divisor, float *y, void
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index, index ? p->index_bytes : 0);
+        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index,
+                             index ? p->index_bytes : 0);
     else
         j->k->ops->pool->average(p->channels, s->count, s->at, divisor, s->more, y);
     s->count = 0;
@@ -155,7 +159,8 @@ static void forward_position(const job *j, int64_t n, const int64_t o[3], span d
                 if (s.count == PLACES)
                     forward_flush(j, &s, 1, j->y + out, index);
                 s.at[s.count] = j->x + offset_of(p->in, n, a, b, c) * p->channels;
-                s.number[s.count++] = (uint32_t)(((a - origin[0]) * p->kernel[1] + b - origin[1]) * p->kernel[2] +
+                s.number[s.count++] = (uint32_t)(((a - origin[0]) * p->kernel[1] + b - origin[1]) *
+                                                     p->kernel[2] +
                                                  c - origin[2]);
             }
     forward_flush(j, &s, (float)(p->count_pad ? p->volume : inside), j->y + out, index);
@@ -166,7 +171,8 @@ static void backward_flush(const job *j, places *s, float *dx)
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes, s->more, dx);
+        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes,
+                                  s->more, dx);
     else
         j->k->ops->pool->average_grad(p->channels, s->count, s->at, s->divisor, s->more, dx);
     s->count = 0;
@@ -210,7 +216,7 @@ static void backward_position(const job *j, int64_t n, const int64_t x[3], span 
     backward_flush(j, &s, dx);
 }
 
-/* --- all positions: items are rows (batch, depth, height) ------------------------------------------------------------ */
+/* --- all positions: items are rows (batch, depth, height) ------------------------------------- */
 
 static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
@@ -247,7 +253,8 @@ static void run_forward(const job *j, const cpu_dev *dev)
     const pool_op *p = j->p;
     const uint64_t position = CPU_PS_CALL + (uint64_t)(p->volume + 1) * (uint64_t)p->channels * 4 * CPU_PS_BYTE;
 
-    cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1, (uint64_t)p->out[2] * position, forward_rows, (void *)j);
+    cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1, (uint64_t)p->out[2] * position, forward_rows,
+                 (void *)j);
 }
 
 static void run_backward(const job *j, const cpu_dev *dev)
@@ -255,10 +262,11 @@ static void run_backward(const job *j, const cpu_dev *dev)
     const pool_op *p = j->p;
     const uint64_t position = CPU_PS_CALL + (uint64_t)p->channels * 10 * CPU_PS_BYTE;
 
-    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
+    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows,
+                 (void *)j);
 }
 
-/* --- other types: the whole operand to floats and back ---------------------------------------------------------------- */
+/* --- other types: the whole operand to floats and back ---------------------------------------- */
 
 typedef struct conversion {
     const cpu_kernels *k;
@@ -281,12 +289,13 @@ static void store_part(void *arg, int64_t begin, int64_t end, int worker)
     const conversion *c = arg;
 
     (void)worker;
-    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin, c->to_store + begin * cek__type_bytes(c->type));
+    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin,
+                   c->to_store + begin * cek__type_bytes(c->type));
 }
 
 /* j->x and j->y are of the operation's type: `x` and `y` elements of it. */
-static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *), int64_t x, int64_t y,
-                          float *workspace)
+static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *),
+                          int64_t x, int64_t y, float *workspace)
 {
     conversion in = { .k = j->k, .type = j->p->type, .stored = (const char *)j->x, .floats = workspace };
     conversion out = { .k = j->k, .type = j->p->type, .to_store = (char *)j->y, .floats = workspace + x };

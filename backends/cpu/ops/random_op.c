@@ -1,7 +1,7 @@
 /* random_op.c - dropout and random numbers.
  *
- * Owns: the way from an element to its sample and index (plugin.h section 9). The rows of one sample are one run of indices,
- * so the unit of work is a piece of a sample. */
+ * Owns: the way from an element to its sample and index (plugin.h section 9). The rows of one
+ * sample are one run of indices, so the unit of work is a piece of a sample. */
 #include <stdio.h>
 
 #include "backends/common/extent.h"
@@ -28,7 +28,8 @@ typedef struct job {
     char *y;
 } job;
 
-static cek_status plan_samples(cek_op *op, uint64_t rows, uint64_t columns, uint64_t rows_per_sample, cek_dtype type)
+static cek_status plan_samples(cek_op *op, uint64_t rows, uint64_t columns, uint64_t rows_per_sample,
+                               cek_dtype type)
 {
     random_op *r = (random_op *)op;
 
@@ -56,7 +57,8 @@ static cek_status random_plan(cek_op *op)
     return plan_samples(op, d->rows, d->columns, d->rows_per_sample, d->type);
 }
 
-/* A chunk of one sample: its first element in memory, its length, and the words that belong to it. */
+/* A chunk of one sample: its first element in memory, its length, and the words that belong to
+ * it. */
 typedef struct chunk {
     int64_t at, n;
     int skip;                    /* words before the first that counts: 0 to 3 */
@@ -77,8 +79,8 @@ static bool chunk_make(const job *j, int64_t item, chunk *c)
     c->n = left_sample < left ? left_sample : left;
     c->n = c->n < CHUNK ? c->n : CHUNK;
     c->skip = (int)(index % 4);
-    j->k->ops->random->words(j->key, j->stream, j->base + (uint64_t)sample, (uint64_t)index / 4, (c->skip + c->n + 3) / 4,
-                             c->words);
+    j->k->ops->random->words(j->key, j->stream, j->base + (uint64_t)sample, (uint64_t)index / 4,
+                             (c->skip + c->n + 3) / 4, c->words);
     return true;
 }
 
@@ -102,7 +104,8 @@ static void dropout_chunks(void *arg, int64_t begin, int64_t end, int worker)
             cek__cpu_load(j->k, j->r->type, c.n, from, block);
             x = y = block;
         }
-        j->k->ops->random->dropout(c.n, c.words + c.skip, j->dropout->threshold, (float)j->dropout->scale, x, y);
+        j->k->ops->random->dropout(c.n, c.words + c.skip, j->dropout->threshold,
+                                   (float)j->dropout->scale, x, y);
         if (j->r->type != CEK_F32)
             cek__cpu_store(j->k, j->r->type, c.n, block, to);
     }

@@ -1,10 +1,12 @@
 /* reduce_op.c - sums and extremes over axes of a strided tensor.
  *
- * Owns: the cutting of a reduction into blocks. Blocks and the order in which they are added depend on shape and strides alone:
- * a block is summed in f32 by a kernel, blocks are added in f64 in ascending order, whoever computed them.
+ * Owns: the cutting of a reduction into blocks. Blocks and the order in which they are added
+ * depend on shape and strides alone: a block is summed in f32 by a kernel, blocks are added in
+ * f64 in ascending order, whoever computed them.
  *
- * Two walks. Runs: each result's elements are taken in runs of up to RUN (gathered where they are not consecutive floats).
- * Columns: where the results are consecutive and their elements are not, rows are added to many results at once. */
+ * Two walks. Runs: each result's elements are taken in runs of up to RUN (gathered where they
+ * are not consecutive floats). Columns: where the results are consecutive and their elements are
+ * not, rows are added to many results at once. */
 #include <math.h>
 #include <stdio.h>
 
@@ -59,7 +61,8 @@ static cek_status reduce_plan(cek_op *op)
     split_axes(r, d);
     kept_last = r->kept.rank - 1;
     reduced_last = r->reduced.rank - 1;
-    r->columns = r->elements > 1 && r->kept.stride[0][kept_last] == 1 && r->reduced.stride[0][reduced_last] != 1;
+    r->columns = r->elements > 1 && r->kept.stride[0][kept_last] == 1 &&
+                 r->reduced.stride[0][reduced_last] != 1;
     r->run = r->columns ? r->kept.shape[kept_last] : 1;
     if (r->columns) {
         r->units = (r->elements + ROWS - 1) / ROWS;
@@ -71,8 +74,8 @@ static cek_status reduce_plan(cek_op *op)
     r->units = (r->elements + r->unit - 1) / r->unit;
     if (r->units > 1)
         op->info.workspace_bytes = (uint64_t)(r->results * r->units) * sizeof(double);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, units of %lld", r->columns ? "columns" : "runs",
-             (long long)r->unit);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, units of %lld",
+             r->columns ? "columns" : "runs", (long long)r->unit);
     return CEK_OK;
 }
 
@@ -147,12 +150,14 @@ static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
 
         if (i > begin && unit == 0)
             cek__place_advance(&r->kept, &place, 1);
-        partial_store(j, i / r->units, unit, run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
+        partial_store(j, i / r->units, unit,
+                      run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
     }
 }
 
 /* Adds `rows` rows of `n` columns, ldx elements apart, to sum. */
-static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n, bool first, double *sum)
+static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n,
+                     bool first, double *sum)
 {
     float part[PANEL], scratch[CONVERTED_ROWS * PANEL];
     const float *from = (const float *)x;
@@ -245,7 +250,8 @@ static void reduce_run(const cek_op *op, cek_queue *queue, void *const *at, void
                      (uint64_t)(r->unit * (r->run < PANEL ? r->run : PANEL)) * ps_element, reduce_columns, &j);
     else
         cek__cpu_for(dev, r->results * r->units, 1,
-                     CPU_PS_CALL + (uint64_t)(r->elements < RUN ? r->elements : RUN) * ps_element, reduce_runs, &j);
+                     CPU_PS_CALL + (uint64_t)(r->elements < RUN ? r->elements : RUN) * ps_element,
+                     reduce_runs, &j);
     if (j.partial)
         cek__cpu_for(dev, r->results, 16, (uint64_t)r->units * 1000, finish, &j);
 }

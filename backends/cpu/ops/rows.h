@@ -8,7 +8,8 @@
 #include "backends/common/extent.h"
 #include "backends/cpu/ops/ops.h"
 
-/* Scratch of one worker: one row of floats, rounded up to a cache line so that no two workers share one. */
+/* Scratch of one worker: one row of floats, rounded up to a cache line so that no two workers
+ * share one. */
 static inline int64_t row_floats(int64_t columns) { return (columns + 15) & ~(int64_t)15; }
 static inline uint64_t rows_scratch(const cek_op *op, cek_dtype type, int64_t columns)
 {
@@ -16,8 +17,8 @@ static inline uint64_t rows_scratch(const cek_op *op, cek_dtype type, int64_t co
 }
 
 /* Row i of a matrix as floats: itself, or converted into the worker's scratch. */
-static inline const float *row_read(const cpu_kernels *k, cek_dtype type, const void *matrix, int64_t i, int64_t columns,
-                                    float *scratch)
+static inline const float *row_read(const cpu_kernels *k, cek_dtype type, const void *matrix, int64_t i,
+                                    int64_t columns, float *scratch)
 {
     if (type == CEK_F32)
         return (const float *)matrix + i * columns;
@@ -30,7 +31,8 @@ static inline float *row_place(cek_dtype type, void *matrix, int64_t i, int64_t 
 {
     return type == CEK_F32 ? (float *)matrix + i * columns : scratch;
 }
-static inline void row_write(const cpu_kernels *k, cek_dtype type, const float *row, void *matrix, int64_t i, int64_t columns)
+static inline void row_write(const cpu_kernels *k, cek_dtype type, const float *row, void *matrix,
+                             int64_t i, int64_t columns)
 {
     if (type != CEK_F32)
         cek__cpu_store(k, type, columns, row, (char *)matrix + i * columns * cek__type_bytes(type));
