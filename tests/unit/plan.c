@@ -110,6 +110,41 @@ START_TEST(gradients_of_branches_add_up)
 }
 END_TEST
 
+/* ReLU may move behind a pool that is its only reader; here a convolution reads it as well, before the pool or after it. */
+START_TEST(relu_stays_where_a_pool_is_not_its_only_reader)
+{
+    bench b;
+    cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1 };
+    cek_conv2d_layer half = { .size = sizeof half, .out_channels = 4, .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2 };
+    cek_pool2d_layer pool = { .size = sizeof pool, .mode = CEK_POOL_MAX, .kernel_h = 2, .kernel_w = 2 };
+
+    bench_open(&b, "reference:0");
+    for (int pool_first = 0; pool_first < 2; pool_first++) {
+        cek_model *m;
+        test_case c;
+        int relu, pooled = -1, other, n;
+
+        assert_ok(cek_model_create(3, (int64_t[]){ 2, 6, 8 }, &m));
+        assert_ok(cek_model_conv2d(m, 0, &conv, &n));
+        assert_ok(cek_model_activation(m, n, CEK_ACT_RELU, &relu));
+        if (pool_first)
+            assert_ok(cek_model_pool2d(m, relu, &pool, &pooled));
+        assert_ok(cek_model_conv2d(m, relu, &half, &other));
+        if (!pool_first)
+            assert_ok(cek_model_pool2d(m, relu, &pool, &pooled));
+        assert_ok(cek_model_add(m, pooled, other, &n));
+        assert_ok(cek_model_flatten(m, n, &n));
+        assert_ok(cek_model_linear(m, n, 3, true, NULL));
+        cek_model_init(m, 2);
+        case_make(&c, m, &train_ce, 5, 8);
+        case_trains(&b, &c, CEK_F64, 1e-10);
+        case_clear(&c);
+        cek_model_free(m);
+    }
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(a_device_without_fused_epilogues_computes_the_same)
 {
     bench b;
@@ -288,6 +323,7 @@ int main(void)
     tcase_add_test(tcase, gradients_of_a_classifier_are_the_double_ones);
     tcase_add_test(tcase, gradients_of_a_regression_are_the_double_ones);
     tcase_add_test(tcase, gradients_of_branches_add_up);
+    tcase_add_test(tcase, relu_stays_where_a_pool_is_not_its_only_reader);
     tcase_add_test(tcase, a_device_without_fused_epilogues_computes_the_same);
     tcase_add_test(tcase, micro_batches_accumulate_to_the_whole);
     tcase_add_test(tcase, predictions_have_no_dropout_and_pytorchs_order);
