@@ -87,10 +87,12 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         cek_status st = spec_run(&target, &options, &report);
         if (run->progress)
             fputs("\r\033[K", stderr);
-        report_print(run, name, &report);
-        if (st == CEK_INVALID)
+        if (st == CEK_INVALID) {
             code = complain(EXIT_USAGE, "%s: no case fits these options", name);
-        else if (st)
+            continue;
+        }
+        report_print(run, name, &report);
+        if (st)
             code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
         else if (!report.ok)
             code = EXIT_WRONG;

@@ -120,7 +120,7 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
 {
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
     int code = list ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
-    for (char *text = strtok_r(list, ",", &save); text && code <= EXIT_WRONG; text = strtok_r(NULL, ",", &save)) {
+    for (char *text = code ? NULL : strtok_r(list, ",", &save); text && code <= EXIT_WRONG; text = strtok_r(NULL, ",", &save)) {
         conv_data c = { .f32 = { NULL } };
         uint64_t wrong = 0;
         cek_status st;

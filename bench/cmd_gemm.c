@@ -173,7 +173,7 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
     int code = st ? complain_status(st) : o->peer ? peer_open(o->peer, info.compute_units, &p) : EXIT_OK;
     if (p.so)
         output_set(out, "peer", json_string(p.name));
-    for (char *text = strtok_r(code && code != EXIT_WRONG ? NULL : list, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
+    for (char *text = code ? NULL : strtok_r(list, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
         gemm_data g = { .a = NULL };
         uint64_t wrong = 0;
         if (!gemm_read(text, o, &g))

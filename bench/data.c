@@ -47,6 +47,7 @@ static int table_open(const bench_options *o, bench_data *d)
     cek_status st = cek_dataset_csv(o->csv, o->target, &whole);
     if (st)
         return complain_status(st);
+    bool rows_given = o->split;
     int code = EXIT_OK;
     if (o->split && !(rows = rows_read(o->split, &count)))
         code = EXIT_BAD_INPUT;
@@ -65,7 +66,9 @@ static int table_open(const bench_options *o, bench_data *d)
     cek_dataset_free(whole);
     d->input_type = CEK_F32;
     snprintf(d->source, sizeof d->source, "%.200s", o->csv);
-    return st ? complain_status(st) : code;
+    if (st) /* rows that the table has not are wrong in the file, not in the call */
+        code = complain_status(st == CEK_INVALID && rows_given ? CEK_BAD_INPUT : st);
+    return code;
 }
 
 int data_open(const bench_options *o, bench_data *d)

@@ -232,6 +232,15 @@ unit_tests += %D%/unit/spec
 %C%_unit_spec_LDFLAGS = $(check_ldflags)
 %C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
 
+# cekernels-bench over the command line.
+check_PROGRAMS += %D%/cli/json
+%C%_cli_json_SOURCES = %D%/cli/json.c
+%C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_cli_json_LDFLAGS = $(check_ldflags)
+%C%_cli_json_LDADD = $(JANSSON_LIBS)
+shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/rate.sh %D%/cli/train.sh
+EXTRA_DIST += %D%/cli/lib.sh
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

@@ -1,0 +1,31 @@
+# rate.sh - `gemm` and `conv`: results are verified, whatever the speed; a peer is timed in turn.
+. "$top_srcdir/tests/cli/lib.sh"
+
+run 0 gemm -s 33x17x65,64x64x64:ta,31x29x100:tb -r 2 -w 0 --json
+holds "$(value results) == 3"
+for i in 0 1 2; do
+    holds "$(value results.$i.wrong) == 0 && $(value results.$i.compared) > 64 && $(value results.$i.flops) > 0"
+    holds "$(value results.$i.max_error) < 0.001 && $(value results.$i.median_ns) > 0"
+done
+run 0 gemm -s 40x40x40 -r 1 -w 0 -d cpu:0,reference:0 -o csv
+[ "$(wc -l <"$scratch/out")" -eq 3 ] || wrong "two devices make not two rows"
+run 0 gemm -s 40x40x40 -r 1 -w 0 --math=strict -o md
+
+for pass in forward data weights; do
+    run 0 conv -s mb2ic5ih7oc3oh7kh3ph1,mb1ic4ih9oc4oh5kh3sh2ph1g4 --pass=$pass -r 1 -w 0 --json
+    holds "$(value results) == 2 && $(value results.0.wrong) == 0 && $(value results.1.wrong) == 0"
+    [ "$(value results.0.pass)" = $pass ] || wrong "not the pass $pass"
+done
+
+refused 5 'cannot open' gemm --peer=libthatisnothere.so -s 8x8x8
+refused 5 'has no cblas_sgemm' gemm --peer=libm.so.6 -s 8x8x8
+# The peer may be faster here: exit codes 0 and 1 are both right, and there is a ratio.
+"$CEKERNELS_BENCH" gemm -s 128x128x128 -r 2 -w 1 --peer=libopenblas.so.0 --json >"$scratch/out" 2>"$scratch/err"
+code=$?
+if grep -q 'cannot open' "$scratch/err"; then
+    echo "no libopenblas.so.0: the peer is left out"
+else
+    [ $code -le 1 ] || wrong "with a peer: exit code $code: $(cat "$scratch/err")"
+    holds "$(value geometric_mean) > 0 && $(value results.0.ratio) > 0 && $(value results.0.peer_median_ns) > 0"
+fi
+finish

@@ -1,0 +1,92 @@
+# train.sh - `train` and `predict` over the command line: keys, files, bad input, signals.
+. "$top_srcdir/tests/cli/lib.sh"
+
+# A table that a line fits: y = 2a - 3b + 1.
+awk 'BEGIN { srand(1); print "a,b,y"; for (i = 0; i < 200; i++) { a = rand(); b = rand(); print a "," b "," 2 * a - 3 * b + 1 } }' \
+    >"$scratch/line.csv"
+table="--csv=$scratch/line.csv --target=y"
+
+run 0 train linear:1 $table --epochs 60 --batch 20 --lr 0.05 --json --save "$scratch/line.safetensors"
+holds "$(value test_mse) < 0.001 && $(value samples_per_second) > 0 && $(value epochs) == 60"
+holds "$(value epochs.0.train_loss) > $(value epochs.59.train_loss)"
+[ "$(value devices.0.device)" = cpu:0 ] || wrong "no devices in the document"
+sum=$(value weights_sha256)
+[ ${#sum} -eq 64 ] || wrong "weights_sha256 is $sum"
+mse=$(value test_mse)
+
+# The same again: the same weights. From the saved ones: the error that training ended with.
+run 0 train linear:1 $table --epochs 60 --batch 20 --lr 0.05 --json
+[ "$(value weights_sha256)" = "$sum" ] || wrong "the same run gives other weights"
+run 0 predict linear:1 $table --load "$scratch/line.safetensors" --json
+holds "$(value results) == 40 && $(value test_mse) < $mse * 1.001 + 1e-9 && $(value test_mse) > $mse * 0.999 - 1e-9"
+run 0 predict linear:1 $table --load "$scratch/line.safetensors" --rows 3 -o csv
+[ "$(wc -l <"$scratch/out")" -eq 4 ] || wrong "--rows=3 gives not three rows"
+
+# Lines per step; shares as asked for, also unequal ones.
+CEKERNELS_CPU_DEVICES=3
+export CEKERNELS_CPU_DEVICES
+run 0 train linear:1 $table --steps 4 --log-every 2 --batch 20 -d cpu -o jsonl
+holds "$(wc -l <"$scratch/out") == 3"
+head -1 "$scratch/out" | "$json" step loss shares.0 shares.1 shares.2 >"$scratch/first" || wrong "no shares in the line"
+[ "$(sed -n '1p;3,5p' "$scratch/first" | tr '\n' ' ')" = "2 7 7 6 " ] || wrong "shares of 20 over 3 are $(cat "$scratch/first")"
+run 0 train linear:1 $table --steps 1 --log-every 1 --batch 20 -d cpu --shares=2,1,1 -o jsonl
+[ "$(head -1 "$scratch/out" | "$json" shares.0 shares.1 shares.2 | tr '\n' ' ')" = "10 5 5 " ] || wrong "shares 2,1,1 are $(cat "$scratch/out")"
+refused 2 'numbers >= 0' train linear:1 $table -d cpu --shares=1,2
+refused 2 'not all 0' train linear:1 $table -d cpu --shares=0,0,0
+unset CEKERNELS_CPU_DEVICES
+
+# Rows of the test set from a file.
+printf '0\n5, 7\n199\n' >"$scratch/split"
+run 0 predict linear:1 $table --split="$scratch/split" --load "$scratch/line.safetensors" --json
+holds "$(value results) == 4"
+echo '1 two' >"$scratch/split"
+refused 5 'row numbers are wanted' train linear:1 $table --split="$scratch/split"
+echo '400' >"$scratch/split"
+run 5 train linear:1 $table --split="$scratch/split"
+
+# Bad input: one line that names the object, exit code 5, and files that were there stay.
+refused 5 "$scratch/none.csv" train linear:1 --csv="$scratch/none.csv" --target=y
+refused 5 'column' train linear:1 --csv="$scratch/line.csv" --target=zz
+refused 5 'nonsense' train 'linear:1 nonsense' $table
+refused 5 'none.safetensors' predict linear:1 $table --load="$scratch/none.safetensors"
+refused 5 'image' train 'conv:3,3 linear:1' $table
+cp "$scratch/line.safetensors" "$scratch/kept.safetensors"
+head -c 40 "$scratch/line.safetensors" >"$scratch/short.safetensors"
+refused 5 'short.safetensors' train linear:1 $table --load="$scratch/short.safetensors" --save="$scratch/kept.safetensors"
+refused 5 'line.safetensors' predict linear:2 $table --load="$scratch/line.safetensors"
+run 5 train linear:1 $table --steps 2 --save=/nowhere/at/all.safetensors
+refused 5 "$scratch" train lenet5 --data="$scratch"
+cmp -s "$scratch/line.safetensors" "$scratch/kept.safetensors" || wrong "a failed run changed the file that was there"
+
+# A loss that is not finite: exit code 7, nothing saved.
+run 7 train linear:1 $table --optimizer sgd --lr 1e6 --epochs 50 --save="$scratch/kept.safetensors"
+cmp -s "$scratch/line.safetensors" "$scratch/kept.safetensors" || wrong "weights that are not finite were saved"
+refused 6 'needs' train mnist-cnn --limit-memory=1M --steps 1
+
+# A signal: the step is finished, the weights are saved, 128 and the number.
+for signal in INT TERM; do
+    rm -f "$scratch/stopped.safetensors" "$scratch/out"
+    # A shell without job control lets its children ignore SIGINT; env gives the default back.
+    env --default-signal=$signal "$CEKERNELS_BENCH" train linear:1 $table --epochs 100000000 --batch 20 -q --log-every 100 -o jsonl \
+        --save="$scratch/stopped.safetensors" >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    tries=0
+    until [ -s "$scratch/out" ] || [ $tries -ge 600 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    kill -s $signal $pid
+    wait $pid
+    code=$?
+    number=$([ $signal = INT ] && echo 2 || echo 15)
+    [ $code -eq $((128 + number)) ] || wrong "after SIG$signal: exit code $code"
+    [ -s "$scratch/stopped.safetensors" ] || wrong "after SIG$signal: nothing was saved"
+    "$json" -l weights_sha256 <"$scratch/out" >/dev/null || wrong "after SIG$signal: no document at the end"
+done
+
+# Digits: a small network on drawn ones learns something in a few steps, and a label comes with a probability.
+run 0 train 'conv:4,3,s2 relu flatten linear:10' --steps 150 --log-every 75 --batch 32 -o jsonl --save "$scratch/digits.safetensors"
+run 0 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/digits.safetensors" --json --rows=5
+holds "$(value results) == 5 && $(value test_accuracy) > 0.5 && $(value samples) == 10000"
+holds "$(value results.0.probability) > 0.1 && $(value results.0.probability) <= 1.0001"
+finish
