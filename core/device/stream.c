@@ -81,12 +81,14 @@ cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out)
     cek_status st;
     cek_stream *stream = NULL;
     cek_dev *dev;
+    /* Markers may be asked for times on any stream of a caller; the default stream is never timed. */
+    cek_queue_desc desc = { .size = sizeof desc, .flags = listed ? CEK_QUEUE_TIMING : 0 };
 
     *out = NULL;
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(cek__calloc(1, sizeof *stream, &stream));
     stream->device = device;
-    CEK_TRY(CEK__CALL(device, device->plugin, queue_create, dev, NULL, &stream->queue));
+    CEK_TRY(CEK__CALL(device, device->plugin, queue_create, dev, &desc, &stream->queue));
     CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, NULL, &stream->fence));
     if (stream->queue == NULL || stream->fence == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: queue_create or event_create succeeds without a result", device->name);

@@ -6,8 +6,7 @@
  *   host memory          upload from, or download into, memory that one side has in the host's reach
  *   staging              two halves of a page-locked buffer, one being filled while the other is emptied
  * Devices cannot wait for each other's events, so across devices the calling thread waits for the source's stream. */
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "core/base/log.h"
 #include "core/device/call.h"
@@ -25,14 +24,6 @@ static uint8_t *host_reach(const cek_device *device, cek_ref ref)
 }
 
 /* ---- staging ---- */
-
-/* Everything on the way out of the buffer has arrived, or the buffer cannot be used again. */
-static bool staging_idle(cek_stream *to)
-{
-    cek_status st = cek_stream_sync(to, CEK_FOREVER);
-
-    return st == CEK_OK || st == CEK_DEVICE_LOST;
-}
 
 static cek_status staged_chunks(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes,
                                 uint8_t *staging, cek_marker *const *emptied)
@@ -55,6 +46,20 @@ out:
     return st;
 }
 
+/* After a failure `st`, which stays the one that is told: CEK_OK if both streams have finished with the buffer. */
+static cek_status streams_settle(cek_stream *to, cek_stream *from, cek_status st)
+{
+    char cause[CEK__ERROR_TEXT_MAX];
+    cek_status settled;
+
+    snprintf(cause, sizeof cause, "%s", cek_error_text());
+    settled = cek_stream_sync(from, CEK_FOREVER);
+    if (settled == CEK_OK)
+        settled = cek_stream_sync(to, CEK_FOREVER);
+    cek__fail(st, "%s", cause);
+    return settled;
+}
+
 static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
 {
     cek_status st, idle = CEK_OK;
@@ -69,10 +74,11 @@ static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek
     st = staged_chunks(to, dst, from, src, bytes, device->staging, emptied);
     if (st == CEK_OK)
         idle = st = cek_stream_sync(to, CEK_FOREVER);
-    else if (!staging_idle(to))
-        idle = CEK_INTERNAL;
+    else
+        idle = streams_settle(to, from, st);
 out:
-    if (idle != CEK_OK && idle != CEK_DEVICE_LOST) {
+    /* A device that failed may write or read the buffer at any later time: it is never used nor freed again. */
+    if (idle != CEK_OK) {
         cek__log(CEK_LOG_WARN, "%s: a copy failed on its way; its buffer is abandoned", device->name);
         device->staging = NULL;
     }

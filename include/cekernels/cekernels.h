@@ -199,7 +199,7 @@ CEK_API cek_device *cek_stream_device(const cek_stream *stream);
 CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
 /* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work. */
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
-/* Host memory stays valid and untouched until the stream has passed the copy. */
+/* Host memory stays valid and untouched until the stream has passed the copy; for ever, once the device is lost. */
 CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
 CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes);
 
@@ -215,6 +215,7 @@ CEK_API void cek_marker_free(cek_marker *marker);
 CEK_API CEK_CHECKED cek_status cek_marker_record(cek_marker *marker, cek_stream *stream);
 CEK_API CEK_CHECKED cek_status cek_marker_query(cek_marker *marker);              /* CEK_OK, CEK_NOT_READY, a failure */
 CEK_API CEK_CHECKED cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns);
+/* Device time from one to the other, both made with `timing` and recorded; CEK_NOT_READY until they have happened. */
 CEK_API CEK_CHECKED cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns);
 /* Work queued on `stream` later waits for the marker; across devices the calling thread waits. */
 CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker);

@@ -53,6 +53,7 @@ struct cek_queue {
     command *commands; /* a ring */
     uint64_t count, done;
     cek_status failed;
+    bool timing;
 };
 struct cek_event {
     cek_dev *dev;
@@ -345,9 +346,9 @@ static cek_status enqueue(cek_queue *queue, command c)
 
 static cek_status queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out)
 {
-    (void)desc;
     *out = make(sizeof **out);
     (*out)->dev = dev;
+    (*out)->timing = desc != NULL && (desc->flags & CEK_QUEUE_TIMING) != 0;
     (*out)->commands = calloc(COMMANDS_MAX, sizeof(command));
     return CEK_OK;
 }
@@ -468,7 +469,8 @@ static cek_status event_status(cek_event *event, char *text, uint64_t cap)
 
 static cek_status event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
 {
-    (void)start, (void)end;
+    if (!start->queue->timing || !end->queue->timing)
+        return fail(start->dev->instance, CEK_UNSUPPORTED, "a queue without timing");
     *ns = 1000;
     return CEK_OK;
 }

@@ -161,6 +161,35 @@ START_TEST(tensors_move_between_every_two_devices)
 }
 END_TEST
 
+START_TEST(markers_measure_time_on_every_device)
+{
+    enum { BYTES = 4 << 20 };
+    uint8_t *bytes = calloc(1, BYTES);
+    cek_stream *stream;
+    cek_marker *start, *end;
+    cek_memory *memory;
+    uint64_t ns;
+
+    FOR_EACH_DEVICE(device) {
+        assert_ok(cek_stream_create(device, &stream));
+        assert_ok(cek_marker_create(device, true, &start));
+        assert_ok(cek_marker_create(device, true, &end));
+        assert_ok(cek_memory_alloc(device, BYTES, 0, &memory));
+        assert_ok(cek_marker_record(start, stream));
+        assert_ok(cek_stream_upload(stream, cek_memory_ref(memory), bytes, BYTES));
+        assert_ok(cek_marker_record(end, stream));
+        assert_ok(cek_marker_sync(end, CEK_FOREVER));
+        assert_ok(cek_marker_elapsed(start, end, &ns));
+        ck_assert_uint_gt(ns, 1000); /* 4 MiB at 4 TB/s */
+        cek_marker_free(start);
+        cek_marker_free(end);
+        cek_stream_free(stream);
+        cek_memory_free(memory);
+    }
+    free(bytes);
+}
+END_TEST
+
 START_TEST(random_tensors_are_the_numbers_of_the_header)
 {
     enum { N = 1003 };
@@ -490,6 +519,7 @@ int main(void)
     tcase_add_loop_test(tc, full_rounds_its_value_once, 0, sizeof roundings / sizeof *roundings);
     tcase_add_test(tc, a_large_f64_tensor_is_filled_to_the_end);
     tcase_add_test(tc, tensors_move_between_every_two_devices);
+    tcase_add_test(tc, markers_measure_time_on_every_device);
     tcase_add_test(tc, random_tensors_are_the_numbers_of_the_header);
     tcase_add_test(tc, operands_that_do_not_belong_together_are_refused_by_name);
     tcase_add_test(tc, products_and_convolutions_name_both_shapes);
