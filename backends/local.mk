@@ -62,6 +62,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv_forward.c \
     %D%/cpu/conv_method.h \
     %D%/cpu/conv_weights.c \
+    %D%/cpu/conv_windows.c \
     %D%/cpu/depthwise.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \

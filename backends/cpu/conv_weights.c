@@ -8,13 +8,18 @@
 static int slabs_plan(conv_plan *plan)
 {
     const windows *w = &plan->w;
-    const int64_t width = w->dim[2].positions, lines = plan->config->kc / width, rows = windows_rows(w);
+    const int64_t width = w->dim[2].positions, rows = windows_rows(w);
+    int64_t depth = 0;
 
-    if (w->channels % plan->config->kernels->nr != 0 || lines == 0)
+    if (w->channels % plan->config->kernels->nr != 0)
         return 0;
-    const int64_t depth = conv_least(lines * width, rows);
-    cek__slab_plan(w, depth, &plan->slab);
-    if (plan->slab.floats > INT32_MAX || plan->slab.floats * 4 > plan->config->b_bytes)
+    for (int64_t lines = plan->config->kc / width; lines > 0 && depth == 0; lines--) {
+        const int64_t more = conv_least(lines * width, rows);
+        cek__slab_plan(w, more, &plan->slab);
+        if (plan->slab.floats * 4 <= plan->config->b_bytes)
+            depth = more;
+    }
+    if (depth == 0)
         return 0;
     plan->product.way_b = PACK_DIRECT;
     plan->product.sizes = (walk_sizes){ .kc = depth, .b_floats = plan->slab.floats };
@@ -28,11 +33,14 @@ void cek__conv_weights_plan(conv_plan *plan)
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
     const int windows_are_a = plan->method == CONV_TRANSPOSED;
     const int in_place = d->w == CPU_F32 && !windows_are_a;
+    /* dy in whole panels is read where it is: with few windows to multiply it by, copying would be a large part */
+    const int dy_in_place = windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
     plan->product = (product_plan){
         .m = windows_are_a ? columns : out, .n = windows_are_a ? out : columns, .k = windows_rows(&plan->w), .batch = d->groups,
         .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
         .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = windows_are_a ? PACK_ALONG : PACK_ACROSS, .way_b = PACK_ACROSS, .store_across = windows_are_a,
+        .way_a = windows_are_a ? PACK_ALONG : PACK_ACROSS, .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS,
+        .store_across = windows_are_a,
     };
     if (plan->method == CONV_WINDOWS && slabs_plan(plan))
         plan->method = CONV_SLABS;
@@ -89,7 +97,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 
     if (windows_are_a) {
         out->a = (pack_operand){ .at = x, .type = d->x };
-        out->b = (pack_operand){ dy, d->y, d->out_channels, 1, PACK_ACROSS };
+        out->b = (pack_operand){ dy, d->y, d->out_channels, 1, call->plan->product.way_b };
     } else {
         out->a = (pack_operand){ dy, d->y, 1, d->out_channels, PACK_ACROSS };
         out->b = (pack_operand){ x, d->x, d->in_channels, 1, PACK_ACROSS };

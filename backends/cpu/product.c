@@ -164,6 +164,8 @@ void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_so
               .row_blocks = ceil_div(plan->m, plan->sizes.mb), .col_blocks = ceil_div(plan->n, plan->sizes.nb),
               .ld = ceil_div(plan->n, nr) * nr };
 
+    if (plan->serial)
+        pool = NULL;
     if (plan->sum != PRODUCT_NO_SUM)
         memset(r.sums, 0, sum_bytes(plan));
     cek__pool_run(pool, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);

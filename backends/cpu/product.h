@@ -31,6 +31,7 @@ typedef struct product_plan {
 
     /* chosen */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
+    int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
     int stream;                  /* C is written past the caches, where it is aligned */
     double cost;                 /* estimated cycles */
     size_t worker_bytes, partial_bytes, workspace_bytes;

@@ -18,6 +18,7 @@ enum {
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
     STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
+    SERIAL_CYCLES = 60000,       /* some 20 us: waking helpers up may take longer than they could save */
     BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
 
@@ -122,7 +123,14 @@ void cek__product_plan(product_plan *p)
     depth_choose(p);
     if (p->splits > 1)
         p->in_place = p->add = 0;
+    const int workers = p->workers;
+    p->workers = 1;
     blocks_choose(p);
+    p->serial = p->cost < SERIAL_CYCLES;
+    if (workers > 1 && !p->serial) {
+        p->workers = workers;
+        blocks_choose(p);
+    }
     sizes_complete(p);
     p->stream = p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
