@@ -47,6 +47,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/crew.c \
     %D%/train/crew.h \
     %D%/train/fit.c \
+    %D%/train/gradients.c \
     %D%/train/optimizer.c \
     %D%/train/optimizer.h \
     %D%/train/predictor.c \

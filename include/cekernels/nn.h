@@ -310,6 +310,8 @@ CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index
 CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst, uint64_t bytes);
 /* The whole batch's gradient of the last step, summed over the devices, PyTorch's shape, as doubles [count]. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter, double *dst, int64_t count);
+/* All of them as a safetensors file of f64 tensors under the parameters' names, atomically written. */
+CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path);
 
 /* ---- Inference ----------------------------------------------------------------------------------------------------------- */
 
