@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "bench/data.h"
-#include "bench/gradients.h"
 #include "bench/output.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
@@ -217,10 +216,10 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     /* Weights of a run that failed do not replace good ones. */
     if (!st && !code && run->options->save)
         st = cek_model_save(model, run->options->save);
+    if (!st && !code && run->options->save_gradients)
+        st = cek_trainer_save_gradients(run->trainer, run->options->save_gradients);
     if (st && !code)
         code = complain_status(st);
-    if (!code && run->options->save_gradients)
-        code = gradients_save(run->trainer, model, run->options->save_gradients);
     if (!st)
         document_fill(run, data, model, devices, batch);
     code = output_close(&run->out, code);

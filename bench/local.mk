@@ -11,7 +11,6 @@ noinst_SCRIPTS = cekernels-bench
     %D%/cmd_train.c \
     %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
-    %D%/gradients.c %D%/gradients.h \
     %D%/main.c \
     %D%/options.c \
     %D%/output.c %D%/output.h \
