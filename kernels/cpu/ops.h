@@ -78,9 +78,11 @@ typedef struct cpu_sgd {
 
 typedef struct cpu_optimizer_kernels {
     void (*adam)(int64_t n, const cpu_adam *by, const float *g, float *p, float *m, float *v);
-    void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p,
-                float *m); /* m may be NULL: momentum 0 */
+    /* m may be NULL: momentum 0 */
+    void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p, float *m);
 } cpu_optimizer_kernels;
+
+enum { CPU_INDEX_SLACK = 64 };  /* bytes behind an array of indices that may be read */
 
 /* Pools over one position: `channels` numbers at each of `count` places. `more`: go on from what
  * an earlier call with other places left in the outputs. */

@@ -6,24 +6,12 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vector.h"
 
-/* Indices in memory: VL bytes or VL words, of which `part` exist. */
-V_INLINE vi load_index(const void *index, int bytes, int64_t at, int64_t part)
+/* Indices of VL channels, bytes or words. More are read than exist (CPU_INDEX_SLACK), never written. */
+V_INLINE vi load_index(const void *index, int bytes, int64_t at)
 {
-    uint8_t lanes[VL] = { 0 };
-    int32_t words[VL] = { 0 };
-
-    if (bytes == 1) {
-        const uint8_t *p = (const uint8_t *)index + at;
-
-        if (part == VL)
-            return v_from_u8(*(const vb_mem *)p);
-        memcpy(lanes, p, (size_t)part);
-        return v_from_u8(*(const vb_mem *)lanes);
-    }
-    if (part == VL)
-        return v_load_i32((const int32_t *)index + at);
-    memcpy(words, (const int32_t *)index + at, (size_t)part * 4);
-    return v_load_i32(words);
+    if (bytes == 1)
+        return v_from_u8(*(const vb_mem *)((const uint8_t *)index + at));
+    return v_load_i32((const int32_t *)index + at);
 }
 
 V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi value)
@@ -32,14 +20,19 @@ V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi v
     int32_t words[VL];
 
     if (bytes == 1) {
+#if defined CEK_ISA_AVX512
+        _mm_mask_storeu_epi8((uint8_t *)index + at, (__mmask16)((1u << part) - 1), (__m128i)v_to_u8(value));
+#else
         *(vb_mem *)(part == VL ? (uint8_t *)index + at : lanes) = v_to_u8(value);
         if (part < VL)
             memcpy((uint8_t *)index + at, lanes, (size_t)part);
+#endif
     } else {
         v_store_i32(part == VL ? (int32_t *)index + at : words, value);
         if (part < VL)
             memcpy((int32_t *)index + at, words, (size_t)part * 4);
     }
+    (void)lanes;
 }
 
 V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number,
@@ -51,7 +44,7 @@ V_INLINE void max_any(int64_t channels, int count, const float *const *x, const 
         vi which = { 0 };
 
         if (bytes)
-            which = more ? load_index(index, bytes, c, part) : v_all_i32((int32_t)number[0]);
+            which = more ? load_index(index, bytes, c) : v_all_i32((int32_t)number[0]);
         for (int j = !more; j < count; j++) {
             vf v = v_load_part(x[j] + c, part);
             vi wins = ~(v <= best) & (best == best);
@@ -87,7 +80,7 @@ V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, 
         if (more)
             sum = v_load_part(dx + c, part);
         for (int j = 0; j < count; j++) {
-            vi chosen = load_index(index[j], bytes, c, part) == (int32_t)number[j];
+            vi chosen = load_index(index[j], bytes, c) == (int32_t)number[j];
 
             sum += v_select(chosen, v_load_part(dy[j] + c, part), v_all(0));
         }

@@ -80,7 +80,7 @@ static cek_status pool_forward_plan(cek_op *op)
     const cek_status st = pool_plan(op);
 
     if (st == CEK_OK && cek__request_given(&op->request, CEK_POOL_FORWARD_RESERVE))
-        op->info.reserve_bytes = (uint64_t)(p->y_elements * p->index_bytes);
+        op->info.reserve_bytes = (uint64_t)(p->y_elements * p->index_bytes + CPU_INDEX_SLACK);
     return st;
 }
 
@@ -127,6 +127,12 @@ static inline int64_t offset_of(const int64_t *size, int64_t batch, int64_t d, i
     return ((batch * size[0] + d) * size[1] + h) * size[2] + w;
 }
 
+/* The number of a place within its window: padding is counted. */
+static inline uint32_t number_of(const pool_op *p, int64_t d, int64_t h, int64_t w)
+{
+    return (uint32_t)((d * p->kernel[1] + h) * p->kernel[2] + w);
+}
+
 static void forward_flush(const job *j, places *s, float divisor, float *y, void *index)
 {
     const pool_op *p = j->p;
@@ -140,7 +146,7 @@ static void forward_flush(const job *j, places *s, float divisor, float *y, void
     s->more = true;
 }
 
-static void forward_position(const job *j, int64_t n, const int64_t o[3], span d, span h)
+static void forward_position(const job *j, places *s, int64_t n, const int64_t o[3], span d, span h)
 {
     const pool_op *p = j->p;
     const span w = window_of(p, 2, o[2]);
@@ -149,21 +155,18 @@ static void forward_position(const job *j, int64_t n, const int64_t o[3], span d
     const int64_t origin[3] = { o[0] * p->stride[0] - p->pad[0], o[1] * p->stride[1] - p->pad[1],
                                 o[2] * p->stride[2] - p->pad[2] };
     unsigned char *index = j->index ? j->index + out * p->index_bytes : NULL;
-    places s;
 
-    s.count = 0;
-    s.more = false;
+    s->count = 0;
+    s->more = false;
     for (int64_t a = d.begin; a < d.end; a++)
         for (int64_t b = h.begin; b < h.end; b++)
             for (int64_t c = w.begin; c < w.end; c++) {
-                if (s.count == PLACES)
-                    forward_flush(j, &s, 1, j->y + out, index);
-                s.at[s.count] = j->x + offset_of(p->in, n, a, b, c) * p->channels;
-                s.number[s.count++] = (uint32_t)(((a - origin[0]) * p->kernel[1] + b - origin[1]) *
-                                                     p->kernel[2] +
-                                                 c - origin[2]);
+                if (s->count == PLACES)
+                    forward_flush(j, s, 1, j->y + out, index);
+                s->at[s->count] = j->x + offset_of(p->in, n, a, b, c) * p->channels;
+                s->number[s->count++] = number_of(p, a - origin[0], b - origin[1], c - origin[2]);
             }
-    forward_flush(j, &s, (float)(p->count_pad ? p->volume : inside), j->y + out, index);
+    forward_flush(j, s, (float)(p->count_pad ? p->volume : inside), j->y + out, index);
 }
 
 static void backward_flush(const job *j, places *s, float *dx)
@@ -186,34 +189,33 @@ static inline float divisor_of(const pool_op *p, int64_t a, int64_t b, int64_t c
     return (float)(p->count_pad ? p->volume : (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin));
 }
 
-static void backward_position(const job *j, int64_t n, const int64_t x[3], span d, span h)
+static void backward_position(const job *j, places *s, int64_t n, const int64_t x[3], span d, span h,
+                              span w)
 {
     const pool_op *p = j->p;
-    const span w = readers_of(p, 2, x[2]);
     float *dx = j->y + offset_of(p->in, n, x[0], x[1], x[2]) * p->channels;
-    places s;
 
-    s.count = 0;
-    s.more = false;
+    s->count = 0;
+    s->more = false;
     for (int64_t a = d.begin; a < d.end; a++)
         for (int64_t b = h.begin; b < h.end; b++)
             for (int64_t c = w.begin; c < w.end; c++) {
                 const int64_t from = offset_of(p->out, n, a, b, c) * p->channels;
 
-                if (s.count == PLACES)
-                    backward_flush(j, &s, dx);
-                s.at[s.count] = j->x + from;
+                if (s->count == PLACES)
+                    backward_flush(j, s, dx);
+                s->at[s->count] = j->x + from;
                 if (p->max) {
-                    s.index[s.count] = j->index + from * p->index_bytes;
-                    s.number[s.count] = (uint32_t)(((x[0] + p->pad[0] - a * p->stride[0]) * p->kernel[1] +
-                                                    x[1] + p->pad[1] - b * p->stride[1]) * p->kernel[2] +
-                                                   x[2] + p->pad[2] - c * p->stride[2]);
+                    s->index[s->count] = j->index + from * p->index_bytes;
+                    s->number[s->count] = number_of(p, x[0] + p->pad[0] - a * p->stride[0],
+                                                    x[1] + p->pad[1] - b * p->stride[1],
+                                                    x[2] + p->pad[2] - c * p->stride[2]);
                 } else {
-                    s.divisor[s.count] = divisor_of(p, a, b, c);
+                    s->divisor[s->count] = divisor_of(p, a, b, c);
                 }
-                s.count++;
+                s->count++;
             }
-    backward_flush(j, &s, dx);
+    backward_flush(j, s, dx);
 }
 
 /* --- all positions: items are rows (batch, depth, height) ------------------------------------- */
@@ -222,6 +224,7 @@ static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
     const pool_op *p = j->p;
+    places s;
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
@@ -229,7 +232,7 @@ static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
         const span d = window_of(p, 0, o[0]), h = window_of(p, 1, o[1]);
 
         for (; o[2] < p->out[2]; o[2]++)
-            forward_position(j, i / p->out[1] / p->out[0], o, d, h);
+            forward_position(j, &s, i / p->out[1] / p->out[0], o, d, h);
     }
 }
 
@@ -237,14 +240,22 @@ static void backward_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
     const pool_op *p = j->p;
+    places s;
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t x[3] = { i / p->in[1] % p->in[0], i % p->in[1], 0 };
         const span d = readers_of(p, 0, x[0]), h = readers_of(p, 1, x[1]);
+        span w = { 0, 0 };
 
-        for (; x[2] < p->in[2]; x[2]++)
-            backward_position(j, i / p->in[1] / p->in[0], x, d, h);
+        for (; x[2] < p->in[2]; x[2]++) {
+            /* readers_of(p, 2, x[2]), kept up to date without a division for each position */
+            while (w.end < p->out[2] && w.end * p->stride[2] - p->pad[2] <= x[2])
+                w.end++;
+            while (w.begin < w.end && w.begin * p->stride[2] - p->pad[2] + p->kernel[2] <= x[2])
+                w.begin++;
+            backward_position(j, &s, i / p->in[1] / p->in[0], x, d, h, w);
+        }
     }
 }
 
