@@ -37,6 +37,12 @@ static void on_case(void *user, const char *name, int result, bool required)
         fprintf(stderr, "\r\033[K%u cases, %.60s", run->done, name);
 }
 
+static const char *profile_name(uint32_t profile)
+{
+    static const char *const names[] = { "?", "memory", "inference", "training" };
+    return names[profile <= CEK_PROFILE_TRAINING ? profile : 0];
+}
+
 static json_t *failure_json(const spec_failure *f)
 {
     json_t *row = json_pack("{ss ss}", "case", f->name, "what", f->what);
@@ -65,8 +71,9 @@ static void report_print(check_run *run, const char *device, const spec_report *
         output_note(&run->out, "%s: and %u more", device, r->failure_count - SPEC_FAILURES_MAX);
     if (*r->missing)
         output_note(&run->out, "%s: FAILED: %s", device, r->missing);
-    output_note(&run->out, "%s: %s: required %u/%u, optional %u/%u", device, r->ok ? "passed" : "failed", r->total.required_passed,
-                r->total.required, r->total.optional_passed, r->total.optional);
+    output_note(&run->out, "%s: %s, profile %s: required %u/%u, optional %u/%u", device, r->ok ? "passed" : "failed",
+                profile_name(r->profile), r->total.required_passed, r->total.required, r->total.optional_passed,
+                r->total.optional);
     run->required += r->total.required, run->required_passed += r->total.required_passed;
     run->optional += r->total.optional, run->optional_passed += r->total.optional_passed;
 }

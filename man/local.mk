@@ -1,2 +1,2 @@
-# The manual, such as dist_man_MANS += %D%/cekernels-bench.1; `make check` lints what is listed.
+# The manual; `make check` lints it.
 dist_man_MANS += %D%/cekernels-bench.1

@@ -25,6 +25,7 @@ shell_tests = \
     %D%/examples.sh \
     %D%/isa.sh \
     %D%/links.sh \
+    %D%/manual.sh \
     %D%/no-shared.sh
 
 # The libraries', in alphabetical order.
