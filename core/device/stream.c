@@ -4,6 +4,7 @@
  * the plugin kept with it. Copies between devices are transfer.c's. */
 #include "core/device/stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -155,6 +156,17 @@ cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint6
     if (bytes == 0)
         return CEK_OK;
     return CEK__STREAM_CALL(stream, download, dst, src, bytes);
+}
+
+bool cek__stream_settle(cek_stream *stream)
+{
+    char cause[CEK__ERROR_TEXT_MAX];
+    cek_status st;
+
+    snprintf(cause, sizeof cause, "%s", cek_error_text());
+    st = cek_stream_sync(stream, CEK_FOREVER);
+    cek__fail(CEK_INTERNAL, "%s", cause);
+    return st != CEK_DEVICE_LOST;
 }
 
 cek_status cek__stream_after(cek_stream *stream, cek_stream *before)

@@ -6,8 +6,6 @@
  *   host memory          upload from, or download into, memory that one side has in the host's reach
  *   staging              two halves of a page-locked buffer, one being filled while the other is emptied
  * Devices cannot wait for each other's events, so across devices the calling thread waits for the source's stream. */
-#include <stdio.h>
-
 #include "core/base/log.h"
 #include "core/device/call.h"
 #include "core/device/stream.h"
@@ -46,23 +44,9 @@ out:
     return st;
 }
 
-/* After a failure `st`, which stays the one that is told: CEK_OK if both streams have finished with the buffer. */
-static cek_status streams_settle(cek_stream *to, cek_stream *from, cek_status st)
-{
-    char cause[CEK__ERROR_TEXT_MAX];
-    cek_status settled;
-
-    snprintf(cause, sizeof cause, "%s", cek_error_text());
-    settled = cek_stream_sync(from, CEK_FOREVER);
-    if (settled == CEK_OK)
-        settled = cek_stream_sync(to, CEK_FOREVER);
-    cek__fail(st, "%s", cause);
-    return settled;
-}
-
 static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
 {
-    cek_status st, idle = CEK_OK;
+    cek_status st;
     cek_device *device = from->device;
     cek_marker *emptied[2] = { NULL, NULL };
 
@@ -73,13 +57,11 @@ static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek
     CEK_TRY(cek_marker_create(to->device, false, &emptied[1]));
     st = staged_chunks(to, dst, from, src, bytes, device->staging, emptied);
     if (st == CEK_OK)
-        idle = st = cek_stream_sync(to, CEK_FOREVER);
-    else
-        idle = streams_settle(to, from, st);
+        st = cek_stream_sync(to, CEK_FOREVER);
 out:
-    /* A device that failed may write or read the buffer at any later time: it is never used nor freed again. */
-    if (idle != CEK_OK) {
-        cek__log(CEK_LOG_WARN, "%s: a copy failed on its way; its buffer is abandoned", device->name);
+    if (st != CEK_OK && !(cek__stream_settle(from) & cek__stream_settle(to))) {
+        cek__log(CEK_LOG_WARN, "%s: a copy to %s was lost with a device; so is its buffer", device->name,
+                 to->device->name);
         device->staging = NULL;
     }
     pthread_mutex_unlock(&device->staging_lock);

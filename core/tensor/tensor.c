@@ -85,8 +85,8 @@ static cek_status fill_wide(cek_stream *stream, cek_ref dst, const uint8_t patte
                                bytes - done < FILL_CHUNK ? bytes - done : FILL_CHUNK);
     if (st == CEK_OK)
         st = cek_stream_sync(stream, CEK_FOREVER);
-    if (st != CEK_OK)
-        chunk = NULL; /* what was queued may still read it: leaked rather than freed under a failed device */
+    if (st != CEK_OK && !cek__stream_settle(stream))
+        chunk = NULL; /* leaked rather than freed under a lost device */
 out:
     free(chunk);
     return st;

