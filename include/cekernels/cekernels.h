@@ -21,8 +21,9 @@
  * mean all defaults. The library never prints, never exits and installs no signal handler. Shapes are int64_t, outermost
  * dimension first; images are NHWC, convolution weights [out][kh][kw][in/groups].
  *
- * Threads. Different objects may be used from different threads at once; one object from one thread at a time unless its
- * function says otherwise. Engines and devices may be used from all threads. Several engines in one process are independent.
+ * Threads. Different objects may be used from different threads at once; one object from one thread at a time unless
+ * its function says otherwise. Engines and devices may be used from all threads. Several engines in one process are
+ * independent.
  *
  * fork. A child of fork() must not use an engine of its parent, nor free it: threads and driver state are not inherited.
  * It may create one of its own if no GPU or OpenCL plugin had been opened before the fork; else exec first.
@@ -87,11 +88,11 @@ typedef struct cek_engine_options {
 
 /* cek_engine_create - finds and loads plugins, and lists their devices.
  *
- * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':'; ignored in a program with
- * raised privileges), `cekernels/` beside this library, the installed plugin directory. The first plugin of a name wins.
- * A file or directory that others may write to, or that belongs to someone else, is refused. CEKERNELS_PLUGINS=-opencl,-cuda
- * leaves plugins out; =cpu,cuda takes these alone: both by the name of the file, which is not opened otherwise, and
- * neither applies to plugin_files.
+ * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':'; ignored in a program
+ * with raised privileges), `cekernels/` beside this library, the installed plugin directory. The first plugin of a name
+ * wins. A file or directory that others may write to, or that belongs to someone else, is refused.
+ * CEKERNELS_PLUGINS=-opencl,-cuda leaves plugins out; =cpu,cuda takes these alone: both by the name of the file, which
+ * is not opened otherwise, and neither applies to plugin_files.
  * A plugin that cannot be used never makes this fail: it leaves a line in the load report. No device at all is no error
  * either; the first request for one is. Devices are opened when first used.
  * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */

@@ -46,7 +46,8 @@
  * CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX. Pointers are 64-bit; there is no padding in any struct.
  * Entries of spatial, shape and stride arrays beyond `spatial` or `rank` are 0. Shapes, window strides, dilations, groups
  * and rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions are not negative.
- * Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info flags as absent.
+ * Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info flags as
+ * absent.
  *
  * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several hosts in one process can
  * use one shared object at once.
@@ -58,15 +59,16 @@
  * Arguments. Every struct, array and text given to a call may be reused when it returns (plugins copy what they keep),
  * except the host memory of upload and download.
  *
- * Errors. A function that fails calls host->fail (where there is a host) with one line that names object and cause, on the
- * calling thread, and returns the status; outputs are then NULL or zero. CEK_NOT_READY, CEK_TIMEOUT and a failed queue's
- * status seen again need no text. For create's CEK_UNAVAILABLE the text is the line of the load report. A call on a queue that returns an error has
- * enqueued nothing and the queue stays usable, except after CEK_DEVICE_LOST. Work that fails after it was enqueued makes
- * the *queue* and the *events* recorded behind it failed: queue_sync, queue_status, event_query, event_sync then return
- * that status for ever, waiting on a failed event makes the waiting queue failed too, and a failed queue can only be
- * destroyed; enqueuing on it returns its failure. Execution that fails inside an enqueuing call, on a device
- * that works inline, is a failure of the queue all the same: the call itself may return CEK_OK. CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at once, and
- * frees and destroys succeed locally.
+ * Errors. A function that fails calls host->fail (where there is a host) with one line that names object and cause, on
+ * the calling thread, and returns the status; outputs are then NULL or zero. CEK_NOT_READY, CEK_TIMEOUT and a failed
+ * queue's status seen again need no text. For create's CEK_UNAVAILABLE the text is the line of the load report. A call
+ * on a queue that returns an error has enqueued nothing and the queue stays usable, except after CEK_DEVICE_LOST. Work
+ * that fails after it was enqueued makes the *queue* and the *events* recorded behind it failed: queue_sync,
+ * queue_status, event_query, event_sync then return that status for ever, waiting on a failed event makes the waiting
+ * queue failed too, and a failed queue can only be destroyed; enqueuing on it returns its failure. Execution that fails
+ * inside an enqueuing call, on a device that works inline, is a failure of the queue all the same: the call itself may
+ * return CEK_OK. CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at
+ * once, and frees and destroys succeed locally.
  * Waiting has a deadline: queue_sync and event_sync take one (0 polls once), queue_destroy has one (cek_queue_desc), at
  * which it leaks what still runs and latches CEK_DEVICE_LOST. Driver calls that have none (allocation, map, compilation,
  * close) may hang; a host that must not guards them with a thread of its own. After CEK_DEVICE_LOST, or a queue_destroy
@@ -264,22 +266,23 @@ enum { CEK_EVENT_TIMING = 1u << 0 };  /* event_elapsed will be asked */
 /* ---------------------------------------------------------------------------------------------------------------------
  * 7 Operations
  *
- * op_create() gets a descriptor with everything that the choice of an algorithm may depend on. It may choose, tune, compile
- * and launch on scratch memory of its own; op_run() then allocates no device memory, compiles nothing and waits for nothing.
- * An operation is immutable: several queues may run it at once, each with a workspace of its own.
+ * op_create() gets a descriptor with everything that the choice of an algorithm may depend on. It may choose, tune,
+ * compile and launch on scratch memory of its own; op_run() then allocates no device memory, compiles nothing and waits
+ * for nothing. An operation is immutable: several queues may run it at once, each with a workspace of its own.
  *
- * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every run will fill; another
- * set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of `count` entries, that covers the highest bit;
- * slots outside the mask hold {NULL, 0}. At creation a missing required slot, and an accumulate bit outside the mask or
- * where the table says no, is CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED. At least one output is given.
+ * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every run will fill;
+ * another set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of `count` entries, that covers the
+ * highest bit; slots outside the mask hold {NULL, 0}. At creation a missing required slot, and an accumulate bit
+ * outside the mask or where the table says no, is CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED.
+ * At least one output is given.
  *
  * `accumulate` is a mask of output slots: 0 = the output is overwritten (its old contents are not read, NaN there does not
  * matter), 1 = the result is added to what is there. Allowed where the table says "acc". With an epilogue: C += f(v).
  *
  * Reserve: memory that a forward operation writes and its backward operation reads (the indices of a max-pool), of
- * reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the mask has RESERVE. The backward descriptor
- * names in `forward` the operation that fills it: same device, same geometry and type; that operation outlives the backward
- * one. Nothing else may fill a reserve.
+ * reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the mask has RESERVE. The backward
+ * descriptor names in `forward` the operation that fills it: same device, same geometry and type; that operation
+ * outlives the backward one. Nothing else may fill a reserve.
  *
  * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of prepack_bytes, in the slot PACKED;
  * op_prepack() makes it from the plain operand and is run again after that changes; its operand array covers the plain
@@ -339,8 +342,8 @@ typedef struct cek_op_desc {
     uint32_t flags;
     uint32_t math;
     uint32_t align;                /* every operand offset is a multiple of this power of two; 0 = CEK_ALIGNMENT. At least the
-                                    * size of the element. A backend may refuse less than CEK_ALIGNMENT for any operation but
-                                    * pointwise, reduce and copy with CEK_UNSUPPORTED */
+                                    * size of the element. A backend may refuse less than CEK_ALIGNMENT for any
+                                    * operation but pointwise, reduce and copy with CEK_UNSUPPORTED */
     uint32_t reserved;
     const cek_op *forward;         /* backward operations that read a reserve; else NULL */
     const cek_epilogue *epilogue;  /* gemm and convolution; else, or when there is none, NULL */
@@ -428,9 +431,9 @@ typedef struct cek_batch_block {
  * One struct and one table of operands per kind. The tables are lists of
  *     ROW(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)
  * DIRECTION in, out or inout; PRESENCE required, optional (the mask may leave it out) or weights (required without
- * CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output may be identical with; SHAPE for people.
- * The lower-case words are for pasting: MY_##PRESENCE. (The parameter is not called X, which is the name of a slot.) Matrices and images are row-major.
- * "sum type" is f64 where the operands are f64, else f32.
+ * CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output may be identical with; SHAPE for
+ * people. The lower-case words are for pasting: MY_##PRESENCE. (The parameter is not called X, which is the name of a
+ * slot.) Matrices and images are row-major. "sum type" is f64 where the operands are f64, else f32.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
@@ -440,7 +443,8 @@ typedef struct cek_batch_block {
  * A matrix is stored row-major with the given leading dimension (elements from one row to the next, >= the row's length),
  * transposed where flagged: op(A)(i,p) = A[i*lda + p], or A[p*lda + i] with CEK_GEMM_TRANS_A. Batches are stride_* elements
  * apart; stride_a or stride_b of 0 uses one matrix for all. m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0.
- * A_SUM: the sum over p of op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T; batch 1 only.
+ * A_SUM: the sum over p of op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T;
+ * batch 1 only.
  * Types: a, b, c all f32 required; f64, and f16 or bf16 a = b with c of the same type or f32, optional.
  * Required: batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and A_SUM. */
 typedef struct cek_gemm_desc {
@@ -463,8 +467,8 @@ enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
 
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
  * Layouts: images [batch][spatial...][channels] (NHWC), weights [out][kernel...][in/groups].
- * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1. Output channel o belongs
- * to group o / (out_channels/groups) and reads the input channels of that group.
+ * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1. Output channel o
+ * belongs to group o / (out_channels/groups) and reads the input channels of that group.
  * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional. spatial 2 required, 1 and 3 optional.
  * Required: stride, dilation, asymmetric padding, groups, BIAS, BIAS_GRAD, accumulation.
  *   forward:           Y  = epilogue(X * W)                      (accumulate is not allowed)
@@ -497,8 +501,8 @@ typedef struct cek_conv_desc {
     ROW(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
 
 /* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1. Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order.
- * Average: the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions inside the image.
- * Global pooling is kernel = in. A window that lies wholly in the padding is CEK_INVALID. pad < kernel.
+ * Average: the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions inside the
+ * image. Global pooling is kernel = in. A window that lies wholly in the padding is CEK_INVALID. pad < kernel.
  * Maximum forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
  * backward: DX gets the sum of what each window sends to it; positions that no window reads get 0.
  * Types: x = y f32 required; f64, f16, bf16 optional. spatial 2 required, 1 and 3 optional. */
@@ -527,7 +531,8 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * OUT is f64; i32 and u8 exactly or rounded), read through strides (0 broadcasts), the last value is converted to out_type
  * (integers: round to nearest even, saturate, NaN to 0). Values are numbered: inputs first, then one per instruction;
  * an instruction may use any earlier value.
- * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of OUT are >= 0 and give each element its own place.
+ * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of OUT are >= 0 and
+ * give each element its own place.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS and
  * CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
@@ -594,8 +599,8 @@ typedef struct cek_pointwise_desc {
 
 /* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that remain (one element if none
  * does). Y has the sum type. Mean divides by the number of elements. MAX and MIN propagate NaN.
- * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN, SUM_SQUARES, COUNT_NONFINITE.
- * axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
+ * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN, SUM_SQUARES,
+ * COUNT_NONFINITE. axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
 enum {
     CEK_REDUCE_SUM = 1,
     CEK_REDUCE_MEAN = 2,
