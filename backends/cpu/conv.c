@@ -5,10 +5,6 @@
 
 #include "backends/cpu/conv_method.h"
 
-/* Below this many channels a run of one window's row is shorter than a vector or two, and copying it costs more than what is
- * computed with it. */
-enum { FEW_CHANNELS = 8 };
-
 static int is_matrix(const conv_desc *d)
 {
     for (int i = 0; i < 3; i++)
@@ -17,26 +13,34 @@ static int is_matrix(const conv_desc *d)
     return 1;
 }
 
+/* Whether the gradient of weights had better be computed transposed: cycles for one output position. */
+static int is_transposed(const conv_desc *d, const cpu_config *config)
+{
+    enum { LINE_COPY = 20 };     /* cycles of copying one line of taps, where windows are packed as B */
+    const int64_t out = conv_group_out(d), nr = config->kernels->nr, columns = conv_taps(d) * conv_group_in(d);
+    /* a tile is two vectors wide, and the side that is B is rounded up to whole tiles */
+    const int64_t windows_b = out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
+    const int64_t windows_a = columns * ((out + nr - 1) / nr) * 2;
+    /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16 channels and more) */
+    return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
+}
+
 static enum conv_method method_choose(const conv_desc *d, const cpu_config *config)
 {
-    const int64_t in = conv_group_in(d), out = conv_group_out(d), nr = config->kernels->nr;
-    if (in == 1 && out == 1 && d->groups > 1)
+    if (conv_group_in(d) == 1 && conv_group_out(d) == 1 && d->groups > 1)
         return CONV_DEPTHWISE;
     if (is_matrix(d))
         return CONV_MATRIX;
-    if (d->direction != CONV_BACKWARD_WEIGHTS)
-        return CONV_WINDOWS;     /* or CONV_SLABS, which the direction decides */
-    /* the side that is B is rounded up to whole panels */
-    const int64_t columns = conv_taps(d) * in;
-    const int64_t windows_b = out * ((columns + nr - 1) / nr), windows_a = columns * ((out + nr - 1) / nr);
-    return in < FEW_CHANNELS && windows_a < windows_b ? CONV_TRANSPOSED : CONV_WINDOWS;
+    if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, config))
+        return CONV_TRANSPOSED;
+    return CONV_WINDOWS;         /* or CONV_SLABS, which the direction decides */
 }
 
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out)
 {
     static const char *const names[] = {
         [CONV_MATRIX] = "gemm", [CONV_WINDOWS] = "implicit gemm", [CONV_SLABS] = "direct",
-        [CONV_TRANSPOSED] = "implicit gemm, few channels", [CONV_DEPTHWISE] = "depthwise",
+        [CONV_TRANSPOSED] = "direct, few channels", [CONV_DEPTHWISE] = "depthwise",
     };
     *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
     out->method = method_choose(desc, config);

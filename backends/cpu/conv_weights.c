@@ -4,21 +4,25 @@
  * Must not know: how products are planned and run. */
 #include "backends/cpu/conv_method.h"
 
-/* Windows read from slabs, as B: a panel lies within one tap, and a block of k is a whole number of lines of positions. */
+/* Slabs of as many lines of positions as fit: a block of k. */
+static int64_t slab_depth(conv_plan *plan)
+{
+    const int64_t width = plan->w.dim[2].positions, rows = windows_rows(&plan->w);
+    int64_t lines = plan->config->kc / width;
+
+    for (lines = lines > 0 ? lines : 1; lines > 0; lines--) {
+        const int64_t depth = conv_least(lines * width, rows);
+        cek__slab_plan(&plan->w, depth, &plan->slab);
+        if (plan->slab.floats * 4 <= plan->config->b_bytes)
+            return depth;
+    }
+    return 0;
+}
+
+/* Windows as B: a panel lies within one tap. */
 static int slabs_plan(conv_plan *plan)
 {
-    const windows *w = &plan->w;
-    const int64_t width = w->dim[2].positions, rows = windows_rows(w);
-    int64_t depth = 0;
-
-    if (w->channels % plan->config->kernels->nr != 0)
-        return 0;
-    for (int64_t lines = plan->config->kc / width; lines > 0 && depth == 0; lines--) {
-        const int64_t more = conv_least(lines * width, rows);
-        cek__slab_plan(w, more, &plan->slab);
-        if (plan->slab.floats * 4 <= plan->config->b_bytes)
-            depth = more;
-    }
+    const int64_t depth = plan->w.channels % plan->config->kernels->nr == 0 ? slab_depth(plan) : 0;
     if (depth == 0)
         return 0;
     plan->product.way_b = PACK_DIRECT;
@@ -26,10 +30,21 @@ static int slabs_plan(conv_plan *plan)
     return 1;
 }
 
-void cek__conv_weights_plan(conv_plan *plan)
+/* Windows as A: all of them in one block, so that a slab is copied once. */
+static int transposed_plan(conv_plan *plan)
+{
+    const int64_t depth = slab_depth(plan);
+    if (depth == 0)
+        return 0;
+    plan->product.way_a = PACK_DIRECT;
+    plan->product.row_unit = plan->product.m;
+    plan->product.sizes = (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
+    return 1;
+}
+
+static void product_set(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    cek__conv_windows(d, &plan->w);
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
     const int windows_are_a = plan->method == CONV_TRANSPOSED;
     const int in_place = d->w == CPU_F32 && !windows_are_a;
@@ -39,9 +54,18 @@ void cek__conv_weights_plan(conv_plan *plan)
         .m = windows_are_a ? columns : out, .n = windows_are_a ? out : columns, .k = windows_rows(&plan->w), .batch = d->groups,
         .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
         .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = windows_are_a ? PACK_ALONG : PACK_ACROSS, .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS,
-        .store_across = windows_are_a,
+        .way_a = PACK_ACROSS, .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS, .store_across = windows_are_a,
     };
+}
+
+void cek__conv_weights_plan(conv_plan *plan)
+{
+    cek__conv_windows(&plan->d, &plan->w);
+    product_set(plan);
+    if (plan->method == CONV_TRANSPOSED && !transposed_plan(plan)) {
+        plan->method = CONV_WINDOWS;
+        product_set(plan);
+    }
     if (plan->method == CONV_WINDOWS && slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -74,16 +98,27 @@ static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, i
     }
 }
 
-/* Windows, transposed, as A: a row for each tap and channel. */
+/* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels with rows 1 apart. */
 static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
-    const int64_t ld = walk_row_floats(depth);
-    cek__windows_copy_transposed(&call->plan->w, p->kernels, p->a.type, p->a.at, k, depth, row, rows, to->a, ld);
-    cek__walk_panels(p->kernels, to->a, ld, rows, depth, to);
-    cek__walk_offsets(to->a_offset, depth, 1);
-    return ld;
+    const windows *w = &call->plan->w;
+    const int64_t line = w->dim[2].taps * w->channels;
+    int64_t panel = 0;
+
+    cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a, to->a_offset);
+    for (int64_t r = 0; r < rows; ) {
+        const int64_t left = conv_least(line - (row + r) % line, rows - r), height = walk_panel_rows(left, p->kernels->mr);
+        int32_t tap;
+        cek__slab_taps(&call->plan->slab, w, row + r, 1, &tap);
+        for (int64_t i = 0; i < left; i += height, panel++) {
+            to->a_panel[panel] = to->a + tap + i;
+            to->a_rows[panel] = conv_least(left - i, height);
+        }
+        r += left;
+    }
+    return 1;
 }
 
 static void open_group(const void *owner, int64_t group, product_part *out)

@@ -1,6 +1,6 @@
 /* image.c - see image.h.
  *
- * Owns: the two ways to copy windows. Must not know: what the copies are for. */
+ * Owns: the copying. Must not know: what the copies are for. */
 #include "backends/cpu/image.h"
 
 #include <string.h>
@@ -95,51 +95,4 @@ void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type ty
             const char *from = line_at(w, bytes, image, &p, l / w->dim[1].taps, l % w->dim[1].taps);
             taps_copy(w, kernels, type, from, p.at[2], low, high, to + l * line + low - col);
         }
-}
-
-/* Positions [first, first + n) of one line of positions, one tap, one channel: to[i] = element (at + i * step), or 0. */
-static void positions_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const char *line, int64_t at,
-                           int64_t n, float *to)
-{
-    const window_dim *x = &w->dim[2];
-    const int64_t bytes = cpu_type_bytes(type);
-    int64_t i = 0;
-
-    if (line == NULL) {
-        memset(to, 0, (size_t)n * 4);
-        return;
-    }
-    if (x->step == 1 && w->pixel == 1) {
-        run_copy(kernels, type, bytes, line + at * bytes, 0, n, most(-at, 0), most(x->size - at, 0), to);
-        return;
-    }
-    for (; i < n; i++, at += x->step) {
-        const char *from = line + at * w->pixel * bytes;
-        if (at < 0 || at >= x->size)
-            to[i] = 0;
-        else if (type == CPU_F32)
-            memcpy(to + i, from, 4);
-        else
-            kernels->load(type, 1, from, to + i);
-    }
-}
-
-void cek__windows_copy_transposed(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
-                                  int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld)
-{
-    const int64_t bytes = cpu_type_bytes(type), taps_w = w->dim[2].taps, taps_h = w->dim[1].taps;
-    position p;
-
-    for (int64_t r = 0; r < rows; ) {
-        position_set(w, row + r, &p);
-        const int64_t n = least(rows - r, w->dim[2].positions - p.index[2]);
-        for (int64_t c = col; c < col + cols; c++) {
-            const int64_t tap = c / w->channels, line = tap / taps_w;
-            const char *from = line_at(w, bytes, image, &p, line / taps_h, line % taps_h);
-            if (from)
-                from += c % w->channels * bytes;
-            positions_copy(w, kernels, type, from, p.at[2] + tap % taps_w * w->dim[2].tap_step, n, to + (c - col) * ld + r);
-        }
-        r += n;
-    }
 }

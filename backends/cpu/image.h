@@ -41,9 +41,4 @@ static inline int64_t windows_columns(const windows *w)
 void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
                        int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld);
 
-/* cek__windows_copy_transposed - the same, transposed: to[(c - col) * ld + (r - row)]. Copies runs of positions, which is the
- * cheaper way where channels are few. */
-void cek__windows_copy_transposed(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
-                                  int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld);
-
 #endif
