@@ -70,6 +70,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/epilogue.h \
     %D%/cpu/gemm.c \
     %D%/cpu/gemm.h \
+    %D%/cpu/gemm_vector.c \
+    %D%/cpu/gemm_vector.h \
     %D%/cpu/image.c \
     %D%/cpu/image.h \
     %D%/cpu/matrix.h \

@@ -6,6 +6,7 @@
 kernels_cpu_sources = \
     %D%/cpu/convert.c \
     %D%/cpu/depthwise_f32.c \
+    %D%/cpu/dots_f32.c \
     %D%/cpu/epilogue_f32.c \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/isa.h \

@@ -4,6 +4,8 @@
  * Must not know: how a batch of products is planned and run (product.c). */
 #include "backends/cpu/gemm.h"
 
+#include "backends/cpu/gemm_vector.h"
+
 enum {
     FEW_PANELS = 16,             /* panels of A below which B is fetched ahead */
     DIRECT_PANELS = 4,           /* panels of B up to which A is read in place */
@@ -59,6 +61,14 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     }
     plan_one(desc, config, workers, 0, out);
     plan_one(desc, config, workers, 1, &swapped);
+    if (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d)) {
+        if (!cek__gemm_is_vector(&out->d))
+            *out = swapped;
+        out->vector = 1;
+        out->workspace_bytes = cek__gemm_vector_workspace(workers > 1 ? workers : 1);
+        out->algorithm = "dot products";
+        return;
+    }
     if (swapped.product.cost < out->product.cost)
         *out = swapped;
     out->workspace_bytes = out->product.workspace_bytes;
@@ -90,7 +100,7 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     out->e = (epilogue){
         .c = batch_at(args->c, &d->c, index), .to = d->c,
         /* sums made in place include what C held */
-        .accumulate = d->accumulate && !c->plan->product.in_place,
+        .accumulate = d->accumulate && (!c->plan->product.in_place || c->plan->vector),
         .act = d->act, .deriv = d->deriv,
         .bias = swapped ? NULL : args->bias, .row_bias = swapped ? args->bias : NULL,
         .ref = d->deriv != CPU_ACT_NONE ? batch_at(args->ref, &d->ref, index) : NULL, .ref_at = d->ref,
@@ -120,9 +130,13 @@ void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args,
 
     if (d->m == 0 || d->n == 0 || d->batch == 0)
         return;
-    cek__product_run(&plan->product, pool,
-                     &(product_source){ .owner = &c, .open = open_part, .a = cek__product_a, .b = cek__product_b,
-                                        .take = cek__product_take, .ahead = fetches_ahead(plan) ? rows_ahead : NULL,
-                                        .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias },
-                     workspace);
+    const product_source source = {
+        .owner = &c, .open = open_part, .a = cek__product_a, .b = cek__product_b, .take = cek__product_take,
+        .ahead = fetches_ahead(plan) ? rows_ahead : NULL,
+        .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
+    };
+    if (plan->vector)
+        cek__gemm_vector_run(plan, pool, &source, workspace);
+    else
+        cek__product_run(&plan->product, pool, &source, workspace);
 }

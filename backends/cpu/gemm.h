@@ -49,9 +49,10 @@ typedef struct gemm_args {
 /* Filled by cek__gemm_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is gemm.c's own. */
 typedef struct gemm_plan {
     size_t workspace_bytes;      /* alignment 64 */
-    const char *algorithm;       /* a static text: "gemm", "gemm, split k", "gemm, swapped" ... */
+    const char *algorithm;       /* a static text: "gemm", "gemm, split k", "dot products" ... */
     gemm_desc d;                 /* with the roles of A and B exchanged where `swapped` */
     int swapped;                 /* C^T = B^T A^T is computed */
+    int vector;                  /* nothing is packed: dot products */
     product_plan product;
 } gemm_plan;
 

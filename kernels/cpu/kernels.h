@@ -13,6 +13,7 @@ typedef enum { CPU_ACT_NONE, CPU_ACT_RELU, CPU_ACT_TANH, CPU_ACT_SIGMOID, CPU_AC
 static inline int64_t cpu_type_bytes(cpu_type type) { return type == CPU_F32 ? 4 : 2; }
 
 enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 };       /* bounds of every kernel's tile */
+enum { CPU_DOTS = 4 };                           /* rows of `dots` that are computed together */
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push everything else out of them; C's
  * rows are then aligned to 64 bytes, and `drain` is called before anyone else reads them. */
@@ -32,6 +33,8 @@ typedef struct cpu_kernels {
     int mr, nr;                                  /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm;                  /* [rows], 1 <= rows <= mr */
     void (*drain)(void);
+    /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */
+    void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* Cuts rows into panels of `width` columns (width == nr, or <= mr): to[p * panel + k * width + j] = from[k * ld +

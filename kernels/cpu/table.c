@@ -8,6 +8,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS, .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .drain = ISA_NAME(drain),
+    .dots = ISA_NAME(dots_f32),
     .transpose = ISA_NAME(transpose_f32),
     .panels = ISA_NAME(panels_f32),
     .load = ISA_NAME(load),

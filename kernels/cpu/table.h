@@ -7,6 +7,7 @@
 
 extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
 void ISA_NAME(drain)(void);
+void ISA_NAME(dots_f32)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
 void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld,
                           float *to, int64_t panel);

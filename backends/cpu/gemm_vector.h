@@ -1,0 +1,18 @@
+/* gemm_vector.h - products with hardly any rows, whose B has its columns along k: dot products, nothing packed.
+ *
+ * Owns: which products those are, and their tasks. Must not know: how other products are computed. */
+#ifndef CEK_BACKENDS_CPU_GEMM_VECTOR_H
+#define CEK_BACKENDS_CPU_GEMM_VECTOR_H
+
+#include "backends/cpu/gemm.h"
+
+/* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them. */
+int cek__gemm_is_vector(const gemm_desc *d);
+
+/* cek__gemm_vector_workspace - bytes for `workers` workers. */
+size_t cek__gemm_vector_workspace(int workers);
+
+/* cek__gemm_vector_run - computes; `source` opens the products of the batch. */
+void cek__gemm_vector_run(const gemm_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
+
+#endif
