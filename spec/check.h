@@ -89,5 +89,9 @@ void spec_check_memory(spec_state *s);
 void spec_check_queues(spec_state *s);
 void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required);
 void spec_check_threads(spec_state *s);
+/* Finds the check wrong unless op_create answers `want` and gives no operation; `what` describes the descriptor. */
+void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const char *what);
+/* Tries what the kind of `p`, which is valid, must refuse. */
+void spec_shapes_refused(spec_state *s, const spec_problem *p);
 
 #endif

@@ -19,5 +19,6 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/reduce.c \
     %D%/rows.c \
     %D%/run.c \
+    %D%/shapes.c \
     %D%/spec.h \
     %D%/threads.c

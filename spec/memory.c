@@ -88,6 +88,7 @@ static void alloc_refusals(spec_state *s)
     cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem));
     REQUIRE(!mem);
+    REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user)); /* refused with a reason */
     mem = (cek_mem *)s;
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem));
     REQUIRE(!mem);

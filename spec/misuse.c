@@ -6,8 +6,7 @@
 
 #include "spec/check.h"
 
-/* Creates from a descriptor that must be refused. */
-static void refused(spec_state *s, const cek_op_desc *desc, cek_status want, const char *what)
+void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const char *what)
 {
     cek_op *op = (cek_op *)s;
     cek_status st = s->plugin->op_create(s->dev, desc, NULL, &op);
@@ -25,7 +24,7 @@ static void head_refusals(spec_state *s, const spec_problem *p)
     spec_problem *q = malloc(sizeof *q);
     if (!q)
         return;
-#define TRY(want, what, change) (*q = *p, (change), refused(s, &q->desc.op, want, what))
+#define TRY(want, what, change) (*q = *p, (change), spec_refused(s, &q->desc.op, want, what))
     TRY(CEK_UNSUPPORTED, "an unknown flag", q->desc.op.flags |= 1u << 31);
     TRY(CEK_UNSUPPORTED, "an unknown math mode", q->desc.op.math = 77);
     TRY(CEK_UNSUPPORTED, "a reserved field", q->desc.op.reserved = 1);
@@ -60,7 +59,7 @@ static void grown(spec_state *s, const spec_problem *p)
     if (EXPECT_OK(s->plugin->op_create(s->dev, (cek_op_desc *)longer, NULL, &op)))
         s->plugin->op_destroy(op);
     longer[size + 9] = 1;
-    refused(s, (cek_op_desc *)longer, CEK_UNSUPPORTED, "a new field");
+    spec_refused(s, (cek_op_desc *)longer, CEK_UNSUPPORTED, "a new field");
     free(longer);
 }
 
@@ -129,6 +128,29 @@ static void head_check(spec_state *s, spec_job *job)
     head_refusals(s, job->problem);
 }
 
+static void shapes_check(spec_state *s, spec_job *job)
+{
+    spec_shapes_refused(s, job->problem);
+}
+
+/* A host that knows fewer fields, or more: the plugin writes what both know. */
+static void info_check(spec_state *s, spec_job *job)
+{
+    struct {
+        cek_op_info known;
+        uint64_t later;
+    } info = { .known.size = sizeof info, .later = 0 };
+    cek_op *op = NULL;
+    if (EXPECT_OK(s->plugin->op_create(s->dev, &job->problem->desc.op, &info.known, &op)))
+        s->plugin->op_destroy(op);
+    REQUIRE(info.known.size == sizeof info && info.later == 0);
+    REQUIRE(info.known.workspace_bytes == job->info.workspace_bytes);
+    REQUIRE(memchr(info.known.algorithm, 0, sizeof info.known.algorithm));
+    info.known.size = 0;
+    EXPECT(CEK_INVALID, s->plugin->op_create(s->dev, &job->problem->desc.op, &info.known, &op));
+    REQUIRE(!op);
+}
+
 static void grown_check(spec_state *s, spec_job *job)
 {
     grown(s, job->problem);
@@ -165,7 +187,7 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
         const char *name;
         job_fn fn;
     } checks[] = {
-        { "refused descriptors", head_check }, { "a newer descriptor", grown_check }, { "refused runs", run_refusals },
+        { "refused descriptors", head_check }, { "refused shapes", shapes_check }, { "info of a newer host", info_check }, { "a newer descriptor", grown_check }, { "refused runs", run_refusals },
         { "refused overlaps", overlap_refusals },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {

@@ -1,0 +1,179 @@
+/* shapes.c - what each operation must refuse about its own fields: sizes, strides, references, sets of operands.
+ *
+ * Each line takes the typical case of the kind and makes one thing of it impossible. */
+#include <stdlib.h>
+
+#include "spec/check.h"
+
+/* The problem to change is `q`, a copy of `p` whose pointers still point at the original's arrays. */
+#define TRY(want, what, change) (*q = *p, (change), spec_refused(s, &q->desc.op, want, what))
+#define INVALID(what, change) TRY(CEK_INVALID, what, change)
+#define UNKNOWN(what, change) TRY(CEK_UNSUPPORTED, what, change)
+
+static void gemm_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_gemm_desc *d = &q->desc.gemm;
+    INVALID("m = 0", d->m = 0);
+    INVALID("n = 0", d->n = 0);
+    INVALID("batch = 0", d->batch = 0);
+    INVALID("lda shorter than a row", d->lda = (int64_t)d->k - 1);
+    INVALID("ldb shorter than a row", d->ldb = (int64_t)d->n - 1);
+    INVALID("ldc shorter than a row", d->ldc = (int64_t)d->n - 1);
+    INVALID("a negative stride", d->stride_a = -1);
+    INVALID("batches of C over each other", (d->batch = 2, d->stride_c = 1));
+    INVALID("sizes beyond 64 bits", (d->m = d->n = d->k = (uint64_t)1 << 40, d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
+    INVALID("PACKED without the flag", d->op.operands |= CEK_BIT(CEK_GEMM_PACKED));
+    INVALID("ACT_REF without act_grad", d->op.operands |= CEK_BIT(CEK_GEMM_ACT_REF));
+    INVALID("A_SUM of a batch", (d->batch = 2, d->stride_c = 1000, d->op.operands |= CEK_BIT(CEK_GEMM_A_SUM)));
+    UNKNOWN("an unknown transposition", d->trans |= 1u << 31);
+    UNKNOWN("an unknown type", d->a_type = 99);
+}
+
+static void conv_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_conv_desc *d = &q->desc.conv;
+    INVALID("batch = 0", d->batch = 0);
+    INVALID("no input channels", d->in_channels = 0);
+    INVALID("groups = 0", d->groups = 0);
+    INVALID("groups that do not divide the channels", d->groups = 2);
+    INVALID("stride 0", d->stride[0] = 0);
+    INVALID("dilation 0", d->dilation[1] = 0);
+    INVALID("kernel 0", d->kernel[0] = 0);
+    INVALID("a kernel larger than the image", d->kernel[1] = 100);
+    INVALID("a third dimension beyond spatial", d->in[2] = 5);
+    INVALID("spatial = 0", d->spatial = 0);
+    INVALID("sizes beyond 64 bits", d->in[0] = d->in[1] = (uint64_t)1 << 62);
+    UNKNOWN("a reserved field", d->reserved = 1);
+    UNKNOWN("an unknown type", d->w_type = 99);
+}
+
+static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_pool_desc *d = &q->desc.pool;
+    INVALID("batch = 0", d->batch = 0);
+    INVALID("no channels", d->channels = 0);
+    INVALID("stride 0", d->stride[1] = 0);
+    INVALID("kernel 0", d->kernel[0] = 0);
+    INVALID("padding as large as the kernel", d->pad_lo[0] = d->kernel[0]);
+    INVALID("a window wholly in the padding", (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
+    UNKNOWN("an unknown mode", d->mode = 99);
+    UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
+    if (q->desc.op.kind == CEK_OP_POOL_BACKWARD) {
+        INVALID("no forward operation", d->op.forward = NULL);
+        INVALID("a forward operation of another shape", d->channels += 1);
+    }
+}
+
+static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_pointwise_desc *d = &q->desc.pointwise;
+    INVALID("rank 0", d->rank = 0);
+    INVALID("rank 9", d->rank = CEK_RANK_MAX + 1);
+    INVALID("a dimension of 0", d->shape[0] = 0);
+    INVALID("elements of OUT in one place", d->out_strides[0] = 0);
+    INVALID("a negative stride", d->out_strides[0] = -1);
+    INVALID("no value", (d->input_count = d->instruction_count = 0, d->op.operands = CEK_BIT(CEK_POINTWISE_OUT)));
+    INVALID("an input without its operand", d->op.operands &= ~CEK_BIT(1));
+    INVALID("an operand without its input", d->op.operands |= CEK_BIT(2));
+    INVALID("no instructions behind the pointer", d->instructions = NULL);
+    UNKNOWN("an unknown instruction", (q->instructions[0].code = 999, d->instructions = q->instructions));
+    INVALID("a value that comes later", (q->instructions[0].a = 7, d->instructions = q->instructions));
+    INVALID("a negative stride of an input", (q->inputs[0].strides[0] = -1, d->inputs = q->inputs));
+}
+
+static void reduce_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_reduce_desc *d = &q->desc.reduce;
+    INVALID("rank 0", d->rank = 0);
+    INVALID("a dimension of 0", d->shape[1] = 0);
+    INVALID("an axis that is not there", d->axes |= 1u << 5);
+    INVALID("a negative stride", d->x_strides[0] = -1);
+    UNKNOWN("an unknown function", d->function = 99);
+    INVALID("a maximum that accumulates", (d->function = CEK_REDUCE_MAX, d->op.accumulate = CEK_BIT(CEK_REDUCE_Y)));
+}
+
+static void softmax_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_softmax_desc *d = &q->desc.softmax;
+    INVALID("no rows", d->rows = 0);
+    INVALID("no columns", d->columns = 0);
+    UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
+    UNKNOWN("an unknown type", d->type = 99);
+}
+
+static void cross_entropy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_cross_entropy_desc *d = &q->desc.cross_entropy;
+    INVALID("no rows", d->rows = 0);
+    INVALID("no classes", d->classes = 0);
+    INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+    INVALID("a gradient without STEP", d->op.operands &= ~CEK_BIT(CEK_CROSS_ENTROPY_STEP));
+    INVALID("no output", d->op.operands &= ~(CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LOSS)
+                                             | CEK_BIT(CEK_CROSS_ENTROPY_CORRECT)));
+}
+
+static void squared_error_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_squared_error_desc *d = &q->desc.squared_error;
+    INVALID("no rows", d->rows = 0);
+    INVALID("no columns", d->columns = 0);
+    INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+    INVALID("a gradient without STEP", d->op.operands &= ~CEK_BIT(CEK_SQUARED_ERROR_STEP));
+}
+
+static void random_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    if (q->desc.op.kind == CEK_OP_DROPOUT) {
+        cek_dropout_desc *d = &q->desc.dropout;
+        INVALID("no rows", d->rows = 0);
+        INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+        UNKNOWN("a reserved field", d->reserved = 1);
+    } else {
+        cek_random_desc *d = &q->desc.random;
+        INVALID("no columns", d->columns = 0);
+        INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+        UNKNOWN("an unknown distribution", d->distribution = 99);
+    }
+}
+
+static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_optimizer_desc *d = &q->desc.optimizer;
+    INVALID("no parameters", d->count = 0);
+    INVALID("no ranges behind the pointer", d->ranges = NULL);
+    INVALID("a range beyond the parameters", (q->ranges[0].end = d->count + 1, d->ranges = q->ranges));
+    INVALID("a range that ends before it begins", (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));
+    INVALID("a group that is not there", (q->ranges[0].group = CEK_PARAM_GROUPS, d->ranges = q->ranges));
+    INVALID("ranges over each other",
+            (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 }, d->range_count = 2, d->ranges = q->ranges));
+    INVALID("Adam without V", d->op.operands &= ~CEK_BIT(CEK_OPTIMIZER_V));
+    UNKNOWN("an unknown algorithm", d->algorithm = 99);
+    UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
+}
+
+static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_copy_desc *d = &q->desc.copy;
+    INVALID("rank 0", d->rank = 0);
+    INVALID("a dimension of 0", d->shape[0] = 0);
+    INVALID("elements of Y in one place", d->y_strides[1] = 0);
+    INVALID("a negative stride", d->x_strides[0] = -1);
+    INVALID("sizes beyond 64 bits", d->shape[0] = d->shape[1] = (uint64_t)1 << 40);
+    UNKNOWN("an unknown type", d->x_type = 99);
+}
+
+void spec_shapes_refused(spec_state *s, const spec_problem *p)
+{
+    static void (*const by_kind[])(spec_state *, const spec_problem *, spec_problem *) = {
+        [CEK_OP_GEMM] = gemm_shapes, [CEK_OP_CONV_FORWARD] = conv_shapes, [CEK_OP_CONV_BACKWARD_DATA] = conv_shapes,
+        [CEK_OP_CONV_BACKWARD_WEIGHTS] = conv_shapes, [CEK_OP_POOL_FORWARD] = pool_shapes, [CEK_OP_POOL_BACKWARD] = pool_shapes,
+        [CEK_OP_POINTWISE] = pointwise_shapes, [CEK_OP_REDUCE] = reduce_shapes, [CEK_OP_SOFTMAX] = softmax_shapes,
+        [CEK_OP_CROSS_ENTROPY] = cross_entropy_shapes, [CEK_OP_SQUARED_ERROR] = squared_error_shapes,
+        [CEK_OP_DROPOUT] = random_shapes, [CEK_OP_RANDOM] = random_shapes, [CEK_OP_OPTIMIZER] = optimizer_shapes,
+        [CEK_OP_COPY] = copy_shapes,
+    };
+    spec_problem *q = malloc(sizeof *q);
+    if (q)
+        by_kind[p->desc.op.kind](s, p, q);
+    free(q);
+}
