@@ -1,6 +1,7 @@
 /* bench.h - what the commands of cekernels-bench share: options, exit codes, devices.
  *
- * Owns the process: it alone of the project prints, exits and handles signals. A client of the public headers and of spec/. */
+ * Owns the process: it alone of the project prints, exits and handles signals. A client of the
+ * public headers and of spec/. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -13,20 +14,28 @@
 /* Documented in the manual; scripts rely on them. */
 enum {
     EXIT_OK = 0,
-    EXIT_WRONG = 1,       /* a wrong value, a failed case, or slower than the peer */
+    EXIT_WRONG = 1, /* a wrong value, a failed case, or slower than the peer */
     EXIT_USAGE = 2,
     EXIT_NO_DEVICE = 3,
     EXIT_LOST = 4,
-    EXIT_BAD_INPUT = 5,   /* input that does not hold what it should, or the system refused to read or write */
+    EXIT_BAD_INPUT =
+        5, /* input that does not hold what it should, or the system refused to read or write */
     EXIT_MEMORY = 6,
     EXIT_NOT_FINITE = 7,
     EXIT_PLUGIN = 8,
-    EXIT_SIGNAL = 128     /* and the signal's number */
+    EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
-typedef enum output_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD } output_format;
+typedef enum output_format {
+    FORMAT_TABLE,
+    FORMAT_JSON,
+    FORMAT_JSONL,
+    FORMAT_CSV,
+    FORMAT_MD
+} output_format;
 
-/* Every option of every command; which of them a command takes is in options.c. Texts point into argv. */
+/* Every option of every command; which of them a command takes is in options.c. Texts point into
+ * argv. */
 typedef struct bench_options {
     /* all */
     const char *devices;
@@ -60,7 +69,14 @@ typedef struct bench_options {
 } bench_options;
 
 /* Which commands take an option. */
-enum { CMD_DEVICES = 1, CMD_GEMM = 2, CMD_CONV = 4, CMD_CHECK = 8, CMD_TRAIN = 16, CMD_PREDICT = 32 };
+enum {
+    CMD_DEVICES = 1,
+    CMD_GEMM = 2,
+    CMD_CONV = 4,
+    CMD_CHECK = 8,
+    CMD_TRAIN = 16,
+    CMD_PREDICT = 32
+};
 
 typedef struct bench_command {
     const char *name, *operands, *help;
@@ -77,8 +93,10 @@ int cmd_check(const bench_options *o);
 int cmd_train(const bench_options *o);
 int cmd_predict(const bench_options *o);
 
-/* options_parse - fills *out and *command. False: *code is the exit code, and everything has been said (-h and -V too). */
-bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command, int *code);
+/* options_parse - fills *out and *command. False: *code is the exit code, and everything has been
+ * said (-h and -V too). */
+bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command,
+                   int *code);
 
 /* Prints "cekernels-bench: TEXT" to stderr, and returns the code. */
 int complain(int code, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
@@ -86,7 +104,8 @@ int complain(int code, const char *fmt, ...) __attribute__((__format__(__printf_
 int complain_status(cek_status status);
 int exit_code_of(cek_status status);
 
-/* An engine with the plugins the options ask for, and the devices they select. Free both; 0 or an exit code. */
+/* An engine with the plugins the options ask for, and the devices they select. Free both; 0 or an
+ * exit code. */
 int engine_open(const bench_options *o, cek_engine **engine);
 int devices_open(const bench_options *o, cek_engine **engine, cek_device ***devices, size_t *count);
 

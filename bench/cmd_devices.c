@@ -6,8 +6,9 @@
 #include "spec/number.h"
 
 static const output_column columns[] = {
-    { "device", "device", -14, 0, 0 },       { "kind", "kind", -12, 0, 0 },          { "name", "name", -44, 0, 0 },
-    { "compute_units", "units", 5, 0, 0 },   { "total_bytes", "GiB", 8, 0x1p-30, 1 }, { "free_bytes", "free", 8, 0x1p-30, 1 },
+    { "device", "device", -14, 0, 0 }, { "kind", "kind", -12, 0, 0 }, { "name", "name", -44, 0, 0 },
+    { "compute_units", "units", 5, 0, 0 }, { "total_bytes", "GiB", 8, 0x1p-30, 1 },
+    { "free_bytes", "free", 8, 0x1p-30, 1 },
     { "types", "types", -22, 0, 0 },         { "joins", "joins", -5, 0, 0 },
 };
 
@@ -23,12 +24,14 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     for (cek_dtype t = CEK_F32; t <= CEK_I32; t++)
         if (info->types >> t & 1)
             json_array_append_new(types, json_string(spec_type_name(t)));
-    return json_pack("{ss ss ss ss ss ss ss si so so so so sb sb}", "device", cek_device_name(device), "kind",
-                     kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor, "driver", info->driver,
-                     "pci", info->pci, "processor", info->processor, "compute_units", (int)info->compute_units, "total_bytes",
-                     size_json(info->total_bytes), "free_bytes", size_json(info->free_bytes), "max_alloc_bytes",
-                     size_json(info->max_alloc_bytes), "types", types, "unified_memory",
-                     (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "joins", !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
+    return json_pack(
+        "{ss ss ss ss ss ss ss si so so so so sb sb}", "device", cek_device_name(device), "kind",
+        kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
+        "driver", info->driver, "pci", info->pci, "processor", info->processor, "compute_units",
+        (int)info->compute_units, "total_bytes", size_json(info->total_bytes), "free_bytes",
+        size_json(info->free_bytes), "max_alloc_bytes", size_json(info->max_alloc_bytes), "types",
+        types, "unified_memory", (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "joins",
+        !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
 }
 
 static json_t *report_json(cek_engine *engine)
@@ -38,9 +41,11 @@ static json_t *report_json(cek_engine *engine)
         cek_load_entry e;
         if (cek_engine_load_entry(engine, i, &e))
             continue;
-        json_array_append_new(list, json_pack("{ss ss ss ss ss ss si si}", "path", e.path, "plugin", e.plugin, "version", e.version,
-                                              "stage", e.stage, "reason", e.reason, "status", cek_status_name(e.status), "profile",
-                                              (int)e.profile, "devices", (int)e.device_count));
+        json_array_append_new(list,
+                              json_pack("{ss ss ss ss ss ss si si}", "path", e.path, "plugin",
+                                        e.plugin, "version", e.version, "stage", e.stage, "reason",
+                                        e.reason, "status", cek_status_name(e.status), "profile",
+                                        (int)e.profile, "devices", (int)e.device_count));
     }
     return list;
 }

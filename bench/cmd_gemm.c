@@ -1,4 +1,5 @@
-/* cmd_gemm.c - `gemm`: speed and errors of matrix products, alone or in turn with a CBLAS library. */
+/* cmd_gemm.c - `gemm`: speed and errors of matrix products, alone or in turn with a CBLAS library.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,25 @@
 #include "bench/stats.h"
 #include "spec/spec.h"
 
-/* Two squares, the first linear layer of mnist-cnn at batch 64, and its second convolution as a product. */
+/* Two squares, the first linear layer of mnist-cnn at batch 64, and its second convolution as a
+ * product. */
 static const char default_shapes[] = "512x512x512,1024x1024x1024,64x1024x25088,12544x128x576";
 enum { RUNS = 15, WARMUP = 3 };
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 },    { "shape", "shape", -22, 0, 0 },        { "median_ns", "ms", 9, 1e-6, 3 },
-    { "spread", "spread %", 8, 100, 1 },  { "flops", "GFLOP/s", 9, 1e-9, 1 },     { "peer_flops", "peer", 9, 1e-9, 1 },
-    { "ratio", "ratio", 6, 1, 3 },        { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
+    { "device", "device", -12, 0, 0 }, { "shape", "shape", -22, 0, 0 },
+    { "median_ns", "ms", 9, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 }, { "flops", "GFLOP/s", 9, 1e-9, 1 },
+    { "peer_flops", "peer", 9, 1e-9, 1 },
+    { "ratio", "ratio", 6, 1, 3 }, { "max_error", "max error", 10, 1, 7 },
+    { "wrong", "wrong", 6, 0, 0 },
     { "algorithm", "algorithm", -32, 0, 0 },
 };
 static const output_column columns_alone[] = {
-    { "device", "device", -12, 0, 0 },    { "shape", "shape", -22, 0, 0 },        { "median_ns", "ms", 9, 1e-6, 3 },
-    { "spread", "spread %", 8, 100, 1 },  { "flops", "GFLOP/s", 9, 1e-9, 1 },     { "max_error", "max error", 10, 1, 7 },
+    { "device", "device", -12, 0, 0 }, { "shape", "shape", -22, 0, 0 },
+    { "median_ns", "ms", 9, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 }, { "flops", "GFLOP/s", 9, 1e-9, 1 },
+    { "max_error", "max error", 10, 1, 7 },
     { "wrong", "wrong", 6, 0, 0 },        { "algorithm", "algorithm", -32, 0, 0 },
 };
 
@@ -49,7 +56,9 @@ static bool gemm_read(const char *text, const bench_options *o, gemm_data *g)
         rest += 3;
     }
     if (*rest || !d->k)
-        return complain(EXIT_USAGE, "--shape: %s: MxNxK, then :ta or :tb for transposed matrices", text), false;
+        return complain(EXIT_USAGE, "--shape: %s: MxNxK, then :ta or :tb for transposed matrices",
+                        text),
+               false;
     d->lda = (int64_t)(d->trans & CEK_GEMM_TRANS_A ? d->m : d->k);
     d->ldb = (int64_t)(d->trans & CEK_GEMM_TRANS_B ? d->k : d->n);
     d->a_type = d->b_type = d->c_type = CEK_F32;
@@ -75,7 +84,8 @@ static bool gemm_alloc(gemm_data *g, uint64_t seed)
 static void peer_run(const peer *p, gemm_data *g)
 {
     const cek_gemm_desc *d = &g->desc;
-    peer_multiply(p, d->trans & CEK_GEMM_TRANS_A, d->trans & CEK_GEMM_TRANS_B, (int)d->m, (int)d->n, (int)d->k, g->a, g->b, g->c);
+    peer_multiply(p, d->trans & CEK_GEMM_TRANS_A, d->trans & CEK_GEMM_TRANS_B, (int)d->m, (int)d->n,
+                  (int)d->k, g->a, g->b, g->c);
 }
 
 static double peer_time(const peer *p, gemm_data *g, int64_t times)
@@ -86,8 +96,9 @@ static double peer_time(const peer *p, gemm_data *g, int64_t times)
     return (seconds_now() - start) / (double)times;
 }
 
-/* Threads of a library that has just worked may spin for a while, on the cores that the other one needs: wait that out, and
- * run once untimed, so that neither side pays for the other's presence. */
+/* Threads of a library that has just worked may spin for a while, on the cores that the other one
+ * needs: wait that out, and run once untimed, so that neither side pays for the other's presence.
+ */
 static void settle(void)
 {
     usleep(40000);
@@ -98,7 +109,8 @@ typedef struct gemm_times {
     int64_t count;
 } gemm_times;
 
-static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64_t warmup, gemm_times *t)
+static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64_t warmup,
+                               gemm_times *t)
 {
     double once = 0, ignored;
     cek_status st = CEK_OK;
@@ -119,9 +131,11 @@ static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64
     return st;
 }
 
-/* Creates, runs, reads back, compares, and prints a row; *ratio is how many times faster than the peer. */
-static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, const peer *p, const bench_options *o,
-                           gemm_times *times, output *out, uint64_t *wrong, double *ratio)
+/* Creates, runs, reads back, compares, and prints a row; *ratio is how many times faster than the
+ * peer. */
+static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, const peer *p,
+                           const bench_options *o, gemm_times *times, output *out, uint64_t *wrong,
+                           double *ratio)
 {
     const cek_gemm_desc *d = &g->desc;
     device_op op;
@@ -141,16 +155,19 @@ static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, c
     if (!st) {
         *wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
         double ours = stats_median(times->ours, (size_t)times->count), flops = spec_gemm_flops(d);
-        json_t *row = json_pack("{ss ss sI sI sI sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape", text, "m",
-                                (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
-                                stats_spread(times->ours, (size_t)times->count), "flops", flops / ours, "max_error", number_json(max_error),
-                                "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
+        json_t *row = json_pack(
+            "{ss ss sI sI sI sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
+            text, "m", (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns",
+            ours * 1e9, "spread", stats_spread(times->ours, (size_t)times->count), "flops",
+            flops / ours, "max_error", number_json(max_error), "compared", (json_int_t)compared,
+            "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
         if (p->so) {
             double theirs = stats_median(times->theirs, (size_t)times->count);
             *ratio = theirs / ours;
-            json_object_update_new(row, json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9, "peer_spread",
-                                                  stats_spread(times->theirs, (size_t)times->count), "peer_flops", flops / theirs,
-                                                  "ratio", *ratio));
+            json_object_update_new(row, json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9,
+                                                  "peer_spread",
+                                                  stats_spread(times->theirs, (size_t)times->count),
+                                                  "peer_flops", flops / theirs, "ratio", *ratio));
         }
         output_row(out, row);
     }
@@ -169,11 +186,15 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
     gemm_times times = { .count = o->runs < 0 ? RUNS : o->runs };
     times.ours = malloc((size_t)times.count * sizeof(double));
     times.theirs = malloc((size_t)times.count * sizeof(double));
-    cek_status st = list && times.ours && times.theirs ? cek_device_describe(device, &info) : CEK_OUT_OF_MEMORY;
-    int code = st ? complain_status(st) : o->peer ? peer_open(o->peer, info.compute_units, &p) : EXIT_OK;
+    cek_status st = list && times.ours && times.theirs ? cek_device_describe(device, &info)
+                                                       : CEK_OUT_OF_MEMORY;
+    int code = st        ? complain_status(st)
+               : o->peer ? peer_open(o->peer, info.compute_units, &p)
+                         : EXIT_OK;
     if (p.so)
         output_set(out, "peer", json_string(p.name));
-    for (char *text = code ? NULL : strtok_r(list, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
+    for (char *text = code ? NULL : strtok_r(list, ",", &save); text;
+         text = strtok_r(NULL, ",", &save)) {
         gemm_data g = { .a = NULL };
         uint64_t wrong = 0;
         if (!gemm_read(text, o, &g))
@@ -186,7 +207,8 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
         if (code > EXIT_WRONG)
             break;
         if (wrong)
-            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text, cek_device_name(device), (unsigned long long)wrong);
+            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,
+                            cek_device_name(device), (unsigned long long)wrong);
         ratio_count += p.so && ratio_count + 1 < sizeof ratios / sizeof *ratios;
     }
     if (ratio_count) {
@@ -208,14 +230,16 @@ int cmd_gemm(const bench_options *o)
     size_t count = 0;
     output out;
     if (o->argc)
-        return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)", o->argv[0]);
+        return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)",
+                        o->argv[0]);
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;
     if (o->peer)
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
     else
-        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
+        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone,
+                    "results");
     for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
         int one = gemm_device(devices[i], o, &out);
         code = one > code ? one : code;

@@ -1,6 +1,7 @@
 /* cmd_train.c - `train`: a network, data, devices; a line per epoch or step, weights at the end.
  *
- * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the signal's number. */
+ * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the
+ * signal's number. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,11 +86,12 @@ static void on_step(void *user, const cek_step_result *r)
     run->epoch_samples += r->samples;
     run->seconds += r->seconds;
     if (run->progress)
-        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f", (long long)run->epoch, (long long)r->step,
-                (long long)run->epoch_samples, r->loss);
+        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f",
+                (long long)run->epoch, (long long)r->step, (long long)run->epoch_samples, r->loss);
     if (run->options->log_every && r->step % run->options->log_every == 0)
-        output_row(&run->out, json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
-                                        (json_int_t)r->samples, "seconds", r->seconds, "shares", shares_json(run)));
+        output_row(&run->out, json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss",
+                                        number_json(r->loss), "samples", (json_int_t)r->samples,
+                                        "seconds", r->seconds, "shares", shares_json(run)));
 }
 
 static void on_epoch(void *user, const cek_epoch_result *r)
@@ -103,8 +105,9 @@ static void on_epoch(void *user, const cek_epoch_result *r)
         fputs("\r\033[K", stderr);
     if (run->options->log_every)
         return; /* a table of steps */
-    json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step, "train_loss",
-                            number_json(r->train.loss), "seconds", r->seconds, "samples_per_second", r->samples_per_second);
+    json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step",
+                            (json_int_t)r->step, "train_loss", number_json(r->train.loss),
+                            "seconds", r->seconds, "samples_per_second", r->samples_per_second);
     if (run->labels)
         json_object_set_new(row, "train_accuracy", json_real(r->train.accuracy));
     if (r->test.samples) {
@@ -119,11 +122,14 @@ static void output_begin(train_run *run)
 {
     const bench_options *o = run->options;
     if (o->log_every)
-        output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns, "steps");
+        output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns,
+                    "steps");
     else if (run->labels)
-        output_open(&run->out, o->output, epoch_columns, sizeof epoch_columns / sizeof *epoch_columns, "epochs");
+        output_open(&run->out, o->output, epoch_columns,
+                    sizeof epoch_columns / sizeof *epoch_columns, "epochs");
     else
-        output_open(&run->out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "epochs");
+        output_open(&run->out, o->output, value_columns,
+                    sizeof value_columns / sizeof *value_columns, "epochs");
 }
 
 /* ---- options ---- */
@@ -154,7 +160,9 @@ static int shares_read(const char *text, size_t devices, double **weights)
         return complain(EXIT_MEMORY, "no host memory");
     if (*p || count != devices || !(sum > 0)) {
         free(list);
-        return complain(EXIT_USAGE, "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text, devices);
+        return complain(EXIT_USAGE,
+                        "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text,
+                        devices);
     }
     *weights = list;
     return EXIT_OK;
@@ -182,22 +190,25 @@ static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
 
 /* ---- the run ---- */
 
-static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices, int64_t batch)
+static void document_fill(train_run *run, const bench_data *data, cek_model *model,
+                          cek_device *const *devices, int64_t batch)
 {
     json_t *list = json_array();
     char hex[65];
     for (size_t i = 0; i < run->device_count; i++)
-        json_array_append_new(list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
-                                              (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
-                                              (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
-                                              (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
+        json_array_append_new(
+            list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
+                            (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
+                            (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
+                            (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
     cek_model_sha256(model, hex);
     output_set(&run->out, "model", json_string(run->options->argv[0]));
     output_set(&run->out, "data", json_string(data->source));
     output_set(&run->out, "batch", json_integer(batch));
     output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
     output_set(&run->out, "devices", list);
-    output_set(&run->out, "samples_per_second", json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
+    output_set(&run->out, "samples_per_second",
+               json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
     if (run->has_last && run->last.test.samples && run->labels)
         output_set(&run->out, "test_accuracy", json_real(run->last.test.accuracy));
     else if (run->has_last && run->last.test.samples)
@@ -206,8 +217,10 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
     output_note(&run->out, "weights %s", hex);
 }
 
-/* Weights come back from the devices whatever ended the run, so that they can be saved; then the run's own failure counts. */
-static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model, cek_device *const *devices, int64_t batch)
+/* Weights come back from the devices whatever ended the run, so that they can be saved; then the
+ * run's own failure counts. */
+static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model,
+                     cek_device *const *devices, int64_t batch)
 {
     int code = fit && fit != CEK_CANCELLED ? complain_status(fit) : EXIT_OK;
     if (run->progress)
@@ -226,15 +239,24 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     return !code && fit == CEK_CANCELLED ? EXIT_SIGNAL + signal_caught : code;
 }
 
-static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
-                         cek_device *const *devices, size_t count)
+static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model,
+                         const cek_preset *preset, cek_device *const *devices, size_t count)
 {
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
     cek_loss loss = loss_choose(o, preset);
-    cek_trainer_options to = { .size = sizeof to, .loss = loss, .optimizer = preset->optimizer, .batch = batch, .seed = o->seed,
-                               .type = o->type, .memory_limit = o->limit_memory, .input_type = data->input_type };
-    train_run run = { .options = o, .device_count = count, .labels = loss == CEK_LOSS_CROSS_ENTROPY, .epoch = 1,
+    cek_trainer_options to = { .size = sizeof to,
+                               .loss = loss,
+                               .optimizer = preset->optimizer,
+                               .batch = batch,
+                               .seed = o->seed,
+                               .type = o->type,
+                               .memory_limit = o->limit_memory,
+                               .input_type = data->input_type };
+    train_run run = { .options = o,
+                      .device_count = count,
+                      .labels = loss == CEK_LOSS_CROSS_ENTROPY,
+                      .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
     int code = shares_read(o->shares, count, &weights);
     if (code)
@@ -258,9 +280,17 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     free(summary);
     signals_take(run.trainer);
     /* Steps alone: as many epochs as they take, and no test in between. */
-    cek_fit_options fo = { .size = sizeof fo, .epochs = o->epochs ? o->epochs : o->steps ? INT32_MAX : 1, .max_steps = o->steps,
-                           .test = o->steps && !o->epochs ? NULL : data->test, .seed = o->seed, .no_shuffle = !o->shuffle,
-                           .on_step = on_step, .on_epoch = on_epoch, .user = &run };
+    cek_fit_options fo = { .size = sizeof fo,
+                           .epochs = o->epochs  ? o->epochs
+                                     : o->steps ? INT32_MAX
+                                                : 1,
+                           .max_steps = o->steps,
+                           .test = o->steps && !o->epochs ? NULL : data->test,
+                           .seed = o->seed,
+                           .no_shuffle = !o->shuffle,
+                           .on_step = on_step,
+                           .on_epoch = on_epoch,
+                           .user = &run };
     st = cek_trainer_fit(run.trainer, data->train, &fo, NULL);
     signals_give();
     code = train_end(&run, st, data, model, devices, batch);

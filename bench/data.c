@@ -28,7 +28,8 @@ static int64_t *rows_read(const char *path, int64_t *count)
         if (!file || ferror(file))
             complain(EXIT_BAD_INPUT, "%s: %s", path, strerror(errno));
         else
-            complain(EXIT_BAD_INPUT, "%s: row numbers are wanted; number %zu is none", path, used + 1);
+            complain(EXIT_BAD_INPUT, "%s: row numbers are wanted; number %zu is none", path,
+                     used + 1);
         free(rows);
         rows = NULL;
     }
@@ -82,9 +83,11 @@ int data_open(const bench_options *o, bench_data *d)
     if (o->csv) {
         code = table_open(o, d);
     } else {
-        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train) : cek_dataset_digits(1, true, &d->train);
+        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train)
+                                : cek_dataset_digits(1, true, &d->train);
         if (!st)
-            st = o->data ? cek_dataset_mnist(o->data, false, &d->test) : cek_dataset_digits(1, false, &d->test);
+            st = o->data ? cek_dataset_mnist(o->data, false, &d->test)
+                         : cek_dataset_digits(1, false, &d->test);
         snprintf(d->source, sizeof d->source, "%.200s", o->data ? o->data : "generated digits");
         code = st ? complain_status(st) : EXIT_OK;
     }
@@ -118,7 +121,8 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
     int rank = cek_dataset_shape(d->train, shape);
     *model = NULL;
     if (o->argc != 1)
-        return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
+        return complain(EXIT_USAGE,
+                        o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
     *preset = (cek_preset){ .size = sizeof *preset };
     if (cek_preset_find(o->argv[0], preset) != CEK_OK)
         preset_guess(d, preset);

@@ -12,12 +12,14 @@ typedef struct bench_data {
     char source[256];            /* for people: "generated digits" */
 } bench_data;
 
-/* IDX files, a table or generated digits; a table is split and standardised by its training rows. 0 or an exit code. */
+/* IDX files, a table or generated digits; a table is split and standardised by its training rows. 0
+ * or an exit code. */
 int data_open(const bench_options *o, bench_data *data);
 void data_close(bench_data *data);
 
-/* The model named on the command line, with parameters from --load or by --seed. *preset is that of a built-in name, else
- * what fits the data. 0 or an exit code. */
-int model_open(const bench_options *o, const bench_data *data, cek_model **model, cek_preset *preset);
+/* The model named on the command line, with parameters from --load or by --seed. *preset is that of
+ * a built-in name, else what fits the data. 0 or an exit code. */
+int model_open(const bench_options *o, const bench_data *data, cek_model **model,
+               cek_preset *preset);
 
 #endif

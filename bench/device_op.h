@@ -1,4 +1,5 @@
-/* device_op.h - one operation of plugin.h on one device with its operands, ready to be run and timed. */
+/* device_op.h - one operation of plugin.h on one device with its operands, ready to be run and
+ * timed. */
 #ifndef BENCH_DEVICE_OP_H
 #define BENCH_DEVICE_OP_H
 
@@ -29,9 +30,11 @@ void device_op_free(device_op *d);
 int64_t device_op_repeats(double seconds);
 /* values[i]: uniform in [-1, 1), a function of seed and i. */
 void random_fill(float *values, uint64_t count, uint64_t seed);
-/* Compares elements of a result, about `budget` products' worth of them, spread over all, the last one included.
- * expect(user, index, &tolerance) is the definition. Returns the number of wrong ones. */
-uint64_t result_compare(const float *result, uint64_t count, uint64_t terms, double (*expect)(void *, uint64_t, double *),
-                        void *user, double slack, double *max_error, uint64_t *compared);
+/* Compares elements of a result, about `budget` products' worth of them, spread over all, the last
+ * one included. expect(user, index, &tolerance) is the definition. Returns the number of wrong
+ * ones. */
+uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,
+                        double (*expect)(void *, uint64_t, double *), void *user, double slack,
+                        double *max_error, uint64_t *compared);
 
 #endif

@@ -1,4 +1,5 @@
-/* main.c - the entry of cekernels-bench: the list of commands, exit codes of statuses, engines and devices for the commands. */
+/* main.c - the entry of cekernels-bench: the list of commands, exit codes of statuses, engines and
+ * devices for the commands. */
 #include "bench/bench.h"
 
 #include <stdio.h>
@@ -43,13 +44,16 @@ static void log_print(void *user, int level, const char *text)
 {
     static const char *const names[] = { "", "error", "warning", "info", "debug" };
     (void)user;
-    fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log", text);
+    fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log",
+            text);
 }
 
 int engine_open(const bench_options *o, cek_engine **engine)
 {
     const char *files[] = { o->plugin, NULL };
-    cek_engine_options eo = { .size = sizeof eo, .plugin_files = o->plugin ? files : NULL, .only_plugin_files = o->plugin != NULL };
+    cek_engine_options eo = { .size = sizeof eo,
+                              .plugin_files = o->plugin ? files : NULL,
+                              .only_plugin_files = o->plugin != NULL };
     cek_log_set(log_print, NULL, o->verbose ? CEK_LOG_INFO : CEK_LOG_WARN);
     cek_status st = cek_engine_create(&eo, engine);
     return st ? complain_status(st) : EXIT_OK;

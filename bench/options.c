@@ -1,4 +1,5 @@
-/* options.c - the command line: one table of options, which also makes the help text and knows which command takes what. */
+/* options.c - the command line: one table of options, which also makes the help text and knows
+ * which command takes what. */
 #include "bench/bench.h"
 
 #include <errno.h>
@@ -9,13 +10,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALL = CMD_DEVICES | CMD_GEMM | CMD_CONV | CMD_CHECK | CMD_TRAIN | CMD_PREDICT, RATE = CMD_GEMM | CMD_CONV,
-       NET = CMD_TRAIN | CMD_PREDICT };
+enum {
+    ALL = CMD_DEVICES | CMD_GEMM | CMD_CONV | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
+    RATE = CMD_GEMM | CMD_CONV,
+    NET = CMD_TRAIN | CMD_PREDICT
+};
 /* Values of getopt_long; options without a letter start behind the letters. */
-enum { O_MATH = 256, O_SEED, O_JSON, O_PEER, O_NO_PROGRESS, O_PLUGIN, O_PASS, O_MATCH, O_DATA, O_CSV, O_TARGET, O_SPLIT,
-       O_TEST_FRACTION, O_EPOCHS, O_STEPS, O_LOG_EVERY, O_BATCH, O_SHUFFLE, O_LOSS, O_LR, O_OPTIMIZER, O_MOMENTUM, O_WEIGHT_DECAY,
-       O_DROPOUT, O_SHARES, O_LIMIT_MEMORY, O_LOAD, O_SAVE, O_SAVE_GRADIENTS,
-       O_STANDARDIZE, O_ROWS };
+enum {
+    O_MATH = 256,
+    O_SEED,
+    O_JSON,
+    O_PEER,
+    O_NO_PROGRESS,
+    O_PLUGIN,
+    O_PASS,
+    O_MATCH,
+    O_DATA,
+    O_CSV,
+    O_TARGET,
+    O_SPLIT,
+    O_TEST_FRACTION,
+    O_EPOCHS,
+    O_STEPS,
+    O_LOG_EVERY,
+    O_BATCH,
+    O_SHUFFLE,
+    O_LOSS,
+    O_LR,
+    O_OPTIMIZER,
+    O_MOMENTUM,
+    O_WEIGHT_DECAY,
+    O_DROPOUT,
+    O_SHARES,
+    O_LIMIT_MEMORY,
+    O_LOAD,
+    O_SAVE,
+    O_SAVE_GRADIENTS,
+    O_STANDARDIZE,
+    O_ROWS
+};
 
 typedef struct option_row {
     const char *name, *argument; /* argument NULL: takes none */
@@ -95,8 +128,9 @@ static void usage_print(FILE *to)
             if (c ? common || !(r->commands & c->mask) : !common)
                 continue;
             char left[48];
-            snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ', r->code < 256 ? r->code : ' ',
-                     r->code < 256 ? "," : " ", r->name, r->argument ? "=" : "", r->argument ? r->argument : "");
+            snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ',
+                     r->code < 256 ? r->code : ' ', r->code < 256 ? "," : " ", r->name,
+                     r->argument ? "=" : "", r->argument ? r->argument : "");
             fprintf(to, "  %-26s %s\n", left, r->help);
         }
     }
@@ -116,7 +150,8 @@ static bool take_int(const char *name, const char *text, int64_t min, int64_t ma
     char wanted[80], *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)min, (long long)max);
+    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)min,
+             (long long)max);
     if (!*text || *end || errno || v < min || v > max)
         return wrong_value(name, text, wanted);
     *out = v;
@@ -163,7 +198,8 @@ static bool take_word(const char *name, const char *text, const char *const *wor
             return true;
         }
         size_t used = strlen(wanted);
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
+        snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "",
+                 words[i]);
     }
     return wrong_value(name, text, wanted);
 }
@@ -189,8 +225,11 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     int64_t number = 0;
     switch (row->code) {
     case 'd': o->devices = arg; return true;
-    case 't': return take_word(row->name, arg, types, &o->type) && (o->type || wrong_value(row->name, arg, "a type"));
-    case 'o': return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
+    case 't':
+        return take_word(row->name, arg, types, &o->type) &&
+               (o->type || wrong_value(row->name, arg, "a type"));
+    case 'o':
+        return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
     case 'q': return o->quiet = true;
     case 'v': return o->verbose = true;
     case 's': o->shapes = arg; return true;
@@ -203,7 +242,9 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_PEER: o->peer = arg; return true;
     case O_PASS: return one_of(row->name, arg, passes, &o->pass);
     case O_MATCH: o->match = arg; return true;
-    case O_SEED: return take_int(row->name, arg, 0, INT64_MAX, &number) && (o->seed = (uint64_t)number, true);
+    case O_SEED:
+        return take_int(row->name, arg, 0, INT64_MAX, &number) &&
+               (o->seed = (uint64_t)number, true);
     case O_DATA: o->data = arg; return true;
     case O_CSV: o->csv = arg; return true;
     case O_TARGET: o->target = arg; return true;
@@ -225,7 +266,8 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
-    case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
+    case O_STANDARDIZE:
+        return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
     case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
     default: return false;
     }
@@ -234,7 +276,9 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
 static void getopt_tables(char *letters, struct option *longs)
 {
     for (int i = 0; i < ROW_COUNT; i++) {
-        longs[i] = (struct option){ rows[i].name, rows[i].argument ? required_argument : no_argument, NULL, rows[i].code };
+        longs[i] = (struct option){ rows[i].name,
+                                    rows[i].argument ? required_argument : no_argument, NULL,
+                                    rows[i].code };
         if (rows[i].code < 256) {
             *letters++ = (char)rows[i].code;
             if (rows[i].argument)
@@ -261,13 +305,23 @@ static const bench_command *command_of(const char *name)
     return NULL;
 }
 
-bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command, int *code)
+bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command,
+                   int *code)
 {
     struct option longs[ROW_COUNT + 1];
     char letters[2 * ROW_COUNT + 1];
     bool given[ROW_COUNT] = { false };
-    *o = (bench_options){ .warmup = -1, .runs = -1, .test_fraction = 0.2, .shuffle = true, .standardize = true, .lr = -1, .momentum = -1,
-                          .weight_decay = -1, .dropout = -1, .rows = -1, .seed = 1 };
+    *o = (bench_options){ .warmup = -1,
+                          .runs = -1,
+                          .test_fraction = 0.2,
+                          .shuffle = true,
+                          .standardize = true,
+                          .lr = -1,
+                          .momentum = -1,
+                          .weight_decay = -1,
+                          .dropout = -1,
+                          .rows = -1,
+                          .seed = 1 };
     *code = EXIT_USAGE;
     getopt_tables(letters, longs);
     for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {

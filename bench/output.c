@@ -12,10 +12,15 @@ json_t *number_json(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
+void output_open(output *out, output_format format, const output_column *columns, size_t count,
+                 const char *rows_key)
 {
-    *out = (output){ .format = format, .columns = columns, .column_count = count, .rows_key = rows_key,
-                     .document = json_object(), .rows = json_array() };
+    *out = (output){ .format = format,
+                     .columns = columns,
+                     .column_count = count,
+                     .rows_key = rows_key,
+                     .document = json_object(),
+                     .rows = json_array() };
 }
 
 void output_set(output *out, const char *key, json_t *value)
@@ -24,7 +29,8 @@ void output_set(output *out, const char *key, json_t *value)
 }
 
 /* A value as text; `scaled` as people see it. Lists become a-b-c. */
-static void value_text(const json_t *value, const output_column *column, bool scaled, char *text, size_t cap)
+static void value_text(const json_t *value, const output_column *column, bool scaled, char *text,
+                       size_t cap)
 {
     *text = 0;
     if (json_is_string(value))
@@ -34,7 +40,8 @@ static void value_text(const json_t *value, const output_column *column, bool sc
     else if (json_is_integer(value) && (!scaled || column->scale == 0))
         snprintf(text, cap, "%lld", (long long)json_integer_value(value));
     else if (json_is_number(value) && scaled)
-        snprintf(text, cap, "%.*f", column->decimals, json_number_value(value) * (column->scale != 0 ? column->scale : 1));
+        snprintf(text, cap, "%.*f", column->decimals,
+                 json_number_value(value) * (column->scale != 0 ? column->scale : 1));
     else if (json_is_number(value))
         snprintf(text, cap, "%.17g", json_number_value(value));
     else if (json_is_array(value)) {
@@ -51,7 +58,9 @@ static void value_text(const json_t *value, const output_column *column, bool sc
 
 static void line_print(const output *out, const json_t *row)
 {
-    const char *separator = out->format == FORMAT_CSV ? "," : out->format == FORMAT_MD ? " | " : "  ";
+    const char *separator = out->format == FORMAT_CSV  ? ","
+                            : out->format == FORMAT_MD ? " | "
+                                                       : "  ";
     if (out->format == FORMAT_MD)
         fputs("| ", stdout);
     for (size_t i = 0; i < out->column_count; i++) {

@@ -1,4 +1,5 @@
-/* plugin_file.c - dlopen, query, create; see plugin_file.h. A plugin that was created stays loaded, as plugin.h asks. */
+/* plugin_file.c - dlopen, query, create; see plugin_file.h. A plugin that was created stays loaded,
+ * as plugin.h asks. */
 #include "bench/plugin_file.h"
 
 #include <ctype.h>
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts of one thread at a time would need a lock; a text torn between two failing threads is still only a text. */
+/* Texts of one thread at a time would need a lock; a text torn between two failing threads is still
+ * only a text. */
 static __thread char latest[256];
 
 static void host_fail(void *user, cek_status status, const char *text)
@@ -38,20 +40,25 @@ int plugin_file_open(const char *path, plugin_file *file)
 {
     *file = (plugin_file){ .so = NULL };
     char slashed[4096];
-    snprintf(slashed, sizeof slashed, "%s%s", strchr(path, '/') ? "" : "./", path); /* dlopen searches names without a slash */
+    snprintf(slashed, sizeof slashed, "%s%s", strchr(path, '/') ? "" : "./",
+             path); /* dlopen searches names without a slash */
     if (!(file->so = dlopen(slashed, RTLD_NOW | RTLD_LOCAL)))
         return complain(EXIT_PLUGIN, "%s", dlerror());
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(file->so, CEK_PLUGIN_SYMBOL);
     if (!query)
         return complain(EXIT_PLUGIN, "%s: no symbol %s", path, CEK_PLUGIN_SYMBOL);
     file->plugin = query(CEK_ABI);
-    if (!file->plugin || file->plugin->abi >> 16 != CEK_ABI_MAJOR || !file->plugin->create || !file->plugin->destroy)
+    if (!file->plugin || file->plugin->abi >> 16 != CEK_ABI_MAJOR || !file->plugin->create ||
+        !file->plugin->destroy)
         return complain(EXIT_PLUGIN, "%s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
-    cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
+    cek_host host = {
+        .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option
+    };
     *latest = 0;
     cek_status st = file->plugin->create(&host, &file->instance);
     if (st)
-        return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s", path, cek_status_name(st), latest);
+        return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s",
+                        path, cek_status_name(st), latest);
     return EXIT_OK;
 }
 

@@ -1,4 +1,5 @@
-/* plugin_file.h - one plugin, opened by hand: what `check` needs beyond the engine, namely the instance. */
+/* plugin_file.h - one plugin, opened by hand: what `check` needs beyond the engine, namely the
+ * instance. */
 #ifndef BENCH_PLUGIN_FILE_H
 #define BENCH_PLUGIN_FILE_H
 

@@ -1,7 +1,8 @@
-/* check.h - what the files that talk to a device share: the state of a run, verdicts, guarded memory.
+/* check.h - what the files that talk to a device share: the state of a run, verdicts, guarded
+ * memory.
  *
- * A check begins, may be found wrong any number of times (the first counts), and ends; the report is written here alone.
- * Knows the device through spec_target. */
+ * A check begins, may be found wrong any number of times (the first counts), and ends; the report
+ * is written here alone. Knows the device through spec_target. */
 #ifndef SPEC_CHECK_H
 #define SPEC_CHECK_H
 
@@ -23,15 +24,18 @@ typedef struct spec_state {
 } spec_state;
 
 /* False: not selected by the options; the check is skipped. `kind` and `type` 0: none. */
-bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt, ...)
+bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type,
+                      bool required, const char *fmt, ...)
     __attribute__((__format__(__printf__, 6, 7)));
-void spec_check_wrong(spec_state *s, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
+void spec_check_wrong(spec_state *s, const char *fmt, ...)
+    __attribute__((__format__(__printf__, 2, 3)));
 /* The same for a wrong value. */
-void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got, double expected,
-                            double tolerance);
+void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong,
+                            double got, double expected, double tolerance);
 void spec_check_end(spec_state *s);
 
-/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it did. */
+/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it
+ * did. */
 bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want);
 #define EXPECT(want, call) spec_expect(s, #call, (call), (want))
 #define EXPECT_OK(call) EXPECT(CEK_OK, call)
@@ -39,7 +43,8 @@ bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status wan
 #define REQUIRE(condition) ((condition) ? true : (spec_check_wrong(s, "%s does not hold", #condition), false))
 const char *spec_status_name(cek_status status);
 
-/* Device memory between guards of 0xff (NaN in every floating-point type), with an image in host memory. */
+/* Device memory between guards of 0xff (NaN in every floating-point type), with an image in host
+ * memory. */
 enum { SPEC_GUARD = 256 };
 typedef struct spec_buffer {
     cek_mem *mem;
@@ -60,23 +65,27 @@ static inline cek_ref spec_buffer_ref(const spec_buffer *b)
     return (cek_ref){ b->mem, b->offset };
 }
 bool spec_buffer_upload(spec_state *s, spec_buffer *b, cek_queue *queue);
-bool spec_buffer_download(spec_state *s, spec_buffer *b, cek_queue *queue); /* enqueues; sync before looking */
+bool spec_buffer_download(spec_state *s, spec_buffer *b,
+                          cek_queue *queue); /* enqueues; sync before looking */
 bool spec_sync(spec_state *s, cek_queue *queue);
-bool spec_buffer_guards(spec_state *s, const spec_buffer *b, const char *what); /* after a download */
+bool spec_buffer_guards(spec_state *s, const spec_buffer *b,
+                        const char *what); /* after a download */
 
 /* A problem on the device. */
 typedef struct spec_job {
     spec_problem *problem;
     cek_op *op;
     cek_op_info info;
-    spec_buffer buffer[SPEC_OPERANDS_MAX]; /* by position in problem->operand; those that share a place: empty */
+    spec_buffer buffer[SPEC_OPERANDS_MAX]; /* by position in problem->operand; those that share a
+                                              place: empty */
     spec_buffer workspace;
     cek_ref refs[CEK_SLOT_MAX];
     uint32_t ref_count;
     struct spec_job *forward;
 } spec_job;
 
-/* Creates the operation and the memory. False: found wrong, or s->unsupported, or *inexact is set: build again with it. */
+/* Creates the operation and the memory. False: found wrong, or s->unsupported, or *inexact is set:
+ * build again with it. */
 bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact);
 void spec_job_free(spec_state *s, spec_job *job);
 /* Writes contents, runs, reads back, waits. */
@@ -89,7 +98,8 @@ void spec_check_memory(spec_state *s);
 void spec_check_queues(spec_state *s);
 void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required);
 void spec_check_threads(spec_state *s);
-/* Finds the check wrong unless op_create answers `want` and gives no operation; `what` describes the descriptor. */
+/* Finds the check wrong unless op_create answers `want` and gives no operation; `what` describes
+ * the descriptor. */
 void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const char *what);
 /* Tries what the kind of `p`, which is valid, must refuse. */
 void spec_shapes_refused(spec_state *s, const spec_problem *p);

@@ -1,8 +1,9 @@
 /* conv.c - cases and oracle of convolutions, forward and both backward ones.
  *
- * Text: benchdnn's problem, then :bias (BIAS, or BIAS_GRAD of backward weights), :acc, an activation (forward), :g and an
- * activation (backward data), :packed (forward). The oracle gathers: each element of a result is one sum over what
- * contributes to it, written from the definition in plugin.h, for three spatial dimensions of which unused ones are 1. */
+ * Text: benchdnn's problem, then :bias (BIAS, or BIAS_GRAD of backward weights), :acc, an
+ * activation (forward), :g and an activation (backward data), :packed (forward). The oracle
+ * gathers: each element of a result is one sum over what contributes to it, written from the
+ * definition in plugin.h, for three spatial dimensions of which unused ones are 1. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,25 +11,25 @@
 #include "spec/problem.h"
 
 /* One list for all three operations, so that every shape is tried in every direction. */
-#define PROBLEMS(X, FILLS)                                                                              \
-    X("mb1ic1ih1oc1oh1kh1ph0", FILLS)                                                                   \
-    X("mb2ic5ih7oc3oh7kh3ph1", FILLS)               /* odd channels: no vector tail is full */          \
-    X("mb1ic4ih9oc4oh5kh3sh2ph1g4", FILLS)          /* depthwise, stride 2 */                           \
-    X("mb3ic1ih28oc6oh28kh5ph2", FILLS)             /* first layer of lenet5 */                         \
-    X("mb2ic6ih14oc16oh10kh5ph0", FILLS)                                                                \
-    X("mb1ic3ih12oc64oh12kh3ph1", FILLS)                                                                \
-    X("mb2ic32ih8oc48oh8kh1ph0", FILLS)             /* 1x1 */                                           \
-    X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */                    \
-    X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                                             \
-    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)             /* groups of 2 and 3 channels */                    \
-    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)           /* dilated */                                       \
-    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                                               \
-    X("mb1ic4ih8oc3oh8kh4ph1", FILLS)               /* padding 1 before, 2 behind */                    \
-    X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS)   /* padding behind alone */                          \
-    X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)            /* the last row is read by no window */             \
-    X("mb1ic2ih3oc3oh7kh3ph3", FILLS)               /* windows wholly in the padding */                 \
-    X("mb1ic64ih14oc64oh14kh3ph1", FILLS)                                                               \
-    X("mb5ic24ih5oc40oh5kh3ph1", FILLS)             /* batch over several tiles */                      \
+#define PROBLEMS(X, FILLS)                                                                        \
+    X("mb1ic1ih1oc1oh1kh1ph0", FILLS)                                                             \
+    X("mb2ic5ih7oc3oh7kh3ph1", FILLS)               /* odd channels: no vector tail is full */    \
+    X("mb1ic4ih9oc4oh5kh3sh2ph1g4", FILLS)          /* depthwise, stride 2 */                     \
+    X("mb3ic1ih28oc6oh28kh5ph2", FILLS)             /* first layer of lenet5 */                   \
+    X("mb2ic6ih14oc16oh10kh5ph0", FILLS)                                                          \
+    X("mb1ic3ih12oc64oh12kh3ph1", FILLS)                                                          \
+    X("mb2ic32ih8oc48oh8kh1ph0", FILLS)             /* 1x1 */                                     \
+    X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */              \
+    X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                                       \
+    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)             /* groups of 2 and 3 channels */              \
+    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)           /* dilated */                                 \
+    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                                      \
+    X("mb1ic4ih8oc3oh8kh4ph1", FILLS)               /* padding 1 before, 2 behind */              \
+    X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS)   /* padding behind alone */                    \
+    X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)            /* the last row is read by no window */       \
+    X("mb1ic2ih3oc3oh7kh3ph3", FILLS)               /* windows wholly in the padding */           \
+    X("mb1ic64ih14oc64oh14kh3ph1", FILLS)                                                         \
+    X("mb5ic24ih5oc40oh5kh3ph1", FILLS)             /* batch over several tiles */                \
     X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
 
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
@@ -110,7 +111,8 @@ static void absent(uint64_t *field)
         field[i] = ABSENT;
 }
 
-/* Takes what is missing of `i` from the height, or from the only dimension given; else `fallback`. */
+/* Takes what is missing of `i` from the height, or from the only dimension given; else `fallback`.
+ */
 static void complete(uint64_t *field, int first, uint64_t fallback)
 {
     uint64_t common = field[1] != ABSENT ? field[1] : fallback;
@@ -140,7 +142,8 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
     const char *p = text;
     char key[8];
     *d = (cek_conv_desc){ .op = { .size = sizeof *d, .kind = CEK_OP_CONV_FORWARD }, .batch = 2 };
-    absent(out), absent(d->in), absent(d->kernel), absent(d->stride), absent(d->pad_lo), absent(d->dilation);
+    absent(out), absent(d->in), absent(d->kernel), absent(d->stride), absent(d->pad_lo),
+        absent(d->dilation);
     while (spec_pair_read(&p, key, &value)) {
         uint64_t *field = !strcmp(key, "g") ? &groups : conv_field(d, out, key);
         if (!field) {
@@ -154,20 +157,23 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
         return false;
     }
     int first = d->in[0] != ABSENT ? 0 : d->in[1] != ABSENT ? 1 : 2;
-    if (d->in[first] == ABSENT || d->kernel[first] == ABSENT || !d->in_channels || !d->out_channels || !d->batch || !groups
-        || d->in_channels % groups || d->out_channels % groups) {
-        snprintf(error, cap, "%s: needs ic, oc, an input and a kernel size; groups divide ic and oc", text);
+    if (d->in[first] == ABSENT || d->kernel[first] == ABSENT || !d->in_channels ||
+        !d->out_channels || !d->batch || !groups || d->in_channels % groups ||
+        d->out_channels % groups) {
+        snprintf(error, cap,
+                 "%s: needs ic, oc, an input and a kernel size; groups divide ic and oc", text);
         return false;
     }
     if (first == 0 && d->in[1] == ABSENT)
-        d->in[1] = d->in[0], d->kernel[1] = d->kernel[0], out[1] = out[0], d->pad_lo[1] = d->pad_lo[0];
+        d->in[1] = d->in[0], d->kernel[1] = d->kernel[0], out[1] = out[0],
+        d->pad_lo[1] = d->pad_lo[0];
     complete(d->in, first, ABSENT), complete(d->kernel, first, ABSENT);
     complete(out, first, ABSENT);
     complete(d->stride, first, 1), complete(d->pad_lo, first, 0), complete(d->dilation, first, 0);
     for (int i = first; i < 3; i++) {
         d->dilation[i]++;
-        if (!d->in[i] || d->in[i] == ABSENT || !d->kernel[i] || d->kernel[i] == ABSENT || !d->stride[i]
-            || !conv_dimension(d, i, out[i])) {
+        if (!d->in[i] || d->in[i] == ABSENT || !d->kernel[i] || d->kernel[i] == ABSENT ||
+            !d->stride[i] || !conv_dimension(d, i, out[i])) {
             snprintf(error, cap, "%s: no output of that size", text);
             return false;
         }
@@ -187,7 +193,10 @@ void spec_conv_out(const cek_conv_desc *d, uint64_t out[CEK_SPATIAL_MAX])
 {
     for (uint32_t i = 0; i < CEK_SPATIAL_MAX; i++)
         out[i] = i >= d->spatial ? 1
-               : (d->in[i] + d->pad_lo[i] + d->pad_hi[i] - d->dilation[i] * (d->kernel[i] - 1) - 1) / d->stride[i] + 1;
+                                 : (d->in[i] + d->pad_lo[i] + d->pad_hi[i] -
+                                    d->dilation[i] * (d->kernel[i] - 1) - 1) /
+                                           d->stride[i] +
+                                       1;
 }
 
 double spec_conv_flops(const cek_conv_desc *d)
@@ -286,7 +295,8 @@ static inline void dot_add(dot *s, double a, double b)
 
 static dot forward_at(const geometry *g, const double *x, const double *w, uint64_t index)
 {
-    uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out), n = index / g->oc / volume(g->out);
+    uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out),
+             n = index / g->oc / volume(g->out);
     uint64_t group = oc / g->ocg;
     int64_t o[3], k[3];
     dot s = { 0 };
@@ -306,7 +316,8 @@ static dot forward_at(const geometry *g, const double *x, const double *w, uint6
 
 static dot backward_data_at(const geometry *g, const double *dy, const double *w, uint64_t index)
 {
-    uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in), n = index / g->ic / volume(g->in);
+    uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in),
+             n = index / g->ic / volume(g->in);
     uint64_t group = ic / g->icg;
     int64_t in[3], k[3];
     dot s = { 0 };
@@ -325,7 +336,8 @@ static dot backward_data_at(const geometry *g, const double *dy, const double *w
 
 static dot backward_weights_at(const geometry *g, const double *x, const double *dy, uint64_t index)
 {
-    uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel), oc = index / g->icg / volume(g->kernel);
+    uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel),
+             oc = index / g->icg / volume(g->kernel);
     uint64_t group = oc / g->ocg;
     int64_t o[3], k[3];
     dot s = { 0 };
@@ -342,7 +354,8 @@ static dot backward_weights_at(const geometry *g, const double *x, const double 
     return s;
 }
 
-double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, uint64_t index, double *tolerance)
+double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, uint64_t index,
+                    double *tolerance)
 {
     geometry g = geometry_of(d);
     dot s = d->op.kind == CEK_OP_CONV_BACKWARD_DATA      ? backward_data_at(&g, a, b, index)
@@ -371,8 +384,10 @@ static bool conv_read(const char *text, uint32_t kind, spec_problem *p, conv_cho
         else if (!strcmp(word, "acc")) c->acc = true;
         else if (!strcmp(word, "packed")) c->packed = true;
         else if (spec_activation_parse(word)) c->activation = spec_activation_parse(word);
-        else if (word[0] == 'g' && spec_activation_parse(word + 1)) c->act_grad = spec_activation_parse(word + 1);
-        else if (!spec_modifier_common(p, word)) return spec_fail(p, "conv: unknown modifier \"%s\"", word);
+        else if (word[0] == 'g' && spec_activation_parse(word + 1))
+            c->act_grad = spec_activation_parse(word + 1);
+        else if (!spec_modifier_common(p, word))
+            return spec_fail(p, "conv: unknown modifier \"%s\"", word);
     }
     p->desc.conv.x_type = p->desc.conv.w_type = p->desc.conv.y_type = p->type;
     p->epilogue.activation = c->activation;
@@ -390,13 +405,16 @@ static double largest(const spec_operand *o)
     return m;
 }
 
-/* A transform such as Winograd mixes the inputs of a tile before it multiplies: its error depends on the largest of them, not
- * on those of one window, times the growth of the transform (below 64 for F(4x4, 3x3)). */
-static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a, const spec_operand *b)
+/* A transform such as Winograd mixes the inputs of a tile before it multiplies: its error depends
+ * on the largest of them, not on those of one window, times the growth of the transform (below 64
+ * for F(4x4, 3x3)). */
+static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a,
+                         const spec_operand *b)
 {
     if (p->inexact)
         s.magnitude = 64 * (long double)(s.terms ? s.terms : 1) * largest(a) * largest(b);
-    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
+    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p))
+                                 : spec_exact(0);
 }
 
 static bool forward_build(const char *text, spec_problem *p)
@@ -406,9 +424,12 @@ static bool forward_build(const char *text, spec_problem *p)
         return false;
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
-    spec_operand *x = spec_operand_add(p, CEK_CONV_FORWARD_X, p->type, g.batch * volume(g.in) * g.ic);
-    spec_operand *w = spec_operand_add(p, CEK_CONV_FORWARD_W, p->type, g.oc * volume(g.kernel) * g.icg);
-    spec_operand *y = spec_operand_add(p, CEK_CONV_FORWARD_Y, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *x =
+        spec_operand_add(p, CEK_CONV_FORWARD_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *w =
+        spec_operand_add(p, CEK_CONV_FORWARD_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *y =
+        spec_operand_add(p, CEK_CONV_FORWARD_Y, p->type, g.batch * volume(g.out) * g.oc);
     spec_operand *bias = c.bias ? spec_operand_add(p, CEK_CONV_FORWARD_BIAS, sum, g.oc) : NULL;
     if (!x || !w || !y || (c.bias && !bias))
         return false;
@@ -440,10 +461,13 @@ static bool backward_data_build(const char *text, spec_problem *p)
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
     uint64_t pixels = g.batch * volume(g.in) * g.ic;
-    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DY, p->type, g.batch * volume(g.out) * g.oc);
-    spec_operand *w = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *dy =
+        spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *w =
+        spec_operand_add(p, CEK_CONV_BACKWARD_DATA_W, p->type, g.oc * volume(g.kernel) * g.icg);
     spec_operand *dx = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DX, p->type, pixels);
-    spec_operand *ref = c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
+    spec_operand *ref =
+        c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
     if (!dy || !w || !dx || (c.act_grad && !ref))
         return false;
     spec_operand_fill(p, dy, -3, 3, true);
@@ -468,10 +492,14 @@ static bool backward_weights_build(const char *text, spec_problem *p)
         return false;
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
-    spec_operand *x = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_X, p->type, g.batch * volume(g.in) * g.ic);
-    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DY, p->type, g.batch * volume(g.out) * g.oc);
-    spec_operand *dw = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DW, sum, g.oc * volume(g.kernel) * g.icg);
-    spec_operand *db = c.bias ? spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, g.oc) : NULL;
+    spec_operand *x =
+        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *dy =
+        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *dw =
+        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DW, sum, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *db = c.bias ? spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, g.oc)
+                              : NULL;
     if (!x || !dy || !dw || (c.bias && !db))
         return false;
     spec_operand_fill(p, x, -3, 3, true);
@@ -481,7 +509,8 @@ static bool backward_weights_build(const char *text, spec_problem *p)
     if (c.acc && db)
         spec_operand_accumulate(p, db);
     for (uint64_t i = 0; i < dw->count; i++)
-        spec_operand_expect(dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
+        spec_operand_expect(
+            dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
     for (uint64_t oc = 0; db && oc < g.oc; oc++) {
         dot s = { 0 };
         for (uint64_t i = oc; i < dy->count; i += g.oc)
@@ -497,5 +526,6 @@ const spec_kind spec_kind_conv_forward =
 const spec_kind spec_kind_conv_backward_data =
     SPEC_KIND("conv_backward_data", CEK_OP_CONV_BACKWARD_DATA, CEK_PROFILE_TRAINING,
               "mb2ic5ih7oc3oh7kh3ph1", backward_data_cases, backward_data_build);
-const spec_kind spec_kind_conv_backward_weights = SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS, CEK_PROFILE_TRAINING,
+const spec_kind spec_kind_conv_backward_weights =
+    SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS, CEK_PROFILE_TRAINING,
               "mb2ic5ih7oc3oh7kh3ph1:bias", backward_weights_cases, backward_weights_build);

@@ -1,8 +1,8 @@
 /* gemm.c - cases and oracle of matrix products.
  *
- * Text: MxNxK, then :ta :tb (transposed), :bN (batch), :ld (rows and matrices further apart than they are long), :a0 :b0
- * (one matrix for all of the batch), :bias, :acc, :asum, an activation, :g and an activation (times its derivative),
- * :packed, :c32 (a result in f32). */
+ * Text: MxNxK, then :ta :tb (transposed), :bN (batch), :ld (rows and matrices further apart than
+ * they are long), :a0 :b0 (one matrix for all of the batch), :bias, :acc, :asum, an activation, :g
+ * and an activation (times its derivative), :packed, :c32 (a result in f32). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +68,8 @@ static const spec_case gemm_cases[] = {
     { .text = "33x40x50:acc:c32", .types = SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 };
 
-bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error, size_t cap)
+bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error,
+                    size_t cap)
 {
     uint64_t shape[CEK_RANK_MAX];
     const char *p = text;
@@ -104,7 +105,8 @@ static uint64_t b_index(const cek_gemm_desc *d, uint64_t b, uint64_t p, uint64_t
     return b * (uint64_t)d->stride_b + (d->trans & CEK_GEMM_TRANS_B ? j * ld + p : p * ld + j);
 }
 
-double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint64_t index, double *tolerance)
+double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint64_t index,
+                    double *tolerance)
 {
     uint64_t i = index / d->n % d->m, j = index % d->n, batch = index / (d->m * d->n);
     long double sum = 0, magnitude = 0;
@@ -138,15 +140,20 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
         else if (!strcmp(word, "asum")) c->asum = true;
         else if (!strcmp(word, "packed")) c->packed = true;
         else if (!strcmp(word, "c32")) c->c32 = true;
-        else if (spec_modifier_number(word, "b", &d->batch) || spec_modifier_common(p, word)) continue;
+        else if (spec_modifier_number(word, "b", &d->batch) || spec_modifier_common(p, word))
+            continue;
         else if (spec_activation_parse(word)) c->activation = spec_activation_parse(word);
-        else if (word[0] == 'g' && spec_activation_parse(word + 1)) c->act_grad = spec_activation_parse(word + 1);
+        else if (word[0] == 'g' && spec_activation_parse(word + 1))
+            c->act_grad = spec_activation_parse(word + 1);
         else return spec_fail(p, "gemm: unknown modifier \"%s\"", word);
     }
-    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m, a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
-    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k, b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
+    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m,
+             a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
+    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k,
+             b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
     /* Unlike gaps: a backend that confuses two leading dimensions is wrong somewhere. */
-    d->lda = (int64_t)(a_row + (ld ? 3 : 0)), d->ldb = (int64_t)(b_row + (ld ? 5 : 0)), d->ldc = (int64_t)(d->n + (ld ? 7 : 0));
+    d->lda = (int64_t)(a_row + (ld ? 3 : 0)), d->ldb = (int64_t)(b_row + (ld ? 5 : 0)),
+    d->ldc = (int64_t)(d->n + (ld ? 7 : 0));
     d->stride_a = one_a ? 0 : (int64_t)(a_rows * (uint64_t)d->lda + (ld ? 11 : 0));
     d->stride_b = one_b ? 0 : (int64_t)(b_rows * (uint64_t)d->ldb + (ld ? 13 : 0));
     d->stride_c = (int64_t)(d->m * (uint64_t)d->ldc + (ld ? 17 : 0));
@@ -159,7 +166,8 @@ static uint64_t extent(uint64_t batch, int64_t stride, uint64_t rows, int64_t ld
     return rows && row ? (batch - 1) * (uint64_t)stride + (rows - 1) * (uint64_t)ld + row : 1;
 }
 
-static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operand *a, const spec_operand *b, spec_operand *out)
+static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operand *a,
+                        const spec_operand *b, spec_operand *out)
 {
     const cek_gemm_desc *d = &p->desc.gemm;
     cek_dtype sum = spec_sum_type(d->a_type);
@@ -170,7 +178,8 @@ static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operan
         uint64_t at = batch * (uint64_t)d->stride_c + i * (uint64_t)d->ldc + j;
         long double v = 0, magnitude = 0;
         for (uint64_t k = 0; k < d->k; k++) {
-            long double term = (long double)a->value[a_index(d, batch, i, k)] * b->value[b_index(d, batch, k, j)];
+            long double term = (long double)a->value[a_index(d, batch, i, k)] *
+                               b->value[b_index(d, batch, k, j)];
             v += term;
             magnitude += fabsl(term);
         }
@@ -194,7 +203,8 @@ static void a_sum_expect(spec_problem *p, const spec_operand *a, spec_operand *o
             v += a->value[a_index(d, 0, i, k)];
             magnitude += fabs(a->value[a_index(d, 0, i, k)]);
         }
-        spec_operand_expect(out, i, spec_sum(out->type, v, magnitude, d->k, spec_whole(p)), out->type);
+        spec_operand_expect(out, i, spec_sum(out->type, v, magnitude, d->k, spec_whole(p)),
+                            out->type);
     }
 }
 
@@ -208,12 +218,16 @@ static bool gemm_build(const char *text, spec_problem *p)
     cek_dtype sum = spec_sum_type(p->type);
     d->a_type = d->b_type = p->type;
     d->c_type = c.c32 ? CEK_F32 : p->type;
-    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m, a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
-    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k, b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
+    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m,
+             a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
+    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k,
+             b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
     uint64_t c_extent = extent(d->batch, d->stride_c, d->m, d->ldc, d->n);
 
-    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type, extent(d->batch, d->stride_a, a_rows, d->lda, a_row));
-    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type, extent(d->batch, d->stride_b, b_rows, d->ldb, b_row));
+    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type,
+                                       extent(d->batch, d->stride_a, a_rows, d->lda, a_row));
+    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type,
+                                       extent(d->batch, d->stride_b, b_rows, d->ldb, b_row));
     spec_operand *out = spec_operand_add(p, CEK_GEMM_C, d->c_type, c_extent);
     if (!a || !b || !out || !(out->written = spec_problem_alloc(p, c_extent, 1)))
         return false;
@@ -257,4 +271,5 @@ static bool gemm_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_gemm = SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, "7x9x11:bias", gemm_cases, gemm_build);
+const spec_kind spec_kind_gemm =
+    SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, "7x9x11:bias", gemm_cases, gemm_build);

@@ -1,4 +1,5 @@
-/* memory.c - checks of devices and memory: sizes, bounds, fills, copies, updates, how structs grow. */
+/* memory.c - checks of devices and memory: sizes, bounds, fills, copies, updates, how structs grow.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ static void device_info(spec_state *s)
     REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor);
     REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0);
     EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info));
-    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
+    EXPECT(CEK_INVALID,
+           p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
 }
 
 /* A host that knows more fields than the plugin: what the plugin does not know stays as it was. */
@@ -64,7 +66,8 @@ static void device_open_twice(spec_state *s)
     EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other));
     REQUIRE(!other);
     cek_device_options unknown = { .size = sizeof unknown, .flags = 1u << 31 };
-    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
+    EXPECT(CEK_UNSUPPORTED,
+           s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
     REQUIRE(!other);
 }
 
@@ -88,7 +91,8 @@ static void alloc_refusals(spec_state *s)
     cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem));
     REQUIRE(!mem);
-    REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user)); /* refused with a reason */
+    REQUIRE(!s->target->error_text ||
+            *s->target->error_text(s->target->user)); /* refused with a reason */
     mem = (cek_mem *)s;
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem));
     REQUIRE(!mem);
@@ -157,7 +161,8 @@ static void bounds(spec_state *s)
     spec_buffer b;
     uint8_t data[64] = { 0 };
     if (spec_buffer_make(s, 512, 0, &b)) {
-        cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 }, wrap = { b.mem, UINT64_MAX - 3 }, none = { NULL, 0 };
+        cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 },
+                wrap = { b.mem, UINT64_MAX - 3 }, none = { NULL, 0 };
         cek_ref start = { b.mem, 0 };
         EXPECT(CEK_INVALID, p->upload(q, end, data, 8));
         EXPECT(CEK_INVALID, p->upload(q, outside, data, 4));
@@ -198,8 +203,10 @@ static void fills(spec_state *s)
         uint32_t word = 0;
         uint16_t half = 0;
         EXPECT_OK(s->plugin->fill(s->queue, at, 0xa1b2c3d4u, 4, 400));
-        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
-        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
+        EXPECT_OK(
+            s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
+        EXPECT_OK(
+            s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8));
@@ -211,7 +218,8 @@ static void fills(spec_state *s)
                 REQUIRE((memcpy(&half, bytes + i, 2), half == 0x5566));
             for (uint32_t i = 409; i < 412; i++)
                 REQUIRE(bytes[i] == 0x77);
-            REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff && bytes[412] == 0xff && bytes[1023] == 0xff);
+            REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff &&
+                    bytes[412] == 0xff && bytes[1023] == 0xff);
             spec_buffer_guards(s, &b, "fill");
         }
     }
@@ -225,11 +233,13 @@ static void copies(spec_state *s)
         for (uint32_t i = 0; i < 5000; i++)
             spec_buffer_contents(&a)[i] = (uint8_t)(i % 251);
         cek_ref src = spec_buffer_ref(&a), dst = { b.mem, b.offset + 1 };
-        if (spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue)
-            && EXPECT_OK(s->plugin->copy(s->queue, dst, src, 5000))
-            && EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 }, (cek_ref){ b.mem, b.offset + 1 }, 100))
-            && EXPECT(CEK_INVALID, s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100))
-            && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+        if (spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue) &&
+            EXPECT_OK(s->plugin->copy(s->queue, dst, src, 5000)) &&
+            EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 },
+                                      (cek_ref){ b.mem, b.offset + 1 }, 100)) &&
+            EXPECT(CEK_INVALID, s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 },
+                                                (cek_ref){ b.mem, b.offset }, 100)) &&
+            spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000));
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100));
             REQUIRE(spec_buffer_contents(&b)[0] == 0xff && spec_buffer_contents(&b)[5001] == 0xff);
@@ -254,26 +264,31 @@ static void updates(spec_state *s)
         EXPECT_OK(s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 4100 }, data, 4));
         EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 4100));
         EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 6));
-        EXPECT(CEK_INVALID, s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
+        EXPECT(CEK_INVALID,
+               s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
         if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             uint32_t word;
             for (uint32_t i = 0; i < 1024; i++)
-                REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
+                REQUIRE(
+                    (memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
             REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4100, 4), word == 77));
-            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff && spec_buffer_contents(&b)[4104] == 0xff);
+            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff &&
+                    spec_buffer_contents(&b)[4104] == 0xff);
             spec_buffer_guards(s, &b, "update");
         }
     }
     spec_buffer_free(s, &b);
 }
 
-/* An address of the host's, where there is one, shows what the queue wrote and the other way round. */
+/* An address of the host's, where there is one, shows what the queue wrote and the other way round.
+ */
 static void host_pointer(spec_state *s)
 {
     cek_device_info info = { .size = sizeof info };
     s->plugin->device_info(s->target->instance, s->target->index, &info);
     spec_buffer b;
-    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
+        spec_sync(s, s->queue)) {
         uint8_t *address = s->plugin->mem_host_ptr(b.mem);
         if (!address) {
             REQUIRE(!(info.flags & CEK_DEVICE_UNIFIED_MEMORY));
@@ -297,7 +312,8 @@ static void mapping(spec_state *s)
     }
     spec_buffer b;
     void *address = NULL;
-    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
+        spec_sync(s, s->queue)) {
         cek_status st = s->plugin->mem_map(b.mem, CEK_MAP_READ | CEK_MAP_WRITE, &address);
         s->unsupported = st == CEK_UNSUPPORTED;
         if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK)) {
@@ -326,9 +342,9 @@ static void pinned(spec_state *s)
     REQUIRE((uintptr_t)host % 256 == 0);
     spec_buffer b;
     memset(host, 0x3c, 5000);
-    if (spec_buffer_make(s, 5000, 0, &b) && spec_buffer_upload(s, &b, s->queue)
-        && EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), host, 5000)) && spec_buffer_download(s, &b, s->queue)
-        && spec_sync(s, s->queue))
+    if (spec_buffer_make(s, 5000, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
+        EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), host, 5000)) &&
+        spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
         REQUIRE(!memcmp(spec_buffer_contents(&b), host, 5000));
     spec_buffer_free(s, &b);
     s->plugin->host_free(s->dev, host);
@@ -343,10 +359,13 @@ void spec_check_memory(spec_state *s)
     };
     static const named_check checks[] = {
         { "device status", device_status, false }, { "alloc refusals", alloc_refusals, false },
-        { "alloc with a newer descriptor", alloc_grown, false }, { "free of NULL", free_null, false },
-        { "round trips", round_trips, false }, { "bounds", bounds, false }, { "zero bytes", zero_bytes, false },
+        { "alloc with a newer descriptor", alloc_grown, false },
+        { "free of NULL", free_null, false },
+        { "round trips", round_trips, false }, { "bounds", bounds, false },
+        { "zero bytes", zero_bytes, false },
         { "fills", fills, false }, { "copies", copies, false }, { "updates", updates, false },
-        { "host pointer", host_pointer, true }, { "map", mapping, true }, { "pinned host memory", pinned, true },
+        { "host pointer", host_pointer, true }, { "map", mapping, true },
+        { "pinned host memory", pinned, true },
     };
     for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
         if (spec_check_begin(s, "device", 0, 0, true, "%s", device_checks[i].name)) {

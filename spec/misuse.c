@@ -1,4 +1,5 @@
-/* misuse.c - what every operation must refuse, tried on a typical case of its kind: operand sets, flags, sizes, places.
+/* misuse.c - what every operation must refuse, tried on a typical case of its kind: operand sets,
+ * flags, sizes, places.
  *
  * After each refusal the queue works and the operation still computes: nothing was enqueued. */
 #include <stdlib.h>
@@ -11,7 +12,8 @@ void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const
     cek_op *op = (cek_op *)s;
     cek_status st = s->plugin->op_create(s->dev, desc, NULL, &op);
     if (st != want)
-        spec_check_wrong(s, "op_create with %s answered %s, not %s", what, spec_status_name(st), spec_status_name(want));
+        spec_check_wrong(s, "op_create with %s answered %s, not %s", what, spec_status_name(st),
+                         spec_status_name(want));
     else if (op)
         spec_check_wrong(s, "op_create with %s left an operation behind", what);
     if (st == CEK_OK && op)
@@ -40,7 +42,8 @@ static void head_refusals(spec_state *s, const spec_problem *p)
         if (!spec_slot_optional(p->desc.op.kind, slot) || p->desc.op.kind == CEK_OP_POINTWISE)
             TRY(CEK_INVALID, "a required operand left out", q->desc.op.operands &= ~CEK_BIT(slot));
         if (!(p->operand[i].direction & SPEC_OUT) || !spec_slot_accumulates(p->desc.op.kind, slot))
-            TRY(CEK_INVALID, "accumulation where there is none", q->desc.op.accumulate |= CEK_BIT(slot));
+            TRY(CEK_INVALID, "accumulation where there is none",
+                q->desc.op.accumulate |= CEK_BIT(slot));
     }
 #undef TRY
     free(q);
@@ -68,35 +71,44 @@ static void run_refusals(spec_state *s, spec_job *job)
 {
     const cek_plugin *p = s->plugin;
     uint32_t n = job->ref_count, first = job->problem->operand[0].slot;
-    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 }, none = { NULL, 0 };
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
+                                           : (cek_ref){ NULL, 0 },
+            none = { NULL, 0 };
     cek_ref refs[CEK_SLOT_MAX];
-#define TRY(count, place, change) \
-    (memcpy(refs, job->refs, sizeof refs), (change), EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place)))
+#define TRY(count, place, change)                                                                  \
+    (memcpy(refs, job->refs, sizeof refs), (change),                                               \
+     EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place)))
     for (uint32_t i = 0; i < job->problem->operand_count; i++) {
         const spec_operand *o = &job->problem->operand[i];
         const spec_buffer *b = &job->buffer[i];
-        TRY(n, workspace, refs[o->slot] = none);                                     /* an operand is missing */
+        TRY(n, workspace, refs[o->slot] = none); /* an operand is missing */
         if (!b->mem)
             continue;
-        TRY(n, workspace, refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT + CEK_ALIGNMENT); /* beyond its memory */
+        TRY(n, workspace,
+            refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT +
+                                   CEK_ALIGNMENT); /* beyond its memory */
         TRY(n, workspace, refs[o->slot].offset = UINT64_MAX - UINT64_MAX % CEK_ALIGNMENT);
         if (b->bytes > 1) {
             uint64_t last = (b->total - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
             if (last + b->bytes > b->total)
-                TRY(n, workspace, refs[o->slot].offset = last);                      /* its end lies outside */
+                TRY(n, workspace, refs[o->slot].offset = last); /* its end lies outside */
         }
-        TRY(n, workspace, refs[o->slot].offset += 1);                                /* not aligned */
+        TRY(n, workspace, refs[o->slot].offset += 1); /* not aligned */
     }
-    TRY(n - 1, workspace, (void)0);                                                  /* the array is too short */
+    TRY(n - 1, workspace, (void)0); /* the array is too short */
     for (uint32_t slot = 0; slot < n; slot++) {
         if (!(job->problem->desc.op.operands & CEK_BIT(slot))) {
-            TRY(n, workspace, refs[slot] = refs[first]);                             /* an operand too many */
+            TRY(n, workspace, refs[slot] = refs[first]); /* an operand too many */
             break;
         }
     }
     if (job->workspace.mem) {
         TRY(n, none, (void)0);
-        TRY(n, ((cek_ref){ workspace.mem, workspace.offset + CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }), (void)0);
+        TRY(n,
+            ((cek_ref){ workspace.mem,
+                        workspace.offset +
+                            CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }),
+            (void)0);
     }
 #undef TRY
 }
@@ -105,18 +117,22 @@ static void run_refusals(spec_state *s, spec_job *job)
 static void overlap_refusals(spec_state *s, spec_job *job)
 {
     spec_problem *p = job->problem;
-    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
+                                           : (cek_ref){ NULL, 0 };
     for (uint32_t o = 0; o < p->operand_count; o++) {
         for (uint32_t i = 0; i < p->operand_count; i++) {
             const spec_operand *out = &p->operand[o], *in = &p->operand[i];
             /* The input's memory must hold the output, or the refusal could be for the bounds. */
-            if (!(out->direction & SPEC_OUT) || in->direction != SPEC_IN || out->alias || !job->buffer[i].mem || !job->buffer[o].mem
-                || job->buffer[o].bytes > job->buffer[i].bytes || spec_slot_aliases(p->desc.op.kind, out->slot) & CEK_BIT(in->slot))
+            if (!(out->direction & SPEC_OUT) || in->direction != SPEC_IN || out->alias ||
+                !job->buffer[i].mem || !job->buffer[o].mem ||
+                job->buffer[o].bytes > job->buffer[i].bytes ||
+                spec_slot_aliases(p->desc.op.kind, out->slot) & CEK_BIT(in->slot))
                 continue;
             cek_ref refs[CEK_SLOT_MAX];
             memcpy(refs, job->refs, sizeof refs);
             refs[out->slot] = refs[in->slot];
-            EXPECT(CEK_INVALID, s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
+            EXPECT(CEK_INVALID,
+                   s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
         }
     }
 }
@@ -187,7 +203,9 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
         const char *name;
         job_fn fn;
     } checks[] = {
-        { "refused descriptors", head_check }, { "refused shapes", shapes_check }, { "info of a newer host", info_check }, { "a newer descriptor", grown_check }, { "refused runs", run_refusals },
+        { "refused descriptors", head_check }, { "refused shapes", shapes_check },
+        { "info of a newer host", info_check }, { "a newer descriptor", grown_check },
+        { "refused runs", run_refusals },
         { "refused overlaps", overlap_refusals },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {

@@ -1,7 +1,7 @@
 /* number.c - element types and running error analysis; see number.h.
  *
- * Each rule here is the textbook one: fl(a op b) = (a op b)(1 + d), |d| <= u, with the operands' errors carried to first
- * order and the second order covered by using |v| + e. */
+ * Each rule here is the textbook one: fl(a op b) = (a op b)(1 + d), |d| <= u, with the operands'
+ * errors carried to first order and the second order covered by using |v| + e. */
 #include "spec/number.h"
 
 #include <float.h>
@@ -21,7 +21,8 @@ size_t spec_type_bytes(cek_dtype type)
 }
 
 static const char *const type_names[] = {
-    [CEK_F32] = "f32", [CEK_F16] = "f16", [CEK_BF16] = "bf16", [CEK_F64] = "f64", [CEK_U8] = "u8", [CEK_I32] = "i32",
+    [CEK_F32] = "f32", [CEK_F16] = "f16", [CEK_BF16] = "bf16", [CEK_F64] = "f64", [CEK_U8] = "u8",
+    [CEK_I32] = "i32",
 };
 
 const char *spec_type_name(cek_dtype type)
@@ -59,7 +60,9 @@ long double spec_tiny(cek_dtype type)
     case CEK_F64: return DBL_MIN;
     case CEK_F32:
     case CEK_BF16: return FLT_MIN;
-    case CEK_F16: return 0x1p-24L; /* subnormals of f16 are ordinary f32 values on the way: only rounding, no flush */
+    case CEK_F16:
+        return 0x1p-24L; /* subnormals of f16 are ordinary f32 values on the way: only rounding, no
+                            flush */
     default: return 0;
     }
 }
@@ -69,7 +72,8 @@ long double spec_integer_limit(cek_dtype type)
     return type == CEK_I32 ? INT32_MAX : type == CEK_U8 ? 255 : 1 / spec_roundoff(type);
 }
 
-/* Rounds to `bits` bits of fraction above the spacing of the smallest exponent; ties to even by rintl. */
+/* Rounds to `bits` bits of fraction above the spacing of the smallest exponent; ties to even by
+ * rintl. */
 static double round_binary(long double v, int bits, int min_exponent, long double overflow)
 {
     if (isnan(v) || isinf(v) || v == 0)
@@ -153,9 +157,13 @@ void spec_encode(cek_dtype type, const double *values, size_t count, void *bytes
         switch (type) {
         case CEK_F64: memcpy((char *)bytes + 8 * i, &values[i], 8); break;
         case CEK_F32: memcpy((char *)bytes + 4 * i, &(float){ (float)values[i] }, 4); break;
-        case CEK_I32: memcpy((char *)bytes + 4 * i, &(int32_t){ (int32_t)spec_round(values[i], type) }, 4); break;
+        case CEK_I32:
+            memcpy((char *)bytes + 4 * i, &(int32_t){ (int32_t)spec_round(values[i], type) }, 4);
+            break;
         case CEK_F16: memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_f16(values[i]) }, 2); break;
-        case CEK_BF16: memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_bf16(values[i]) }, 2); break;
+        case CEK_BF16:
+            memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_bf16(values[i]) }, 2);
+            break;
         default: ((uint8_t *)bytes)[i] = (uint8_t)spec_round(values[i], CEK_U8);
         }
     }
@@ -173,7 +181,10 @@ void spec_decode(cek_dtype type, const void *bytes, size_t count, double *values
         case CEK_F32: memcpy(&f, (const char *)bytes + 4 * i, 4); values[i] = f; break;
         case CEK_I32: memcpy(&n, (const char *)bytes + 4 * i, 4); values[i] = n; break;
         case CEK_F16: memcpy(&h, (const char *)bytes + 2 * i, 2); values[i] = decode_f16(h); break;
-        case CEK_BF16: memcpy(&h, (const char *)bytes + 2 * i, 2); values[i] = decode_bf16(h); break;
+        case CEK_BF16:
+            memcpy(&h, (const char *)bytes + 2 * i, 2);
+            values[i] = decode_bf16(h);
+            break;
         default: values[i] = ((const uint8_t *)bytes)[i];
         }
     }
@@ -187,10 +198,12 @@ static spec_num rounded(cek_dtype type, long double v, long double e)
     return (spec_num){ v, e + spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
 }
 
-/* The same for a function that a device approximates: within SPEC_FUNCTION_ROUNDOFFS of the result, never exact. */
+/* The same for a function that a device approximates: within SPEC_FUNCTION_ROUNDOFFS of the result,
+ * never exact. */
 static spec_num approximated(cek_dtype type, long double v, long double e)
 {
-    return (spec_num){ v, e + SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
+    return (spec_num){ v, e + SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type) * (fabsl(v) + e) +
+                              spec_tiny(type) };
 }
 
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole)
@@ -216,11 +229,13 @@ spec_num spec_mul(cek_dtype type, spec_num a, spec_num b)
     return rounded(type, a.v * b.v, fabsl(a.v) * b.e + fabsl(b.v) * a.e + a.e * b.e);
 }
 
-/* Division may be a reciprocal and a product: two roundings and one more for the reciprocal's own error. */
+/* Division may be a reciprocal and a product: two roundings and one more for the reciprocal's own
+ * error. */
 spec_num spec_div(cek_dtype type, spec_num a, spec_num b)
 {
     long double v = a.v / b.v, least = fabsl(b.v) - b.e;
-    if (a.e == 0 && b.e == 0 && spec_round(v, type) == v && (fabsl(v) == 0 || isinf(v) || frexpl(b.v, &(int){ 0 }) == 0.5L))
+    if (a.e == 0 && b.e == 0 && spec_round(v, type) == v &&
+        (fabsl(v) == 0 || isinf(v) || frexpl(b.v, &(int){ 0 }) == 0.5L))
         return spec_exact(v);
     long double e = least > 0 ? (a.e + fabsl(v) * b.e) / least : isinf(v) ? 0 : INFINITY;
     return (spec_num){ v, e + 3 * spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
@@ -231,7 +246,8 @@ spec_num spec_sqrt(cek_dtype type, spec_num a)
     long double v = sqrtl(a.v);
     if (a.e == 0 && (v == 0 || isnan(v)))
         return spec_exact(v);
-    /* |sqrt(a+e) - sqrt(a)| <= e / sqrt(a), and <= sqrt(e) where a is that small; sqrt may be a * rsqrt(a), 3 roundings */
+    /* |sqrt(a+e) - sqrt(a)| <= e / sqrt(a), and <= sqrt(e) where a is that small; sqrt may be a *
+     * rsqrt(a), 3 roundings */
     long double e = v > 0 ? fminl(a.e / v, sqrtl(a.e)) : sqrtl(a.e);
     return (spec_num){ v, e + 3 * spec_roundoff(type) * (v + e) + spec_tiny(type) };
 }
@@ -267,9 +283,11 @@ spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x)
     case CEK_ACT_TANH: return (spec_num){ tanhl(v), x.e + u * fabsl(tanhl(v)) + spec_tiny(type) };
     case CEK_ACT_SIGMOID: {
         long double y = 1 / (1 + expl(-v)), slope = y * (1 - y);
-        return (spec_num){ y, x.e / 4 + slope * fabsl(v) * spec_roundoff(type) + u * y + spec_tiny(type) };
+        return (spec_num){ y, x.e / 4 + slope * fabsl(v) * spec_roundoff(type) + u * y +
+                                  spec_tiny(type) };
     }
-    case CEK_ACT_GELU: { /* erf is within u of 1, so 1 + erf has an absolute error of u; the slope is below 1.13 */
+    case CEK_ACT_GELU: { /* erf is within u of 1, so 1 + erf has an absolute error of u; the slope
+                            is below 1.13 */
         long double y = v / 2 * (1 + erfl(v / sqrtl(2)));
         return (spec_num){ y, 1.13L * x.e + u * fabsl(v) + spec_tiny(type) };
     }
@@ -287,7 +305,8 @@ spec_num spec_derivative(cek_dtype type, cek_activation act, spec_num ref)
     case CEK_ACT_GELU: {
         long double density = expl(-r * r / 2) / sqrtl(2 * acosl(-1));
         long double v = (1 + erfl(r / sqrtl(2))) / 2 + r * density;
-        return (spec_num){ v, 1.2L * ref.e + SPEC_FUNCTION_ROUNDOFFS * u * (1 + fabsl(r) * density * (1 + r * r)) };
+        return (spec_num){ v, 1.2L * ref.e + SPEC_FUNCTION_ROUNDOFFS * u *
+                                                 (1 + fabsl(r) * density * (1 + r * r)) };
     }
     default: return spec_exact(1);
     }
@@ -311,7 +330,8 @@ void spec_philox(uint64_t key, uint64_t sample, uint32_t stream, uint64_t block,
     uint32_t c[4] = { (uint32_t)block, stream, (uint32_t)sample, (uint32_t)(sample >> 32) };
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = { (uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0 };
+        uint32_t next[4] = { (uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1,
+                             (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0 };
         memcpy(c, next, sizeof c);
     }
     memcpy(word, c, sizeof c);

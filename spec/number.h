@@ -1,8 +1,10 @@
-/* number.h - values with a bound of their error: the arithmetic in which every expected result is computed.
+/* number.h - values with a bound of their error: the arithmetic in which every expected result is
+ * computed.
  *
- * A spec_num is an exact result `v` (extended precision) and `e`, the largest difference from it that correct
- * arithmetic of the type in use may show. Tolerances are computed along with the values, never chosen.
- * Owns: element types, rounding, running error analysis. Knows nothing of operations or devices. */
+ * A spec_num is an exact result `v` (extended precision) and `e`, the largest difference from it
+ * that correct arithmetic of the type in use may show. Tolerances are computed along with the
+ * values, never chosen. Owns: element types, rounding, running error analysis. Knows nothing of
+ * operations or devices. */
 #ifndef SPEC_NUMBER_H
 #define SPEC_NUMBER_H
 
@@ -16,8 +18,8 @@ typedef struct spec_num {
     long double v, e;
 } spec_num;
 
-/* Error of one elementary function (exp, log, tanh, erf, ...) of a device, in units of the type's roundoff: 8 ulp, what
- * good vector libraries promise and OpenCL's full profile asks on average. */
+/* Error of one elementary function (exp, log, tanh, erf, ...) of a device, in units of the type's
+ * roundoff: 8 ulp, what good vector libraries promise and OpenCL's full profile asks on average. */
 #define SPEC_FUNCTION_ROUNDOFFS 16
 
 size_t spec_type_bytes(cek_dtype type);
@@ -38,11 +40,12 @@ static inline spec_num spec_exact(long double v)
     return (spec_num){ v, 0 };
 }
 
-/* A sum of `terms` rounded products in any order, whose magnitudes sum to `magnitude`. `whole`: all terms are integers,
- * so that nothing is rounded while the magnitude fits the type. */
+/* A sum of `terms` rounded products in any order, whose magnitudes sum to `magnitude`. `whole`: all
+ * terms are integers, so that nothing is rounded while the magnitude fits the type. */
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole);
 
-/* Each computes in `type`: the error of the operands is carried on and that of the operation added. */
+/* Each computes in `type`: the error of the operands is carried on and that of the operation added.
+ */
 spec_num spec_add(cek_dtype type, spec_num a, spec_num b);
 spec_num spec_sub(cek_dtype type, spec_num a, spec_num b);
 spec_num spec_mul(cek_dtype type, spec_num a, spec_num b);

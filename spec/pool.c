@@ -1,8 +1,9 @@
 /* pool.c - cases and oracle of pooling, forward and backward.
  *
- * Text: mb, c, ih iw (id), kh kw (kd), sh sw (sd), ph pw (pd) as for convolutions, qh qw (qd) for the padding behind where
- * it differs, then :max or :avg (divides by what is inside), :pad (divides by the whole kernel), :res (forward: writes the
- * reserve). Backward of a maximum runs the forward operation first. */
+ * Text: mb, c, ih iw (id), kh kw (kd), sh sw (sd), ph pw (pd) as for convolutions, qh qw (qd) for
+ * the padding behind where it differs, then :max or :avg (divides by what is inside), :pad (divides
+ * by the whole kernel), :res (forward: writes the reserve). Backward of a maximum runs the forward
+ * operation first. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,17 +93,22 @@ static bool pool_read(const char *text, spec_problem *p, bool *reserve, geometry
         else if (!strcmp(word, "avg")) d->mode = CEK_POOL_AVERAGE;
         else if (!strcmp(word, "pad")) d->flags |= CEK_POOL_COUNT_PAD;
         else if (!strcmp(word, "res")) *reserve = true;
-        else if (!spec_modifier_common(p, word)) return spec_fail(p, "pool: unknown modifier \"%s\"", word);
+        else if (!spec_modifier_common(p, word))
+            return spec_fail(p, "pool: unknown modifier \"%s\"", word);
     }
     int first = d->in[0] != ABSENT ? 0 : d->in[1] != ABSENT ? 1 : 2;
-    if (*rest || !d->mode || !d->channels || !d->batch || d->in[first] == ABSENT || d->kernel[first] == ABSENT)
+    if (*rest || !d->mode || !d->channels || !d->batch || d->in[first] == ABSENT ||
+        d->kernel[first] == ABSENT)
         return spec_fail(p, "%s: not a pooling", text);
     *g = (geometry){ .inputs = 1, .outputs = 1, .channels = d->channels, .batch = d->batch };
     static const uint64_t fallback[5] = { ABSENT, ABSENT, 1, 0, 0 };
     for (int i = 0; i < 3; i++) {
         for (int f = 0; f < 5; f++)
             if (fields[f][i] == ABSENT)
-                fields[f][i] = i < first ? (f < 3) : f == 4 ? d->pad_lo[i] : fields[f][1] != ABSENT ? fields[f][1] : fallback[f];
+                fields[f][i] = i < first                ? (f < 3)
+                               : f == 4                 ? d->pad_lo[i]
+                               : fields[f][1] != ABSENT ? fields[f][1]
+                                                        : fallback[f];
         g->in[i] = (int64_t)d->in[i], g->kernel[i] = (int64_t)d->kernel[i];
         g->stride[i] = (int64_t)d->stride[i], g->lo[i] = (int64_t)d->pad_lo[i];
         g->out[i] = (g->in[i] + g->lo[i] + (int64_t)behind[i] - g->kernel[i]) / g->stride[i] + 1;
@@ -122,21 +128,24 @@ static bool pool_read(const char *text, spec_problem *p, bool *reserve, geometry
 /* The positions of the input that window `o` reads, in scan order; returns their number. */
 static uint32_t window_of(const geometry *g, uint64_t o, uint32_t *positions)
 {
-    int64_t at[3] = { (int64_t)(o / (uint64_t)(g->out[1] * g->out[2])), (int64_t)(o / (uint64_t)g->out[2]) % g->out[1],
+    int64_t at[3] = { (int64_t)(o / (uint64_t)(g->out[1] * g->out[2])),
+                      (int64_t)(o / (uint64_t)g->out[2]) % g->out[1],
                       (int64_t)(o % (uint64_t)g->out[2]) };
     uint32_t count = 0;
     for (int64_t k = 0; k < g->kernel[0] * g->kernel[1] * g->kernel[2]; k++) {
         int64_t in[3] = { at[0] * g->stride[0] - g->lo[0] + k / (g->kernel[1] * g->kernel[2]),
                           at[1] * g->stride[1] - g->lo[1] + k / g->kernel[2] % g->kernel[1],
                           at[2] * g->stride[2] - g->lo[2] + k % g->kernel[2] };
-        if (in[0] >= 0 && in[0] < g->in[0] && in[1] >= 0 && in[1] < g->in[1] && in[2] >= 0 && in[2] < g->in[2])
+        if (in[0] >= 0 && in[0] < g->in[0] && in[1] >= 0 && in[1] < g->in[1] && in[2] >= 0 &&
+            in[2] < g->in[2])
             positions[count++] = (uint32_t)((in[0] * g->in[1] + in[1]) * g->in[2] + in[2]);
     }
     return count;
 }
 
 /* First largest of the window, or its first NaN. */
-static uint32_t winner_of(const geometry *g, const double *image, uint64_t c, const uint32_t *positions, uint32_t count)
+static uint32_t winner_of(const geometry *g, const double *image, uint64_t c,
+                          const uint32_t *positions, uint32_t count)
 {
     uint32_t best = positions[0];
     for (uint32_t i = 1; i < count; i++) {
@@ -149,18 +158,22 @@ static uint32_t winner_of(const geometry *g, const double *image, uint64_t c, co
 
 static uint64_t divisor_of(const geometry *g, const cek_pool_desc *d, uint32_t inside)
 {
-    return d->flags & CEK_POOL_COUNT_PAD ? (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]) : inside;
+    return d->flags & CEK_POOL_COUNT_PAD ? (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2])
+                                         : inside;
 }
 
-static bool forward_expect(spec_problem *p, const geometry *g, const spec_operand *x, spec_operand *y)
+static bool forward_expect(spec_problem *p, const geometry *g, const spec_operand *x,
+                           spec_operand *y)
 {
     const cek_pool_desc *d = &p->desc.pool;
     cek_dtype sum = spec_sum_type(p->type);
-    uint32_t *positions = spec_problem_alloc(p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
+    uint32_t *positions = spec_problem_alloc(
+        p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
     if (!positions)
         return false;
     for (uint64_t i = 0; i < y->count; i++) {
-        uint64_t c = i % g->channels, o = i / g->channels % g->outputs, n = i / g->channels / g->outputs;
+        uint64_t c = i % g->channels, o = i / g->channels % g->outputs,
+                 n = i / g->channels / g->outputs;
         const double *image = x->value + n * g->inputs * g->channels;
         uint32_t count = window_of(g, o, positions);
         spec_num v;
@@ -172,7 +185,8 @@ static bool forward_expect(spec_problem *p, const geometry *g, const spec_operan
                 total += image[positions[k] * g->channels + c];
                 magnitude += fabs(image[positions[k] * g->channels + c]);
             }
-            v = spec_div(sum, spec_sum(sum, total, magnitude, count, spec_whole(p)), spec_exact(divisor_of(g, d, count)));
+            v = spec_div(sum, spec_sum(sum, total, magnitude, count, spec_whole(p)),
+                         spec_exact(divisor_of(g, d, count)));
         }
         spec_operand_expect(y, i, v, sum);
     }
@@ -181,9 +195,12 @@ static bool forward_expect(spec_problem *p, const geometry *g, const spec_operan
 
 static bool forward_make(spec_problem *p, const geometry *g, bool reserve)
 {
-    spec_operand *x = spec_operand_add(p, CEK_POOL_FORWARD_X, p->type, g->batch * g->inputs * g->channels);
-    spec_operand *y = spec_operand_add(p, CEK_POOL_FORWARD_Y, p->type, g->batch * g->outputs * g->channels);
-    if (!x || !y || (reserve && !spec_operand_sized(p, CEK_POOL_FORWARD_RESERVE, SPEC_SIZE_RESERVE)))
+    spec_operand *x =
+        spec_operand_add(p, CEK_POOL_FORWARD_X, p->type, g->batch * g->inputs * g->channels);
+    spec_operand *y =
+        spec_operand_add(p, CEK_POOL_FORWARD_Y, p->type, g->batch * g->outputs * g->channels);
+    if (!x || !y ||
+        (reserve && !spec_operand_sized(p, CEK_POOL_FORWARD_RESERVE, SPEC_SIZE_RESERVE)))
         return false;
     spec_operand_fill(p, x, -2, 2, true); /* few values: many ties */
     return forward_expect(p, g, x, y);
@@ -196,18 +213,21 @@ static bool forward_build(const char *text, spec_problem *p)
     return pool_read(text, p, &reserve, &g) && forward_make(p, &g, reserve);
 }
 
-static bool backward_expect(spec_problem *p, const geometry *g, const spec_operand *dy, spec_operand *dx)
+static bool backward_expect(spec_problem *p, const geometry *g, const spec_operand *dy,
+                            spec_operand *dx)
 {
     const cek_pool_desc *d = &p->desc.pool;
     cek_dtype sum = spec_sum_type(p->type);
     const spec_operand *x = p->forward ? spec_operand_find(p->forward, CEK_POOL_FORWARD_X) : NULL;
-    uint32_t *positions = spec_problem_alloc(p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
+    uint32_t *positions = spec_problem_alloc(
+        p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
     uint32_t *terms = spec_problem_alloc(p, dx->count, sizeof *terms);
     spec_num *total = spec_problem_alloc(p, dx->count, sizeof *total); /* e: sum of magnitudes */
     if (!positions || !terms || !total)
         return false;
     for (uint64_t i = 0; i < dy->count; i++) {
-        uint64_t c = i % g->channels, o = i / g->channels % g->outputs, n = i / g->channels / g->outputs;
+        uint64_t c = i % g->channels, o = i / g->channels % g->outputs,
+                 n = i / g->channels / g->outputs;
         uint64_t image = n * g->inputs * g->channels;
         uint32_t count = window_of(g, o, positions);
         long double share = dy->value[i];
@@ -225,9 +245,11 @@ static bool backward_expect(spec_problem *p, const geometry *g, const spec_opera
         }
     }
     for (uint64_t i = 0; i < dx->count; i++) {
-        /* two terms more for the division; a quotient may be whole by chance, so only sums of dy count as whole */
+        /* two terms more for the division; a quotient may be whole by chance, so only sums of dy
+         * count as whole */
         bool whole = spec_whole(p) && d->mode == CEK_POOL_MAX;
-        spec_num v = terms[i] ? spec_sum(sum, total[i].v, total[i].e, terms[i] + 2, whole) : spec_exact(0);
+        spec_num v = terms[i] ? spec_sum(sum, total[i].v, total[i].e, terms[i] + 2, whole)
+                              : spec_exact(0);
         spec_operand_expect(dx, i, v, sum);
     }
     return true;
@@ -239,8 +261,10 @@ static bool backward_build(const char *text, spec_problem *p)
     bool reserve = false;
     if (!pool_read(text, p, &reserve, &g))
         return false;
-    spec_operand *dy = spec_operand_add(p, CEK_POOL_BACKWARD_DY, p->type, g.batch * g.outputs * g.channels);
-    spec_operand *dx = spec_operand_add(p, CEK_POOL_BACKWARD_DX, p->type, g.batch * g.inputs * g.channels);
+    spec_operand *dy =
+        spec_operand_add(p, CEK_POOL_BACKWARD_DY, p->type, g.batch * g.outputs * g.channels);
+    spec_operand *dx =
+        spec_operand_add(p, CEK_POOL_BACKWARD_DX, p->type, g.batch * g.inputs * g.channels);
     if (!dy || !dx)
         return false;
     if (p->desc.pool.mode == CEK_POOL_MAX) {

@@ -17,7 +17,13 @@ typedef struct slot_row {
 } slot_row;
 
 enum { DIRECTION_in = SPEC_IN, DIRECTION_out = SPEC_OUT, DIRECTION_inout = SPEC_INOUT };
-enum { PRESENCE_required = 0, PRESENCE_optional = 1, PRESENCE_weights = 2, ACCUMULATE_no = 0, ACCUMULATE_acc = 1 };
+enum {
+    PRESENCE_required = 0,
+    PRESENCE_optional = 1,
+    PRESENCE_weights = 2,
+    ACCUMULATE_no = 0,
+    ACCUMULATE_acc = 1
+};
 #define SLOT_ROW(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) \
     { CEK_OP_##KIND, NUMBER, DIRECTION_##DIRECTION, #SLOT, PRESENCE_##PRESENCE, ACCUMULATE_##ACCUMULATE, ALIASES },
 static const slot_row slot_rows[] = { CEK_ALL_OPERANDS(SLOT_ROW) };
@@ -85,10 +91,21 @@ uint32_t spec_desc_size(uint32_t kind)
 const spec_kind *const *spec_kinds(uint32_t *count)
 {
     static const spec_kind *const kinds[] = {
-        &spec_kind_gemm, &spec_kind_conv_forward, &spec_kind_pool_forward, &spec_kind_pointwise, &spec_kind_reduce,
-        &spec_kind_softmax, &spec_kind_copy, &spec_kind_conv_backward_data, &spec_kind_conv_backward_weights,
-        &spec_kind_pool_backward, &spec_kind_cross_entropy, &spec_kind_squared_error, &spec_kind_dropout,
-        &spec_kind_random, &spec_kind_optimizer,
+        &spec_kind_gemm,
+        &spec_kind_conv_forward,
+        &spec_kind_pool_forward,
+        &spec_kind_pointwise,
+        &spec_kind_reduce,
+        &spec_kind_softmax,
+        &spec_kind_copy,
+        &spec_kind_conv_backward_data,
+        &spec_kind_conv_backward_weights,
+        &spec_kind_pool_backward,
+        &spec_kind_cross_entropy,
+        &spec_kind_squared_error,
+        &spec_kind_dropout,
+        &spec_kind_random,
+        &spec_kind_optimizer,
     };
     *count = sizeof kinds / sizeof *kinds;
     return kinds;
@@ -104,7 +121,8 @@ uint32_t spec_kind_parse(const char *name)
     return 0;
 }
 
-void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact, uint64_t seed)
+void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact,
+                       uint64_t seed)
 {
     *p = (spec_problem){ .type = type, .fill = fill, .inexact = inexact, .seed = seed };
     p->desc.op.size = spec_desc_size(kind);
@@ -253,7 +271,9 @@ void spec_operand_expect(spec_operand *o, uint64_t i, spec_num v, cek_dtype sum_
     if (o->accumulated) {
         spec_num sum = spec_add(sum_type, v, spec_exact(o->value[i]));
         if (sum_type != o->type) /* a backend may round the sum before it adds: allow both orders */
-            sum.e += v.e > 0 || spec_round(v.v, o->type) != v.v ? spec_roundoff(o->type) * fabsl(v.v) : 0;
+            sum.e += v.e > 0 || spec_round(v.v, o->type) != v.v
+                         ? spec_roundoff(o->type) * fabsl(v.v)
+                         : 0;
         v = sum;
     }
     spec_store(o->type, v, &o->expect[i], &o->bound[i]);
@@ -308,7 +328,8 @@ cek_activation spec_activation_parse(const char *word)
     return CEK_ACT_NONE;
 }
 
-/* Reads a decimal number; what does not fit 31 bits is no size that a case or a benchmark would have. */
+/* Reads a decimal number; what does not fit 31 bits is no size that a case or a benchmark would
+ * have. */
 static bool number_read(const char **cursor, uint64_t *value)
 {
     uint64_t n = 0;

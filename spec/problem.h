@@ -1,7 +1,8 @@
-/* problem.h - one case, worked out: a descriptor, the contents of its operands, and what must come back.
+/* problem.h - one case, worked out: a descriptor, the contents of its operands, and what must come
+ * back.
  *
- * Each file of spec/ that describes an operation turns the text of a case into a spec_problem; run.c takes it to the
- * device. Memory of a problem is freed with it. Knows nothing of devices. */
+ * Each file of spec/ that describes an operation turns the text of a case into a spec_problem;
+ * run.c takes it to the device. Memory of a problem is freed with it. Knows nothing of devices. */
 #ifndef SPEC_PROBLEM_H
 #define SPEC_PROBLEM_H
 
@@ -59,10 +60,11 @@ struct spec_problem {
 
     cek_dtype type;
     uint32_t fill;
-    bool inexact;            /* the device announced a transform: bounds are those of INEXACT, nothing is exact */
+    bool inexact; /* the device announced a transform: bounds are those of INEXACT, nothing is exact
+                   */
     bool twice;              /* ":det": two runs, same bits */
-    uint32_t steps;          /* runs in a row, 0 and 1 the same; before each but the first next() works on from the outputs
-                              * that the device left in `value` of the inout operands */
+    uint32_t steps; /* runs in a row, 0 and 1 the same; before each but the first next() works on
+                     * from the outputs that the device left in `value` of the inout operands */
     void (*next)(spec_problem *p, uint32_t step);
 
     uint64_t seed;           /* of the fill */
@@ -106,19 +108,24 @@ typedef struct spec_kind {
     { .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_,                            \
       .case_count = sizeof cases_ / sizeof *cases_, .build = build_ }
 
-extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data, spec_kind_conv_backward_weights,
-    spec_kind_pool_forward, spec_kind_pool_backward, spec_kind_pointwise, spec_kind_reduce, spec_kind_softmax,
-    spec_kind_cross_entropy, spec_kind_squared_error, spec_kind_dropout, spec_kind_random, spec_kind_optimizer, spec_kind_copy;
+extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data,
+    spec_kind_conv_backward_weights, spec_kind_pool_forward, spec_kind_pool_backward,
+    spec_kind_pointwise, spec_kind_reduce, spec_kind_softmax, spec_kind_cross_entropy,
+    spec_kind_squared_error, spec_kind_dropout, spec_kind_random, spec_kind_optimizer,
+    spec_kind_copy;
 const spec_kind *const *spec_kinds(uint32_t *count);
 
 /* spec_problem_init - sizes, kind and type; the rest is zero. */
-void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact, uint64_t seed);
+void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact,
+                       uint64_t seed);
 void spec_problem_free(spec_problem *p);
-void *spec_problem_alloc(spec_problem *p, uint64_t count, size_t size); /* zeroed; NULL sets p->error */
-bool spec_fail(spec_problem *p, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3))); /* returns false */
+void *spec_problem_alloc(spec_problem *p, uint64_t count,
+                         size_t size); /* zeroed; NULL sets p->error */
+bool spec_fail(spec_problem *p, const char *fmt, ...)
+    __attribute__((__format__(__printf__, 2, 3))); /* returns false */
 
-/* spec_operand_add - puts the slot into the descriptor's mask; name and direction come from the tables of plugin.h. Values
- * are zero, bounds 0. NULL sets p->error. The pointer stays valid. */
+/* spec_operand_add - puts the slot into the descriptor's mask; name and direction come from the
+ * tables of plugin.h. Values are zero, bounds 0. NULL sets p->error. The pointer stays valid. */
 spec_operand *spec_operand_add(spec_problem *p, uint32_t slot, cek_dtype type, uint64_t count);
 /* The same for a block: `bytes` are copied. */
 spec_operand *spec_operand_block(spec_problem *p, uint32_t slot, const void *data, uint64_t bytes);
@@ -126,15 +133,16 @@ spec_operand *spec_operand_block(spec_problem *p, uint32_t slot, const void *dat
 spec_operand *spec_operand_sized(spec_problem *p, uint32_t slot, uint32_t sizing);
 spec_operand *spec_operand_find(spec_problem *p, uint32_t slot);
 
-/* spec_operand_fill - integers in [low, high], or reals in [-1,1) (as wide as asked where |low|, |high| > 8), as the
- * problem's fill says; NaN for float types under SPEC_NAN if `nan`. */
+/* spec_operand_fill - integers in [low, high], or reals in [-1,1) (as wide as asked where |low|,
+ * |high| > 8), as the problem's fill says; NaN for float types under SPEC_NAN if `nan`. */
 void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool nan);
 double spec_uniform(uint64_t seed, uint64_t index); /* [0,1) */
-bool spec_whole(const spec_problem *p);             /* operands are integers and no transform is used */
+bool spec_whole(const spec_problem *p); /* operands are integers and no transform is used */
 
 /* Marks an output as added to, and fills its old contents. */
 void spec_operand_accumulate(spec_problem *p, spec_operand *o);
-/* The result of output element `i`: adds the old contents if it accumulates, rounds, stores expectation and bound. */
+/* The result of output element `i`: adds the old contents if it accumulates, rounds, stores
+ * expectation and bound. */
 void spec_operand_expect(spec_operand *o, uint64_t i, spec_num v, cek_dtype sum_type);
 
 /* Modifiers, ":name" or ":nameVALUE" behind the problem. Walks them: false at the end. */
@@ -153,8 +161,8 @@ uint64_t spec_strides(uint32_t rank, const uint64_t *shape, int64_t *strides);
 uint64_t spec_offset(uint32_t rank, const uint64_t *shape, const int64_t *strides, uint64_t index);
 /* Elements from the first to the last that the shape touches through the strides. */
 uint64_t spec_extent(uint32_t rank, const uint64_t *shape, const int64_t *strides);
-/* Lays a shape out as the letters say: digits = axes that are broadcast (stride 0), "^" = column-major, "_" = gaps between
- * the elements of the last axis. False for other letters. */
+/* Lays a shape out as the letters say: digits = axes that are broadcast (stride 0), "^" =
+ * column-major, "_" = gaps between the elements of the last axis. False for other letters. */
 bool spec_layout(const char *letters, uint32_t rank, const uint64_t *shape, int64_t *strides);
 /* Reads letters and then a number ("mb12"): false if there are none. */
 bool spec_pair_read(const char **cursor, char key[8], uint64_t *value);

@@ -64,8 +64,8 @@ static void sync_deadlines(spec_state *s)
         if (st != CEK_TIMEOUT)
             spec_expect(s, "queue_sync of 0 ns", st, CEK_OK);
         EXPECT_OK(s->plugin->queue_status(s->queue, text, sizeof text));
-        if (spec_sync(s, s->queue) && EXPECT_OK(s->plugin->queue_sync(s->queue, 0)) && spec_buffer_download(s, &b, s->queue)
-            && spec_sync(s, s->queue))
+        if (spec_sync(s, s->queue) && EXPECT_OK(s->plugin->queue_sync(s->queue, 0)) &&
+            spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
             REQUIRE(spec_buffer_contents(&b)[b.bytes - 4] == 7);
     }
     spec_buffer_free(s, &b);
@@ -80,9 +80,11 @@ static void order_within(spec_state *s)
         cek_ref ra = spec_buffer_ref(&a), rb = spec_buffer_ref(&b);
         bool ok = spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue);
         for (uint32_t i = 0; ok && i < 50; i++)
-            ok = EXPECT_OK(s->plugin->fill(s->queue, ra, i, 4, 65536)) && EXPECT_OK(s->plugin->copy(s->queue, rb, ra, 65536))
-                 && EXPECT_OK(s->plugin->update(s->queue, ra, &(uint32_t){ 1000 + i }, 4))
-                 && EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ rb.mem, rb.offset + 4 * i }, ra, 4));
+            ok =
+                EXPECT_OK(s->plugin->fill(s->queue, ra, i, 4, 65536)) &&
+                EXPECT_OK(s->plugin->copy(s->queue, rb, ra, 65536)) &&
+                EXPECT_OK(s->plugin->update(s->queue, ra, &(uint32_t){ 1000 + i }, 4)) &&
+                EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ rb.mem, rb.offset + 4 * i }, ra, 4));
         if (ok && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             uint32_t word;
             REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * 49, 4), word == 1049));
@@ -94,13 +96,15 @@ static void order_within(spec_state *s)
     spec_buffer_free(s, &b);
 }
 
-/* Work of another queue behind an event_wait sees what was before the record; each queue ping-pongs with the other. */
+/* Work of another queue behind an event_wait sees what was before the record; each queue ping-pongs
+ * with the other. */
 static void order_between(spec_state *s)
 {
     cek_queue *q[2] = { queue_new(s, 0), queue_new(s, 0) };
     cek_event *e[2] = { event_new(s, 0), event_new(s, 0) };
     spec_buffer b;
-    bool ok = spec_buffer_make(s, 1 << 20, 0, &b) && q[0] && q[1] && e[0] && e[1] && spec_buffer_upload(s, &b, q[0]);
+    bool ok = spec_buffer_make(s, 1 << 20, 0, &b) && q[0] && q[1] && e[0] && e[1] &&
+              spec_buffer_upload(s, &b, q[0]);
     uint64_t half = (1 << 20) / 2;
     for (uint32_t i = 0; ok && i < 40; i++) {
         uint32_t me = i % 2;
@@ -110,11 +114,14 @@ static void order_between(spec_state *s)
         if (me == 0)
             ok = ok && EXPECT_OK(s->plugin->fill(q[me], spec_buffer_ref(&b), i, 4, half));
         else
-            ok = ok && EXPECT_OK(s->plugin->copy(q[me], (cek_ref){ b.mem, b.offset + half }, spec_buffer_ref(&b), half));
+            ok = ok && EXPECT_OK(s->plugin->copy(q[me], (cek_ref){ b.mem, b.offset + half },
+                                                 spec_buffer_ref(&b), half));
         ok = ok && EXPECT_OK(s->plugin->event_record(q[me], e[me]));
     }
-    if (ok && EXPECT_OK(s->plugin->event_sync(e[1], s->timeout_ns)) && EXPECT_OK(s->plugin->event_query(e[1]))
-        && EXPECT_OK(s->plugin->event_status(e[1], NULL, 0)) && spec_buffer_download(s, &b, q[1]) && spec_sync(s, q[1])) {
+    if (ok && EXPECT_OK(s->plugin->event_sync(e[1], s->timeout_ns)) &&
+        EXPECT_OK(s->plugin->event_query(e[1])) &&
+        EXPECT_OK(s->plugin->event_status(e[1], NULL, 0)) && spec_buffer_download(s, &b, q[1]) &&
+        spec_sync(s, q[1])) {
         uint32_t word;
         REQUIRE((memcpy(&word, spec_buffer_contents(&b) + half, 4), word == 38));
         REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 2 * half - 4, 4), word == 38));
@@ -155,16 +162,19 @@ static void never_recorded(spec_state *s)
 static void elapsed(spec_state *s)
 {
     cek_queue *q = queue_new(s, CEK_QUEUE_TIMING);
-    cek_event *start = event_new(s, CEK_EVENT_TIMING), *end = event_new(s, CEK_EVENT_TIMING), *plain = event_new(s, 0);
+    cek_event *start = event_new(s, CEK_EVENT_TIMING), *end = event_new(s, CEK_EVENT_TIMING),
+              *plain = event_new(s, 0);
     spec_buffer b;
     uint64_t ns = 0;
-    if (spec_buffer_make(s, 16 << 20, 0, &b) && q && start && end && plain && spec_buffer_upload(s, &b, q)) {
+    if (spec_buffer_make(s, 16 << 20, 0, &b) && q && start && end && plain &&
+        spec_buffer_upload(s, &b, q)) {
         EXPECT_OK(s->plugin->event_record(q, plain));
         EXPECT_OK(s->plugin->event_record(q, start));
         for (uint32_t i = 0; i < 4; i++)
             EXPECT_OK(s->plugin->fill(q, spec_buffer_ref(&b), i, 4, b.bytes));
         EXPECT_OK(s->plugin->event_record(q, end));
-        if (EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) && EXPECT_OK(s->plugin->event_elapsed(start, end, &ns))) {
+        if (EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) &&
+            EXPECT_OK(s->plugin->event_elapsed(start, end, &ns))) {
             REQUIRE(ns > 0);             /* 64 MiB were written in between */
             REQUIRE(ns < 60000000000u);
         }
@@ -184,8 +194,10 @@ static void foreign_event(spec_state *s)
     cek_dev *other = NULL;
     cek_queue *q = NULL;
     cek_event *e = event_new(s, 0);
-    if (e && EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other))
-        && EXPECT_OK(s->plugin->queue_create(other, NULL, &q)) && EXPECT_OK(s->plugin->event_record(s->queue, e))) {
+    if (e &&
+        EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)) &&
+        EXPECT_OK(s->plugin->queue_create(other, NULL, &q)) &&
+        EXPECT_OK(s->plugin->event_record(s->queue, e))) {
         EXPECT(CEK_UNSUPPORTED, s->plugin->event_wait(q, e));
         EXPECT_OK(s->plugin->queue_status(q, NULL, 0));
         EXPECT_OK(s->plugin->event_sync(e, s->timeout_ns));
@@ -215,7 +227,8 @@ void spec_check_queues(spec_state *s)
         void (*run)(spec_state *s);
     } checks[] = {
         { "queue descriptors", queue_descriptors }, { "event descriptors", event_descriptors },
-        { "deadlines", sync_deadlines }, { "order within a queue", order_within }, { "order between queues", order_between },
+        { "deadlines", sync_deadlines }, { "order within a queue", order_within },
+        { "order between queues", order_between },
         { "an event never recorded", never_recorded }, { "elapsed time", elapsed },
         { "an event of another device", foreign_event }, { "destroy waits", destroy_waits },
     };

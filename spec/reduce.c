@@ -1,7 +1,7 @@
 /* reduce.c - cases and oracle of reductions.
  *
- * Text: SHAPE, then :aDIGITS (the axes that go), the function (:sum :mean :max :min :squares :nonfinite), :x~LAYOUT (see
- * spec_layout), :acc, :inf (infinities among the values), :x=TYPE. */
+ * Text: SHAPE, then :aDIGITS (the axes that go), the function (:sum :mean :max :min :squares
+ * :nonfinite), :x~LAYOUT (see spec_layout), :acc, :inf (infinities among the values), :x=TYPE. */
 #include <math.h>
 #include <string.h>
 
@@ -10,14 +10,16 @@
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
 #define F32(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_ }
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
-#define FUNCTION(NAME)                                                                                          \
+#define FUNCTION(NAME)                                                                            \
     REQUIRED("1:a0:" NAME, SPEC_F_BOTH), REQUIRED("1000:a0:" NAME, SPEC_F_ALL), REQUIRED("5x7:a0:" NAME, SPEC_F_ALL),    \
     REQUIRED("5x7:a1:" NAME, SPEC_F_ALL), REQUIRED("3x4x5:a02:" NAME, SPEC_F_BOTH), REQUIRED("3x4x5:a1:" NAME, SPEC_F_BOTH), \
-    REQUIRED("3x4x5:a012:x~^:" NAME, SPEC_F_BOTH), REQUIRED("6x33:a0:x~^:" NAME, SPEC_F_BOTH),                           \
+    REQUIRED("3x4x5:a012:x~^:" NAME, SPEC_F_BOTH), REQUIRED("6x33:a0:x~^:" NAME, SPEC_F_BOTH),    \
     REQUIRED("6x33:a1:x~_:" NAME, SPEC_F_BOTH), REQUIRED("9x20:a0:x~0:" NAME, SPEC_F_BOTH)
 static const spec_case reduce_cases[] = {
-    FUNCTION("sum"), FUNCTION("mean"), FUNCTION("max"), FUNCTION("min"), FUNCTION("squares"), FUNCTION("nonfinite"),
-    REQUIRED("70000:a0:sum", SPEC_F_BOTH), REQUIRED("70000:a0:squares", SPEC_F_BOTH), REQUIRED("70000:a0:max", SPEC_F_ALL),
+    FUNCTION("sum"), FUNCTION("mean"), FUNCTION("max"), FUNCTION("min"), FUNCTION("squares"),
+    FUNCTION("nonfinite"),
+    REQUIRED("70000:a0:sum", SPEC_F_BOTH), REQUIRED("70000:a0:squares", SPEC_F_BOTH),
+    REQUIRED("70000:a0:max", SPEC_F_ALL),
     REQUIRED("70000:a0:nonfinite", SPEC_F_ALL),
     REQUIRED("500x70:a0:sum", SPEC_F_BOTH),                                /* the gradient of a bias */
     REQUIRED("4x6x6x8:a012:mean", SPEC_F_BOTH), REQUIRED("4x6x6x8:a12:mean", SPEC_F_BOTH), /* statistics of images */
@@ -66,20 +68,24 @@ static bool reduce_read(const char *text, spec_problem *p, reduce_choice *c)
                  && !spec_modifier_common(p, word))
             return spec_fail(p, "reduce: unknown modifier \"%s\"", word);
     }
-    return d->function && d->axes && !*rest ? true : spec_fail(p, "%s: no function or no axes", text);
+    return d->function && d->axes && !*rest ? true
+                                            : spec_fail(p, "%s: no function or no axes", text);
 }
 
-static spec_num finish(spec_problem *p, cek_dtype type, long double v, long double magnitude, uint64_t n)
+static spec_num finish(spec_problem *p, cek_dtype type, long double v, long double magnitude,
+                       uint64_t n)
 {
     switch (p->desc.reduce.function) {
     case CEK_REDUCE_SUM: return spec_sum(type, v, magnitude, n, spec_whole(p));
-    case CEK_REDUCE_MEAN: return spec_div(type, spec_sum(type, v, magnitude, n, spec_whole(p)), spec_exact(n));
+    case CEK_REDUCE_MEAN:
+        return spec_div(type, spec_sum(type, v, magnitude, n, spec_whole(p)), spec_exact(n));
     case CEK_REDUCE_SUM_SQUARES: return spec_sum(type, v, magnitude, 2 * n, spec_whole(p));
     default: return spec_exact(v);
     }
 }
 
-static void step(uint32_t function, long double x, bool first, long double *v, long double *magnitude)
+static void step(uint32_t function, long double x, bool first, long double *v,
+                 long double *magnitude)
 {
     switch (function) {
     case CEK_REDUCE_MAX: *v = first || isnan(x) || (!isnan(*v) && x > *v) ? x : *v; break;
@@ -105,10 +111,12 @@ static bool reduce_build(const char *text, spec_problem *p)
         y_strides[i] = (int64_t)kept;
         kept *= d->shape[i];
     }
-    spec_operand *x = spec_operand_add(p, CEK_REDUCE_X, d->x_type, spec_extent(d->rank, d->shape, d->x_strides));
+    spec_operand *x =
+        spec_operand_add(p, CEK_REDUCE_X, d->x_type, spec_extent(d->rank, d->shape, d->x_strides));
     spec_operand *y = spec_operand_add(p, CEK_REDUCE_Y, type, kept);
     uint64_t *seen = spec_problem_alloc(p, kept, sizeof *seen);
-    long double *v = spec_problem_alloc(p, kept, sizeof *v), *magnitude = spec_problem_alloc(p, kept, sizeof *magnitude);
+    long double *v = spec_problem_alloc(p, kept, sizeof *v),
+                *magnitude = spec_problem_alloc(p, kept, sizeof *magnitude);
     if (!x || !y || !seen || !v || !magnitude)
         return false;
     spec_operand_fill(p, x, d->x_type == CEK_U8 ? 0 : -3, 3, true);
@@ -126,4 +134,5 @@ static bool reduce_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE, "5x7:a0:sum", reduce_cases, reduce_build);
+const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE,
+                                             "5x7:a0:sum", reduce_cases, reduce_build);

@@ -42,7 +42,8 @@ static bool run_again_equals(spec_state *s, spec_job *job)
     if ((ok = spec_job_run(s, job, s->queue))) {
         for (uint32_t i = 0; i < job->problem->operand_count; i++) {
             if (first[i] && memcmp(first[i], job->buffer[i].image, job->buffer[i].total)) {
-                spec_check_wrong(s, "%s has other bits in a second run, with DETERMINISTIC", job->problem->operand[i].name);
+                spec_check_wrong(s, "%s has other bits in a second run, with DETERMINISTIC",
+                                 job->problem->operand[i].name);
                 ok = false;
             }
         }
@@ -53,7 +54,8 @@ static bool run_again_equals(spec_state *s, spec_job *job)
 }
 
 /* The case on the device. *inexact: it must be built again with the bounds of a transform. */
-static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill, bool *inexact)
+static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type,
+                         uint32_t fill, bool *inexact)
 {
     spec_problem *p = calloc(1, sizeof *p);
     spec_job job = { 0 };
@@ -83,10 +85,13 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
     *inexact = again;
 }
 
-static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
+static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type,
+                     uint32_t fill)
 {
-    bool required = !c->optional && (type == CEK_F32 || c->any_type) && s->report->profile >= kind->profile;
-    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text, fill_names[fill]))
+    bool required = !c->optional && (type == CEK_F32 || c->any_type) &&
+                    s->report->profile >= kind->profile;
+    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text,
+                          fill_names[fill]))
         return;
     bool inexact = false;
     case_attempt(s, kind, c, type, fill, &inexact);
@@ -120,7 +125,8 @@ static void claims_examine(spec_state *s)
             if (!strcmp(r->line[l].group, kinds[i]->name))
                 run += r->line[l].count.required;
         if (!run && r->profile >= kinds[i]->profile)
-            snprintf(r->missing, sizeof r->missing, "profile %u is claimed, but no required case of %s was run", r->profile,
+            snprintf(r->missing, sizeof r->missing,
+                     "profile %u is claimed, but no required case of %s was run", r->profile,
                      kinds[i]->name);
     }
     if (!r->total.required && !r->total.optional && !s->broken) {
@@ -132,14 +138,36 @@ static void claims_examine(spec_state *s)
     r->ok = !s->broken && !r->failure_count && !*r->missing;
 }
 
-/* The slots that every profile, and that operations, need; a missing one would be a jump to nowhere. */
+/* The slots that every profile, and that operations, need; a missing one would be a jump to
+ * nowhere. */
 static const char *slot_missing(const cek_plugin *p)
 {
 #define NEEDS(slot) if (!p->slot) return #slot
-    NEEDS(create); NEEDS(destroy); NEEDS(device_count); NEEDS(device_info); NEEDS(device_open); NEEDS(device_close);
-    NEEDS(device_status); NEEDS(device_memory); NEEDS(mem_alloc); NEEDS(mem_free); NEEDS(mem_host_ptr); NEEDS(queue_create);
-    NEEDS(queue_destroy); NEEDS(queue_status); NEEDS(queue_sync); NEEDS(upload); NEEDS(download); NEEDS(copy); NEEDS(fill);
-    NEEDS(update); NEEDS(event_create); NEEDS(event_destroy); NEEDS(event_record); NEEDS(event_wait); NEEDS(event_query);
+    NEEDS(create);
+    NEEDS(destroy);
+    NEEDS(device_count);
+    NEEDS(device_info);
+    NEEDS(device_open);
+    NEEDS(device_close);
+    NEEDS(device_status);
+    NEEDS(device_memory);
+    NEEDS(mem_alloc);
+    NEEDS(mem_free);
+    NEEDS(mem_host_ptr);
+    NEEDS(queue_create);
+    NEEDS(queue_destroy);
+    NEEDS(queue_status);
+    NEEDS(queue_sync);
+    NEEDS(upload);
+    NEEDS(download);
+    NEEDS(copy);
+    NEEDS(fill);
+    NEEDS(update);
+    NEEDS(event_create);
+    NEEDS(event_destroy);
+    NEEDS(event_record);
+    NEEDS(event_wait);
+    NEEDS(event_query);
     NEEDS(event_sync); NEEDS(event_status); NEEDS(event_elapsed);
     if (p->profile >= CEK_PROFILE_INFERENCE) {
         NEEDS(op_create); NEEDS(op_destroy); NEEDS(op_run);
@@ -152,7 +180,8 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
 {
     cek_plugin plugin = { 0 };
     *report = (spec_report){ .ok = false };
-    memcpy(&plugin, target->plugin, target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
+    memcpy(&plugin, target->plugin,
+           target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
     report->profile = plugin.profile;
     const char *missing = slot_missing(&plugin);
     if (missing) {
@@ -165,7 +194,8 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
     s.timeout_ns = s.options.timeout_ns ? s.options.timeout_ns : 60000000000u;
     cek_status st = plugin.queue_create(s.dev, NULL, &s.queue);
     if (st != CEK_OK) {
-        snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));
+        snprintf(report->missing, sizeof report->missing, "queue_create answered %s",
+                 spec_status_name(st));
         return CEK_OK;
     }
     spec_check_memory(&s);

@@ -1,11 +1,13 @@
-/* shapes.c - what each operation must refuse about its own fields: sizes, strides, references, sets of operands.
+/* shapes.c - what each operation must refuse about its own fields: sizes, strides, references, sets
+ * of operands.
  *
  * Each line takes the typical case of the kind and makes one thing of it impossible. */
 #include <stdlib.h>
 
 #include "spec/check.h"
 
-/* The problem to change is `q`, a copy of `p` whose pointers still point at the original's arrays. */
+/* The problem to change is `q`, a copy of `p` whose pointers still point at the original's arrays.
+ */
 #define TRY(want, what, change) (*q = *p, (change), spec_refused(s, &q->desc.op, want, what))
 #define INVALID(what, change) TRY(CEK_INVALID, what, change)
 #define UNKNOWN(what, change) TRY(CEK_UNSUPPORTED, what, change)
@@ -145,7 +147,8 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("a range that ends before it begins", (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));
     INVALID("a group that is not there", (q->ranges[0].group = CEK_PARAM_GROUPS, d->ranges = q->ranges));
     INVALID("ranges over each other",
-            (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 }, d->range_count = 2, d->ranges = q->ranges));
+            (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 },
+             d->range_count = 2, d->ranges = q->ranges));
     INVALID("Adam without V", d->op.operands &= ~CEK_BIT(CEK_OPTIMIZER_V));
     UNKNOWN("an unknown algorithm", d->algorithm = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
@@ -165,11 +168,16 @@ static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
 void spec_shapes_refused(spec_state *s, const spec_problem *p)
 {
     static void (*const by_kind[])(spec_state *, const spec_problem *, spec_problem *) = {
-        [CEK_OP_GEMM] = gemm_shapes, [CEK_OP_CONV_FORWARD] = conv_shapes, [CEK_OP_CONV_BACKWARD_DATA] = conv_shapes,
-        [CEK_OP_CONV_BACKWARD_WEIGHTS] = conv_shapes, [CEK_OP_POOL_FORWARD] = pool_shapes, [CEK_OP_POOL_BACKWARD] = pool_shapes,
-        [CEK_OP_POINTWISE] = pointwise_shapes, [CEK_OP_REDUCE] = reduce_shapes, [CEK_OP_SOFTMAX] = softmax_shapes,
-        [CEK_OP_CROSS_ENTROPY] = cross_entropy_shapes, [CEK_OP_SQUARED_ERROR] = squared_error_shapes,
-        [CEK_OP_DROPOUT] = random_shapes, [CEK_OP_RANDOM] = random_shapes, [CEK_OP_OPTIMIZER] = optimizer_shapes,
+        [CEK_OP_GEMM] = gemm_shapes, [CEK_OP_CONV_FORWARD] = conv_shapes,
+        [CEK_OP_CONV_BACKWARD_DATA] = conv_shapes,
+        [CEK_OP_CONV_BACKWARD_WEIGHTS] = conv_shapes, [CEK_OP_POOL_FORWARD] = pool_shapes,
+        [CEK_OP_POOL_BACKWARD] = pool_shapes,
+        [CEK_OP_POINTWISE] = pointwise_shapes, [CEK_OP_REDUCE] = reduce_shapes,
+        [CEK_OP_SOFTMAX] = softmax_shapes,
+        [CEK_OP_CROSS_ENTROPY] = cross_entropy_shapes,
+        [CEK_OP_SQUARED_ERROR] = squared_error_shapes,
+        [CEK_OP_DROPOUT] = random_shapes, [CEK_OP_RANDOM] = random_shapes,
+        [CEK_OP_OPTIMIZER] = optimizer_shapes,
         [CEK_OP_COPY] = copy_shapes,
     };
     spec_problem *q = malloc(sizeof *q);

@@ -5,9 +5,10 @@
  *     if (spec_run(&target, NULL, &report) == CEK_OK && report.ok)
  *         printf("required %u/%u\n", report.total.required_passed, report.total.required);
  *
- * Every case states a problem as data, its expected result comes from an oracle of spec's own in extended precision, and
- * its tolerance from the arithmetic (number.h). Required cases cannot be skipped by answering CEK_UNSUPPORTED.
- * Owns: the cases, the oracle, the verdict. Knows devices through plugin.h alone: no loader, no libcekernels, no printing. */
+ * Every case states a problem as data, its expected result comes from an oracle of spec's own in
+ * extended precision, and its tolerance from the arithmetic (number.h). Required cases cannot be
+ * skipped by answering CEK_UNSUPPORTED. Owns: the cases, the oracle, the verdict. Knows devices
+ * through plugin.h alone: no loader, no libcekernels, no printing. */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
 
@@ -18,9 +19,10 @@
 
 /* Fills of the operands of a case. */
 enum {
-    SPEC_WHOLE = 1,  /* small integers: results are exact */
-    SPEC_REAL = 2,   /* uniform in [-1,1): results within the bound of the arithmetic */
-    SPEC_NAN = 3     /* small integers with a few NaN: they must come out where they belong, and only there */
+    SPEC_WHOLE = 1, /* small integers: results are exact */
+    SPEC_REAL = 2,  /* uniform in [-1,1): results within the bound of the arithmetic */
+    SPEC_NAN =
+        3 /* small integers with a few NaN: they must come out where they belong, and only there */
 };
 
 typedef struct spec_target {
@@ -28,13 +30,15 @@ typedef struct spec_target {
     cek_instance *instance;
     uint32_t index;             /* of the device in the instance */
     cek_dev *dev;
-    const char *(*error_text)(void *user); /* the last text that the plugin gave to host->fail; may be NULL */
+    const char *(*error_text)(
+        void *user); /* the last text that the plugin gave to host->fail; may be NULL */
     void *user;
 } spec_target;
 
 enum { SPEC_PASSED = 1, SPEC_FAILED = 2, SPEC_UNSUPPORTED = 3 };
 
-/* Bytes of one output as the device left them, for a test that proves the comparison: what it changes must be found. */
+/* Bytes of one output as the device left them, for a test that proves the comparison: what it
+ * changes must be found. */
 typedef struct spec_output {
     const char *name;           /* of the operand: "C" */
     cek_dtype type;
@@ -45,7 +49,8 @@ typedef struct spec_output {
 } spec_output;
 
 typedef struct spec_options {
-    const char *match;          /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
+    const char
+        *match; /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
     uint32_t kind;              /* CEK_OP_...: its cases alone; 0 = everything */
     cek_dtype type;             /* this element type alone; 0 = all */
     uint64_t timeout_ns;        /* of one case on the device; 0 = 60 s */
@@ -71,7 +76,7 @@ typedef struct spec_line {
 typedef struct spec_failure {
     char name[SPEC_TEXT_MAX];   /* full name of the case */
     char what[SPEC_TEXT_MAX];   /* what went wrong, in words */
-    char operand[24];           /* and for wrong values: which, how many, the first of them; else "" */
+    char operand[24]; /* and for wrong values: which, how many, the first of them; else "" */
     uint64_t index, wrong;
     double got, expected, tolerance;
 } spec_failure;
@@ -87,36 +92,42 @@ typedef struct spec_report {
     bool ok;                    /* cases ran, none failed, every claim was examined */
 } spec_report;
 
-/* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and a few of its own.
- * CEK_OK: ran to the end, see report->ok. Else the run broke off: CEK_DEVICE_LOST, CEK_OUT_OF_MEMORY of the host,
- * CEK_INVALID for options that select nothing; the report holds what was found until then. */
+/* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
+ * a few of its own. CEK_OK: ran to the end, see report->ok. Else the run broke off:
+ * CEK_DEVICE_LOST, CEK_OUT_OF_MEMORY of the host, CEK_INVALID for options that select nothing; the
+ * report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
 
-/* spec_gradients - holds the oracle's backward forms against central differences of its forward forms; needs no device.
- * Returns the number of checks, and the failed ones in *failed with the first of them in `text`. */
+/* spec_gradients - holds the oracle's backward forms against central differences of its forward
+ * forms; needs no device. Returns the number of checks, and the failed ones in *failed with the
+ * first of them in `text`. */
 uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap);
 
-/* Problem descriptors as short strings, shared with the benchmark. The descriptor is zeroed and gets its sizes, shapes and
- * leading dimensions; types and operands are the caller's. *rest points at the ':' of the modifiers or at the end.
- * False: `error` (cap bytes) names the text and the cause.
- *   gemm: MxNxK
- *   conv: benchdnn's g, mb, ic, id ih iw, oc, od oh ow, kd kh kw, sd sh sw, pd ph pw, dd dh dw (0 = dense). What is
- *         missing of d and w is taken from h; sizes of the output follow from the rest, or, where given, the padding
- *         behind follows from them. */
-bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error, size_t cap);
-bool spec_conv_read(const char *text, cek_conv_desc *out, const char **rest, char *error, size_t cap);
+/* Problem descriptors as short strings, shared with the benchmark. The descriptor is zeroed and
+ * gets its sizes, shapes and leading dimensions; types and operands are the caller's. *rest points
+ * at the ':' of the modifiers or at the end. False: `error` (cap bytes) names the text and the
+ * cause. gemm: MxNxK conv: benchdnn's g, mb, ic, id ih iw, oc, od oh ow, kd kh kw, sd sh sw, pd ph
+ * pw, dd dh dw (0 = dense). What is missing of d and w is taken from h; sizes of the output follow
+ * from the rest, or, where given, the padding behind follows from them. */
+bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error,
+                    size_t cap);
+bool spec_conv_read(const char *text, cek_conv_desc *out, const char **rest, char *error,
+                    size_t cap);
 /* The spatial sizes of the output of a valid descriptor; entries past `spatial` are 1. */
 void spec_conv_out(const cek_conv_desc *desc, uint64_t out[CEK_SPATIAL_MAX]);
 double spec_gemm_flops(const cek_gemm_desc *desc);
 double spec_conv_flops(const cek_conv_desc *desc);
 
-/* One element of a product or a convolution by its definition, in extended precision, from f32 data, and the largest error
- * that f32 sums may show: for checking samples of results too large to compute in full. `index` is row-major in the result.
- * desc->op.kind says which convolution; a and b are X and W, DY and W, or X and DY. */
-double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
-double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index, double *tolerance);
+/* One element of a product or a convolution by its definition, in extended precision, from f32
+ * data, and the largest error that f32 sums may show: for checking samples of results too large to
+ * compute in full. `index` is row-major in the result. desc->op.kind says which convolution; a and
+ * b are X and W, DY and W, or X and DY. */
+double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index,
+                    double *tolerance);
+double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index,
+                    double *tolerance);
 
 #endif

@@ -1,4 +1,5 @@
-/* threads.c - one operation run by several queues at once, each with a workspace of its own; command buffers. */
+/* threads.c - one operation run by several queues at once, each with a workspace of its own;
+ * command buffers. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text, cek_op *shared, const cek_op_info *info)
+static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text,
+                        cek_op *shared, const cek_op_info *info)
 {
     bool inexact = false;
     w->state = *s;
@@ -37,7 +39,8 @@ static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const c
     if (!w->report || !w->problem)
         return false;
     w->state.report = w->report;
-    spec_problem_init(w->problem, kind->kind, CEK_F32, SPEC_REAL, shared && info->flags & CEK_OP_INFO_INEXACT, 9);
+    spec_problem_init(w->problem, kind->kind, CEK_F32, SPEC_REAL,
+                      shared && info->flags & CEK_OP_INFO_INEXACT, 9);
     if (!kind->build(text, w->problem) || !spec_job_make(&w->state, w->problem, &w->job, &inexact))
         return false;
     if (shared) { /* one operation for all; the job's own was needed for its sizes */
@@ -69,8 +72,9 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
     if (w && w[0].state.unsupported)
         s->unsupported = true;
     else if (!ok)
-        spec_check_wrong(s, "cannot make what the threads need: %.150s", w && w->report && w->report->failure_count
-                                                                              ? w->report->failure[0].what : "see the other cases");
+        spec_check_wrong(s, "cannot make what the threads need: %.150s",
+                         w && w->report && w->report->failure_count ? w->report->failure[0].what
+                                                                    : "see the other cases");
     for (int i = 0; ok && i < THREADS; i++)
         w[i].started = !pthread_create(&w[i].thread, NULL, work, &w[i]);
     for (int i = 0; ok && i < THREADS; i++) {
@@ -104,9 +108,11 @@ static void command_buffer(spec_state *s)
     if (!problem)
         return;
     spec_problem_init(problem, CEK_OP_GEMM, CEK_F32, SPEC_WHOLE, true, 3);
-    if (spec_kind_gemm.build("7x9x11", problem) && spec_job_make(s, problem, &job, &inexact)
-        && spec_job_run(s, &job, s->queue) && spec_buffer_make(s, 7 * 9 * 4, 0, &copy) && spec_buffer_upload(s, &copy, s->queue)) {
-        cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace) : (cek_ref){ NULL, 0 };
+    if (spec_kind_gemm.build("7x9x11", problem) && spec_job_make(s, problem, &job, &inexact) &&
+        spec_job_run(s, &job, s->queue) && spec_buffer_make(s, 7 * 9 * 4, 0, &copy) &&
+        spec_buffer_upload(s, &copy, s->queue)) {
+        cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace)
+                                              : (cek_ref){ NULL, 0 };
         cek_cmd cmds[] = {
             { .kind = CEK_CMD_FILL, .dst = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4, .pattern = 0x7fc00000, .pattern_bytes = 4 },
             { .kind = CEK_CMD_RUN, .operand_count = job.ref_count, .op = job.op, .operands = job.refs, .workspace = workspace },
@@ -117,14 +123,17 @@ static void command_buffer(spec_state *s)
         if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK)) {
             memset(cmds, 0, sizeof cmds); /* everything was copied */
             for (int run = 0; run < 2; run++)
-                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) && spec_sync(s, s->queue))
-                    REQUIRE(!memcmp(spec_buffer_contents(&copy), spec_buffer_contents(&job.buffer[CEK_GEMM_C]), 7 * 9 * 4));
+                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) &&
+                    spec_buffer_download(s, &copy, s->queue) && spec_sync(s, s->queue))
+                    REQUIRE(!memcmp(spec_buffer_contents(&copy),
+                                    spec_buffer_contents(&job.buffer[CEK_GEMM_C]), 7 * 9 * 4));
             p->cmdbuf_destroy(buffer);
             cek_cmd unknown = { .kind = 99 };
             EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
         }
     } else if (!s->wrong && !s->unsupported) {
-        spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);
+        spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s",
+                         problem->error);
     }
     spec_buffer_free(s, &copy);
     spec_job_free(s, &job);
@@ -138,12 +147,15 @@ void spec_check_threads(spec_state *s)
         const spec_kind *kind;
         const char *text;
     } cases[] = {
-        { &spec_kind_gemm, "130x70x260:bias" }, { &spec_kind_conv_forward, "mb2ic16ih10oc24oh10kh3ph1:bias" },
-        { &spec_kind_reduce, "3000:a0:sum" }, { &spec_kind_conv_backward_weights, "mb2ic16ih9oc20oh9kh3ph1:bias" },
+        { &spec_kind_gemm, "130x70x260:bias" },
+        { &spec_kind_conv_forward, "mb2ic16ih10oc24oh10kh3ph1:bias" },
+        { &spec_kind_reduce, "3000:a0:sum" },
+        { &spec_kind_conv_backward_weights, "mb2ic16ih9oc20oh9kh3ph1:bias" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const spec_kind *kind = cases[i].kind;
-        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, s->report->profile >= kind->profile, "%s on %d queues at once",
+        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32,
+                             s->report->profile >= kind->profile, "%s on %d queues at once",
                              cases[i].text, THREADS)) {
             queues_at_once(s, kind, cases[i].text);
             spec_check_end(s);
