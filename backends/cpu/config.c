@@ -1,4 +1,5 @@
-/* config.c - the table of kernels and block sizes, and the question which of its rows this processor runs.
+/* config.c - the table of kernels and block sizes, and the question which of its rows this
+ * processor runs.
  *
  * Owns: every block size of the CPU backend, with its reason.
  * Must not know: what is multiplied. */

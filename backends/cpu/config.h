@@ -1,7 +1,8 @@
 /* config.h - which kernels this processor runs, and how large the blocks are.
  *
  * Owns: cpuid, the one table of kernels and block sizes per instruction set.
- * Must not know: what is multiplied; plugin.h. No state: every answer is a pointer into constant tables. */
+ * Must not know: what is multiplied; plugin.h. No state: every answer is a pointer into constant
+ * tables. */
 #ifndef CEK_BACKENDS_CPU_CONFIG_H
 #define CEK_BACKENDS_CPU_CONFIG_H
 
@@ -10,15 +11,16 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct cpu_config {
-    const char *isa;                 /* "avx512", "avx2", "portable" */
-    const cpu_kernels *kernels;      /* compiled for that instruction set */
-    int64_t mc;                      /* rows of A packed at once */
-    int64_t kc;                      /* depth of a block */
-    int64_t b_bytes;                 /* of packed B that stay in L2 while rows of A pass by */
+    const char *isa;            /* "avx512", "avx2", "portable" */
+    const cpu_kernels *kernels; /* compiled for that instruction set */
+    int64_t mc;                 /* rows of A packed at once */
+    int64_t kc;                 /* depth of a block */
+    int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
 } cpu_config;
 
-/* cek__config_select - the configuration for `isa`, or the best this processor runs where `isa` is NULL or "".
- * NULL where `isa` is not a name of the table, was not compiled in, or does not run on this processor. */
+/* cek__config_select - the configuration for `isa`, or the best this processor runs where `isa` is
+ * NULL or "". NULL where `isa` is not a name of the table, was not compiled in, or does not run on
+ * this processor. */
 const cpu_config *cek__config_select(const char *isa);
 
 /* cek__config_at - the i-th configuration that runs here, best first; NULL beyond the last. */

@@ -13,15 +13,19 @@ static int is_matrix(const conv_desc *d)
     return 1;
 }
 
-/* Whether the gradient of weights had better be computed transposed: cycles for one output position. */
+/* Whether the gradient of weights had better be computed transposed: cycles for one output
+ * position. */
 static int is_transposed(const conv_desc *d, const cpu_config *config)
 {
-    enum { LINE_COPY = 20 };     /* cycles of copying one line of taps, where windows are packed as B */
-    const int64_t out = conv_group_out(d), nr = config->kernels->nr, columns = conv_taps(d) * conv_group_in(d);
+    enum { LINE_COPY = 20 }; /* cycles of copying one line of taps, where windows are packed as B */
+    const int64_t out = conv_group_out(d), nr = config->kernels->nr,
+                  columns = conv_taps(d) * conv_group_in(d);
     /* a tile is two vectors wide, and the side that is B is rounded up to whole tiles */
-    const int64_t windows_b = out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
+    const int64_t windows_b =
+        out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
     const int64_t windows_a = columns * ((out + nr - 1) / nr) * 2;
-    /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16 channels and more) */
+    /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16
+     * channels and more) */
     return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
 }
 
@@ -33,14 +37,15 @@ static enum conv_method method_choose(const conv_desc *d, const cpu_config *conf
         return CONV_MATRIX;
     if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, config))
         return CONV_TRANSPOSED;
-    return CONV_WINDOWS;         /* or CONV_SLABS, which the direction decides */
+    return CONV_WINDOWS; /* or CONV_SLABS, which the direction decides */
 }
 
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out)
 {
     static const char *const names[] = {
-        [CONV_MATRIX] = "gemm", [CONV_WINDOWS] = "implicit gemm", [CONV_SLABS] = "direct",
-        [CONV_TRANSPOSED] = "direct, few channels", [CONV_DEPTHWISE] = "depthwise",
+        [CONV_MATRIX] = "gemm",         [CONV_WINDOWS] = "implicit gemm",
+        [CONV_SLABS] = "direct",        [CONV_TRANSPOSED] = "direct, few channels",
+        [CONV_DEPTHWISE] = "depthwise",
     };
     *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
     out->method = method_choose(desc, config);

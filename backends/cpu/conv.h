@@ -3,9 +3,10 @@
  * Owns: the plan of a convolution, im2col packers, direct kernels for few channels and depthwise.
  * Must not know: plugin.h, devices, queues. Allocates nothing; immutable after planning; no state.
  *
- * One to three spatial dimensions, always described by three: missing ones come first and are 1 (kernel 1, stride 1,
- * dilation 1, pad 0). Activations are dense [batch][d][h][w][channels], weights dense [out][kd][kh][kw][in / groups].
- * Padding after the end follows from `out`: positions outside the input read as 0.
+ * One to three spatial dimensions, always described by three: missing ones come first and are 1
+ * (kernel 1, stride 1, dilation 1, pad 0). Activations are dense [batch][d][h][w][channels],
+ * weights dense [out][kd][kh][kw][in / groups]. Padding after the end follows from `out`: positions
+ * outside the input read as 0.
  *
  *     forward:           y  = (y +) act(x * w + bias)
  *     backward-data:     dx = (dx +) (dy * w^T) . act'(ref)             ref like x
@@ -13,7 +14,8 @@
  *
  * The old value is added where `accumulate` (for dbias: `bias_accumulate`) is set.
  *
- * Sums are f32 whatever the types; the summation order is a function of descriptor and configuration alone. */
+ * Sums are f32 whatever the types; the summation order is a function of descriptor and
+ * configuration alone. */
 #ifndef CEK_BACKENDS_CPU_CONV_H
 #define CEK_BACKENDS_CPU_CONV_H
 
@@ -28,39 +30,41 @@ typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_di
 
 typedef struct conv_desc {
     conv_direction direction;
-    cpu_type x, w, y;            /* types of x or dx, w or dw, y or dy */
+    cpu_type x, w, y; /* types of x or dx, w or dw, y or dy */
     int64_t batch, in_channels, out_channels, groups;
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3];
-    int64_t pad[3];              /* before the first element */
+    int64_t pad[3]; /* before the first element */
     int accumulate, bias_accumulate;
-    cpu_act act;                 /* forward: activation on store */
-    cpu_act deriv;               /* backward-data: activation whose derivative multiplies */
-    cpu_type ref;                /* type of ref, where deriv */
+    cpu_act act;   /* forward: activation on store */
+    cpu_act deriv; /* backward-data: activation whose derivative multiplies */
+    cpu_type ref;  /* type of ref, where deriv */
 } conv_desc;
 
 typedef struct conv_args {
-    const void *x, *w, *y;       /* the inputs of the direction: (x, w), (w, y = dy) or (x, y = dy) */
-    void *out;                   /* y, dx or dw */
-    const float *bias;           /* forward, or NULL */
-    const void *ref;             /* backward-data, where deriv */
-    float *dbias;                /* backward-weights, or NULL: out_channels values */
+    const void *x, *w, *y; /* the inputs of the direction: (x, w), (w, y = dy) or (x, y = dy) */
+    void *out;             /* y, dx or dw */
+    const float *bias;     /* forward, or NULL */
+    const void *ref;       /* backward-data, where deriv */
+    float *dbias;          /* backward-weights, or NULL: out_channels values */
 } conv_args;
 
-/* Filled by cek__conv_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is conv.c's own. */
+/* Filled by cek__conv_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is
+ * conv.c's own. */
 typedef struct conv_plan {
-    size_t workspace_bytes;      /* alignment 64 */
-    const char *algorithm;       /* a static text: "gemm", "implicit gemm", "depthwise" ... */
+    size_t workspace_bytes; /* alignment 64 */
+    const char *algorithm;  /* a static text: "gemm", "implicit gemm", "depthwise" ... */
     conv_desc d;
     const cpu_config *config;
     int workers;
     int method;
-    windows w;                   /* of backward-data: for the largest residue */
-    slab slab;                   /* where the method is one of slabs */
+    windows w; /* of backward-data: for the largest residue */
+    slab slab; /* where the method is one of slabs */
     product_plan product;
 } conv_plan;
 
-/* cek__conv_plan - chooses; cannot fail for a descriptor whose sizes are >= 1 and whose `out` fits the other fields (the caller
- * validates). `workers` is the largest number of workers of the pools that will run it. */
+/* cek__conv_plan - chooses; cannot fail for a descriptor whose sizes are >= 1 and whose `out` fits
+ * the other fields (the caller validates). `workers` is the largest number of workers of the pools
+ * that will run it. */
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out);
 
 /* cek__conv_run - computes. Same rules as cek__gemm_run. */

@@ -1,4 +1,5 @@
-/* conv_forward.c - forward convolution as a product: windows of x (A) times weights (B), one product per group.
+/* conv_forward.c - forward convolution as a product: windows of x (A) times weights (B), one
+ * product per group.
  *
  * Owns: operands and result of that product. Must not know: how products are planned and run. */
 #include "backends/cpu/conv_method.h"
@@ -9,23 +10,32 @@ void cek__conv_forward_plan(conv_plan *plan)
     cek__conv_windows(d, &plan->w);
     const int in_place = d->y == CPU_F32 && !(d->accumulate && d->act != CPU_ACT_NONE);
     plan->product = (product_plan){
-        .m = windows_rows(&plan->w), .n = conv_group_out(d), .k = windows_columns(&plan->w), .batch = d->groups,
-        .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
-        .way_a = PACK_ALONG, .way_b = PACK_ALONG,
+        .m = windows_rows(&plan->w),
+        .n = conv_group_out(d),
+        .k = windows_columns(&plan->w),
+        .batch = d->groups,
+        .config = plan->config,
+        .workers = plan->workers,
+        .in_place = in_place,
+        .add = in_place && d->accumulate,
+        .way_a = PACK_ALONG,
+        .way_b = PACK_ALONG,
     };
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
 }
 
-static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                            const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     return cek__conv_give_windows(p, &call->plan->w, row, rows, k, depth, to);
 }
 
-static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                         const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -39,10 +49,14 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
 
-    out->a = (pack_operand){ conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG };
-    out->b = (pack_operand){ conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG };
-    out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n), .to = { d->y, d->out_channels, 1, 0 },
-                         .accumulate = d->accumulate && !call->plan->product.in_place, .act = d->act,
+    out->a =
+        (pack_operand){ conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG };
+    out->b =
+        (pack_operand){ conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG };
+    out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
+                         .to = { d->y, d->out_channels, 1, 0 },
+                         .accumulate = d->accumulate && !call->plan->product.in_place,
+                         .act = d->act,
                          .bias = args->bias ? args->bias + group * n : NULL };
 }
 
@@ -50,8 +64,13 @@ void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspac
 {
     const conv_plan *plan = call->plan;
     const product_source source = {
-        .owner = call, .open = open_group, .b = cek__product_b, .take = cek__product_take,
-        .a = plan->method == CONV_MATRIX ? cek__product_a : plan->method == CONV_SLABS ? give_slab : give_windows,
+        .owner = call,
+        .open = open_group,
+        .b = cek__product_b,
+        .take = cek__product_take,
+        .a = plan->method == CONV_MATRIX  ? cek__product_a
+             : plan->method == CONV_SLABS ? give_slab
+                                          : give_windows,
         .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
     };
     cek__product_run(&plan->product, pool, &source, workspace);

@@ -1,6 +1,8 @@
-/* conv_weights.c - the gradient of a convolution's weights as a product over all output positions, one per group.
+/* conv_weights.c - the gradient of a convolution's weights as a product over all output positions,
+ * one per group.
  *
- * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels dw^T = windows^T (A) x dy (B).
+ * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels dw^T = windows^T
+ * (A) x dy (B).
  * Must not know: how products are planned and run. */
 #include "backends/cpu/conv_method.h"
 
@@ -38,7 +40,8 @@ static int transposed_plan(conv_plan *plan)
         return 0;
     plan->product.way_a = PACK_DIRECT;
     plan->product.row_unit = plan->product.m;
-    plan->product.sizes = (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
+    plan->product.sizes =
+        (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
     return 1;
 }
 
@@ -48,13 +51,23 @@ static void product_set(conv_plan *plan)
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
     const int windows_are_a = plan->method == CONV_TRANSPOSED;
     const int in_place = d->w == CPU_F32 && !windows_are_a;
-    /* dy in whole panels is read where it is: with few windows to multiply it by, copying would be a large part */
-    const int dy_in_place = windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
+    /* dy in whole panels is read where it is: with few windows to multiply it by, copying would be
+     * a large part */
+    const int dy_in_place =
+        windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
     plan->product = (product_plan){
-        .m = windows_are_a ? columns : out, .n = windows_are_a ? out : columns, .k = windows_rows(&plan->w), .batch = d->groups,
-        .config = plan->config, .workers = plan->workers, .in_place = in_place, .add = in_place && d->accumulate,
+        .m = windows_are_a ? columns : out,
+        .n = windows_are_a ? out : columns,
+        .k = windows_rows(&plan->w),
+        .batch = d->groups,
+        .config = plan->config,
+        .workers = plan->workers,
+        .in_place = in_place,
+        .add = in_place && d->accumulate,
         .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = PACK_ACROSS, .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS, .store_across = windows_are_a,
+        .way_a = PACK_ACROSS,
+        .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS,
+        .store_across = windows_are_a,
     };
 }
 
@@ -72,25 +85,29 @@ void cek__conv_weights_plan(conv_plan *plan)
 }
 
 /* Windows as B: a row at a time through a line, then cut into panels. */
-static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                         const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const int64_t nr = p->kernels->nr;
     for (int64_t kk = 0; kk < depth; kk++) {
-        cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
+        cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols,
+                          to->line, cols);
         p->kernels->panels(1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
     cek__pack_b_panels(p->kernels, depth, cols, to);
 }
 
-static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                      const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const slab *s = &call->plan->slab;
     const int64_t nr = p->kernels->nr;
-    cek__slab_copy(s, &call->plan->w, p->kernels, p->b.type, p->b.at, k, depth, to->b, to->b_offset);
+    cek__slab_copy(s, &call->plan->w, p->kernels, p->b.type, p->b.at, k, depth, to->b,
+                   to->b_offset);
     for (int64_t panel = 0; panel * nr < cols; panel++) {
         int32_t tap;
         cek__slab_taps(s, &call->plan->w, col + panel * nr, 1, &tap);
@@ -98,8 +115,10 @@ static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, i
     }
 }
 
-/* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels with rows 1 apart. */
-static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+/* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels
+ * with rows 1 apart. */
+static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k,
+                               int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -107,9 +126,11 @@ static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int6
     const int64_t line = w->dim[2].taps * w->channels;
     int64_t panel = 0;
 
-    cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a, to->a_offset);
-    for (int64_t r = 0; r < rows; ) {
-        const int64_t left = conv_least(line - (row + r) % line, rows - r), height = walk_panel_rows(left, p->kernels->mr);
+    cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a,
+                   to->a_offset);
+    for (int64_t r = 0; r < rows;) {
+        const int64_t left = conv_least(line - (row + r) % line, rows - r),
+                      height = walk_panel_rows(left, p->kernels->mr);
         int32_t tap;
         cek__slab_taps(&call->plan->slab, w, row + r, 1, &tap);
         for (int64_t i = 0; i < left; i += height, panel++) {
@@ -138,7 +159,8 @@ static void open_group(const void *owner, int64_t group, product_part *out)
         out->b = (pack_operand){ x, d->x, d->in_channels, 1, PACK_ACROSS };
     }
     out->e = (epilogue){ .c = conv_at(args->out, d->w, group * n * columns),
-                         .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 } : (gemm_matrix){ d->w, columns, 1, 0 },
+                         .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 }
+                                             : (gemm_matrix){ d->w, columns, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place };
     out->sum = args->dbias ? args->dbias + group * n : NULL;
     out->sum_accumulate = d->bias_accumulate;
@@ -148,9 +170,14 @@ void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspac
 {
     const int method = call->plan->method;
     const product_source source = {
-        .owner = call, .open = open_group, .take = cek__product_take, .plain = 1,
+        .owner = call,
+        .open = open_group,
+        .take = cek__product_take,
+        .plain = 1,
         .a = method == CONV_TRANSPOSED ? give_transposed : cek__product_a,
-        .b = method == CONV_SLABS ? give_slab : method == CONV_WINDOWS ? give_windows : cek__product_b,
+        .b = method == CONV_SLABS     ? give_slab
+             : method == CONV_WINDOWS ? give_windows
+                                      : cek__product_b,
     };
     cek__product_run(&call->plan->product, pool, &source, workspace);
 }

@@ -1,20 +1,26 @@
-/* conv_windows.c - windows of an image as the rows of A, for forward and backward-data: packed, or read from slabs.
+/* conv_windows.c - windows of an image as the rows of A, for forward and backward-data: packed, or
+ * read from slabs.
  *
  * Owns: when slabs are worth it, how large they are, and both ways to hand windows out.
  * Must not know: weights, results, directions. */
 #include "backends/cpu/conv_method.h"
 
 enum {
-    SLAB_BYTES = 160 << 10,      /* a slab shares L2 with B */
-    SLAB_ROWS = 448,             /* positions of a slab: beyond, lines that slabs share are a small part already */
+    SLAB_BYTES = 160 << 10, /* a slab shares L2 with B */
+    SLAB_ROWS =
+        448, /* positions of a slab: beyond, lines that slabs share are a small part already */
 };
 
 void cek__conv_windows(const conv_desc *d, windows *out)
 {
     *out = (windows){ .images = d->batch, .channels = conv_group_in(d), .pixel = d->in_channels };
     for (int i = 0; i < 3; i++)
-        out->dim[i] = (window_dim){ .size = d->in[i], .positions = d->out[i], .step = d->stride[i], .first = -d->pad[i],
-                                    .taps = d->kernel[i], .tap_step = d->dilation[i] };
+        out->dim[i] = (window_dim){ .size = d->in[i],
+                                    .positions = d->out[i],
+                                    .step = d->stride[i],
+                                    .first = -d->pad[i],
+                                    .taps = d->kernel[i],
+                                    .tap_step = d->dilation[i] };
 }
 
 int cek__conv_slabs_plan(conv_plan *plan)
@@ -26,7 +32,8 @@ int cek__conv_slabs_plan(conv_plan *plan)
     int64_t rows = width;
 
     /* B stays in L2 at full depth; and panels, which end where lines end, are at least half high */
-    if (columns == 0 || columns * kernels->nr * 4 > plan->config->b_bytes || width * 2 < panels * kernels->mr)
+    if (columns == 0 || columns * kernels->nr * 4 > plan->config->b_bytes ||
+        width * 2 < panels * kernels->mr)
         return 0;
     for (int64_t more = 2 * width; more <= SLAB_ROWS; more += width) {
         cek__slab_plan(w, more, &plan->slab);
@@ -44,8 +51,8 @@ int cek__conv_slabs_plan(conv_plan *plan)
     return 1;
 }
 
-int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                               const walk_scratch *to)
+int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows,
+                               int64_t k, int64_t depth, const walk_scratch *to)
 {
     const int64_t ld = walk_row_floats(depth);
     cek__windows_copy(w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
@@ -54,15 +61,15 @@ int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t 
     return ld;
 }
 
-int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows, int64_t k,
-                            int64_t depth, const walk_scratch *to)
+int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row,
+                            int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const int64_t width = w->dim[2].positions, mr = p->kernels->mr;
     int64_t panel = 0;
 
     cek__slab_copy(s, w, p->kernels, p->a.type, p->a.at, row, rows, to->a, to->pixel_offset);
     cek__slab_taps(s, w, k, depth, to->a_offset);
-    for (int64_t r = 0; r < rows; ) {    /* a panel does not go beyond its line */
+    for (int64_t r = 0; r < rows;) { /* a panel does not go beyond its line */
         const int64_t left = width - (row + r) % width, line = left < rows - r ? left : rows - r;
         const int64_t height = walk_panel_rows(line, mr);
         for (int64_t i = 0; i < line; i += height, panel++) {

@@ -1,4 +1,5 @@
-/* epilogue.h - from finished sums to the result: bias, activation, derivative, accumulation, type, strides.
+/* epilogue.h - from finished sums to the result: bias, activation, derivative, accumulation, type,
+ * strides.
  *
  * Owns: the formula of gemm.h, applied to a block. Must not know: how the sums were made. */
 #ifndef CEK_BACKENDS_CPU_EPILOGUE_H
@@ -11,15 +12,16 @@ typedef struct epilogue {
     gemm_matrix to;
     int accumulate;
     cpu_act act, deriv;
-    const float *bias, *row_bias;        /* along columns, along rows; NULL = none */
-    const void *ref;                     /* where deriv */
+    const float *bias, *row_bias; /* along columns, along rows; NULL = none */
+    const void *ref;              /* where deriv */
     gemm_matrix ref_at;
 } epilogue;
 
-/* cek__epilogue - takes the sums of rows [row, row + rows) x columns [col, col + cols); `sums` is element (row, col). `sums` may be
- * the place in C itself (f32, col_stride 1) where nothing is accumulated. `line` has room for 2 x cols floats, each half
- * aligned; rows are computed one by one. */
-void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                   const float *sums, int64_t ld, float *line);
+/* cek__epilogue - takes the sums of rows [row, row + rows) x columns [col, col + cols); `sums` is
+ * element (row, col). `sums` may be the place in C itself (f32, col_stride 1) where nothing is
+ * accumulated. `line` has room for 2 x cols floats, each half aligned; rows are computed one by
+ * one. */
+void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows,
+                   int64_t col, int64_t cols, const float *sums, int64_t ld, float *line);
 
 #endif

@@ -7,9 +7,9 @@
 #include "backends/cpu/gemm_vector.h"
 
 enum {
-    FEW_PANELS = 16,             /* panels of A below which B is fetched ahead */
-    DIRECT_PANELS = 4,           /* panels of B up to which A is read in place */
-    WAY_BYTES = 4096             /* rows this far apart fall into one set of an L1 cache */
+    FEW_PANELS = 16,   /* panels of A below which B is fetched ahead */
+    DIRECT_PANELS = 4, /* panels of B up to which A is read in place */
+    WAY_BYTES = 4096   /* rows this far apart fall into one set of an L1 cache */
 };
 
 static gemm_matrix flipped(gemm_matrix m)
@@ -17,17 +17,20 @@ static gemm_matrix flipped(gemm_matrix m)
     return (gemm_matrix){ m.type, m.col_stride, m.row_stride, m.batch_stride };
 }
 
-/* A whose rows lie along k can be read where it is. That is what makes a thin product with a large A fast, as A then streams
- * through the tiles once or twice; with more columns it is worth packing, since its rows are far apart. */
+/* A whose rows lie along k can be read where it is. That is what makes a thin product with a large
+ * A fast, as A then streams through the tiles once or twice; with more columns it is worth packing,
+ * since its rows are far apart. */
 static pack_way way_a(const gemm_desc *d, const cpu_config *config)
 {
     const gemm_matrix *a = &d->a;
-    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && d->n <= DIRECT_PANELS * config->kernels->nr &&
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 &&
+                         d->n <= DIRECT_PANELS * config->kernels->nr &&
                          a->row_stride * 4 % WAY_BYTES != 0;
     return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
-static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
+static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped,
+                     gemm_plan *out)
 {
     *out = (gemm_plan){ .d = *d, .swapped = swapped };
     if (swapped) {
@@ -44,10 +47,20 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
     const int in_place = d->c.type == CPU_F32 && d->c.col_stride == 1 && d->c.row_stride >= d->n &&
                          !(d->accumulate && has_epilogue);
     out->product = (product_plan){
-        .m = d->m, .n = d->n, .k = d->k, .batch = d->batch, .config = config, .workers = workers,
-        .in_place = in_place, .add = in_place && d->accumulate,
-        .sum = !d->sum ? PRODUCT_NO_SUM : swapped ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = way_a(d, config), .way_b = cek__pack_way_b(&d->b), .store_across = d->c.col_stride != 1,
+        .m = d->m,
+        .n = d->n,
+        .k = d->k,
+        .batch = d->batch,
+        .config = config,
+        .workers = workers,
+        .in_place = in_place,
+        .add = in_place && d->accumulate,
+        .sum = !d->sum   ? PRODUCT_NO_SUM
+               : swapped ? PRODUCT_COLUMN_SUM
+                         : PRODUCT_ROW_SUM,
+        .way_a = way_a(d, config),
+        .way_b = cek__pack_way_b(&d->b),
+        .store_across = d->c.col_stride != 1,
     };
     cek__product_plan(&out->product);
 }
@@ -72,8 +85,9 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     if (swapped.product.cost < out->product.cost)
         *out = swapped;
     out->workspace_bytes = out->product.workspace_bytes;
-    out->algorithm = out->product.splits > 1 ? (out->swapped ? "gemm, swapped, split k" : "gemm, split k")
-                                             : (out->swapped ? "gemm, swapped" : "gemm");
+    out->algorithm = out->product.splits > 1
+                         ? (out->swapped ? "gemm, swapped, split k" : "gemm, split k")
+                         : (out->swapped ? "gemm, swapped" : "gemm");
 }
 
 typedef struct call {
@@ -93,17 +107,21 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     const gemm_args *args = c->args;
     const int swapped = c->plan->swapped;
 
-    out->a = (pack_operand){ batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type, d->a.row_stride, d->a.col_stride,
-                             c->plan->product.way_a };
-    out->b = (pack_operand){ batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type, d->b.row_stride, d->b.col_stride,
-                             c->plan->product.way_b };
+    out->a = (pack_operand){ batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type,
+                             d->a.row_stride, d->a.col_stride, c->plan->product.way_a };
+    out->b = (pack_operand){ batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type,
+                             d->b.row_stride, d->b.col_stride, c->plan->product.way_b };
     out->e = (epilogue){
-        .c = batch_at(args->c, &d->c, index), .to = d->c,
+        .c = batch_at(args->c, &d->c, index),
+        .to = d->c,
         /* sums made in place include what C held */
         .accumulate = d->accumulate && (!c->plan->product.in_place || c->plan->vector),
-        .act = d->act, .deriv = d->deriv,
-        .bias = swapped ? NULL : args->bias, .row_bias = swapped ? args->bias : NULL,
-        .ref = d->deriv != CPU_ACT_NONE ? batch_at(args->ref, &d->ref, index) : NULL, .ref_at = d->ref,
+        .act = d->act,
+        .deriv = d->deriv,
+        .bias = swapped ? NULL : args->bias,
+        .row_bias = swapped ? args->bias : NULL,
+        .ref = d->deriv != CPU_ACT_NONE ? batch_at(args->ref, &d->ref, index) : NULL,
+        .ref_at = d->ref,
     };
     out->sum = args->sum ? args->sum + index * (swapped ? d->n : d->m) : NULL;
     out->sum_accumulate = d->sum_accumulate;
@@ -131,7 +149,11 @@ void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args,
     if (d->m == 0 || d->n == 0 || d->batch == 0)
         return;
     const product_source source = {
-        .owner = &c, .open = open_part, .a = cek__product_a, .b = cek__product_b, .take = cek__product_take,
+        .owner = &c,
+        .open = open_part,
+        .a = cek__product_a,
+        .b = cek__product_b,
+        .take = cek__product_take,
         .ahead = fetches_ahead(plan) ? rows_ahead : NULL,
         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
     };

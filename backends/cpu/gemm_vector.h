@@ -1,4 +1,5 @@
-/* gemm_vector.h - products with hardly any rows, whose B has its columns along k: dot products, nothing packed.
+/* gemm_vector.h - products with hardly any rows, whose B has its columns along k: dot products,
+ * nothing packed.
  *
  * Owns: which products those are, and their tasks. Must not know: how other products are computed. */
 #ifndef CEK_BACKENDS_CPU_GEMM_VECTOR_H
@@ -13,6 +14,7 @@ int cek__gemm_is_vector(const gemm_desc *d);
 size_t cek__gemm_vector_workspace(int workers);
 
 /* cek__gemm_vector_run - computes; `source` opens the products of the batch. */
-void cek__gemm_vector_run(const gemm_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
+void cek__gemm_vector_run(const gemm_plan *plan, cpu_pool *pool, const product_source *source,
+                          void *workspace);
 
 #endif

@@ -3,9 +3,10 @@
  * Owns: the geometry of windows and the copying of their rows.
  * Must not know: weights, products, which direction of a convolution asks.
  *
- * Row r of the matrix is a window position, counted over (image, d, h, w); column t * channels + c is channel c of tap t, counted over
- * (d, h, w). Along each dimension position i and tap j look at element i * step + first + j * tap_step of the image, or at a
- * zero where that is outside. Backward-data of a strided convolution is a set of such matrices with step 1, one for each
+ * Row r of the matrix is a window position, counted over (image, d, h, w); column t * channels + c
+ * is channel c of tap t, counted over (d, h, w). Along each dimension position i and tap j look at
+ * element i * step + first + j * tap_step of the image, or at a zero where that is outside.
+ * Backward-data of a strided convolution is a set of such matrices with step 1, one for each
  * residue of the input position; `taps` are then those that meet the residue. */
 #ifndef CEK_BACKENDS_CPU_IMAGE_H
 #define CEK_BACKENDS_CPU_IMAGE_H
@@ -15,15 +16,15 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct window_dim {
-    int64_t size;                /* of the image */
+    int64_t size; /* of the image */
     int64_t positions, step, first;
     int64_t taps, tap_step;
 } window_dim;
 
 typedef struct windows {
     window_dim dim[3];
-    int64_t images, channels;    /* channels of the group */
-    int64_t pixel;               /* elements from one pixel to the next: all channels */
+    int64_t images, channels; /* channels of the group */
+    int64_t pixel;            /* elements from one pixel to the next: all channels */
 } windows;
 
 static inline int64_t windows_rows(const windows *w)
@@ -36,9 +37,10 @@ static inline int64_t windows_columns(const windows *w)
     return w->dim[0].taps * w->dim[1].taps * w->dim[2].taps * w->channels;
 }
 
-/* cek__windows_copy - columns [col, col + cols) of rows [row, row + rows) as floats, rows `ld` apart.
- * `image` is the first channel of the group in the first pixel. */
-void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
-                       int64_t row, int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld);
+/* cek__windows_copy - columns [col, col + cols) of rows [row, row + rows) as floats, rows `ld`
+ * apart. `image` is the first channel of the group in the first pixel. */
+void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type,
+                       const void *image, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                       float *to, int64_t ld);
 
 #endif

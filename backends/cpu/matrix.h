@@ -8,7 +8,8 @@
 
 #include "kernels/cpu/kernels.h"
 
-/* Element (i, j) of matrix b is at p[b * batch_stride + i * row_stride + j * col_stride]; strides count elements. */
+/* Element (i, j) of matrix b is at p[b * batch_stride + i * row_stride + j * col_stride]; strides
+ * count elements. */
 typedef struct gemm_matrix {
     cpu_type type;
     int64_t row_stride, col_stride, batch_stride;

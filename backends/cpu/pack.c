@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LINE = 64 };                      /* elements converted at once: a part of a row that stays in L1 */
+enum { LINE = 64 }; /* elements converted at once: a part of a row that stays in L1 */
 
 pack_way cek__pack_way_a(const gemm_matrix *a)
 {
@@ -20,7 +20,8 @@ pack_way cek__pack_way_b(const gemm_matrix *b)
 
 static const char *element(const pack_operand *m, int64_t row, int64_t col)
 {
-    return (const char *)m->at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
+    return (const char *)m->at +
+           (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
 }
 
 static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64_t row, int64_t col)
@@ -33,9 +34,10 @@ static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64
     return value;
 }
 
-/* [k, k + depth) x [first, first + count), rows of memory across k, into panels of `width`; converted a line at a time. */
-static void across(const cpu_kernels *kernels, const pack_operand *m, const char *from, int64_t stride, int64_t depth,
-                   int64_t count, int64_t width, float *to)
+/* [k, k + depth) x [first, first + count), rows of memory across k, into panels of `width`;
+ * converted a line at a time. */
+static void across(const cpu_kernels *kernels, const pack_operand *m, const char *from,
+                   int64_t stride, int64_t depth, int64_t count, int64_t width, float *to)
 {
     if (m->type == CPU_F32) {
         kernels->panels(depth, count, width, (const float *)from, stride, to, depth * width);
@@ -51,8 +53,8 @@ static void across(const cpu_kernels *kernels, const pack_operand *m, const char
     }
 }
 
-int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                    const walk_scratch *to)
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows,
+                    int64_t k, int64_t depth, const walk_scratch *to)
 {
     const int64_t height = walk_panel_rows(rows, kernels->mr);
     const float *at = to->a;
@@ -84,9 +86,10 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
     return lda;
 }
 
-/* Columns of B are rows of memory: each panel is a transpose. Types other than f32 are converted in squares. */
-static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                    float *to)
+/* Columns of B are rows of memory: each panel is a transpose. Types other than f32 are converted in
+ * squares. */
+static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
+                    int64_t col, int64_t cols, float *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t j = 0; j < cols; j += nr, to += depth * nr) {
@@ -94,7 +97,8 @@ static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k
         if (n < nr)
             memset(to, 0, (size_t)(depth * nr) * 4);
         if (b->type == CPU_F32) {
-            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to, nr);
+            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to,
+                               nr);
             continue;
         }
         for (int64_t kk = 0; kk < depth; kk += LINE) {
@@ -107,8 +111,8 @@ static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k
     }
 }
 
-static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                     float *to)
+static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
+                     int64_t col, int64_t cols, float *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t j = 0; j < cols; j += nr)
@@ -117,7 +121,8 @@ static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t 
                 to[i] = j + i < cols ? gather_one(kernels, b, k + kk, col + j + i) : 0;
 }
 
-void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to)
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
+                        const walk_scratch *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t p = 0; p * nr < cols; p++)
@@ -125,8 +130,8 @@ void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
     cek__walk_offsets(to->b_offset, depth, nr);
 }
 
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to)
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
+                 int64_t col, int64_t cols, const walk_scratch *to)
 {
     const int64_t nr = kernels->nr;
     cek__pack_b_panels(kernels, depth, cols, to);
@@ -139,11 +144,7 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
     case PACK_ACROSS:
         across(kernels, b, element(b, k, col), b->row_stride, depth, cols, nr, to->b);
         return;
-    case PACK_ALONG:
-        b_along(kernels, b, k, depth, col, cols, to->b);
-        return;
-    case PACK_GATHER:
-        b_gather(kernels, b, k, depth, col, cols, to->b);
-        return;
+    case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, to->b); return;
+    case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, to->b); return;
     }
 }

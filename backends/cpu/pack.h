@@ -1,4 +1,5 @@
-/* pack.h - operands of plain matrix products, handed to the walk: packed, converted, or where they lie.
+/* pack.h - operands of plain matrix products, handed to the walk: packed, converted, or where they
+ * lie.
  *
  * Owns: the choice between the ways to read a strided matrix, and the ways.
  * Must not know: C, epilogues, threads. */
@@ -9,13 +10,14 @@
 #include "backends/cpu/walk.h"
 
 typedef enum pack_way {
-    PACK_DIRECT,                 /* f32, read in place; B: col_stride 1 and whole panels */
-    PACK_ALONG,                  /* rows of memory lie along k: A is copied, B transposed */
-    PACK_ACROSS,                 /* rows of memory lie across k: cut into panels */
-    PACK_GATHER                  /* neither: element by element */
+    PACK_DIRECT, /* f32, read in place; B: col_stride 1 and whole panels */
+    PACK_ALONG,  /* rows of memory lie along k: A is copied, B transposed */
+    PACK_ACROSS, /* rows of memory lie across k: cut into panels */
+    PACK_GATHER  /* neither: element by element */
 } pack_way;
 
-/* One operand of one product. For B "rows" are k, so `row_stride` is the distance of neighbours in k. */
+/* One operand of one product. For B "rows" are k, so `row_stride` is the distance of neighbours in
+ * k. */
 typedef struct pack_operand {
     const void *at;
     cpu_type type;
@@ -28,12 +30,13 @@ pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
-int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                    const walk_scratch *to);
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to);
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows,
+                    int64_t k, int64_t depth, const walk_scratch *to);
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
+                 int64_t col, int64_t cols, const walk_scratch *to);
 
 /* cek__pack_b_panels - for whoever packs B into to->b: panels of `depth` rows, one after the other. */
-void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to);
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
+                        const walk_scratch *to);
 
 #endif

@@ -1,10 +1,12 @@
 /* product.h - plans and runs batches of products whose operands are handed out by functions.
  *
- * Owns: blocks of C as tasks, parts of k summed apart, the order in which they are added, workspace.
- * Must not know: what the operands are (gemm.c: strided matrices; conv.c: images), how a task is walked (walk.c).
+ * Owns: blocks of C as tasks, parts of k summed apart, the order in which they are added,
+ * workspace.
+ * Must not know: what the operands are (gemm.c: strided matrices; conv.c: images), how a task is
+ * walked (walk.c).
  *
- * What decides the order of sums (kc, splits) is a function of shape and configuration; what only decides who does what (sizes.mb, sizes.nb)
- * may also look at the number of workers. */
+ * What decides the order of sums (kc, splits) is a function of shape and configuration; what only
+ * decides who does what (sizes.mb, sizes.nb) may also look at the number of workers. */
 #ifndef CEK_BACKENDS_CPU_PRODUCT_H
 #define CEK_BACKENDS_CPU_PRODUCT_H
 
@@ -17,45 +19,46 @@ typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM }
 
 typedef struct product_plan {
     /* to be filled in before cek__product_plan */
-    int64_t m, n, k, batch;      /* m, n, batch >= 1, k >= 0 */
+    int64_t m, n, k, batch; /* m, n, batch >= 1, k >= 0 */
     const cpu_config *config;
     int workers;
-    int in_place;                /* sums may be made in C itself; taken back where k is split */
-    int add;                     /* where in place: to what C holds */
-    int whole;                   /* k is never split */
-    product_sum sum;             /* side output: sums over k of A by row, or of B by column */
-    pack_way way_a, way_b;       /* how A and B lie in memory, for the estimate of time */
-    int store_across;            /* C's rows do not lie in memory as rows, for the estimate */
-    int64_t row_unit;            /* tasks begin at multiples of this many rows; 0 = the tile's */
-    walk_sizes sizes;            /* mc, kc, a_floats, b_floats: what is not 0 is kept */
+    int in_place;          /* sums may be made in C itself; taken back where k is split */
+    int add;               /* where in place: to what C holds */
+    int whole;             /* k is never split */
+    product_sum sum;       /* side output: sums over k of A by row, or of B by column */
+    pack_way way_a, way_b; /* how A and B lie in memory, for the estimate of time */
+    int store_across;      /* C's rows do not lie in memory as rows, for the estimate */
+    int64_t row_unit;      /* tasks begin at multiples of this many rows; 0 = the tile's */
+    walk_sizes sizes;      /* mc, kc, a_floats, b_floats: what is not 0 is kept */
 
     /* chosen */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
-    int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
-    int stream;                  /* C is written past the caches, where it is aligned */
-    double cost;                 /* estimated cycles */
+    int serial;  /* so small that it runs on the caller alone; `workers` is 1 then */
+    int stream;  /* C is written past the caches, where it is aligned */
+    double cost; /* estimated cycles */
     size_t worker_bytes, partial_bytes, workspace_bytes;
 } product_plan;
 
 /* One product of the batch. The walk's callbacks get a pointer to it as their `source`. */
 typedef struct product_part {
     const cpu_kernels *kernels;
-    pack_operand a, b;           /* for cek__product_a and _b */
+    pack_operand a, b; /* for cek__product_a and _b */
     epilogue e;
-    float *sum;                  /* or NULL */
+    float *sum; /* or NULL */
     int sum_accumulate;
-    const void *owner;           /* whose callbacks these are */
-    int64_t index;               /* in the batch */
+    const void *owner; /* whose callbacks these are */
+    int64_t index;     /* in the batch */
 } product_part;
 
 typedef struct product_source {
     const void *owner;
-    void (*open)(const void *owner, int64_t index, product_part *out);   /* out->kernels, owner and index are set already */
+    /* describes a product; out->kernels, owner and index are set already */
+    void (*open)(const void *owner, int64_t index, product_part *out);
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;             /* cek__product_take, or a function that knows better where rows go */
-    walk_ahead *ahead;           /* or NULL */
-    int plain;                   /* sums in place need no take */
+    walk_take *take;   /* cek__product_take, or a function that knows better where rows go */
+    walk_ahead *ahead; /* or NULL */
+    int plain;         /* sums in place need no take */
 } product_source;
 
 /* Callbacks for strided matrices. */
@@ -67,6 +70,7 @@ walk_take cek__product_take;
 void cek__product_plan(product_plan *plan);
 
 /* cek__product_run - computes the whole batch. `workspace`: plan->workspace_bytes, aligned to 64. */
-void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
+void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source,
+                      void *workspace);
 
 #endif

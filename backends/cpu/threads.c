@@ -3,11 +3,12 @@
  * Owns: the protocol by which a run is opened, joined, drained and closed.
  * Must not know: what a task computes.
  *
- * One word, `state`, holds a run's life: its low bits count the helpers inside the run, one bit says that the run may be joined,
- * the rest number the runs. A helper joins by raising the count while the run is open, and leaves by lowering it; the caller
- * closes the run when no task is left to hand out and waits for the count to fall to 0. So a helper that wakes too late simply
- * finds the run closed: the caller never waits for a thread that has no task. Fields of the job are written only
- * while the run is closed and the count is 0. */
+ * One word, `state`, holds a run's life: its low bits count the helpers inside the run, one bit
+ * says that the run may be joined, the rest number the runs. A helper joins by raising the count
+ * while the run is open, and leaves by lowering it; the caller closes the run when no task is left
+ * to hand out and waits for the count to fall to 0. So a helper that wakes too late simply finds
+ * the run closed: the caller never waits for a thread that has no task. Fields of the job are
+ * written only while the run is closed and the count is 0. */
 #include "backends/cpu/threads.h"
 
 #include <errno.h>
@@ -23,13 +24,15 @@
 #include <unistd.h>
 
 enum {
-    COUNT_MASK = 0xffff,                 /* helpers inside the run */
+    COUNT_MASK = 0xffff, /* helpers inside the run */
     OPEN = 0x10000,
-    RUN_STEP = 0x20000,                  /* the run's number is what lies above */
-    WAKE_HELPERS = 1, WAKE_CALLER = 2,   /* futex bit sets: who sleeps on `state` */
+    RUN_STEP = 0x20000, /* the run's number is what lies above */
+    WAKE_HELPERS = 1,
+    WAKE_CALLER = 2, /* futex bit sets: who sleeps on `state` */
     WORKERS_MAX = 4096,
-    CPU_LIMIT = 8192,                    /* CPU numbers are below this */
-    /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice the best choice. */
+    CPU_LIMIT = 8192, /* CPU numbers are below this */
+    /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice
+     * the best choice. */
     SPIN_NS = 50000,
 };
 
@@ -37,15 +40,15 @@ typedef struct helper {
     struct cpu_pool *pool;
     pthread_t thread;
     int worker;
-    int cpu;                             /* pinned to it; -1 = may run on all of the pool's */
+    int cpu; /* pinned to it; -1 = may run on all of the pool's */
 } helper;
 
 struct cpu_pool {
     _Atomic uint32_t state;
-    _Atomic uint32_t sleepers;           /* helpers in, or on the way into, the futex */
+    _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
     _Atomic uint32_t caller_sleeps;
     _Atomic uint32_t stop;
-    char pad0[48];                       /* `next` is hammered by all workers: a cache line of its own */
+    char pad0[48]; /* `next` is hammered by all workers: a cache line of its own */
     _Atomic int64_t next;
     char pad1[56];
     int64_t tasks;
@@ -55,7 +58,7 @@ struct cpu_pool {
     int workers, started;
     int64_t spin_ns;
     pid_t pid;
-    int free_cpu;                        /* the CPU left to the caller; -1 = helpers are not pinned */
+    int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
     helper helpers[];
 };
 
@@ -99,8 +102,15 @@ static int spin(cpu_pool *pool, int (*done)(uint32_t state, uint32_t last), uint
     return 0;
 }
 
-static int is_new_run(uint32_t state, uint32_t last) { return (state & OPEN) && (state & ~COUNT_MASK) != last; }
-static int is_empty(uint32_t state, uint32_t last) { (void)last; return (state & COUNT_MASK) == 0; }
+static int is_new_run(uint32_t state, uint32_t last)
+{
+    return (state & OPEN) && (state & ~COUNT_MASK) != last;
+}
+static int is_empty(uint32_t state, uint32_t last)
+{
+    (void)last;
+    return (state & COUNT_MASK) == 0;
+}
 
 static void drain(cpu_pool *pool, int worker)
 {
@@ -113,12 +123,14 @@ static void drain(cpu_pool *pool, int worker)
     }
 }
 
-/* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it joined. */
+/* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it
+ * joined. */
 static int join(cpu_pool *pool, uint32_t *last)
 {
     uint32_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
     while (is_new_run(state, *last))
-        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel, memory_order_acquire)) {
+        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1,
+                                                  memory_order_acq_rel, memory_order_acquire)) {
             *last = state & ~(uint32_t)COUNT_MASK;
             return 1;
         }
@@ -148,7 +160,7 @@ static void *helper_main(void *arg)
 {
     helper *self = arg;
     cpu_pool *pool = self->pool;
-    uint32_t last = 0;                   /* runs are numbered from 1 */
+    uint32_t last = 0; /* runs are numbered from 1 */
 
     while (!atomic_load(&pool->stop)) {
         if (join(pool, &last)) {
@@ -175,8 +187,9 @@ static void affinity_set(pthread_t thread, const int *cpus, int n)
     CPU_FREE(set);
 }
 
-/* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's CPU, the two change places:
- * left alone, a woken helper would queue behind the very thread that waits for it, for milliseconds. */
+/* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's
+ * CPU, the two change places: left alone, a woken helper would queue behind the very thread that
+ * waits for it, for milliseconds. */
 static void make_way(cpu_pool *pool)
 {
     if (pool->free_cpu < 0)
@@ -192,7 +205,8 @@ static void make_way(cpu_pool *pool)
     }
 }
 
-/* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767 runs, past 0. */
+/* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767
+ * runs, past 0. */
 static void run_open(cpu_pool *pool)
 {
     uint32_t number = (atomic_load(&pool->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
@@ -217,7 +231,8 @@ static void run_close(cpu_pool *pool)
 
 void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg)
 {
-    if (tasks <= 1 || pool == NULL || pool->workers == 1 || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+    if (tasks <= 1 || pool == NULL || pool->workers == 1 ||
+        atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
         for (int64_t task = 0; task < tasks; task++)
             fn(arg, task, 0);
         return;
@@ -230,7 +245,7 @@ void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg)
         run_open(pool);
         drain(pool, 0);
         run_close(pool);
-    } else {                             /* a forked child has no helpers */
+    } else { /* a forked child has no helpers */
         for (int64_t task = 0; task < tasks; task++)
             fn(arg, task, 0);
     }
@@ -286,7 +301,7 @@ void cek__pool_destroy(cpu_pool *pool)
 {
     if (pool == NULL)
         return;
-    if (getpid() != pool->pid)           /* nothing to join in a forked child */
+    if (getpid() != pool->pid) /* nothing to join in a forked child */
         return;
     atomic_store(&pool->stop, 1);
     /* a change of the state's number makes every futex_sleep that is about to begin return at once */
@@ -297,7 +312,4 @@ void cek__pool_destroy(cpu_pool *pool)
     free(pool);
 }
 
-int cek__pool_workers(const cpu_pool *pool)
-{
-    return pool ? pool->workers : 1;
-}
+int cek__pool_workers(const cpu_pool *pool) { return pool ? pool->workers : 1; }

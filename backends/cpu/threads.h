@@ -3,15 +3,16 @@
  * Owns: worker threads, their affinity, the hand-out of tasks.
  * Must not know: what a task computes, devices, plugin.h.
  *
- * A pool of W workers is the calling thread plus W - 1 threads. A run hands out the task numbers 0 .. tasks-1 through one
- * atomic counter; which worker gets which task depends on timing, so a task's result must depend on its number alone.
+ * A pool of W workers is the calling thread plus W - 1 threads. A run hands out the task numbers 0
+ * .. tasks-1 through one atomic counter; which worker gets which task depends on timing, so a
+ * task's result must depend on its number alone.
  *
  *     static void scale(void *arg, int64_t task, int worker) { ... }
  *     cek__pool_run(pool, 16, scale, &job);       // returns when all 16 tasks have run
  *
- * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a futex.
- * fork: the child has the memory of the pool but none of its threads. The only call a child may make is cek__pool_run,
- * which notices (by pid) and runs inline; the pool leaks there. */
+ * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a
+ * futex. fork: the child has the memory of the pool but none of its threads. The only call a child
+ * may make is cek__pool_run, which notices (by pid) and runs inline; the pool leaks there. */
 #ifndef CEK_BACKENDS_CPU_THREADS_H
 #define CEK_BACKENDS_CPU_THREADS_H
 
@@ -19,13 +20,15 @@
 
 typedef struct cpu_pool cpu_pool;
 
-/* One task. `worker` is in [0, workers) and no two tasks of one run are executed with the same number at once: it selects
- * scratch memory that belongs to the run (never to the pool, see cek__pool_run). */
+/* One task. `worker` is in [0, workers) and no two tasks of one run are executed with the same
+ * number at once: it selects scratch memory that belongs to the run (never to the pool, see
+ * cek__pool_run). */
 typedef void cpu_task(void *arg, int64_t task, int worker);
 
-/* cek__pool_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus` (`n_cpus` of them, each below 8192;
- * NULL or 0 leaves affinity alone), one on each where there are enough; a calling thread's affinity is never touched. Returns 0 or an errno value
- * (ENOMEM, EAGAIN); on error *out is NULL. */
+/* cek__pool_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus`
+ * (`n_cpus` of them, each below 8192; NULL or 0 leaves affinity alone), one on each where there are
+ * enough; a calling thread's affinity is never touched. Returns 0 or an errno value (ENOMEM,
+ * EAGAIN); on error *out is NULL. */
 int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out);
 
 /* cek__pool_destroy - joins the threads. NULL is allowed. No run may be under way. */
@@ -34,9 +37,11 @@ void cek__pool_destroy(cpu_pool *pool);
 /* cek__pool_workers - the number W given at creation; the number of scratch areas a run needs. */
 int cek__pool_workers(const cpu_pool *pool);
 
-/* cek__pool_run - executes all tasks and returns when the last has finished; its writes are then visible.
- * Threads: any; a caller that finds the pool busy with another run (or calls from inside a task) executes its own tasks inline,
- * as worker 0: it does not wait. Scratch must therefore belong to the call, not to the pool. pool == NULL runs inline. */
+/* cek__pool_run - executes all tasks and returns when the last has finished; its writes are then
+ * visible.
+ * Threads: any; a caller that finds the pool busy with another run (or calls from inside a task)
+ * executes its own tasks inline, as worker 0: it does not wait. Scratch must therefore belong to
+ * the call, not to the pool. pool == NULL runs inline. */
 void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg);
 
 #endif

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the first line of a file into `line`; 0 where there is none. The path is root + the formatted text. */
-__attribute__((format(printf, 4, 5)))
-static int line_read(const char *root, char *line, size_t size, const char *format, ...)
+/* Reads the first line of a file into `line`; 0 where there is none. The path is root + the
+ * formatted text. */
+__attribute__((format(printf, 4, 5))) static int line_read(const char *root, char *line,
+                                                           size_t size, const char *format, ...)
 {
     char path[512];
     va_list args;
@@ -52,13 +53,15 @@ static int affinity_read(int *cpus)
     return n;
 }
 
-/* The first CPU of the same core that is in the list: a core's name. Where /sys is silent every CPU is its own core. */
+/* The first CPU of the same core that is in the list: a core's name. Where /sys is silent every CPU
+ * is its own core. */
 static int core_of(const char *root, const int *cpus, int n, int cpu)
 {
     char line[256];
-    if (!line_read(root, line, sizeof line, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+    if (!line_read(root, line, sizeof line,
+                   "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
         return cpu;
-    for (const char *p = line; *p; ) {           /* "0,64" or "0-1,8" */
+    for (const char *p = line; *p;) { /* "0,64" or "0-1,8" */
         char *end;
         long first = strtol(p, &end, 10), last = first;
         if (end == p)
@@ -73,7 +76,8 @@ static int core_of(const char *root, const int *cpus, int n, int cpu)
     return cpu;
 }
 
-/* First threads of cores to the front, siblings behind, each part ascending; returns the number of cores. */
+/* First threads of cores to the front, siblings behind, each part ascending; returns the number of
+ * cores. */
 static int cores_first(const char *root, int *cpus, int n)
 {
     int siblings[CPU_CPUS_MAX], n_siblings = 0, n_cores = 0;
@@ -89,8 +93,10 @@ static int cores_first(const char *root, int *cpus, int n)
     return n_cores;
 }
 
-/* A limit holds for the whole subtree, so the smallest on the way up to the root counts. `read` gives one group's. */
-static double quota_climb(const char *root, const char *mount, char *group, double (*read)(const char *, const char *, const char *))
+/* A limit holds for the whole subtree, so the smallest on the way up to the root counts. `read`
+ * gives one group's. */
+static double quota_climb(const char *root, const char *mount, char *group,
+                          double (*read)(const char *, const char *, const char *))
 {
     double least = 0;
     for (;;) {
@@ -111,7 +117,7 @@ static double quota_v2(const char *root, const char *mount, const char *group)
     if (line_read(root, line, sizeof line, "%s%s/cpu.max", mount, group) &&
         sscanf(line, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0)
         return quota / period;
-    return 0;                                    /* "max 100000" or no file */
+    return 0; /* "max 100000" or no file */
 }
 
 static double quota_v1(const char *root, const char *mount, const char *group)
@@ -122,7 +128,7 @@ static double quota_v1(const char *root, const char *mount, const char *group)
         quota = atof(line);
     if (line_read(root, line, sizeof line, "%s%s/cpu.cfs_period_us", mount, group))
         period = atof(line);
-    return quota > 0 && period > 0 ? quota / period : 0;     /* -1 = none */
+    return quota > 0 && period > 0 ? quota / period : 0; /* -1 = none */
 }
 
 static int has_word(const char *list, const char *word)
@@ -134,8 +140,9 @@ static int has_word(const char *list, const char *word)
     return 0;
 }
 
-/* Lines of /proc/self/cgroup: "0::/path" is v2, "N:controllers:/path" v1. Inside a container the path may be one of the host's
- * that is not mounted here; the climb then ends at the mount point, which is the container's own group. */
+/* Lines of /proc/self/cgroup: "0::/path" is v2, "N:controllers:/path" v1. Inside a container the
+ * path may be one of the host's that is not mounted here; the climb then ends at the mount point,
+ * which is the container's own group. */
 static double quota_read(const char *root)
 {
     char path[256], line[512];
@@ -172,18 +179,24 @@ static void caches_read(const char *root, int cpu, cpu_topology *out)
 {
     for (int i = 0; i < 8; i++) {
         char level[16], type[32], size[32];
-        if (!line_read(root, level, sizeof level, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
-            !line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", cpu, i) ||
-            !line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", cpu, i))
+        if (!line_read(root, level, sizeof level,
+                       "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
+            !line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type",
+                       cpu, i) ||
+            !line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size",
+                       cpu, i))
             break;
         char *unit;
         int64_t bytes = strtoll(size, &unit, 10);
         bytes <<= *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
         if (strcmp(type, "Instruction") == 0)
             continue;
-        if (level[0] == '1') out->l1d_bytes = bytes;
-        if (level[0] == '2') out->l2_bytes = bytes;
-        if (level[0] == '3') out->l3_bytes = bytes;
+        if (level[0] == '1')
+            out->l1d_bytes = bytes;
+        if (level[0] == '2')
+            out->l2_bytes = bytes;
+        if (level[0] == '3')
+            out->l3_bytes = bytes;
     }
 }
 
@@ -197,7 +210,8 @@ static void model_read(const char *root, char *model, size_t size)
         return;
     while (fgets(line, sizeof line, f)) {
         char *value = strchr(line, ':');
-        if (value == NULL || (strncmp(line, "model name", 10) != 0 && strncmp(line, "Processor", 9) != 0))
+        if (value == NULL ||
+            (strncmp(line, "model name", 10) != 0 && strncmp(line, "Processor", 9) != 0))
             continue;
         value++;
         while (isspace((unsigned char)*value))
@@ -222,10 +236,7 @@ void cek__topology_read_from(const char *root, cpu_topology *out)
     model_read(root, out->model, sizeof out->model);
 }
 
-void cek__topology_read(cpu_topology *out)
-{
-    cek__topology_read_from("", out);
-}
+void cek__topology_read(cpu_topology *out) { cek__topology_read_from("", out); }
 
 void cek__topology_split(const cpu_topology *topology, int devices, int index, cpu_slice *out)
 {

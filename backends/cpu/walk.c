@@ -1,19 +1,28 @@
 /* walk.c - the walk of one task over its blocks; see walk.h.
  *
- * Owns: the order of loops. A block of B stays in L2 while panels of A pass by; a panel of A stays in L1 while the panels of B
- * pass by. Must not know: operands, epilogues, threads. */
+ * Owns: the order of loops. A block of B stays in L2 while panels of A pass by; a panel of A stays
+ * in L1 while the panels of B pass by. Must not know: operands, epilogues, threads. */
 #include "backends/cpu/walk.h"
 
 #include <string.h>
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base, walk_scratch *out)
+size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base,
+                         walk_scratch *out)
 {
     const int64_t width = round_up(s->nb, kernels->nr), pixels = s->mc > s->kc ? s->mc : s->kc;
     const int64_t bytes[] = {
-        s->kc * 4, s->kc * 4, pixels * 4, s->mc * 8, width / kernels->nr * 8, s->mc * 8, s->a_floats * 4, s->b_floats * 4,
-        4 * round_up(s->nb, 16) * 4, s->with_c ? s->mb * width * 4 : 0,
+        s->kc * 4,
+        s->kc * 4,
+        pixels * 4,
+        s->mc * 8,
+        width / kernels->nr * 8,
+        s->mc * 8,
+        s->a_floats * 4,
+        s->b_floats * 4,
+        4 * round_up(s->nb, 16) * 4,
+        s->with_c ? s->mb * width * 4 : 0,
     };
     void *parts[sizeof bytes / sizeof *bytes];
     size_t used = 0;
@@ -21,11 +30,13 @@ size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *
         parts[i] = base ? (char *)base + used : NULL;
         used += (size_t)round_up(bytes[i], 64);
     }
-    *out = (walk_scratch){ parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6], parts[7], parts[8], parts[9] };
+    *out = (walk_scratch){ parts[0], parts[1], parts[2], parts[3], parts[4],
+                           parts[5], parts[6], parts[7], parts[8], parts[9] };
     return used;
 }
 
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to)
+void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows,
+                      int64_t depth, const walk_scratch *to)
 {
     const int64_t height = walk_panel_rows(rows, kernels->mr);
     for (int64_t i = 0, p = 0; i < rows; i += height, p++) {
@@ -49,7 +60,8 @@ static void sum_rows(const walk_scratch *s, int64_t rows, int64_t lda, int64_t d
                 sum[i + r] += s->a_panel[p][s->a_offset[k] + r * lda];
 }
 
-static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
+static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth,
+                        float *sum)
 {
     const int64_t nr = w->kernels->nr;
     for (int64_t p = 0; p * nr < cols; p++) {
@@ -60,27 +72,31 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
 }
 
 /* A tile at the right edge of a C without room for it. */
-static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda, int64_t depth,
-                      int64_t cols, float *c, int64_t ldc, cpu_store store)
+static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp,
+                      int64_t lda, int64_t depth, int64_t cols, float *c, int64_t ldc,
+                      cpu_store store)
 {
     float whole[CPU_MR_MAX * CPU_NR_MAX] __attribute__((aligned(64)));
     const float *b = s->b_panel[jp];
-    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE, b, 0);
+    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole,
+                                 CPU_NR_MAX, CPU_STORE, b, 0);
     for (int64_t i = 0; i < s->a_rows[ip]; i++)
         for (int64_t j = 0; j < cols; j++)
             c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (store == CPU_ADD ? c[i * ldc + j] : 0);
 }
 
-/* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches one line of every row. */
+/* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches
+ * one line of every row. */
 typedef struct fetch {
     const char *at;
     int64_t row_bytes, row;
 } fetch;
 
-static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b, int64_t *ld)
+static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b,
+                             int64_t *ld)
 {
     if (f->at == NULL || ip * 64 >= nr * 4) {
-        *ld = 0;                 /* a line that is in L1 anyway */
+        *ld = 0; /* a line that is in L1 anyway */
         return b;
     }
     *ld = f->row_bytes / 4;
@@ -88,8 +104,8 @@ static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr,
 }
 
 /* All tiles of a block: `rows` rows of A against all columns. */
-static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c, cpu_store store,
-                  const fetch *f, const walk_scratch *s)
+static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth,
+                  float *c, cpu_store store, const fetch *f, const walk_scratch *s)
 {
     const cpu_kernels *kernels = w->kernels;
     const int64_t nr = kernels->nr;
@@ -100,8 +116,8 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (left >= nr || t->padded)
-                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store,
-                                             next, ldnext);
+                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b,
+                                             s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
             else
                 edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
         }
@@ -138,8 +154,12 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             const int64_t lda = w->a(w->source, t->row + i, rows, k, depth, s);
             if (t->row_sum)
                 sum_rows(s, rows, lda, depth, t->row_sum + i);
-            f.row = i;           /* later blocks of A have nothing left to fetch */
-            tiles(w, t, rows, lda, depth, c, t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE, &f, s);
+            f.row = i; /* later blocks of A have nothing left to fetch */
+            tiles(w, t, rows, lda, depth, c,
+                  t->add || k > t->k ? CPU_ADD
+                  : t->stream        ? CPU_STREAM
+                                     : CPU_STORE,
+                  &f, s);
             if (w->take && k + depth == end)
                 w->take(w->source, t->row + i, rows, t->col, t->cols, c, t->ldc, s);
         }

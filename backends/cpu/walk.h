@@ -1,10 +1,12 @@
 /* walk.h - the packed skeleton that matrix products and convolutions share.
  *
  * Owns: the walk over blocks of one task: depth by depth, pack B, pack A, run tiles, finish.
- * Must not know: where operands come from (two functions hand them out) and where results go (one function takes them).
+ * Must not know: where operands come from (two functions hand them out) and where results go (one
+ * function takes them).
  *
- * A task computes rows [row, row + rows) x columns [col, col + cols) of C, summed over [k, k + depth). C is an f32 matrix of its
- * own, or the caller's memory where the result can be summed in place. */
+ * A task computes rows [row, row + rows) x columns [col, col + cols) of C, summed over [k, k +
+ * depth). C is an f32 matrix of its own, or the caller's memory where the result can be summed in
+ * place. */
 #ifndef CEK_BACKENDS_CPU_WALK_H
 #define CEK_BACKENDS_CPU_WALK_H
 
@@ -15,37 +17,40 @@
 
 /* Sizes of a walk's blocks and of one worker's memory. */
 typedef struct walk_sizes {
-    int64_t mc;                  /* rows of A that are handed out at once */
-    int64_t kc;                  /* depth of a block */
-    int64_t mb, nb;              /* the largest task */
-    int64_t a_floats, b_floats;  /* packing space for a block of A, of B */
-    int with_c;                  /* room for the sums of a task */
+    int64_t mc;                 /* rows of A that are handed out at once */
+    int64_t kc;                 /* depth of a block */
+    int64_t mb, nb;             /* the largest task */
+    int64_t a_floats, b_floats; /* packing space for a block of A, of B */
+    int with_c;                 /* room for the sums of a task */
 } walk_sizes;
 
 /* One worker's memory; every part aligned to 64 bytes. */
 typedef struct walk_scratch {
-    int32_t *a_offset, *b_offset;        /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
-    int32_t *pixel_offset;               /* mc or kc: for slabs */
-    const float **a_panel, **b_panel;    /* first elements of the panels of a block */
-    int64_t *a_rows;                     /* their numbers of rows, 1 .. mr */
-    float *a, *b;                        /* packing space */
-    float *line;                         /* 4 x nb */
-    float *c;                            /* mb x nb in whole panels, where asked for */
+    int32_t *a_offset, *b_offset; /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
+    int32_t *pixel_offset;        /* mc or kc: for slabs */
+    const float **a_panel, **b_panel; /* first elements of the panels of a block */
+    int64_t *a_rows;                  /* their numbers of rows, 1 .. mr */
+    float *a, *b;                     /* packing space */
+    float *line;                      /* 4 x nb */
+    float *c;                         /* mb x nb in whole panels, where asked for */
 } walk_scratch;
 
-/* Hands out rows [row, row + rows) x [k, k + depth) of A: sets a_offset and the panels, which cut the rows in order; returns the distance
- * of neighbouring rows in a panel. May pack into `to`->a. */
-typedef int64_t walk_give_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to);
+/* Hands out rows [row, row + rows) x [k, k + depth) of A: sets a_offset and the panels, which cut
+ * the rows in order; returns the distance of neighbouring rows in a panel. May pack into `to`->a. */
+typedef int64_t walk_give_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                            const walk_scratch *to);
 
-/* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr columns. The last panel is read
- * whole, whatever lies beyond `cols`. May pack into `to`->b. */
-typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to);
+/* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr
+ * columns. The last panel is read whole, whatever lies beyond `cols`. May pack into `to`->b. */
+typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                         const walk_scratch *to);
 
 /* Takes a block of rows once its sums are complete. */
-typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c, int64_t ldc,
-                       const walk_scratch *scratch);
+typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                       const float *c, int64_t ldc, const walk_scratch *scratch);
 
-/* Where row k of B begins at column `col`, and the distance of rows in bytes: what a later block will read. */
+/* Where row k of B begins at column `col`, and the distance of rows in bytes: what a later block
+ * will read. */
 typedef const char *walk_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes);
 
 typedef struct walk {
@@ -53,31 +58,36 @@ typedef struct walk {
     int64_t mc, kc;
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;             /* or NULL */
-    walk_ahead *ahead;           /* or NULL: the next block of B is fetched into L2 while tiles of this one are computed */
+    walk_take *take;   /* or NULL */
+    walk_ahead *ahead; /* or NULL: the next block of B is fetched into L2 during this one's tiles */
     const void *source;
 } walk;
 
 typedef struct walk_task {
     int64_t row, rows, col, cols, k, depth;
-    float *c;                    /* element (row, col) */
+    float *c; /* element (row, col) */
     int64_t ldc;
-    int add;                     /* to what C holds */
-    int stream;                  /* C is large, aligned and written once: past the caches; depth <= kc */
-    int padded;                  /* rows of C have room for whole panels */
-    float *row_sum, *col_sum;    /* NULL, or added to: the sums of A over k (for `rows`), of B over k (for `cols`) */
+    int add;    /* to what C holds */
+    int stream; /* C is large, aligned and written once: past the caches; depth <= kc */
+    int padded; /* rows of C have room for whole panels */
+    /* NULL, or added to: the sums over k of A (for `rows`), of B (for `cols`) */
+    float *row_sum, *col_sum;
 } walk_task;
 
-/* Floats from one packed row of A to the next, where rows are k-contiguous: an odd number of cache lines, so that the rows
- * of a panel fall into different sets. */
+/* Floats from one packed row of A to the next, where rows are k-contiguous: an odd number of cache
+ * lines, so that the rows of a panel fall into different sets. */
 static inline int64_t walk_row_floats(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
 
-/* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns its bytes, a multiple of 64. */
-size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base, walk_scratch *out);
+/* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns
+ * its bytes, a multiple of 64. */
+size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base,
+                         walk_scratch *out);
 
-/* cek__walk_panels - cuts `rows` rows into as few panels of like height as possible, the first at `at`, rows `lda` apart, or
- * where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the panel is high. */
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to);
+/* cek__walk_panels - cuts `rows` rows into as few panels of like height as possible, the first at
+ * `at`, rows `lda` apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of
+ * p) * depth, k-rows as long as the panel is high. */
+void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows,
+                      int64_t depth, const walk_scratch *to);
 
 /* Rows of one such panel (of the last: what is left). */
 static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)

@@ -17,8 +17,9 @@ static inline vu to_bf16(vu f)
     return u_select(is_nan, f >> 16 | 0x40, rounded);
 }
 
-/* A half's bits, moved to a float's place, read as the value times 2^-112: one multiplication gives exponents their bias back
- * and makes subnormals normal. Infinity and NaN get a float's largest exponent. */
+/* A half's bits, moved to a float's place, read as the value times 2^-112: one multiplication gives
+ * exponents their bias back and makes subnormals normal. Infinity and NaN get a float's largest
+ * exponent. */
 static inline vu from_f16(vu h)
 {
     const vu magnitude = (h & 0x7fff) << 13;
@@ -30,25 +31,29 @@ static inline vu from_f16(vu h)
 static inline vu to_f16(vu f)
 {
     const vu sign = f >> 16 & 0x8000, a = f & 0x7fffffff;
-    /* normal halves: round at bit 13, then change the bias; an overflow of the mantissa carries into the exponent */
+    /* normal halves: round at bit 13, then change the bias; an overflow of the mantissa carries
+     * into the exponent */
     vu h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
-    /* below 2^-14: adding 1/2 aligns the unit of float's last place with a subnormal half's, and rounds */
+    /* below 2^-14: adding 1/2 aligns the unit of float's last place with a subnormal half's, and
+     * rounds */
     const vu small = (vu)((vf)a + 0.5f) - 0x3f000000;
     h = u_select((vu)(a < u_all(113u << 23)), small, h);
-    h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00), h);               /* 65520 and more round to infinity */
+    h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00),
+                 h); /* 65520 and more round to infinity */
     h = u_select((vu)(a > u_all(0x7f800000)), (a >> 13 & 0x3ff) | 0x7e00, h);
     return h | sign;
 }
 
-/* `function` converts a vector of bits; the last, partial vector of halves goes through an array. */
-#define LOAD(function)                                                                                  \
-    for (; i + VL <= n; i += VL)                                                                        \
-        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));                            \
-    if (i < n) {                                                                                        \
-        uint16_t in[VL] = { 0 };                                                                        \
-        memcpy(in, h + i, (size_t)(n - i) * 2);                                                         \
-        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in)));                     \
-    }                                                                                                   \
+/* `function` converts a vector of bits; the last, partial vector of halves goes through an array.
+ * */
+#define LOAD(function)                                                                             \
+    for (; i + VL <= n; i += VL)                                                                   \
+        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));                       \
+    if (i < n) {                                                                                   \
+        uint16_t in[VL] = { 0 };                                                                   \
+        memcpy(in, h + i, (size_t)(n - i) * 2);                                                    \
+        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in)));                \
+    }                                                                                              \
     break
 
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
@@ -62,14 +67,14 @@ void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
     }
 }
 
-#define STORE(function)                                                                                 \
-    for (; i + VL <= n; i += VL)                                                                        \
-        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));                                  \
-    if (i < n) {                                                                                        \
-        uint16_t out[VL];                                                                               \
-        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i)));                          \
-        memcpy(h + i, out, (size_t)(n - i) * 2);                                                        \
-    }                                                                                                   \
+#define STORE(function)                                                                            \
+    for (; i + VL <= n; i += VL)                                                                   \
+        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));                             \
+    if (i < n) {                                                                                   \
+        uint16_t out[VL];                                                                          \
+        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i)));                     \
+        memcpy(h + i, out, (size_t)(n - i) * 2);                                                   \
+    }                                                                                              \
     break
 
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to)

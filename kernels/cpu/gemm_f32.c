@@ -1,18 +1,23 @@
 /* gemm_f32.c - the tile of a matrix product: the one loop in which the CPU backend spends its time.
  *
- * Owns: the register tile, in every number of rows up to the full one, so that no row is ever computed in vain.
- * Must not know: where A and B come from (packed panels or the caller's own memory; see cpu_gemm_tile), blocks, threads.
+ * Owns: the register tile, in every number of rows up to the full one, so that no row is ever
+ * computed in vain.
+ * Must not know: where A and B come from (packed panels or the caller's own memory; see
+ * cpu_gemm_tile), blocks, threads.
  *
- * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on how a matrix is cut. */
+ * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
+ * how a matrix is cut. */
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/table.h"
 
-/* The rows of A are reached from one pointer that walks down three rows at a time, because 14 row pointers would not fit
- * the 16 integer registers. The empty asm keeps compilers from "improving" this: without it gcc 12 computes all row addresses
- * first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's column first (and loses half). */
+/* The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
+ * pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving"
+ * this: without it gcc 12 computes all row addresses first (and loses 15% in spills for some
+ * numbers of rows), clang 14 loads all of A's column first (and loses half). */
 static inline __attribute__((always_inline)) void
-tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, const int32_t *b_offset,
-     float *c, int64_t ldc, cpu_store store, const float *next, int64_t ldnext)
+tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+     const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
+     int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda;
@@ -45,12 +50,13 @@ tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offs
     }
 }
 
-#define TILE(rows)                                                                                      \
-    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,    \
-                                const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, \
-                                const float *next, int64_t ldnext)                                      \
-    {                                                                                                   \
-        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);                    \
+#define TILE(rows)                                                                                \
+    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda,                       \
+                                const int32_t *a_offset, const float *b, const int32_t *b_offset, \
+                                float *c, int64_t ldc, cpu_store store, const float *next,        \
+                                int64_t ldnext)                                                   \
+    {                                                                                             \
+        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);            \
     }
 
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
@@ -61,7 +67,8 @@ TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1] = {
     NULL, gemm_f32_1, gemm_f32_2, gemm_f32_3, gemm_f32_4, gemm_f32_5, gemm_f32_6,
 #if defined CEK_ISA_AVX512
-    gemm_f32_7, gemm_f32_8, gemm_f32_9, gemm_f32_10, gemm_f32_11, gemm_f32_12, gemm_f32_13, gemm_f32_14,
+    gemm_f32_7, gemm_f32_8, gemm_f32_9, gemm_f32_10, gemm_f32_11, gemm_f32_12, gemm_f32_13,
+    gemm_f32_14,
 #endif
 };
 

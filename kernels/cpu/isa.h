@@ -1,7 +1,7 @@
 /* isa.h - what a kernel file needs to know of the instruction set it is being compiled for.
  *
- * Owns: vector types, fused multiply-add, the tile's size, the suffix of names. Every kernel file is compiled once per
- * instruction set with CEK_ISA set to its name and CEK_ISA_<NAME> to 1.
+ * Owns: vector types, fused multiply-add, the tile's size, the suffix of names. Every kernel file
+ * is compiled once per instruction set with CEK_ISA set to its name and CEK_ISA_<NAME> to 1.
  * Must not know: any operation. */
 #ifndef CEK_KERNELS_CPU_ISA_H
 #define CEK_KERNELS_CPU_ISA_H
@@ -15,15 +15,19 @@
 
 #if defined CEK_ISA_AVX512
 #include <immintrin.h>
-enum { VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 };  /* 28 sums + 2 of B + 1 of A of 32 registers */
+enum { VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 }; /* 28 sums + 2 of B + 1 of A of 32 registers */
 #elif defined CEK_ISA_AVX2
 #include <immintrin.h>
-enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* 12 sums + 2 of B + 1 of A of 16 registers */
+enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* 12 sums + 2 of B + 1 of A of 16 registers */
 #else
 #if defined __SSE2__
 #include <emmintrin.h>
 #endif
-enum { VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 };    /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
+enum {
+    VL = 4,
+    TILE_ROWS = 6,
+    TILE_VECTORS = 2
+}; /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
 #endif
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 
@@ -36,7 +40,8 @@ typedef uint16_t vh_mem __attribute__((vector_size(VL * 2), aligned(2), may_alia
 static inline vf v_load(const float *p) { return *(const vf_mem *)p; }
 static inline void v_store(float *p, vf x) { *(vf_mem *)p = x; }
 
-/* Stores past the caches (p is a multiple of the vector's size), and waits until such stores are where others see them. */
+/* Stores past the caches (p is a multiple of the vector's size), and waits until such stores are
+ * where others see them. */
 static inline void v_stream(float *p, vf x)
 {
 #if defined CEK_ISA_AVX512
@@ -57,7 +62,7 @@ static inline void v_drain(void)
 #endif
 }
 
-static inline vf v_all(float x) { return x - (vf){ 0 }; }     /* x - 0 keeps -0 and NaN */
+static inline vf v_all(float x) { return x - (vf){ 0 }; } /* x - 0 keeps -0 and NaN */
 
 /* a * b + c, rounded once where the processor can: spelled out, so that no compiler flag decides. */
 static inline vf v_fma(vf a, vf b, vf c)

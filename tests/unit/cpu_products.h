@@ -19,8 +19,13 @@
 /* A workspace or result with a guard behind it; the guard must be intact when it is freed. */
 enum { GUARD = 256 };
 
-/* For conditions that are asked of every element: libcheck's own assertions write a message to a file each time. */
-#define EXPECT(condition, ...) do { if (!(condition)) ck_abort_msg(__VA_ARGS__); } while (0)
+/* For conditions that are asked of every element: libcheck's own assertions write a message to a
+ * file each time. */
+#define EXPECT(condition, ...)                                                                     \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg(__VA_ARGS__);                                                             \
+    } while (0)
 
 /* Called first: memory that tests give back is kept, not returned to the kernel page by page. */
 static inline void memory_keep(void)
@@ -41,7 +46,8 @@ static inline void *guarded(size_t bytes, int fill)
 static inline void guard_free(void *p, size_t bytes)
 {
     for (int i = 0; i < GUARD; i++)
-        EXPECT(((unsigned char *)p)[bytes + (size_t)i] == 0xa5, "wrote %d bytes beyond the end", i + 1);
+        EXPECT(((unsigned char *)p)[bytes + (size_t)i] == 0xa5, "wrote %d bytes beyond the end",
+               i + 1);
     free(p);
 }
 
@@ -51,7 +57,8 @@ static inline uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* Integers in -3 .. 3: every sum of fewer than 2^24 / 9 products is exact in any order. Or numbers in (-1, 1). */
+/* Integers in -3 .. 3: every sum of fewer than 2^24 / 9 products is exact in any order. Or numbers
+ * in (-1, 1). */
 static inline float next_value(uint32_t *state, int integers)
 {
     const uint32_t r = next_random(state);
@@ -72,13 +79,16 @@ static inline float f16_to_f32(uint16_t h)
     const float sign = h & 0x8000 ? -1.0f : 1.0f;
     if (exponent == 31)
         return mantissa ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf((float)(mantissa + 1024), exponent - 25) : ldexpf((float)mantissa, -24));
+    return sign * (exponent ? ldexpf((float)(mantissa + 1024), exponent - 25)
+                            : ldexpf((float)mantissa, -24));
 }
 
-/* The storable value nearest to x, ties to even: by search among neighbours, not by the bit tricks under test. */
+/* The storable value nearest to x, ties to even: by search among neighbours, not by the bit tricks
+ * under test. */
 static inline uint16_t half_nearest(double x, float (*to_f32)(uint16_t))
 {
-    const uint16_t sign = signbit(x) ? 0x8000 : 0, infinity = to_f32 == f16_to_f32 ? 0x7c00 : 0x7f80;
+    const uint16_t sign = signbit(x) ? 0x8000 : 0,
+                   infinity = to_f32 == f16_to_f32 ? 0x7c00 : 0x7f80;
     uint16_t low = 0, high = infinity;
     const double a = fabs(x);
     if (isnan(x))
@@ -102,7 +112,8 @@ static inline double type_load(cpu_type type, const void *p, int64_t i)
 {
     if (type == CPU_F32)
         return ((const float *)p)[i];
-    return type == CPU_BF16 ? bf16_to_f32(((const uint16_t *)p)[i]) : f16_to_f32(((const uint16_t *)p)[i]);
+    return type == CPU_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
+                            : f16_to_f32(((const uint16_t *)p)[i]);
 }
 
 static inline void type_store(cpu_type type, void *p, int64_t i, double x)
@@ -119,7 +130,8 @@ static inline double type_unit(cpu_type type)
     return type == CPU_F32 ? FLT_EPSILON / 2 : type == CPU_BF16 ? 0x1p-8 : 0x1p-11;
 }
 
-/* n u / (1 - n u): the error of a sum of n terms, relative to the sum of their sizes, in whatever order. */
+/* n u / (1 - n u): the error of a sum of n terms, relative to the sum of their sizes, in whatever
+ * order. */
 static inline double gamma_of(double n)
 {
     const double u = FLT_EPSILON / 2;
@@ -145,16 +157,23 @@ static inline double slope_of(cpu_act act, double ref)
     case CPU_ACT_RELU: return ref <= 0 ? 0 : 1;
     case CPU_ACT_TANH: return 1 - ref * ref;
     case CPU_ACT_SIGMOID: return ref * (1 - ref);
-    case CPU_ACT_GELU: return 0.5 * (1 + erf(ref * 0.70710678118654752)) + ref * 0.39894228040143268 * exp(-ref * ref / 2);
+    case CPU_ACT_GELU:
+        return 0.5 * (1 + erf(ref * 0.70710678118654752)) +
+               ref * 0.39894228040143268 * exp(-ref * ref / 2);
     }
     return 1;
 }
 
-/* All slopes above are at most this, and so are the errors of an activation relative to those of its input. */
+/* All slopes above are at most this, and so are the errors of an activation relative to those of
+ * its input. */
 static const double slope_max = 1.13;
 
-/* Errors of the activations themselves, in units of the result (vmath.h), and of the epilogue's few operations. */
-static inline double act_error(cpu_act act, double result) { return act == CPU_ACT_NONE ? 0 : 16 * (FLT_EPSILON / 2) * (fabs(result) + 1); }
+/* Errors of the activations themselves, in units of the result (vmath.h), and of the epilogue's few
+ * operations. */
+static inline double act_error(cpu_act act, double result)
+{
+    return act == CPU_ACT_NONE ? 0 : 16 * (FLT_EPSILON / 2) * (fabs(result) + 1);
+}
 
 static inline void *filled(cpu_type type, int64_t n, int integers, uint32_t *state)
 {
@@ -171,6 +190,9 @@ static inline void *copied(cpu_type type, int64_t n, const void *from)
     return p;
 }
 
-static inline void filled_free(cpu_type type, int64_t n, void *p) { guard_free(p, (size_t)(n * cpu_type_bytes(type))); }
+static inline void filled_free(cpu_type type, int64_t n, void *p)
+{
+    guard_free(p, (size_t)(n * cpu_type_bytes(type)));
+}
 
 #endif
