@@ -13,7 +13,7 @@ static const double cost_store_across = 16; /* storing a vector of C element by 
 static const double cost_task = 2000;       /* handing out a task, warming up */
 
 enum {
-    SPLIT_TASKS = 96, /* a product with fewer tasks than this is split along k ... */
+    SPLIT_TASKS = 96,   /* a product with fewer tasks than this is split along k ... */
     SPLIT_DEPTH = 1024, /* ... into parts no shallower: the partial results then cost 2% */
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
@@ -26,12 +26,13 @@ static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Packing `across` rows of memory that lie along the other index, in blocks of `depth`. */
-static double pack_cost(pack_way way, double vectors, double transpose, double runs_along,
-                        double runs_across)
+/* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
+ * `slab` is what is copied instead where tiles read a slab (0: they read the operand itself). */
+static double way_cost(pack_way way, double vectors, double transpose, double runs_along,
+                       double runs_across, double slab)
 {
     switch (way) {
-    case PACK_DIRECT: return 0;
+    case PACK_DIRECT: return (slab > 0 ? slab : vectors) * cost_copy;
     case PACK_ALONG: return vectors * transpose + runs_along * cost_run;
     case PACK_ACROSS: return vectors * cost_copy + runs_across * cost_run;
     case PACK_GATHER: break;
@@ -50,10 +51,14 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double rows = (double)most(mb, 4);
     const double store =
         blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
+    const double slab_a =
+        blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
+    const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     return depth * rows * panels * 2 + (double)mb * panels * 2 * store + cost_task +
-           pack_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
-                     depth * (double)ceil_div(mb, p->config->mc)) +
-           pack_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth);
+           way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
+                    depth * (double)ceil_div(mb, p->config->mc), slab_a) +
+           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth,
+                    slab_b);
 }
 
 /* Tries cuts of C into blocks and keeps the best. */
