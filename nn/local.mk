@@ -55,6 +55,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/reducer.h \
     %D%/train/replica.c \
     %D%/train/replica.h \
+    %D%/train/replica_inside.h \
+    %D%/train/replica_memory.c \
+    %D%/train/replica_run.c \
     %D%/train/shares.c \
     %D%/train/shares.h \
     %D%/train/team.c \

@@ -1,0 +1,91 @@
+/* replica_inside.h - the inside of a replica, for replica*.c alone. */
+#ifndef CEK_NN_TRAIN_REPLICA_INSIDE_H
+#define CEK_NN_TRAIN_REPLICA_INSIDE_H
+
+#include "nn/train/replica.h"
+
+enum {
+    SLOTS = 2, /* micro-batches alternate between them, so that the next upload runs beside the computation */
+    TALLY_BYTES = 2 * CEK_ALIGNMENT, /* loss, right answers */
+    PADDING_ROW = 0                  /* rows beyond the share repeat this one */
+};
+/* Longer than any step; past it the device hangs. */
+static const uint64_t DEADLINE_NS = 600ull * 1000000000ull;
+
+typedef struct sized_plan {
+    int64_t rows;
+    cek__plan *plan;
+} sized_plan;
+
+/* Where one micro-batch's samples lie on the device, and who may touch them next. */
+typedef struct slot {
+    cek_memory *input, *target;
+    cek_marker *uploaded, *computed;
+    bool used;
+} slot;
+
+struct cek__replica {
+    const cek__layout *layout;
+    const cek_model *model;
+    cek_device *device;
+    const cek_plugin *plugin;
+    cek__replica_options options;
+    int64_t micro_batch;
+    uint64_t input_row_bytes, target_row_bytes, outputs;
+    bool is_inline;
+    cek_stream *compute, *upload; /* the same where the device works inline */
+    cek_memory **parameters, **gradients; /* [bucket_count] */
+    cek_ref *parameter_refs, *gradient_refs;
+    cek_memory *step_block, *batch_block, *tally, *output;
+    cek_memory *arena, *workspace;
+    cek__plan_needs room; /* what the memory above was made for */
+    sized_plan train[CEK__REPLICA_PLANS];
+    size_t train_count;
+    sized_plan evaluate; /* also prediction */
+    slot slots[SLOTS];
+    size_t slot_count, next_slot;
+    unsigned char *staging; /* one micro-batch of padded or converted rows */
+    uint64_t staging_bytes;
+};
+
+static inline bool cek__replica_in_f64(const cek__replica *r)
+{
+    return r->layout->type == CEK_F64; /* then losses and targets are too */
+}
+
+static inline cek_ref cek__ref_of(const cek_memory *memory)
+{
+    return memory ? cek_memory_ref(memory) : (cek_ref){NULL, 0};
+}
+
+/* 100 samples of which 64 fit are two micro-batches of 50. */
+static inline int64_t cek__replica_even(int64_t rows, int64_t most)
+{
+    int64_t parts = (rows + most - 1) / most;
+    return (rows + parts - 1) / parts;
+}
+
+static inline uint64_t cek__larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- replica_memory.c: what lies on the device, and how large a micro-batch may be ---- */
+
+CEK__CHECKED cek_status cek__replica_memory_make(cek__replica *r, uint64_t bytes, cek_memory **out); /* 0 bytes: NULL */
+CEK__CHECKED cek_status cek__replica_buckets_make(cek__replica *r);
+CEK__CHECKED cek_status cek__replica_choose_micro_batch(cek__replica *r);
+void cek__replica_memory_close(cek__replica *r);
+uint64_t cek__replica_rooms_bytes(const cek__replica *r); /* of activations, workspace and samples */
+
+/* The plan for `rows` samples: the one of that size, a new one while there is room for one, else the next larger. */
+CEK__CHECKED cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out);
+/* Slots share everything but the samples' place, so a plan is bound again before each run. */
+CEK__CHECKED cek_status cek__replica_plan_bind(cek__replica *r, cek__plan *plan, const slot *s);
+
+/* ---- replica_run.c ---- */
+
+/* Waits until the device reads no host memory of ours any more. */
+CEK__CHECKED cek_status cek__replica_drain(cek__replica *r);
+
+#endif

@@ -1,0 +1,261 @@
+/* replica_memory.c - what a replica keeps on its device: buckets, plans, and the rooms that plans run in; the choice of the
+ * micro-batch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/train/replica_inside.h"
+
+cek_status cek__replica_memory_make(cek__replica *r, uint64_t bytes, cek_memory **out)
+{
+    return bytes ? cek_memory_alloc(r->device, bytes, CEK_MEMORY_ALONE, out) : CEK_OK;
+}
+
+static void memory_drop(cek_memory **memory)
+{
+    cek_memory_free(*memory);
+    *memory = NULL;
+}
+
+cek_status cek__replica_buckets_make(cek__replica *r)
+{
+    cek_status st;
+    size_t n = r->layout->bucket_count;
+    CEK_TRY(cek__calloc(n, sizeof *r->parameters, &r->parameters));
+    CEK_TRY(cek__calloc(n, sizeof *r->gradients, &r->gradients));
+    CEK_TRY(cek__calloc(n, sizeof *r->parameter_refs, &r->parameter_refs));
+    CEK_TRY(cek__calloc(n, sizeof *r->gradient_refs, &r->gradient_refs));
+    for (size_t b = 0; b < n; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(r->layout, b);
+        CEK_TRY(cek__replica_memory_make(r, bytes, &r->parameters[b]));
+        r->parameter_refs[b] = cek__ref_of(r->parameters[b]);
+        if (!r->options.training)
+            continue;
+        CEK_TRY(cek__replica_memory_make(r, bytes, &r->gradients[b]));
+        r->gradient_refs[b] = cek__ref_of(r->gradients[b]);
+        CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), r->gradient_refs[b], 0, 4, bytes));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+static void rooms_drop(cek__replica *r)
+{
+    for (size_t i = 0; i < SLOTS; i++) {
+        memory_drop(&r->slots[i].input);
+        memory_drop(&r->slots[i].target);
+    }
+    memory_drop(&r->arena);
+    memory_drop(&r->workspace);
+    memory_drop(&r->output);
+    memset(&r->room, 0, sizeof r->room);
+}
+
+/* Memory that every plan made so far fits into. */
+static cek_status rooms_make(cek__replica *r)
+{
+    cek_status st;
+    const cek__plan *plans[] = {r->train_count ? r->train[0].plan : NULL, r->evaluate.plan};
+    cek__plan_needs need = {0};
+    for (size_t i = 0; i < 2; i++) {
+        const cek__plan_needs *n;
+        if (!plans[i])
+            continue;
+        n = cek__plan_get_needs(plans[i]);
+        need.arena_bytes = cek__larger(need.arena_bytes, n->arena_bytes);
+        need.workspace_bytes = cek__larger(need.workspace_bytes, n->workspace_bytes);
+        need.input_bytes = cek__larger(need.input_bytes, n->input_bytes);
+        need.target_bytes = cek__larger(need.target_bytes, n->target_bytes);
+        need.output_bytes = cek__larger(need.output_bytes, n->output_bytes);
+    }
+    if (r->options.loss)
+        need.output_bytes = 0;
+    CEK_TRY(cek__replica_memory_make(r, need.arena_bytes, &r->arena));
+    CEK_TRY(cek__replica_memory_make(r, need.workspace_bytes, &r->workspace));
+    CEK_TRY(cek__replica_memory_make(r, need.output_bytes, &r->output));
+    for (size_t i = 0; i < r->slot_count; i++) {
+        CEK_TRY(cek__replica_memory_make(r, need.input_bytes, &r->slots[i].input));
+        CEK_TRY(cek__replica_memory_make(r, need.target_bytes, &r->slots[i].target));
+    }
+    r->room = need;
+    return CEK_OK;
+out:
+    rooms_drop(r);
+    return st;
+}
+
+static bool fits_rooms(const cek__replica *r, const cek__plan_needs *n)
+{
+    return n->arena_bytes <= r->room.arena_bytes && n->workspace_bytes <= r->room.workspace_bytes &&
+           n->input_bytes <= r->room.input_bytes && n->target_bytes <= r->room.target_bytes;
+}
+
+/* ---- Plans -------------------------------------------------------------------------------------------------------- */
+
+static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool training)
+{
+    return (cek__plan_options){
+        .rows = rows,
+        .input_type = r->options.input_type,
+        .training = training,
+        .loss = r->options.loss,
+        .target_columns = r->options.target_columns,
+        .softmax = r->options.softmax,
+    };
+}
+
+static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__plan **out)
+{
+    cek__plan_options o = plan_options(r, rows, training);
+    return cek__plan_create(r->model, r->layout, r->device, &o, out);
+}
+
+cek_status cek__replica_plan_bind(cek__replica *r, cek__plan *plan, const slot *s)
+{
+    cek_ref tally = cek__ref_of(r->tally);
+    cek__plan_binding b = {
+        .arena = cek__ref_of(r->arena),
+        .workspace = cek__ref_of(r->workspace),
+        .input = cek__ref_of(s->input),
+        .target = cek__ref_of(s->target),
+        .output = cek__ref_of(r->output),
+        .parameters = r->parameter_refs,
+        .gradients = r->gradient_refs,
+        .step_block = cek__ref_of(r->step_block),
+        .batch_block = cek__ref_of(r->batch_block),
+        .loss = tally,
+        .correct = {tally.mem, tally.offset + CEK_ALIGNMENT},
+    };
+    return cek__plan_bind(plan, &b);
+}
+
+static void plans_drop(cek__replica *r)
+{
+    for (size_t i = 0; i < r->train_count; i++)
+        cek__plan_free(r->train[i].plan);
+    r->train_count = 0;
+    cek__plan_free(r->evaluate.plan);
+    r->evaluate = (sized_plan){0};
+}
+
+/* Plans and memory for micro-batches of `rows`, or nothing. */
+static cek_status try_micro_batch(cek__replica *r, int64_t rows)
+{
+    cek_status st;
+    if (r->options.training) {
+        CEK_TRY(plan_make(r, rows, true, &r->train[0].plan));
+        r->train[0].rows = rows;
+        r->train_count = 1;
+    }
+    CEK_TRY(plan_make(r, rows, false, &r->evaluate.plan));
+    r->evaluate.rows = rows;
+    CEK_TRY(rooms_make(r));
+    r->micro_batch = rows;
+    return CEK_OK;
+out:
+    plans_drop(r);
+    return st;
+}
+
+/* Bytes that activations and samples may take: the limit or what is free, less what others will still take. */
+static cek_status budget(cek__replica *r, uint64_t taken, uint64_t *out)
+{
+    cek_status st;
+    cek_memory_stats stats = {.size = sizeof stats};
+    uint64_t limit = r->options.memory_limit;
+    CEK_TRY(cek_device_memory_stats(r->device, &stats));
+    if (limit) {
+        taken += r->options.optimizer_bytes;
+    } else {
+        uint64_t pool = stats.limit_bytes == CEK_UNKNOWN ? CEK_UNKNOWN : stats.limit_bytes - stats.used_bytes;
+        limit = stats.device_free_bytes == CEK_UNKNOWN ? CEK_UNKNOWN : stats.device_free_bytes + stats.cached_bytes;
+        limit = pool < limit ? pool : limit;
+        taken = r->options.optimizer_bytes; /* the parameters are not free any more */
+    }
+    *out = limit == CEK_UNKNOWN ? CEK_UNKNOWN : limit > taken ? limit - taken : 0;
+    return CEK_OK;
+out:
+    return st;
+}
+
+uint64_t cek__replica_rooms_bytes(const cek__replica *r)
+{
+    return r->room.arena_bytes + r->room.workspace_bytes + r->room.output_bytes +
+           r->slot_count * (r->room.input_bytes + r->room.target_bytes);
+}
+
+cek_status cek__replica_choose_micro_batch(cek__replica *r)
+{
+    cek_status st;
+    uint64_t fixed, per_row, have, taken = cek__replica_bytes(r);
+    int64_t rows = r->options.rows > 0 ? r->options.rows : 1, most = rows;
+    cek__plan_options o = plan_options(r, rows, r->options.training);
+    CEK_TRY(budget(r, taken, &have));
+    CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
+    per_row += (r->slot_count - 1) * (r->input_row_bytes + r->target_row_bytes); /* the estimate has one slot */
+    if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
+        most = (int64_t)((have - fixed) / (per_row + 1));
+    for (most = most > 0 ? most : 1;; most /= 2) {
+        st = try_micro_batch(r, cek__replica_even(rows, most));
+        if (st == CEK_OK && (have == CEK_UNKNOWN || !r->options.memory_limit || cek__replica_rooms_bytes(r) <= have))
+            return CEK_OK;
+        if (st == CEK_OK) {
+            uint64_t needed = cek__replica_rooms_bytes(r);
+            rooms_drop(r);
+            plans_drop(r);
+            st = cek__fail(CEK_OUT_OF_MEMORY, "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
+                           cek_device_name(r->device), (long long)cek__replica_even(rows, most), (unsigned long long)needed,
+                           (unsigned long long)have, (unsigned long long)r->options.memory_limit);
+        }
+        if (st != CEK_OUT_OF_MEMORY || most == 1)
+            return st;
+    }
+out:
+    return st;
+}
+
+cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
+{
+    cek_status st;
+    sized_plan fresh = {.rows = rows};
+    const sized_plan *best = &r->train[0];
+    for (size_t i = 0; i < r->train_count; i++) {
+        const sized_plan *p = &r->train[i];
+        if (p->rows >= rows && p->rows < best->rows)
+            best = p;
+    }
+    *out = *best;
+    if (best->rows == rows || r->train_count == CEK__REPLICA_PLANS)
+        return CEK_OK;
+    CEK_TRY(plan_make(r, rows, true, &fresh.plan));
+    if (!fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
+        cek__plan_free(fresh.plan);
+        return CEK_OK;
+    }
+    r->train[r->train_count++] = fresh;
+    *out = fresh;
+    return CEK_OK;
+out:
+    return st;
+}
+
+void cek__replica_memory_close(cek__replica *r)
+{
+    plans_drop(r);
+    rooms_drop(r);
+    for (size_t b = 0; b < r->layout->bucket_count; b++) {
+        if (r->parameters)
+            cek_memory_free(r->parameters[b]);
+        if (r->gradients)
+            cek_memory_free(r->gradients[b]);
+    }
+    free(r->parameters);
+    free(r->gradients);
+    free(r->parameter_refs);
+    free(r->gradient_refs);
+    memory_drop(&r->step_block);
+    memory_drop(&r->batch_block);
+    memory_drop(&r->tally);
+}

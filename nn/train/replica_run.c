@@ -1,0 +1,195 @@
+/* replica_run.c - a share of a batch through a replica: upload, forward, backward, count. */
+#include <string.h>
+
+#include "core/base/status.h"
+#include "nn/train/replica_inside.h"
+
+cek_status cek__replica_drain(cek__replica *r)
+{
+    cek_status st = r->compute ? cek_stream_sync(r->compute, DEADLINE_NS) : CEK_OK;
+    cek_status uploads = r->upload && r->upload != r->compute ? cek_stream_sync(r->upload, DEADLINE_NS) : CEK_OK;
+    return st != CEK_OK ? st : uploads;
+}
+
+/* On the way out of a failure: the caller's samples may be freed when this returns. Keeps the failure and its text. */
+static cek_status failed(cek__replica *r, cek_status st)
+{
+    char text[CEK__ERROR_TEXT_MAX];
+    strcpy(text, cek_error_text());
+    (void)!cek__replica_drain(r);
+    return cek__fail(st, "%s: %s", cek_device_name(r->device), text);
+}
+
+cek_status cek__replica_read(cek__replica *r, cek_ref src, void *dst, uint64_t bytes)
+{
+    cek_status st;
+    CEK_TRY(cek_stream_download(r->compute, dst, src, bytes));
+    CEK_TRY(cek_stream_sync(r->compute, DEADLINE_NS));
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
+{
+    return r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->step_block), block, sizeof *block);
+}
+
+/* Rows of `row_bytes` in the form and number that the plan wants: as they are where possible, else in `staging`. */
+static const void *rows_padded(const void *rows, uint64_t row_bytes, int64_t count, int64_t wanted, unsigned char *staging)
+{
+    if (count == wanted)
+        return rows;
+    memcpy(staging, rows, (size_t)count * row_bytes);
+    for (int64_t i = count; i < wanted; i++)
+        memcpy(staging + (size_t)i * row_bytes, (const unsigned char *)rows + PADDING_ROW * row_bytes, row_bytes);
+    return staging;
+}
+
+static const void *targets_padded(const cek__replica *r, const void *targets, int64_t count, int64_t wanted,
+                                  unsigned char *staging)
+{
+    const float *values = targets;
+    double *wide = (double *)(void *)staging;
+    size_t columns = r->options.target_columns;
+    if (r->options.loss != CEK_LOSS_MSE || !cek__replica_in_f64(r))
+        return rows_padded(targets, r->target_row_bytes, count, wanted, staging);
+    for (size_t i = 0; i < (size_t)wanted * columns; i++)
+        wide[i] = (double)values[i < (size_t)count * columns ? i : i % columns];
+    return wide;
+}
+
+/* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot. */
+static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count, int64_t wanted, slot **out)
+{
+    cek_status st;
+    size_t index = r->next_slot;
+    slot *s = &r->slots[index];
+    unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
+    const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
+    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+    r->next_slot = (index + 1) % r->slot_count;
+    if (!r->is_inline && s->used) {
+        CEK_TRY(cek_stream_wait(r->upload, s->computed));
+        if (wanted != count || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
+            CEK_TRY(cek_marker_sync(s->uploaded, DEADLINE_NS));
+    }
+    rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
+    CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->input), rows, (uint64_t)wanted * r->input_row_bytes));
+    if (r->options.loss) {
+        const void *targets = (const unsigned char *)share->targets + (uint64_t)first * target_bytes;
+        targets = targets_padded(r, targets, count, wanted, staging + r->staging_bytes);
+        CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->target), targets, (uint64_t)wanted * r->target_row_bytes));
+    }
+    if (!r->is_inline) {
+        CEK_TRY(cek_marker_record(s->uploaded, r->upload));
+        CEK_TRY(cek_stream_wait(r->compute, s->uploaded));
+    }
+    s->used = true;
+    *out = s;
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* One micro-batch up to its loss. */
+static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count, const sized_plan *p, slot **s)
+{
+    cek_status st;
+    cek_batch_block block = {.sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count};
+    CEK_TRY(upload(r, share, first, count, p->rows, s));
+    CEK_TRY(cek__replica_plan_bind(r, p->plan, *s));
+    CEK_TRY(r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->batch_block), &block, sizeof block));
+    CEK_TRY(cek__plan_forward(p->plan, cek_stream_raw(r->compute)));
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status slot_done(cek__replica *r, slot *s)
+{
+    return r->is_inline ? CEK_OK : cek_marker_record(s->computed, r->compute);
+}
+
+cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__segment_fn segment, void *user)
+{
+    cek_status st;
+    int64_t step = share->rows > 0 ? cek__replica_even(share->rows, r->micro_batch) : 1;
+    for (int64_t first = 0; first < share->rows; first += step) {
+        int64_t count = share->rows - first < step ? share->rows - first : step;
+        bool last = first + count == share->rows;
+        sized_plan p;
+        slot *s;
+        CEK_TRY(cek__replica_plan_for(r, count, &p));
+        CEK_TRY(forward(r, share, first, count, &p, &s));
+        for (size_t i = 0; i < cek__plan_segment_count(p.plan); i++) {
+            CEK_TRY(cek__plan_backward(p.plan, cek_stream_raw(r->compute), i, first > 0));
+            if (last && segment)
+                CEK_TRY(segment(user, cek__plan_segment_buckets(p.plan, i)));
+        }
+        CEK_TRY(slot_done(r, s));
+    }
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
+
+cek_status cek__replica_evaluate(cek__replica *r, const cek__share *share)
+{
+    cek_status st;
+    for (int64_t first = 0; first < share->rows; first += r->evaluate.rows) {
+        int64_t left = share->rows - first;
+        slot *s;
+        CEK_TRY(forward(r, share, first, left < r->evaluate.rows ? left : r->evaluate.rows, &r->evaluate, &s));
+        CEK_TRY(slot_done(r, s));
+    }
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
+
+cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
+{
+    cek_status st;
+    unsigned char tally[TALLY_BYTES];
+    int32_t right;
+    *loss = 0;
+    *correct = 0;
+    CEK_TRY(cek__replica_read(r, cek__ref_of(r->tally), tally, sizeof tally));
+    CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
+    if (cek__replica_in_f64(r)) {
+        memcpy(loss, tally, sizeof *loss);
+    } else {
+        float sum;
+        memcpy(&sum, tally, sizeof sum);
+        *loss = (double)sum;
+    }
+    memcpy(&right, tally + CEK_ALIGNMENT, sizeof right);
+    *correct = right;
+    return CEK_OK;
+out:
+    return cek__fail_prefix(st, "%s", cek_device_name(r->device));
+}
+
+cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float *outputs)
+{
+    cek_status st;
+    uint64_t row_bytes = r->outputs * cek_dtype_bytes(r->layout->type);
+    for (int64_t first = 0; first < share->rows; first += r->evaluate.rows) {
+        int64_t left = share->rows - first, count = left < r->evaluate.rows ? left : r->evaluate.rows;
+        float *dst = outputs + (uint64_t)first * r->outputs;
+        slot *s;
+        CEK_TRY(forward(r, share, first, count, &r->evaluate, &s));
+        if (cek__replica_in_f64(r)) {
+            double *wide = (double *)(void *)r->staging;
+            CEK_TRY(cek__replica_read(r, cek__ref_of(r->output), wide, (uint64_t)count * row_bytes));
+            for (uint64_t i = 0; i < (uint64_t)count * r->outputs; i++)
+                dst[i] = (float)wide[i];
+        } else {
+            CEK_TRY(cek__replica_read(r, cek__ref_of(r->output), dst, (uint64_t)count * row_bytes));
+        }
+    }
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
