@@ -1,9 +1,10 @@
 /* alloc.c - malloc and its relatives with overflow checks, a text for exhaustion, and an injection point for tests.
  *
- * Owns: nothing; memory belongs to the caller. Device memory is none of its business (core/device/memory). */
+ * Owns: the list of abandoned blocks, and nothing else; memory belongs to the caller. Device memory is none of its business (core/device/memory). */
 #include "core/base/alloc.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,4 +127,23 @@ cek_status cek__asprintf(void *out, const char *fmt, ...)
     va_end(args);
     memcpy(out, &text, sizeof text);
     return st;
+}
+
+typedef struct abandoned {
+    struct abandoned *next;
+    void *block;
+} abandoned;
+
+static _Atomic(abandoned *) abandoned_blocks; /* grows only */
+
+void cek__abandon(void *block)
+{
+    abandoned *note;
+
+    if (block == NULL || (note = malloc(sizeof *note)) == NULL)
+        return;
+    note->block = block;
+    note->next = atomic_load(&abandoned_blocks);
+    while (!atomic_compare_exchange_weak(&abandoned_blocks, &note->next, note))
+        continue;
 }

@@ -99,8 +99,10 @@ void cek__replica_free(cek__replica *r)
         cek_marker_free(r->slots[i].uploaded);
         cek_marker_free(r->slots[i].computed);
     }
-    if (drained) /* else the device may still read it: never freed (plugin.h, Errors) */
+    if (drained)
         cek_pinned_free(r->device, r->staging);
+    else
+        cek__abandon(r->staging); /* the device may still read it (plugin.h, Errors) */
     if (r->upload != r->compute)
         cek_stream_free(r->upload);
     cek_stream_free(r->compute);

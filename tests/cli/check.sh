@@ -32,7 +32,9 @@ run 0 check -d cpu softmax --match=3x10 --json
 [ "$(grep -c '"device": "cpu:[01]"' "$scratch/out")" -ge 2 ] || wrong "not both devices were checked"
 unset CEKERNELS_CPU_DEVICES
 
-# A device that is lost in the middle of a run: said, and exit code 4.
+# A device that is lost in the middle of a run: said, and exit code 4. What it might still use is not freed.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS
 CEKERNELS_SIM_FAIL_AT=300
 CEKERNELS_SIM_FAIL_STATUS=device_lost
 export CEKERNELS_SIM_FAIL_AT CEKERNELS_SIM_FAIL_STATUS
