@@ -22,17 +22,24 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
     %D%/common/validate.c \
     %D%/common/validate.h
 
+# Host memory that is there.
+noinst_LTLIBRARIES += %D%/host/libpages.la
+%C%_host_libpages_la_SOURCES = \
+    %D%/host/headroom.c \
+    %D%/host/pages.c \
+    %D%/host/pages.h
+
 # Memory, queues and events of devices that live in host memory.
 noinst_LTLIBRARIES += %D%/host/libhost.la
 %C%_host_libhost_la_SOURCES = \
     %D%/host/cmdbuf.c \
     %D%/host/device.c \
     %D%/host/event.c \
-    %D%/host/headroom.c \
     %D%/host/host.h \
     %D%/host/memory.c \
     %D%/host/op.c \
     %D%/host/queue.c
+%C%_host_libhost_la_LIBADD = %D%/host/libpages.la
 
 # The oracle.
 noinst_LTLIBRARIES += %D%/reference/libreference.la
@@ -119,3 +126,34 @@ noinst_LTLIBRARIES += %D%/sim/libsim.la
     %D%/sim/queue.c \
     %D%/sim/sim.c \
     %D%/sim/sim.h
+
+# What OpenCL and CUDA share, with the kernels' text.
+noinst_LTLIBRARIES += %D%/gpu/libgpu.la
+%C%_gpu_libgpu_la_SOURCES = \
+    %D%/gpu/device.c \
+    %D%/gpu/gpu.h \
+    %D%/gpu/lower.h \
+    %D%/gpu/lower_product.c \
+    %D%/gpu/lower_tensor.c \
+    %D%/gpu/lower_tiles.c \
+    %D%/gpu/lower_train.c \
+    %D%/gpu/op.c \
+    %D%/gpu/source.c \
+    %D%/gpu/step.c
+nodist_%C%_gpu_libgpu_la_SOURCES = kernels/sources.c
+
+# The OpenCL driver; links the ICD loader.
+if HAVE_OPENCL
+noinst_LTLIBRARIES += %D%/opencl/libopencl.la
+endif
+%C%_opencl_libopencl_la_SOURCES = \
+    %D%/opencl/cache.c \
+    %D%/opencl/device.c \
+    %D%/opencl/event.c \
+    %D%/opencl/ledger.c \
+    %D%/opencl/memory.c \
+    %D%/opencl/opencl.h \
+    %D%/opencl/program.c \
+    %D%/opencl/queue.c \
+    %D%/opencl/status.c
+%C%_opencl_libopencl_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)

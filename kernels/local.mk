@@ -52,3 +52,19 @@ endif
 
 noinst_LTLIBRARIES += $(kernels_cpu_libraries)
 %D%/cpu/%.lo: override CFLAGS += $(CEK_FP_CONTRACT)
+
+# The kernels of devices that compile at run time, as text in a C file.
+kernels_device_sources = \
+    %D%/gpu/args.h \
+    %D%/gpu/dialect.h \
+    %D%/gpu/optimizer.cl \
+    %D%/gpu/pointwise.cl \
+    %D%/gpu/pool.cl \
+    %D%/gpu/product.cl \
+    %D%/gpu/random.cl \
+    %D%/gpu/rows.cl \
+    %D%/gpu/tensor.cl
+%D%/sources.c: $(kernels_device_sources) %D%/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
+CLEANFILES += %D%/sources.c
+EXTRA_DIST += $(kernels_device_sources) %D%/embed.sh

@@ -16,10 +16,19 @@ pkglib_LTLIBRARIES += %D%/sim.la
 %C%_sim_la_SOURCES = %D%/sim.c
 %C%_sim_la_LDFLAGS = $(plugin_ldflags)
 %C%_sim_la_LIBADD = backends/sim/libsim.la backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
+if HAVE_OPENCL
+pkglib_LTLIBRARIES += %D%/opencl.la
+endif
+%C%_opencl_la_SOURCES = %D%/opencl.c
+%C%_opencl_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
+%C%_opencl_la_LDFLAGS = $(plugin_ldflags)
+%C%_opencl_la_LIBADD = backends/opencl/libopencl.la backends/gpu/libgpu.la backends/host/libpages.la \
+    backends/common/libcommon.la $(OPENCL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 EXTRA_DIST += %D%/plugin.map
 
 # A plugin is found by its .so; libtool's .la beside it would say nothing to anyone.
-plugin_names = cpu reference sim
+plugin_names = cpu reference sim opencl
 install-exec-hook:
 	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.la"; done
 uninstall-hook:

@@ -29,7 +29,11 @@ backends/reference:  door backends/common backends/host
 backends/sim:        door backends/common
 backends/cpu:        door backends/common backends/host kernels/cpu
 backends/cpu/ops:    door backends/common backends/host backends/cpu kernels/cpu
-plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops
+kernels/gpu:
+kernels/opencl:      kernels/gpu
+backends/gpu:        door backends/common kernels/gpu
+backends/opencl:     door backends/common backends/host backends/gpu
+plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops backends/gpu backends/opencl
 spec/*:              door api
 bench/*:             door api spec
 examples/*:          door api

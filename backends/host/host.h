@@ -24,9 +24,7 @@
 
 #include "backends/common/fail.h"
 #include "backends/common/validate.h"
-
-/* A 32nd of all memory stays free: page tables, stacks, the host application's own allocations. */
-#define CEK__HOST_RESERVE_SHARE 32
+#include "backends/host/pages.h"
 
 struct cek_instance {
     cek_host host;               /* zeroed where there is none */
@@ -96,10 +94,6 @@ void cek__host_device_fini(cek_dev *dev);
 
 /* cek__host_device_lose - latches CEK_DEVICE_LOST; the first reason stays. */
 void cek__host_device_lose(cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-
-/* cek__host_memory - how much memory this process may still take (available memory and the headroom of its control groups,
- * less a reserve) and how much there is at all. CEK_UNKNOWN where the system does not say. */
-void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* cek__host_op_init - checks and copies the descriptor into a zeroed operation; `forward` is known to be of this device
  * afterwards. On error cek__host_op_fini() must not be called. */

@@ -5,52 +5,12 @@
  * Linux promises more memory than it has and kills a process that uses the promise. So an allocation is first held against
  * what is left (headroom.c), then every page of it is touched, both under one lock of the instance.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "backends/common/growth.h"
 #include "backends/host/host.h"
-
-/* From this size on memory is mapped, aligned for huge pages: fewer faults now, fewer TLB misses in every kernel. */
-#define HUGE_PAGE_BYTES ((uint64_t)2 << 20)
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  /* Linux 5.14 */
-#endif
-
-static void pages_touch(unsigned char *base, uint64_t bytes)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t i = 0; i < bytes; i += page)
-        ((volatile unsigned char *)base)[i] = 0;
-    ((volatile unsigned char *)base)[bytes - 1] = 0;
-}
-
-/* Maps `bytes` (a multiple of HUGE_PAGE_BYTES), aligned to that, every page present. NULL where the system has none. */
-static unsigned char *pages_map(uint64_t bytes)
-{
-    unsigned char *start = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED)
-        return NULL;
-    uint64_t lead = -(uintptr_t)start % HUGE_PAGE_BYTES;
-    unsigned char *base = start + lead;
-    if (lead)
-        munmap(start, lead);
-    if (HUGE_PAGE_BYTES - lead)
-        munmap(base + bytes, HUGE_PAGE_BYTES - lead);
-    (void)madvise(base, bytes, MADV_HUGEPAGE);  /* a wish */
-    if (!madvise(base, bytes, MADV_POPULATE_WRITE))
-        return base;
-    if (errno == EINVAL) {  /* an older kernel */
-        pages_touch(base, bytes);
-        return base;
-    }
-    munmap(base, bytes);
-    return NULL;
-}
 
 /* Whether `bytes` more may be taken. Looking costs a dozen system calls, so a look leaves a lease for the small allocations
  * that follow: half of the reserve at most, so that even a stale lease does not use that up. Under the instance's lock. */
@@ -74,19 +34,19 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
                                uint64_t *mapped_bytes)
 {
     cek_status st = CEK_OK;
-    uint64_t grain = map && bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : CEK_ALIGNMENT, rounded;
+    uint64_t grain = map && bytes >= CEK__HUGE_PAGE_BYTES ? CEK__HUGE_PAGE_BYTES : CEK_ALIGNMENT, rounded;
     uint64_t free_bytes, total_bytes;
-    if (__builtin_add_overflow(bytes, grain - 1, &rounded) || rounded > INT64_MAX - HUGE_PAGE_BYTES)
+    if (__builtin_add_overflow(bytes, grain - 1, &rounded) || rounded > INT64_MAX - CEK__HUGE_PAGE_BYTES)
         return cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes", call, (unsigned long long)bytes);
     rounded -= rounded % grain;
-    *mapped_bytes = grain == HUGE_PAGE_BYTES ? rounded : 0;
+    *mapped_bytes = grain == CEK__HUGE_PAGE_BYTES ? rounded : 0;
 
     pthread_mutex_lock(&dev->instance->allocation);
     *base = NULL;
     if (headroom_take(dev->instance, rounded, &free_bytes, &total_bytes))
-        *base = *mapped_bytes ? pages_map(rounded) : aligned_alloc(CEK_ALIGNMENT, rounded);
+        *base = *mapped_bytes ? cek__pages_map(rounded) : aligned_alloc(CEK_ALIGNMENT, rounded);
     if (*base && !*mapped_bytes)
-        pages_touch(*base, rounded);
+        cek__pages_touch(*base, rounded);
     pthread_mutex_unlock(&dev->instance->allocation);
 
     if (!*base && free_bytes == CEK_UNKNOWN)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lower.h - how an operation becomes steps. One function per family; each adds steps and may refuse with UNSUPPORTED.
+ *
+ * Sizes of groups, chunks and tiles follow from the descriptor and the model of the device alone, so every operation is
+ * deterministic.
+ */
+#ifndef CEK_BACKENDS_GPU_LOWER_H
+#define CEK_BACKENDS_GPU_LOWER_H
+
+#include "backends/common/extent.h"
+#include "backends/gpu/gpu.h"
+#include "kernels/gpu/args.h"
+
+typedef cek_status cek__gpu_lower_fn(cek_op *op);
+cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool, cek__gpu_lower_pointwise, cek__gpu_lower_reduce,
+    cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random, cek__gpu_lower_optimizer;
+
+/* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying (*st). */
+bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st);
+bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st);
+
+/* cek__gpu_step_add - one launch of kernel `name`: `items` work-items at least, along x, in groups that suit the device.
+ * The step's buffers and arguments are the caller's to fill in; NULL without memory or kernel (then op->failure is set). */
+cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
+/* The same with groups of a given size. */
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
+                                  const uint32_t group[3]);
+/* cek__gpu_step_fill - the buffers, as places, and the arguments. */
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args, uint32_t bytes);
+
+/* cek__gpu_workspace - `bytes` more of workspace: the place where they begin. */
+cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes);
+/* cek__gpu_slot - a slot of the operation where it is given, else nothing. */
+cek__gpu_place cek__gpu_slot(const cek_op *op, uint32_t slot);
+
+/* cek__gpu_items - work-items for `count` elements in kernels that use FOR_EACH; cek__gpu_lanes - LANES there. */
+uint64_t cek__gpu_items(const cek_dev *dev, uint64_t count);
+uint32_t cek__gpu_lanes(const cek_dev *dev);
+
+/* cek__gpu_defines - what every source is told of the device, followed by the given lines. */
+#define CEK__GPU_DEFINES 8192
+void cek__gpu_defines(const cek_dev *dev, char *to, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* "f32", as the kernels' macros want it. */
+const char *cek__gpu_type(cek_dtype type);
+
+/* cek__gpu_collapse - fewer dimensions for the same elements: those of size 1 go, neighbours that lie in a row in every operand
+ * merge. `strides` are `operands` rows of CEK_RANK_MAX. At least rank 1 remains. */
+uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[CEK_RANK_MAX], uint32_t operands);
+
+/* cek__gpu_reduce_add - the steps of a reduction from one place to another; the workspace that it needs comes on top. */
+typedef struct cek__gpu_reduction {
+    cek__gpu_place from, to;
+    cek_dtype type;
+    uint32_t function;
+    bool accumulate;
+    uint32_t rank, axes;
+    uint64_t shape[CEK_RANK_MAX];
+    int64_t strides[CEK_RANK_MAX];
+} cek__gpu_reduction;
+void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *reduction);
+
+/* cek__gpu_window - the window of a convolution or a pool in three dimensions. `dilation` may be NULL. */
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel, const uint64_t *stride,
+                             const uint64_t *dilation, const uint64_t *pad_lo);
+uint64_t cek__gpu_positions(const cek_u32 size[3]);
+
+#endif

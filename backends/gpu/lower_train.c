@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * lower_train.c - softmax, losses, random numbers, dropout, optimizer, pooling. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/gpu/lower.h"
+
+cek_status cek__gpu_lower_softmax(cek_op *op)
+{
+    const cek_softmax_desc *desc = &op->request.desc.softmax;
+    const cek_k_rows a = { .rows = desc->rows, .columns = desc->columns, .log = desc->flags & CEK_SOFTMAX_LOG };
+    const cek__gpu_place buffers[] = { { CEK_SOFTMAX_X, 0 }, { CEK_SOFTMAX_Y, 0 } };
+    char defines[CEK__GPU_DEFINES];
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, "softmax", desc->rows), buffers, 2, &a, sizeof a);
+    return op->failure;
+}
+
+/* Both losses: slots 0 to 5 mean the same in both, and so does 6. */
+cek_status cek__gpu_lower_loss(cek_op *op)
+{
+    const cek_cross_entropy_desc *entropy = &op->request.desc.cross_entropy;
+    const cek_squared_error_desc *squared = &op->request.desc.squared_error;
+    bool classes = op->request.desc.op.kind == CEK_OP_CROSS_ENTROPY;
+    _Static_assert((int)CEK_CROSS_ENTROPY_BATCH == (int)CEK_SQUARED_ERROR_BATCH && (int)CEK_CROSS_ENTROPY_LOSS == (int)CEK_SQUARED_ERROR_LOSS &&
+                   (int)CEK_CROSS_ENTROPY_DLOGITS == (int)CEK_SQUARED_ERROR_DPREDICTION, "the losses' slots differ");
+    cek_k_rows a = { .rows = classes ? entropy->rows : squared->rows, .columns = classes ? entropy->classes : squared->columns,
+                     .rows_per_sample = classes ? entropy->rows_per_sample : squared->rows_per_sample };
+    a.weights = cek__request_given(&op->request, CEK_CROSS_ENTROPY_WEIGHTS);
+    a.step = cek__request_given(&op->request, CEK_CROSS_ENTROPY_STEP);
+    a.batch = cek__request_given(&op->request, CEK_CROSS_ENTROPY_BATCH);
+    a.gradient = cek__request_given(&op->request, CEK_CROSS_ENTROPY_DLOGITS);
+    cek_k_total t = { .rows = a.rows, .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
+                      .correct = classes && cek__request_given(&op->request, CEK_CROSS_ENTROPY_CORRECT),
+                      .accumulate_loss = cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_LOSS),
+                      .accumulate_correct = classes && cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_CORRECT) };
+    cek__gpu_place totals = cek__gpu_workspace(op, 2 * a.rows * sizeof(float)), buffers[7];
+    char defines[CEK__GPU_DEFINES];
+    for (uint32_t i = 0; i < 6; i++)
+        buffers[i] = cek__gpu_slot(op, i);
+    buffers[6] = totals;
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(classes ? entropy->type : squared->type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, classes ? "cross_entropy" : "squared_error", a.rows), buffers, 7, &a,
+                       sizeof a);
+    if (t.loss || t.correct) {
+        const cek__gpu_place sums[] = { totals, cek__gpu_slot(op, CEK_CROSS_ENTROPY_LOSS),
+                                        classes ? cek__gpu_slot(op, CEK_CROSS_ENTROPY_CORRECT) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
+        cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, "total_rows", 1), sums, 3, &t, sizeof t);
+    }
+    return op->failure;
+}
+
+cek_status cek__gpu_lower_random(cek_op *op)
+{
+    const cek_dropout_desc *dropout = &op->request.desc.dropout;
+    const cek_random_desc *random = &op->request.desc.random;
+    bool drop = op->request.desc.op.kind == CEK_OP_DROPOUT;
+    uint64_t rows = drop ? dropout->rows : random->rows, columns = drop ? dropout->columns : random->columns;
+    uint64_t rows_per_sample = drop ? dropout->rows_per_sample : random->rows_per_sample;
+    cek_k_random a = { .samples = (rows + rows_per_sample - 1) / rows_per_sample, .sample_elements = rows_per_sample * columns,
+                       .elements = rows * columns };
+    a.blocks = (a.sample_elements + 3) / 4;
+    a.stream = drop ? dropout->stream : random->stream;
+    a.batch = cek__request_given(&op->request, drop ? CEK_DROPOUT_BATCH : CEK_RANDOM_BATCH);
+    a.threshold = drop ? dropout->threshold : 0;
+    a.normal = !drop && random->distribution == CEK_RANDOM_NORMAL;
+    a.a = drop ? (float)dropout->scale : (float)random->a;
+    a.b = drop ? 0 : (float)random->b;
+    const cek__gpu_place buffers[] = { drop ? (cek__gpu_place){ CEK_DROPOUT_X, 0 } : (cek__gpu_place){ CEK__GPU_NOTHING, 0 },
+                                       { drop ? CEK_DROPOUT_Y : CEK_RANDOM_Y, 0 }, { drop ? CEK_DROPOUT_STEP : CEK_RANDOM_STEP, 0 },
+                                       cek__gpu_slot(op, drop ? CEK_DROPOUT_BATCH : CEK_RANDOM_BATCH) };
+    char defines[CEK__GPU_DEFINES];
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(drop ? dropout->type : random->type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "random.cl", defines, drop ? "dropout" : "random_fill", cek__gpu_items(op->dev, a.samples * a.blocks)),
+                       buffers, 4, &a, sizeof a);
+    return op->failure;
+}
+
+cek_status cek__gpu_lower_optimizer(cek_op *op)
+{
+    const cek_optimizer_desc *desc = &op->request.desc.optimizer;
+    bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM, low = cek__request_given(&op->request, CEK_OPTIMIZER_LOW);
+    cek_k_optimizer a = { .update = cek__request_given(&op->request, CEK_OPTIMIZER_UPDATE), .low = low,
+                          .nesterov = desc->flags & CEK_OPTIMIZER_NESTEROV, .decoupled = desc->flags & CEK_OPTIMIZER_DECOUPLED,
+                          .momentum_given = cek__request_given(&op->request, CEK_OPTIMIZER_M), .momentum = (float)desc->momentum,
+                          .one_minus_dampening = (float)(1 - desc->dampening), .epsilon = (float)desc->epsilon };
+    cek__gpu_place buffers[8];
+    char defines[CEK__GPU_DEFINES], low_line[64] = "";
+    if (desc->op.operands && desc->type != CEK_F32)
+        return cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s", cek__type_name(desc->type));
+    for (uint32_t i = 0; i < 8; i++)
+        buffers[i] = cek__gpu_slot(op, i);
+    if (low)
+        snprintf(low_line, sizeof low_line, "#define LOW_TYPE %s\n", cek__gpu_type(desc->low_type));
+    cek__gpu_defines(op->dev, defines, "%s%s", low_line, a.momentum_given && !adam ? "#define MOMENTUM 1\n" : "");
+    for (uint32_t i = 0; i < desc->range_count; i++) {
+        a.begin = desc->ranges[i].begin;
+        a.count = desc->ranges[i].end - desc->ranges[i].begin;
+        a.group = desc->ranges[i].group;
+        if (a.count)
+            cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, adam ? "adam" : "sgd", cek__gpu_items(op->dev, a.count)),
+                               buffers, 8, &a, sizeof a);
+    }
+    a.count = 1;
+    cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, "step_count", 1), buffers, 8, &a, sizeof a);
+    return op->failure;
+}
+
+cek_status cek__gpu_lower_pool(cek_op *op)
+{
+    const cek_pool_desc *desc = &op->request.desc.pool;
+    bool forward = desc->op.kind == CEK_OP_POOL_FORWARD, average = desc->mode == CEK_POOL_AVERAGE;
+    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, NULL, desc->pad_lo),
+                     .channels = (cek_u32)desc->channels, .average = average, .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
+    a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
+    uint32_t lanes = cek__gpu_lanes(op->dev);
+    uint64_t outs = desc->batch * cek__gpu_positions(a.window.out);
+    a.count = (forward ? outs : desc->batch * cek__gpu_positions(a.window.in)) * ((desc->channels + lanes - 1) / lanes);
+    if (forward && a.reserve)
+        op->info.reserve_bytes = outs * desc->channels * sizeof(uint32_t);
+    const cek__gpu_place buffers[] = { { forward ? CEK_POOL_FORWARD_X : CEK_POOL_BACKWARD_DY, 0 },
+                                       { forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DX, 0 },
+                                       cek__gpu_slot(op, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE) };
+    char defines[CEK__GPU_DEFINES];
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward", a.count), buffers, 3, &a,
+                       sizeof a);
+    return op->failure;
+}

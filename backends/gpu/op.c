@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * op.c - operations: validated, lowered to steps once, launched step by step at every run.
+ *
+ * A step's kernel object carries its arguments from setting them to the launch, so runs of one operation take turns for that long.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/growth.h"
+#include "backends/common/hash.h"
+#include "backends/gpu/lower.h"
+
+/* --- create -------------------------------------------------------------------------------------------------------- */
+
+/* A reserve is read by the operation that its writer was made for. */
+static cek_status forward_check(cek_op *op)
+{
+    const cek_host *host = &op->dev->instance->host;
+    const cek_pool_desc *backward = &op->request.desc.pool;
+    const cek_op *forward = backward->op.forward;
+    const cek_pool_desc *pool = &forward->request.desc.pool;
+    const size_t geometry = offsetof(cek_pool_desc, mode);
+    if (forward->dev != op->dev || pool->op.kind != CEK_OP_POOL_FORWARD)
+        return cek__fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
+    if (!cek__request_given(&forward->request, CEK_POOL_FORWARD_RESERVE))
+        return cek__fail(host, CEK_INVALID, "pool_backward: forward writes no reserve");
+    if (memcmp((const char *)pool + geometry, (const char *)backward + geometry, sizeof *pool - geometry))
+        return cek__fail(host, CEK_INVALID, "pool_backward: forward has another geometry or type");
+    cek__request_reserve(&op->request, CEK_POOL_BACKWARD_RESERVE, forward->info.reserve_bytes);
+    return CEK_OK;
+}
+
+static cek__gpu_lower_fn *const lowers[] = {
+    [CEK_OP_GEMM] = cek__gpu_lower_gemm,
+    [CEK_OP_CONV_FORWARD] = cek__gpu_lower_conv,
+    [CEK_OP_CONV_BACKWARD_DATA] = cek__gpu_lower_conv,
+    [CEK_OP_CONV_BACKWARD_WEIGHTS] = cek__gpu_lower_conv,
+    [CEK_OP_POOL_FORWARD] = cek__gpu_lower_pool,
+    [CEK_OP_POOL_BACKWARD] = cek__gpu_lower_pool,
+    [CEK_OP_POINTWISE] = cek__gpu_lower_pointwise,
+    [CEK_OP_REDUCE] = cek__gpu_lower_reduce,
+    [CEK_OP_SOFTMAX] = cek__gpu_lower_softmax,
+    [CEK_OP_CROSS_ENTROPY] = cek__gpu_lower_loss,
+    [CEK_OP_SQUARED_ERROR] = cek__gpu_lower_loss,
+    [CEK_OP_DROPOUT] = cek__gpu_lower_random,
+    [CEK_OP_RANDOM] = cek__gpu_lower_random,
+    [CEK_OP_OPTIMIZER] = cek__gpu_lower_optimizer,
+    [CEK_OP_COPY] = cek__gpu_lower_copy,
+};
+
+static cek_status lower(cek_op *op)
+{
+    uint32_t kind = op->request.desc.op.kind;
+    if (!op->info.algorithm[0])
+        snprintf(op->info.algorithm, sizeof op->info.algorithm, "one launch per step");
+    cek_status st = lowers[kind](op);
+    if (!st)
+        st = op->failure;
+    /* What a driver compiles at the first launch, it compiles now. */
+    for (uint32_t i = 0; !st && i < op->step_count; i++)
+        st = op->dev->driver->kernel_warm(op->dev, &op->steps[i]);
+    op->info.numeric_id = cek__hash_number(cek__hash_text(op->dev->traits.numeric_id, op->info.algorithm), kind);
+    return st;
+}
+
+/* The step block's sums, losses and gradients are f32 here. */
+static cek_status types_check(cek_op *op)
+{
+    const cek__request *r = &op->request;
+    cek_dtype type = CEK_F32;
+    switch (r->desc.op.kind) {
+    case CEK_OP_GEMM: type = r->desc.gemm.a_type; break;
+    case CEK_OP_CONV_FORWARD:
+    case CEK_OP_CONV_BACKWARD_DATA:
+    case CEK_OP_CONV_BACKWARD_WEIGHTS: type = r->desc.conv.x_type; break;
+    case CEK_OP_POOL_FORWARD:
+    case CEK_OP_POOL_BACKWARD: type = r->desc.pool.type; break;
+    case CEK_OP_REDUCE: type = r->desc.reduce.x_type; break;
+    case CEK_OP_SOFTMAX: type = r->desc.softmax.type; break;
+    case CEK_OP_CROSS_ENTROPY: type = r->desc.cross_entropy.type; break;
+    case CEK_OP_SQUARED_ERROR: type = r->desc.squared_error.type; break;
+    case CEK_OP_DROPOUT: type = r->desc.dropout.type; break;
+    case CEK_OP_RANDOM: type = r->desc.random.type; break;
+    case CEK_OP_OPTIMIZER: type = r->desc.optimizer.type; break;
+    case CEK_OP_COPY: type = r->desc.copy.x_type == CEK_F64 ? CEK_F64 : r->desc.copy.y_type; break;
+    default:
+        type = r->desc.pointwise.out_type;
+        for (uint32_t i = 0; i < r->desc.pointwise.input_count; i++)
+            if (r->desc.pointwise.inputs[i].type == CEK_F64)
+                type = CEK_F64;
+    }
+    return type == CEK_F64 ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind)) : CEK_OK;
+}
+
+static cek_status publish(cek_op *op, cek_op_info *info)
+{
+    uint32_t kind = op->request.desc.op.kind;
+    if (kind == CEK_OP_POOL_FORWARD)
+        cek__request_reserve(&op->request, CEK_POOL_FORWARD_RESERVE, op->info.reserve_bytes);
+    if (kind == CEK_OP_GEMM)
+        cek__request_reserve(&op->request, CEK_GEMM_PACKED, op->info.prepack_bytes);
+    if (kind == CEK_OP_CONV_FORWARD)
+        cek__request_reserve(&op->request, CEK_CONV_FORWARD_PACKED, op->info.prepack_bytes);
+    op->info.size = sizeof op->info;
+    return cek__struct_out(&op->dev->instance->host, "op_create: info", info, &op->info, sizeof op->info);
+}
+
+cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    const cek_host *host = &dev->instance->host;
+    *out = NULL;
+    cek_status st = cek__gpu_ready(dev, "op_create");
+    if (st)
+        return st;
+    cek_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the handle");
+    op->dev = dev;
+    pthread_mutex_init(&op->lock, NULL);
+    st = cek__request_init(host, desc, &op->request);
+    if (!st && op->request.desc.op.forward)
+        st = forward_check(op);
+    if (!st)
+        st = types_check(op);
+    if (!st && op->request.desc.op.flags & CEK_OP_PREPACKED)
+        st = cek__fail(host, CEK_UNSUPPORTED, "%s: packed weights", cek__kind_name(op->request.desc.op.kind));
+    if (!st)
+        st = lower(op);
+    if (!st)
+        st = publish(op, info);
+    if (st) {
+        cek__gpu_op_destroy(op);
+        return st;
+    }
+    *out = op;
+    return CEK_OK;
+}
+
+void cek__gpu_op_destroy(cek_op *op)
+{
+    if (!op)
+        return;
+    for (uint32_t i = 0; i < op->step_count; i++)
+        op->dev->driver->kernel_free(op->dev, op->steps[i].kernel);
+    free(op->steps);
+    cek__request_free(&op->request);
+    pthread_mutex_destroy(&op->lock);
+    free(op);
+}
+
+/* --- run ----------------------------------------------------------------------------------------------------------- */
+
+static void refs_resolve(const cek__gpu_step *step, const cek_ref *operands, cek_ref workspace, cek_ref *refs)
+{
+    for (uint32_t i = 0; i < step->buffer_count; i++) {
+        const cek__gpu_place *place = &step->buffers[i];
+        refs[i] = place->slot == CEK__GPU_NOTHING ? (cek_ref){ NULL, 0 }
+                : place->slot == CEK__GPU_WORKSPACE ? workspace : operands[place->slot];
+        refs[i].offset += place->offset;
+    }
+}
+
+cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
+{
+    cek_ref refs[CEK__GPU_BUFFERS];
+    if (!op)
+        return CEK_INVALID;
+    const cek__gpu_driver *driver = op->dev->driver;
+    cek_dev *dev = driver->queue_dev(queue);
+    const cek_host *host = &dev->instance->host;
+    cek_status st = driver->queue_ready(queue, "op_run");
+    if (!st && op->dev != dev)
+        st = cek__fail(host, CEK_INVALID, "op_run: the operation is of another device");
+    if (!st)
+        st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes, cek__gpu_mem_bytes, dev);
+    if (st)
+        return st;
+    pthread_mutex_t *lock = &((cek_op *)op)->lock;
+    pthread_mutex_lock(lock);
+    for (uint32_t i = 0; !st && i < op->step_count; i++) {
+        refs_resolve(&op->steps[i], operands, workspace, refs);
+        st = driver->launch(queue, &op->steps[i], refs);
+        if (st && i)  /* half an operation is on its way: the queue's contents are no longer what anyone asked for */
+            driver->queue_fail(queue, st, "op_run: only a part of an operation could be launched");
+    }
+    pthread_mutex_unlock(lock);
+    return st;
+}
+
+cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed)
+{
+    (void)operands, (void)count, (void)packed;
+    if (!op)
+        return CEK_INVALID;
+    const cek__gpu_driver *driver = op->dev->driver;
+    cek_status st = driver->queue_ready(queue, "op_prepack");
+    return st ? st : cek__fail(&op->dev->instance->host, CEK_INVALID, "op_prepack: the operation was not made with CEK_OP_PREPACKED");
+}

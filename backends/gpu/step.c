@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * step.c - what all lowerings share: steps, places, workspace, shapes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/lower.h"
+
+#define GROUP_ITEMS 128    /* of kernels without local memory: a multiple of every device's wavefront */
+#define CPU_CHUNK 4096     /* CHUNK in kernels/gpu/dialect.h */
+#define CPU_LANES 16       /* LANES there */
+
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
+                                  const uint32_t group[3])
+{
+    if (op->failure)
+        return NULL;
+    if (op->step_count == op->step_room) {
+        uint32_t room = op->step_room ? 2 * op->step_room : 4;
+        cek__gpu_step *larger = realloc(op->steps, room * sizeof *larger);
+        if (!larger) {
+            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for %u launches", room);
+            return NULL;
+        }
+        op->steps = larger;
+        op->step_room = room;
+    }
+    cek__gpu_step *step = &op->steps[op->step_count];
+    memset(step, 0, sizeof *step);
+    memcpy(step->groups, groups, sizeof step->groups);
+    memcpy(step->group, group, sizeof step->group);
+    op->failure = op->dev->driver->kernel_load(op->dev, source, defines, name, &step->kernel);
+    if (op->failure)
+        return NULL;
+    op->step_count++;
+    return step;
+}
+
+cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items)
+{
+    /* A CPU's work-items are long: one each, so that few of them still share the cores. */
+    uint32_t most = op->dev->traits.max_group ? op->dev->traits.max_group : 1;
+    uint32_t size = op->dev->traits.vector_width ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
+    const uint64_t groups[3] = { (items + size - 1) / size, 1, 1 };
+    const uint32_t group[3] = { size, 1, 1 };
+    return cek__gpu_step_grid(op, source, defines, name, groups, group);
+}
+
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args, uint32_t bytes)
+{
+    if (!step)
+        return;
+    step->buffer_count = count;
+    step->args_bytes = bytes;
+    memcpy(step->buffers, buffers, count * sizeof *buffers);
+    memcpy(step->args, args, bytes);
+}
+
+cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes)
+{
+    cek__gpu_place place = { CEK__GPU_WORKSPACE, op->info.workspace_bytes };
+    uint64_t rounded;
+    if (__builtin_add_overflow(bytes, CEK_ALIGNMENT - 1, &rounded) || rounded > INT64_MAX / 2 - op->info.workspace_bytes)
+        op->failure = cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "op_create: the workspace overflows");
+    else
+        op->info.workspace_bytes += rounded & ~(uint64_t)(CEK_ALIGNMENT - 1);
+    return place;
+}
+
+cek__gpu_place cek__gpu_slot(const cek_op *op, uint32_t slot)
+{
+    return (cek__gpu_place){ cek__request_given(&op->request, slot) ? slot : CEK__GPU_NOTHING, 0 };
+}
+
+uint64_t cek__gpu_items(const cek_dev *dev, uint64_t count)
+{
+    return dev->traits.vector_width ? (count + CPU_CHUNK - 1) / CPU_CHUNK : count;
+}
+
+uint32_t cek__gpu_lanes(const cek_dev *dev)
+{
+    return dev->traits.vector_width ? CPU_LANES : 1;
+}
+
+void cek__gpu_defines(const cek_dev *dev, char *to, const char *format, ...)
+{
+    va_list args;
+    int at = snprintf(to, CEK__GPU_DEFINES, "%s", dev->traits.vector_width ? "#define CEK_CPU 1\n" : "");
+    va_start(args, format);
+    vsnprintf(to + at, CEK__GPU_DEFINES - (size_t)at, format, args);
+    va_end(args);
+}
+
+const char *cek__gpu_type(cek_dtype type)
+{
+    switch (type) {
+    case CEK_F32: return "f32";
+    case CEK_F16: return "f16";
+    case CEK_BF16: return "bf16";
+    case CEK_U8: return "u8";
+    default: return "i32";
+    }
+}
+
+uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[CEK_RANK_MAX], uint32_t operands)
+{
+    uint32_t kept = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (shape[d] == 1)
+            continue;
+        bool merges = kept > 0;
+        for (uint32_t o = 0; merges && o < operands; o++)
+            merges = strides[o][kept - 1] == shape[d] * strides[o][d];
+        uint32_t to = merges ? kept - 1 : kept++;
+        shape[to] = merges ? shape[to] * shape[d] : shape[d];
+        for (uint32_t o = 0; o < operands; o++)
+            strides[o][to] = strides[o][d];
+    }
+    for (uint32_t d = kept; d < CEK_RANK_MAX; d++) {
+        shape[d] = 1;
+        for (uint32_t o = 0; o < operands; o++)
+            strides[o][d] = 0;
+    }
+    return kept ? kept : 1;
+}
+
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel, const uint64_t *stride,
+                             const uint64_t *dilation, const uint64_t *pad_lo)
+{
+    cek_k_window w;
+    for (uint32_t i = 0; i < 3; i++) {
+        bool used = i < spatial;
+        w.in[i] = used ? (cek_u32)in[i] : 1;
+        w.out[i] = used ? (cek_u32)out[i] : 1;
+        w.taps[i] = used ? (cek_u32)kernel[i] : 1;
+        w.stride[i] = used ? (cek_u32)stride[i] : 1;
+        w.dilation[i] = used && dilation ? (cek_u32)dilation[i] : 1;
+        w.pad[i] = used ? (cek_u32)pad_lo[i] : 0;
+    }
+    return w;
+}
+
+uint64_t cek__gpu_positions(const cek_u32 size[3])
+{
+    return (uint64_t)size[0] * size[1] * size[2];
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache.c - compiled kernels on disk: $XDG_CACHE_HOME/cekernels/<key>, or ~/.cache where that is not set.
+ *
+ * The host's options name the folder (opencl_cache=FOLDER, "off" for none); without one the usual place is asked of the
+ * environment, which is the one setting that is not ours. A file is a line with length and hash, then the bytes: what was
+ * cut short or changed is not believed. Written under another name and renamed, so that nobody reads half of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/common/hash.h"
+#include "backends/opencl/opencl.h"
+
+#define PATH_BYTES 512
+#define FILE_MAX ((uint64_t)256 << 20)
+
+typedef struct file_head {
+    char magic[8];
+    uint64_t bytes, hash;
+} file_head;
+static const char magic[8] = "cekcl01";
+
+/* The folder, made where it is missing. False: there is none. */
+static bool folder_get(const cek_host *host, char *to, bool make)
+{
+    const char *named = cek__option(host, "opencl_cache"), *base;
+    int length;
+    if (named && !strcmp(named, "off"))
+        return false;
+    if (named && *named == '/')
+        length = snprintf(to, PATH_BYTES, "%s", named);
+    else if ((base = secure_getenv("XDG_CACHE_HOME")) && *base == '/')
+        length = snprintf(to, PATH_BYTES, "%s/cekernels", base);
+    else if ((base = secure_getenv("HOME")) && *base == '/')
+        length = snprintf(to, PATH_BYTES, "%s/.cache/cekernels", base);
+    else
+        return false;
+    if (length < 0 || length >= PATH_BYTES)
+        return false;
+    for (char *slash = strchr(to + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(to, 0700);
+        *slash = '/';
+    }
+    return !make || !mkdir(to, 0700) || errno == EEXIST;
+}
+
+unsigned char *cek__cache_read(const cek_host *host, const char *key, uint64_t *bytes)
+{
+    char folder[PATH_BYTES], path[PATH_BYTES + 128];
+    file_head head;
+    struct stat about;
+    unsigned char *data = NULL;
+    if (!folder_get(host, folder, false))
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s", folder, key);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return NULL;
+    /* What is loaded is code: it must be ours. */
+    bool good = !fstat(fileno(file), &about) && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
+                fread(&head, sizeof head, 1, file) == 1 && !memcmp(head.magic, magic, sizeof magic) && head.bytes &&
+                head.bytes <= FILE_MAX && (data = malloc(head.bytes)) && fread(data, 1, head.bytes, file) == head.bytes &&
+                cek__hash(CEK__HASH_START, data, head.bytes) == head.hash;
+    fclose(file);
+    if (!good) {
+        cek__log(host, CEK_LOG_INFO, "%s: damaged, or not ours; the kernel is compiled again", path);
+        free(data);
+        return NULL;
+    }
+    *bytes = head.bytes;
+    return data;
+}
+
+void cek__cache_write(const cek_host *host, const char *key, const void *data, uint64_t bytes)
+{
+    char folder[PATH_BYTES], path[PATH_BYTES + 128], temporary[PATH_BYTES + 160];
+    file_head head = { .bytes = bytes, .hash = cek__hash(CEK__HASH_START, data, bytes) };
+    memcpy(head.magic, magic, sizeof magic);
+    if (!folder_get(host, folder, true))
+        return;
+    snprintf(path, sizeof path, "%s/%s", folder, key);
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return;
+    FILE *file = fdopen(fd, "w");
+    bool good = file && fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
+    if (file)
+        good = !fclose(file) && good;
+    else
+        close(fd);
+    if (!good || rename(temporary, path))
+        unlink(temporary);
+}

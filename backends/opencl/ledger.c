@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ledger.c - the commands of a queue whose outcome nobody has seen yet.
+ *
+ * A driver may forget that a command failed, run what is behind it, or never run what waits for it. So the ledger keeps each
+ * command's event until it has looked at its status, in order, and remembers the first failure and its position. A command that
+ * waits for another queue is looked at through that queue's ledger first: where that failed, this one fails too,
+ * although the driver may leave the command waiting for ever.
+ * Commands are numbered from 0; a position is the number of the first command that it does not cover.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/opencl/opencl.h"
+
+/* With so many commands unseen, adding one looks at the oldest: keeps the ledger short without asking the driver each time
+ * (a look costs about as much as a launch). */
+#define LEDGER_LONG 256
+
+typedef struct entry {
+    cl_event event;
+    const char *call;
+    void *copy;             /* freed once the command has finished */
+    ledger *on;             /* what it waits for, or NULL */
+    uint64_t on_position;
+} entry;
+
+struct ledger {
+    opencl_dev *dev;
+    pthread_mutex_t lock;
+    uint32_t users;
+    uint64_t seen, end;     /* commands seen to have finished; commands added */
+    entry *entries;         /* of seen to end, a ring of `room` (a power of two) */
+    uint64_t room;
+    ledger *next_on;        /* dependency of the next command to be added */
+    uint64_t next_position;
+    cek_status failure;
+    uint64_t failed_at;     /* position from which on the failure counts */
+    char text[CEK__TEXT_BYTES];
+};
+
+ledger *cek__ledger_create(opencl_dev *dev)
+{
+    ledger *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->room = 64;
+    made->entries = calloc(made->room, sizeof *made->entries);
+    if (!made->entries) {
+        free(made);
+        return NULL;
+    }
+    made->dev = dev;
+    made->users = 1;
+    pthread_mutex_init(&made->lock, NULL);
+    return made;
+}
+
+ledger *cek__ledger_share(ledger *of)
+{
+    pthread_mutex_lock(&of->lock);
+    of->users++;
+    pthread_mutex_unlock(&of->lock);
+    return of;
+}
+
+static entry *entry_at(ledger *of, uint64_t number)
+{
+    return &of->entries[number & (of->room - 1)];
+}
+
+/* `finished`: the command reads its copy no more. */
+static void entry_drop(entry *at, bool finished)
+{
+    if (at->event)
+        clReleaseEvent(at->event);
+    if (finished)
+        free(at->copy);
+    if (at->on)
+        cek__ledger_release(at->on);
+    *at = (entry){ NULL };
+}
+
+void cek__ledger_release(ledger *of)
+{
+    if (!of)
+        return;
+    pthread_mutex_lock(&of->lock);
+    bool last = !--of->users;
+    pthread_mutex_unlock(&of->lock);
+    if (!last)
+        return;
+    for (; of->seen < of->end; of->seen++)
+        entry_drop(entry_at(of, of->seen), false);
+    if (of->next_on)
+        cek__ledger_release(of->next_on);
+    pthread_mutex_destroy(&of->lock);
+    free(of->entries);
+    free(of);
+}
+
+static void fail_locked(ledger *of, uint64_t position, cek_status status, const char *text)
+{
+    if (of->failure)
+        return;
+    of->failure = status;
+    of->failed_at = position;
+    snprintf(of->text, sizeof of->text, "%s", text);
+}
+
+void cek__ledger_fail(ledger *of, cek_status status, const char *text)
+{
+    pthread_mutex_lock(&of->lock);
+    fail_locked(of, of->end + 1, status, text);
+    pthread_mutex_unlock(&of->lock);
+}
+
+/* The oldest command that was not seen: whether it has finished. A failure sticks. */
+static bool oldest_look(ledger *of)
+{
+    entry *at = entry_at(of, of->seen);
+    char text[CEK__TEXT_BYTES];
+    cl_int state = CL_QUEUED;
+    if (at->on) {
+        cek_status st = cek__ledger_look(at->on, at->on_position, text);
+        if (st == CEK_NOT_READY)
+            return false;
+        if (st) {
+            char whole[CEK__TEXT_BYTES];
+            snprintf(whole, sizeof whole, "waited for an event that failed: %.200s", text);
+            fail_locked(of, of->seen + 1, st, whole);
+            return false;
+        }
+        cek__ledger_release(at->on);
+        at->on = NULL;
+    }
+    cl_int error = clGetEventInfo(at->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (!error && state > CL_COMPLETE)
+        return false;
+    if (error || state < 0) {
+        cl_int code = error ? error : state;
+        cek_status st = cek__opencl_status(code);
+        snprintf(text, sizeof text, "%s failed on the device: %s (%d)", at->call, cek__opencl_error(code), code);
+        if (st == CEK_DEVICE_LOST)
+            cek__gpu_device_lose(&of->dev->head, "%s", text);
+        fail_locked(of, of->seen + 1, st, text);
+        return false;
+    }
+    entry_drop(at, true);
+    of->seen++;
+    return true;
+}
+
+static cek_status look_locked(ledger *of, uint64_t position, char *text)
+{
+    uint64_t target = position < of->end ? position : of->end;
+    while (!of->failure && of->seen < target && oldest_look(of))
+        ;
+    if (of->failure && (of->failed_at <= position || of->seen < target)) {
+        if (text)
+            memcpy(text, of->text, CEK__TEXT_BYTES);
+        return of->failure;
+    }
+    return of->seen >= target ? CEK_OK : CEK_NOT_READY;
+}
+
+cek_status cek__ledger_failure(ledger *of, char *text)
+{
+    pthread_mutex_lock(&of->lock);
+    cek_status st = of->failure;
+    if (st)
+        memcpy(text, of->text, CEK__TEXT_BYTES);
+    pthread_mutex_unlock(&of->lock);
+    return st;
+}
+
+cek_status cek__ledger_look(ledger *of, uint64_t position, char *text)
+{
+    pthread_mutex_lock(&of->lock);
+    cek_status st = look_locked(of, position, text);
+    pthread_mutex_unlock(&of->lock);
+    return st;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text)
+{
+    uint64_t start = now_ns(), pause = 20000;
+    for (;;) {
+        cek_status st = cek__ledger_look(of, position, text);
+        if (st != CEK_NOT_READY)
+            return st;
+        uint64_t spent = now_ns() - start;
+        if (spent >= timeout_ns)
+            return CEK_TIMEOUT;
+        if (spent < 100000) {  /* short work ends sooner than a sleep would */
+            sched_yield();
+            continue;
+        }
+        uint64_t nap = timeout_ns - spent < pause ? timeout_ns - spent : pause;
+        nanosleep(&(struct timespec){ 0, (long)nap }, NULL);
+        pause = pause < 500000 ? pause + pause / 4 : pause;
+    }
+}
+
+uint64_t cek__ledger_end(ledger *of)
+{
+    pthread_mutex_lock(&of->lock);
+    uint64_t end = of->end;
+    pthread_mutex_unlock(&of->lock);
+    return end;
+}
+
+/* Room for one more. False without memory. */
+static bool room_make(ledger *to)
+{
+    if (to->end - to->seen < to->room)
+        return true;
+    entry *larger = calloc(2 * to->room, sizeof *larger);
+    if (!larger)
+        return false;
+    for (uint64_t i = to->seen; i < to->end; i++)
+        larger[i & (2 * to->room - 1)] = *entry_at(to, i);
+    free(to->entries);
+    to->entries = larger;
+    to->room *= 2;
+    return true;
+}
+
+void cek__ledger_depend(ledger *to, ledger *on, uint64_t position)
+{
+    pthread_mutex_lock(&to->lock);
+    ledger *before = to->next_on;
+    to->next_on = cek__ledger_share(on);
+    to->next_position = position;
+    pthread_mutex_unlock(&to->lock);
+    cek__ledger_release(before);
+}
+
+void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy)
+{
+    pthread_mutex_lock(&to->lock);
+    if (to->end - to->seen >= LEDGER_LONG)
+        while (!to->failure && to->seen < to->end && oldest_look(to))
+            ;
+    while (!room_make(to)) {  /* rather slow than blind */
+        if (to->failure) {
+            entry_drop(entry_at(to, to->seen), false);
+            to->seen++;
+            break;
+        }
+        oldest_look(to);
+    }
+    *entry_at(to, to->end) = (entry){ event, call, copy, to->next_on, to->next_position };
+    to->next_on = NULL;
+    to->end++;
+    pthread_mutex_unlock(&to->lock);
+}
+
+cl_event cek__ledger_event(ledger *of, uint64_t position)
+{
+    cl_event event = NULL;
+    pthread_mutex_lock(&of->lock);
+    if (position > of->seen && position <= of->end) {
+        event = entry_at(of, position - 1)->event;
+        clRetainEvent(event);
+    }
+    pthread_mutex_unlock(&of->lock);
+    return event;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * opencl.h - the OpenCL driver inside: instances, devices, memory, queues and events over the ICD loader.
+ *
+ * Drivers are taken at their worst: allocations are lazy, errors do not stick, a wait on what failed never ends, nothing
+ * has a deadline. So memory is touched before it counts as allocated; every command's event is kept in its queue's ledger
+ * until its status was looked at; and every wait polls, up to a deadline.
+ */
+#ifndef CEK_BACKENDS_OPENCL_OPENCL_H
+#define CEK_BACKENDS_OPENCL_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include "backends/gpu/gpu.h"
+
+extern const cek__gpu_driver cek__opencl_driver;
+
+/* A device as it was found. */
+typedef struct found_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    bool part;             /* a sub-device, which is ours to release */
+} found_device;
+
+typedef struct opencl_instance {
+    cek_instance head;
+    pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
+    uint32_t count;
+    found_device *devices;
+} opencl_instance;
+
+typedef struct opencl_program opencl_program;
+typedef struct pinned_block pinned_block;
+
+typedef struct opencl_dev {
+    cek_dev head;
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    bool host_memory;      /* device memory is host memory: allocations are held against the host's and touched */
+    bool fine_grained;     /* and may be used from both sides without mapping */
+    uint64_t max_alloc_bytes;
+    char cache_key[64];    /* device and driver, for file names of compiled kernels */
+    pthread_mutex_t programs_lock;  /* of the two lists below */
+    opencl_program *programs;
+    pinned_block *pinned;
+} opencl_dev;
+
+typedef struct opencl_mem {
+    cek_mem head;
+    cl_mem buffer;
+    void *block;           /* fine-grained SVM, or NULL */
+    unsigned char *shared; /* where the buffer stands in it */
+    atomic_bool mapped;
+    void *map;
+} opencl_mem;
+
+/* What a queue enqueued and nobody has looked at yet, in order. Outlives its queue while events refer to it. */
+typedef struct ledger ledger;
+
+struct cek_queue {
+    opencl_dev *dev;
+    cl_command_queue queue;
+    bool timing;
+    uint64_t deadline_ns;
+    ledger *ledger;
+};
+
+/* --- status.c ------------------------------------------------------------------------------------------------------ */
+
+/* cek__opencl_error - "CL_OUT_OF_RESOURCES"; cek__opencl_status - what plugin.h calls it. */
+const char *cek__opencl_error(cl_int error);
+cek_status cek__opencl_status(cl_int error);
+/* cek__opencl_fail - reports an OpenCL call that failed and returns its status; latches the loss of a device. */
+cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *function, cl_int error);
+
+/* --- ledger.c ------------------------------------------------------------------------------------------------------ */
+
+ledger *cek__ledger_create(opencl_dev *dev);
+ledger *cek__ledger_share(ledger *of);
+void cek__ledger_release(ledger *of);
+
+/* cek__ledger_add - takes over the event of a command that was enqueued just now (`call` names it) and `copy`, host memory
+ * that it reads (may be NULL). Never fails: without memory for the entry it waits for the command instead. */
+void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy);
+/* cek__ledger_depend - the next command to be added waits for `position` of another ledger. */
+void cek__ledger_depend(ledger *to, ledger *on, uint64_t position);
+/* cek__ledger_end - the position behind everything enqueued so far. */
+uint64_t cek__ledger_end(ledger *of);
+/* cek__ledger_look - CEK_OK if all before `position` has finished, CEK_NOT_READY, or the failure of something before it, with its
+ * text copied to `text` (CEK__TEXT_BYTES, may be NULL). CEK__LEDGER_ALL: all that is there now, and any failure. */
+#define CEK__LEDGER_ALL UINT64_MAX
+cek_status cek__ledger_look(ledger *of, uint64_t position, char *text);
+/* cek__ledger_failure - the failure that is known already, or CEK_OK. Asks the driver nothing. */
+cek_status cek__ledger_failure(ledger *of, char *text);
+/* cek__ledger_wait - looks until the answer is not CEK_NOT_READY or the time is over: CEK_TIMEOUT. */
+cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text);
+/* cek__ledger_fail - a failure of our own sticks; the first one stays. */
+void cek__ledger_fail(ledger *of, cek_status status, const char *text);
+/* cek__ledger_event - the event of the last unfinished command before `position`, retained, or NULL. */
+cl_event cek__ledger_event(ledger *of, uint64_t position);
+
+/* --- program.c, launch.c --------------------------------------------------------------------------------------------- */
+
+void cek__opencl_programs_free(opencl_dev *dev);
+cek_status cek__opencl_kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
+                                   cek__gpu_kernel **out);
+void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
+cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
+cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
+
+/* --- cache.c ------------------------------------------------------------------------------------------------------- */
+
+/* cek__cache_read - the bytes stored under `key` (hex digits), malloc'ed, or NULL: none, or damaged. */
+unsigned char *cek__cache_read(const cek_host *host, const char *key, uint64_t *bytes);
+/* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
+void cek__cache_write(const cek_host *host, const char *key, const void *data, uint64_t bytes);
+
+/* --- slots of the table -------------------------------------------------------------------------------------------- */
+
+extern const char cek__opencl_build[];
+cek_status cek__opencl_create(const cek_host *host, cek_instance **out);
+void cek__opencl_destroy(cek_instance *instance);
+uint32_t cek__opencl_device_count(cek_instance *instance);
+cek_status cek__opencl_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
+cek_status cek__opencl_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out);
+void cek__opencl_device_close(cek_dev *dev);
+cek_status cek__opencl_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+cek_status cek__opencl_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
+void cek__opencl_mem_free(cek_mem *mem);
+void *cek__opencl_mem_host_ptr(cek_mem *mem);
+cek_status cek__opencl_mem_map(cek_mem *mem, uint32_t access, void **out);
+cek_status cek__opencl_mem_unmap(cek_mem *mem);
+cek_status cek__opencl_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+void cek__opencl_host_free(cek_dev *dev, void *ptr);
+void cek__opencl_pinned_free(opencl_dev *dev);
+
+cek_status cek__opencl_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);
+void cek__opencl_queue_destroy(cek_queue *queue);
+cek_status cek__opencl_queue_status(cek_queue *queue, char *text, uint64_t cap);
+cek_status cek__opencl_queue_sync(cek_queue *queue, uint64_t timeout_ns);
+cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
+cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
+cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
+cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+/* cek__opencl_queue_ready - CEK_OK, the latched loss or the failure that stuck. */
+cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call);
+cek_dev *cek__opencl_queue_dev(cek_queue *queue);
+void cek__opencl_queue_fail(cek_queue *queue, cek_status status, const char *text);
+
+cek_status cek__opencl_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
+void cek__opencl_event_destroy(cek_event *event);
+cek_status cek__opencl_event_record(cek_queue *queue, cek_event *event);
+cek_status cek__opencl_event_wait(cek_queue *queue, cek_event *event);
+cek_status cek__opencl_event_query(cek_event *event);
+cek_status cek__opencl_event_sync(cek_event *event, uint64_t timeout_ns);
+cek_status cek__opencl_event_status(cek_event *event, char *text, uint64_t cap);
+cek_status cek__opencl_event_elapsed(cek_event *start, cek_event *end, uint64_t *ns);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * program.c - kernels compiled once per device: kept in memory for as long as the device is open, on disk for the next time.
+ *
+ * A program is known by its source and the definitions in front of it. Some drivers leave the real compilation to the first
+ * launch, per size of a group and per class of grid: kernel_warm has it done when an operation is made.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/hash.h"
+#include "backends/opencl/opencl.h"
+
+#define OPTIONS "-cl-std=CL1.2"
+#define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
+#define LARGE_GRID 65536                        /* from here on PoCL compiles another variant */
+
+typedef struct warm_launch {
+    struct warm_launch *next;
+    uint32_t group[3];
+    bool large;
+    char kernel[64];
+} warm_launch;
+
+struct opencl_program {
+    opencl_program *next;
+    cl_program program;
+    warm_launch *warm;
+    char *defines;
+    char source[64];
+};
+
+struct cek__gpu_kernel {
+    opencl_program *program;
+    cl_kernel kernel;
+    char name[64];
+};
+
+/* --- build --------------------------------------------------------------------------------------------------------- */
+
+static cek_status build_fail(opencl_dev *dev, cl_program program, const char *source, cl_int error)
+{
+    size_t bytes = 0;
+    clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+    char *log = calloc(1, bytes + 1);
+    if (log)
+        clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    for (char *at = log; at && *at; at++)  /* an error is one line */
+        if (*at == '\n' || *at == '\r')
+            *at = ' ';
+    if (log)
+        cek__log(&dev->head.instance->host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
+    cek_status st = cek__fail(&dev->head.instance->host, cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                              "%s does not compile: %s (%d): %.600s", source, cek__opencl_error(error), error, log ? log : "");
+    free(log);
+    return st;
+}
+
+static void key_make(opencl_dev *dev, const char *const *texts, uint32_t count, char *key, uint64_t cap)
+{
+    uint64_t one = cek__hash_text(CEK__HASH_START, OPTIONS), two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
+    one = cek__hash_text(one, dev->cache_key);
+    for (uint32_t i = 0; i < count; i++) {
+        one = cek__hash_text(one, texts[i]);
+        two = cek__hash_text(two, texts[i]);
+    }
+    snprintf(key, cap, "opencl-%016llx%016llx", (unsigned long long)one, (unsigned long long)two);
+}
+
+static cl_program binary_load(opencl_dev *dev, const char *key)
+{
+    uint64_t bytes;
+    cl_int status = CL_SUCCESS, error;
+    unsigned char *data = cek__cache_read(&dev->head.instance->host, key, &bytes);
+    if (!data)
+        return NULL;
+    size_t length = bytes;
+    const unsigned char *from = data;
+    cl_program program = clCreateProgramWithBinary(dev->context, 1, &dev->id, &length, &from, &status, &error);
+    free(data);
+    if (program && (error || status || clBuildProgram(program, 1, &dev->id, OPTIONS, NULL, NULL))) {
+        clReleaseProgram(program);  /* another build of the driver: from source, then */
+        program = NULL;
+    }
+    return program;
+}
+
+static void binary_store(opencl_dev *dev, cl_program program, const char *key)
+{
+    size_t bytes = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) || !bytes)
+        return;
+    unsigned char *data = malloc(bytes);
+    if (data && !clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL))
+        cek__cache_write(&dev->head.instance->host, key, data, bytes);
+    free(data);
+}
+
+static cek_status program_build(opencl_dev *dev, const char *source, const char *defines, cl_program *out)
+{
+    const char *texts[] = { defines, cek__gpu_source_text("dialect.h"), cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
+    const uint32_t count = sizeof texts / sizeof *texts;
+    char key[64];
+    cl_int error;
+    if (!texts[3])
+        return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "op_create: there is no source %s", source);
+    key_make(dev, texts, count, key, sizeof key);
+    *out = binary_load(dev, key);
+    if (*out)
+        return CEK_OK;
+    cl_program program = clCreateProgramWithSource(dev->context, count, texts, NULL, &error);
+    if (!program)
+        return cek__opencl_fail(dev, "op_create", "clCreateProgramWithSource", error);
+    error = clBuildProgram(program, 1, &dev->id, OPTIONS, NULL, NULL);
+    if (error) {
+        cek_status st = build_fail(dev, program, source, error);
+        clReleaseProgram(program);
+        return st;
+    }
+    binary_store(dev, program, key);
+    *out = program;
+    return CEK_OK;
+}
+
+static void program_free(opencl_program *program)
+{
+    while (program->warm) {
+        warm_launch *next = program->warm->next;
+        free(program->warm);
+        program->warm = next;
+    }
+    if (program->program)
+        clReleaseProgram(program->program);
+    free(program->defines);
+    free(program);
+}
+
+void cek__opencl_programs_free(opencl_dev *dev)
+{
+    while (dev->programs) {
+        opencl_program *next = dev->programs->next;
+        program_free(dev->programs);
+        dev->programs = next;
+    }
+}
+
+/* The program, built where it is not there yet. Under programs_lock. */
+static cek_status program_get(opencl_dev *dev, const char *source, const char *defines, opencl_program **out)
+{
+    for (opencl_program *at = dev->programs; at; at = at->next)
+        if (!strcmp(at->source, source) && !strcmp(at->defines, defines)) {
+            *out = at;
+            return CEK_OK;
+        }
+    opencl_program *made = calloc(1, sizeof *made);
+    if (made)
+        made->defines = strdup(defines);
+    if (!made || !made->defines) {
+        free(made);
+        return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
+    }
+    snprintf(made->source, sizeof made->source, "%s", source);
+    cek_status st = program_build(dev, source, defines, &made->program);
+    if (st) {
+        program_free(made);
+        return st;
+    }
+    made->next = dev->programs;
+    dev->programs = made;
+    *out = made;
+    return CEK_OK;
+}
+
+cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name,
+                                   cek__gpu_kernel **out)
+{
+    opencl_dev *dev = (opencl_dev *)head;
+    cl_int error;
+    *out = NULL;
+    cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
+    snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    pthread_mutex_lock(&dev->programs_lock);
+    cek_status st = program_get(dev, source, defines, &kernel->program);
+    pthread_mutex_unlock(&dev->programs_lock);
+    if (!st) {
+        kernel->kernel = clCreateKernel(kernel->program->program, name, &error);
+        if (!kernel->kernel)
+            st = cek__opencl_fail(dev, "op_create", "clCreateKernel", error);
+    }
+    if (st) {
+        free(kernel);
+        return st;
+    }
+    *out = kernel;
+    return CEK_OK;
+}
+
+void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    if (!atomic_load(&dev->lost))
+        clReleaseKernel(kernel->kernel);
+    free(kernel);
+}
+
+/* --- launch -------------------------------------------------------------------------------------------------------- */
+
+static cl_int arguments_set(cl_kernel kernel, const cek__gpu_step *step, const cek_ref *refs)
+{
+    uint64_t args[CEK__GPU_ARGS_BYTES / 8];
+    memcpy(args, step->args, step->args_bytes);
+    cl_int error = CL_SUCCESS;
+    for (uint32_t i = 0; !error && i < step->buffer_count; i++) {
+        const opencl_mem *mem = (const opencl_mem *)refs[i].mem;
+        args[i] = refs[i].offset;
+        error = clSetKernelArg(kernel, i, sizeof(cl_mem), mem ? &mem->buffer : NULL);
+    }
+    return error ? error : clSetKernelArg(kernel, step->buffer_count, step->args_bytes, args);
+}
+
+cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs)
+{
+    size_t global[3], local[3];
+    cl_event event = NULL;
+    for (int i = 0; i < 3; i++) {
+        local[i] = step->group[i];
+        global[i] = step->groups[i] * step->group[i];
+    }
+    cl_int error = arguments_set(step->kernel->kernel, step, refs);
+    if (error)
+        return cek__opencl_fail(queue->dev, "op_run", "clSetKernelArg", error);
+    error = clEnqueueNDRangeKernel(queue->queue, step->kernel->kernel, 3, NULL, global, local, 0, NULL, &event);
+    if (error)
+        return cek__opencl_fail(queue->dev, "op_run", "clEnqueueNDRangeKernel", error);
+    cek__ledger_add(queue->ledger, event, step->kernel->name, NULL);
+    return CEK_OK;
+}
+
+/* Whether this kind of launch has been warmed before; notes it if not. Under programs_lock. */
+static bool warm_before(opencl_program *program, const cek__gpu_step *step, bool large)
+{
+    for (warm_launch *at = program->warm; at; at = at->next)
+        if (at->large == large && !strcmp(at->kernel, step->kernel->name) && !memcmp(at->group, step->group, sizeof at->group))
+            return true;
+    warm_launch *made = calloc(1, sizeof *made);
+    if (made) {  /* without: warmed once more */
+        memcpy(made->group, step->group, sizeof made->group);
+        made->large = large;
+        snprintf(made->kernel, sizeof made->kernel, "%s", step->kernel->name);
+        made->next = program->warm;
+        program->warm = made;
+    }
+    return false;
+}
+
+cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
+{
+    opencl_dev *dev = (opencl_dev *)head;
+    const cek_ref nothing[CEK__GPU_BUFFERS] = { { NULL, 0 } };
+    cek__gpu_step idle = *step;
+    cek_queue *queue;
+    bool large = false;
+    for (int i = 0; i < 3; i++)
+        large |= step->groups[i] * step->group[i] >= LARGE_GRID;
+    pthread_mutex_lock(&dev->programs_lock);
+    bool before = warm_before(step->kernel->program, step, large);
+    pthread_mutex_unlock(&dev->programs_lock);
+    if (before)
+        return CEK_OK;
+    memset(idle.args, 0, sizeof idle.args);
+    idle.groups[0] = large ? (LARGE_GRID + step->group[0] - 1) / step->group[0] : 1;
+    idle.groups[1] = idle.groups[2] = 1;
+    cek_status st = cek__opencl_queue_create(head, NULL, &queue);
+    if (st)
+        return st;
+    st = cek__opencl_launch(queue, &idle, nothing);
+    if (!st)
+        st = cek__opencl_queue_sync(queue, WARM_TIMEOUT_NS);
+    if (st == CEK_TIMEOUT)
+        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end", step->kernel->name);
+    cek__opencl_queue_destroy(queue);
+    return st;
+}

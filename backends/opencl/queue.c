@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue.c - in-order queues, and the commands that move bytes. Every command's event goes to the ledger.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/growth.h"
+#include "backends/opencl/opencl.h"
+
+#define DEADLINE_NS UINT64_C(10000000000)  /* of queue_destroy, where the host names none */
+
+cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
+{
+    opencl_dev *dev = (opencl_dev *)head;
+    const cek_host *host = &head->instance->host;
+    cek_queue_desc want = { .size = sizeof want };
+    cl_int error;
+    *out = NULL;
+    cek_status st = cek__gpu_ready(head, "queue_create");
+    if (!st && desc)
+        st = cek__struct_in(host, "queue_create: descriptor", desc, &want, sizeof want);
+    if (!st && want.flags & ~(uint32_t)CEK_QUEUE_TIMING)
+        st = cek__fail(host, CEK_UNSUPPORTED, "queue_create: unknown flags %#x", want.flags);
+    if (st)
+        return st;
+    cek_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
+    queue->dev = dev;
+    queue->timing = want.flags & CEK_QUEUE_TIMING;
+    queue->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
+    queue->ledger = cek__ledger_create(dev);
+    queue->queue = clCreateCommandQueue(dev->context, dev->id, queue->timing ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (queue->ledger && queue->queue) {
+        *out = queue;
+        return CEK_OK;
+    }
+    st = queue->queue ? cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the ledger")
+                      : cek__opencl_fail(dev, "queue_create", "clCreateCommandQueue", error);
+    if (queue->queue)
+        clReleaseCommandQueue(queue->queue);
+    cek__ledger_release(queue->ledger);
+    free(queue);
+    return st;
+}
+
+/* A queue whose work ends neither well nor badly leaves the driver's queue and its events behind, and takes the device with it. */
+void cek__opencl_queue_destroy(cek_queue *queue)
+{
+    if (!queue)
+        return;
+    bool finished = true;
+    if (!atomic_load(&queue->dev->head.lost)) {
+        clFlush(queue->queue);
+        cek_status st = cek__ledger_wait(queue->ledger, CEK__LEDGER_ALL, queue->deadline_ns, NULL);
+        finished = !st;
+        if (st == CEK_TIMEOUT)
+            cek__gpu_device_lose(&queue->dev->head, "queue_destroy: work still runs after %llu ms",
+                                 (unsigned long long)(queue->deadline_ns / 1000000));
+    } else {
+        finished = cek__ledger_look(queue->ledger, CEK__LEDGER_ALL, NULL) == CEK_OK;
+    }
+    if (finished)  /* else releasing may wait for ever: the driver's queue is left */
+        clReleaseCommandQueue(queue->queue);
+    cek__ledger_release(queue->ledger);
+    free(queue);
+}
+
+cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call)
+{
+    char text[CEK__TEXT_BYTES];
+    cek_status st = cek__gpu_ready(&queue->dev->head, call);
+    if (st)
+        return st;
+    st = cek__ledger_failure(queue->ledger, text);
+    return st ? cek__fail(&queue->dev->head.instance->host, st, "%s: the queue failed before: %s", call, text) : CEK_OK;
+}
+
+cek_status cek__opencl_queue_status(cek_queue *queue, char *text, uint64_t cap)
+{
+    char why[CEK__TEXT_BYTES] = "";
+    if (cek__gpu_device_status(&queue->dev->head, text, cap))
+        return CEK_DEVICE_LOST;
+    cek_status st = cek__ledger_look(queue->ledger, CEK__LEDGER_ALL, why);
+    cek__text_out(text, cap, why);
+    return st == CEK_NOT_READY ? CEK_OK : st;
+}
+
+cek_status cek__opencl_queue_sync(cek_queue *queue, uint64_t timeout_ns)
+{
+    char text[CEK__TEXT_BYTES];
+    cek_status st = cek__gpu_ready(&queue->dev->head, "queue_sync");
+    if (st)
+        return st;
+    cl_int error = clFlush(queue->queue);
+    if (error)
+        return cek__opencl_fail(queue->dev, "queue_sync", "clFlush", error);
+    st = cek__ledger_wait(queue->ledger, CEK__LEDGER_ALL, timeout_ns, text);
+    if (st && st != CEK_TIMEOUT)
+        cek__fail(&queue->dev->head.instance->host, st, "queue_sync: %s", text);
+    return st;
+}
+
+/* --- commands ----------------------------------------------------------------------------------------------------- */
+
+static cl_mem buffer_of(cek_ref ref)
+{
+    return ((opencl_mem *)ref.mem)->buffer;
+}
+
+/* The end of every command: its event is kept, or its failure told. `copy` is freed when the command has finished. */
+static cek_status enqueued(cek_queue *queue, const char *call, const char *function, cl_int error, cl_event event, void *copy)
+{
+    if (error) {
+        free(copy);
+        return cek__opencl_fail(queue->dev, call, function, error);
+    }
+    cek__ledger_add(queue->ledger, event, call, copy);
+    return CEK_OK;
+}
+
+static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory, uint64_t bytes)
+{
+    const cek_host *host = &queue->dev->head.instance->host;
+    cek_status st = cek__opencl_queue_ready(queue, call);
+    if (!st)
+        st = cek__range_check(host, call, ref, bytes, cek__gpu_mem_bytes, queue->dev);
+    if (!st && !host_memory)
+        st = cek__fail(host, CEK_INVALID, "%s: no host memory", call);
+    return st;
+}
+
+cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
+{
+    cl_event event = NULL;
+    if (!bytes)
+        return cek__opencl_queue_ready(queue, "upload");
+    cek_status st = range_check(queue, "upload", dst, src, bytes);
+    if (st)
+        return st;
+    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, src, 0, NULL, &event);
+    return enqueued(queue, "upload", "clEnqueueWriteBuffer", error, event, NULL);
+}
+
+cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
+{
+    cl_event event = NULL;
+    if (!bytes)
+        return cek__opencl_queue_ready(queue, "download");
+    cek_status st = range_check(queue, "download", src, dst, bytes);
+    if (st)
+        return st;
+    cl_int error = clEnqueueReadBuffer(queue->queue, buffer_of(src), CL_FALSE, src.offset, bytes, dst, 0, NULL, &event);
+    return enqueued(queue, "download", "clEnqueueReadBuffer", error, event, NULL);
+}
+
+cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes)
+{
+    cl_event event = NULL;
+    cl_int error;
+    cek_status st = cek__opencl_queue_ready(queue, "copy");
+    if (st || !bytes)
+        return st;
+    st = cek__gpu_copy_check(&queue->dev->head, dst, src, bytes);
+    if (st)
+        return st;
+    if (src.mem->dev == &queue->dev->head) {
+        error = clEnqueueCopyBuffer(queue->queue, buffer_of(src), buffer_of(dst), src.offset, dst.offset, bytes, 0, NULL, &event);
+        return enqueued(queue, "copy", "clEnqueueCopyBuffer", error, event, NULL);
+    }
+    /* Contexts share nothing, but what the host can read can be written here. */
+    const unsigned char *from = cek__opencl_mem_host_ptr(src.mem);
+    if (!from)
+        return cek__fail(&queue->dev->head.instance->host, CEK_UNSUPPORTED, "copy: the source's device shares no memory with the host");
+    error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, from + src.offset, 0, NULL, &event);
+    return enqueued(queue, "copy", "clEnqueueWriteBuffer", error, event, NULL);
+}
+
+cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
+{
+    cl_event event = NULL;
+    cek_status st = cek__opencl_queue_ready(queue, "fill");
+    if (st || !bytes)
+        return st;
+    st = cek__gpu_fill_check(&queue->dev->head, dst, pattern_bytes, bytes);
+    if (st)
+        return st;
+    /* The low bytes of the pattern come first: hosts of OpenCL devices that this project runs on are little-endian. */
+    cl_int error = clEnqueueFillBuffer(queue->queue, buffer_of(dst), &pattern, pattern_bytes, dst.offset, bytes, 0, NULL, &event);
+    return enqueued(queue, "fill", "clEnqueueFillBuffer", error, event, NULL);
+}
+
+cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
+{
+    cl_event event = NULL;
+    cek_status st = cek__opencl_queue_ready(queue, "update");
+    if (st || !bytes)
+        return st;
+    st = cek__gpu_update_check(&queue->dev->head, dst, src, bytes);
+    if (st)
+        return st;
+    void *copy = malloc(bytes);
+    if (!copy)
+        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "update: no memory for %llu bytes",
+                         (unsigned long long)bytes);
+    memcpy(copy, src, bytes);
+    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, copy, 0, NULL, &event);
+    return enqueued(queue, "update", "clEnqueueWriteBuffer", error, event, copy);
+}
+
+/* --- for the shared part ------------------------------------------------------------------------------------------- */
+
+cek_dev *cek__opencl_queue_dev(cek_queue *queue)
+{
+    return &queue->dev->head;
+}
+
+void cek__opencl_queue_fail(cek_queue *queue, cek_status status, const char *text)
+{
+    cek__ledger_fail(queue->ledger, status, text);
+}

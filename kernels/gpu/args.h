@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * args.h - the plain numbers that kernels get, one struct per family; read by the host's compiler and by the device's.
+ *
+ * Every struct begins with the byte offset of each buffer in its memory. All zero means "nothing to do": a kernel then
+ * touches no memory. Sizes are multiples of 8 without padding.
+ */
+#ifndef CEK_KERNELS_GPU_ARGS_H
+#define CEK_KERNELS_GPU_ARGS_H
+
+#ifndef CEK_DEVICE_CODE
+#include <stdint.h>
+typedef uint64_t cek_u64;
+typedef int64_t cek_i64;
+typedef uint32_t cek_u32;
+typedef float cek_f32;
+#endif
+
+#define CEK_K_RANK 8
+#define CEK_K_INPUTS 8
+
+/* copy, pointwise: element i of `shape` (row-major) lies at the sum of index * stride, per operand; the last is the output. */
+typedef struct cek_k_strided {
+    cek_u64 at[CEK_K_INPUTS + 1];
+    cek_u64 count;
+    cek_u64 rank;
+    cek_u64 shape[CEK_K_RANK];
+    cek_u64 stride[CEK_K_INPUTS + 1][CEK_K_RANK];
+} cek_k_strided;
+
+/* reduce: `outputs` results over `length` elements each, in `chunks` partial results. */
+typedef struct cek_k_reduce {
+    cek_u64 at[3];           /* X, partial results, Y */
+    cek_u64 outputs, length, chunks;
+    cek_u64 kept_rank, reduced_rank;
+    cek_u64 kept_shape[CEK_K_RANK], kept_stride[CEK_K_RANK];
+    cek_u64 reduced_shape[CEK_K_RANK], reduced_stride[CEK_K_RANK];
+    cek_u32 function, accumulate;
+    cek_u32 chunk_first;     /* neighbouring work-items are neighbouring chunks, else neighbouring results */
+    cek_f32 scale;           /* of the result: 1 / length for a mean */
+} cek_k_reduce;
+
+/* Windows over images, in three dimensions. */
+typedef struct cek_k_window {
+    cek_u32 in[3], out[3], taps[3], stride[3], dilation[3], pad[3];
+} cek_k_window;
+
+typedef struct cek_k_pool {
+    cek_u64 at[3];           /* X or DY, Y or DX, reserve */
+    cek_u64 count;           /* work-items: positions of the output times blocks of LANES channels */
+    cek_k_window window;
+    cek_u32 channels, average, count_pad, reserve;
+} cek_k_pool;
+
+/* softmax, cross_entropy, squared_error: one row per work-item. */
+typedef struct cek_k_rows {
+    cek_u64 at[8];
+    cek_u64 rows, columns, rows_per_sample;
+    cek_u32 log, weights, step, batch, gradient, loss, correct, unused;
+} cek_k_rows;
+
+/* The sum of per-row losses and hits. */
+typedef struct cek_k_total {
+    cek_u64 at[3];           /* per row: loss, then hit, as f32; LOSS; CORRECT */
+    cek_u64 rows;
+    cek_u32 loss, correct, accumulate_loss, accumulate_correct;
+} cek_k_total;
+
+typedef struct cek_k_random {
+    cek_u64 at[4];           /* X, Y, STEP, BATCH */
+    cek_u64 samples, sample_elements, blocks;  /* blocks of four numbers per sample */
+    cek_u64 elements;        /* of all samples: the last may be cut short */
+    cek_u32 threshold, stream, batch, normal;
+    cek_f32 a, b;            /* scale of dropout; low and high; mean and deviation */
+} cek_k_random;
+
+typedef struct cek_k_optimizer {
+    cek_u64 at[8];           /* PARAM GRAD M V STATE STEP UPDATE LOW */
+    cek_u64 begin, count;
+    cek_u32 group, update, low, nesterov, decoupled, momentum_given;
+    cek_f32 momentum, one_minus_dampening, epsilon, unused;
+} cek_k_optimizer;
+
+/* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A, B and C are in memory is said by the kernel's MODE.
+ * Strides are in elements. For convolutions `window` and the channels of one group. */
+typedef struct cek_k_product {
+    cek_u64 at[6];           /* A, B, C, BIAS, ACT_REF, partial sums */
+    cek_u64 m, n, k, batch;  /* batch: matrices, or groups of a convolution */
+    cek_u64 a_row, a_column, a_batch;
+    cek_u64 b_row, b_column, b_batch;
+    cek_u64 c_row, c_batch;
+    cek_u64 splits, split_k; /* k is summed in `splits` pieces of split_k */
+    cek_k_window window;
+    cek_u32 in_channels, out_channels, in_group, out_group;
+    cek_u32 bias, accumulate, activation, act_grad;
+} cek_k_product;
+
+#endif

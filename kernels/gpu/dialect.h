@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dialect.h - the words in which kernels/gpu is written, for OpenCL C 1.2 and for CUDA.
+ *
+ * Scalars only: CUDA has no float16. Element types are names - f32, f16, bf16, u8, i32 - that LOAD and STORE paste into the
+ * functions below; a kernel's TYPE macros hold such names.
+ */
+#define CEK_DEVICE_CODE 1
+
+#ifndef __CUDACC__
+
+typedef ulong cek_u64;
+typedef long cek_i64;
+typedef uint cek_u32;
+typedef int cek_i32;
+typedef uchar cek_u8;
+typedef ushort cek_u16;
+typedef float cek_f32;
+#define KERNEL __kernel
+#define GLOBAL __global
+#define LOCAL __local
+#define DEVICE_FN static inline
+#define GLOBAL_ID(d) ((cek_u64)get_global_id(d))
+#define GROUP_ID(d) ((cek_u64)get_group_id(d))
+#define ITEM_ID(d) ((cek_u32)get_local_id(d))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define RESTRICT restrict
+#define MUL_HIGH(a, b) mul_hi((cek_u32)(a), (cek_u32)(b))
+#define AS_U32(x) as_uint(x)
+#define AS_F32(x) as_float(x)
+#define ROUND_EVEN(x) rint(x)
+DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i) { return vload_half(i, (GLOBAL const half *)p); }
+DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x) { vstore_half_rte(x, i, (GLOBAL half *)p); }
+
+#else /* CUDA */
+
+typedef unsigned long long cek_u64;
+typedef long long cek_i64;
+typedef unsigned int cek_u32;
+typedef int cek_i32;
+typedef unsigned char cek_u8;
+typedef unsigned short cek_u16;
+typedef float cek_f32;
+#define KERNEL extern "C" __global__
+#define GLOBAL
+#define LOCAL __shared__
+#define DEVICE_FN static __device__ __forceinline__
+#define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
+#define GLOBAL_ID(d) ((cek_u64)CEK_X_(blockIdx, d) * CEK_X_(blockDim, d) + CEK_X_(threadIdx, d))
+#define GROUP_ID(d) ((cek_u64)CEK_X_(blockIdx, d))
+#define ITEM_ID(d) ((cek_u32)CEK_X_(threadIdx, d))
+#define BARRIER() __syncthreads()
+#define RESTRICT __restrict__
+#define MUL_HIGH(a, b) __umulhi(a, b)
+#define AS_U32(x) __float_as_uint(x)
+#define AS_F32(x) __uint_as_float(x)
+#define ROUND_EVEN(x) rintf(x)
+#define NAN __int_as_float(0x7fffffff)
+#define INFINITY __int_as_float(0x7f800000)
+#define exp expf
+#define log logf
+#define sqrt sqrtf
+#define tanh tanhf
+#define erf erff
+#define erfc erfcf
+#define expm1 expm1f
+#define fabs fabsf
+#define cos cosf
+#define sin sinf
+DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
+{
+    cek_f32 x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(((const cek_u16 *)p)[i]));
+    return x;
+}
+DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    cek_u16 h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    ((cek_u16 *)p)[i] = h;
+}
+
+#endif
+
+DEVICE_FN cek_f32 load_f32(GLOBAL const void *p, cek_u64 i) { return ((GLOBAL const cek_f32 *)p)[i]; }
+DEVICE_FN void store_f32(GLOBAL void *p, cek_u64 i, cek_f32 x) { ((GLOBAL cek_f32 *)p)[i] = x; }
+
+DEVICE_FN cek_f32 load_bf16(GLOBAL const void *p, cek_u64 i) { return AS_F32((cek_u32)((GLOBAL const cek_u16 *)p)[i] << 16); }
+DEVICE_FN void store_bf16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    cek_u32 bits = AS_U32(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        bits = bits | 0x400000u;  /* quiet, so that a NaN whose payload is in the low half stays one */
+    else
+        bits = bits + 0x7fffu + (bits >> 16 & 1u);
+    ((GLOBAL cek_u16 *)p)[i] = (cek_u16)(bits >> 16);
+}
+
+/* Integers: exactly, or rounded to f32; back to the nearest, saturating, NaN to 0. */
+DEVICE_FN cek_f32 load_u8(GLOBAL const void *p, cek_u64 i) { return (cek_f32)((GLOBAL const cek_u8 *)p)[i]; }
+DEVICE_FN void store_u8(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    ((GLOBAL cek_u8 *)p)[i] = x >= 255.0f ? (cek_u8)255 : x > 0.0f ? (cek_u8)ROUND_EVEN(x) : (cek_u8)0;
+}
+DEVICE_FN cek_f32 load_i32(GLOBAL const void *p, cek_u64 i) { return (cek_f32)((GLOBAL const cek_i32 *)p)[i]; }
+DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    ((GLOBAL cek_i32 *)p)[i] = x >= 2147483648.0f ? 2147483647 : x <= -2147483648.0f ? -2147483647 - 1
+                             : x == x ? (cek_i32)ROUND_EVEN(x) : 0;
+}
+
+#define CEK_PASTE_(a, b) a##b
+#define CEK_PASTE(a, b) CEK_PASTE_(a, b)
+#define LOAD(type, p, i) CEK_PASTE(load_, type)(p, i)
+#define STORE(type, p, i, x) CEK_PASTE(store_, type)(p, i, x)
+
+/* Element i of `count`, and how many a work-item takes. On a CPU it is a piece of memory, whose loop the compiler vectorises;
+ * elsewhere it is one, and neighbouring work-items take neighbours. LANES: of channels or columns, likewise. */
+#ifdef CEK_CPU
+#define CHUNK 4096
+#define LANES 16
+#define FOR_EACH(i, count)                                                                                  \
+    for (cek_u64 i = GLOBAL_ID(0) * CHUNK, i##_end = i + CHUNK < (count) ? i + CHUNK : (count); i < i##_end; i++)
+#else
+#define LANES 1
+#define FOR_EACH(i, count) for (cek_u64 i = GLOBAL_ID(0), i##_once = 1; i##_once && i < (count); i##_once = 0)
+#endif
+
+/* Buffer number `n` of a kernel: its pointer, from its memory's start. */
+#define AT(buffer, n) ((buffer) + a.at[n])
+
+/* Activations by their numbers in plugin.h. */
+DEVICE_FN cek_f32 act_relu(cek_f32 x) { return x > 0.0f ? x : x <= 0.0f ? 0.0f : x; }
+DEVICE_FN cek_f32 act_sigmoid(cek_f32 x) { return 1.0f / (1.0f + exp(-x)); }
+DEVICE_FN cek_f32 act_gelu(cek_f32 x) { return x * 0.5f * erfc(-x * 0.70710678118654752f); }
+DEVICE_FN cek_f32 grad_relu(cek_f32 dy, cek_f32 y) { return y <= 0.0f ? 0.0f : dy; }
+DEVICE_FN cek_f32 grad_tanh(cek_f32 dy, cek_f32 y) { return dy * (1.0f - y * y); }
+DEVICE_FN cek_f32 grad_sigmoid(cek_f32 dy, cek_f32 y) { return dy * y * (1.0f - y); }
+DEVICE_FN cek_f32 grad_gelu(cek_f32 dy, cek_f32 x)
+{
+    return dy * (0.5f * erfc(-x * 0.70710678118654752f) + x * exp(-0.5f * x * x) * 0.39894228040143268f);
+}
+DEVICE_FN cek_f32 activate(cek_u32 activation, cek_f32 x)
+{
+    return activation == 1 ? act_relu(x) : activation == 2 ? tanh(x) : activation == 3 ? act_sigmoid(x)
+         : activation == 4 ? act_gelu(x) : x;
+}
+DEVICE_FN cek_f32 activate_grad(cek_u32 activation, cek_f32 dy, cek_f32 ref)
+{
+    return activation == 1 ? grad_relu(dy, ref) : activation == 2 ? grad_tanh(dy, ref)
+         : activation == 3 ? grad_sigmoid(dy, ref) : activation == 4 ? grad_gelu(dy, ref) : dy;
+}

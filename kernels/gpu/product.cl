@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * product.cl - matrix products and convolutions, one tiled kernel: complete, on any device, decent on a GPU.
+ *
+ * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its 16 x 16 work-items holds
+ * 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM).
+ * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up.
+ */
+#define MODE_GEMM 0
+#define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
+#define MODE_DATA 2              /* rows: input positions; k: tap, output channel; columns: input channels */
+#define MODE_WEIGHTS 3           /* rows: output channels; k: output positions; columns: tap, input channel */
+
+#define TILE 64
+#define DEPTH 16
+#define SIDE 16
+#define EACH 4
+
+typedef struct spot { cek_u32 image, at[3]; } spot;
+
+DEVICE_FN spot spot_of(cek_u64 i, const cek_u32 *size)
+{
+    spot s;
+    s.at[2] = (cek_u32)(i % size[2]), i /= size[2];
+    s.at[1] = (cek_u32)(i % size[1]), i /= size[1];
+    s.at[0] = (cek_u32)(i % size[0]);
+    s.image = (cek_u32)(i / size[0]);
+    return s;
+}
+
+/* Channel `channel` of the input position that `tap` of an output position reads; 0 in the padding. */
+#define POSITION(s, p, size) ((((cek_u64)(s).image * size[0] + (p)[0]) * size[1] + (p)[1]) * size[2] + (p)[2])
+DEVICE_FN cek_u32 reads(const cek_k_window *w, const spot *out, cek_u64 tap, cek_u32 *p)
+{
+    spot t = spot_of(tap, w->taps);
+    for (int d = 0; d < 3; d++) {
+        p[d] = out->at[d] * w->stride[d] + t.at[d] * w->dilation[d] - w->pad[d];
+        if (p[d] >= w->in[d])
+            return 0;
+    }
+    return 1;
+}
+
+/* The other way round: the output position whose `tap` reads an input position. */
+DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, cek_u64 tap, cek_u32 *p)
+{
+    spot t = spot_of(tap, w->taps);
+    for (int d = 0; d < 3; d++) {
+        cek_u32 padded = in->at[d] + w->pad[d], shift = t.at[d] * w->dilation[d];
+        p[d] = (padded - shift) / w->stride[d];
+        if (padded < shift || (padded - shift) % w->stride[d] || p[d] >= w->out[d])
+            return 0;
+    }
+    return 1;
+}
+
+/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. */
+#if MODE == MODE_GEMM
+#define A_VALUE(i, p) LOAD(A_TYPE, A, z * a.a_batch + (i) * a.a_row + (p) * a.a_column)
+#define B_VALUE(p, j) LOAD(B_TYPE, B, z * a.b_batch + (p) * a.b_row + (j) * a.b_column)
+#define C_PLACE(i, j) (z * a.c_batch + (i) * a.c_row + (j))
+#define BIAS_PLACE(j) (j)
+#else
+#define TAPS ((cek_u64)a.window.taps[0] * a.window.taps[1] * a.window.taps[2])
+#endif
+
+#if MODE == MODE_FORWARD
+#define A_VALUE(i, p) forward_a(&a, A, z, i, p)
+#define B_VALUE(p, j) LOAD(B_TYPE, B, (z * a.out_group + (j)) * TAPS * a.in_group + (p))
+#define C_PLACE(i, j) ((i) * a.out_channels + z * a.out_group + (j))
+#define BIAS_PLACE(j) (z * a.out_group + (j))
+DEVICE_FN cek_f32 forward_a(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, cek_u64 i, cek_u64 p)
+{
+    cek_u32 at[3];
+    spot out = spot_of(i, a->window.out);
+    if (!reads(&a->window, &out, p / a->in_group, at))
+        return 0.0f;
+    return LOAD(A_TYPE, A, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + p % a->in_group);
+}
+#endif
+
+#if MODE == MODE_DATA
+#define A_VALUE(i, p) data_a(&a, A, z, i, p)
+#define B_VALUE(p, j) LOAD(B_TYPE, B, ((z * a.out_group + (p) % a.out_group) * TAPS + (p) / a.out_group) * a.in_group + (j))
+#define C_PLACE(i, j) ((i) * a.in_channels + z * a.in_group + (j))
+#define BIAS_PLACE(j) (j)
+DEVICE_FN cek_f32 data_a(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, cek_u64 i, cek_u64 p)
+{
+    cek_u32 at[3];
+    spot in = spot_of(i, a->window.in);
+    if (!read_by(&a->window, &in, p / a->out_group, at))
+        return 0.0f;
+    return LOAD(A_TYPE, A, POSITION(in, at, a->window.out) * a->out_channels + z * a->out_group + p % a->out_group);
+}
+#endif
+
+#if MODE == MODE_WEIGHTS
+#define A_VALUE(i, p) LOAD(A_TYPE, A, (p) * a.out_channels + z * a.out_group + (i))
+#define B_VALUE(p, j) weights_b(&a, B, z, p, j)
+#define C_PLACE(i, j) ((z * a.out_group + (i)) * TAPS * a.in_group + (j))
+#define BIAS_PLACE(j) (j)
+DEVICE_FN cek_f32 weights_b(const cek_k_product *a, GLOBAL const char *B, cek_u64 z, cek_u64 p, cek_u64 j)
+{
+    cek_u32 at[3];
+    spot out = spot_of(p, a->window.out);
+    if (!reads(&a->window, &out, j / a->in_group, at))
+        return 0.0f;
+    return LOAD(B_TYPE, B, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + j % a->in_group);
+}
+#endif
+
+/* The finished sum of C(i,j). */
+DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const char *bias, GLOBAL const char *act_ref, cek_u64 z, cek_u64 i,
+                      cek_u64 j, cek_f32 v)
+{
+    const cek_k_product a = *args;
+    cek_u64 place = C_PLACE(i, j);
+    if (a.bias)
+        v += ((GLOBAL const cek_f32 *)bias)[BIAS_PLACE(j)];
+    v = activate(a.activation, v);
+    if (a.act_grad)
+        v = activate_grad(a.act_grad, v, LOAD(C_TYPE, act_ref, place));
+    STORE(C_TYPE, C, place, a.accumulate ? LOAD(C_TYPE, C, place) + v : v);
+}
+
+#define OPERANDS GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref, GLOBAL char *partial, \
+                 const cek_k_product a
+
+KERNEL void product(OPERANDS)
+{
+    LOCAL cek_f32 strip_a[DEPTH][TILE + 1], strip_b[DEPTH][TILE + 1];
+    GLOBAL const char *A = AT(A_, 0);
+    GLOBAL const char *B = AT(B_, 1);
+    cek_u64 z = a.splits ? GROUP_ID(2) / a.splits : 0, split = a.splits ? GROUP_ID(2) % a.splits : 0;
+    cek_u64 row = GROUP_ID(1) * TILE, column = GROUP_ID(0) * TILE;
+    cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
+    cek_u32 x = ITEM_ID(0), y = ITEM_ID(1), item = y * SIDE + x;
+    cek_f32 sum[EACH][EACH];
+    for (int r = 0; r < EACH; r++)
+        for (int c = 0; c < EACH; c++)
+            sum[r][c] = 0.0f;
+    for (cek_u64 p = begin; p < end; p += DEPTH) {
+        for (cek_u32 e = item; e < DEPTH * TILE; e += SIDE * SIDE) {
+            cek_u64 i = row + e / DEPTH, j = column + e % TILE, pa = p + e % DEPTH, pb = p + e / TILE;
+            strip_a[e % DEPTH][e / DEPTH] = i < a.m && pa < end ? A_VALUE(i, pa) : 0.0f;
+            strip_b[e / TILE][e % TILE] = j < a.n && pb < end ? B_VALUE(pb, j) : 0.0f;
+        }
+        BARRIER();
+        for (int d = 0; d < DEPTH; d++)
+            for (int r = 0; r < EACH; r++)
+                for (int c = 0; c < EACH; c++)
+                    sum[r][c] += strip_a[d][y + r * SIDE] * strip_b[d][x + c * SIDE];
+        BARRIER();
+    }
+    for (int r = 0; r < EACH; r++)
+        for (int c = 0; c < EACH; c++) {
+            cek_u64 i = row + y + r * SIDE, j = column + x + c * SIDE;
+            if (i >= a.m || j >= a.n)
+                continue;
+#ifdef SPLIT
+            ((GLOBAL cek_f32 *)AT(partial, 5))[((z * a.splits + split) * a.m + i) * a.n + j] = sum[r][c];
+#else
+            finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum[r][c]);
+#endif
+        }
+}
+
+KERNEL void product_finish(OPERANDS)
+{
+    cek_u64 item = GLOBAL_ID(0);
+    if (item >= a.batch * a.m * a.n)
+        return;
+    cek_u64 z = item / (a.m * a.n), i = item / a.n % a.m, j = item % a.n;
+    cek_f32 sum = 0.0f;
+    for (cek_u64 split = 0; split < a.splits; split++)
+        sum += ((GLOBAL const cek_f32 *)AT(partial, 5))[((z * a.splits + split) * a.m + i) * a.n + j];
+    finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum);
+}
