@@ -42,6 +42,13 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
     return CEK_OK;
 }
 
+/* A loader's batches hold no more samples than there are. */
+static int64_t batch_of(const cek_trainer *t, const cek_dataset *dataset)
+{
+    int64_t size = cek_dataset_size(dataset);
+    return size > 0 && size < t->batch ? size : t->batch;
+}
+
 /* ---- Evaluation ------------------------------------------------------------------------------------------------------- */
 
 typedef struct evaluation {
@@ -65,7 +72,7 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
     const cek_batch *batch = NULL;
     double loss = 0;
     int64_t samples = 0, correct = 0;
-    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = t->batch};
+    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = batch_of(t, dataset)};
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
@@ -153,7 +160,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     cek_loader_options lo = {
         .size = sizeof lo,
         .workers = o->workers ? o->workers : 1,
-        .batch = t->batch,
+        .batch = batch_of(t, train),
         .seed = o->seed,
         .shuffle = !o->no_shuffle,
         .drop_last = o->drop_last,
