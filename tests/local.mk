@@ -249,7 +249,7 @@ else
 shell_tests += %D%/no-libcheck.sh
 endif
 TESTS += $(shell_tests)
-EXTRA_DIST += $(shell_tests) %D%/no-libcheck.sh
+EXTRA_DIST += $(shell_tests) %D%/no-libcheck.sh %D%/tsan.supp
 
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
