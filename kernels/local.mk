@@ -63,7 +63,8 @@ kernels_device_sources = \
     %D%/gpu/product.cl \
     %D%/gpu/random.cl \
     %D%/gpu/rows.cl \
-    %D%/gpu/tensor.cl
+    %D%/gpu/tensor.cl \
+    %D%/opencl/tile.cl
 %D%/sources.c: $(kernels_device_sources) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c

@@ -1,15 +1,232 @@
 /* SPDX-License-Identifier: MIT
- * lower_tiles.c - products by register tiles, on OpenCL devices that are CPUs. */
+ *
+ * lower_tiles.c - products by register tiles (kernels/opencl/tile.cl), on OpenCL devices that are CPUs: f32, groups of one.
+ *
+ * What is read often is packed first, what is read once is read in place. All sizes follow from the descriptor and the vector
+ * width, never from the number of threads.
+ */
+#include <stdio.h>
+#include <string.h>
+
 #include "backends/gpu/lower.h"
+
+#define SPLIT_ABOVE 3072        /* longer sums are cut, so that a panel of B stays in a second-level cache: */
+#define SPLIT_K 2048            /* 32 columns x 2048 x 4 bytes = 256 KiB */
+#define A_BLOCK_BYTES (384 << 10)  /* of A for a work-item, in the rest of that cache */
+#define ITEMS_ENOUGH 48         /* work-items that keep a dozen cores busy to the end */
+#define PIECE 512               /* of k for a packing work-item */
+#define FEW_PANELS 4            /* so few uses do not pay for packing the other operand */
+#define CONV_TILES 8            /* tiles of neighbouring pixels that share a panel of weights in the first cache */
+#define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel, */
+#define GATHER_MOST 256         /* with so many values at most */
+#define GATHER_PIXELS 32        /* and so many pixels at a time */
+#define BAND_PIXELS 256         /* whose 128 channels fill half of a second-level cache */
+#define SLICES 16               /* of a batch, summed apart */
+#define SLICES_BYTES ((uint64_t)64 << 20)
+
+typedef struct tile_size {
+    uint32_t width, rows, columns;  /* VW, MR, NR */
+} tile_size;
+
+static tile_size tile_of(const cek_dev *dev)
+{
+    uint32_t width = dev->traits.vector_width >= 16 ? 16 : dev->traits.vector_width >= 8 ? 8 : 4;
+    return (tile_size){ width, width == 16 ? 14 : 6, 2 * width };
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void tile_defines(const cek_dev *dev, char *to, const char *more)
+{
+    tile_size size = tile_of(dev);
+    cek__gpu_defines(dev, to, "#define VW %u\n#define MR %u\n%s", size.width, size.rows, more);
+}
+
+static cek__gpu_step *tile_step(cek_op *op, const char *more, const char *name, uint64_t x, uint64_t y, uint64_t z)
+{
+    char defines[CEK__GPU_DEFINES];
+    const uint64_t groups[3] = { x, y, z };
+    const uint32_t group[3] = { 1, 1, 1 };
+    tile_defines(op->dev, defines, more);
+    return cek__gpu_step_grid(op, "tile.cl", defines, name, groups, group);
+}
+
+/* --- matrices --------------------------------------------------------------------------------------------------------- */
+
+/* An operand as rows (of A) or columns (of B) by k. */
+typedef struct factor {
+    cek__gpu_place place;
+    uint64_t row, k, batch;   /* strides */
+} factor;
+
+/* Packs `count` rows or columns in groups of `side`; *f becomes the packed form. Returns the elements from group to group. */
+static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, uint64_t batches, uint32_t side)
+{
+    uint64_t groups = ceil_div(count, side), matrices = f->batch ? batches : 1;
+    const cek_k_pack a = { .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE, .from_batch = f->batch };
+    cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
+    const cek__gpu_place buffers[] = { f->place, to };
+    cek__gpu_step_fill(tile_step(op, "", kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
+    *f = (factor){ to, 1, side, f->batch ? groups * side * k : 0 };
+    return side * k;
+}
+
+/* How k is cut: long sums for the cache's sake, and any where there are too few tiles. */
+static void split_choose(cek_k_tile *a, uint64_t tiles)
+{
+    a->splits = a->k > SPLIT_ABOVE ? ceil_div(a->k, SPLIT_K) : 1;
+    while (tiles * a->splits < ITEMS_ENOUGH / 2 && a->k / a->splits >= 2 * PIECE)
+        a->splits *= 2;
+    a->split_k = ceil_div(a->k, a->splits);
+    a->splits = ceil_div(a->k, a->split_k);
+}
+
+/* Tiles of A for a work-item: as many as the cache holds, as long as there is enough to share out. */
+static uint64_t row_tiles_choose(const cek_k_tile *a, uint64_t tiles, uint64_t others, uint32_t rows)
+{
+    uint64_t most = A_BLOCK_BYTES / (a->split_k * rows * sizeof(float)), chosen = most < tiles ? most : tiles;
+    while (chosen > 1 && ceil_div(tiles, chosen) * others < ITEMS_ENOUGH)
+        chosen = (chosen + 1) / 2;
+    return chosen ? chosen : 1;
+}
+
+static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t batch, cek__gpu_place *buffers)
+{
+    const tile_size size = tile_of(op->dev);
+    uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
+    bool direct = A.k == 1 && panels <= FEW_PANELS;
+    if (!direct)
+        factor_pack(op, "tile_pack_a", &A, a->m, a->k, batch, size.rows);
+    a->b_panel = size.columns;
+    if (B.row != 1 || a->n % size.columns || tiles > FEW_PANELS + 1)
+        a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, batch, size.columns);
+    a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
+    split_choose(a, tiles * panels * batch);
+    a->row_tiles = row_tiles_choose(a, tiles, panels * batch * a->splits, size.rows);
+    buffers[0] = A.place;
+    buffers[1] = B.place;
+    buffers[5] = (cek__gpu_place){ CEK__GPU_NOTHING, 0 };
+    if (a->splits > 1)
+        buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
+    cek__gpu_step_fill(tile_step(op, direct ? "#define A_DIRECT 1\n" : "", "tile_product", panels, ceil_div(tiles, a->row_tiles),
+                                 batch * a->splits), buffers, 6, a, sizeof *a);
+    if (a->splits > 1)
+        cek__gpu_step_fill(tile_step(op, "", "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "register tiles of %ux%u", size.rows, size.columns);
+}
 
 bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st)
 {
-    (void)op, (void)st;
-    return false;
+    const cek_gemm_desc *desc = &op->request.desc.gemm;
+    (void)st;
+    if (!op->dev->traits.vector_width || desc->a_type != CEK_F32 || desc->c_type != CEK_F32 || !desc->k)
+        return false;
+    bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
+    uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
+    factor A = { { CEK_GEMM_A, 0 }, ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
+    factor B = { { CEK_GEMM_B, 0 }, tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
+    cek_k_tile a = { .m = desc->m, .n = desc->n, .k = desc->k, .c_row = (uint64_t)desc->ldc, .c_column = 1,
+                     .c_batch = (uint64_t)desc->stride_c, .bias = cek__request_given(&op->request, CEK_GEMM_BIAS),
+                     .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
+                     .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
+    cek__gpu_place buffers[6] = { A.place, B.place, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS),
+                                  cek__gpu_slot(op, CEK_GEMM_ACT_REF) };
+    /* A large B whose rows run along k (the weights of a linear layer) takes A's place, where it is read as it lies: C comes out
+     * transposed. */
+    if (tb && 2 * desc->m <= desc->n) {
+        factor swap = A;
+        A = B, B = swap;
+        a.m = desc->n, a.n = desc->m;
+        a.c_row = 1, a.c_column = (uint64_t)desc->ldc;
+        a.bias_rows = 1;
+    }
+    product_add(op, &a, A, B, desc->batch, buffers);
+    return true;
+}
+
+/* --- convolutions ----------------------------------------------------------------------------------------------------- */
+
+/* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
+static void conv_add(cek_op *op, bool data)
+{
+    const cek_conv_desc *desc = &op->request.desc.conv;
+    const tile_size size = tile_of(op->dev);
+    cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
+                          .depth = data ? desc->out_channels : desc->in_channels,
+                          .accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX),
+                          .bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS),
+                          .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
+    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation, desc->pad_lo);
+    a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
+    a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
+    uint64_t taps = cek__gpu_positions(a.window.taps), panels = ceil_div(a.columns, size.columns), tiles = ceil_div(a.pixels, size.rows);
+    const cek_k_pack_weights pack = { .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data };
+    cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
+    const cek__gpu_place packing[] = { { data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, 0 }, packed };
+    cek__gpu_step_fill(tile_step(op, "", "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
+    char more[64] = "";
+    if (a.depth < GATHER_DEPTH && taps * a.depth <= GATHER_MOST)
+        snprintf(more, sizeof more, "#define GATHER %u\n", (unsigned)(taps * a.depth));
+    if (data)
+        snprintf(more + strlen(more), sizeof more - strlen(more), "#define DATA 1\n");
+    a.row_tiles = CONV_TILES;
+    while (a.row_tiles > 1 && ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
+        a.row_tiles /= 2;
+    const cek__gpu_place buffers[] = { { data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, 0 }, packed,
+                                       { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
+                                       data ? (cek__gpu_place){ CEK__GPU_NOTHING, 0 } : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
+                                       data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
+    cek__gpu_step_fill(tile_step(op, more, "tile_conv", ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a, sizeof a);
+}
+
+static void weights_add(cek_op *op)
+{
+    const cek_conv_desc *desc = &op->request.desc.conv;
+    const tile_size size = tile_of(op->dev);
+    cek_k_weights_tile a = { .batch = desc->batch, .in = desc->in_channels, .out = desc->out_channels,
+                             .accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_DW) };
+    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation, desc->pad_lo);
+    uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
+    uint64_t panels = ceil_div(a.out, size.columns);
+    bool gather = a.in < size.rows;
+    uint64_t tiles = (gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows)) * panels;
+    uint64_t sums = tiles * size.rows * size.columns * sizeof(float);
+    factor dy = { { CEK_CONV_BACKWARD_WEIGHTS_DY, 0 }, 1, a.out, 0 };
+    a.dy_panel = size.columns;
+    if (a.out % size.columns)
+        a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, 1, size.columns);
+    a.dy_pixel = dy.k;
+    a.slices = desc->batch < SLICES ? desc->batch : SLICES;
+    while (a.slices > 2 && a.slices * sums > SLICES_BYTES)
+        a.slices /= 2;
+    a.band = BAND_PIXELS / a.window.out[1];
+    if (!a.band)
+        a.band = 1;
+    cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
+    char more[64] = "";
+    if (gather)
+        snprintf(more, sizeof more, "#define GATHER %u\n", GATHER_PIXELS);
+    const cek__gpu_place buffers[] = { { CEK_CONV_BACKWARD_WEIGHTS_X, 0 }, dy.place, partial };
+    const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
+    cek__gpu_step_fill(tile_step(op, more, "tile_weights", gather ? 1 : taps, a.slices, 1), buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, more, "tile_weights_finish", a.out, taps, 1), finish, 2, &a, sizeof a);
 }
 
 bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st)
 {
-    (void)op, (void)st;
-    return false;
+    const cek_conv_desc *desc = &op->request.desc.conv;
+    (void)st;
+    if (!op->dev->traits.vector_width || desc->x_type != CEK_F32 || desc->y_type != CEK_F32 || desc->w_type != CEK_F32 ||
+        desc->groups != 1 || desc->spatial > 2)
+        return false;
+    if (desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS)
+        weights_add(op);
+    else
+        conv_add(op, desc->op.kind == CEK_OP_CONV_BACKWARD_DATA);
+    const tile_size size = tile_of(op->dev);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "implicit gemm, register tiles of %ux%u", size.rows, size.columns);
+    return true;
 }

@@ -95,4 +95,38 @@ typedef struct cek_k_product {
     cek_u32 bias, accumulate, activation, act_grad;
 } cek_k_product;
 
+/* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. */
+typedef struct cek_k_pack {
+    cek_u64 at[2];
+    cek_u64 rows, k, row, column;  /* rows of A, or columns of B; from one to the next, and from one k to the next */
+    cek_u64 piece, from_batch;     /* of k for a work-item */
+} cek_k_pack;
+
+typedef struct cek_k_tile {
+    cek_u64 at[6];                 /* A, B, C, BIAS, ACT_REF, partial sums */
+    cek_u64 m, n, k, row_tiles;
+    cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
+    cek_u64 splits, split_k;
+    cek_u32 bias, bias_rows, accumulate, activation, act_grad, unused;
+} cek_k_tile;
+
+typedef struct cek_k_pack_weights {
+    cek_u64 at[2];
+    cek_u64 out, in, taps, zeros, data;
+} cek_k_pack_weights;
+
+typedef struct cek_k_conv_tile {
+    cek_u64 at[5];                 /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
+    cek_u64 pixels, columns, depth, row_tiles;  /* columns: channels of the result; depth: of what is read */
+    cek_k_window window;
+    cek_u32 bias, accumulate, activation, act_grad, strided, unused;
+} cek_k_conv_tile;
+
+typedef struct cek_k_weights_tile {
+    cek_u64 at[3];                 /* X, DY, partial sums; to finish: partial sums, DW */
+    cek_u64 batch, slices, in, out, dy_panel, dy_pixel;
+    cek_k_window window;
+    cek_u32 band, accumulate;
+} cek_k_weights_tile;
+
 #endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tile.cl - products on OpenCL devices that are CPUs: a work-item is a thread, a tile of C its vector registers.
+ *
+ * A tile has MR rows (one broadcast operand each) and NR = 2 VW columns (two vectors). VW and MR come from the host: 16 and 14
+ * fill the 32 registers of AVX-512, 8 and 6 the 16 of AVX2. Rows and columns are named, not indexed, so that no compiler has to
+ * be trusted to keep an array in registers.
+ */
+#define VEC CEK_PASTE(float, VW)
+#define VINT CEK_PASTE(int, VW)
+#define VLOAD(p) CEK_PASTE(vload, VW)(0, p)
+#define VSTORE(v, p) CEK_PASTE(vstore, VW)(v, 0, p)
+#define NR (2 * VW)
+typedef GLOBAL const cek_f32 *cek_in;
+typedef GLOBAL cek_f32 *cek_out;
+
+#if MR == 14
+#define ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
+#elif MR == 6
+#define ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#endif
+
+#define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
+#define TILE_ZERO(i) lo##i = 0.0f, hi##i = 0.0f;
+#define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
+#define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
+/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */
+#define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
+
+/* --- what becomes of a finished row ----------------------------------------------------------------------------------- */
+
+typedef struct epilogue {
+    cek_in bias, act_ref;    /* NULL: none. act_ref lies as C */
+    cek_u32 activation, act_grad, accumulate, bias_rows;
+} epilogue;
+
+DEVICE_FN VEC relu_vec(VEC v)
+{
+    return select(select(v, (VEC)0.0f, v <= (VEC)0.0f), v, v > (VEC)0.0f);
+}
+
+/* VW results of row `row` from column `column` on, neighbours in memory. */
+DEVICE_FN void finish_vec(const epilogue *e, cek_out c, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
+{
+    if (e->bias)
+        v += e->bias_rows ? (VEC)(e->bias[row]) : VLOAD(e->bias + column);
+    if (e->activation == 1)
+        v = relu_vec(v);
+    if (e->act_grad == 1)
+        v = select(v, (VEC)0.0f, VLOAD(e->act_ref + place) <= (VEC)0.0f);
+    if (e->activation > 1 || e->act_grad > 1) {
+        cek_f32 lane[VW];
+        VSTORE(v, lane);
+        for (int l = 0; l < VW; l++) {
+            lane[l] = e->activation > 1 ? activate(e->activation, lane[l]) : lane[l];
+            lane[l] = e->act_grad > 1 ? activate_grad(e->act_grad, lane[l], e->act_ref[place + l]) : lane[l];
+        }
+        v = CEK_PASTE(vload, VW)(0, lane);
+    }
+    if (e->accumulate)
+        v += VLOAD(c + place);
+    VSTORE(v, c + place);
+}
+
+DEVICE_FN void finish_one(const epilogue *e, cek_out c, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)
+{
+    if (e->bias)
+        v += e->bias[e->bias_rows ? row : column];
+    v = activate(e->activation, v);
+    if (e->act_grad)
+        v = activate_grad(e->act_grad, v, e->act_ref[place]);
+    c[place] = e->accumulate ? c[place] + v : v;
+}
+
+/* A row of a tile: row `row` of C, columns `column` to `end`, which are `c_column` elements apart. */
+DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 end,
+                          VEC lo, VEC hi)
+{
+    if (c_column == 1 && column + NR <= end) {
+        finish_vec(e, c, row * c_row + column, row, column, lo);
+        finish_vec(e, c, row * c_row + column + VW, row, column + VW, hi);
+        return;
+    }
+    cek_f32 lane[NR];
+    VSTORE(lo, lane);
+    VSTORE(hi, lane + VW);
+    for (cek_u64 j = column; j < end && j < column + NR; j++)
+        finish_one(e, c, row * c_row + j * c_column, row, j, lane[j - column]);
+}
+
+/* --- matrices --------------------------------------------------------------------------------------------------------- */
+
+/* Packs rows of A into tiles [k][MR], zero below the last row; a work-item is a tile and a piece of k. */
+KERNEL void tile_pack_a(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
+{
+    cek_u64 tiles = (a.rows + MR - 1) / MR, z = GROUP_ID(2), tile = GROUP_ID(0), begin = GROUP_ID(1) * a.piece;
+    if (tile >= tiles || begin >= a.k)
+        return;
+    cek_u64 end = begin + a.piece < a.k ? begin + a.piece : a.k;
+    cek_in x = (cek_in)AT(from, 0) + z * a.from_batch + tile * MR * a.row;
+    cek_out y = (cek_out)AT(to, 1) + (z * tiles + tile) * a.k * MR;
+    cek_u64 rows = a.rows - tile * MR;
+    if (rows >= MR && a.column == 1) {
+        for (cek_u64 p = begin; p < end; p++)
+            for (int i = 0; i < MR; i++)
+                y[p * MR + i] = x[i * a.row + p];
+    } else if (rows >= MR && a.row == 1) {
+        for (cek_u64 p = begin; p < end; p++)
+            for (int i = 0; i < MR; i++)
+                y[p * MR + i] = x[i + p * a.column];
+    } else {
+        for (cek_u64 p = begin; p < end; p++)
+            for (cek_u64 i = 0; i < MR; i++)
+                y[p * MR + i] = i < rows ? x[i * a.row + p * a.column] : 0.0f;
+    }
+}
+
+/* Packs columns of B into panels [k][NR], zero beyond the last column. */
+KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
+{
+    cek_u64 panels = (a.rows + NR - 1) / NR, z = GROUP_ID(2), panel = GROUP_ID(0), begin = GROUP_ID(1) * a.piece;
+    if (panel >= panels || begin >= a.k)
+        return;
+    cek_u64 end = begin + a.piece < a.k ? begin + a.piece : a.k, columns = a.rows - panel * NR;
+    cek_in x = (cek_in)AT(from, 0) + z * a.from_batch + panel * NR * a.row;
+    cek_out y = (cek_out)AT(to, 1) + (z * panels + panel) * a.k * NR;
+    if (columns >= NR && a.row == 1) {
+        for (cek_u64 p = begin; p < end; p++) {
+            VSTORE(VLOAD(x + p * a.column), y + p * NR);
+            VSTORE(VLOAD(x + p * a.column + VW), y + p * NR + VW);
+        }
+        return;
+    }
+    columns = columns < NR ? columns : NR;
+    for (cek_u64 p = begin; p < end; p += VW) {  /* a block that stays in the first cache: rows are read along, written across */
+        cek_u64 last = p + VW < end ? p + VW : end;
+        for (cek_u64 j = 0; j < NR; j++)
+            for (cek_u64 q = p; q < last; q++)
+                y[q * NR + j] = j < columns ? x[j * a.row + q * a.column] : 0.0f;
+    }
+}
+
+/* C from A and B; a work-item takes one panel of B and `row_tiles` tiles of A. A is packed, or (A_DIRECT) read in place row by
+ * row; B is packed, or read in place where each row has NR neighbours. */
+KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
+                         GLOBAL char *partial, const cek_k_tile a)
+{
+    cek_u64 z = a.splits ? GROUP_ID(2) / a.splits : 0, split = a.splits ? GROUP_ID(2) % a.splits : 0;
+    cek_u64 column = GROUP_ID(0) * NR, tile_first = GROUP_ID(1) * a.row_tiles, tiles = (a.m + MR - 1) / MR;
+    cek_u64 tile_end = tile_first + a.row_tiles < tiles ? tile_first + a.row_tiles : tiles;
+    cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
+    cek_u64 panels = (a.n + NR - 1) / NR;
+    cek_in B = (cek_in)AT(B_, 1) + z * a.b_batch + GROUP_ID(0) * a.b_panel + begin * a.b_k;
+    cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
+    epilogue e;
+    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
+    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) + z * a.c_batch : 0;
+    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = a.bias_rows;
+    if (column >= a.n)
+        return;
+    for (cek_u64 t = tile_first; t < tile_end; t++) {
+        ROWS(TILE_DECLARE)
+        cek_in b = B;
+#ifdef A_DIRECT
+        cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + begin;
+#define ROW_POINTER(i) cek_in r##i = x + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
+        ROWS(ROW_POINTER)
+#define A_OF(i) r##i[p]
+        for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k) {
+#else
+        cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + (t * a.k + begin) * MR;
+#define A_OF(i) x[i]
+        for (cek_u64 p = begin; p < end; p++, b += a.b_k, x += MR) {
+#endif
+            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+            ROWS(TILE_STEP)
+        }
+#undef A_OF
+        if (a.splits > 1) {
+            cek_out tile = (cek_out)AT(partial, 5) + (((z * a.splits + split) * tiles + t) * panels + GROUP_ID(0)) * (MR * NR);
+            ROWS(TILE_STORE)
+        } else {
+#define FINISH(i) if (t * MR + i < a.m) finish_row(&e, C, a.c_row, a.c_column, t * MR + i, column, a.n, lo##i, hi##i);
+            ROWS(FINISH)
+        }
+    }
+}
+
+/* The sum of the pieces of k, a tile per work-item. */
+KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
+                        GLOBAL char *partial, const cek_k_tile a)
+{
+    cek_u64 tiles = (a.m + MR - 1) / MR, panels = (a.n + NR - 1) / NR, z = GROUP_ID(2), t = GROUP_ID(1), column = GROUP_ID(0) * NR;
+    if (column >= a.n || t >= tiles)
+        return;
+    cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
+    epilogue e;
+    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
+    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) + z * a.c_batch : 0;
+    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = a.bias_rows;
+    for (cek_u64 row = t * MR; row < a.m && row < t * MR + MR; row++) {
+        VEC lo = 0.0f, hi = 0.0f;
+        for (cek_u64 split = 0; split < a.splits; split++) {
+            cek_in tile = (cek_in)AT(partial, 5) + (((z * a.splits + split) * tiles + t) * panels + GROUP_ID(0)) * (MR * NR) + (row - t * MR) * NR;
+            lo += VLOAD(tile);
+            hi += VLOAD(tile + VW);
+        }
+        finish_row(&e, C, a.c_row, a.c_column, row, column, a.n, lo, hi);
+    }
+}
+
+/* --- convolutions ----------------------------------------------------------------------------------------------------- */
+
+/* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (DATA), and leaves
+ * `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap. */
+KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pack_weights a)
+{
+    cek_u64 panel = GROUP_ID(0), tap = GROUP_ID(1);
+    cek_u64 columns = a.data ? a.in : a.out, depth = a.data ? a.out : a.in, panels = (columns + NR - 1) / NR;
+    cek_in w = (cek_in)AT(from, 0);
+    cek_out to_all = (cek_out)AT(to, 1), y = to_all + (panel * a.taps + tap) * depth * NR;
+    if (panel >= panels)
+        return;
+    for (cek_u64 d = 0; d < depth; d++)
+        for (cek_u64 j = 0; j < NR; j++) {
+            cek_u64 column = panel * NR + j, o = a.data ? d : column, i = a.data ? column : d;
+            y[d * NR + j] = column < columns ? w[(o * a.taps + tap) * a.in + i] : 0.0f;
+        }
+    if (panel == 0 && tap == 0)
+        for (cek_u64 i = 0; i < a.zeros; i++)
+            to_all[panels * a.taps * depth * NR + i] = 0.0f;
+}
+
+/* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel, read in place: a row of A is a pointer to the
+ * pixel that the tap sees, or to zeros. Two spatial dimensions. DATA: the gradient of the input. GATHER: few channels, so
+ * the tile's A is collected first. */
+KERNEL void tile_conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    const cek_k_window w = a.window;
+    cek_u64 tiles = (a.pixels + MR - 1) / MR, tile_first = GROUP_ID(0) * a.row_tiles;
+    cek_u64 tile_end = tile_first + a.row_tiles < tiles ? tile_first + a.row_tiles : tiles;
+    cek_u64 panels = (a.columns + NR - 1) / NR, taps = (cek_u64)w.taps[0] * w.taps[1];
+    cek_in X = (cek_in)AT(X_, 0), W = (cek_in)AT(W_, 1), zeros = W + panels * taps * a.depth * NR;
+    cek_out Y = (cek_out)AT(Y_, 2);
+    epilogue e;
+    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
+    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) : 0;
+    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = 0;
+#ifdef DATA
+    const cek_u32 height = w.in[0], width = w.in[1], from_height = w.out[0], from_width = w.out[1];
+#else
+    const cek_u32 height = w.out[0], width = w.out[1], from_height = w.in[0], from_width = w.in[1];
+#endif
+    for (cek_u64 t = tile_first; t < tile_end; t++) {
+        cek_u32 y_of[MR], x_of[MR];
+        cek_u64 base_of[MR];
+        for (int i = 0; i < MR; i++) {
+            cek_u64 pixel = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
+            x_of[i] = (cek_u32)(pixel % width), pixel /= width;
+            y_of[i] = (cek_u32)(pixel % height);
+            base_of[i] = pixel / height * from_height * from_width * a.depth;
+        }
+        cek_in r[MR];
+#ifdef DATA
+#define LOCATE(i, ty, tx) {                                                                                        \
+            cek_u32 py = y_of[i] + w.pad[0] - (ty) * w.dilation[0], px = x_of[i] + w.pad[1] - (tx) * w.dilation[1]; \
+            cek_u32 sy = py, sx = px, whole = 1;                                                                   \
+            if (a.strided) sy = py / w.stride[0], sx = px / w.stride[1], whole = sy * w.stride[0] == py && sx * w.stride[1] == px; \
+            r[i] = whole && (cek_i32)py >= 0 && (cek_i32)px >= 0 && sy < from_height && sx < from_width             \
+                 ? X + base_of[i] + ((cek_u64)sy * from_width + sx) * a.depth : zeros; }
+#else
+#define LOCATE(i, ty, tx) {                                                                                        \
+            cek_u32 sy = y_of[i] * w.stride[0] + (ty) * w.dilation[0] - w.pad[0];                                  \
+            cek_u32 sx = x_of[i] * w.stride[1] + (tx) * w.dilation[1] - w.pad[1];                                  \
+            r[i] = sy < from_height && sx < from_width ? X + base_of[i] + ((cek_u64)sy * from_width + sx) * a.depth : zeros; }
+#endif
+#ifdef GATHER
+        cek_f32 gathered[GATHER * MR];
+        for (cek_u32 ty = 0, k = 0; ty < w.taps[0]; ty++)
+            for (cek_u32 tx = 0; tx < w.taps[1]; tx++, k += a.depth)
+                for (int i = 0; i < MR; i++) {
+                    LOCATE(i, ty, tx)
+                    for (cek_u32 c = 0; c < a.depth; c++)
+                        gathered[(k + c) * MR + i] = r[i][c];
+                }
+#endif
+        for (cek_u64 panel = 0; panel < panels; panel++) {
+            cek_in b = W + panel * taps * a.depth * NR;
+            ROWS(TILE_DECLARE)
+#ifdef GATHER
+            const cek_f32 *x = gathered;
+#define A_OF(i) x[i]
+            for (cek_u64 k = 0; k < taps * a.depth; k++, b += NR, x += MR) {
+                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                ROWS(TILE_STEP)
+            }
+#undef A_OF
+#else
+            for (cek_u32 ty = 0; ty < w.taps[0]; ty++)
+                for (cek_u32 tx = 0; tx < w.taps[1]; tx++) {
+#define LOCATE_ROW(i) LOCATE(i, ty, tx) cek_in r##i = r[i];
+                    ROWS(LOCATE_ROW)
+#define A_OF(i) r##i[c]
+                    for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
+                        const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                        ROWS(TILE_STEP)
+                    }
+#undef A_OF
+                }
+#endif
+#define CONV_FINISH(i) if (t * MR + i < a.pixels) finish_row(&e, Y, a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
+            ROWS(CONV_FINISH)
+        }
+    }
+}
+
+/* Gradients of weights. A tile is MR input channels of one tap (GATHER: MR pairs of tap and channel) by NR output channels; k is
+ * the pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
+ * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in place. */
+KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+{
+    const cek_k_window w = a.window;
+    cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], slice = GROUP_ID(1), panels = (a.out + NR - 1) / NR;
+    cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
+    if (!a.batch)
+        return;
+    cek_u64 first = slice * a.batch / a.slices, end = (slice + 1) * a.batch / a.slices;
+#ifdef GATHER
+    cek_u64 row_tiles = (taps * a.in + MR - 1) / MR;
+    cek_u64 all_tiles = row_tiles * panels;
+    cek_out sums = (cek_out)AT(partial, 2) + slice * all_tiles * (MR * NR);
+#else
+    cek_u64 row_tiles = (a.in + MR - 1) / MR, tap = GROUP_ID(0);
+    cek_u64 all_tiles = row_tiles * panels;
+    cek_out sums = (cek_out)AT(partial, 2) + (slice * taps + tap) * all_tiles * (MR * NR);
+    const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
+#endif
+    for (cek_u64 i = 0; i < all_tiles * MR * NR; i += VW)
+        VSTORE((VEC)0.0f, sums + i);
+    for (cek_u64 image = first; image < end; image++)
+        for (cek_u32 band = 0; band < w.out[0]; band += a.band) {
+            cek_u32 band_end = band + a.band < w.out[0] ? band + a.band : w.out[0];
+            for (cek_u64 number = 0; number < all_tiles; number++) {
+                cek_u64 panel = number / row_tiles, row = number % row_tiles * MR;
+                cek_out tile = sums + number * (MR * NR);
+                ROWS(TILE_DECLARE)
+                ROWS(TILE_LOAD)
+                for (cek_u32 y = band; y < band_end; y++) {
+                    cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
+#ifdef GATHER
+                    for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += GATHER) {
+                        cek_u32 count = w.out[1] - x0 < GATHER ? w.out[1] - x0 : GATHER;
+                        cek_f32 gathered[GATHER * MR];
+                        for (int i = 0; i < MR; i++) {
+                            cek_u64 pair = row + i < taps * a.in ? row + i : taps * a.in - 1, tap = pair / a.in;
+                            cek_u32 sy = y * w.stride[0] + (cek_u32)(tap / w.taps[1]) * w.dilation[0] - w.pad[0];
+                            cek_in from = X + (image * w.in[0] + sy) * w.in[1] * a.in + pair % a.in;
+                            for (cek_u32 x = 0; x < count; x++) {
+                                cek_u32 sx = (x0 + x) * w.stride[1] + (cek_u32)(tap % w.taps[1]) * w.dilation[1] - w.pad[1];
+                                gathered[x * MR + i] = sy < w.in[0] && sx < w.in[1] ? from[(cek_u64)sx * a.in] : 0.0f;
+                            }
+                        }
+                        const cek_f32 *x = gathered;
+#define A_OF(i) x[i]
+                        for (cek_u32 p = 0; p < count; p++, b += a.dy_pixel, x += MR) {
+                            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                            ROWS(TILE_STEP)
+                        }
+#undef A_OF
+                    }
+#else
+                    cek_u32 sy = y * w.stride[0] + ty * w.dilation[0] - w.pad[0];
+                    if (sy >= w.in[0])
+                        continue;
+                    /* Columns whose tap lies inside the image. */
+                    cek_u32 shift = tx * w.dilation[1], x_first = shift < w.pad[1] ? (w.pad[1] - shift + w.stride[1] - 1) / w.stride[1] : 0;
+                    cek_u32 reach = w.in[1] + w.pad[1], x_end = reach > shift ? (reach - shift - 1) / w.stride[1] + 1 : 0;
+                    x_end = x_end < w.out[1] ? x_end : w.out[1];
+                    /* The last tile of channels lies back, inside the pixel; its first rows are then computed twice. */
+                    cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
+                    cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + (cek_i64)x_first * w.stride[1] + shift - w.pad[1]) * a.in + channel;
+                    b += x_first * a.dy_pixel;
+#define A_OF(i) x[i]
+                    for (cek_u32 p = x_first; p < x_end; p++, b += a.dy_pixel, x += w.stride[1] * a.in) {
+                        const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                        ROWS(TILE_STEP)
+                    }
+#undef A_OF
+#endif
+                }
+                ROWS(TILE_STORE)
+            }
+        }
+}
+
+/* The slices' sums in order, turned into [out][tap][in]: an output channel and a tap per work-item. */
+KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const cek_k_weights_tile a)
+{
+    cek_u64 o = GROUP_ID(0), tap = GROUP_ID(1), taps = (cek_u64)a.window.taps[0] * a.window.taps[1];
+    cek_in sums = (cek_in)AT(partial, 0);
+    cek_out to = (cek_out)AT(DW_, 1) + (o * taps + tap) * a.in;
+    if (o >= a.out || tap >= taps)
+        return;
+    cek_u64 panels = (a.out + NR - 1) / NR;
+#ifdef GATHER
+    cek_u64 row_tiles = (taps * a.in + MR - 1) / MR, stride = row_tiles * panels * (MR * NR);
+#else
+    cek_u64 row_tiles = (a.in + MR - 1) / MR, stride = taps * row_tiles * panels * (MR * NR);
+    sums += tap * row_tiles * panels * (MR * NR);
+#endif
+    for (cek_u64 c = 0; c < a.in; c++) {
+#ifdef GATHER
+        cek_u64 tile = (tap * a.in + c) / MR, row = (tap * a.in + c) % MR;
+#else
+        cek_u64 tile = c / MR, row = tile * MR + MR <= a.in ? c % MR : c - (a.in - MR);
+#endif
+        cek_in at = sums + ((o / NR) * row_tiles + tile) * (MR * NR) + row * NR + o % NR;
+        cek_f32 sum = 0.0f;
+        for (cek_u64 slice = 0; slice < a.slices; slice++)
+            sum += at[slice * stride];
+        to[c] = a.accumulate ? to[c] + sum : sum;
+    }
+}
