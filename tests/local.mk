@@ -26,7 +26,8 @@ shell_tests = \
     %D%/isa.sh \
     %D%/links.sh \
     %D%/manual.sh \
-    %D%/no-shared.sh
+    %D%/no-shared.sh \
+    %D%/opencl.sh
 
 # The libraries', in alphabetical order.
 unit_tests += %D%/unit/base

@@ -1,0 +1,33 @@
+# opencl.sh - OpenCL devices compute what plugin.h says, and train together with the CPU as if there were one device.
+# Skipped where the plugin was not built or no driver has a device.
+[ -f "$TEST_PLUGIN_DIR/opencl.so" ] || { echo "opencl: the plugin was not built"; exit 77; }
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+XDG_CACHE_HOME=$work/cache
+export XDG_CACHE_HOME
+unset CEKERNELS_PLUGINS # which keeps OpenCL out of the other tests
+failures=0
+wrong() { echo "opencl: $*" >&2; failures=$((failures + 1)); }
+
+"$CEKERNELS_BENCH" devices -o jsonl >"$work/devices" 2>"$work/err"
+grep -q '"opencl:0"' "$work/devices" || { echo "opencl: no device: $(grep opencl.so "$work/err" "$work/devices")"; exit 77; }
+
+# As many required cases as any training device, all passed.
+"$CEKERNELS_BENCH" check -d opencl:0 >"$work/check" 2>&1 || wrong "check -d opencl:0 exits $?"
+awk '/^opencl:0: passed/ { for (i = 1; i <= NF; i++) if ($i == "required") { split($(i + 1), n, "[/,]"); ok = n[1] == n[2] && n[1] >= 1118 } }
+     END { exit !ok }' "$work/check" || { wrong "required cases:"; tail -n 20 "$work/check" >&2; }
+
+losses() {
+    "$CEKERNELS_BENCH" train 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear:10' --steps 10 --log-every 1 \
+        --batch 20 -o csv -d "$1" >"$work/$2" 2>"$work/err" || { wrong "train -d $1:"; cat "$work/err" >&2; }
+    awk -F, 'NR > 1 && $2 + 0 > 0 { print $2 }' "$work/$2" >"$work/$2.losses"
+    [ "$(wc -l <"$work/$2.losses")" = 10 ] || { wrong "train -d $1 shows no ten losses:"; cat "$work/$2" >&2; }
+}
+losses cpu:0 alone
+losses opencl:0 opencl
+losses cpu:0,opencl:0 mixed
+for run in opencl mixed; do
+    paste "$work/alone.losses" "$work/$run.losses" | awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 10 }' ||
+        { wrong "losses of $run are not those of cpu:0:"; paste "$work/alone.losses" "$work/$run.losses" >&2; }
+done
+exit $((failures > 0))
