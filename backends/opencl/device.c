@@ -323,6 +323,15 @@ static void traits_read(opencl_dev *dev, const found_device *found)
     snprintf(dev->cache_key, sizeof dev->cache_key, "%016llx", (unsigned long long)traits->numeric_id);
 }
 
+static void ledgers_lock_init(opencl_dev *dev)
+{
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&dev->ledgers_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
 cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek_device_options *options, cek_dev **out)
 {
     const found_device *found = NULL;
@@ -340,6 +349,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
         return st;
     }
     pthread_mutex_init(&dev->programs_lock, NULL);
+    ledgers_lock_init(dev);
     dev->platform = found->platform;
     dev->id = found->id;
     const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)found->platform, 0 };
@@ -367,6 +377,7 @@ void cek__opencl_device_close(cek_dev *head)
             clReleaseContext(dev->context);
     }
     pthread_mutex_destroy(&dev->programs_lock);
+    pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);
     free(dev);
 }

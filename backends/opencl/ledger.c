@@ -30,7 +30,6 @@ typedef struct entry {
 
 struct ledger {
     opencl_dev *dev;
-    pthread_mutex_t lock;
     uint32_t users;
     uint64_t seen, end;     /* commands seen to have finished; commands added */
     entry *entries;         /* of seen to end, a ring of `room` (a power of two) */
@@ -55,15 +54,14 @@ ledger *cek__ledger_create(opencl_dev *dev)
     }
     made->dev = dev;
     made->users = 1;
-    pthread_mutex_init(&made->lock, NULL);
     return made;
 }
 
 ledger *cek__ledger_share(ledger *of)
 {
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     of->users++;
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     return of;
 }
 
@@ -88,16 +86,15 @@ void cek__ledger_release(ledger *of)
 {
     if (!of)
         return;
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     bool last = !--of->users;
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     if (!last)
         return;
     for (; of->seen < of->end; of->seen++)
         entry_drop(entry_at(of, of->seen), false);
     if (of->next_on)
         cek__ledger_release(of->next_on);
-    pthread_mutex_destroy(&of->lock);
     free(of->entries);
     free(of);
 }
@@ -113,9 +110,9 @@ static void fail_locked(ledger *of, uint64_t position, cek_status status, const 
 
 void cek__ledger_fail(ledger *of, cek_status status, const char *text)
 {
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     fail_locked(of, of->end + 1, status, text);
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
 }
 
 /* The oldest command that was not seen: whether it has finished. A failure sticks. */
@@ -169,19 +166,19 @@ static cek_status look_locked(ledger *of, uint64_t position, char *text)
 
 cek_status cek__ledger_failure(ledger *of, char *text)
 {
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     cek_status st = of->failure;
     if (st)
         memcpy(text, of->text, CEK__TEXT_BYTES);
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     return st;
 }
 
 cek_status cek__ledger_look(ledger *of, uint64_t position, char *text)
 {
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     cek_status st = look_locked(of, position, text);
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     return st;
 }
 
@@ -214,9 +211,9 @@ cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, 
 
 uint64_t cek__ledger_end(ledger *of)
 {
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     uint64_t end = of->end;
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     return end;
 }
 
@@ -238,17 +235,17 @@ static bool room_make(ledger *to)
 
 void cek__ledger_depend(ledger *to, ledger *on, uint64_t position)
 {
-    pthread_mutex_lock(&to->lock);
+    pthread_mutex_lock(&to->dev->ledgers_lock);
     ledger *before = to->next_on;
     to->next_on = cek__ledger_share(on);
     to->next_position = position;
-    pthread_mutex_unlock(&to->lock);
+    pthread_mutex_unlock(&to->dev->ledgers_lock);
     cek__ledger_release(before);
 }
 
 void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy)
 {
-    pthread_mutex_lock(&to->lock);
+    pthread_mutex_lock(&to->dev->ledgers_lock);
     if (to->end - to->seen >= LEDGER_LONG)
         while (!to->failure && to->seen < to->end && oldest_look(to))
             ;
@@ -263,17 +260,17 @@ void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy)
     *entry_at(to, to->end) = (entry){ event, call, copy, to->next_on, to->next_position };
     to->next_on = NULL;
     to->end++;
-    pthread_mutex_unlock(&to->lock);
+    pthread_mutex_unlock(&to->dev->ledgers_lock);
 }
 
 cl_event cek__ledger_event(ledger *of, uint64_t position)
 {
     cl_event event = NULL;
-    pthread_mutex_lock(&of->lock);
+    pthread_mutex_lock(&of->dev->ledgers_lock);
     if (position > of->seen && position <= of->end) {
         event = entry_at(of, position - 1)->event;
         clRetainEvent(event);
     }
-    pthread_mutex_unlock(&of->lock);
+    pthread_mutex_unlock(&of->dev->ledgers_lock);
     return event;
 }

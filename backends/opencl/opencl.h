@@ -43,6 +43,9 @@ typedef struct opencl_dev {
     bool fine_grained;     /* and may be used from both sides without mapping */
     uint64_t max_alloc_bytes;
     char cache_key[64];    /* device and driver, for file names of compiled kernels */
+    /* Of all ledgers of the device, which look into each other: two queues that wait for each other's events in turn would lock
+     * each other out with a lock each. Recursive, because such a look can come back to where it began. */
+    pthread_mutex_t ledgers_lock;
     pthread_mutex_t programs_lock;  /* of the two lists below */
     opencl_program *programs;
     pinned_block *pinned;
