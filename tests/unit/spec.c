@@ -3,6 +3,7 @@
 #include <check.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,7 @@ END_TEST
 /* ---- every case can fail: one element off by four times its tolerance ---- */
 
 typedef struct tampering {
+    pthread_mutex_t lock;  /* a case on several queues compares on several threads */
     uint32_t output;       /* which of a case's outputs, by the order in which they are compared */
     uint32_t seen, struck; /* in the case in hand; cases in all */
     bool strikes;
@@ -294,9 +296,8 @@ typedef struct tampering {
     char name[128];
 } tampering;
 
-static void tamper(void *user, const spec_output *o)
+static void strike(tampering *t, const spec_output *o)
 {
-    tampering *t = user;
     if (t->seen++ != t->output || t->strikes)
         return;
     static const uint32_t from[] = { 1, 2,
@@ -320,6 +321,14 @@ static void tamper(void *user, const spec_output *o)
     t->struck++;
 }
 
+static void tamper(void *user, const spec_output *o)
+{
+    tampering *t = user;
+    pthread_mutex_lock(&t->lock);
+    strike(t, o);
+    pthread_mutex_unlock(&t->lock);
+}
+
 static void after_case(void *user, const char *name, int result, bool required)
 {
     tampering *t = user;
@@ -334,7 +343,7 @@ static void tampered_run(const spec_target *target, uint32_t output, cek_dtype t
                          uint32_t at_least)
 {
     static spec_report r;
-    tampering t = { .output = output };
+    tampering t = { .lock = PTHREAD_MUTEX_INITIALIZER, .output = output };
     spec_options options = { .type = type, .tamper = tamper, .progress = after_case, .user = &t };
     ck_assert_uint_eq(spec_run(target, &options, &r), CEK_OK);
     ck_assert_msg(!t.missed, "output %u wrong, and not found in %u of %u cases: %s", output,
