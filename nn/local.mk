@@ -58,6 +58,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_inside.h \
     %D%/train/replica_memory.c \
     %D%/train/replica_run.c \
+    %D%/train/samples.c \
+    %D%/train/samples.h \
     %D%/train/shares.c \
     %D%/train/shares.h \
     %D%/train/team.c \

@@ -147,7 +147,8 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
         return st;
     snprintf(name, sizeof name, "simulated, %.100s inside", full.name);
     memcpy(full.name, name, sizeof name);
-    full.flags |= CEK_DEVICE_ONLY_WHEN_NAMED;
+    /* Not inline, whatever the inner device is: hosts then order their work as for a device that runs beside them. */
+    full.flags = (full.flags & ~(uint32_t)CEK_DEVICE_INLINE) | CEK_DEVICE_ONLY_WHEN_NAMED;
     memset(full.uuid, 0, sizeof full.uuid);
     memset(full.processor, 0, sizeof full.processor);
     snprintf(full.processor, sizeof full.processor, "sim");

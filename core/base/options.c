@@ -13,9 +13,10 @@
 
 #include "core/base/alloc.h"
 
+enum { SIZE_MAX_SEEN = 4096 }; /* no struct of options comes near: what is beyond was never set */
+
 cek_status cek__options_take(const char *what, void *to, size_t known, const void *from)
 {
-    enum { SIZE_MAX_SEEN = 4096 }; /* no struct of options comes near: what is beyond was never set */
     uint32_t given;
 
     memset(to, 0, known);
@@ -26,6 +27,25 @@ cek_status cek__options_take(const char *what, void *to, size_t known, const voi
         return cek__fail(CEK_INVALID, "%s: the options' size (%" PRIu32 ") was not set", what, given);
     memcpy(to, from, given < known ? given : known);
     return CEK_OK;
+}
+
+cek_status cek__results_check(const char *what, const void *out)
+{
+    uint32_t given;
+
+    memcpy(&given, out, sizeof given);
+    if (given < sizeof given || given > SIZE_MAX_SEEN)
+        return cek__fail(CEK_INVALID, "%s: the result's size (%" PRIu32 ") was not set", what, given);
+    return CEK_OK;
+}
+
+void cek__results_give(void *out, const void *full, size_t known)
+{
+    uint32_t given;
+
+    memcpy(&given, out, sizeof given);
+    memcpy(out, full, given < known ? given : known);
+    memcpy(out, &given, sizeof given);
 }
 
 const char *cek__env(const char *name)

@@ -2,6 +2,8 @@
  *
  * An activation that a stage carries is asked of the op's epilogue; a device that answers UNSUPPORTED gets a pointwise
  * operation behind the plain op, which then works in place. */
+#include <stdio.h>
+
 #include "core/base/alloc.h"
 #include "nn/model/lower.h"
 
@@ -239,6 +241,7 @@ cek_status cek__lower_forward(cek__lowering *l)
 {
     cek_status st;
 
+    snprintf(l->program->where, sizeof l->program->where, "the input");
     CEK_TRY(lower_input(l));
     for (int i = 0; i < l->stages->count; i++)
         CEK_TRY(lower_stage(l, &l->stages->stage[i]));

@@ -1,9 +1,10 @@
 /* fit.c - epochs: the loader in front of the trainer's steps, the test set behind them. */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/train/samples.h"
 #include "nn/train/trainer.h"
 
 static double now(void)
@@ -13,24 +14,13 @@ static double now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static void shape_text(int rank, const int64_t *shape, char *text, size_t size)
-{
-    size_t n = 0;
-    text[0] = 0;
-    for (int i = 0; i < rank && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "," : "", (long long)shape[i]);
-}
-
 cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, const char *what)
 {
-    int64_t want[CEK_RANK_MAX], have[CEK_RANK_MAX], columns = cek_dataset_target_columns(dataset);
-    int want_rank = cek_model_input_shape(t->model, want), have_rank = cek_dataset_shape(dataset, have);
-    char want_text[128], have_text[128];
-    if (want_rank != have_rank || memcmp(want, have, (size_t)want_rank * sizeof *want) != 0) {
-        shape_text(want_rank, want, want_text, sizeof want_text);
-        shape_text(have_rank, have, have_text, sizeof have_text);
-        return cek__fail(CEK_INVALID, "%s has samples of shape (%s), the model takes (%s)", what, have_text, want_text);
-    }
+    int64_t columns = cek_dataset_target_columns(dataset), shape[CEK_RANK_MAX];
+    int rank = cek_model_input_shape(t->model, shape);
+    cek_status st = cek__samples_fit(rank, shape, dataset, what);
+    if (st != CEK_OK)
+        return st;
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) == 0)
         return cek__fail(CEK_INVALID, "%s has values as targets, cross-entropy takes class labels", what);
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) > t->outputs)
@@ -40,13 +30,6 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
         return cek__fail(CEK_INVALID, "%s has %s%lld per sample, squared error takes %u values", what,
                          cek_dataset_classes(dataset) ? "labels, " : "values: ", (long long)columns, t->target_columns);
     return CEK_OK;
-}
-
-/* A loader's batches hold no more samples than there are. */
-static int64_t batch_of(const cek_trainer *t, const cek_dataset *dataset)
-{
-    int64_t size = cek_dataset_size(dataset);
-    return size > 0 && size < t->batch ? size : t->batch;
 }
 
 /* ---- Evaluation ------------------------------------------------------------------------------------------------------- */
@@ -65,16 +48,14 @@ static cek_status evaluate_member(void *user, size_t index)
     return cek__replica_evaluate(t->team.replicas[index], &share);
 }
 
-cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
+static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
 {
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
     double loss = 0;
     int64_t samples = 0, correct = 0;
-    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = batch_of(t, dataset)};
-    CEK_TRY(cek__trainer_usable(t));
-    CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
+    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch)};
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
     for (;;) {
@@ -84,18 +65,34 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
         if (!batch)
             break;
         cek__team_deal(&t->team, batch->count);
-        CEK_TRY(cek__crew_run(t->team.crew, evaluate_member, &(evaluation){t, batch}));
+        CEK_TRY(cek__team_run(&t->team, evaluate_member, &(evaluation){t, batch}));
         CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
         loss += part;
         correct += right;
         samples += batch->count;
     }
+    out->size = sizeof *out;
     out->samples = samples;
     out->loss = samples ? loss / ((double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1)) : 0;
     out->accuracy = samples && t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)samples : 0;
     st = CEK_OK;
 out:
     cek_loader_free(loader);
+    return st;
+}
+
+cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
+{
+    cek_status st;
+    cek_metrics full;
+    CEK_TRY(cek__results_check("cek_trainer_evaluate", out));
+    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
+    memset(&full, 0, sizeof full);
+    CEK_TRY(evaluate(t, dataset, &full));
+    cek__results_give(out, &full, sizeof full);
+    return CEK_OK;
+out:
     return st;
 }
 
@@ -152,37 +149,40 @@ out:
 
 cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_fit_options *options, cek_epoch_result *last)
 {
-    static const cek_fit_options defaults = {.size = sizeof defaults};
     cek_status st;
-    const cek_fit_options *o = options ? options : &defaults;
-    fit f = {.trainer = t, .options = o};
-    int64_t epochs = o->epochs ? o->epochs : 1;
+    cek_fit_options o;
+    fit f = {.trainer = t, .options = &o};
+    int64_t epochs;
     cek_loader_options lo = {
         .size = sizeof lo,
-        .workers = o->workers ? o->workers : 1,
-        .batch = batch_of(t, train),
-        .seed = o->seed,
-        .shuffle = !o->no_shuffle,
-        .drop_last = o->drop_last,
+        .batch = cek__samples_batch(train, t->batch),
         .pin_for = cek__replica_device(t->team.replicas[0]),
     };
+    CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
+    if (last)
+        CEK_TRY(cek__results_check("cek_trainer_fit", last));
+    if (o.epochs < 0 || o.max_steps < 0)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs, (long long)o.max_steps);
+    epochs = o.epochs ? o.epochs : 1;
+    lo.workers = o.workers ? o.workers : 1;
+    lo.seed = o.seed;
+    lo.shuffle = !o.no_shuffle;
+    lo.drop_last = o.drop_last;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
-    if (o->test)
-        CEK_TRY(cek__trainer_fits(t, o->test, "the test set"));
+    if (o.test)
+        CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
-        cek_epoch_result result = {.size = sizeof result, .epoch = epoch};
+        cek_epoch_result result = {.size = sizeof result, .epoch = epoch, .train.size = sizeof result.train, .test.size = sizeof result.test};
         CEK_TRY(train_epoch(&f, epoch, &result));
-        if (o->test)
-            CEK_TRY(cek_trainer_evaluate(t, o->test, &result.test));
-        if (o->on_epoch)
-            o->on_epoch(o->user, &result);
-        if (last) {
-            result.size = last->size;
-            memcpy(last, &result, last->size < sizeof result ? last->size : sizeof result);
-        }
+        if (o.test)
+            CEK_TRY(evaluate(t, o.test, &result.test));
+        if (o.on_epoch)
+            o.on_epoch(o.user, &result);
+        if (last)
+            cek__results_give(last, &result, sizeof result);
     }
     st = CEK_OK;
 out:

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/train/samples.h"
 #include "nn/train/team.h"
 
 struct cek_predictor {
@@ -10,37 +12,39 @@ struct cek_predictor {
     int64_t batch;
     cek_dtype input_type;
     uint64_t input_row_bytes, outputs;
+    int rank; /* of a sample */
+    int64_t shape[CEK_RANK_MAX];
 };
 
 cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,
                                 const cek_predictor_options *options, cek_predictor **out)
 {
-    static const cek_predictor_options defaults = {.size = sizeof defaults};
     cek_status st;
     cek_predictor *p = NULL;
-    const cek_predictor_options *o = options ? options : &defaults;
+    cek_predictor_options o;
     cek__team_options team = {.type = CEK_F32};
     int64_t shape[CEK_RANK_MAX];
     int rank;
     *out = NULL;
+    CEK_TRY(cek__options_take("cek_predictor_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *p, &p));
-    p->batch = o->batch ? o->batch : 256;
-    p->input_type = o->input_type ? o->input_type : CEK_F32;
+    p->batch = o.batch ? o.batch : 256;
+    p->input_type = o.input_type ? o.input_type : CEK_F32;
     if (p->batch < 1 || p->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)p->batch);
     if (p->input_type != CEK_U8 && p->input_type != CEK_F32)
         CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(p->input_type));
     p->input_row_bytes = cek_dtype_bytes(p->input_type);
-    rank = cek_model_input_shape(model, shape);
-    for (int i = 0; i < rank; i++)
-        p->input_row_bytes *= (uint64_t)shape[i];
+    p->rank = cek_model_input_shape(model, p->shape);
+    for (int i = 0; i < p->rank; i++)
+        p->input_row_bytes *= (uint64_t)p->shape[i];
     p->outputs = 1;
     rank = cek_model_output_shape(model, shape);
     for (int i = 0; i < rank; i++)
         p->outputs *= (uint64_t)shape[i];
     team.batch = p->batch;
     team.replica = (cek__replica_options){
-        .softmax = o->softmax, .input_type = p->input_type, .memory_limit = o->memory_limit};
+        .softmax = o.softmax, .input_type = p->input_type, .memory_limit = o.memory_limit};
     CEK_TRY(cek__team_create(model, devices, count, &team, &p->team));
     *out = p;
     return CEK_OK;
@@ -80,7 +84,7 @@ cek_status cek_predictor_run(cek_predictor *p, const void *inputs, int64_t count
         int64_t left = count - first;
         job j = {p, (const unsigned char *)inputs + (uint64_t)first * p->input_row_bytes, outputs + (uint64_t)first * p->outputs};
         cek__team_deal(&p->team, left < p->batch ? left : p->batch);
-        CEK_TRY(cek__crew_run(p->team.crew, predict_member, &j));
+        CEK_TRY(cek__team_run(&p->team, predict_member, &j));
     }
     return CEK_OK;
 out:
@@ -92,8 +96,9 @@ cek_status cek_predictor_run_dataset(cek_predictor *p, const cek_dataset *datase
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = p->batch};
+    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, p->batch)};
     uint64_t done = 0;
+    CEK_TRY(cek__samples_fit(p->rank, p->shape, dataset, "the dataset"));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
     for (;;) {

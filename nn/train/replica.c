@@ -79,7 +79,9 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch * cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes,
                                                          r->outputs * sizeof(double)));
-    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2, (void **)&r->staging));
+    r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT; /* doubles may lie behind bytes */
+    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + TALLY_BYTES, (void **)&r->staging));
+    r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
     *out = r;
     return CEK_OK;
@@ -162,8 +164,11 @@ cek_status cek__replica_load(cek__replica *r, const cek_model *model)
         free(host);
         host = NULL;
     }
-    st = CEK_OK;
+    return CEK_OK;
 out:
-    free(host);
+    if (cek__replica_settle(r))
+        free(host);
+    else
+        cek__abandon(host); /* the device may still read it */
     return st;
 }

@@ -46,6 +46,7 @@ struct cek__replica {
     size_t slot_count, next_slot;
     unsigned char *staging; /* one micro-batch of padded or converted rows */
     uint64_t staging_bytes;
+    unsigned char *tally_host; /* behind it: where the tally is read to */
 };
 
 static inline bool cek__replica_in_f64(const cek__replica *r)

@@ -229,7 +229,11 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
     *out = *best;
     if (best->rows == rows || r->train_count == CEK__REPLICA_PLANS)
         return CEK_OK;
-    CEK_TRY(plan_make(r, rows, true, &fresh.plan));
+    st = plan_make(r, rows, true, &fresh.plan);
+    if (st == CEK_OUT_OF_MEMORY)
+        return CEK_OK; /* padding costs time, not the step */
+    if (st != CEK_OK)
+        return st;
     if (!fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
         cek__plan_free(fresh.plan);
         return CEK_OK;
@@ -237,8 +241,6 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
     r->train[r->train_count++] = fresh;
     *out = fresh;
     return CEK_OK;
-out:
-    return st;
 }
 
 void cek__replica_memory_close(cek__replica *r)

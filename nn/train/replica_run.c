@@ -8,16 +8,36 @@ cek_status cek__replica_drain(cek__replica *r)
 {
     cek_status st = r->compute ? cek_stream_sync(r->compute, DEADLINE_NS) : CEK_OK;
     cek_status uploads = r->upload && r->upload != r->compute ? cek_stream_sync(r->upload, DEADLINE_NS) : CEK_OK;
-    return st != CEK_OK ? st : uploads;
+    if (st != CEK_OK || uploads != CEK_OK)
+        return st != CEK_OK ? st : uploads;
+    for (size_t i = 0; i < SLOTS; i++)
+        r->slots[i].used = false; /* nothing to wait for, whatever the failure left unrecorded */
+    return CEK_OK;
+}
+
+bool cek__replica_settle(cek__replica *r)
+{
+    char text[CEK__ERROR_TEXT_MAX];
+    bool idle;
+    strcpy(text, cek_error_text());
+    idle = cek__replica_drain(r) == CEK_OK;
+    cek__fail(CEK_INTERNAL, "%s", text);
+    return idle;
+}
+
+/* Texts of the core begin with the device already, those of the plugin do not. */
+static cek_status named(const cek__replica *r, cek_status st)
+{
+    const char *name = cek_device_name(r->device), *text = cek_error_text();
+    size_t length = strlen(name);
+    return strncmp(text, name, length) == 0 && text[length] == ':' ? st : cek__fail_prefix(st, "%s", name);
 }
 
 /* On the way out of a failure: the caller's samples may be freed when this returns. Keeps the failure and its text. */
 static cek_status failed(cek__replica *r, cek_status st)
 {
-    char text[CEK__ERROR_TEXT_MAX];
-    strcpy(text, cek_error_text());
-    (void)!cek__replica_drain(r);
-    return cek__fail(st, "%s: %s", cek_device_name(r->device), text);
+    (void)cek__replica_settle(r);
+    return named(r, st);
 }
 
 cek_status cek__replica_read(cek__replica *r, cek_ref src, void *dst, uint64_t bytes)
@@ -151,11 +171,11 @@ out:
 cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
 {
     cek_status st;
-    unsigned char tally[TALLY_BYTES];
+    const unsigned char *tally = r->tally_host;
     int32_t right;
     *loss = 0;
     *correct = 0;
-    CEK_TRY(cek__replica_read(r, cek__ref_of(r->tally), tally, sizeof tally));
+    CEK_TRY(cek__replica_read(r, cek__ref_of(r->tally), r->tally_host, TALLY_BYTES));
     CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
     if (cek__replica_in_f64(r)) {
         memcpy(loss, tally, sizeof *loss);
@@ -168,7 +188,7 @@ cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
     *correct = right;
     return CEK_OK;
 out:
-    return cek__fail_prefix(st, "%s", cek_device_name(r->device));
+    return named(r, st);
 }
 
 cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float *outputs)
@@ -180,6 +200,7 @@ cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float 
         float *dst = outputs + (uint64_t)first * r->outputs;
         slot *s;
         CEK_TRY(forward(r, share, first, count, &r->evaluate, &s));
+        CEK_TRY(slot_done(r, s));
         if (cek__replica_in_f64(r)) {
             double *wide = (double *)(void *)r->staging;
             CEK_TRY(cek__replica_read(r, cek__ref_of(r->output), wide, (uint64_t)count * row_bytes));

@@ -100,6 +100,20 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
     };
 }
 
+void cek__team_settle(cek__team *team)
+{
+    for (size_t i = 0; i < team->count; i++)
+        (void)cek__replica_settle(team->replicas[i]);
+}
+
+cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user)
+{
+    cek_status st = cek__crew_run(team->crew, fn, user);
+    if (st != CEK_OK)
+        cek__team_settle(team);
+    return st;
+}
+
 cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
 {
     cek_status st;
@@ -114,5 +128,6 @@ cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
     }
     return CEK_OK;
 out:
+    cek__team_settle(team);
     return st;
 }

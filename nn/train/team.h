@@ -43,6 +43,11 @@ void cek__team_deal(cek__team *team, int64_t total);
 cek__share cek__team_share(const cek__team *team, size_t index, const void *inputs, uint64_t input_row_bytes,
                            const void *targets, uint64_t target_row_bytes);
 
+/* Runs a job of the crew. After a failure of one member the others may have queued work as well: when this returns, no
+ * device that still answers reads the caller's samples. */
+CEK__CHECKED cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user);
+void cek__team_settle(cek__team *team);
+
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
 CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/train/optimizer.h"
 
@@ -77,23 +78,25 @@ static uint64_t reducer_bytes(const cek__layout *layout, size_t index, size_t co
 cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count, const cek_trainer_options *options,
                               cek_trainer **out)
 {
-    static const cek_trainer_options defaults = {.size = sizeof defaults};
     cek_status st;
     cek_trainer *t = NULL;
-    const cek_trainer_options *o = options ? options : &defaults;
-    cek__team_options team = {.type = o->type ? o->type : CEK_F32, .weights = o->share_weights};
+    cek_trainer_options o;
+    cek__team_options team = {0};
     *out = NULL;
+    CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
-    CEK_TRY(options_check(t, o));
+    CEK_TRY(options_check(t, &o));
     rows_measure(t);
+    team.type = o.type ? o.type : CEK_F32;
+    team.weights = o.share_weights;
     team.batch = t->batch;
     team.replica = (cek__replica_options){
         .training = true,
         .loss = t->loss,
         .input_type = t->input_type,
         .target_columns = t->target_columns,
-        .memory_limit = o->memory_limit,
+        .memory_limit = o.memory_limit,
     };
     team.extra_bytes = reducer_bytes;
     team.user = &t->optimizer;
@@ -134,6 +137,8 @@ static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
     const int32_t *labels = b->targets;
     if (b->count < 1 || b->count > t->batch)
         return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count, (long long)t->batch);
+    if (!b->inputs || !b->targets)
+        return cek__fail(CEK_INVALID, "a batch without %s", b->inputs ? "targets" : "inputs");
     if (b->input_type != t->input_type)
         return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
                          cek_dtype_name(t->input_type));
@@ -218,6 +223,8 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     step_job job = {.trainer = t, .batch = batch};
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(batch_check(t, batch));
+    if (result)
+        CEK_TRY(cek__results_check("cek_trainer_step", result));
     job.block.random_key = step_key(t->seed, (uint64_t)t->steps);
     job.block.inv_n = cek__f32x2(1 / divisor(t, batch->count));
     job.block.loss_scale = cek__f32x2(1);
@@ -225,9 +232,12 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     cek__team_deal(&t->team, batch->count);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     cek__reducer_begin(t->reducer, t->team.rows);
-    st = cek__crew_run(t->team.crew, run_member, &job);
-    if (st == CEK_OK)
+    st = cek__team_run(&t->team, run_member, &job);
+    if (st == CEK_OK) {
         st = cek__reducer_settle(t->reducer);
+        if (st != CEK_OK)
+            cek__team_settle(&t->team);
+    }
     if (st == CEK_OK)
         st = cek__team_collect(&t->team, &loss, &correct);
     if (st != CEK_OK) {
@@ -236,11 +246,14 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     }
     t->steps++;
     if (result) {
-        result->step = t->steps;
-        result->samples = batch->count;
-        result->loss = loss / divisor(t, batch->count);
-        result->correct = correct;
-        result->seconds = now() - start;
+        cek_step_result full = {
+            .step = t->steps,
+            .samples = batch->count,
+            .loss = loss / divisor(t, batch->count),
+            .correct = correct,
+            .seconds = now() - start,
+        };
+        cek__results_give(result, &full, sizeof full);
     }
     if (!isfinite(loss))
         CEK_FAIL(CEK_NOT_FINITE, "the loss of step %lld is %g", (long long)t->steps, loss);
@@ -250,6 +263,15 @@ out:
 }
 
 /* ---- Looking inside ------------------------------------------------------------------------------------------------- */
+
+/* Of memory that a device copied into: one that is lost or hangs may still do so. */
+static void host_release(cek_status st, void *host)
+{
+    if (st == CEK_DEVICE_LOST || st == CEK_TIMEOUT)
+        cek__abandon(host);
+    else
+        free(host);
+}
 
 cek_status cek_trainer_pull(cek_trainer *t)
 {
@@ -266,7 +288,7 @@ cek_status cek_trainer_pull(cek_trainer *t)
     }
     return CEK_OK;
 out:
-    free(host);
+    host_release(st, host);
     return st;
 }
 
@@ -327,6 +349,6 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
     free(raw);
     return CEK_OK;
 out:
-    free(raw);
+    host_release(st, raw);
     return st;
 }

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,6 +398,34 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
 }
 END_TEST
 
+START_TEST(structs_whose_size_was_not_set_are_refused)
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    cek_predictor_options po = {.batch = 4};
+    cek_step_result r = {0};
+    cek_metrics m = {0};
+    cek_predictor *p;
+    cek_batch batch;
+    bench_engine(&b, "1", "cpu:0");
+    o.size = 0;
+    ck_assert_uint_eq(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer), CEK_INVALID);
+    ck_assert_uint_eq(cek_predictor_create(b.model, b.devices, b.count, &po, &p), CEK_INVALID);
+    o.size = sizeof o;
+    ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+    batch = batch_of(0, 8);
+    ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, &r), CEK_INVALID);
+    ck_assert_uint_eq(cek_trainer_evaluate(b.trainer, NULL, &m), CEK_INVALID);
+    batch.targets = NULL;
+    ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, NULL), CEK_INVALID);
+    batch = batch_of(0, 8);
+    r.size = offsetof(cek_step_result, samples); /* an older program's: nothing behind it is written */
+    ok(cek_trainer_step(b.trainer, &batch, &r));
+    ck_assert(r.step == 1 && r.samples == 0 && r.loss == 0);
+    bench_close(&b);
+}
+END_TEST
+
 /* ---- Fit, evaluate, predict ---------------------------------------------------------------------------------------------- */
 
 static cek_dataset *dataset_make(void)
@@ -426,6 +455,63 @@ START_TEST(a_request_to_stop_ends_the_fit_between_two_steps)
     set = dataset_make();
     ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, NULL), CEK_CANCELLED);
     ok(cek_trainer_pull(b.trainer));
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
+/* A device that is not inline: uploads alternate between places, and who waits for whom is told by events. */
+START_TEST(devices_that_work_beside_the_host_train_and_predict_the_same)
+{
+    double loss[2];
+    float outputs[2][SAMPLES * CLASSES];
+    static const char *const list[] = {"cpu", "sim"};
+    cek_dataset *set;
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        cek_predictor *p;
+        cek_predictor_options po = {.size = sizeof po, .batch = 10};
+        cek_trainer_options o = options_small();
+        bench_engine(&b, "2", list[i]);
+        ck_assert_uint_eq(b.count, 2);
+        set = dataset_make();
+        o.memory_limit = 1u << 18;
+        while (cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer) == CEK_OUT_OF_MEMORY)
+            o.memory_limit += o.memory_limit / 4;
+        ck_assert_ptr_nonnull(b.trainer);
+        ck_assert_int_lt(cek_trainer_micro_batch(b.trainer, 0), SAMPLES / 2); /* several, each upload beside another's work */
+        for (int s = 0; s < 6; s++)
+            loss[i] = step(&b, 0, s % 2 ? SAMPLES : 61);
+        ok(cek_trainer_pull(b.trainer));
+        ok(cek_predictor_create(b.model, b.devices, b.count, &po, &p));
+        for (int again = 0; again < 2; again++)
+            ok(cek_predictor_run_dataset(p, set, outputs[i]));
+        cek_predictor_free(p);
+        cek_dataset_free(set);
+        bench_close(&b);
+    }
+    /* Micro-batches of other sizes, so sums in another order. */
+    ck_assert_msg(fabs(loss[0] - loss[1]) <= 1e-5 * fabs(loss[0]), "%.9g and %.9g", loss[0], loss[1]);
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        ck_assert_float_eq_tol(outputs[0][i], outputs[1][i], 1e-4f * (1 + fabsf(outputs[0][i])));
+}
+END_TEST
+
+START_TEST(a_data_set_of_other_samples_is_refused_by_a_predictor)
+{
+    bench b;
+    cek_predictor *p;
+    cek_dataset *set;
+    float outputs[SAMPLES * CLASSES];
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, 4, 4},
+                           .inputs = images, .labels = labels, .classes = CLASSES};
+    bench_engine(&b, "1", "cpu:0");
+    ok(cek_dataset_arrays(&a, &set));
+    ok(cek_predictor_create(b.model, b.devices, b.count, NULL, &p));
+    ck_assert_uint_eq(cek_predictor_run_dataset(p, set, outputs), CEK_INVALID);
+    ck_assert_msg(strstr(cek_error_text(), "(1,4,4)") && strstr(cek_error_text(), "(1,12,12)"), "%s", cek_error_text());
+    cek_predictor_free(p);
     cek_dataset_free(set);
     bench_close(&b);
 }
@@ -492,6 +578,9 @@ int main(void)
     tcase_add_test(c, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(c, a_loss_that_is_not_finite_is_reported);
     tcase_add_test(c, a_lost_device_ends_the_step_and_names_itself);
+    tcase_add_test(c, structs_whose_size_was_not_set_are_refused);
+    tcase_add_test(c, devices_that_work_beside_the_host_train_and_predict_the_same);
+    tcase_add_test(c, a_data_set_of_other_samples_is_refused_by_a_predictor);
     tcase_add_test(c, a_request_to_stop_ends_the_fit_between_two_steps);
     tcase_add_test(c, evaluation_and_prediction_agree_over_any_devices);
     suite_add_tcase(suite, c);

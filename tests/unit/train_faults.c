@@ -1,0 +1,155 @@
+/* train_faults.c - every allocation of host memory fails once, from a trainer's creation to a prediction: a clean status with a
+ * text each time, and a leak checker finds nothing. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cekernels/nn.h"
+#include "core/base/fault.h"
+
+enum { SIDE = 6, CLASSES = 3, SAMPLES = 20 };
+#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
+
+typedef struct place {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    cek_model *model;
+    cek_dataset *set;
+} place;
+
+static float images[SAMPLES][SIDE * SIDE];
+static int32_t labels[SAMPLES];
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+static void place_open(place *p, const char *list)
+{
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, SIDE, SIDE},
+                           .inputs = images, .labels = labels, .classes = CLASSES};
+    setenv("CEKERNELS_CPU_DEVICES", "2", 1);
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    for (int s = 0; s < SAMPLES; s++) {
+        labels[s] = s % CLASSES;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
+    }
+    ok(cek_engine_create(NULL, &p->engine));
+    ok(cek_engine_select(p->engine, list, &p->devices, &p->count));
+    ok(cek_model_parse(NET, 3, (int64_t[]){1, SIDE, SIDE}, &p->model));
+    cek_model_init(p->model, 3);
+    ok(cek_dataset_arrays(&a, &p->set));
+}
+
+static void place_close(place *p)
+{
+    cek_dataset_free(p->set);
+    cek_model_free(p->model);
+    free(p->devices);
+    cek_engine_free(p->engine);
+}
+
+/* After a failed fit: a step either works, or says again what broke the trainer. */
+static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
+{
+    cek_batch batch = {.count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32};
+    cek_status st = cek_trainer_step(t, &batch, NULL);
+    ck_assert_msg(st == CEK_OK || st == failure, "%s after %s", cek_status_name(st), cek_status_name(failure));
+    ck_assert_uint_eq(cek_trainer_pull(t), st);
+}
+
+static cek_status train(place *p)
+{
+    cek_trainer *t = NULL;
+    cek_trainer_options o = {.size = sizeof o, .batch = 8};
+    cek_fit_options f = {.size = sizeof f, .epochs = 2, .test = p->set, .workers = 2};
+    cek_epoch_result last = {.size = sizeof last};
+    cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, &t);
+    if (st != CEK_OK) {
+        ck_assert_ptr_null(t);
+        return st;
+    }
+    st = cek_trainer_fit(t, p->set, &f, &last);
+    if (st == CEK_OK)
+        st = cek_trainer_pull(t);
+    if (st != CEK_OK)
+        trainer_is_usable_or_broken(t, st);
+    cek_trainer_free(t);
+    return st;
+}
+
+static cek_status predict(place *p)
+{
+    cek_predictor *q = NULL;
+    cek_predictor_options o = {.size = sizeof o, .batch = 6};
+    float outputs[SAMPLES * CLASSES];
+    cek_status st = cek_predictor_create(p->model, p->devices, p->count, &o, &q);
+    if (st != CEK_OK) {
+        ck_assert_ptr_null(q);
+        return st;
+    }
+    st = cek_predictor_run_dataset(q, p->set, outputs);
+    if (st != CEK_OK) /* nothing is broken: the same again works */
+        ok(cek_predictor_run_dataset(q, p->set, outputs));
+    cek_predictor_free(q);
+    return st;
+}
+
+static long every_site(place *p, cek_status (*work)(place *))
+{
+    long site = 1;
+    ok(work(p)); /* what devices allocate when they are first used is not what is tested */
+    for (;; site++) {
+        cek_status st;
+        bool pending;
+        cek__fault_set(CEK__FAULT_ALLOC, site);
+        st = work(p);
+        pending = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        if (pending)
+            break;
+        ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "site %ld: %s: %s", site, cek_status_name(st), cek_error_text());
+        ck_assert_msg(st == CEK_OK || cek_error_text()[0] != 0, "site %ld: no text", site);
+    }
+    return site - 1;
+}
+
+static void everywhere(const char *list)
+{
+    place p;
+    place_open(&p, list);
+    ck_assert_uint_eq(p.count, 2);
+    ck_assert_int_gt(every_site(&p, train), 100);
+    ck_assert_int_gt(every_site(&p, predict), 30);
+    ok(train(&p));
+    place_close(&p);
+}
+
+START_TEST(no_allocation_that_fails_leaks_or_crashes)
+{
+    everywhere("cpu");
+}
+END_TEST
+
+START_TEST(nor_on_devices_that_work_beside_the_host)
+{
+    everywhere("sim");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train_faults");
+    TCase *c = tcase_create("train_faults");
+    SRunner *runner;
+    int failed;
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, no_allocation_that_fails_leaks_or_crashes);
+    tcase_add_test(c, nor_on_devices_that_work_beside_the_host);
+    suite_add_tcase(suite, c);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
