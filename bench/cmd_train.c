@@ -2,11 +2,14 @@
  *
  * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the
  * signal's number. */
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/data.h"
@@ -24,13 +27,24 @@ static void on_signal(int number)
         cek_trainer_request_stop(signal_trainer);
 }
 
+/* The second of a kind ends the process at once: a device may hang. */
 static void signals_take(cek_trainer *trainer)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
     sigemptyset(&action.sa_mask);
     signal_trainer = trainer;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+/* While files are written, so that nothing half-written is left: signals wait. */
+static void signals_hold(int how)
+{
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    sigprocmask(how, &both, NULL);
 }
 
 /* Before the trainer is freed: from now on a signal has its usual effect. */
@@ -82,6 +96,8 @@ static json_t *shares_json(const train_run *run)
 static void on_step(void *user, const cek_step_result *r)
 {
     train_run *run = user;
+    if (signal_caught) /* also one that came before fit had begun, which forgets older requests */
+        cek_trainer_request_stop(run->trainer);
     run->samples += r->samples;
     run->epoch_samples += r->samples;
     run->seconds += r->seconds;
@@ -143,22 +159,20 @@ static int shares_read(const char *text, size_t devices, double **weights)
     double *list = calloc(devices, sizeof *list), sum = 0;
     size_t count = 0;
     const char *p = text;
-    for (char *end; list; p = end + 1) {
+    bool well = list;
+    for (char *end; well; p = end + 1) {
         double value = strtod(p, &end);
-        if (end == p || !(value >= 0) || !isfinite(value) || (*end && *end != ','))
-            break;
-        if (count < devices)
+        well = end != p && value >= 0 && isfinite(value) && (!*end || *end == ',');
+        if (well && count < devices)
             list[count] = value;
         count++;
         sum += value;
-        if (!*end) {
-            p = end;
+        if (!*end)
             break;
-        }
     }
     if (!list)
         return complain(EXIT_MEMORY, "no host memory");
-    if (*p || count != devices || !(sum > 0)) {
+    if (!well || count != devices || !(sum > 0) || !isfinite(sum)) {
         free(list);
         return complain(EXIT_USAGE,
                         "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text,
@@ -186,6 +200,25 @@ static void optimizer_choose(const bench_options *o, cek_optimizer *optimizer)
 static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
 {
     return !o->loss ? preset->loss : strcmp(o->loss, "mse") ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE;
+}
+
+/* Hours of training are not lost to a folder that was never there: what cek_model_save will need. */
+static int save_check(const char *path)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    const char *slash;
+    struct stat info;
+    if (!path)
+        return EXIT_OK;
+    if (realpath(path, real)) /* a link is followed */
+        path = real;
+    slash = strrchr(path, '/');
+    if (stat(path, &info) == 0 ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
+        return complain(EXIT_BAD_INPUT, "%s: cannot be written, it is not a regular file", *path ? path : "\"\"");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (access(folder, W_OK | X_OK))
+        return complain(EXIT_BAD_INPUT, "%s: nothing can be written to %s: %s", path, folder, strerror(errno));
+    return EXIT_OK;
 }
 
 /* ---- the run ---- */
@@ -227,16 +260,18 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
         fputs("\r\033[K", stderr);
     cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : cek_trainer_pull(run->trainer);
     /* Weights of a run that failed do not replace good ones. */
+    signals_hold(SIG_BLOCK);
     if (!st && !code && run->options->save)
         st = cek_model_save(model, run->options->save);
     if (!st && !code && run->options->save_gradients)
         st = cek_trainer_save_gradients(run->trainer, run->options->save_gradients);
+    signals_hold(SIG_UNBLOCK);
     if (st && !code)
         code = complain_status(st);
     if (!st)
         document_fill(run, data, model, devices, batch);
     code = output_close(&run->out, code);
-    return !code && fit == CEK_CANCELLED ? EXIT_SIGNAL + signal_caught : code;
+    return !code && signal_caught ? EXIT_SIGNAL + signal_caught : code;
 }
 
 static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model,
@@ -292,8 +327,8 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                            .on_epoch = on_epoch,
                            .user = &run };
     st = cek_trainer_fit(run.trainer, data->train, &fo, NULL);
-    signals_give();
     code = train_end(&run, st, data, model, devices, batch);
+    signals_give();
     cek_trainer_free(run.trainer);
     return code;
 }
@@ -306,7 +341,11 @@ int cmd_train(const bench_options *o)
     cek_preset preset;
     bench_data data = { .train = NULL };
     size_t count = 0;
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = save_check(o->save);
+    if (!code)
+        code = save_check(o->save_gradients);
+    if (!code)
+        code = devices_open(o, &engine, &devices, &count);
     if (!code)
         code = data_open(o, &data);
     if (!code)

@@ -1,75 +1,31 @@
 /* data.c - from options to data sets and a model; see data.h. */
 #include "bench/data.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Numbers of rows in a text file, separated by blanks, commas or line ends. NULL: said why. */
-static int64_t *rows_read(const char *path, int64_t *count)
-{
-    FILE *file = fopen(path, "r");
-    int64_t *rows = NULL;
-    size_t used = 0, room = 0;
-    long long row;
-    int got = file ? 0 : EOF;
-    while (file && (got = fscanf(file, "%lld%*[, \t\r\n]", &row)) == 1) {
-        if (used == room) {
-            int64_t *more = realloc(rows, (room = room ? 2 * room : 256) * sizeof *rows);
-            if (!more)
-                break;
-            rows = more;
-        }
-        rows[used++] = row;
-    }
-    bool ok = file && got == EOF && !ferror(file) && used;
-    if (!ok) {
-        if (!file || ferror(file))
-            complain(EXIT_BAD_INPUT, "%s: %s", path, strerror(errno));
-        else
-            complain(EXIT_BAD_INPUT, "%s: row numbers are wanted; number %zu is none", path,
-                     used + 1);
-        free(rows);
-        rows = NULL;
-    }
-    if (file)
-        fclose(file);
-    *count = (int64_t)used;
-    return rows;
-}
 
 static int table_open(const bench_options *o, bench_data *d)
 {
     cek_dataset *whole = NULL;
-    int64_t *rows = NULL, count = 0;
     if (!o->target)
         return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
     cek_status st = cek_dataset_csv(o->csv, o->target, &whole);
     if (st)
         return complain_status(st);
-    bool rows_given = o->split;
-    int code = EXIT_OK;
-    if (o->split && !(rows = rows_read(o->split, &count)))
-        code = EXIT_BAD_INPUT;
-    else if (rows)
-        st = cek_dataset_split_rows(whole, rows, count, &d->train, &d->test);
-    else {
-        count = (int64_t)(o->test_fraction * (double)cek_dataset_size(whole) + 0.5);
-        st = cek_dataset_split(whole, count, o->seed, &d->train, &d->test);
-    }
+    if (o->split)
+        st = cek_dataset_split_file(whole, o->split, &d->train, &d->test);
+    else
+        st = cek_dataset_split(whole, (int64_t)(o->test_fraction * (double)cek_dataset_size(whole) + 0.5), o->seed, &d->train,
+                               &d->test);
     /* The test set first: the training set's numbers change with its own turn. */
-    if (!st && !code && o->standardize && d->test && cek_dataset_size(d->test))
+    if (!st && o->standardize && d->test && cek_dataset_size(d->test))
         st = cek_dataset_standardize(d->test, d->train);
-    if (!st && !code && o->standardize)
+    if (!st && o->standardize)
         st = cek_dataset_standardize(d->train, d->train);
-    free(rows);
     cek_dataset_free(whole);
     d->input_type = CEK_F32;
     snprintf(d->source, sizeof d->source, "%.200s", o->csv);
-    if (st) /* rows that the table has not are wrong in the file, not in the call */
-        code = complain_status(st == CEK_INVALID && rows_given ? CEK_BAD_INPUT : st);
-    return code;
+    return st ? complain_status(st) : EXIT_OK;
 }
 
 int data_open(const bench_options *o, bench_data *d)

@@ -257,7 +257,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_SHUFFLE: return take_word(row->name, arg, yes_no, &word) && (o->shuffle = word, true);
     case O_LOSS: return one_of(row->name, arg, losses, &o->loss);
     case O_OPTIMIZER: return one_of(row->name, arg, optimizers, &o->optimizer);
-    case O_LR: return take_double(row->name, arg, 0, 1e6, &o->lr);
+    case O_LR: return take_double(row->name, arg, 1e-30, 1e6, &o->lr); /* 0 means the default below */
     case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);

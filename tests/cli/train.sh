@@ -40,7 +40,7 @@ printf '0\n5, 7\n199\n' >"$scratch/split"
 run 0 predict linear:1 $table --split="$scratch/split" --load "$scratch/line.safetensors" --json
 holds "$(value results) == 4"
 echo '1 two' >"$scratch/split"
-refused 5 'row numbers are wanted' train linear:1 $table --split="$scratch/split"
+refused 5 'is not a row number' train linear:1 $table --split="$scratch/split"
 echo '400' >"$scratch/split"
 run 5 train linear:1 $table --split="$scratch/split"
 
