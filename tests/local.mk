@@ -240,6 +240,21 @@ unit_tests += %D%/unit/spec
 %C%_unit_spec_LDFLAGS = $(check_ldflags)
 %C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
 
+# The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
+shell_tests += %D%/opencl/check.sh %D%/opencl/devices.sh %D%/opencl/kernels.sh
+EXTRA_DIST += %D%/opencl/lib.sh
+if HAVE_OPENCL
+unit_tests += %D%/opencl/train %D%/opencl/failures
+endif
+%C%_opencl_train_SOURCES = %D%/opencl/train.c
+%C%_opencl_train_CPPFLAGS = $(unit_cppflags)
+%C%_opencl_train_LDFLAGS = $(check_ldflags)
+%C%_opencl_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/door/door.h
+%C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_failures_LDADD = $(unit_libs)
+
 # cekernels-bench over the command line.
 check_PROGRAMS += %D%/cli/json
 %C%_cli_json_SOURCES = %D%/cli/json.c

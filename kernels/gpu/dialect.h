@@ -55,6 +55,8 @@ typedef float cek_f32;
 #define AS_U32(x) __float_as_uint(x)
 #define AS_F32(x) __uint_as_float(x)
 #define ROUND_EVEN(x) rintf(x)
+#undef NAN
+#undef INFINITY
 #define NAN __int_as_float(0x7fffffff)
 #define INFINITY __int_as_float(0x7f800000)
 #define exp expf

@@ -1,0 +1,61 @@
+# kernels.sh - every kernel compiles in both dialects, where a compiler is there that can tell: clang for OpenCL C 1.2, nvcc for CUDA.
+# With oclgrind every family of operations runs once under its eyes.
+. "$top_srcdir/tests/cli/lib.sh"
+NVCC=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+CLANG=${CLANG-$(command -v clang)}
+cd "$top_srcdir/kernels/gpu" || exit 99
+compiled=0
+
+opencl() { # FILE DEFINE...
+    "$CLANG" -x cl -cl-std=CL1.2 -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Werror -Wno-unused-function \
+        -include dialect.h -include args.h "$@" 2>"$scratch/log" || wrong "OpenCL C: $*: $(head -5 "$scratch/log")"
+}
+cuda() {
+    "$NVCC" -x cu -arch=compute_80 -ptx -o "$scratch/ptx" -include dialect.h -include args.h "$@" >"$scratch/log" 2>&1 ||
+        wrong "CUDA: $*: $(head -5 "$scratch/log")"
+}
+both() {
+    checks=$((checks + 1))
+    if [ -n "$CLANG" ]; then opencl "$@"; opencl -DCEK_CPU=1 "$@"; compiled=1; fi
+    if [ -x "$NVCC" ]; then cuda "$@"; compiled=1; fi
+}
+for type in f32 f16 bf16; do
+    both -DTYPE=$type pool.cl
+    both -DTYPE=$type rows.cl
+    both -DTYPE=$type random.cl
+    both -DX_TYPE=$type tensor.cl
+    both -DX_TYPE=u8 -DY_TYPE=$type tensor.cl
+done
+both -DCOPY_AS=cek_u16 -DFLAT=1 tensor.cl
+both -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 tensor.cl
+both -DMOMENTUM=1 -DLOW_TYPE=bf16 optimizer.cl
+echo '#define CHAIN value = pw_max(IN(0), grad_gelu(IN(1), IN(2)));' >"$scratch/chain.h"
+both -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYPE=f16 -DACCUMULATE=1 pointwise.cl
+for mode in 0 1 2 3; do
+    both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl
+    both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSPLIT=1 product.cl
+done
+if [ -n "$CLANG" ]; then
+    for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do
+        for form in -DPLAIN -DA_DIRECT=1 -DDATA=1 -DGATHER=32 '-DDATA=1 -DGATHER=9'; do
+            checks=$((checks + 1))
+            opencl $size $form ../opencl/tile.cl
+        done
+    done
+fi
+cd "$top_builddir" || exit 99
+if [ "$HAVE_OPENCL" = yes ] && command -v oclgrind >/dev/null; then
+    compiled=1
+    icd=$(find /usr/lib -name 'liboclgrind-rt-icd.so' 2>/dev/null | head -1)
+    mkdir "$scratch/vendors"
+    if [ -n "$icd" ]; then
+        echo "$icd" >"$scratch/vendors/oclgrind.icd"
+        CEKERNELS_PLUGINS==opencl CEKERNELS_OPENCL_CACHE=off OCL_ICD_VENDORS=$scratch/vendors OCLGRIND_LOG=$scratch/grind \
+            timeout 300 "$CEKERNELS_BENCH" check -d opencl:0 -t f32 softmax dropout optimizer --json >"$scratch/out" 2>"$scratch/err"
+        [ "$(value passed)" = true ] || wrong "oclgrind: $(head -3 "$scratch/err")"
+        if [ -s "$scratch/grind" ]; then wrong "oclgrind reports: $(head -5 "$scratch/grind")"; fi
+        checks=$((checks + 1))
+    fi
+fi
+[ $compiled = 1 ] || { echo "skipped: neither clang nor nvcc nor oclgrind"; exit 77; }
+finish

@@ -1,0 +1,147 @@
+/* train.c - a step over CPU and OpenCL devices together is the step of one device, and leaves the same bits everywhere.
+ *
+ * Skipped where there is no OpenCL device that is a CPU; sub-devices stand for several devices. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cekernels/nn.h"
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+enum { SAMPLES = 64, SIDE = 12, CLASSES = 5 };
+#define NET "conv:8,3,p1 relu conv:16,3,p1 relu maxpool:2 flatten linear:32 relu dropout:0.5 linear:5"
+
+static float images[SAMPLES][SIDE * SIDE];
+static int32_t labels[SAMPLES];
+
+typedef struct run {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    cek_model *model;
+    cek_trainer *trainer;
+} run;
+
+static void data_make(void)
+{
+    uint32_t noise = 1;
+    for (int s = 0; s < SAMPLES; s++) {
+        labels[s] = s % CLASSES;
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            noise = noise * 1664525u + 1013904223u;
+            images[s][i] = (float)(noise >> 8) * 0x1p-24f - 0.5f + ((i / SIDE) / 3 == labels[s] % 4 ? 0.5f : 0.0f);
+        }
+    }
+}
+
+static void run_open(run *r, const char *list, const char *split, const double *shares)
+{
+    cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .seed = 5 };
+    memset(r, 0, sizeof *r);
+    setenv("CEKERNELS_PLUGINS", "=cpu,opencl", 1);
+    setenv("CEKERNELS_OPENCL_SPLIT", split, 1);
+    setenv("POCL_MAX_PTHREAD_COUNT", "3", 1);
+    ok(cek_engine_create(NULL, &r->engine));
+    ok(cek_engine_select(r->engine, list, &r->devices, &r->count));
+    data_make();
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &r->model));
+    cek_model_init(r->model, 3);
+    if (shares) {
+        o.shares = CEK_SHARES_GIVEN;
+        o.share_weights = shares;
+    }
+    ok(cek_trainer_create(r->model, r->devices, r->count, &o, &r->trainer));
+}
+
+static void run_close(run *r)
+{
+    cek_trainer_free(r->trainer);
+    cek_model_free(r->model);
+    free(r->devices);
+    cek_engine_free(r->engine);
+}
+
+static double step(run *r, int64_t first, int64_t count)
+{
+    cek_step_result result = { .size = sizeof result };
+    cek_batch batch = { .count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32 };
+    ok(cek_trainer_step(r->trainer, &batch, &result));
+    return result.loss;
+}
+
+static void replicas_are_equal(run *r)
+{
+    for (size_t p = 0; p < cek_model_parameter_count(r->model); p++) {
+        cek_parameter info;
+        ok(cek_model_parameter(r->model, p, &info));
+        uint64_t bytes = (uint64_t)info.count * sizeof(float);
+        unsigned char *one = malloc(bytes), *other = malloc(bytes);
+        ok(cek_trainer_read_replica(r->trainer, 0, p, one, bytes));
+        for (size_t d = 1; d < r->count; d++) {
+            ok(cek_trainer_read_replica(r->trainer, d, p, other, bytes));
+            ck_assert_msg(memcmp(one, other, bytes) == 0, "%s differs between devices 0 and %zu", info.name, d);
+        }
+        free(one);
+        free(other);
+    }
+}
+
+START_TEST(replicas_on_cpu_and_opencl_are_bit_identical_when_shares_are_unequal)
+{
+    run r;
+    double first, last = 0;
+    run_open(&r, "cpu,opencl:0,opencl:1", "2", (double[]){ 3, 1, 2.5 });
+    ck_assert_uint_eq(r.count, 3);
+    first = step(&r, 0, SAMPLES);
+    for (int i = 1; i < 60; i++)
+        last = step(&r, 0, i % 7 == 0 ? 50 : SAMPLES);
+    ck_assert_msg(last < 0.5 * first, "the loss went from %g to %g", first, last);
+    replicas_are_equal(&r);
+    run_close(&r);
+}
+END_TEST
+
+START_TEST(ten_losses_are_those_of_one_device)
+{
+    static const struct { const char *list, *split; size_t count; } setups[] = {
+        { "cpu", "1", 1 }, { "opencl:0", "1", 1 }, { "cpu,opencl:0", "1", 2 }, { "opencl", "2", 2 }, { "opencl", "3", 3 },
+    };
+    double alone[10];
+    for (size_t s = 0; s < sizeof setups / sizeof *setups; s++) {
+        run r;
+        run_open(&r, setups[s].list, setups[s].split, NULL);
+        ck_assert_uint_eq(r.count, setups[s].count);
+        for (int i = 0; i < 10; i++) {
+            double loss = step(&r, i % 3, i == 4 ? 31 : 60);
+            if (s == 0)
+                alone[i] = loss;
+            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]), "%s in %s, step %d: %.9g, alone %.9g", setups[s].list,
+                          setups[s].split, i + 1, loss, alone[i]);
+        }
+        run_close(&r);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("opencl train");
+    TCase *c = tcase_create("cpu and opencl");
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, replicas_on_cpu_and_opencl_are_bit_identical_when_shares_are_unequal);
+    tcase_add_test(c, ten_losses_are_those_of_one_device);
+    suite_add_tcase(s, c);
+    /* Another process looks: a child that is forked from one that has a driver loaded would hang. */
+    if (system("CEKERNELS_PLUGINS==opencl \"$CEKERNELS_BENCH\" devices --json 2>/dev/null | grep -q '\"opencl:0\"'")) {
+        puts("skipped: no OpenCL device");
+        return 77;
+    }
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
