@@ -5,4 +5,5 @@ EXTRA_DIST += \
     %D%/check-reproducible \
     %D%/check-sanitizers \
     %D%/compare-pytorch \
-    %D%/glyphs-difficulty
+    %D%/glyphs-difficulty \
+    %D%/leaks-of-others

@@ -370,9 +370,9 @@ void cek__opencl_device_close(cek_dev *head)
     opencl_dev *dev = (opencl_dev *)head;
     if (!dev)
         return;
+    cek__opencl_programs_free(dev);
     if (!atomic_load(&head->lost)) {
         cek__opencl_pinned_free(dev);
-        cek__opencl_programs_free(dev);
         if (dev->context)
             clReleaseContext(dev->context);
     }

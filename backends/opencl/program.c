@@ -123,14 +123,14 @@ static cek_status program_build(opencl_dev *dev, const char *source, const char 
     return CEK_OK;
 }
 
-static void program_free(opencl_program *program)
+static void program_free(opencl_program *program, bool lost)
 {
     while (program->warm) {
         warm_launch *next = program->warm->next;
         free(program->warm);
         program->warm = next;
     }
-    if (program->program)
+    if (program->program && !lost)
         clReleaseProgram(program->program);
     free(program->defines);
     free(program);
@@ -140,7 +140,7 @@ void cek__opencl_programs_free(opencl_dev *dev)
 {
     while (dev->programs) {
         opencl_program *next = dev->programs->next;
-        program_free(dev->programs);
+        program_free(dev->programs, atomic_load(&dev->head.lost));
         dev->programs = next;
     }
 }
@@ -163,7 +163,7 @@ static cek_status program_get(opencl_dev *dev, const char *source, const char *d
     snprintf(made->source, sizeof made->source, "%s", source);
     cek_status st = program_build(dev, source, defines, &made->program);
     if (st) {
-        program_free(made);
+        program_free(made, false);
         return st;
     }
     made->next = dev->programs;

@@ -136,6 +136,11 @@ START_TEST(half_an_operation_makes_the_queue_fail)
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, workspace), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
+    d.plugin.op_destroy(op);
+    d.plugin.mem_free(refs[0].mem);
+    d.plugin.mem_free(refs[1].mem);
+    d.plugin.mem_free(workspace.mem);
+    door_close(&d);
 }
 END_TEST
 
@@ -181,6 +186,7 @@ START_TEST(a_command_that_fails_sticks_to_queue_events_and_waiters)
     double start = seconds();
     d.plugin.queue_destroy(other);
     d.plugin.event_destroy(event);
+    d.plugin.mem_free(at.mem);
     door_close(&d);
     ck_assert_msg(seconds() - start < 5, "destroying took %g s", seconds() - start);
 }
@@ -203,6 +209,10 @@ START_TEST(a_queue_that_waits_for_what_fails_later_fails_too)
     fail.running = false;
     fail.event = CL_OUT_OF_RESOURCES;
     ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    d.plugin.queue_destroy(other);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(at.mem);
+    door_close(&d);
 }
 END_TEST
 
