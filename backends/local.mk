@@ -130,6 +130,7 @@ noinst_LTLIBRARIES += %D%/sim/libsim.la
 # What OpenCL and CUDA share, with the kernels' text.
 noinst_LTLIBRARIES += %D%/gpu/libgpu.la
 %C%_gpu_libgpu_la_SOURCES = \
+    %D%/gpu/cache.c \
     %D%/gpu/device.c \
     %D%/gpu/gpu.h \
     %D%/gpu/lower.h \
@@ -147,7 +148,6 @@ if HAVE_OPENCL
 noinst_LTLIBRARIES += %D%/opencl/libopencl.la
 endif
 %C%_opencl_libopencl_la_SOURCES = \
-    %D%/opencl/cache.c \
     %D%/opencl/device.c \
     %D%/opencl/event.c \
     %D%/opencl/ledger.c \
@@ -157,3 +157,19 @@ endif
     %D%/opencl/queue.c \
     %D%/opencl/status.c
 %C%_opencl_libopencl_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
+
+# The CUDA driver; links nothing of NVIDIA's.
+noinst_LTLIBRARIES += %D%/cuda/libcuda.la
+%C%_cuda_libcuda_la_SOURCES = \
+    %D%/cuda/cmdbuf.c \
+    %D%/cuda/compile.c \
+    %D%/cuda/cuda.h \
+    %D%/cuda/device.c \
+    %D%/cuda/driver.c \
+    %D%/cuda/driver.h \
+    %D%/cuda/event.c \
+    %D%/cuda/library.c \
+    %D%/cuda/memory.c \
+    %D%/cuda/program.c \
+    %D%/cuda/queue.c
+nodist_%C%_cuda_libcuda_la_SOURCES = kernels/images.c

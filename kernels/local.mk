@@ -69,3 +69,29 @@ kernels_device_sources = \
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c
 EXTRA_DIST += $(kernels_device_sources) %D%/embed.sh
+
+# The same kernels as machine code for NVIDIA's devices, where nvcc is: all variants of one source in one file. The compiler is
+# wanted when this is built, never when it runs.
+kernels_cuda_names = optimizer pointwise pool product random rows tensor
+kernels_cuda_archs = -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_80,code=sm_80 \
+    -gencode arch=compute_86,code=sm_86 -gencode arch=compute_89,code=sm_89 -gencode arch=compute_90,code=sm_90 \
+    -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=sm_120
+if HAVE_NVCC
+kernels_cuda_images = %D%/cuda/optimizer.fatbin %D%/cuda/pointwise.fatbin %D%/cuda/pool.fatbin %D%/cuda/product.fatbin \
+    %D%/cuda/random.fatbin %D%/cuda/rows.fatbin %D%/cuda/tensor.fatbin
+kernels_cuda_built = optimizer.cl pointwise.cl pool.cl product.cl random.cl rows.cl tensor.cl
+else
+kernels_cuda_images =
+kernels_cuda_built =
+endif
+# Chains of instructions round each: no fused multiply-add (backends/cuda/program.c says the same to NVRTC).
+%D%/cuda/pointwise.fatbin: kernels_cuda_fmad = false
+%D%/cuda/%.fatbin: %D%/gpu/%.cl %D%/gpu/dialect.h %D%/gpu/args.h %D%/images.sh
+	$(AM_V_GEN)$(MKDIR_P) %D%/cuda && ( cd $(srcdir) && $(SHELL) %D%/images.sh unit $*.cl ) >%D%/cuda/$*.cu && \
+	    $(NVCC) -fatbin -std=c++14 --fmad=$(kernels_cuda_fmad) $(kernels_cuda_archs) -Werror all-warnings -Xfatbin -compress-all \
+	        -I$(srcdir) -o $@-t %D%/cuda/$*.cu && mv $@-t $@
+%D%/images.c: %D%/images.sh Makefile $(kernels_cuda_images)
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/images.sh table $(kernels_cuda_built) >$@-t && mv $@-t $@
+kernels_cuda_fmad = true
+CLEANFILES += %D%/images.c $(kernels_cuda_images) %D%/cuda/*.cu
+EXTRA_DIST += %D%/images.sh

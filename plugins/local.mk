@@ -25,10 +25,16 @@ endif
 %C%_opencl_la_LDFLAGS = $(plugin_ldflags)
 %C%_opencl_la_LIBADD = backends/opencl/libopencl.la backends/gpu/libgpu.la backends/host/libpages.la \
     backends/common/libcommon.la $(OPENCL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
+pkglib_LTLIBRARIES += %D%/cuda.la
+%C%_cuda_la_SOURCES = %D%/cuda.c
+%C%_cuda_la_LDFLAGS = $(plugin_ldflags)
+%C%_cuda_la_LIBADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la \
+    backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 EXTRA_DIST += %D%/plugin.map
 
 # A plugin is found by its .so; libtool's .la beside it would say nothing to anyone.
-plugin_names = cpu reference sim opencl
+plugin_names = cpu reference sim opencl cuda
 install-exec-hook:
 	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.la"; done
 uninstall-hook:

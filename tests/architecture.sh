@@ -33,7 +33,8 @@ kernels/gpu:
 kernels/opencl:      kernels/gpu
 backends/gpu:        door backends/common kernels/gpu
 backends/opencl:     door backends/common backends/host backends/gpu
-plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops backends/gpu backends/opencl
+backends/cuda:       door backends/common backends/host backends/gpu
+plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops backends/gpu backends/opencl backends/cuda
 spec/*:              door api
 bench/*:             door api spec
 examples/*:          door api

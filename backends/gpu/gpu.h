@@ -33,6 +33,7 @@ typedef struct cek__gpu_traits {
     uint32_t vector_width;   /* f32 lanes of a register where the device is a CPU, else 0 */
     uint64_t local_bytes;
     uint64_t numeric_id;     /* device model, driver, compiler */
+    bool built_in_only;      /* no compiler at run time: only the kernels that were compiled when the plugin was built */
 } cek__gpu_traits;
 
 struct cek_dev {
@@ -53,7 +54,7 @@ struct cek_mem {
 /* A kernel's arguments: `buffer_count` pointers, then a struct of plain numbers which begins with as many byte offsets as
  * there are buffers (see CEK_OFFSETS in kernels/gpu/args.h). */
 #define CEK__GPU_BUFFERS 9
-#define CEK__GPU_ARGS_BYTES 768
+#define CEK__GPU_ARGS_BYTES 1024
 
 /* Which memory a kernel's pointer is: a slot of the operation, a piece of the workspace, or nothing. */
 enum { CEK__GPU_WORKSPACE = 62, CEK__GPU_NOTHING = 63 };
@@ -117,6 +118,14 @@ cek_status cek__gpu_alloc_check(cek_dev *dev, const cek_mem_desc *desc, uint64_t
 cek_status cek__gpu_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__gpu_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes);
 cek_status cek__gpu_update_check(cek_dev *dev, cek_ref dst, const void *src, uint64_t bytes);
+
+/* --- cache.c: compiled kernels on disk --------------------------------------------------------------------------------- */
+
+/* cek__cache_read - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is the setting
+ * that names the folder ("opencl_cache"). */
+unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
+/* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
+void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes);
 
 /* --- sources: kernels/gpu and kernels/opencl, embedded at build time --------------------------------------------------- */
 

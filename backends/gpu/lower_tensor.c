@@ -98,35 +98,67 @@ static void chain_write(const cek_pointwise_desc *desc, char *to, size_t cap)
     snprintf(to + at, cap - at, "value = v%u;\n", value - 1);
 }
 
+/* The chain as numbers, for the kernel that reads it. */
+static void chain_number(const cek_op *op, const cek_pointwise_desc *desc, cek_k_chain *c)
+{
+    _Static_assert(CEK_POINTWISE_INSTRUCTIONS <= CEK_K_INSTRUCTIONS && sizeof *c <= CEK__GPU_ARGS_BYTES, "a chain does not fit");
+    c->inputs = desc->input_count;
+    c->instructions = desc->instruction_count;
+    c->accumulate = cek__request_accumulates(&op->request, CEK_POINTWISE_OUT);
+    c->types[CEK_POINTWISE_OUT] = desc->out_type;
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        c->types[i] = desc->inputs[i].type;
+    for (uint32_t i = 0; i < desc->instruction_count; i++) {
+        c->instruction[i] = desc->instructions[i].code | desc->instructions[i].a << 8 | desc->instructions[i].b << 16;
+        c->imm[i] = (float)desc->instructions[i].imm;
+    }
+}
+
+/* The definitions that turn the source into a kernel for this chain alone. */
+static void chain_define(const cek_op *op, const cek_pointwise_desc *desc, bool flat, char *defines)
+{
+    char chain[CEK__GPU_DEFINES / 2], types[CEK_POINTWISE_INPUTS * 32] = "";
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        size_t at = strlen(types);
+        snprintf(types + at, sizeof types - at, "#define TYPE_%u %s\n", i, cek__gpu_type(desc->inputs[i].type));
+    }
+    chain_write(desc, chain, sizeof chain);
+    cek__gpu_defines(op->dev, defines, "%s%s%s#define OUT_TYPE %s\n%s", chain, types, flat ? "#define FLAT 1\n" : "",
+                     cek__gpu_type(desc->out_type),
+                     cek__request_accumulates(&op->request, CEK_POINTWISE_OUT) ? "#define ACCUMULATE 1\n" : "");
+}
+
 cek_status cek__gpu_lower_pointwise(cek_op *op)
 {
     const cek_pointwise_desc *desc = &op->request.desc.pointwise;
-    cek_k_strided a = { .count = shape_count(desc->rank, desc->shape) };
+    cek_k_chain c = { .strided.count = shape_count(desc->rank, desc->shape) };
+    cek_k_strided *a = &c.strided;
     uint64_t strides[CEK_POINTWISE_INPUTS + 1][CEK_RANK_MAX] = { { 0 } };
     uint32_t used[CEK_POINTWISE_INPUTS + 1] = { CEK_POINTWISE_OUT }, used_count = 1;
-    char chain[CEK__GPU_DEFINES / 2], types[CEK_POINTWISE_INPUTS * 32] = "", defines[CEK__GPU_DEFINES];
+    char defines[CEK__GPU_DEFINES];
     cek__gpu_place buffers[CEK_POINTWISE_OUT + 1];
+    bool interpret = op->dev->traits.built_in_only;
     for (uint32_t d = 0; d < CEK_RANK_MAX; d++) {
-        a.shape[d] = desc->shape[d];
+        a->shape[d] = desc->shape[d];
         strides[CEK_POINTWISE_OUT][d] = (uint64_t)desc->out_strides[d];
         for (uint32_t i = 0; i < desc->input_count; i++)
             strides[i][d] = (uint64_t)desc->inputs[i].strides[d];
     }
-    a.rank = cek__gpu_collapse(desc->rank, a.shape, strides, CEK_POINTWISE_OUT + 1);
-    memcpy(a.stride, strides, sizeof strides);
-    for (uint32_t i = 0; i < desc->input_count; i++) {
-        size_t at = strlen(types);
-        snprintf(types + at, sizeof types - at, "#define TYPE_%u %s\n", i, cek__gpu_type(desc->inputs[i].type));
+    a->rank = cek__gpu_collapse(desc->rank, a->shape, strides, CEK_POINTWISE_OUT + 1);
+    memcpy(a->stride, strides, sizeof strides);
+    for (uint32_t i = 0; i < desc->input_count; i++)
         used[used_count++] = i;
-    }
     for (uint32_t i = 0; i <= CEK_POINTWISE_OUT; i++)
         buffers[i] = cek__gpu_slot(op, i);
-    chain_write(desc, chain, sizeof chain);
-    cek__gpu_defines(op->dev, defines, "%s%s%s#define OUT_TYPE %s\n%s", chain, types, is_flat(&a, used, used_count) ? "#define FLAT 1\n" : "",
-                     cek__gpu_type(desc->out_type),
-                     cek__request_accumulates(&op->request, CEK_POINTWISE_OUT) ? "#define ACCUMULATE 1\n" : "");
-    cek__gpu_step *step = cek__gpu_step_add(op, "pointwise.cl", defines, "pointwise", cek__gpu_items(op->dev, a.count));
-    cek__gpu_step_fill(step, buffers, CEK_POINTWISE_OUT + 1, &a, sizeof a);
+    if (interpret) {
+        chain_number(op, desc, &c);
+        cek__gpu_defines(op->dev, defines, "#define INTERPRET 1\n");
+        snprintf(op->info.algorithm, sizeof op->info.algorithm, "a chain of instructions, interpreted");
+    } else {
+        chain_define(op, desc, is_flat(a, used, used_count), defines);
+    }
+    cek__gpu_step *step = cek__gpu_step_add(op, "pointwise.cl", defines, "pointwise", cek__gpu_items(op->dev, a->count));
+    cek__gpu_step_fill(step, buffers, CEK_POINTWISE_OUT + 1, &c, interpret ? sizeof c : sizeof *a);
     return op->failure;
 }
 

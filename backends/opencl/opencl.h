@@ -114,13 +114,6 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
 
-/* --- cache.c ------------------------------------------------------------------------------------------------------- */
-
-/* cek__cache_read - the bytes stored under `key` (hex digits), malloc'ed, or NULL: none, or damaged. */
-unsigned char *cek__cache_read(const cek_host *host, const char *key, uint64_t *bytes);
-/* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
-void cek__cache_write(const cek_host *host, const char *key, const void *data, uint64_t bytes);
-
 /* --- slots of the table -------------------------------------------------------------------------------------------- */
 
 extern const char cek__opencl_build[];

@@ -72,7 +72,7 @@ static cl_program binary_load(opencl_dev *dev, const char *key)
 {
     uint64_t bytes;
     cl_int status = CL_SUCCESS, error;
-    unsigned char *data = cek__cache_read(&dev->head.instance->host, key, &bytes);
+    unsigned char *data = cek__cache_read(&dev->head.instance->host, "opencl_cache", key, &bytes);
     if (!data)
         return NULL;
     size_t length = bytes;
@@ -93,7 +93,7 @@ static void binary_store(opencl_dev *dev, cl_program program, const char *key)
         return;
     unsigned char *data = malloc(bytes);
     if (data && !clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL))
-        cek__cache_write(&dev->head.instance->host, key, data, bytes);
+        cek__cache_write(&dev->head.instance->host, "opencl_cache", key, data, bytes);
     free(data);
 }
 

@@ -28,6 +28,16 @@ typedef struct cek_k_strided {
     cek_u64 stride[CEK_K_INPUTS + 1][CEK_K_RANK];
 } cek_k_strided;
 
+/* pointwise without a compiler: the chain of instructions as numbers of plugin.h. */
+#define CEK_K_INSTRUCTIONS 16
+typedef struct cek_k_chain {
+    cek_k_strided strided;
+    cek_u32 types[CEK_K_INPUTS + 1], accumulate;      /* cek_dtype, 0 where there is no input */
+    cek_u32 inputs, instructions;
+    cek_u32 instruction[CEK_K_INSTRUCTIONS];          /* code | a << 8 | b << 16 */
+    cek_f32 imm[CEK_K_INSTRUCTIONS];
+} cek_k_chain;
+
 /* reduce: `outputs` results over `length` elements each, in `chunks` partial results. */
 typedef struct cek_k_reduce {
     cek_u64 at[3];           /* X, partial results, Y */

@@ -44,7 +44,7 @@ typedef float cek_f32;
 #define KERNEL extern "C" __global__
 #define GLOBAL
 #define LOCAL __shared__
-#define DEVICE_FN static __device__ __forceinline__
+#define DEVICE_FN __device__ __forceinline__
 #define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
 #define GLOBAL_ID(d) ((cek_u64)CEK_X_(blockIdx, d) * CEK_X_(blockDim, d) + CEK_X_(threadIdx, d))
 #define GROUP_ID(d) ((cek_u64)CEK_X_(blockIdx, d))

@@ -3,6 +3,7 @@
  * pointwise.cl - a chain of instructions, which the host wrote out as the macro CHAIN: statements that end with `value`.
  *
  * IN(n): input n of the element at hand. FLAT: all operands are dense and alike, so the element's number is its place.
+ * INTERPRET: no CHAIN; the kernel reads the instructions from its arguments. Slower, for where nothing can be compiled.
  */
 #ifndef __CUDACC__
 #pragma OPENCL FP_CONTRACT OFF  /* each instruction rounds, as plugin.h says */
@@ -28,8 +29,11 @@ DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const 
 #endif
 #define IN(n) LOAD(CEK_PASTE(TYPE_, n), AT(CEK_PASTE(in, n), n), PLACE(n))
 
-KERNEL void pointwise(GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOBAL char *in3, GLOBAL char *in4, GLOBAL char *in5,
-                      GLOBAL char *in6, GLOBAL char *in7, GLOBAL char *out, const cek_k_strided a)
+#define OPERANDS GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOBAL char *in3, GLOBAL char *in4, GLOBAL char *in5, \
+                 GLOBAL char *in6, GLOBAL char *in7, GLOBAL char *out
+
+#ifndef INTERPRET
+KERNEL void pointwise(OPERANDS, const cek_k_strided a)
 {
     FOR_EACH(i, a.count) {
         cek_f32 value;
@@ -40,3 +44,77 @@ KERNEL void pointwise(GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOB
         STORE(OUT_TYPE, AT(out, 8), PLACE(8), value);
     }
 }
+#else
+
+/* Types and instructions by their numbers in plugin.h. */
+DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const char *p, cek_u64 i)
+{
+    return type == 1 ? load_f32(p, i) : type == 2 ? load_f16(p, i) : type == 3 ? load_bf16(p, i) : type == 5 ? load_u8(p, i)
+                                                                                                    : load_i32(p, i);
+}
+
+DEVICE_FN void store_any(cek_u32 type, GLOBAL char *p, cek_u64 i, cek_f32 x)
+{
+    switch (type) {
+    case 1: store_f32(p, i, x); break;
+    case 2: store_f16(p, i, x); break;
+    case 3: store_bf16(p, i, x); break;
+    case 5: store_u8(p, i, x); break;
+    default: store_i32(p, i, x);
+    }
+}
+
+DEVICE_FN cek_f32 instruction_of(cek_u32 code, cek_f32 p, cek_f32 q, cek_f32 imm)
+{
+    switch (code) {
+    case 1: return imm;
+    case 2: return p;
+    case 3: return p + q;
+    case 4: return p - q;
+    case 5: return p * q;
+    case 6: return p / q;
+    case 7: return pw_min(p, q);
+    case 8: return pw_max(p, q);
+    case 9: return -p;
+    case 10: return fabs(p);
+    case 11: return sqrt(p);
+    case 12: return exp(p);
+    case 13: return log(p);
+    case 14: return p + imm;
+    case 15: return p * imm;
+    case 16: return act_relu(p);
+    case 17: return tanh(p);
+    case 18: return act_sigmoid(p);
+    case 19: return act_gelu(p);
+    case 20: return grad_relu(p, q);
+    case 21: return grad_tanh(p, q);
+    case 22: return grad_sigmoid(p, q);
+    case 23: return grad_gelu(p, q);
+    case 24: return p < q ? 1.0f : 0.0f;
+    default: return p == q ? 1.0f : 0.0f;
+    }
+}
+
+#define VALUES (CEK_K_INPUTS + CEK_K_INSTRUCTIONS)
+
+KERNEL void pointwise(OPERANDS, const cek_k_chain c)
+{
+    const cek_k_strided a = c.strided;
+    GLOBAL char *const buffers[] = { AT(in0, 0), AT(in1, 1), AT(in2, 2), AT(in3, 3), AT(in4, 4), AT(in5, 5), AT(in6, 6), AT(in7, 7) };
+    FOR_EACH(i, a.count) {
+        cek_f32 values[VALUES];
+        cek_u32 count = c.inputs;
+        for (cek_u32 n = 0; n < c.inputs; n++)
+            values[n] = load_any(c.types[n], buffers[n], PLACE(n));
+        for (cek_u32 n = 0; n < c.instructions; n++, count++) {
+            cek_u32 word = c.instruction[n];
+            values[count] = instruction_of(word & 0xff, values[word >> 8 & 0xff], values[word >> 16 & 0xff], c.imm[n]);
+        }
+        cek_f32 value = values[count - 1];
+        cek_u64 place = PLACE(CEK_K_INPUTS);
+        if (c.accumulate)
+            value = load_any(c.types[CEK_K_INPUTS], AT(out, 8), place) + value;
+        store_any(c.types[CEK_K_INPUTS], AT(out, 8), place, value);
+    }
+}
+#endif

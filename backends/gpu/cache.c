@@ -2,7 +2,7 @@
  *
  * cache.c - compiled kernels on disk: $XDG_CACHE_HOME/cekernels/<key>, or ~/.cache where that is not set.
  *
- * The host's options name the folder (opencl_cache=FOLDER, "off" for none); without one the usual place is asked of the
+ * An option of the host's names the folder (opencl_cache=FOLDER, "off" for none); without one the usual place is asked of the
  * environment, which is the one setting that is not ours. A file is a line with length and hash, then the bytes: what was
  * cut short or changed is not believed. Written under another name and renamed, so that nobody reads half of it.
  */
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "backends/common/hash.h"
-#include "backends/opencl/opencl.h"
+#include "backends/gpu/gpu.h"
 
 #define PATH_BYTES 512
 #define FILE_MAX ((uint64_t)256 << 20)
@@ -27,9 +27,9 @@ typedef struct file_head {
 static const char magic[8] = "cekcl01";
 
 /* The folder, made where it is missing. False: there is none. */
-static bool folder_get(const cek_host *host, char *to, bool make)
+static bool folder_get(const cek_host *host, const char *option, char *to, bool make)
 {
-    const char *named = cek__option(host, "opencl_cache"), *base;
+    const char *named = cek__option(host, option), *base;
     int length;
     if (named && !strcmp(named, "off"))
         return false;
@@ -51,13 +51,13 @@ static bool folder_get(const cek_host *host, char *to, bool make)
     return !make || !mkdir(to, 0700) || errno == EEXIST;
 }
 
-unsigned char *cek__cache_read(const cek_host *host, const char *key, uint64_t *bytes)
+unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 128];
     file_head head;
     struct stat about;
     unsigned char *data = NULL;
-    if (!folder_get(host, folder, false))
+    if (!folder_get(host, option, folder, false))
         return NULL;
     snprintf(path, sizeof path, "%s/%s", folder, key);
     FILE *file = fopen(path, "re");
@@ -78,12 +78,12 @@ unsigned char *cek__cache_read(const cek_host *host, const char *key, uint64_t *
     return data;
 }
 
-void cek__cache_write(const cek_host *host, const char *key, const void *data, uint64_t bytes)
+void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 128], temporary[PATH_BYTES + 160];
     file_head head = { .bytes = bytes, .hash = cek__hash(CEK__HASH_START, data, bytes) };
     memcpy(head.magic, magic, sizeof magic);
-    if (!folder_get(host, folder, true))
+    if (!folder_get(host, option, folder, true))
         return;
     snprintf(path, sizeof path, "%s/%s", folder, key);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compile.c - NVRTC, NVIDIA's compiler as a library, where a machine has it: a toolkit or a Python wheel.
+ *
+ * It targets the device's own architecture; one that is older than the device makes PTX for the newest that it knows, which the
+ * driver translates.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/cuda.h"
+
+typedef uint32_t nvrtc_result;
+typedef struct nvrtc_program_object *nvrtc_program;
+
+#define NVRTC_FUNCTIONS(ROW)                                                                                          \
+    ROW(nvrtcVersion, nvrtc_result, (int *major, int *minor))                                                         \
+    ROW(nvrtcGetErrorString, const char *, (nvrtc_result error))                                                      \
+    ROW(nvrtcGetNumSupportedArchs, nvrtc_result, (int *count))                                                        \
+    ROW(nvrtcGetSupportedArchs, nvrtc_result, (int *archs))                                                           \
+    ROW(nvrtcCreateProgram, nvrtc_result,                                                                             \
+        (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers,          \
+         const char *const *names))                                                                                   \
+    ROW(nvrtcDestroyProgram, nvrtc_result, (nvrtc_program * program))                                                 \
+    ROW(nvrtcCompileProgram, nvrtc_result, (nvrtc_program program, int count, const char *const *options))            \
+    ROW(nvrtcGetProgramLogSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                 \
+    ROW(nvrtcGetProgramLog, nvrtc_result, (nvrtc_program program, char *log))                                         \
+    ROW(nvrtcGetCUBINSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                      \
+    ROW(nvrtcGetCUBIN, nvrtc_result, (nvrtc_program program, char *image))                                            \
+    ROW(nvrtcGetPTXSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                        \
+    ROW(nvrtcGetPTX, nvrtc_result, (nvrtc_program program, char *image))
+
+#define ARCHS_MAX 64
+
+struct cuda_compiler {
+#define MEMBER(NAME, RESULT, PARAMETERS) RESULT(*NAME) PARAMETERS;
+    NVRTC_FUNCTIONS(MEMBER)
+#undef MEMBER
+    int major, minor;
+    int arch_count, archs[ARCHS_MAX];  /* 90 is sm_90 */
+};
+
+/* --- load ---------------------------------------------------------------------------------------------------------- */
+
+/* Everything of one library, or nothing. */
+static bool functions_find(cuda_compiler *compiler, void *library, char *text, size_t cap)
+{
+#define FIND(NAME, RESULT, PARAMETERS)                                           \
+    if (!(*(void **)&compiler->NAME = dlsym(library, #NAME))) {                  \
+        snprintf(text, cap, "no NVRTC: it is too old, without %s", #NAME);       \
+        return false;                                                            \
+    }
+    NVRTC_FUNCTIONS(FIND)
+#undef FIND
+    if (compiler->nvrtcVersion(&compiler->major, &compiler->minor) || compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) ||
+        compiler->arch_count < 1 || compiler->arch_count > ARCHS_MAX || compiler->nvrtcGetSupportedArchs(compiler->archs)) {
+        snprintf(text, cap, "no NVRTC: it does not tell what it compiles for");
+        return false;
+    }
+    return true;
+}
+
+static cuda_compiler *compiler_load(const cek_host *host, char *text, size_t cap)
+{
+    static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL };
+    char path[256];
+    const char *off = cek__option(host, "cuda_nvrtc");
+    if (off && !strcmp(off, "off")) {
+        snprintf(text, cap, "no NVRTC: switched off");
+        return NULL;
+    }
+    void *library = cek__cuda_library_open(host, names, path, sizeof path);
+    if (!library) {
+        snprintf(text, cap, "no NVRTC: %s", path);
+        return NULL;
+    }
+    cuda_compiler *compiler = calloc(1, sizeof *compiler);
+    if (!compiler || !functions_find(compiler, library, text, cap)) {
+        free(compiler);
+        return NULL;
+    }
+    snprintf(text, cap, "NVRTC %d.%d", compiler->major, compiler->minor);
+    cek__log(host, CEK_LOG_INFO, "%s: %s", path, text);
+    return compiler;
+}
+
+cuda_compiler *cek__cuda_compiler(cuda_instance *instance)
+{
+    pthread_mutex_lock(&instance->lock);
+    if (!instance->compiler_sought) {
+        instance->compiler = compiler_load(&instance->head.host, instance->compiler_text, sizeof instance->compiler_text);
+        instance->compiler_sought = true;
+    }
+    cuda_compiler *compiler = instance->compiler;
+    pthread_mutex_unlock(&instance->lock);
+    return compiler;
+}
+
+const char *cek__cuda_compiler_text(cuda_instance *instance)
+{
+    (void)cek__cuda_compiler(instance);
+    return instance->compiler_text;  /* never changes again */
+}
+
+void cek__cuda_compiler_free(cuda_compiler *compiler)
+{
+    free(compiler);
+}
+
+/* --- compile ------------------------------------------------------------------------------------------------------- */
+
+/* The newest architecture that both know. *exact: it is the device's own. 0: the device is older than all. */
+static int arch_choose(const cuda_compiler *compiler, int device, bool *exact)
+{
+    int best = 0;
+    for (int i = 0; i < compiler->arch_count; i++)
+        if (compiler->archs[i] <= device && compiler->archs[i] > best)
+            best = compiler->archs[i];
+    *exact = best == device;
+    return best;
+}
+
+static cek_status compile_fail(cuda_dev *dev, nvrtc_program program, const char *source, nvrtc_result error)
+{
+    const cuda_compiler *compiler = cek__cuda_instance(&dev->head)->compiler;
+    const cek_host *host = &dev->head.instance->host;
+    size_t bytes = 0;
+    compiler->nvrtcGetProgramLogSize(program, &bytes);
+    char *log = calloc(1, bytes + 1);
+    if (log)
+        compiler->nvrtcGetProgramLog(program, log);
+    for (char *at = log; at && *at; at++)  /* an error is one line */
+        if (*at == '\n' || *at == '\r')
+            *at = ' ';
+    if (log)
+        cek__log(host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
+    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s does not compile: %s: %.600s", source,
+                              compiler->nvrtcGetErrorString(error), log ? log : "");
+    free(log);
+    return st;
+}
+
+static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, void **image, uint64_t *bytes)
+{
+    const cuda_compiler *compiler = cek__cuda_instance(&dev->head)->compiler;
+    const cek_host *host = &dev->head.instance->host;
+    size_t size = 0;
+    nvrtc_result error = exact ? compiler->nvrtcGetCUBINSize(program, &size) : compiler->nvrtcGetPTXSize(program, &size);
+    char *made = error ? NULL : malloc(size + 1);
+    if (!error && !made)
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %zu bytes of machine code", size);
+    if (!error)
+        error = exact ? compiler->nvrtcGetCUBIN(program, made) : compiler->nvrtcGetPTX(program, made);
+    if (error) {
+        free(made);
+        return cek__fail(host, CEK_INTERNAL, "op_create: NVRTC: %s", compiler->nvrtcGetErrorString(error));
+    }
+    made[size] = 0;
+    *image = made;
+    *bytes = size;
+    return CEK_OK;
+}
+
+cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad, void **image, uint64_t *bytes)
+{
+    const cuda_compiler *compiler = cek__cuda_compiler(cek__cuda_instance(&dev->head));
+    char arch[64];
+    bool exact;
+    int number = arch_choose(compiler, 10 * dev->major + dev->minor, &exact);
+    nvrtc_program program = NULL;
+    if (!number)
+        return cek__fail(&dev->head.instance->host, CEK_UNAVAILABLE, "op_create: NVRTC %d.%d does not know sm_%d%d any more",
+                         compiler->major, compiler->minor, dev->major, dev->minor);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", number);
+    const char *const options[] = { arch, fmad, "--std=c++14" };
+    nvrtc_result error = compiler->nvrtcCreateProgram(&program, text, source, 0, NULL, NULL);
+    if (error)
+        return cek__fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_create: nvrtcCreateProgram: %s",
+                         compiler->nvrtcGetErrorString(error));
+    error = compiler->nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
+    cek_status st = error ? compile_fail(dev, program, source, error) : image_take(dev, program, exact, image, bytes);
+    compiler->nvrtcDestroyProgram(&program);
+    return st;
+}

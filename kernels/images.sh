@@ -1,0 +1,92 @@
+#!/bin/sh
+# images.sh - which variants of kernels/gpu become machine code when the plugin is built with nvcc.
+#
+#   images.sh unit SOURCE.cl         prints one CUDA file with all variants of a source (run in the top folder of the sources)
+#   images.sh table [SOURCE.cl...]   prints C: the table of variants, with FOLDER/SOURCE.fatbin beside each
+#
+# A variant is the definitions that the lowering (backends/gpu/lower_*.c) puts in front of a source, in its order: what is not
+# found here is compiled at run time, or refused where no compiler is. Chains of pointwise instructions have no end of
+# variants, so one kernel that reads the chain as numbers stands for all.
+set -eu
+here=kernels/gpu
+
+# One line per variant, the definitions as NAME=VALUE.
+variants() {
+    case $1 in
+    optimizer.cl)
+        for low in '' LOW_TYPE=f16 LOW_TYPE=bf16; do
+            echo "$low"
+            echo "$low MOMENTUM=1"
+        done ;;
+    pointwise.cl)
+        echo INTERPRET=1 ;;
+    pool.cl | random.cl | rows.cl)
+        for type in f32 f16 bf16; do echo "TYPE=$type"; done ;;
+    product.cl)
+        for split in '' SPLIT=1; do
+            for mode in 0 1 2 3; do
+                for type in f32 f16 bf16; do
+                    if [ $mode = 3 ]; then result=f32; else result=$type; fi
+                    echo "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result $split"
+                done
+            done
+            for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $split"; done
+        done ;;
+    tensor.cl)
+        for flat in '' FLAT=1; do
+            for size in 8 16 32; do echo "COPY_AS=cek_u$size $flat"; done
+            for from in f32 f16 bf16 u8 i32; do
+                for to in f32 f16 bf16 u8 i32; do
+                    [ $from = $to ] || echo "X_TYPE=$from Y_TYPE=$to $flat"
+                done
+            done
+        done
+        for type in f32 f16 bf16 u8 i32; do echo "X_TYPE=$type"; done ;;
+    *) echo "images.sh: no variants of $1" >&2; exit 1 ;;
+    esac
+}
+
+# Each variant in a namespace of its own, its kernels under names of their own.
+unit() {
+    kernels=$(sed -n 's/^KERNEL void \([a-z_0-9]*\)(.*/\1/p' "$here/$1")
+    macros=$(sed -n 's/^# *define \([A-Za-z_0-9]*\).*/\1/p' "$here/$1" | LC_ALL=C sort -u)
+    echo "/* Made by kernels/images.sh. */"
+    echo "#include \"$here/dialect.h\""
+    echo "#include \"$here/args.h\""
+    number=0
+    variants "$1" | while read -r defines; do
+        echo "namespace v$number {"
+        for define in $defines; do echo "#define ${define%%=*} ${define#*=}"; done
+        for kernel in $kernels; do echo "#define $kernel v${number}_$kernel"; done
+        echo "#include \"$here/$1\""
+        for define in $defines; do echo "#undef ${define%%=*}"; done
+        for name in $kernels $macros; do echo "#undef $name"; done
+        echo "}"
+        number=$((number + 1))
+    done
+}
+
+table() {
+    echo "/* Made by kernels/images.sh. */"
+    echo "#include \"backends/cuda/cuda.h\""
+    for source; do
+        echo "__asm__(\".section .rodata\\n.balign 64\\ncek__image_${source%.cl}: .incbin \\\"kernels/cuda/${source%.cl}.fatbin\\\"\\n.previous\");"
+        echo "extern const char cek__image_${source%.cl}[] __attribute__((visibility(\"hidden\")));"
+    done
+    echo "const cek__cuda_image cek__cuda_images[] = {"
+    for source; do
+        number=0
+        variants "$source" | while read -r defines; do
+            text=
+            for define in $defines; do text="$text#define ${define%%=*} ${define#*=}\\n"; done
+            echo "    { \"$source\", \"$text\", \"v${number}_\", cek__image_${source%.cl} },"
+            number=$((number + 1))
+        done
+    done
+    echo "    { NULL, NULL, NULL, NULL },"
+    echo "};"
+}
+
+command=$1
+shift
+"$command" "$@"
