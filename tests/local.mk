@@ -250,10 +250,17 @@ endif
 %C%_opencl_train_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_train_LDFLAGS = $(check_ldflags)
 %C%_opencl_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
-%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/door/door.h
+%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_failures_LDADD = $(unit_libs)
+if HAVE_OPENCL
+check_LTLIBRARIES += %D%/opencl/shim.la
+endif
+%C%_opencl_shim_la_SOURCES = %D%/opencl/shim.c %D%/opencl/shim.h
+%C%_opencl_shim_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
+%C%_opencl_shim_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+%C%_opencl_shim_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 
 # cekernels-bench over the command line.
 check_PROGRAMS += %D%/cli/json

@@ -3,8 +3,9 @@
  * cache.c - compiled kernels on disk: $XDG_CACHE_HOME/cekernels/<key>, or ~/.cache where that is not set.
  *
  * An option of the host's names the folder (opencl_cache=FOLDER, "off" for none); without one the usual place is asked of the
- * environment, which is the one setting that is not ours. A file is a line with length and hash, then the bytes: what was
- * cut short or changed is not believed. Written under another name and renamed, so that nobody reads half of it.
+ * environment, which is the one setting that is not ours. A file begins with length and hash, of its name and of the bytes behind
+ * them: what was cut short, changed or renamed is not believed. Written under another name and renamed, so that nobody reads
+ * half of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,16 +25,29 @@ typedef struct file_head {
     char magic[8];
     uint64_t bytes, hash;
 } file_head;
-static const char magic[8] = "cekcl01";
+static const char magic[8] = "cekcl02";
+
+static uint64_t hash_of(const char *key, const void *data, uint64_t bytes)
+{
+    return cek__hash(cek__hash_text(CEK__HASH_START, key), data, bytes);
+}
+
+cek_status cek__cache_check(const cek_host *host, const char *option)
+{
+    const char *named = cek__option(host, option);
+    if (!named || *named == '/' || !strcmp(named, "off"))
+        return CEK_OK;
+    return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option, named);
+}
 
 /* The folder, made where it is missing. False: there is none. */
 static bool folder_get(const cek_host *host, const char *option, char *to, bool make)
 {
     const char *named = cek__option(host, option), *base;
     int length;
-    if (named && !strcmp(named, "off"))
+    if (named && *named != '/')
         return false;
-    if (named && *named == '/')
+    if (named)
         length = snprintf(to, PATH_BYTES, "%s", named);
     else if ((base = secure_getenv("XDG_CACHE_HOME")) && *base == '/')
         length = snprintf(to, PATH_BYTES, "%s/cekernels", base);
@@ -60,14 +74,18 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
     if (!folder_get(host, option, folder, false))
         return NULL;
     snprintf(path, sizeof path, "%s/%s", folder, key);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  /* a pipe that stands there is not waited for */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
         return NULL;
+    }
     /* What is loaded is code: it must be ours. */
-    bool good = !fstat(fileno(file), &about) && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
+    bool good = !fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
                 fread(&head, sizeof head, 1, file) == 1 && !memcmp(head.magic, magic, sizeof magic) && head.bytes &&
                 head.bytes <= FILE_MAX && (data = malloc(head.bytes)) && fread(data, 1, head.bytes, file) == head.bytes &&
-                cek__hash(CEK__HASH_START, data, head.bytes) == head.hash;
+                hash_of(key, data, head.bytes) == head.hash;
     fclose(file);
     if (!good) {
         cek__log(host, CEK_LOG_INFO, "%s: damaged, or not ours; the kernel is compiled again", path);
@@ -81,7 +99,7 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
 void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 128], temporary[PATH_BYTES + 160];
-    file_head head = { .bytes = bytes, .hash = cek__hash(CEK__HASH_START, data, bytes) };
+    file_head head = { .bytes = bytes, .hash = hash_of(key, data, bytes) };
     memcpy(head.magic, magic, sizeof magic);
     if (!folder_get(host, option, folder, true))
         return;

@@ -121,8 +121,10 @@ cek_status cek__gpu_update_check(cek_dev *dev, cek_ref dst, const void *src, uin
 
 /* --- cache.c: compiled kernels on disk --------------------------------------------------------------------------------- */
 
-/* cek__cache_read - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is the setting
+/* cek__cache_check - CEK_INVALID where the setting says neither a folder nor "off".
+ * cek__cache_read - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is the setting
  * that names the folder ("opencl_cache"). */
+cek_status cek__cache_check(const cek_host *host, const char *option);
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
 /* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
 void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes);

@@ -219,7 +219,7 @@ bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
     (void)st;
-    if (!op->dev->traits.vector_width || desc->x_type != CEK_F32 || desc->y_type != CEK_F32 || desc->w_type != CEK_F32 ||
+    if (!op->dev->traits.vector_width || desc->x_type != CEK_F32 || desc->y_type != CEK_F32 ||
         desc->groups != 1 || desc->spatial > 2)
         return false;
     if (desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS)

@@ -137,6 +137,8 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
     if (!st)
         st = cek__option_number(&instance->head.host, "opencl_split", 1, SPLIT_MAX, &split);
     if (!st)
+        st = cek__cache_check(&instance->head.host, "opencl_cache");
+    if (!st)
         st = devices_find(instance, (uint32_t)split);
     if (st) {
         cek__opencl_destroy(&instance->head);
@@ -224,7 +226,7 @@ static bool pci_read(cl_device_id id, char *to, uint64_t cap)
 static uint64_t numeric_id(const found_device *found)
 {
     static const cl_device_info texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
-    char text[256] = "";
+    char text[1024] = "";
     uint64_t hash = cek__hash_text(CEK__HASH_START, "opencl " PACKAGE_VERSION);
     clGetPlatformInfo(found->platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
     hash = cek__hash_text(hash, text);
@@ -253,6 +255,18 @@ static void memory_tell(const found_device *found, uint64_t *free_bytes, uint64_
         *free_bytes = (uint64_t)amd_kilobytes[0] * 1024;
 }
 
+/* Two drivers may reach one card: the later one's view joins only when it is named. */
+static bool is_second_view(const opencl_instance *instance, const found_device *found)
+{
+    char own[16], other[16];
+    if (is_cpu(found->id) || !pci_read(found->id, own, sizeof own))
+        return false;
+    for (const found_device *at = instance->devices; at < found; at++)
+        if (at->platform != found->platform && !is_cpu(at->id) && pci_read(at->id, other, sizeof other) && !strcmp(own, other))
+            return true;
+    return false;
+}
+
 static cek_status found_get(cek_instance *head, const char *call, uint32_t index, const found_device **out)
 {
     opencl_instance *instance = (opencl_instance *)head;
@@ -274,7 +288,7 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     bool simulator = is_simulator(found->platform), cpu = is_cpu(found->id);
     full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
-    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) | (simulator ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
+    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) | (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
     full.compute_units = number_read(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     memory_tell(found, &full.free_bytes, &full.total_bytes);
     full.max_alloc_bytes = long_read(found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -371,11 +385,9 @@ void cek__opencl_device_close(cek_dev *head)
     if (!dev)
         return;
     cek__opencl_programs_free(dev);
-    if (!atomic_load(&head->lost)) {
-        cek__opencl_pinned_free(dev);
-        if (dev->context)
-            clReleaseContext(dev->context);
-    }
+    cek__opencl_pinned_free(dev);
+    if (dev->context && !atomic_load(&head->lost))
+        clReleaseContext(dev->context);
     pthread_mutex_destroy(&dev->programs_lock);
     pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);

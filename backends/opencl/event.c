@@ -63,6 +63,8 @@ cek_status cek__opencl_event_record(cek_queue *queue, cek_event *event)
     if (!event || event->dev != queue->dev)
         return cek__fail(host, CEK_INVALID, "event_record: the event is of another device");
     cek_status st = cek__opencl_queue_ready(queue, "event_record");
+    if (st && !cek__ledger_failure(queue->ledger, NULL))
+        return st;
     if (!st && event->timing && queue->timing) {
         cl_int error = clEnqueueMarkerWithWaitList(queue->queue, 0, NULL, &marker);
         if (error)

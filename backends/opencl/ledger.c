@@ -37,7 +37,7 @@ struct ledger {
     ledger *next_on;        /* dependency of the next command to be added */
     uint64_t next_position;
     cek_status failure;
-    uint64_t failed_at;     /* position from which on the failure counts */
+    uint64_t failed_at;     /* position from which on the failure counts: commands before it are looked at as ever */
     char text[CEK__TEXT_BYTES];
 };
 
@@ -101,8 +101,10 @@ void cek__ledger_release(ledger *of)
 
 static void fail_locked(ledger *of, uint64_t position, cek_status status, const char *text)
 {
-    if (of->failure)
+    if (of->failure) {  /* the first one stays, but it may reach further back */
+        of->failed_at = position < of->failed_at ? position : of->failed_at;
         return;
+    }
     of->failure = status;
     of->failed_at = position;
     snprintf(of->text, sizeof of->text, "%s", text);
@@ -154,9 +156,9 @@ static bool oldest_look(ledger *of)
 static cek_status look_locked(ledger *of, uint64_t position, char *text)
 {
     uint64_t target = position < of->end ? position : of->end;
-    while (!of->failure && of->seen < target && oldest_look(of))
+    while (of->seen < target && !(of->failure && of->seen + 1 >= of->failed_at) && oldest_look(of))
         ;
-    if (of->failure && (of->failed_at <= position || of->seen < target)) {
+    if (of->failure && of->failed_at <= position) {
         if (text)
             memcpy(text, of->text, CEK__TEXT_BYTES);
         return of->failure;
@@ -168,7 +170,7 @@ cek_status cek__ledger_failure(ledger *of, char *text)
 {
     pthread_mutex_lock(&of->dev->ledgers_lock);
     cek_status st = of->failure;
-    if (st)
+    if (st && text)
         memcpy(text, of->text, CEK__TEXT_BYTES);
     pthread_mutex_unlock(&of->dev->ledgers_lock);
     return st;
@@ -189,24 +191,65 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+typedef struct patience {
+    uint64_t start, timeout, pause;
+} patience;
+
+/* Rests between two looks. False: the time is over. */
+static bool rest(patience *p)
+{
+    uint64_t spent = now_ns() - p->start;
+    if (spent >= p->timeout)
+        return false;
+    if (spent < 100000) {  /* short work ends sooner than a sleep would */
+        sched_yield();
+        return true;
+    }
+    uint64_t nap = p->timeout - spent < p->pause ? p->timeout - spent : p->pause;
+    nanosleep(&(struct timespec){ 0, (long)nap }, NULL);
+    p->pause = p->pause < 500000 ? p->pause + p->pause / 4 : p->pause;
+    return true;
+}
+
 cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text)
 {
-    uint64_t start = now_ns(), pause = 20000;
-    for (;;) {
+    patience p = { now_ns(), timeout_ns, 20000 };
+    do {
         cek_status st = cek__ledger_look(of, position, text);
         if (st != CEK_NOT_READY)
             return st;
-        uint64_t spent = now_ns() - start;
-        if (spent >= timeout_ns)
-            return CEK_TIMEOUT;
-        if (spent < 100000) {  /* short work ends sooner than a sleep would */
-            sched_yield();
-            continue;
-        }
-        uint64_t nap = timeout_ns - spent < pause ? timeout_ns - spent : pause;
-        nanosleep(&(struct timespec){ 0, (long)nap }, NULL);
-        pause = pause < 500000 ? pause + pause / 4 : pause;
-    }
+    } while (rest(&p));
+    return CEK_TIMEOUT;
+}
+
+/* Whether the oldest command has ended, well or badly: then it touches no memory any more. Drivers run on behind a failure. */
+static bool oldest_ended(ledger *of)
+{
+    entry *at = entry_at(of, of->seen);
+    cl_int state = CL_QUEUED;
+    if (!of->failure && oldest_look(of))
+        return true;
+    if (!clGetEventInfo(at->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) && state > CL_COMPLETE)
+        return false;
+    entry_drop(at, true);
+    of->seen++;
+    return true;
+}
+
+cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns)
+{
+    patience p = { now_ns(), timeout_ns, 20000 };
+    do {
+        pthread_mutex_lock(&of->dev->ledgers_lock);
+        while (of->seen < of->end && oldest_ended(of))
+            ;
+        bool empty = of->seen == of->end;
+        cek_status st = of->failure;
+        pthread_mutex_unlock(&of->dev->ledgers_lock);
+        if (empty)
+            return st;
+    } while (rest(&p));
+    return CEK_TIMEOUT;
 }
 
 uint64_t cek__ledger_end(ledger *of)
@@ -220,6 +263,9 @@ uint64_t cek__ledger_end(ledger *of)
 /* Room for one more. False without memory. */
 static bool room_make(ledger *to)
 {
+    if (to->end - to->seen >= LEDGER_LONG)
+        while (!to->failure && to->seen < to->end && oldest_look(to))
+            ;
     if (to->end - to->seen < to->room)
         return true;
     entry *larger = calloc(2 * to->room, sizeof *larger);
@@ -231,6 +277,14 @@ static bool room_make(ledger *to)
     to->entries = larger;
     to->room *= 2;
     return true;
+}
+
+bool cek__ledger_reserve(ledger *to)
+{
+    pthread_mutex_lock(&to->dev->ledgers_lock);
+    bool made = room_make(to);
+    pthread_mutex_unlock(&to->dev->ledgers_lock);
+    return made;
 }
 
 void cek__ledger_depend(ledger *to, ledger *on, uint64_t position)
@@ -246,17 +300,6 @@ void cek__ledger_depend(ledger *to, ledger *on, uint64_t position)
 void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy)
 {
     pthread_mutex_lock(&to->dev->ledgers_lock);
-    if (to->end - to->seen >= LEDGER_LONG)
-        while (!to->failure && to->seen < to->end && oldest_look(to))
-            ;
-    while (!room_make(to)) {  /* rather slow than blind */
-        if (to->failure) {
-            entry_drop(entry_at(to, to->seen), false);
-            to->seen++;
-            break;
-        }
-        oldest_look(to);
-    }
     *entry_at(to, to->end) = (entry){ event, call, copy, to->next_on, to->next_position };
     to->next_on = NULL;
     to->end++;

@@ -85,8 +85,10 @@ ledger *cek__ledger_create(opencl_dev *dev);
 ledger *cek__ledger_share(ledger *of);
 void cek__ledger_release(ledger *of);
 
-/* cek__ledger_add - takes over the event of a command that was enqueued just now (`call` names it) and `copy`, host memory
- * that it reads (may be NULL). Never fails: without memory for the entry it waits for the command instead. */
+/* cek__ledger_reserve - room for one more command, before it is enqueued; a new ledger has it. False without memory.
+ * cek__ledger_add - takes over the event of a command that was enqueued just now (`call` names it) and `copy`, host memory
+ * that it reads (may be NULL), into room that was reserved. */
+bool cek__ledger_reserve(ledger *to);
 void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy);
 /* cek__ledger_depend - the next command to be added waits for `position` of another ledger. */
 void cek__ledger_depend(ledger *to, ledger *on, uint64_t position);
@@ -100,6 +102,8 @@ cek_status cek__ledger_look(ledger *of, uint64_t position, char *text);
 cek_status cek__ledger_failure(ledger *of, char *text);
 /* cek__ledger_wait - looks until the answer is not CEK_NOT_READY or the time is over: CEK_TIMEOUT. */
 cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text);
+/* cek__ledger_drain - waits until nothing of the queue runs any more, whatever became of it: CEK_OK, its failure, or CEK_TIMEOUT. */
+cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns);
 /* cek__ledger_fail - a failure of our own sticks; the first one stays. */
 void cek__ledger_fail(ledger *of, cek_status status, const char *text);
 /* cek__ledger_event - the event of the last unfinished command before `position`, retained, or NULL. */
@@ -143,7 +147,8 @@ cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64
 cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
 cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
-/* cek__opencl_queue_ready - CEK_OK, the latched loss or the failure that stuck. */
+/* cek__opencl_queue_ready - CEK_OK: one more command has room in the ledger; the latched loss, the failure that stuck, or
+ * CEK_OUT_OF_MEMORY, which does not stick. */
 cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call);
 cek_dev *cek__opencl_queue_dev(cek_queue *queue);
 void cek__opencl_queue_fail(cek_queue *queue, cek_status status, const char *text);

@@ -42,15 +42,18 @@ struct cek__gpu_kernel {
 static cek_status build_fail(opencl_dev *dev, cl_program program, const char *source, cl_int error)
 {
     size_t bytes = 0;
+    if (cek__opencl_status(error) == CEK_DEVICE_LOST)
+        return cek__opencl_fail(dev, "op_create", "clBuildProgram", error);
     clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     char *log = calloc(1, bytes + 1);
     if (log)
         clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
-    for (char *at = log; at && *at; at++)  /* an error is one line */
-        if (*at == '\n' || *at == '\r')
-            *at = ' ';
-    if (log)
-        cek__log(&dev->head.instance->host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
+    char *rest = NULL;
+    for (const char *line = log ? strtok_r(log, "\r\n", &rest) : NULL; line; line = strtok_r(NULL, "\r\n", &rest))
+        cek__log(&dev->head.instance->host, CEK_LOG_ERROR, "%s: %s", source, line);
+    for (size_t i = 0; log && i < bytes; i++)  /* an error is one line */
+        if (!log[i] || log[i] == '\r' || log[i] == '\n')
+            log[i] = ' ';
     cek_status st = cek__fail(&dev->head.instance->host, cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
                               "%s does not compile: %s (%d): %.600s", source, cek__opencl_error(error), error, log ? log : "");
     free(log);
@@ -230,6 +233,8 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
         local[i] = step->group[i];
         global[i] = step->groups[i] * step->group[i];
     }
+    if (!cek__ledger_reserve(queue->ledger))
+        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_run: no memory to remember one more launch");
     cl_int error = arguments_set(step->kernel->kernel, step, refs);
     if (error)
         return cek__opencl_fail(queue->dev, "op_run", "clSetKernelArg", error);
@@ -240,12 +245,17 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
     return CEK_OK;
 }
 
-/* Whether this kind of launch has been warmed before; notes it if not. Under programs_lock. */
-static bool warm_before(opencl_program *program, const cek__gpu_step *step, bool large)
+/* Whether this kind of launch has been warmed before. Under programs_lock. */
+static bool warm_before(const opencl_program *program, const cek__gpu_step *step, bool large)
 {
-    for (warm_launch *at = program->warm; at; at = at->next)
+    for (const warm_launch *at = program->warm; at; at = at->next)
         if (at->large == large && !strcmp(at->kernel, step->kernel->name) && !memcmp(at->group, step->group, sizeof at->group))
             return true;
+    return false;
+}
+
+static void warm_note(opencl_program *program, const cek__gpu_step *step, bool large)
+{
     warm_launch *made = calloc(1, sizeof *made);
     if (made) {  /* without: warmed once more */
         memcpy(made->group, step->group, sizeof made->group);
@@ -254,7 +264,6 @@ static bool warm_before(opencl_program *program, const cek__gpu_step *step, bool
         made->next = program->warm;
         program->warm = made;
     }
-    return false;
 }
 
 cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
@@ -283,5 +292,10 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (st == CEK_TIMEOUT)
         st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end", step->kernel->name);
     cek__opencl_queue_destroy(queue);
+    if (!st) {
+        pthread_mutex_lock(&dev->programs_lock);
+        warm_note(step->kernel->program, step, large);
+        pthread_mutex_unlock(&dev->programs_lock);
+    }
     return st;
 }

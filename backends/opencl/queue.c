@@ -45,7 +45,9 @@ cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, c
     return st;
 }
 
-/* A queue whose work ends neither well nor badly leaves the driver's queue and its events behind, and takes the device with it. */
+/* What is left behind: of a queue that failed, the driver's queue (releasing it may wait for ever for what never ran), and with
+ * it the context until the process ends; nothing else, and nothing of it runs. Of a queue whose work does not end before the
+ * deadline, also the events of that work and the copies that `update` made for it; and the device is lost. */
 void cek__opencl_queue_destroy(cek_queue *queue)
 {
     if (!queue)
@@ -53,7 +55,7 @@ void cek__opencl_queue_destroy(cek_queue *queue)
     bool finished = true;
     if (!atomic_load(&queue->dev->head.lost)) {
         clFlush(queue->queue);
-        cek_status st = cek__ledger_wait(queue->ledger, CEK__LEDGER_ALL, queue->deadline_ns, NULL);
+        cek_status st = cek__ledger_drain(queue->ledger, queue->deadline_ns);
         finished = !st;
         if (st == CEK_TIMEOUT)
             cek__gpu_device_lose(&queue->dev->head, "queue_destroy: work still runs after %llu ms",
@@ -61,7 +63,7 @@ void cek__opencl_queue_destroy(cek_queue *queue)
     } else {
         finished = cek__ledger_look(queue->ledger, CEK__LEDGER_ALL, NULL) == CEK_OK;
     }
-    if (finished)  /* else releasing may wait for ever: the driver's queue is left */
+    if (finished)
         clReleaseCommandQueue(queue->queue);
     cek__ledger_release(queue->ledger);
     free(queue);
@@ -74,7 +76,11 @@ cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call)
     if (st)
         return st;
     st = cek__ledger_failure(queue->ledger, text);
-    return st ? cek__fail(&queue->dev->head.instance->host, st, "%s: the queue failed before: %s", call, text) : CEK_OK;
+    if (st)
+        return cek__fail(&queue->dev->head.instance->host, st, "%s: the queue failed before: %s", call, text);
+    if (!cek__ledger_reserve(queue->ledger))
+        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "%s: no memory to remember one more command", call);
+    return CEK_OK;
 }
 
 cek_status cek__opencl_queue_status(cek_queue *queue, char *text, uint64_t cap)

@@ -126,7 +126,8 @@ CEK_API cek_device *cek_engine_device(const cek_engine *engine, size_t index);
 
 /* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices, in that order, each once.
  *
- * `cpu` means every cpu:*. `list` NULL: the variable CEKERNELS_DEVICES; without it every device that joins by itself (not
+ * `cpu` means every cpu:*; of `opencl` not those that are taken only when named, such as a simulator's, unless it has no
+ * other. `list` NULL: the variable CEKERNELS_DEVICES; without it every device that joins by itself (not
  * only when named, and of CEK_PROFILE_INFERENCE at least), one per processor (CUDA before OpenCL for a GPU, the CPU plugin
  * before OpenCL for a CPU). "all" means the same.
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.

@@ -1,93 +1,56 @@
-/* failures.c - what fails below the opencl plugin surfaces as plugin.h says, without a hang.
- *
- * This program defines some of OpenCL's functions itself: they stand before the ICD loader's in the plugin's eyes, fail on demand,
- * and pass everything else on. */
-#define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-#include <stdbool.h>
+/* failures.c - what fails below the opencl plugin surfaces as plugin.h says: the status, a text that names call and cause, no hang,
+ * no crash; and what a failed queue leaves behind is what queue.c says. The shim makes OpenCL's functions fail. */
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/door/door.h"
+#include "tests/opencl/shim.h"
 
-/* --- the shim -------------------------------------------------------------------------------------------------------- */
-
-static struct {
-    cl_int enqueue, build, event, buffer;  /* the error to give; 0: pass on */
-    int enqueue_after;                     /* launches that still work */
-    bool running;                          /* every command seems to run for ever */
-} fail;
-
-static void *real(const char *name)
-{
-    static void *loader;
-    if (!loader)
-        loader = dlopen("libOpenCL.so.1", RTLD_NOW);
-    return dlsym(loader, name);
-}
-
-#define EXPORT __attribute__((visibility("default")))
-
-EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset, const size_t *global,
-                                     const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
-{
-    cl_int (*call)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *,
-                   cl_event *) = (cl_int(*)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint,
-                                            const cl_event *, cl_event *))real("clEnqueueNDRangeKernel");
-    if (fail.enqueue && fail.enqueue_after-- <= 0)
-        return fail.enqueue;
-    return call(queue, kernel, dims, offset, global, local, waits, list, event);
-}
-
-EXPORT cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
-                             void(CL_CALLBACK *notify)(cl_program, void *), void *user)
-{
-    cl_int (*call)(cl_program, cl_uint, const cl_device_id *, const char *, void(CL_CALLBACK *)(cl_program, void *), void *) =
-        (cl_int(*)(cl_program, cl_uint, const cl_device_id *, const char *, void(CL_CALLBACK *)(cl_program, void *),
-                   void *))real("clBuildProgram");
-    return fail.build ? fail.build : call(program, count, devices, options, notify, user);
-}
-
-EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, void *value, size_t *length)
-{
-    cl_int (*call)(cl_event, cl_event_info, size_t, void *, size_t *) =
-        (cl_int(*)(cl_event, cl_event_info, size_t, void *, size_t *))real("clGetEventInfo");
-    cl_int error = call(event, what, bytes, value, length);
-    if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && !error && fail.event)
-        *(cl_int *)value = fail.event;
-    if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && !error && fail.running)
-        *(cl_int *)value = CL_RUNNING;
-    return error;
-}
-
-EXPORT cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
-{
-    cl_mem (*call)(cl_context, cl_mem_flags, size_t, void *, cl_int *) =
-        (cl_mem(*)(cl_context, cl_mem_flags, size_t, void *, cl_int *))real("clCreateBuffer");
-    if (!fail.buffer)
-        return call(context, flags, bytes, host, error);
-    *error = fail.buffer;
-    return NULL;
-}
-
-/* --- what must follow ------------------------------------------------------------------------------------------------ */
-
+enum { BYTES = 4096 };
 static const char *const options[] = { "opencl_cache", "off", NULL };
 static door d;
+static cek_ref a, b;
+static cek_op *op;
+static cek_event *event;
+static unsigned char bytes[BYTES];
+
+static cek_op *softmax_create(void)
+{
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4, .columns = 4, .type = CEK_F32 };
+    const array arrays[] = { IN(bytes, 64), OUT(bytes, 64) };
+    cek_op_info info;
+    return door_op(&d, &desc.op, arrays, 2, &info);
+}
 
 static void open_door(void)
 {
-    memset(&fail, 0, sizeof fail);
+    const cek_event_desc timing = { .size = sizeof timing, .flags = CEK_EVENT_TIMING };
+    const cek_queue_desc queue = { .size = sizeof queue, .flags = CEK_QUEUE_TIMING };
     door_open(&d, "opencl", options);
+    d.plugin.queue_destroy(d.queue);
+    ck_assert_uint_eq(d.plugin.queue_create(d.dev, &queue, &d.queue), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_create(d.dev, &timing, &event), CEK_OK);
+    a.mem = door_mem(&d, BYTES);
+    b.mem = door_mem(&d, BYTES);
+    op = softmax_create();
 }
 
-static cek_op *softmax(cek_op_info *info)
+/* Everything back where it was: `left` queues of the driver stay, and nothing else of what is counted. */
+static void shut_door(int left)
 {
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4, .columns = 4, .type = CEK_F32 };
-    static const float x[16];
-    static float y[16];
-    const array arrays[] = { IN(x, sizeof x), OUT(y, sizeof y) };
-    return door_op(&d, &desc.op, arrays, 2, info);
+    d.plugin.op_destroy(op);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
+    door_close(&d);
+    ck_assert_int_eq(shim.queues, left);
+    ck_assert_int_eq(shim.kernels, 0);
+    ck_assert_int_eq(shim.programs, 0);
+    ck_assert_int_eq(shim.buffers, 0);
+    ck_assert_int_eq(shim.blocks, 0);
+    ck_assert_int_eq(shim.contexts, 0);
+    ck_assert_int_eq(shim.finishes, 0);  /* it has no deadline */
 }
 
 static double seconds(void)
@@ -97,24 +60,91 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-START_TEST(a_launch_that_is_refused_leaves_the_queue_usable)
+/* --- commands ------------------------------------------------------------------------------------------------------------ */
+
+static cek_status run(void)
 {
-    cek_op_info info;
+    return d.plugin.op_run(d.queue, op, (cek_ref[]){ a, b }, 2, (cek_ref){ NULL, 0 });
+}
+static cek_status upload(void) { return d.plugin.upload(d.queue, a, bytes, BYTES); }
+static cek_status update(void) { return d.plugin.update(d.queue, a, bytes, BYTES); }
+static cek_status download(void) { return d.plugin.download(d.queue, bytes, a, BYTES); }
+static cek_status copy(void) { return d.plugin.copy(d.queue, b, a, BYTES); }
+static cek_status fill(void) { return d.plugin.fill(d.queue, a, 7, 4, BYTES); }
+static cek_status record(void) { return d.plugin.event_record(d.queue, event); }
+
+static const struct command {
+    const char *call, *function;
+    cek_status (*enqueue)(void);
+    shim_call *shim;
+} commands[] = {
+    { "op_run", "clEnqueueNDRangeKernel", run, &shim.launch },
+    { "upload", "clEnqueueWriteBuffer", upload, &shim.write },
+    { "update", "clEnqueueWriteBuffer", update, &shim.write },
+    { "download", "clEnqueueReadBuffer", download, &shim.read },
+    { "copy", "clEnqueueCopyBuffer", copy, &shim.copy },
+    { "fill", "clEnqueueFillBuffer", fill, &shim.fill },
+    { "event_record", "clEnqueueMarkerWithWaitList", record, &shim.marker },
+    { "op_run", "clSetKernelArg", run, &shim.argument },  /* enqueues nothing of its own: last */
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+START_TEST(a_command_that_is_refused_leaves_the_queue_usable)
+{
+    static const struct { cl_int error; cek_status status; const char *text; } answers[] = {
+        { CL_OUT_OF_RESOURCES, CEK_OUT_OF_MEMORY, "CL_OUT_OF_RESOURCES" },
+        { CL_MEM_OBJECT_ALLOCATION_FAILURE, CEK_OUT_OF_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE" },
+        { CL_INVALID_WORK_GROUP_SIZE, CEK_INTERNAL, "CL_INVALID_WORK_GROUP_SIZE" },
+        { -9999, CEK_INTERNAL, "-9999" },
+    };
+    const struct command *c = &commands[_i];
     open_door();
-    cek_op *op = softmax(&info);
-    cek_ref refs[2] = { { door_mem(&d, 64), 0 }, { door_mem(&d, 64), 0 } };
-    fail.enqueue = CL_OUT_OF_RESOURCES;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, (cek_ref){ NULL, 0 }), CEK_OUT_OF_MEMORY);
-    ck_assert_msg(strstr(d.text, "CL_OUT_OF_RESOURCES") != NULL, "%s", d.text);
-    fail.enqueue = CL_INVALID_WORK_GROUP_SIZE;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, (cek_ref){ NULL, 0 }), CEK_INTERNAL);
-    fail.enqueue = 0;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, (cek_ref){ NULL, 0 }), CEK_OK);
-    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        c->shim->error = answers[i].error;
+        ck_assert_uint_eq(c->enqueue(), answers[i].status);
+        ck_assert_msg(strstr(d.text, answers[i].text) && strstr(d.text, c->call) && strstr(d.text, c->function), "%s", d.text);
+        c->shim->error = 0;
+        ck_assert_uint_eq(c->enqueue(), CEK_OK);
+        ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    }
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once)
+{
+    static const cl_int errors[] = { CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE, CL_INVALID_CONTEXT };
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = BYTES };
+    const struct command *c = &commands[_i % COMMANDS];
+    char text[256] = "";
+    cek_mem *mem;
+    cek_queue *queue;
+    cek_op *other;
+    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+                                 .type = CEK_F32 };
+    open_door();
+    c->shim->error = errors[_i / COMMANDS];
+    ck_assert_uint_eq(c->enqueue(), CEK_DEVICE_LOST);
+    c->shim->error = 0;
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, text, sizeof text), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(text, c->function) != NULL, "%s", text);
+    double start = seconds();
+    for (int i = 0; i < COMMANDS; i++)
+        ck_assert_uint_eq(commands[i].enqueue(), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.queue_status(d.queue, NULL, 0), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_query(event), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_wait(d.queue, event), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &queue), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &softmax.op, NULL, &other), CEK_DEVICE_LOST);
     d.plugin.op_destroy(op);
-    d.plugin.mem_free(refs[0].mem);
-    d.plugin.mem_free(refs[1].mem);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
     door_close(&d);
+    ck_assert_msg(seconds() - start < 2, "it took %g s", seconds() - start);
 }
 END_TEST
 
@@ -123,71 +153,70 @@ START_TEST(half_an_operation_makes_the_queue_fail)
     cek_op_info info;
     cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE }, .function = CEK_REDUCE_SUM, .axes = 1, .rank = 1,
                              .x_type = CEK_F32, .shape = { 16 }, .x_strides = { 1 } };
-    static const float x[16];
-    static float y[1];
-    const array arrays[] = { IN(x, sizeof x), OUT(y, sizeof y) };
+    const array arrays[] = { IN(bytes, 64), OUT(bytes, 4) };
     open_door();
-    cek_op *op = door_op(&d, &desc.op, arrays, 2, &info);
-    cek_ref refs[2] = { { door_mem(&d, 64), 0 }, { door_mem(&d, 64), 0 } }, workspace = { door_mem(&d, info.workspace_bytes), 0 };
-    fail.enqueue = CL_OUT_OF_HOST_MEMORY;
-    fail.enqueue_after = 1;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, workspace), CEK_OUT_OF_MEMORY);
-    fail.enqueue = 0;
+    cek_op *sum = door_op(&d, &desc.op, arrays, 2, &info);
+    cek_ref refs[2] = { a, b }, workspace = { door_mem(&d, info.workspace_bytes), 0 };
+    ck_assert_uint_eq(fill(), CEK_OK);
+    ck_assert_uint_eq(record(), CEK_OK);
+    shim.launch.error = CL_OUT_OF_HOST_MEMORY;
+    shim.launch.after = 1;
+    ck_assert_uint_eq(d.plugin.op_run(d.queue, sum, refs, 2, workspace), CEK_OUT_OF_MEMORY);
+    shim.launch.error = 0;
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, workspace), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.op_run(d.queue, sum, refs, 2, workspace), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.event_sync(event, CEK_FOREVER), CEK_OK);  /* recorded before */
+    ck_assert_uint_eq(record(), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.event_query(event), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
-    d.plugin.op_destroy(op);
-    d.plugin.mem_free(refs[0].mem);
-    d.plugin.mem_free(refs[1].mem);
+    d.plugin.op_destroy(sum);
     d.plugin.mem_free(workspace.mem);
-    door_close(&d);
+    shut_door(1);
 }
 END_TEST
 
-START_TEST(a_build_that_fails_is_internal_and_names_the_source)
-{
-    cek_op *op = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4, .type = CEK_F32 };
-    open_door();
-    fail.build = CL_BUILD_PROGRAM_FAILURE;
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &op), CEK_INTERNAL);
-    ck_assert_ptr_null(op);
-    ck_assert_msg(strstr(d.text, "rows.cl") && strstr(d.text, "CL_BUILD_PROGRAM_FAILURE"), "%s", d.text);
-    fail.build = 0;
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &op), CEK_OK);
-    d.plugin.op_destroy(op);
-    door_close(&d);
-}
-END_TEST
+/* --- work that fails after it was enqueued ------------------------------------------------------------------------------- */
 
-START_TEST(a_command_that_fails_sticks_to_queue_events_and_waiters)
+START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
 {
+    const struct command *c = &commands[_i];
     cek_queue *other;
-    cek_event *event;
+    cek_event *before, *behind;
     char text[256] = "";
     open_door();
-    cek_ref at = { door_mem(&d, 256), 0 };
     ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &other), CEK_OK);
-    ck_assert_uint_eq(d.plugin.event_create(d.dev, NULL, &event), CEK_OK);
-    fail.event = CL_OUT_OF_RESOURCES;
-    ck_assert_uint_eq(d.plugin.fill(d.queue, at, 0, 4, 256), CEK_OK);
-    ck_assert_uint_eq(d.plugin.event_record(d.queue, event), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_create(d.dev, NULL, &before), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_create(d.dev, NULL, &behind), CEK_OK);
+    ck_assert_uint_eq(fill(), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_record(d.queue, before), CEK_OK);
+    shim.running = true;
+    ck_assert_uint_eq(c->enqueue(), CEK_OK);
+    shim.victim_error = CL_OUT_OF_RESOURCES;
+    shim.victim = shim.latest;
+    ck_assert_uint_eq(d.plugin.event_record(d.queue, behind), CEK_OK);
+    shim.running = false;
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
-    fail.event = 0;  /* a driver that has forgotten by now */
+    shim.victim = NULL;  /* a driver that has forgotten by now */
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.queue_status(d.queue, text, sizeof text), CEK_OUT_OF_MEMORY);
-    ck_assert_msg(strstr(text, "fill") && strstr(text, "CL_OUT_OF_RESOURCES"), "%s", text);
-    ck_assert_uint_eq(d.plugin.event_query(event), CEK_OUT_OF_MEMORY);
-    ck_assert_uint_eq(d.plugin.event_sync(event, CEK_FOREVER), CEK_OUT_OF_MEMORY);
-    ck_assert_uint_eq(d.plugin.fill(d.queue, at, 0, 4, 256), CEK_OUT_OF_MEMORY);
-    ck_assert_uint_eq(d.plugin.event_wait(other, event), CEK_OK);
+    ck_assert_msg(strstr(text, "CL_OUT_OF_RESOURCES") != NULL, "%s", text);
+    ck_assert_uint_eq(d.plugin.event_query(before), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_query(behind), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.event_sync(behind, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.event_status(behind, text, sizeof text), CEK_OUT_OF_MEMORY);
+    ck_assert_msg(strstr(text, "CL_OUT_OF_RESOURCES") != NULL, "%s", text);
+    for (int i = 0; i < COMMANDS; i++)
+        ck_assert_uint_eq(commands[i].enqueue(), CEK_OUT_OF_MEMORY);
+    ck_assert_uint_eq(d.plugin.event_wait(other, before), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_wait(other, behind), CEK_OK);
     ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
     double start = seconds();
     d.plugin.queue_destroy(other);
-    d.plugin.event_destroy(event);
-    d.plugin.mem_free(at.mem);
-    door_close(&d);
+    d.plugin.event_destroy(before);
+    d.plugin.event_destroy(behind);
+    shut_door(2);
     ck_assert_msg(seconds() - start < 5, "destroying took %g s", seconds() - start);
 }
 END_TEST
@@ -195,24 +224,104 @@ END_TEST
 START_TEST(a_queue_that_waits_for_what_fails_later_fails_too)
 {
     cek_queue *other;
-    cek_event *event;
     open_door();
-    cek_ref at = { door_mem(&d, 256), 0 };
     ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &other), CEK_OK);
-    ck_assert_uint_eq(d.plugin.event_create(d.dev, NULL, &event), CEK_OK);
-    fail.running = true;
-    ck_assert_uint_eq(d.plugin.fill(d.queue, at, 0, 4, 256), CEK_OK);
-    ck_assert_uint_eq(d.plugin.event_record(d.queue, event), CEK_OK);
+    shim.running = true;
+    ck_assert_uint_eq(fill(), CEK_OK);
+    shim.victim_error = _i ? CL_OUT_OF_RESOURCES : CL_DEVICE_NOT_AVAILABLE;
+    cl_event failing = shim.latest;
+    ck_assert_uint_eq(record(), CEK_OK);
     ck_assert_uint_eq(d.plugin.event_query(event), CEK_NOT_READY);
+    shim.barrier.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.event_wait(other, event), CEK_OUT_OF_MEMORY);
+    ck_assert_msg(strstr(d.text, "clEnqueueBarrierWithWaitList") != NULL, "%s", d.text);
+    shim.barrier.error = 0;
     ck_assert_uint_eq(d.plugin.event_wait(other, event), CEK_OK);
     ck_assert_uint_eq(d.plugin.queue_sync(other, 1000000), CEK_TIMEOUT);
-    fail.running = false;
-    fail.event = CL_OUT_OF_RESOURCES;
-    ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    shim.running = false;
+    shim.victim = failing;
+    cek_status want = _i ? CEK_OUT_OF_MEMORY : CEK_DEVICE_LOST;
+    ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), want);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), want);
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), _i ? CEK_OK : CEK_DEVICE_LOST);
     d.plugin.queue_destroy(other);
+    if (_i) {
+        shut_door(2);
+        return;
+    }
+    d.plugin.op_destroy(op);
     d.plugin.event_destroy(event);
-    d.plugin.mem_free(at.mem);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
     door_close(&d);
+}
+END_TEST
+
+START_TEST(an_event_that_cannot_be_asked_has_failed)
+{
+    open_door();
+    ck_assert_uint_eq(fill(), CEK_OK);
+    shim.event_info.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    shim.event_info.error = 0;
+    shut_door(1);
+}
+END_TEST
+
+START_TEST(a_time_that_cannot_be_read_is_an_error_of_the_call_alone)
+{
+    uint64_t ns = 1;
+    open_door();
+    ck_assert_uint_eq(record(), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    shim.profiling.error = CL_PROFILING_INFO_NOT_AVAILABLE;
+    ck_assert_uint_eq(d.plugin.event_elapsed(event, event, &ns), CEK_INTERNAL);
+    ck_assert_uint_eq(ns, 0);
+    shim.profiling.error = 0;
+    ck_assert_uint_eq(d.plugin.event_elapsed(event, event, &ns), CEK_OK);
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(a_flush_that_fails_fails_the_sync)
+{
+    open_door();
+    shim.flush.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    shim.flush.error = 0;
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    shut_door(0);
+}
+END_TEST
+
+/* --- queues that end late or never ---------------------------------------------------------------------------------------- */
+
+static void *end_later(void *unused)
+{
+    usleep(300000);
+    shim.running = false;
+    return unused;
+}
+
+START_TEST(destroying_a_failed_queue_waits_for_what_still_runs_in_it)
+{
+    pthread_t thread;
+    open_door();
+    ck_assert_uint_eq(fill(), CEK_OK);
+    shim.victim_error = CL_OUT_OF_RESOURCES;
+    shim.victim = shim.latest;
+    shim.running = true;
+    ck_assert_uint_eq(download(), CEK_OK);  /* writes to memory that its owner takes back after queue_destroy */
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
+    ck_assert_int_eq(pthread_create(&thread, NULL, end_later, NULL), 0);
+    double start = seconds();
+    d.plugin.queue_destroy(d.queue);
+    ck_assert_msg(!shim.running, "the queue was destroyed while its work ran");
+    ck_assert_msg(seconds() - start < 5, "it took %g s", seconds() - start);
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
+    d.queue = NULL;
+    shut_door(1);
 }
 END_TEST
 
@@ -222,51 +331,169 @@ START_TEST(work_that_never_ends_is_left_at_the_deadline)
     const cek_queue_desc desc = { .size = sizeof desc, .deadline_ns = 200000000 };
     char text[256] = "";
     open_door();
-    cek_ref at = { door_mem(&d, 256), 0 };
+    d.plugin.queue_destroy(d.queue);
     ck_assert_uint_eq(d.plugin.queue_create(d.dev, &desc, &queue), CEK_OK);
-    fail.running = true;
-    ck_assert_uint_eq(d.plugin.fill(queue, at, 0, 4, 256), CEK_OK);
+    d.queue = queue;
+    if (_i) {  /* behind a failure */
+        ck_assert_uint_eq(fill(), CEK_OK);
+        shim.victim_error = CL_OUT_OF_RESOURCES;
+        shim.victim = shim.latest;
+    }
+    shim.running = true;
+    ck_assert_uint_eq(update(), CEK_OK);
     double start = seconds();
-    ck_assert_uint_eq(d.plugin.queue_sync(queue, 50000000), CEK_TIMEOUT);
+    ck_assert_uint_eq(d.plugin.queue_sync(queue, 50000000), _i ? CEK_OUT_OF_MEMORY : CEK_TIMEOUT);
     d.plugin.queue_destroy(queue);
     ck_assert_msg(seconds() - start < 2, "it took %g s", seconds() - start);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, text, sizeof text), CEK_DEVICE_LOST);
-    ck_assert_msg(*text, "no reason is given");
-    ck_assert_uint_eq(d.plugin.fill(d.queue, at, 0, 4, 256), CEK_DEVICE_LOST);
-    d.plugin.mem_free(at.mem);
-    door_close(&d);
-}
-END_TEST
-
-START_TEST(an_allocation_that_fails_is_out_of_memory_and_the_next_one_works)
-{
-    cek_mem *mem = (cek_mem *)&d;
-    const cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
-    open_door();
-    fail.buffer = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
-    ck_assert_ptr_null(mem);
-    fail.buffer = 0;
-    d.plugin.mem_free(door_mem(&d, 4096));
-    door_close(&d);
-}
-END_TEST
-
-START_TEST(a_device_that_is_gone_is_lost_for_good)
-{
-    cek_op_info info;
-    open_door();
-    cek_op *op = softmax(&info);
-    cek_ref refs[2] = { { door_mem(&d, 64), 0 }, { door_mem(&d, 64), 0 } };
-    fail.enqueue = CL_DEVICE_NOT_AVAILABLE;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, (cek_ref){ NULL, 0 }), CEK_DEVICE_LOST);
-    fail.enqueue = 0;
-    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 2, (cek_ref){ NULL, 0 }), CEK_DEVICE_LOST);
-    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(text, "queue_destroy") && strstr(text, "200 ms"), "%s", text);
     d.plugin.op_destroy(op);
-    d.plugin.mem_free(refs[0].mem);
-    d.plugin.mem_free(refs[1].mem);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
+    d.queue = NULL;
     door_close(&d);
+    /* What the work may still use is there for ever: the queue, the memories, what was compiled, the context. */
+    ck_assert_int_eq(shim.queues, 1);
+    ck_assert_int_eq(shim.buffers, 2);
+    ck_assert_int_eq(shim.contexts, 1);
+}
+END_TEST
+
+/* --- objects ---------------------------------------------------------------------------------------------------------------- */
+
+/* As a GPU the device shares nothing with the host: other ways to allocate, map and copy. */
+START_TEST(an_allocation_that_fails_is_out_of_memory_and_leaves_nothing)
+{
+    shim_call *const calls[] = { &shim.buffer, _i ? &shim.queue : &shim.svm, _i ? &shim.fill : &shim.svm };
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = 4 * BYTES };
+    shim.device = _i ? CL_DEVICE_TYPE_GPU : 0;
+    open_door();
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        cek_mem *mem = (cek_mem *)&d;
+        calls[i]->error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
+        ck_assert_ptr_null(mem);
+        ck_assert_int_eq(shim.buffers, 2);
+        calls[i]->error = 0;
+        d.plugin.mem_free(door_mem(&d, 4 * BYTES));
+    }
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(mapping_and_pinning_that_fail_leave_the_memory_as_it_was)
+{
+    void *at = &d;
+    shim.device = CL_DEVICE_TYPE_GPU;
+    open_door();
+    ck_assert_ptr_null(d.plugin.mem_host_ptr(a.mem));
+    shim.map.error = CL_MAP_FAILURE;
+    ck_assert_uint_eq(d.plugin.mem_map(a.mem, CEK_MAP_READ, &at), CEK_INTERNAL);
+    ck_assert_ptr_null(at);
+    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_INTERNAL);
+    ck_assert_ptr_null(at);
+    shim.map.error = 0;
+    ck_assert_uint_eq(fill(), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    ck_assert_uint_eq(d.plugin.mem_map(a.mem, CEK_MAP_READ | CEK_MAP_WRITE, &at), CEK_OK);
+    ck_assert_uint_eq(((uint32_t *)at)[BYTES / 4 - 1], 7);
+    shim.unmap.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.mem_unmap(a.mem), CEK_OUT_OF_MEMORY);
+    shim.unmap.error = 0;
+    ck_assert_uint_eq(d.plugin.mem_unmap(a.mem), CEK_OK);
+    shim.buffer.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OUT_OF_MEMORY);
+    shim.buffer.error = 0;
+    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK);
+    ck_assert_uint_eq((uintptr_t)at % CEK_ALIGNMENT, 0);
+    memset(at, 1, BYTES);
+    d.plugin.host_free(d.dev, at);
+    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK);  /* given back when the device is closed */
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(an_operation_that_cannot_be_compiled_says_why)
+{
+    cek_op *other = (cek_op *)&d;
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+                              .type = CEK_BF16 };
+    open_door();
+    int kernels = shim.kernels, programs = shim.programs;
+    const struct { shim_call *call; const char *text; } failing[] = {
+        { &shim.source, "clCreateProgramWithSource" }, { &shim.build, "rows.cl" }, { &shim.kernel, "clCreateKernel" },
+        { &shim.queue, "clCreateCommandQueue" }, { &shim.argument, "clSetKernelArg" }, { &shim.launch, "clEnqueueNDRangeKernel" },
+    };
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        failing[i].call->error = CL_OUT_OF_HOST_MEMORY;
+        ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OUT_OF_MEMORY);
+        ck_assert_ptr_null(other);
+        ck_assert_msg(strstr(d.text, failing[i].text) && strstr(d.text, "CL_OUT_OF_HOST_MEMORY"), "%s", d.text);
+        failing[i].call->error = 0;
+        ck_assert_int_eq(shim.kernels, kernels);
+    }
+    ck_assert_int_le(shim.programs, programs + 1);  /* what was compiled is kept for the next attempt */
+    shim.event_error = CL_OUT_OF_RESOURCES;
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OUT_OF_MEMORY);
+    shim.event_error = 0;
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OK);
+    d.plugin.op_destroy(other);
+    shut_door(1);
+}
+END_TEST
+
+START_TEST(an_error_of_the_compiler_reaches_the_caller)
+{
+    cek_op *other = (cek_op *)&d;
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+                              .type = CEK_BF16 };
+    open_door();
+    shim.text = "__kernel void softmax(__global float *x)\n{\n    x[0] = no_such_function_of_ours(1.0f);\n}\n";
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_INTERNAL);
+    ck_assert_ptr_null(other);
+    ck_assert_msg(strstr(d.text, "rows.cl") && strstr(d.text, "CL_BUILD_PROGRAM_FAILURE"), "%s", d.text);
+    ck_assert_msg(strstr(d.text, "no_such_function_of_ours") && !strchr(d.text, '\n'), "%s", d.text);
+    shim.text = NULL;
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OK);
+    d.plugin.op_destroy(other);
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(a_device_or_a_queue_that_cannot_be_had_is_an_error)
+{
+    cek_dev *dev = (cek_dev *)&d;
+    cek_queue *queue = (cek_queue *)&d;
+    open_door();
+    shim.context.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.device_open(d.instance, 0, NULL, &dev), CEK_OUT_OF_MEMORY);
+    ck_assert_ptr_null(dev);
+    shim.context.error = CL_DEVICE_NOT_AVAILABLE;
+    ck_assert_uint_eq(d.plugin.device_open(d.instance, 0, NULL, &dev), CEK_DEVICE_LOST);
+    shim.context.error = 0;
+    shim.queue.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &queue), CEK_OUT_OF_MEMORY);
+    ck_assert_ptr_null(queue);
+    shim.queue.error = 0;
+    shut_door(0);
+}
+END_TEST
+
+START_TEST(a_process_with_raised_privileges_asks_no_driver)
+{
+    cek_instance *instance = (cek_instance *)&d;
+    const cek_plugin *table = door_table(&d.so, "opencl");
+    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
+    shim.secure = true;
+    ck_assert_uint_eq(table->create(&host, &instance), CEK_UNAVAILABLE);
+    ck_assert_ptr_null(instance);
+    ck_assert_msg(strstr(d.text, "privileges") != NULL, "%s", d.text);
+    ck_assert_int_eq(shim.probes, 0);
+    shim.secure = false;
+    ck_assert_uint_eq(table->create(&host, &instance), CEK_OK);
+    ck_assert_int_ge(shim.probes, 1);
+    table->destroy(instance);
 }
 END_TEST
 
@@ -275,15 +502,24 @@ int main(void)
     Suite *s = suite_create("opencl failures");
     TCase *c = tcase_create("shim");
     tcase_set_timeout(c, 120);
-    tcase_add_test(c, a_launch_that_is_refused_leaves_the_queue_usable);
+    tcase_add_loop_test(c, a_command_that_is_refused_leaves_the_queue_usable, 0, COMMANDS);
+    tcase_add_loop_test(c, a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once, 0, 3 * COMMANDS);
     tcase_add_test(c, half_an_operation_makes_the_queue_fail);
-    tcase_add_test(c, a_build_that_fails_is_internal_and_names_the_source);
-    tcase_add_test(c, a_command_that_fails_sticks_to_queue_events_and_waiters);
-    tcase_add_test(c, a_queue_that_waits_for_what_fails_later_fails_too);
-    tcase_add_test(c, work_that_never_ends_is_left_at_the_deadline);
-    tcase_add_test(c, an_allocation_that_fails_is_out_of_memory_and_the_next_one_works);
-    tcase_add_test(c, a_device_that_is_gone_is_lost_for_good);
+    tcase_add_loop_test(c, work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it, 0, COMMANDS - 1);
+    tcase_add_loop_test(c, a_queue_that_waits_for_what_fails_later_fails_too, 0, 2);
+    tcase_add_test(c, an_event_that_cannot_be_asked_has_failed);
+    tcase_add_test(c, a_time_that_cannot_be_read_is_an_error_of_the_call_alone);
+    tcase_add_test(c, a_flush_that_fails_fails_the_sync);
+    tcase_add_test(c, destroying_a_failed_queue_waits_for_what_still_runs_in_it);
+    tcase_add_loop_test(c, work_that_never_ends_is_left_at_the_deadline, 0, 2);
+    tcase_add_loop_test(c, an_allocation_that_fails_is_out_of_memory_and_leaves_nothing, 0, 2);
+    tcase_add_test(c, mapping_and_pinning_that_fail_leave_the_memory_as_it_was);
+    tcase_add_test(c, an_operation_that_cannot_be_compiled_says_why);
+    tcase_add_test(c, an_error_of_the_compiler_reaches_the_caller);
+    tcase_add_test(c, a_device_or_a_queue_that_cannot_be_had_is_an_error);
+    tcase_add_test(c, a_process_with_raised_privileges_asks_no_driver);
     suite_add_tcase(s, c);
+    /* Another process looks: a child that is forked from one that has a driver loaded would hang. */
     if (system("CEKERNELS_PLUGINS==opencl \"$CEKERNELS_BENCH\" devices --json 2>/dev/null | grep -q '\"opencl:0\"'")) {
         puts("skipped: no OpenCL device");
         return 77;

@@ -156,7 +156,7 @@ static cek_status device_info(cek_instance *in, uint32_t index, cek_device_info 
 
     if (mode_is("infofail"))
         return fail(in, CEK_INTERNAL, "the device does not answer");
-    if (mode_is("named"))
+    if (mode_is("named") || (mode_is("second") && index == 1))
         mine.flags |= CEK_DEVICE_ONLY_WHEN_NAMED;
     if (mode_is("kinds"))
         mine.kind = 77, mine.flags |= 1u << 30;

@@ -407,7 +407,8 @@ static void assert_selected(cek_engine *engine, const char *list, const char *ex
 START_TEST(lists_ranges_and_defaults_name_devices)
 {
     /* One card and one processor, each reached by two plugins; an oracle; a backend that cannot compute yet. */
-    const char *files[] = { fake_install("opencl-both.so"),
+    const char *files[] = { fake_install("grind-second.so"),
+                            fake_install("opencl-both.so"),
                             fake_install("cuda-card.so"),
                             fake_install("cpu-host.so"),
                             fake_install("oracle-named.so"),
@@ -419,9 +420,11 @@ START_TEST(lists_ranges_and_defaults_name_devices)
     cek_device **devices;
     size_t count;
 
-    ck_assert_uint_eq(cek_engine_device_count(engine), 11);
-    assert_selected(engine, NULL, "cuda:0,cpu:0,cpu:1,other:0,other:1");
-    assert_selected(engine, "all", "cuda:0,cpu:0,cpu:1,other:0,other:1");
+    ck_assert_uint_eq(cek_engine_device_count(engine), 13);
+    assert_selected(engine, NULL, "grind:0,cuda:0,cpu:0,cpu:1,other:0,other:1");
+    assert_selected(engine, "all", "grind:0,cuda:0,cpu:0,cpu:1,other:0,other:1");
+    assert_selected(engine, "grind", "grind:0");
+    assert_selected(engine, "grind:0-1,grind", "grind:0,grind:1");
     assert_selected(engine, "cpu", "cpu:0,cpu:1");
     assert_selected(engine, "opencl,cuda", "opencl:0,opencl:1,cuda:0");
     assert_selected(engine, "cpu:1,cuda:0,cpu", "cpu:1,cuda:0,cpu:0");
