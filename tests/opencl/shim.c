@@ -27,6 +27,20 @@ static void *real(const char *name)
 }
 #define REAL(name) ((__typeof__(&name))real(#name))
 
+/* One call at a time, for drivers that cannot stand two. */
+static bool serial;
+static pthread_mutex_t serial_lock = PTHREAD_MUTEX_INITIALIZER;
+static void serial_begin(void)
+{
+    if (serial)
+        pthread_mutex_lock(&serial_lock);
+}
+static void serial_end(void)
+{
+    if (serial)
+        pthread_mutex_unlock(&serial_lock);
+}
+
 static bool fails(shim_call *call)
 {
     atomic_fetch_add(&call->calls, 1);
@@ -67,6 +81,7 @@ __attribute__((constructor)) static void environment_read(void)
     shim.no_svm = (text = getenv("SHIM_SVM")) && !strcmp(text, "no");
     shim.platform = getenv("SHIM_PLATFORM");
     kernels_file = getenv("SHIM_KERNELS");
+    serial = getenv("SHIM_SERIAL") != NULL;
     if ((text = getenv("SHIM_FAIL")))
         fail_read(text);
     if ((text = getenv("SHIM_EVENTS"))) {
@@ -127,7 +142,9 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
             *error = shim.member.error;                                                                              \
             return NULL;                                                                                             \
         }                                                                                                            \
+        serial_begin();                                                                                              \
         type made = REAL(name) arguments;                                                                            \
+        serial_end();                                                                                                \
         atomic_fetch_add(&shim.counter, made != NULL);                                                               \
         return made;                                                                                                 \
     }
@@ -136,7 +153,10 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
     EXPORT cl_int name(type object)              \
     {                                            \
         atomic_fetch_sub(&shim.counter, 1);      \
-        return REAL(name)(object);               \
+        serial_begin();                          \
+        cl_int error = REAL(name)(object);       \
+        serial_end();                            \
+        return error;                            \
     }
 
 MAKES(context, contexts, cl_context, clCreateContext,
@@ -180,7 +200,12 @@ EXPORT void clSVMFree(cl_context context, void *block)
 #define ANSWERS(member, name, parameters, arguments)                                          \
     EXPORT cl_int name parameters                                                             \
     {                                                                                         \
-        return fails(&shim.member) ? shim.member.error : REAL(name) arguments;                \
+        if (fails(&shim.member))                                                              \
+            return shim.member.error;                                                         \
+        serial_begin();                                                                       \
+        cl_int answer = REAL(name) arguments;                                                 \
+        serial_end();                                                                         \
+        return answer;                                                                        \
     }
 
 ANSWERS(build, clBuildProgram,
@@ -237,7 +262,9 @@ static void kernel_note(cl_kernel kernel)
     {                                                          \
         if (fails(&shim.member))                               \
             return shim.member.error;                          \
+        serial_begin();                                        \
         cl_int error = REAL(name) arguments;                   \
+        serial_end();                                          \
         if (!error && event)                                   \
             shim.latest = *event;                              \
         return error;                                          \
@@ -248,7 +275,9 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
 {
     if (fails(&shim.launch))
         return shim.launch.error;
+    serial_begin();
     cl_int error = REAL(clEnqueueNDRangeKernel)(queue, kernel, dims, offset, global, local, waits, list, event);
+    serial_end();
     if (!error && kernels_file && !idle)
         kernel_note(kernel);
     if (!error && event)
@@ -293,7 +322,9 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, v
 {
     if (fails(&shim.event_info))
         return shim.event_info.error;
+    serial_begin();
     cl_int error = REAL(clGetEventInfo)(event, what, bytes, value, length), *status = value;
+    serial_end();
     if (error || what != CL_EVENT_COMMAND_EXECUTION_STATUS)
         return error;
     if (shim.victim)

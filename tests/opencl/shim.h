@@ -7,6 +7,7 @@
  *   SHIM_SVM=no            no shared virtual memory
  *   SHIM_PLATFORM=TEXT     the name of every platform
  *   SHIM_KERNELS=FILE      gets the name of every kernel that was launched with something to do
+ *   SHIM_SERIAL=yes        one call at a time: for a driver that is not safe to use from several threads
  *   SHIM_FAIL=CALL,ERROR,N the call (a member below) that fails with this error from the N-th time on, counted from 0
  *   SHIM_EVENTS=ERROR,N    commands end with this error from the N-th on
  */
