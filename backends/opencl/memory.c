@@ -192,6 +192,7 @@ cek_status cek__opencl_mem_unmap(cek_mem *head)
 /* Page-locked memory is a buffer of the driver's, mapped for as long as it lives. */
 struct pinned_block {
     pinned_block *next;
+    void *given;           /* in it: drivers align less than plugin.h says */
     opencl_mem mem;
 };
 
@@ -222,8 +223,8 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     if (!block)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
     cl_int error;
-    block->mem.head = (cek_mem){ head, rounded };
-    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, rounded, NULL, &error);
+    block->mem.head = (cek_mem){ head, rounded + CEK_ALIGNMENT };
+    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, block->mem.head.bytes, NULL, &error);
     st = block->mem.buffer ? map_sync(dev, "host_alloc", &block->mem, CL_MAP_READ | CL_MAP_WRITE, false)
                            : cek__opencl_fail(dev, "host_alloc", "clCreateBuffer", error);
     if (st) {
@@ -232,11 +233,12 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
         free(block);
         return st;
     }
+    block->given = (void *)(((uintptr_t)block->mem.map + CEK_ALIGNMENT - 1) & ~(uintptr_t)(CEK_ALIGNMENT - 1));
     pthread_mutex_lock(&dev->programs_lock);
     block->next = dev->pinned;
     dev->pinned = block;
     pthread_mutex_unlock(&dev->programs_lock);
-    *out = block->mem.map;
+    *out = block->given;
     return CEK_OK;
 }
 
@@ -260,7 +262,7 @@ void cek__opencl_host_free(cek_dev *head, void *ptr)
     }
     pthread_mutex_lock(&dev->programs_lock);
     pinned_block **at = &dev->pinned;
-    while (*at && (*at)->mem.map != ptr)
+    while (*at && (*at)->given != ptr)
         at = &(*at)->next;
     pinned_block *block = *at;
     if (block)
