@@ -139,6 +139,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lower_tiles.c \
     %D%/gpu/lower_train.c \
     %D%/gpu/op.c \
+    %D%/gpu/provider.c \
     %D%/gpu/source.c \
     %D%/gpu/step.c
 nodist_%C%_gpu_libgpu_la_SOURCES = kernels/sources.c
@@ -148,6 +149,7 @@ if HAVE_OPENCL
 noinst_LTLIBRARIES += %D%/opencl/libopencl.la
 endif
 %C%_opencl_libopencl_la_SOURCES = \
+    %D%/opencl/clblast.c \
     %D%/opencl/device.c \
     %D%/opencl/event.c \
     %D%/opencl/ledger.c \

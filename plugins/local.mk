@@ -24,7 +24,7 @@ endif
 %C%_opencl_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
 %C%_opencl_la_LDFLAGS = $(plugin_ldflags)
 %C%_opencl_la_LIBADD = backends/opencl/libopencl.la backends/gpu/libgpu.la backends/host/libpages.la \
-    backends/common/libcommon.la $(OPENCL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+    backends/common/libcommon.la $(OPENCL_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
 pkglib_LTLIBRARIES += %D%/cuda.la
 %C%_cuda_la_SOURCES = %D%/cuda.c

@@ -250,4 +250,11 @@ const cek__gpu_driver cek__cuda_driver = {
     .queue_ready = cek__cuda_queue_ready,
     .queue_dev = cek__cuda_queue_dev,
     .queue_fail = cek__cuda_queue_fail,
+    .mem_alloc = cek__cuda_mem_alloc,
+    .mem_free = cek__cuda_mem_free,
+    .queue_create = cek__cuda_queue_create,
+    .queue_destroy = cek__cuda_queue_destroy,
+    .queue_sync = cek__cuda_queue_sync,
+    .fill = cek__cuda_fill,
+    .download = cek__cuda_download,
 };

@@ -63,9 +63,14 @@ typedef struct cek__gpu_place {
     uint64_t offset;
 } cek__gpu_place;
 
-/* One launch. */
+typedef struct cek__gpu_provider cek__gpu_provider;
+typedef struct cek__gpu_plan cek__gpu_plan;  /* a provider's: one call, ready to be made; immutable */
+
+/* One launch of a kernel, or one call of a provider. A call's buffers are the operation's slots, by number, then its workspace. */
 typedef struct cek__gpu_step {
-    cek__gpu_kernel *kernel;
+    cek__gpu_kernel *kernel;     /* or NULL: */
+    const cek__gpu_provider *provider;
+    cek__gpu_plan *plan;
     uint64_t groups[3];
     uint32_t group[3];       /* work-items of a group */
     uint32_t buffer_count;
@@ -84,7 +89,43 @@ struct cek_op {
     cek_status failure;      /* of lowering: the first one stays */
 };
 
+/* What a provider answers to a request that it takes. */
+typedef struct cek__gpu_offer {
+    cek__gpu_plan *plan;
+    uint32_t does;             /* CEK__GPU_DOES_... */
+    uint32_t info_flags;       /* CEK_OP_INFO_... */
+    uint64_t workspace_bytes;  /* of its own; begins at a multiple of CEK_ALIGNMENT */
+    uint64_t numeric_id;       /* library, version, algorithm */
+    char algorithm[64];        /* for people */
+} cek__gpu_offer;
+enum {
+    /* The result is whole: bias, activation, derivative, accumulation, in the type that was asked for. Without it the call writes the
+     * plain sums in f32, overwriting, laid out as the result; our own kernels do the rest. */
+    CEK__GPU_DOES_EPILOGUE = 1u << 0,
+    /* The row sums of gemm's A, the bias gradient of a convolution: by the call; else by our own kernels. */
+    CEK__GPU_DOES_SUMS = 1u << 1
+};
+
+/* A library found at run time that computes products or convolutions: CLBlast, cuBLASLt, cuDNN. It sees validated requests of the
+ * kinds gemm and conv_*, and memory through cek_ref; it knows nothing of steps. */
+struct cek__gpu_provider {
+    const char *name;  /* "clblast", as users write it in the option `providers` */
+    /* offer - a plan for the request, or CEK_UNSUPPORTED where the library, or this way to it, does not do that. Anything else is
+     * a failure, which is logged; our own kernels do the work then. */
+    cek_status (*offer)(cek_dev *dev, const cek__request *request, cek__gpu_offer *out);
+    void (*plan_free)(cek_dev *dev, cek__gpu_plan *plan);
+    /* call - enqueues; refs[slot] for each slot of the kind ({NULL, 0} where it is not given), then the workspace. Any thread; several
+     * at once, on queues of their own. Allocates no device memory. */
+    cek_status (*call)(cek_queue *queue, const cek__gpu_plan *plan, const cek_ref *refs);
+    /* version - of the library that serves this device: "CLBlast 1.5.3", or "" without one. */
+    const char *(*version)(cek_instance *instance);
+};
+
 struct cek__gpu_driver {
+    /* The providers of all devices of this driver, best first, NULL at the end; NULL: none. */
+    const cek__gpu_provider *const *providers;
+    /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the candidates that are measured. */
+    bool providers_first;
     /* kernel_load - the kernel `name` of `source` (a name of cek__gpu_source), compiled behind the lines of `defines`.
      * The driver keeps what it compiled, in memory and on disk; kernel_free releases the handle alone. */
     cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines, const char *name, cek__gpu_kernel **out);
@@ -99,6 +140,14 @@ struct cek__gpu_driver {
     cek_status (*queue_ready)(cek_queue *queue, const char *call);
     cek_dev *(*queue_dev)(cek_queue *queue);
     void (*queue_fail)(cek_queue *queue, cek_status status, const char *text);
+    /* As the slots of plugin.h: scratch memory and a queue of our own, to try an operation when it is made. */
+    cek_status (*mem_alloc)(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
+    void (*mem_free)(cek_mem *mem);
+    cek_status (*queue_create)(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);
+    void (*queue_destroy)(cek_queue *queue);
+    cek_status (*queue_sync)(cek_queue *queue, uint64_t timeout_ns);
+    cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
+    cek_status (*download)(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
 };
 
 /* --- device ------------------------------------------------------------------------------------------------------- */
@@ -128,6 +177,22 @@ cek_status cek__cache_check(const cek_host *host, const char *option);
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
 /* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
 void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes);
+
+/* --- providers ---------------------------------------------------------------------------------------------------- */
+
+/* cek__gpu_candidates - the providers that may do this operation, best first, at most CEK__GPU_CANDIDATES: those that the option
+ * `providers` leaves. *decided: the first of them that takes the request is to be used, nothing is to be measured. */
+#define CEK__GPU_CANDIDATES 4
+uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK__GPU_CANDIDATES], bool *decided);
+/* cek__gpu_lower_as - the operation's steps anew, by a provider, or by our own kernels alone (NULL). CEK_UNSUPPORTED: the provider
+ * does not take it; the operation then has no steps. */
+cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider);
+/* cek__gpu_steps_run - every step, in order, on a queue. Of steps that lowering just made: no lock is taken. */
+cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace);
+/* cek__gpu_provider_hidden - whether the option `providers` forbids it. */
+bool cek__gpu_provider_hidden(const cek_host *host, const char *name);
+/* cek__gpu_versions - appends "; CLBlast 1.5.3" for every provider that is there to a text of `cap` bytes. */
+void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, char *text, uint64_t cap);
 
 /* --- sources: kernels/gpu and kernels/opencl, embedded at build time --------------------------------------------------- */
 

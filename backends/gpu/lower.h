@@ -20,6 +20,24 @@ cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool,
 bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st);
 bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st);
 
+/* cek__gpu_lower_provided - gemm and convolutions by the call of a provider, with our own kernels for what it leaves (provider.c).
+ * cek__gpu_call_warm - makes the operation run once, on scratch memory: libraries load code and compile at first use. */
+cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider);
+cek_status cek__gpu_call_warm(cek_op *op);
+
+/* The slot of the result, of every kind that providers do. */
+enum { CEK__GPU_RESULT = CEK_GEMM_C };
+_Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWARD_DATA_DX &&
+               CEK_GEMM_C == CEK_CONV_BACKWARD_WEIGHTS_DW, "one slot for all");
+
+/* What of an operation a provider leaves: its sums beside the product, before the call; the epilogue from plain sums, which lie at
+ * `sums` as the result lies, after it. */
+void cek__gpu_lower_sums(cek_op *op);
+void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums);
+
+/* cek__gpu_step_call - the call of a provider; takes the plan over. The result's slot lies at `result`. */
+void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer, cek__gpu_place result);
+
 /* cek__gpu_step_add - one launch of kernel `name`: `items` work-items at least, along x, in groups that suit the device.
  * The step's buffers and arguments are the caller's to fill in; NULL without memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);

@@ -50,19 +50,54 @@ static cek__gpu_lower_fn *const lowers[] = {
     [CEK_OP_COPY] = cek__gpu_lower_copy,
 };
 
-static cek_status lower(cek_op *op)
+static void steps_clear(cek_op *op)
+{
+    for (uint32_t i = 0; i < op->step_count; i++) {
+        cek__gpu_step *step = &op->steps[i];
+        if (step->kernel)
+            op->dev->driver->kernel_free(op->dev, step->kernel);
+        else
+            step->provider->plan_free(op->dev, step->plan);
+    }
+    op->step_count = 0;
+    op->failure = CEK_OK;
+    op->info = (cek_op_info){ .algorithm = "one launch per step" };
+}
+
+cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider)
 {
     uint32_t kind = op->request.desc.op.kind;
-    if (!op->info.algorithm[0])
-        snprintf(op->info.algorithm, sizeof op->info.algorithm, "one launch per step");
-    cek_status st = lowers[kind](op);
+    steps_clear(op);
+    cek_status st = provider ? cek__gpu_lower_provided(op, provider) : lowers[kind](op);
     if (!st)
         st = op->failure;
     /* What a driver compiles at the first launch, it compiles now. */
     for (uint32_t i = 0; !st && i < op->step_count; i++)
-        st = op->dev->driver->kernel_warm(op->dev, &op->steps[i]);
-    op->info.numeric_id = cek__hash_number(cek__hash_text(op->dev->traits.numeric_id, op->info.algorithm), kind);
+        if (op->steps[i].kernel)
+            st = op->dev->driver->kernel_warm(op->dev, &op->steps[i]);
+    if (!st && provider)
+        st = cek__gpu_call_warm(op);
+    op->info.numeric_id = cek__hash_number(cek__hash_text(op->dev->traits.numeric_id ^ op->info.numeric_id, op->info.algorithm), kind);
+    if (st)
+        steps_clear(op);
     return st;
+}
+
+/* By the first provider that is to be taken unmeasured, else by our own kernels. */
+static cek_status lower(cek_op *op)
+{
+    const cek__gpu_provider *list[CEK__GPU_CANDIDATES];
+    bool decided;
+    uint32_t count = cek__gpu_candidates(op, list, &decided);
+    for (uint32_t i = 0; decided && i < count; i++) {
+        cek_status st = cek__gpu_lower_as(op, list[i]);
+        if (!st)
+            return CEK_OK;
+        if (st != CEK_UNSUPPORTED)
+            cek__log(&op->dev->instance->host, CEK_LOG_WARN, "%s: %s failed (status %u): our own kernels do it",
+                     cek__kind_name(op->request.desc.op.kind), list[i]->name, st);
+    }
+    return cek__gpu_lower_as(op, NULL);
 }
 
 /* The step block's sums, losses and gradients are f32 here. */
@@ -142,8 +177,7 @@ void cek__gpu_op_destroy(cek_op *op)
 {
     if (!op)
         return;
-    for (uint32_t i = 0; i < op->step_count; i++)
-        op->dev->driver->kernel_free(op->dev, op->steps[i].kernel);
+    steps_clear(op);
     free(op->steps);
     cek__request_free(&op->request);
     pthread_mutex_destroy(&op->lock);
@@ -162,9 +196,23 @@ static void refs_resolve(const cek__gpu_step *step, const cek_ref *operands, cek
     }
 }
 
+cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace)
+{
+    const cek__gpu_driver *driver = op->dev->driver;
+    cek_ref refs[CEK__GPU_BUFFERS];
+    cek_status st = CEK_OK;
+    for (uint32_t i = 0; !st && i < op->step_count; i++) {
+        const cek__gpu_step *step = &op->steps[i];
+        refs_resolve(step, operands, workspace, refs);
+        st = step->kernel ? driver->launch(queue, step, refs) : step->provider->call(queue, step->plan, refs);
+        if (st && i)  /* half an operation is on its way: the queue's contents are no longer what anyone asked for */
+            driver->queue_fail(queue, st, "op_run: only a part of an operation could be launched");
+    }
+    return st;
+}
+
 cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
 {
-    cek_ref refs[CEK__GPU_BUFFERS];
     if (!op)
         return CEK_INVALID;
     const cek__gpu_driver *driver = op->dev->driver;
@@ -179,12 +227,7 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
         return st;
     pthread_mutex_t *lock = &((cek_op *)op)->lock;
     pthread_mutex_lock(lock);
-    for (uint32_t i = 0; !st && i < op->step_count; i++) {
-        refs_resolve(&op->steps[i], operands, workspace, refs);
-        st = driver->launch(queue, &op->steps[i], refs);
-        if (st && i)  /* half an operation is on its way: the queue's contents are no longer what anyone asked for */
-            driver->queue_fail(queue, st, "op_run: only a part of an operation could be launched");
-    }
+    st = cek__gpu_steps_run(queue, op, operands, workspace);
     pthread_mutex_unlock(lock);
     return st;
 }

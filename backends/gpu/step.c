@@ -11,8 +11,8 @@
 #define CPU_CHUNK 4096     /* CHUNK in kernels/gpu/dialect.h */
 #define CPU_LANES 16       /* LANES there */
 
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
-                                  const uint32_t group[3])
+/* Room for one more, all zero. */
+static cek__gpu_step *step_next(cek_op *op)
 {
     if (op->failure)
         return NULL;
@@ -28,6 +28,15 @@ cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *de
     }
     cek__gpu_step *step = &op->steps[op->step_count];
     memset(step, 0, sizeof *step);
+    return step;
+}
+
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
+                                  const uint32_t group[3])
+{
+    cek__gpu_step *step = step_next(op);
+    if (!step)
+        return NULL;
     memcpy(step->groups, groups, sizeof step->groups);
     memcpy(step->group, group, sizeof step->group);
     op->failure = op->dev->driver->kernel_load(op->dev, source, defines, name, &step->kernel);
@@ -35,6 +44,26 @@ cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *de
         return NULL;
     op->step_count++;
     return step;
+}
+
+void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer, cek__gpu_place result)
+{
+    const uint32_t slots = op->request.slot_count;
+    cek__gpu_place workspace = { CEK__GPU_NOTHING, 0 };
+    if (offer->workspace_bytes)
+        workspace = cek__gpu_workspace(op, offer->workspace_bytes);
+    cek__gpu_step *step = step_next(op);
+    if (!step) {
+        provider->plan_free(op->dev, offer->plan);
+        return;
+    }
+    step->provider = provider;
+    step->plan = offer->plan;
+    for (uint32_t i = 0; i < slots; i++)
+        step->buffers[i] = i == CEK__GPU_RESULT ? result : cek__gpu_slot(op, i);
+    step->buffers[slots] = workspace;
+    step->buffer_count = slots + 1;
+    op->step_count++;
 }
 
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items)

@@ -130,6 +130,7 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
     if (!instance)
         return CEK_OUT_OF_MEMORY;
     pthread_mutex_init(&instance->allocation, NULL);
+    pthread_mutex_init(&instance->clblast_lock, NULL);
     cek_status st = cek__callbacks_copy(host, &instance->head.host);
     /* The loader reads the caller's environment to find drivers: not with more rights than the caller has. */
     if (!st && getauxval(AT_SECURE))
@@ -158,6 +159,8 @@ void cek__opencl_destroy(cek_instance *head)
             clReleaseDevice(instance->devices[i].id);
     free(instance->devices);
     pthread_mutex_destroy(&instance->allocation);
+    pthread_mutex_destroy(&instance->clblast_lock);
+    cek__clblast_free(instance->clblast);
     free(instance);
 }
 
@@ -298,7 +301,8 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     text_read(found->id, CL_DEVICE_VENDOR, full.vendor, sizeof full.vendor);
     text_read(found->id, CL_DEVICE_VERSION, version, sizeof version);
     text_read(found->id, CL_DRIVER_VERSION, driver, sizeof driver);
-    snprintf(full.driver, sizeof full.driver, "%.63s, %.60s", driver, version);
+    snprintf(full.driver, sizeof full.driver, "%.40s, %.50s", driver, version);
+    cek__gpu_versions(head, &cek__opencl_driver, full.driver, sizeof full.driver);
     if (simulator)
         snprintf(full.processor, sizeof full.processor, "simulated");
     else if (cpu)
@@ -386,8 +390,10 @@ void cek__opencl_device_close(cek_dev *head)
         return;
     cek__opencl_programs_free(dev);
     cek__opencl_pinned_free(dev);
-    if (dev->context && !atomic_load(&head->lost))
+    if (dev->context && !atomic_load(&head->lost)) {
+        cek__clblast_device_close(dev);
         clReleaseContext(dev->context);
+    }
     pthread_mutex_destroy(&dev->programs_lock);
     pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);
@@ -404,7 +410,10 @@ cek_status cek__opencl_device_memory(cek_dev *head, uint64_t *free_bytes, uint64
     return st;
 }
 
+static const cek__gpu_provider *const providers[] = { &cek__clblast_provider, NULL };
+
 const cek__gpu_driver cek__opencl_driver = {
+    .providers = providers,
     .kernel_load = cek__opencl_kernel_load,
     .kernel_free = cek__opencl_kernel_free,
     .kernel_warm = cek__opencl_kernel_warm,
@@ -412,4 +421,11 @@ const cek__gpu_driver cek__opencl_driver = {
     .queue_ready = cek__opencl_queue_ready,
     .queue_dev = cek__opencl_queue_dev,
     .queue_fail = cek__opencl_queue_fail,
+    .mem_alloc = cek__opencl_mem_alloc,
+    .mem_free = cek__opencl_mem_free,
+    .queue_create = cek__opencl_queue_create,
+    .queue_destroy = cek__opencl_queue_destroy,
+    .queue_sync = cek__opencl_queue_sync,
+    .fill = cek__opencl_fill,
+    .download = cek__opencl_download,
 };

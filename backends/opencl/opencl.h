@@ -24,11 +24,16 @@ typedef struct found_device {
     bool part;             /* a sub-device, which is ours to release */
 } found_device;
 
+typedef struct cek__clblast cek__clblast;
+
 typedef struct opencl_instance {
     cek_instance head;
     pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
     uint32_t count;
     found_device *devices;
+    pthread_mutex_t clblast_lock;  /* of the two below: CLBlast is looked for when it is first asked of */
+    bool clblast_sought;
+    cek__clblast *clblast;         /* or NULL */
 } opencl_instance;
 
 typedef struct opencl_program opencl_program;
@@ -43,6 +48,7 @@ typedef struct opencl_dev {
     bool fine_grained;     /* and may be used from both sides without mapping */
     uint64_t max_alloc_bytes;
     char cache_key[64];    /* device and driver, for file names of compiled kernels */
+    atomic_bool clblast_used;
     /* Of all ledgers of the device, which look into each other: two queues that wait for each other's events in turn would lock
      * each other out with a lock each. Recursive, because such a look can come back to where it began. */
     pthread_mutex_t ledgers_lock;
@@ -117,6 +123,13 @@ cek_status cek__opencl_kernel_load(cek_dev *dev, const char *source, const char 
 void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
+
+/* --- clblast.c ------------------------------------------------------------------------------------------------------- */
+
+extern const cek__gpu_provider cek__clblast_provider;
+void cek__clblast_free(cek__clblast *clblast);
+/* cek__clblast_device_close - CLBlast forgets what it keeps of the device; before its context is released. */
+void cek__clblast_device_close(opencl_dev *dev);
 
 /* --- slots of the table -------------------------------------------------------------------------------------------- */
 

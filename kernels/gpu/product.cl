@@ -4,7 +4,8 @@
  *
  * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its 16 x 16 work-items holds
  * 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM).
- * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up.
+ * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up. WHOLE: it
+ * finishes sums that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
 #define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
@@ -171,8 +172,12 @@ KERNEL void product_finish(OPERANDS)
     if (item >= a.batch * a.m * a.n)
         return;
     cek_u64 z = item / (a.m * a.n), i = item / a.n % a.m, j = item % a.n;
+#ifdef WHOLE
+    cek_f32 sum = ((GLOBAL const cek_f32 *)AT(partial, 5))[C_PLACE(i, j)];
+#else
     cek_f32 sum = 0.0f;
     for (cek_u64 split = 0; split < a.splits; split++)
         sum += ((GLOBAL const cek_f32 *)AT(partial, 5))[((z * a.splits + split) * a.m + i) * a.n + j];
+#endif
     finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum);
 }

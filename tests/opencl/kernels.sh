@@ -34,6 +34,7 @@ both -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYP
 for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl
     both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSPLIT=1 product.cl
+    both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f16 -DWHOLE=1 product.cl
 done
 if [ -n "$CLANG" ]; then
     for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * provider.c - operations that a library does: which libraries may, the steps around the library's call, its first run.
+ *
+ * Knows providers through cek__gpu_provider alone. That a library is found is the driver's business, that it is faster the tuner's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/lower.h"
+
+#define WARM_TIMEOUT_NS UINT64_C(300000000000)     /* five minutes: libraries compile too */
+#define WARM_PATTERN 0                             /* zeros: no denormal, no NaN slows the first run down */
+
+/* --- the option `providers` ---------------------------------------------------------------------------------------- */
+
+/* What the option says of a provider: words between commas. "-clblast" forbids it, "=clblast" takes it wherever it can, "none" forbids
+ * all. */
+enum { MAY, MUST, MUST_NOT };
+static int option_says(const cek_host *host, const char *name)
+{
+    const char *at = cek__option(host, "providers");
+    int says = MAY;
+    for (; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (length == 4 && !strncmp(at, "none", 4))
+            says = MUST_NOT;
+        else if (length == strlen(name) + 1 && !strncmp(at + 1, name, length - 1))
+            says = *at == '-' ? MUST_NOT : *at == '=' ? MUST : says;
+    }
+    return says;
+}
+
+bool cek__gpu_provider_hidden(const cek_host *host, const char *name)
+{
+    return option_says(host, name) == MUST_NOT;
+}
+
+uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK__GPU_CANDIDATES], bool *decided)
+{
+    const cek__gpu_driver *driver = op->dev->driver;
+    const cek_host *host = &op->dev->instance->host;
+    const cek_op_desc *desc = &op->request.desc.op;
+    uint32_t count = 0, forced = 0;
+    *decided = driver->providers_first;
+    if (desc->kind > CEK_OP_CONV_BACKWARD_WEIGHTS || !driver->providers)
+        return 0;
+    for (uint32_t i = 0; driver->providers[i] && count < CEK__GPU_CANDIDATES; i++) {
+        int says = option_says(host, driver->providers[i]->name);
+        if (says == MUST_NOT)
+            continue;
+        if (says == MUST) {  /* before all that only may */
+            memmove(list + forced + 1, list + forced, (count - forced) * sizeof *list);
+            list[forced++] = driver->providers[i];
+            count++;
+        } else {
+            list[count++] = driver->providers[i];
+        }
+    }
+    if (forced) {
+        *decided = true;
+        return driver->providers_first ? count : forced;
+    }
+    return count;
+}
+
+void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, char *text, uint64_t cap)
+{
+    for (uint32_t i = 0; driver->providers && driver->providers[i]; i++) {
+        size_t at = strlen(text);
+        const char *version = cek__gpu_provider_hidden(&instance->host, driver->providers[i]->name)
+                            ? "" : driver->providers[i]->version(instance);
+        if (*version && at < cap)
+            snprintf(text + at, cap - at, "; %s", version);
+    }
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+static bool has_epilogue(const cek__request *request)
+{
+    uint32_t kind = request->desc.op.kind;
+    bool bias = (kind == CEK_OP_GEMM && cek__request_given(request, CEK_GEMM_BIAS)) ||
+                (kind == CEK_OP_CONV_FORWARD && cek__request_given(request, CEK_CONV_FORWARD_BIAS));
+    return bias || request->epilogue.activation || request->epilogue.act_grad;
+}
+
+static bool result_is_f32(const cek__request *request)
+{
+    switch (request->desc.op.kind) {
+    case CEK_OP_GEMM: return request->desc.gemm.c_type == CEK_F32;
+    case CEK_OP_CONV_FORWARD: return request->desc.conv.y_type == CEK_F32;
+    case CEK_OP_CONV_BACKWARD_DATA: return request->desc.conv.x_type == CEK_F32;
+    default: return true;
+    }
+}
+
+cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider)
+{
+    const cek__request *request = &op->request;
+    const bool accumulates = cek__request_accumulates(request, CEK__GPU_RESULT);
+    cek__gpu_offer offer = { NULL };
+    cek_status st = provider->offer(op->dev, request, &offer);
+    if (st)
+        return st;
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s", offer.algorithm);
+    op->info.flags = offer.info_flags;
+    op->info.numeric_id = offer.numeric_id;
+    if (!(offer.does & CEK__GPU_DOES_SUMS))
+        cek__gpu_lower_sums(op);
+    cek__gpu_place result = { CEK__GPU_RESULT, 0 };
+    if (offer.does & CEK__GPU_DOES_EPILOGUE) {
+        cek__gpu_step_call(op, provider, &offer, result);
+        return op->failure;
+    }
+    /* Plain sums can stand where the result will, unless what stands there is still needed, or is too narrow. */
+    bool in_place = result_is_f32(request) && !accumulates;
+    if (!in_place) {
+        uint64_t bytes = request->slots[CEK__GPU_RESULT].bytes;
+        result = cek__gpu_workspace(op, result_is_f32(request) ? bytes : 2 * bytes);
+    }
+    cek__gpu_step_call(op, provider, &offer, result);
+    if (!in_place || has_epilogue(request))
+        cek__gpu_lower_finish(op, result);
+    return op->failure;
+}
+
+/* --- the first run --------------------------------------------------------------------------------------------------- */
+
+/* All operands lie in one scratch memory, on top of each other: what is computed does not matter. */
+cek_status cek__gpu_call_warm(cek_op *op)
+{
+    const cek__gpu_driver *driver = op->dev->driver;
+    const cek__request *request = &op->request;
+    cek_mem_desc want = { .size = sizeof want, .bytes = CEK_ALIGNMENT };
+    cek_ref operands[CEK__SLOTS] = { { NULL, 0 } };
+    cek_mem *scratch = NULL;
+    cek_queue *queue = NULL;
+    for (uint32_t i = 0; i < request->slot_count; i++)
+        if (request->slots[i].bytes > want.bytes)
+            want.bytes = request->slots[i].bytes;
+    const uint64_t workspace = (want.bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
+    want.bytes = workspace + op->info.workspace_bytes;
+    cek_status st = driver->mem_alloc(op->dev, &want, &scratch);
+    if (st == CEK_OUT_OF_MEMORY)
+        return CEK_OK;  /* the first run will be slow, no more: what computes must not depend on what is free */
+    if (!st)
+        st = driver->queue_create(op->dev, NULL, &queue);
+    if (!st)
+        st = driver->fill(queue, (cek_ref){ scratch, 0 }, WARM_PATTERN, 4, want.bytes & ~(uint64_t)3);
+    for (uint32_t i = 0; i < request->slot_count; i++)
+        if (cek__request_given(request, i))
+            operands[i] = (cek_ref){ scratch, 0 };
+    if (!st)
+        st = cek__gpu_steps_run(queue, op, operands, op->info.workspace_bytes ? (cek_ref){ scratch, workspace } : (cek_ref){ NULL, 0 });
+    if (queue) {
+        cek_status ended = driver->queue_sync(queue, WARM_TIMEOUT_NS);
+        st = st ? st : ended == CEK_TIMEOUT ? cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
+                                                        op->info.algorithm) : ended;
+        driver->queue_destroy(queue);
+    }
+    driver->mem_free(scratch);
+    return st;
+}
