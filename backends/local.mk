@@ -117,12 +117,19 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/walk.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)
 
-# Devices that fail on demand.
+# Devices as they are wished for: their number, speed, memory and failures.
 noinst_LTLIBRARIES += %D%/sim/libsim.la
 %C%_sim_libsim_la_SOURCES = \
+    %D%/sim/clock.c \
+    %D%/sim/cmdbuf.c \
+    %D%/sim/cost.c \
+    %D%/sim/event.c \
+    %D%/sim/faults.c \
     %D%/sim/gate.c \
+    %D%/sim/inner.c \
     %D%/sim/memory.c \
     %D%/sim/op.c \
+    %D%/sim/options.c \
     %D%/sim/queue.c \
     %D%/sim/sim.c \
     %D%/sim/sim.h

@@ -95,6 +95,18 @@ unit_tests += %D%/door/sim
 %C%_door_sim_LDFLAGS = $(check_ldflags)
 %C%_door_sim_LDADD = $(unit_libs)
 
+unit_tests += %D%/door/sim_clock
+%C%_door_sim_clock_SOURCES = %D%/door/sim_clock.c %D%/door/door.h
+%C%_door_sim_clock_CPPFLAGS = $(unit_cppflags)
+%C%_door_sim_clock_LDFLAGS = $(check_ldflags)
+%C%_door_sim_clock_LDADD = $(unit_libs)
+
+unit_tests += %D%/door/sim_faults
+%C%_door_sim_faults_SOURCES = %D%/door/sim_faults.c %D%/door/door.h
+%C%_door_sim_faults_CPPFLAGS = $(unit_cppflags)
+%C%_door_sim_faults_LDFLAGS = $(check_ldflags)
+%C%_door_sim_faults_LDADD = $(unit_libs)
+
 # The conformance suite finds every mutant of the reference.
 check_LTLIBRARIES += %D%/mutant.la
 %C%_mutant_la_SOURCES = %D%/door/mutant.c

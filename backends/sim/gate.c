@@ -1,56 +1,32 @@
 /* SPDX-License-Identifier: MIT
- * gate.c - where simulated devices fail, and what all slots share. */
+ *
+ * gate.c - where simulated devices fail, hang and are lost, and what all slots share.
+ *
+ * A hang is a wait on the device's own condition, so that a loss ends it. The watchdog bounds it: a wait that would last
+ * longer than that loses the device, as drivers reset a device that does not answer.
+ */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backends/sim/sim.h"
 
-cek__sim_device *cek__sim_state(const cek_dev *dev)
-{
-    return &dev->instance->devices[dev->index];
-}
+/* --- the latch --------------------------------------------------------------------------------------------------------- */
 
-/* CEK_OK, or the failure that this call meets. *injected: it is the one that was asked for, not a latch. */
-static cek_status gate(const cek_dev *dev, const char *call, bool *injected)
+void cek__sim_lose(const cek_dev *dev, const char *format, ...)
 {
-    const cek_instance *instance = dev->instance;
     cek__sim_device *state = cek__sim_state(dev);
-    bool counts = instance->fail_at && dev->index == instance->fail_device &&
-                  (!instance->fail_call || !strcmp(instance->fail_call, call));
+    va_list args;
+    va_start(args, format);
     pthread_mutex_lock(&state->lock);
-    *injected = !state->lost && counts && ++state->calls == instance->fail_at;
-    if (*injected && instance->fail_status == CEK_DEVICE_LOST)
-        state->lost = true;
-    bool lost = state->lost;
+    if (!state->lost)
+        vsnprintf(state->lost_text, sizeof state->lost_text, format, args);
+    state->lost = true;
+    pthread_cond_broadcast(&state->lost_now);
     pthread_mutex_unlock(&state->lock);
-    if (!*injected && !lost)
-        return CEK_OK;
-    return cek__fail(&instance->host, lost ? CEK_DEVICE_LOST : instance->fail_status, "%s: simulated %s of sim:%u", call,
-                     lost ? "loss" : "failure", dev->index);
-}
-
-cek_status cek__sim_pass(const cek_dev *dev, const char *call)
-{
-    bool injected;
-    return gate(dev, call, &injected);
-}
-
-bool cek__sim_queue_pass(cek_queue *queue, const char *call, cek_status *st)
-{
-    bool injected;
-    if (queue->failure) {
-        *st = cek__fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call, queue->text);
-        return false;
-    }
-    *st = gate(queue->dev, call, &injected);
-    if (injected && *st == CEK_INTERNAL) {
-        snprintf(queue->text, sizeof queue->text, "%s: simulated failure of sim:%u", call, queue->dev->index);
-        queue->failure = *st;
-        *st = CEK_OK;
-        return false;
-    }
-    return !*st;
+    va_end(args);
 }
 
 bool cek__sim_is_lost(const cek_dev *dev, char *text, uint64_t cap)
@@ -58,27 +34,154 @@ bool cek__sim_is_lost(const cek_dev *dev, char *text, uint64_t cap)
     cek__sim_device *state = cek__sim_state(dev);
     pthread_mutex_lock(&state->lock);
     bool lost = state->lost;
-    pthread_mutex_unlock(&state->lock);
     if (lost)
-        cek__text_out(text, cap, "simulated loss");
+        cek__text_out(text, cap, state->lost_text);
+    pthread_mutex_unlock(&state->lock);
     return lost;
 }
+
+static cek_status lost_answer(const cek_dev *dev, const char *call)
+{
+    char text[CEK__TEXT_BYTES];
+    if (!cek__sim_is_lost(dev, text, sizeof text))
+        return CEK_OK;
+    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: sim:%u is lost: %s", call, dev->index, text);
+}
+
+cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
+{
+    cek__sim_device *state = cek__sim_state(dev);
+    uint64_t watchdog_ns = dev->instance->watchdog_ns;
+    uint64_t wait_ns = timeout_ns < watchdog_ns ? timeout_ns : watchdog_ns;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(wait_ns / 1000000000);
+    until.tv_nsec += (long)(wait_ns % 1000000000);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(&state->lock);
+    while (!state->lost && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
+        ;
+    bool lost = state->lost;
+    pthread_mutex_unlock(&state->lock);
+    if (!lost && timeout_ns <= watchdog_ns)
+        return CEK_TIMEOUT;
+    if (!lost)
+        cek__sim_lose(dev, "the watchdog ended a simulated hang of sim:%u after %llu ms", dev->index,
+                      (unsigned long long)(watchdog_ns / 1000000));
+    return lost_answer(dev, "a wait");
+}
+
+/* --- faults ------------------------------------------------------------------------------------------------------------ */
+
+/* The fault that strikes this call. All that match count it; the first in the list that is due wins. */
+static cek__sim_fault strike(const cek_dev *dev, cek__sim_call call)
+{
+    const cek_instance *instance = dev->instance;
+    cek__sim_device *state = cek__sim_state(dev);
+    cek__sim_fault struck = { .effect = CEK__SIM_NONE };
+    if (!instance->fault_count)
+        return struck;
+    pthread_mutex_lock(&state->lock);
+    for (uint32_t i = 0; i < instance->fault_count; i++) {
+        const cek__sim_fault *fault = &instance->faults[i];
+        if (!(fault->calls >> call & 1) || (fault->device != UINT32_MAX && fault->device != dev->index))
+            continue;
+        uint64_t seen = ++state->seen[i];
+        if (!struck.effect && (seen == fault->at || (seen > fault->at && fault->from_then_on)))
+            struck = *fault;
+    }
+    pthread_mutex_unlock(&state->lock);
+    return struck;
+}
+
+/* What a call returns that fails by itself. */
+static cek_status fail_now(const cek_dev *dev, cek__sim_call call, cek_status status)
+{
+    const char *name = cek__sim_call_name(call);
+    if (status != CEK_DEVICE_LOST)
+        return cek__fail(&dev->instance->host, status, "%s: simulated failure of sim:%u", name, dev->index);
+    cek__sim_lose(dev, "%s: simulated loss of sim:%u", name, dev->index);
+    return lost_answer(dev, name);
+}
+
+cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call)
+{
+    cek_status st = lost_answer(dev, cek__sim_call_name(call));
+    if (st)
+        return st;
+    cek__sim_fault fault = strike(dev, call);
+    switch (fault.effect) {
+    case CEK__SIM_FAIL: return fail_now(dev, call, fault.status);
+    case CEK__SIM_HANG: return cek__sim_hold(dev, CEK_FOREVER);
+    default: return CEK_OK;
+    }
+}
+
+bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
+{
+    const cek_dev *dev = queue->dev;
+    const char *name = cek__sim_call_name(call);
+    *st = lost_answer(dev, name);
+    if (!*st && queue->failure)
+        *st = cek__fail(&dev->instance->host, queue->failure, "%s: the queue failed before: %s", name, queue->text);
+    if (*st)
+        return false;
+    cek__sim_fault fault = strike(dev, call);
+    if (fault.effect == CEK__SIM_FAIL)
+        *st = fail_now(dev, call, fault.status);
+    else if (fault.effect == CEK__SIM_LATER && fault.status == CEK_DEVICE_LOST)
+        cek__sim_lose(dev, "%s: simulated loss of sim:%u by work in a queue", name, dev->index);
+    else if (fault.effect == CEK__SIM_LATER)
+        cek__sim_queue_fail(queue, fault.status, "%s: simulated failure of sim:%u by work in a queue", name, dev->index);
+    else if (fault.effect == CEK__SIM_HANG)
+        queue->hangs = true;
+    return !fault.effect && !queue->hangs;
+}
+
+bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st)
+{
+    *st = lost_answer(dev, cek__sim_call_name(call));
+    if (*st)
+        return false;
+    cek__sim_fault fault = strike(dev, call);
+    if (fault.effect == CEK__SIM_FAIL)
+        *st = fail_now(dev, call, fault.status);
+    else if (hangs || fault.effect == CEK__SIM_HANG)
+        *st = cek__sim_hold(dev, timeout_ns);
+    return !*st;
+}
+
+void cek__sim_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
+{
+    va_list args;
+    if (queue->failure)
+        return;
+    va_start(args, format);
+    vsnprintf(queue->text, sizeof queue->text, format, args);
+    va_end(args);
+    queue->failure = status;
+}
+
+/* --- memory and handles ------------------------------------------------------------------------------------------------ */
 
 uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index)
 {
     cek__sim_device *state = &instance->devices[index];
     pthread_mutex_lock(&state->lock);
-    uint64_t left = instance->memory_bytes - state->used_bytes;
+    uint64_t left = state->memory_bytes - state->used_bytes;
     pthread_mutex_unlock(&state->lock);
     return left;
 }
 
-cek_status cek__sim_wrapper_make(cek_dev *dev, const char *call, size_t bytes, void *out)
+cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes, void *out)
 {
     void *wrapper = NULL;
     cek_status st = cek__sim_pass(dev, call);
     if (!st && !(wrapper = calloc(1, bytes)))
-        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle", call);
+        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle", cek__sim_call_name(call));
     if (!st)
         memcpy(wrapper, &dev, sizeof dev);
     memcpy(out, &wrapper, sizeof wrapper);

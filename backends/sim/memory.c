@@ -9,7 +9,7 @@ static bool memory_take(const cek_dev *dev, uint64_t bytes)
 {
     cek__sim_device *state = cek__sim_state(dev);
     pthread_mutex_lock(&state->lock);
-    bool fits = bytes <= dev->instance->memory_bytes - state->used_bytes;
+    bool fits = bytes <= state->memory_bytes - state->used_bytes;
     state->used_bytes += fits ? bytes : 0;
     pthread_mutex_unlock(&state->lock);
     return fits;
@@ -28,7 +28,7 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
     const cek_host *host = &dev->instance->host;
     cek_mem_desc want;
     *out = NULL;
-    cek_status st = cek__sim_pass(dev, "mem_alloc");
+    cek_status st = cek__sim_pass(dev, CEK__SIM_mem_alloc);
     if (!st)
         st = cek__struct_in(host, "mem_alloc: descriptor", desc, &want, sizeof want);
     if (st)
@@ -40,7 +40,7 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
     if (!memory_take(dev, want.bytes)) {
         st = cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free on sim:%u",
                        (unsigned long long)want.bytes, (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
-                       (unsigned long long)dev->instance->memory_bytes, dev->index);
+                       (unsigned long long)cek__sim_state(dev)->memory_bytes, dev->index);
         free(mem);
         return st;
     }
@@ -65,26 +65,26 @@ void cek__sim_mem_free(cek_mem *mem)
 
 void *cek__sim_mem_host_ptr(cek_mem *mem)
 {
-    return mem->dev->instance->plugin.mem_host_ptr ? mem->dev->instance->plugin.mem_host_ptr(mem->inner) : NULL;
+    return mem->dev->instance->plugin.mem_host_ptr(mem->inner);
 }
 
 cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
 {
     *out = NULL;
-    cek_status st = cek__sim_pass(mem->dev, "mem_map");
+    cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_map);
     return st ? st : INNER(mem->dev, mem_map, mem->inner, access_bits, out);
 }
 
 cek_status cek__sim_mem_unmap(cek_mem *mem)
 {
-    cek_status st = cek__sim_pass(mem->dev, "mem_unmap");
+    cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_unmap);
     return st ? st : INNER(mem->dev, mem_unmap, mem->inner);
 }
 
 cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out)
 {
     *out = NULL;
-    cek_status st = cek__sim_pass(dev, "host_alloc");
+    cek_status st = cek__sim_pass(dev, CEK__SIM_host_alloc);
     return st ? st : INNER(dev, host_alloc, dev->inner, bytes, out);
 }
 

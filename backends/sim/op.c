@@ -1,27 +1,59 @@
 /* SPDX-License-Identifier: MIT
- * op.c - operations and command buffers of simulated devices: descriptors and operands with the inner plugin's handles. */
+ *
+ * op.c - operations of simulated devices: descriptors and operands with the inner plugin's handles, and what a run costs.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/common/growth.h"
 #include "backends/sim/sim.h"
 
-cek_status cek__sim_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+/* The inner operation for the same descriptor. */
+static cek_status inner_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
     const cek_host *host = &dev->instance->host;
-    cek_status st = cek__sim_wrapper_make(dev, "op_create", sizeof **out, out);
-    if (st)
-        return st;
     if (!desc || desc->size < sizeof *desc)
-        return cek__sim_wrapper_done(*out, cek__fail(host, CEK_INVALID, "op_create: descriptor smaller than its head"), out);
+        return cek__fail(host, CEK_INVALID, "op_create: descriptor smaller than its head");
     cek_op_desc *inner = malloc(desc->size);
     if (!inner)
-        return cek__sim_wrapper_done(*out, cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the descriptor"), out);
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the descriptor");
     memcpy(inner, desc, desc->size);
     inner->forward = desc->forward ? desc->forward->inner : NULL;
-    st = cek__sim_wrapper_done(*out, INNER(dev, op_create, dev->inner, inner, info, &(*out)->inner), out);
+    cek_status st = INNER(dev, op_create, dev->inner, inner, info, out);
     free(inner);
     return st;
+}
+
+/* What a run takes. The reserve of a backward operation is its forward one's. */
+static cek_status cost_set(cek_op *op, const cek_op_desc *desc, const cek_op_info *info)
+{
+    const cek__sim_speed *speed = &cek__sim_state(op->dev)->speed;
+    uint64_t flops, bytes;
+    op->reserve_bytes = desc->forward ? desc->forward->reserve_bytes : info->reserve_bytes;
+    cek_status st = cek__sim_op_cost(&op->dev->instance->host, desc, info->prepack_bytes, op->reserve_bytes, &flops, &bytes);
+    if (st)
+        return st;
+    op->cost_ns = cek__sim_work_ns(speed, flops, bytes);
+    op->prepack_ns = cek__sim_work_ns(speed, 0, 2 * info->prepack_bytes);
+    return CEK_OK;
+}
+
+cek_status cek__sim_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    cek_op_info full = { .size = sizeof full };
+    cek_status st = cek__sim_wrapper_make(dev, CEK__SIM_op_create, sizeof **out, out);
+    if (st)
+        return st;
+    cek_op *op = *out;
+    st = inner_create(dev, desc, &full, &op->inner);
+    if (st)
+        return cek__sim_wrapper_done(op, st, out);
+    st = cost_set(op, desc, &full);
+    if (!st)
+        st = cek__struct_out(&dev->instance->host, "op_create: info", info, &full, sizeof full);
+    if (st)
+        dev->instance->plugin.op_destroy(op->inner);
+    return cek__sim_wrapper_done(op, st, out);
 }
 
 void cek__sim_op_destroy(cek_op *op)
@@ -32,8 +64,7 @@ void cek__sim_op_destroy(cek_op *op)
     free(op);
 }
 
-/* Operands of the inner plugin; at most CEK_SLOT_MAX slots exist. */
-static cek_status inner_refs(const cek_dev *dev, const cek_ref *operands, uint32_t count, cek_ref *to)
+cek_status cek__sim_operands(const cek_dev *dev, const cek_ref *operands, uint32_t count, cek_ref *to)
 {
     if (count > CEK_SLOT_MAX || (count && !operands))
         return cek__fail(&dev->instance->host, CEK_INVALID, "%u operands do not cover what was promised",
@@ -47,68 +78,19 @@ cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
 {
     cek_status st;
     cek_ref refs[CEK_SLOT_MAX];
-    if (!cek__sim_queue_pass(queue, "op_prepack", &st) || (st = inner_refs(queue->dev, operands, count, refs)))
+    if (!cek__sim_queue_pass(queue, CEK__SIM_op_prepack, &st) ||
+        (st = cek__sim_operands(queue->dev, operands, count, refs)))
         return st;
-    return INNER(queue->dev, op_prepack, queue->inner, op->inner, refs, count, inner_ref(packed));
+    st = INNER(queue->dev, op_prepack, queue->inner, op->inner, refs, count, inner_ref(packed));
+    return cek__sim_advance(queue, st, op->prepack_ns);
 }
 
 cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
 {
     cek_status st;
     cek_ref refs[CEK_SLOT_MAX];
-    if (!cek__sim_queue_pass(queue, "op_run", &st) || (st = inner_refs(queue->dev, operands, count, refs)))
+    if (!cek__sim_queue_pass(queue, CEK__SIM_op_run, &st) || (st = cek__sim_operands(queue->dev, operands, count, refs)))
         return st;
-    return INNER(queue->dev, op_run, queue->inner, op->inner, refs, count, inner_ref(workspace));
-}
-
-/* One command with the inner plugin's handles; its operands are written to `refs`. */
-static cek_status inner_cmd(const cek_dev *dev, cek_cmd *cmd, cek_ref *refs)
-{
-    cek_status st = inner_refs(dev, cmd->operands, cmd->operand_count, refs);
-    if (st)
-        return st;
-    cmd->op = cmd->op ? cmd->op->inner : NULL;
-    cmd->operands = refs;
-    cmd->workspace = inner_ref(cmd->workspace);
-    cmd->dst = inner_ref(cmd->dst);
-    cmd->src = inner_ref(cmd->src);
-    return CEK_OK;
-}
-
-cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out)
-{
-    const cek_host *host = &dev->instance->host;
-    cek_status st = cek__sim_wrapper_make(dev, "cmdbuf_create", sizeof **out, out);
-    if (st)
-        return st;
-    cek_cmd *inner = calloc(count ? count : 1, sizeof *inner);
-    cek_ref *refs = calloc(count ? count : 1, CEK_SLOT_MAX * sizeof *refs);
-    if (!inner || !refs)
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
-    else if (count && (!cmds || cmd_size < sizeof *cmds))
-        st = cek__fail(host, CEK_INVALID, "cmdbuf_create: commands of %u bytes", cmd_size);
-    for (uint32_t i = 0; !st && i < count; i++) {
-        st = cek__element_in(host, "cmdbuf_create: command", cmds, i, cmd_size, &inner[i], sizeof inner[i]);
-        if (!st)
-            st = inner_cmd(dev, &inner[i], refs + (size_t)i * CEK_SLOT_MAX);
-    }
-    if (!st)
-        st = INNER(dev, cmdbuf_create, dev->inner, inner, count, sizeof *inner, &(*out)->inner);
-    free(inner);
-    free(refs);
-    return cek__sim_wrapper_done(*out, st, out);
-}
-
-void cek__sim_cmdbuf_destroy(cek_cmdbuf *cmdbuf)
-{
-    if (!cmdbuf)
-        return;
-    cmdbuf->dev->instance->plugin.cmdbuf_destroy(cmdbuf->inner);
-    free(cmdbuf);
-}
-
-cek_status cek__sim_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
-{
-    cek_status st;
-    return cek__sim_queue_pass(queue, "cmdbuf_run", &st) ? INNER(queue->dev, cmdbuf_run, queue->inner, cmdbuf->inner) : st;
+    st = INNER(queue->dev, op_run, queue->inner, op->inner, refs, count, inner_ref(workspace));
+    return cek__sim_advance(queue, st, op->cost_ns);
 }

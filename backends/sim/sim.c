@@ -1,92 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.c - devices that fail on demand: several devices, a cap on the memory of each, and a failure at the Nth call, with real
- * results computed through another plugin.
+ * sim.c - devices as they are wished for, with real results computed through another plugin: several of them, of given speed
+ * on a virtual clock, with given memory, that fail, hang or are lost at a given call.
  *
- *     sim_plugin       the plugin inside: a name beside this file ("reference") or a path; "cpu" if there is one
+ *     sim_inner        the plugin inside: a name beside this file ("reference"), or an absolute path; cpu
  *     sim_devices      how many devices (1 to 64; 2)
- *     sim_memory       bytes that each device has; more is CEK_OUT_OF_MEMORY
- *     sim_fail_at      the Nth call (from 1) of sim_fail_call on sim_fail_device fails; never without
- *     sim_fail_call    a slot that belongs to a device ("op_run", "mem_alloc", "upload", "queue_sync"); any without
- *     sim_fail_device  its index; 0
- *     sim_fail_status  device_lost (latches), internal (sticks to the queue, where there is one), out_of_memory; internal
+ *     sim_memory       bytes of each; more is CEK_OUT_OF_MEMORY; what the inner device has
+ *     sim_flops        floating-point operations a second (1T)
+ *     sim_bandwidth    bytes a second of its own memory (100G)
+ *     sim_link         bytes a second to the host and to other devices (10G)
+ *     sim_latency_ns   what each transfer over the link takes besides (10000)
+ *     sim_launch_ns    what each operation, fill and copy takes besides (5000)
+ *     sim_watchdog_ms  a hang without a nearer deadline ends after that with the loss of the device (10000)
+ *     sim_faults       where devices fail; never without
  *
- * Owns the instance: its options, the inner plugin, the devices. Knows nothing of what operations mean.
+ * From sim_memory to sim_launch_ns: one NUMBER for all devices, or one for each with commas between.
+ *
+ *     NUMBER = DIGITS [ "k" | "M" | "G" | "T" ]                          (powers of 1000)
+ *     FAULTS = FAULT { "," FAULT }                                      (at most 16; the first that is due strikes)
+ *     FAULT  = EFFECT "@" CALL [ "#" N [ "+" ] ] [ "/" DEVICE ]
+ *     CALL   = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a group: "make" (device_open and
+ *              all that make an object), "enqueue" (all that take a queue but queue_sync), "wait" (queue_sync, event_sync), "any"
+ *     EFFECT = "internal" | "out_of_memory" | "unsupported" | "device_lost"   the call returns that; a loss latches
+ *            | "later_internal" | "later_out_of_memory"                       what it enqueued fails: sticks to queue and events
+ *            | "later_device_lost"                                            it succeeds, and then the device is lost
+ *            | "hang"                                                         what it enqueued, or the call itself, does not end
+ *
+ * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+" every one from then on;
+ * DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation on sim:1 does not end, nor what is behind it:
+ * syncs return CEK_TIMEOUT at their deadline, queries CEK_NOT_READY, destroying the queue loses the device at its deadline.
+ * A wrong setting is CEK_INVALID from create(), with a text that quotes it.
+ *
+ * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
+ * sim_latency_ns and bytes / sim_link. event_elapsed tells that time, so a run's times are the same every time.
+ *
+ * Owns the instance: its devices. Knows nothing of what operations mean.
  */
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "backends/common/growth.h"
 #include "backends/sim/sim.h"
 
-/* The path of the plugin inside: `name` itself if it is one, else beside this shared object. */
-static void inner_path(const char *name, char *path, size_t cap)
+static void device_init(cek__sim_device *device)
 {
-    Dl_info self;
-    const char *slash = NULL;
-    if (!strchr(name, '/') && dladdr((const void *)(uintptr_t)inner_path, &self) && self.dli_fname)
-        slash = strrchr(self.dli_fname, '/');
-    if (slash)
-        snprintf(path, cap, "%.*s/%s.so", (int)(slash - self.dli_fname), self.dli_fname, name);
-    else
-        snprintf(path, cap, "%s", name);
-}
-
-/* Loads the inner plugin. It stays loaded: a plugin may not be unloaded once an instance was made. */
-static cek_status inner_load(cek_instance *instance)
-{
-    char path[4096];
-    const char *name = cek__option(&instance->host, "sim_plugin");
-    inner_path(name ? name : "cpu", path, sizeof path);
-    if (!name && access(path, R_OK))
-        inner_path("reference", path, sizeof path);
-    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!so)
-        return cek__fail(&instance->host, name ? CEK_INVALID : CEK_UNAVAILABLE, "sim: %s", dlerror());
-    cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(so, CEK_PLUGIN_SYMBOL);
-    const cek_plugin *table = query ? query(CEK_ABI) : NULL;
-    if (!table || table->abi >> 16 != CEK_ABI_MAJOR)
-        return cek__fail(&instance->host, CEK_INVALID, "sim: %s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
-    memcpy(&instance->plugin, table, table->size < sizeof *table ? table->size : sizeof *table);
-    if (instance->plugin.profile < CEK_PROFILE_TRAINING)
-        return cek__fail(&instance->host, CEK_INVALID, "sim: %s cannot train", path);
-    if (!strcmp(instance->plugin.name, "sim"))
-        return cek__fail(&instance->host, CEK_INVALID, "sim: %s is sim itself", path);
-    return CEK_OK;
-}
-
-static cek_status options_read(cek_instance *instance)
-{
-    static const struct { const char *name; cek_status status; } statuses[] = {
-        { "out_of_memory", CEK_OUT_OF_MEMORY }, { "device_lost", CEK_DEVICE_LOST }, { "internal", CEK_INTERNAL },
-    };
-    const cek_host *host = &instance->host;
-    const char *status = cek__option(host, "sim_fail_status");
-    instance->count = 2;
-    instance->memory_bytes = CEK_UNKNOWN;
-    instance->fail_call = cek__option(host, "sim_fail_call");
-    instance->fail_status = status ? CEK_OK : CEK_INTERNAL;
-    for (size_t i = 0; status && i < sizeof statuses / sizeof *statuses; i++)
-        if (!strcmp(status, statuses[i].name))
-            instance->fail_status = statuses[i].status;
-    if (!instance->fail_status)
-        return cek__fail(host, CEK_INVALID, "option sim_fail_status=\"%.64s\": not out_of_memory, device_lost or internal",
-                         status);
-    cek_status st = cek__option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
-    if (!st)
-        st = cek__option_number(host, "sim_memory", 1, INT64_MAX, &instance->memory_bytes);
-    if (!st)
-        st = cek__option_number(host, "sim_fail_at", 1, INT64_MAX, &instance->fail_at);
-    if (!st)
-        st = cek__option_number(host, "sim_fail_device", 0, instance->count - 1, &instance->fail_device);
-    return st;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&device->lock, NULL);
+    pthread_cond_init(&device->lost_now, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }
 
 static void destroy(cek_instance *instance)
@@ -95,8 +64,11 @@ static void destroy(cek_instance *instance)
         return;
     if (instance->inner)
         instance->plugin.destroy(instance->inner);
-    for (int i = 0; i < CEK__SIM_DEVICES; i++)
+    for (int i = 0; i < CEK__SIM_DEVICES; i++) {
         pthread_mutex_destroy(&instance->devices[i].lock);
+        pthread_cond_destroy(&instance->devices[i].lost_now);
+    }
+    pthread_key_delete(instance->host_time);
     free(instance);
 }
 
@@ -106,13 +78,17 @@ static cek_status create(const cek_host *host, cek_instance **out)
     cek_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
         return CEK_OUT_OF_MEMORY;
+    if (pthread_key_create(&instance->host_time, NULL)) {
+        free(instance);
+        return CEK_OUT_OF_MEMORY;
+    }
     for (int i = 0; i < CEK__SIM_DEVICES; i++)
-        pthread_mutex_init(&instance->devices[i].lock, NULL);
+        device_init(&instance->devices[i]);
     cek_status st = cek__callbacks_copy(host, &instance->host);
     if (!st)
-        st = options_read(instance);
+        st = cek__sim_options_read(instance);
     if (!st)
-        st = inner_load(instance);
+        st = cek__sim_inner_load(instance);
     if (!st)
         st = instance->plugin.create(host, &instance->inner);
     if (!st && !instance->plugin.device_count(instance->inner))
@@ -152,8 +128,9 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     memset(full.uuid, 0, sizeof full.uuid);
     memset(full.processor, 0, sizeof full.processor);
     snprintf(full.processor, sizeof full.processor, "sim");
-    if (instance->memory_bytes != CEK_UNKNOWN) {
-        full.total_bytes = full.max_alloc_bytes = instance->memory_bytes;
+    uint64_t memory_bytes = instance->devices[index].memory_bytes;
+    if (memory_bytes != CEK_UNKNOWN) {
+        full.total_bytes = full.max_alloc_bytes = memory_bytes;
         full.free_bytes = cek__sim_free_bytes(instance, index);
     }
     return cek__struct_out(&instance->host, "device_info", info, &full, sizeof full);
@@ -168,7 +145,7 @@ static cek_status device_open(cek_instance *instance, uint32_t index, const cek_
     if (!dev)
         return cek__fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     *dev = (cek_dev){ .instance = instance, .index = index };
-    cek_status st = cek__sim_pass(dev, "device_open");
+    cek_status st = cek__sim_pass(dev, CEK__SIM_device_open);
     if (!st)
         st = instance->plugin.device_open(instance->inner, inner_index(instance, index), options, &dev->inner);
     if (st) {
@@ -195,12 +172,12 @@ static cek_status device_status(cek_dev *dev, char *text, uint64_t cap)
 static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     *free_bytes = *total_bytes = 0;
-    cek_status st = cek__sim_pass(dev, "device_memory");
+    cek_status st = cek__sim_pass(dev, CEK__SIM_device_memory);
     if (!st)
         st = INNER(dev, device_memory, dev->inner, free_bytes, total_bytes);
-    if (!st && dev->instance->memory_bytes != CEK_UNKNOWN) {
+    if (!st && cek__sim_state(dev)->memory_bytes != CEK_UNKNOWN) {
         *free_bytes = cek__sim_free_bytes(dev->instance, dev->index);
-        *total_bytes = dev->instance->memory_bytes;
+        *total_bytes = cek__sim_state(dev)->memory_bytes;
     }
     return st;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.h - the simulator inside: wrappers around another plugin's handles, and the gate that every call on a device passes.
+ * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call on a device passes, and
+ * the virtual clock.
  *
- * Handles of one index share its memory, its count of calls and its latch.
+ * Handles of one index share its memory, its counts of calls and its latch; each queue has a time line of its own.
  */
 #ifndef CEK_BACKENDS_SIM_SIM_H
 #define CEK_BACKENDS_SIM_SIM_H
@@ -18,22 +19,63 @@
 /* The plugin's table (plugins/sim.c answers the query with it). */
 extern const cek_plugin cek__sim_plugin;
 
-enum { CEK__SIM_DEVICES = 64 };
+enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16 };
+
+/* Calls that a fault may strike, each with the group that it belongs to. */
+#define CEK__SIM_CALLS(CALL)                                                                                      \
+    CALL(device_open, MAKE) CALL(mem_alloc, MAKE) CALL(host_alloc, MAKE) CALL(queue_create, MAKE)                 \
+    CALL(event_create, MAKE) CALL(op_create, MAKE) CALL(cmdbuf_create, MAKE)                                      \
+    CALL(upload, ENQUEUE) CALL(download, ENQUEUE) CALL(copy, ENQUEUE) CALL(fill, ENQUEUE) CALL(update, ENQUEUE)   \
+    CALL(op_prepack, ENQUEUE) CALL(op_run, ENQUEUE) CALL(cmdbuf_run, ENQUEUE)                                     \
+    CALL(event_record, ENQUEUE) CALL(event_wait, ENQUEUE)                                                         \
+    CALL(queue_sync, WAIT) CALL(event_sync, WAIT)                                                                 \
+    CALL(device_memory, LOOK) CALL(mem_map, LOOK) CALL(mem_unmap, LOOK)                                           \
+    CALL(event_query, LOOK) CALL(event_elapsed, LOOK)
+#define CEK__SIM_CALL_ENUM(NAME, GROUP) CEK__SIM_##NAME,
+typedef enum cek__sim_call { CEK__SIM_CALLS(CEK__SIM_CALL_ENUM) CEK__SIM_CALL_COUNT } cek__sim_call;
+
+/* What a fault does to the call that it strikes. */
+typedef enum cek__sim_effect {
+    CEK__SIM_NONE,
+    CEK__SIM_FAIL,    /* the call returns the status */
+    CEK__SIM_LATER,   /* the call succeeds, what it enqueued fails with the status */
+    CEK__SIM_HANG     /* what it enqueued, or the call itself, does not end */
+} cek__sim_effect;
+
+typedef struct cek__sim_fault {
+    cek__sim_effect effect;
+    cek_status status;
+    uint32_t calls;      /* mask of 1 << cek__sim_call */
+    uint32_t device;     /* UINT32_MAX: each, counted by itself */
+    uint64_t at;         /* the call of these that is struck, from 1 */
+    bool from_then_on;
+} cek__sim_fault;
+
+/* How fast a device is. Nothing is 0, so that no time is infinite. */
+typedef struct cek__sim_speed {
+    uint64_t flops, bandwidth;       /* a second: of its operations, of its own memory (bytes) */
+    uint64_t link;                   /* bytes a second between it and the host or another device */
+    uint64_t latency_ns, launch_ns;  /* before each transfer over the link; before each operation, fill and copy */
+} cek__sim_speed;
 
 typedef struct cek__sim_device {
-    pthread_mutex_t lock;  /* of what follows */
-    uint64_t used_bytes, calls;
+    uint64_t memory_bytes;           /* CEK_UNKNOWN: what the inner plugin has */
+    cek__sim_speed speed;
+    pthread_mutex_t lock;            /* of what follows */
+    pthread_cond_t lost_now;         /* ends waits for what hangs */
+    uint64_t used_bytes, seen[CEK__SIM_FAULTS];
     bool lost;
+    char lost_text[CEK__TEXT_BYTES];
 } cek__sim_device;
 
 struct cek_instance {
     cek_host host;
-    cek_plugin plugin;     /* the inner one */
+    cek_plugin plugin;       /* the inner one */
     cek_instance *inner;
-    uint64_t count, memory_bytes;
-    uint64_t fail_at, fail_device;
-    const char *fail_call; /* NULL: any */
-    cek_status fail_status;
+    pthread_key_t host_time; /* per thread: how far on the virtual clock this thread of the host has got */
+    uint64_t count, watchdog_ns;
+    uint32_t fault_count;
+    cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];
 };
 
@@ -50,38 +92,75 @@ struct cek_mem {
 struct cek_queue {
     cek_dev *dev;
     cek_queue *inner;
+    bool timing, hangs;
+    uint64_t deadline_ns;    /* of its destruction while it hangs */
+    uint64_t time_ns;        /* virtual: when what was enqueued so far ends */
     cek_status failure;
     char text[CEK__TEXT_BYTES];
 };
 struct cek_event {
     cek_dev *dev;
     cek_event *inner;
-    pthread_mutex_t lock;  /* of what follows */
-    cek_status failure;    /* of the queue at the latest record */
+    bool timing;
+    pthread_mutex_t lock;    /* of what follows: the queue at the latest record */
+    bool timed, hangs;
+    uint64_t time_ns;
+    cek_status failure;
     char text[CEK__TEXT_BYTES];
 };
 struct cek_op {
     cek_dev *dev;
     cek_op *inner;
+    uint64_t cost_ns, prepack_ns, reserve_bytes;
 };
 struct cek_cmdbuf {
     cek_dev *dev;
     cek_cmdbuf *inner;
+    uint64_t cost_ns;
 };
 
-/* --- gate.c --------------------------------------------------------------------------------------------------------- */
+/* --- options.c: what the host asked for; inner.c: the plugin inside ---------------------------------------------------- */
 
-cek__sim_device *cek__sim_state(const cek_dev *dev);
+cek_status cek__sim_options_read(cek_instance *instance);
 
-/* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or the one that was asked for. */
-cek_status cek__sim_pass(const cek_dev *dev, const char *call);
+/* cek__sim_inner_load - fills in instance->plugin. */
+cek_status cek__sim_inner_load(cek_instance *instance);
 
-/* cek__sim_queue_pass - whether a command goes on to the inner queue; else *st is the answer. An injected CEK_INTERNAL is a
- * failure of work that was enqueued: the call succeeds, the queue fails. */
-bool cek__sim_queue_pass(cek_queue *queue, const char *call, cek_status *st);
+/* --- faults.c: the text of sim_faults ---------------------------------------------------------------------------------- */
 
-/* cek__sim_is_lost - looks at the latch without being a call that counts. */
+cek_status cek__sim_faults_parse(cek_instance *instance, const char *text);
+const char *cek__sim_call_name(cek__sim_call call);
+
+/* --- gate.c ------------------------------------------------------------------------------------------------------------ */
+
+static inline cek__sim_device *cek__sim_state(const cek_dev *dev)
+{
+    return &dev->instance->devices[dev->index];
+}
+
+/* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or a fault. */
+cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call);
+
+/* cek__sim_queue_pass - whether a command goes on to the inner queue; else *st is the answer: an error, or CEK_OK where the
+ * command was enqueued only to fail or to hang. */
+bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st);
+
+/* cek__sim_wait_pass - the same of a wait: whether there is anything to wait for in the inner plugin. `hangs`: what is
+ * waited for does not end. */
+bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st);
+
+/* cek__sim_queue_fail - failed work sticks to its queue; the first failure stays. */
+void cek__sim_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
+
+/* cek__sim_lose - latches; the first reason stays. */
+void cek__sim_lose(const cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* cek__sim_is_lost - looks at the latch without being a call that counts; the reason goes to text. */
 bool cek__sim_is_lost(const cek_dev *dev, char *text, uint64_t cap);
+
+/* cek__sim_hold - waits for what never ends: CEK_TIMEOUT at the deadline, CEK_DEVICE_LOST when the device was lost. */
+cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns);
 
 /* cek__sim_free_bytes - of a device with a cap. */
 uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index);
@@ -89,8 +168,31 @@ uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index);
 /* cek__sim_wrapper_make - a zeroed wrapper of `bytes` that starts with { dev, inner }; the inner handle is still to come.
  * cek__sim_wrapper_done - after that was asked for with result `st`: frees the wrapper if there is none. `out` is the
  * address of the caller's handle. */
-cek_status cek__sim_wrapper_make(cek_dev *dev, const char *call, size_t bytes, void *out);
+cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes, void *out);
 cek_status cek__sim_wrapper_done(void *wrapper, cek_status st, void *out);
+
+/* --- clock.c: virtual time --------------------------------------------------------------------------------------------- */
+
+/* What commands cost on a device, in virtual ns. */
+uint64_t cek__sim_work_ns(const cek__sim_speed *speed, uint64_t flops, uint64_t bytes);
+uint64_t cek__sim_transfer_ns(const cek__sim_speed *speed, uint64_t bytes);
+uint64_t cek__sim_copy_ns(const cek_dev *dev, cek_ref src, uint64_t bytes);
+
+/* cek__sim_advance - a command of that cost was enqueued with result `st`, which is handed back. */
+cek_status cek__sim_advance(cek_queue *queue, cek_status st, uint64_t cost_ns);
+
+/* cek__sim_not_before - what is enqueued from here on starts at that time at the earliest. */
+void cek__sim_not_before(cek_queue *queue, uint64_t time_ns);
+
+/* cek__sim_host_saw - this thread learned that what ends at that time has ended: what it enqueues next starts later. */
+void cek__sim_host_saw(cek_instance *instance, uint64_t time_ns);
+
+/* --- cost.c: what operations do ---------------------------------------------------------------------------------------- */
+
+/* cek__sim_op_cost - floating-point operations and bytes of one run. Sizes private to the inner plugin: `packed_bytes` and
+ * `reserve_bytes`. The errors of cek__request_init. */
+cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes, uint64_t reserve_bytes,
+                            uint64_t *flops, uint64_t *bytes);
 
 /* Calls a slot of the inner plugin; a missing one is CEK_UNSUPPORTED. */
 #define INNER(dev, slot, ...) \
@@ -101,7 +203,7 @@ static inline cek_ref inner_ref(cek_ref ref)
     return (cek_ref){ ref.mem ? ref.mem->inner : NULL, ref.offset };
 }
 
-/* --- the slots: memory.c, queue.c, op.c ------------------------------------------------------------------------------ */
+/* --- the slots: memory.c, queue.c, event.c, op.c, cmdbuf.c --------------------------------------------------------------- */
 
 cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
 void cek__sim_mem_free(cek_mem *mem);
@@ -120,6 +222,7 @@ cek_status cek__sim_download(cek_queue *queue, void *dst, cek_ref src, uint64_t 
 cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__sim_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
 cek_status cek__sim_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+
 cek_status cek__sim_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
 void cek__sim_event_destroy(cek_event *event);
 cek_status cek__sim_event_record(cek_queue *queue, cek_event *event);
@@ -135,6 +238,10 @@ cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
                                cek_ref packed);
 cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
                            cek_ref workspace);
+
+/* cek__sim_operands - operands with the inner plugin's handles; `to` has room for CEK_SLOT_MAX. */
+cek_status cek__sim_operands(const cek_dev *dev, const cek_ref *operands, uint32_t count, cek_ref *to);
+
 cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
                                   cek_cmdbuf **out);
 void cek__sim_cmdbuf_destroy(cek_cmdbuf *cmdbuf);

@@ -35,8 +35,7 @@ unset CEKERNELS_CPU_DEVICES
 # A device that is lost in the middle of a run: said, and exit code 4. What it might still use is not freed.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ASAN_OPTIONS
-CEKERNELS_SIM_FAIL_AT=300
-CEKERNELS_SIM_FAIL_STATUS=device_lost
-export CEKERNELS_SIM_FAIL_AT CEKERNELS_SIM_FAIL_STATUS
+CEKERNELS_SIM_FAULTS=device_lost@any#300
+export CEKERNELS_SIM_FAULTS
 run 4 check -d sim gemm
 finish

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 static const char *const plugins[] = { "reference", "sim" };
-static const char *const sim_inside[] = { "sim_plugin", "reference", NULL };
+static const char *const sim_inside[] = { "sim_inner", "reference", NULL };
 enum { PLUGINS = sizeof plugins / sizeof *plugins };
 
 static door d;
