@@ -168,6 +168,12 @@ unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_LDFLAGS = $(check_ldflags)
 %C%_unit_train_faults_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_sim
+%C%_unit_train_sim_SOURCES = %D%/unit/train_sim.c
+%C%_unit_train_sim_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_sim_LDFLAGS = $(check_ldflags)
+%C%_unit_train_sim_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/model
 %C%_unit_model_SOURCES = %D%/unit/model.c %D%/unit/scratch.h
 %C%_unit_model_CPPFLAGS = $(unit_cppflags)
@@ -280,7 +286,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
-shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/rate.sh %D%/cli/train.sh \
+shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh
 EXTRA_DIST += %D%/cli/lib.sh
 

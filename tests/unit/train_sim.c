@@ -1,0 +1,248 @@
+/* train_sim.c - the public API over simulated devices: every kind of failure and hang, at many calls of a training run, ends
+ * with its documented status and leaves what is the caller's as it was; virtual times are those of the devices' speeds. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cekernels/nn.h"
+
+enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 12 };
+#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+typedef struct place {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    cek_model *model;
+} place;
+
+static float images[SAMPLES][SIDE * SIDE], images_before[SAMPLES][SIDE * SIDE];
+static int32_t labels[SAMPLES], labels_before[SAMPLES];
+static const cek_batch batch = {.count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32};
+
+static void place_open(place *p, const char *faults)
+{
+    memset(p, 0, sizeof *p);
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    setenv("CEKERNELS_SIM_WATCHDOG_MS", "20", 1);
+    setenv("CEKERNELS_SIM_FAULTS", faults, 1);
+    for (int s = 0; s < SAMPLES; s++) {
+        labels[s] = s % CLASSES;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
+    }
+    memcpy(images_before, images, sizeof images);
+    memcpy(labels_before, labels, sizeof labels);
+    ok(cek_engine_create(NULL, &p->engine));
+    ok(cek_engine_select(p->engine, "sim", &p->devices, &p->count));
+    ck_assert_uint_eq(p->count, 2);
+    ok(cek_model_parse(NET, 3, (int64_t[]){1, SIDE, SIDE}, &p->model));
+    cek_model_init(p->model, 3);
+}
+
+static void place_close(place *p)
+{
+    cek_model_free(p->model);
+    free(p->devices);
+    cek_engine_free(p->engine);
+}
+
+/* ---- Failures ------------------------------------------------------------------------------------------------------------- */
+
+/* Creates a trainer, makes steps and pulls, up to the first failure. *trainer is the caller's to free. */
+static cek_status train(place *p, cek_trainer **trainer)
+{
+    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES};
+    cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
+    for (int i = 0; i < STEPS && st == CEK_OK; i++)
+        st = cek_trainer_step(*trainer, &batch, NULL);
+    return st != CEK_OK ? st : cek_trainer_pull(*trainer);
+}
+
+/* One run with one fault: whether it failed. */
+static bool run_fails(const char *fault, cek_status want)
+{
+    place p;
+    cek_trainer *trainer = NULL;
+    char before[65], after[65];
+    place_open(&p, fault);
+    cek_model_sha256(p.model, before);
+    cek_status st = train(&p, &trainer);
+    cek_model_sha256(p.model, after);
+    ck_assert_msg(st == CEK_OK || st == want, "%s: %s: %s", fault, cek_status_name(st), cek_error_text());
+    ck_assert_msg((st == CEK_OK) == (strcmp(before, after) != 0), "%s: the model was %s", fault,
+                  st == CEK_OK ? "not written" : "written");
+    if (st != CEK_OK) {
+        ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s: %s", fault, cek_error_text());
+        if (trainer != NULL) /* it is broken, and says why again */
+            ck_assert_uint_eq(cek_trainer_step(trainer, &batch, NULL), st);
+    }
+    ck_assert_int_eq(memcmp(images, images_before, sizeof images), 0);
+    ck_assert_int_eq(memcmp(labels, labels_before, sizeof labels), 0);
+    cek_trainer_free(trainer);
+    place_close(&p);
+    return st != CEK_OK;
+}
+
+static const struct {
+    const char *effect;
+    cek_status status;
+} kinds[] = {
+    {"internal", CEK_INTERNAL},
+    {"later_internal", CEK_INTERNAL},
+    {"device_lost", CEK_DEVICE_LOST},
+    {"later_device_lost", CEK_DEVICE_LOST},
+    {"hang", CEK_DEVICE_LOST}, /* the trainer waits without a deadline: the driver's watchdog ends it */
+};
+
+START_TEST(whatever_work_fails_the_status_is_documented_and_nothing_of_the_callers_changes)
+{
+    int failures = 0, runs = 0;
+    for (int n = 1; n < 400; n += 1 + n / 6, runs++) {
+        char fault[64];
+        snprintf(fault, sizeof fault, "%s@enqueue#%d/1", kinds[_i].effect, n);
+        failures += run_fails(fault, kinds[_i].status);
+    }
+    ck_assert_int_eq(failures, runs); /* more than 400 commands reach sim:1 in these steps */
+}
+END_TEST
+
+START_TEST(so_it_is_where_waits_fail)
+{
+    static const char *const waits[] = {"internal@wait/1", "device_lost@wait/1", "hang@wait/1", "device_lost@wait#5/1"};
+    static const cek_status statuses[] = {CEK_INTERNAL, CEK_DEVICE_LOST, CEK_DEVICE_LOST, CEK_DEVICE_LOST};
+    ck_assert(run_fails(waits[_i], statuses[_i]));
+}
+END_TEST
+
+START_TEST(memory_that_is_never_there_is_told_before_training)
+{
+    place p;
+    cek_trainer *trainer;
+    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES};
+    place_open(&p, "out_of_memory@mem_alloc#1+/1");
+    ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer), CEK_OUT_OF_MEMORY);
+    ck_assert_ptr_null(trainer);
+    ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
+    place_close(&p);
+}
+END_TEST
+
+START_TEST(predictions_fail_the_same_way)
+{
+    place p;
+    cek_predictor *q;
+    cek_dataset *set;
+    float outputs[SAMPLES * CLASSES];
+    char fault[64];
+    const cek_predictor_options o = {.size = sizeof o, .batch = 4};
+    const cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
+                                 .shape = {1, SIDE, SIDE}, .inputs = images, .labels = labels, .classes = CLASSES};
+    snprintf(fault, sizeof fault, "%s@op_run#3/1", kinds[_i].effect);
+    place_open(&p, fault);
+    ok(cek_dataset_arrays(&a, &set));
+    ok(cek_predictor_create(p.model, p.devices, p.count, &o, &q));
+    ck_assert_uint_eq(cek_predictor_run_dataset(q, set, outputs), kinds[_i].status);
+    ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
+    ck_assert_int_eq(memcmp(images, images_before, sizeof images), 0);
+    cek_predictor_free(q);
+    cek_dataset_free(set);
+    place_close(&p);
+}
+END_TEST
+
+START_TEST(a_wrong_setting_is_quoted_where_the_device_is_missed)
+{
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    setenv("CEKERNELS_SIM_FAULTS", "hang@everything", 1);
+    ok(cek_engine_create(NULL, &engine));
+    ck_assert_uint_ne(cek_engine_select(engine, "sim", &devices, &count), CEK_OK);
+    ck_assert_msg(strstr(cek_error_text(), "option sim_faults=\"hang@everything\"") != NULL, "%s", cek_error_text());
+    cek_engine_free(engine);
+}
+END_TEST
+
+/* ---- Deadlines and times of streams --------------------------------------------------------------------------------------- */
+
+START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
+{
+    place p;
+    cek_stream *stream;
+    cek_marker *marker;
+    cek_memory *memory;
+    char bytes[64] = {0};
+    place_open(&p, "hang@upload/1");
+    setenv("CEKERNELS_SIM_WATCHDOG_MS", "60000", 1);
+    ok(cek_stream_create(p.devices[1], &stream));
+    ok(cek_marker_create(p.devices[1], false, &marker));
+    ok(cek_memory_alloc(p.devices[1], sizeof bytes, 0, &memory));
+    ok(cek_stream_upload(stream, cek_memory_ref(memory), bytes, sizeof bytes));
+    ok(cek_marker_record(marker, stream));
+    ck_assert_uint_eq(cek_marker_query(marker), CEK_NOT_READY);
+    ck_assert_uint_eq(cek_marker_sync(marker, 1000000), CEK_TIMEOUT);
+    ck_assert_uint_eq(cek_stream_sync(stream, 1000000), CEK_TIMEOUT);
+    ck_assert_uint_eq(cek_stream_sync(stream, CEK_FOREVER), CEK_DEVICE_LOST); /* of this engine: 20 ms */
+    cek_memory_free(memory);
+    cek_marker_free(marker);
+    cek_stream_free(stream);
+    place_close(&p);
+}
+END_TEST
+
+START_TEST(devices_at_one_to_three_take_three_to_one)
+{
+    place p;
+    uint64_t ns[2];
+    static char bytes[3000];
+    setenv("CEKERNELS_SIM_LINK", "100M,300M", 1);
+    setenv("CEKERNELS_SIM_LATENCY_NS", "0", 1);
+    place_open(&p, "");
+    for (int i = 0; i < 2; i++) {
+        cek_stream *stream;
+        cek_marker *start, *end;
+        cek_memory *memory;
+        ok(cek_stream_create(p.devices[i], &stream));
+        ok(cek_marker_create(p.devices[i], true, &start));
+        ok(cek_marker_create(p.devices[i], true, &end));
+        ok(cek_memory_alloc(p.devices[i], sizeof bytes, 0, &memory));
+        ok(cek_marker_record(start, stream));
+        ok(cek_stream_upload(stream, cek_memory_ref(memory), bytes, sizeof bytes));
+        ok(cek_marker_record(end, stream));
+        ok(cek_stream_sync(stream, CEK_FOREVER));
+        ok(cek_marker_elapsed(start, end, &ns[i]));
+        cek_memory_free(memory);
+        cek_marker_free(start);
+        cek_marker_free(end);
+        cek_stream_free(stream);
+    }
+    ck_assert_uint_eq(ns[0], 30000);
+    ck_assert_uint_eq(ns[1], 10000);
+    place_close(&p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train_sim");
+    TCase *c = tcase_create("train_sim");
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, whatever_work_fails_the_status_is_documented_and_nothing_of_the_callers_changes, 0,
+                        sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
+    tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
+    tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
+    tcase_add_test(c, a_stream_that_hangs_is_left_at_the_callers_deadline);
+    tcase_add_test(c, devices_at_one_to_three_take_three_to_one);
+    suite_add_tcase(suite, c);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
