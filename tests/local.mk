@@ -263,6 +263,9 @@ shell_tests += %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %
 EXTRA_DIST += %D%/opencl/lib.sh
 if HAVE_OPENCL
 unit_tests += %D%/opencl/train %D%/opencl/failures
+if HAVE_CHECK
+check_PROGRAMS += %D%/opencl/every
+endif
 endif
 %C%_opencl_train_SOURCES = %D%/opencl/train.c
 %C%_opencl_train_CPPFLAGS = $(unit_cppflags)
@@ -272,6 +275,10 @@ endif
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_failures_LDADD = $(unit_libs)
+%C%_opencl_every_SOURCES = %D%/opencl/every.c %D%/door/door.h
+%C%_opencl_every_CPPFLAGS = $(unit_cppflags)
+%C%_opencl_every_LDFLAGS = $(check_ldflags)
+%C%_opencl_every_LDADD = $(unit_libs)
 if HAVE_OPENCL
 check_LTLIBRARIES += %D%/opencl/shim.la
 endif

@@ -78,6 +78,8 @@ __attribute__((constructor)) static void environment_read(void)
         shim.device = !strcmp(text, "gpu") ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_CPU;
     if ((text = getenv("SHIM_GROUP")))
         shim.group = strtoul(text, NULL, 10);
+    if ((text = getenv("SHIM_WIDTH")))
+        shim.width = (cl_uint)strtoul(text, NULL, 10);
     shim.no_svm = (text = getenv("SHIM_SVM")) && !strcmp(text, "no");
     shim.platform = getenv("SHIM_PLATFORM");
     kernels_file = getenv("SHIM_KERNELS");
@@ -129,6 +131,8 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
         *(cl_device_type *)value = shim.device;
     if (what == CL_DEVICE_MAX_WORK_GROUP_SIZE && shim.group)
         *(size_t *)value = shim.group;
+    if (what == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT && shim.width)
+        *(cl_uint *)value = shim.width;
     return error;
 }
 

@@ -4,6 +4,7 @@
  * to be preloaded it reads the environment:
  *   SHIM_DEVICE=gpu|cpu    the kind that every device claims to be
  *   SHIM_GROUP=N           the most work-items of a group that it claims
+ *   SHIM_WIDTH=N           its vectors of f32
  *   SHIM_SVM=no            no shared virtual memory
  *   SHIM_PLATFORM=TEXT     the name of every platform
  *   SHIM_KERNELS=FILE      gets the name of every kernel that was launched with something to do
@@ -43,6 +44,7 @@ typedef struct shim_state {
     /* What a device claims. */
     cl_device_type device;
     size_t group;
+    cl_uint width;
     bool no_svm, secure;
     const char *platform;
     const char *text;      /* what is compiled instead */
