@@ -6,8 +6,8 @@
 
 #include "backends/gpu/lower.h"
 
-#define TILE 64             /* of product.cl */
-#define SIDE 16
+#define SIDE 16             /* of product.cl: a group has SIDE x SIDE work-items, */
+#define EACH 4              /* each with EACH x EACH results */
 #define SPLIT_LEAST 1024    /* of k, that are worth a pass over the results */
 #define TILES_ENOUGH 256    /* groups that fill any device of today */
 
@@ -99,28 +99,29 @@ static void finish_add(cek_op *op, const product *p, const char *more)
 /* Two launches at most: the product and, where k is split, the sum of its pieces. */
 static cek_status product_add(cek_op *op)
 {
-    char defines[CEK__GPU_DEFINES];
+    char defines[CEK__GPU_DEFINES], more[64];
+    uint32_t side = SIDE;
+    while (side > 1 && side * side > op->dev->traits.max_group)
+        side /= 2;
+    const uint64_t tile = side * EACH;
     product p;
     describe(op, &p);
     cek_k_product *a = &p.a;
-    uint64_t columns = (a->n + TILE - 1) / TILE, rows = (a->m + TILE - 1) / TILE, tiles = columns * rows * a->batch;
+    uint64_t columns = (a->n + tile - 1) / tile, rows = (a->m + tile - 1) / tile, tiles = columns * rows * a->batch;
     a->splits = 1;
     while (tiles * a->splits < TILES_ENOUGH && a->k / (2 * a->splits) >= SPLIT_LEAST)
         a->splits *= 2;
     a->split_k = (a->k + a->splits - 1) / a->splits;
-    const char *split = a->splits > 1 ? "#define SPLIT 1\n" : "";
+    snprintf(more, sizeof more, "#define SIDE %u\n%s", side, a->splits > 1 ? "#define SPLIT 1\n" : "");
     if (a->splits > 1)
         p.buffers[5] = cek__gpu_workspace(op, a->batch * a->splits * a->m * a->n * sizeof(float));
     const uint64_t groups[3] = { columns, rows, a->batch * a->splits };
-    const uint32_t group[3] = { SIDE, SIDE, 1 };
-    if (op->dev->traits.max_group < SIDE * SIDE)
-        return cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: groups of %u work-items at most, %u are needed",
-                         cek__kind_name(op->request.desc.op.kind), op->dev->traits.max_group, SIDE * SIDE);
-    defines_make(op, &p, split, defines);
+    const uint32_t group[3] = { side, side, 1 };
+    defines_make(op, &p, more, defines);
     cek__gpu_step_fill(cek__gpu_step_grid(op, "product.cl", defines, "product", groups, group), p.buffers, 6, a, sizeof *a);
     if (a->splits > 1)
-        finish_add(op, &p, split);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", TILE, TILE);
+        finish_add(op, &p, more);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", side * EACH, side * EACH);
     return op->failure;
 }
 

@@ -129,6 +129,29 @@ static cek_status types_check(cek_op *op)
     return type == CEK_F64 ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind)) : CEK_OK;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Windows are computed in 32 bits: images, positions with their padding, strides and channels must stay below 2^31. */
+static cek_status extents_check(const cek_op *op)
+{
+    const cek_conv_desc *conv = &op->request.desc.conv;
+    const cek_pool_desc *pool = &op->request.desc.pool;
+    uint32_t kind = op->request.desc.op.kind;
+    bool pools = kind == CEK_OP_POOL_FORWARD || kind == CEK_OP_POOL_BACKWARD;
+    if (!pools && (kind < CEK_OP_CONV_FORWARD || kind > CEK_OP_CONV_BACKWARD_WEIGHTS))
+        return CEK_OK;
+    const uint64_t *in = pools ? pool->in : conv->in, *lo = pools ? pool->pad_lo : conv->pad_lo, *hi = pools ? pool->pad_hi : conv->pad_hi;
+    const uint64_t *stride = pools ? pool->stride : conv->stride, *dilation = pools ? pool->stride : conv->dilation;
+    uint64_t largest = pools ? larger(pool->batch, pool->channels) : larger(conv->batch, larger(conv->in_channels, conv->out_channels));
+    for (uint32_t i = 0; i < (pools ? pool->spatial : conv->spatial); i++)
+        largest = larger(larger(largest, in[i] + lo[i] + hi[i]), larger(stride[i], dilation[i]));
+    return largest > INT32_MAX ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: an extent of %llu is beyond 32 bits",
+                                           cek__kind_name(kind), (unsigned long long)largest) : CEK_OK;
+}
+
 static cek_status publish(cek_op *op, cek_op_info *info)
 {
     uint32_t kind = op->request.desc.op.kind;
@@ -159,6 +182,8 @@ cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
         st = forward_check(op);
     if (!st)
         st = types_check(op);
+    if (!st)
+        st = extents_check(op);
     if (!st && op->request.desc.op.flags & CEK_OP_PREPACKED)
         st = cek__fail(host, CEK_UNSUPPORTED, "%s: packed weights", cek__kind_name(op->request.desc.op.kind));
     if (!st)

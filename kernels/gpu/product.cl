@@ -2,8 +2,9 @@
  *
  * product.cl - matrix products and convolutions, one tiled kernel: complete, on any device, decent on a GPU.
  *
- * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its 16 x 16 work-items holds
- * 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM).
+ * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its SIDE x SIDE work-items
+ * (16 x 16 where the device allows it) holds 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements of matrices, or of
+ * images and weights (implicit GEMM).
  * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up. WHOLE: it
  * finishes sums that lie as C lies, and may be C itself.
  */
@@ -12,10 +13,12 @@
 #define MODE_DATA 2              /* rows: input positions; k: tap, output channel; columns: input channels */
 #define MODE_WEIGHTS 3           /* rows: output channels; k: output positions; columns: tap, input channel */
 
-#define TILE 64
-#define DEPTH 16
+#ifndef SIDE
 #define SIDE 16
+#endif
+#define DEPTH 16
 #define EACH 4
+#define TILE (SIDE * EACH)
 
 typedef struct spot { cek_u32 image, at[3]; } spot;
 

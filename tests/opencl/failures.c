@@ -461,6 +461,30 @@ START_TEST(an_error_of_the_compiler_reaches_the_caller)
 }
 END_TEST
 
+START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
+{
+    const uint64_t whole = (uint64_t)1 << 32;
+    cek_conv_desc conv = { .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 }, .spatial = 1, .groups = 1, .batch = 1,
+                           .in_channels = 1, .out_channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 }, .dilation = { 1 },
+                           .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
+    cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 }, .mode = CEK_POOL_AVERAGE,
+                           .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 } };
+    uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0], &conv.batch, &conv.in_channels,
+                                 &conv.out_channels, &pool.in[0], &pool.stride[0], &pool.batch, &pool.channels };
+    open_door();
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        cek_op *other = (cek_op *)&d;
+        uint64_t before = *fields[i];
+        *fields[i] = whole + 8;
+        ck_assert_uint_eq(d.plugin.op_create(d.dev, i < 7 ? &conv.op : &pool.op, NULL, &other), CEK_UNSUPPORTED);
+        ck_assert_msg(strstr(d.text, "beyond 32 bits") != NULL, "%zu: %s", i, d.text);
+        ck_assert_ptr_null(other);
+        *fields[i] = before;
+    }
+    shut_door(0);
+}
+END_TEST
+
 START_TEST(a_device_or_a_queue_that_cannot_be_had_is_an_error)
 {
     cek_dev *dev = (cek_dev *)&d;
@@ -516,6 +540,7 @@ int main(void)
     tcase_add_test(c, mapping_and_pinning_that_fail_leave_the_memory_as_it_was);
     tcase_add_test(c, an_operation_that_cannot_be_compiled_says_why);
     tcase_add_test(c, an_error_of_the_compiler_reaches_the_caller);
+    tcase_add_test(c, an_extent_beyond_32_bits_is_refused_and_never_cut);
     tcase_add_test(c, a_device_or_a_queue_that_cannot_be_had_is_an_error);
     tcase_add_test(c, a_process_with_raised_privileges_asks_no_driver);
     suite_add_tcase(s, c);
