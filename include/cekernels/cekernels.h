@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cekernels.h - the core library, libcekernels: devices of every plugin behind one API, memory, streams, tensors.
+ * cekernels.h - the core library, libcekernels: devices of every plugin behind one API, memory,
+ * streams, tensors.
  *
  *     cek_engine *engine = NULL;   cek_device *device = NULL;
  *     cek_tensor *a = NULL, *b = NULL, *c = NULL;
  *     float host[6] = {1, 2, 3, 4, 5, 6}, product[4];
  *     if (cek_engine_create(NULL, &engine) ||
- *         cek_engine_find(engine, "cuda:0,cpu:0", &device) ||                       // the first that is there
+ *         cek_engine_find(engine, "cuda:0,cpu:0", &device) ||            // the first that is there
  *         cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){2, 3}, host, &a) ||
  *         cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){3, 2}, host, &b) ||
  *         cek_matmul(a, b, &c) || cek_tensor_read(c, product, sizeof product))
@@ -15,18 +16,20 @@
  *
  * Models, training and data are in nn.h; the ABI of device plugins is plugin.h.
  *
- * Conventions. Everything that can fail returns a cek_status and leaves a text for this thread (cek_error_text); outputs
- * are the last parameters and are NULL or 0 after a failure; arguments are then unchanged. Free functions accept NULL.
- * Structs of options start with `size` (sizeof the struct); zero in any other field means the default, and NULL options
- * mean all defaults. The library never prints, never exits and installs no signal handler. Shapes are int64_t, outermost
+ * Conventions. Everything that can fail returns a cek_status and leaves a text for this thread
+ * (cek_error_text); outputs are the last parameters and are NULL or 0 after a failure; arguments
+ * are then unchanged. Free functions accept NULL. Structs of options start with `size` (sizeof the
+ * struct); zero in any other field means the default, and NULL options mean all defaults. The
+ * library never prints, never exits and installs no signal handler. Shapes are int64_t, outermost
  * dimension first; images are NHWC, convolution weights [out][kh][kw][in/groups].
  *
- * Threads. Different objects may be used from different threads at once; one object from one thread at a time unless
- * its function says otherwise. Engines and devices may be used from all threads. Several engines in one process are
- * independent.
+ * Threads. Different objects may be used from different threads at once; one object from one thread
+ * at a time unless its function says otherwise. Engines and devices may be used from all threads.
+ * Several engines in one process are independent.
  *
- * fork. A child of fork() must not use an engine of its parent, nor free it: threads and driver state are not inherited.
- * It may create one of its own if no GPU or OpenCL plugin had been opened before the fork; else exec first.
+ * fork. A child of fork() must not use an engine of its parent, nor free it: threads and driver
+ * state are not inherited. It may create one of its own if no GPU or OpenCL plugin had been opened
+ * before the fork; else exec first.
  */
 #ifndef CEKERNELS_H
 #define CEKERNELS_H
@@ -44,7 +47,7 @@ extern "C" {
 #define CEK_API __attribute__((visibility("default")))
 #define CEK_CHECKED __attribute__((warn_unused_result))
 
-/* ---- Version, errors, log ---------------------------------------------------------------------------------------- */
+/* ---- Version, errors, log -------------------------------------------------------------------- */
 
 CEK_API const char *cek_version(void); /* of the library that runs, "0.1.0" */
 
@@ -59,19 +62,20 @@ enum {
     CEK_NOT_FINITE = 70   /* a loss is NaN or infinite */
 };
 
-/* The text of this thread's latest failure: one line that names the object and the cause. "" before the first; valid
- * until the next failure on this thread. */
+/* The text of this thread's latest failure: one line that names the object and the cause. "" before
+ * the first; valid until the next failure on this thread. */
 CEK_API const char *cek_error_text(void);
 
 /* The constant's name in lower case without CEK_, "out_of_memory"; "unknown" for other values. */
 CEK_API const char *cek_status_name(cek_status status);
 
-/* Process-wide log. Messages up to `level` (CEK_LOG_...) go to `fn`, from any thread, several at once; NULL: no log, which
- * is how a program starts. Once this has returned, the former callback is not running and will not be called again. */
+/* Process-wide log. Messages up to `level` (CEK_LOG_...) go to `fn`, from any thread, several at
+ * once; NULL: no log, which is how a program starts. Once this has returned, the former callback is
+ * not running and will not be called again. */
 typedef void (*cek_log_fn)(void *user, int level, const char *text);
 CEK_API void cek_log_set(cek_log_fn fn, void *user, int level);
 
-/* ---- Engine: plugins and devices ----------------------------------------------------------------------------------- */
+/* ---- Engine: plugins and devices ------------------------------------------------------------- */
 
 typedef struct cek_engine cek_engine;
 typedef struct cek_device cek_device;
@@ -88,17 +92,22 @@ typedef struct cek_engine_options {
 
 /* cek_engine_create - finds and loads plugins, and lists their devices.
  *
- * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':'; ignored in a program
- * with raised privileges), `cekernels/` beside this library, the installed plugin directory. The first plugin of a name
- * wins. A file or directory that others may write to, or that belongs to someone else, is refused.
- * CEKERNELS_PLUGINS=-opencl,-cuda leaves plugins out; =cpu,cuda takes these alone: both by the name of the file, which
- * is not opened otherwise, and neither applies to plugin_files.
- * A plugin that cannot be used never makes this fail: it leaves a line in the load report. No device at all is no error
- * either; the first request for one is. Devices are opened when first used.
- * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
-CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
+ * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':';
+ * ignored in a program with raised privileges), `cekernels/` beside this library, the installed
+ * plugin directory. The first plugin of a name wins. A file or directory that others may write to,
+ * or that belongs to someone else, is refused. CEKERNELS_PLUGINS=-opencl,-cuda leaves plugins out;
+ * =cpu,cuda takes these alone: both by the name of the file, which is not opened otherwise, and
+ * neither applies to plugin_files.
+ * A plugin that cannot be used never makes this fail: it leaves a line in the load report. No
+ * device at all is no error either; the first request for one is. Devices are opened when first
+ * used.
+ * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed
+ * variable). */
+CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options,
+                                                 cek_engine **out);
 
-/* Frees everything that the engine owns. Tensors, streams and models in use must be freed before. */
+/* Frees everything that the engine owns. Tensors, streams and models in use must be freed
+ * before. */
 CEK_API void cek_engine_free(cek_engine *engine);
 
 /* One line for every candidate file. Texts belong to the engine. */
@@ -106,57 +115,68 @@ typedef struct cek_load_entry {
     const char *path;
     const char *plugin;    /* its name, "" if it did not get that far */
     const char *version;
-    const char *stage;     /* "search", "permissions", "open", "query", "create", "devices", "loaded" */
+    const char *stage;     /* "search", "permissions", "open", "query", "create", "devices",
+                            * "loaded" */
     const char *reason;    /* why it stopped there; "" for a loaded one */
-    cek_status status;     /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or left out on purpose (by
-                            * CEKERNELS_PLUGINS, or behind another of its name); else a fault */
+    cek_status status;     /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or
+                            * left out on purpose (by CEKERNELS_PLUGINS, or behind another of its
+                            * name); else a fault */
     uint32_t profile;      /* CEK_PROFILE_..., 0 unless loaded */
     uint32_t device_count;
     uint32_t abi;
 } cek_load_entry;
 CEK_API size_t cek_engine_load_count(const cek_engine *engine);
-CEK_API cek_status cek_engine_load_entry(const cek_engine *engine, size_t index, cek_load_entry *out);
+CEK_API cek_status cek_engine_load_entry(const cek_engine *engine, size_t index,
+                                         cek_load_entry *out);
 /* All entries as text, a line each; the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_engine_load_report(const cek_engine *engine, char **out);
 
-/* All devices of all plugins, in plugin and index order, also those that never join by themselves. They belong to the
- * engine. Not opened by listing. */
+/* All devices of all plugins, in plugin and index order, also those that never join by themselves.
+ * They belong to the engine. Not opened by listing. */
 CEK_API size_t cek_engine_device_count(const cek_engine *engine);
 CEK_API cek_device *cek_engine_device(const cek_engine *engine, size_t index);
 
-/* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices, in that order, each once.
+/* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices,
+ * in that order, each once.
  *
- * `cpu` means every cpu:*; of `opencl` not those that are taken only when named, such as a simulator's, unless it has no
- * other. `list` NULL: the variable CEKERNELS_DEVICES; without it every device that joins by itself (not
- * only when named, and of CEK_PROFILE_INFERENCE at least), one per processor (CUDA before OpenCL for a GPU, the CPU plugin
- * before OpenCL for a CPU). "all" means the same.
+ * `cpu` means every cpu:*; of `opencl` not those that are taken only when named, such as a
+ * simulator's, unless it has no other. `list` NULL: the variable CEKERNELS_DEVICES; without it
+ * every device that joins by itself (not only when named, and of CEK_PROFILE_INFERENCE at least),
+ * one per processor (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all"
+ * means the same.
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.
- * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report), CEK_INVALID (malformed). */
-CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device ***out, size_t *count);
+ * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report), CEK_INVALID
+ * (malformed). */
+CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list,
+                                                 cek_device ***out, size_t *count);
 
-/* The first device of a list of alternatives that exists: "cuda:0,opencl:0,cpu:0" falls back from left to right.
- * NULL: the first of cek_engine_select(NULL). Errors: CEK_NO_DEVICE. */
-CEK_API CEK_CHECKED cek_status cek_engine_find(cek_engine *engine, const char *alternatives, cek_device **out);
+/* The first device of a list of alternatives that exists: "cuda:0,opencl:0,cpu:0" falls back from
+ * left to right. NULL: the first of cek_engine_select(NULL). Errors: CEK_NO_DEVICE. */
+CEK_API CEK_CHECKED cek_status cek_engine_find(cek_engine *engine, const char *alternatives,
+                                               cek_device **out);
 
-/* ---- Device -------------------------------------------------------------------------------------------------------- */
+/* ---- Device ---------------------------------------------------------------------------------- */
 
 CEK_API const char *cek_device_name(const cek_device *device); /* "cuda:1" */
 CEK_API cek_engine *cek_device_engine(const cek_device *device);
 /* As the plugin describes it; free_bytes is current. out->size must be set. */
 CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_device_info *out);
-/* Waits until everything that was queued on the device through this library has finished. No other thread may be using a
- * stream of the device meanwhile. */
+/* Waits until everything that was queued on the device through this library has finished. No other
+ * thread may be using a stream of the device meanwhile. */
 CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
 
-/* The plugin's table and device handle, for programs that run operations of plugin.h themselves (and for nn). Opens the
- * device. Both live as long as the engine. Every slot may be called: those that the plugin lacks answer CEK_UNSUPPORTED.
- * The text of a failed call of the table, where the plugin gave one, is in cek_error_text(). */
-CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
+/* The plugin's table and device handle, for programs that run operations of plugin.h themselves
+ * (and for nn). Opens the device. Both live as long as the engine. Every slot may be called: those
+ * that the plugin lacks answer CEK_UNSUPPORTED. The text of a failed call of the table, where the
+ * plugin gave one, is in cek_error_text(). */
+CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin,
+                                              cek_dev **dev);
 
-/* ---- Memory -------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Device memory comes from a caching allocator per device: freed memory is kept for the next request. When the device (or
- * the limit) is exhausted, the cache is emptied and the request tried again before it fails. */
+/* Device memory comes from a caching allocator per device: freed memory is kept for the next
+ * request. When the device (or the limit) is exhausted, the cache is emptied and the request tried
+ * again before it fails. */
 typedef struct cek_memory_stats {
     uint32_t size;
     uint32_t reserved;
@@ -176,20 +196,24 @@ CEK_API CEK_CHECKED cek_status cek_device_set_memory_limit(cek_device *device, u
 CEK_API void cek_device_empty_cache(cek_device *device);
 
 typedef struct cek_memory cek_memory;
-enum { CEK_MEMORY_ALONE = 1u << 0 }; /* offset 0 of a cek_mem of its own, so that it may be mapped */
-/* cek_memory_alloc - `bytes` > 0 of device memory, aligned to CEK_ALIGNMENT, contents undefined. The caller frees it after
- * the work that uses it has finished. Threads: any. Errors: CEK_OUT_OF_MEMORY (needed, used, limit and free in the text). */
-CEK_API CEK_CHECKED cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, cek_memory **out);
+/* Offset 0 of a cek_mem of its own, so that it may be mapped. */
+enum { CEK_MEMORY_ALONE = 1u << 0 };
+/* cek_memory_alloc - `bytes` > 0 of device memory, aligned to CEK_ALIGNMENT, contents undefined.
+ * The caller frees it after the work that uses it has finished. Threads: any. Errors:
+ * CEK_OUT_OF_MEMORY (needed, used, limit and free in the text). */
+CEK_API CEK_CHECKED cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags,
+                                                cek_memory **out);
 CEK_API void cek_memory_free(cek_memory *memory);
 CEK_API cek_ref cek_memory_ref(const cek_memory *memory);
 CEK_API uint64_t cek_memory_bytes(const cek_memory *memory);
 CEK_API cek_device *cek_memory_device(const cek_memory *memory);
 
-/* Host memory from which `device` copies fastest (page-locked where the backend offers that, else aligned). */
+/* Host memory from which `device` copies fastest (page-locked where the backend offers that, else
+ * aligned). */
 CEK_API CEK_CHECKED cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out);
 CEK_API void cek_pinned_free(cek_device *device, void *ptr);
 
-/* ---- Streams and events: asynchronous work --------------------------------------------------------------------------- */
+/* ---- Streams and events: asynchronous work --------------------------------------------------- */
 
 typedef struct cek_stream cek_stream;
 typedef struct cek_marker cek_marker; /* an event: a point in a stream */
@@ -201,44 +225,57 @@ CEK_API cek_device *cek_stream_device(const cek_stream *stream);
 CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
 /* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work. */
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
-/* Host memory stays valid and untouched until the stream has passed the copy; for ever, once the device is lost. */
-CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes);
+/* Host memory stays valid and untouched until the stream has passed the copy; for ever, once the
+ * device is lost. */
+CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src,
+                                                 uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src,
+                                                   uint64_t bytes);
 
-/* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of `to`; any two devices.
- * Ordered after all work queued on `from` and before work queued on `to` later. With a link between the devices nothing
- * blocks; otherwise the calling thread waits for `from` and copies through host memory (without staging where one side is
- * host memory). Both streams are the caller's for the duration. from == to is allowed.
+/* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of
+ * `to`; any two devices. Ordered after all work queued on `from` and before work queued on `to`
+ * later. With a link between the devices nothing blocks; otherwise the calling thread waits for
+ * `from` and copies through host memory (without staging where one side is host memory). Both
+ * streams are the caller's for the duration. from == to is allowed.
  * As with uploads, `src` must stay as it is until `to` has passed the copy. */
-CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from,
+                                               cek_ref src, uint64_t bytes);
 
 CEK_API CEK_CHECKED cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out);
 CEK_API void cek_marker_free(cek_marker *marker);
 CEK_API CEK_CHECKED cek_status cek_marker_record(cek_marker *marker, cek_stream *stream);
-CEK_API CEK_CHECKED cek_status cek_marker_query(cek_marker *marker);              /* CEK_OK, CEK_NOT_READY, a failure */
+/* CEK_OK, CEK_NOT_READY, or the failure of the work before it. */
+CEK_API CEK_CHECKED cek_status cek_marker_query(cek_marker *marker);
 CEK_API CEK_CHECKED cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns);
-/* Device time from one to the other, both made with `timing` and recorded; CEK_NOT_READY until they have happened. */
+/* Device time from one to the other, both made with `timing` and recorded; CEK_NOT_READY until they
+ * have happened. */
 CEK_API CEK_CHECKED cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns);
 /* Work queued on `stream` later waits for the marker; across devices the calling thread waits. */
 CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker);
 
-/* ---- Tensors ----------------------------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* A dense row-major array on one device. Each device has one default stream, shared by its tensors: operations are queued
- * there in the order of the calls and the calls return at once; cek_tensor_read waits. Operations on tensors of one device
- * from several threads are safe and ordered by a lock. When queued work fails, every later operation on that device's
- * tensors fails with its text: what it left behind is never taken for a result.
+/* A dense row-major array on one device. Each device has one default stream, shared by its tensors:
+ * operations are queued there in the order of the calls and the calls return at once;
+ * cek_tensor_read waits. Operations on tensors of one device from several threads are safe and
+ * ordered by a lock. When queued work fails, every later operation on that device's tensors fails
+ * with its text: what it left behind is never taken for a result.
  *
- * Operations create their result: *out is the caller's. All operands are on one device (else CEK_INVALID, naming both), of
- * one floating type (else CEK_INVALID: cast first) and of fitting shapes (else CEK_INVALID, naming both shapes). What a
- * device does not compute is CEK_UNSUPPORTED; f32 is computed everywhere. */
+ * Operations create their result: *out is the caller's. All operands are on one device (else
+ * CEK_INVALID, naming both), of one floating type (else CEK_INVALID: cast first) and of fitting
+ * shapes (else CEK_INVALID, naming both shapes). What a device does not compute is CEK_UNSUPPORTED;
+ * f32 is computed everywhere. */
 typedef struct cek_tensor cek_tensor;
 
-CEK_API CEK_CHECKED cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
-                                                 cek_tensor **out); /* contents undefined; rank 0 to 8, dimensions >= 1 */
-CEK_API CEK_CHECKED cek_status cek_tensor_from_host(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
+/* Contents undefined; rank 0 to 8, dimensions >= 1. */
+CEK_API CEK_CHECKED cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank,
+                                                 const int64_t *shape,
+                                                 cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_from_host(cek_device *device, cek_dtype type, int rank,
+                                                    const int64_t *shape,
                                                     const void *data, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
+CEK_API CEK_CHECKED cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank,
+                                               const int64_t *shape,
                                                double value, cek_tensor **out);
 CEK_API void cek_tensor_free(cek_tensor *tensor); /* queued work still finishes */
 
@@ -252,27 +289,36 @@ CEK_API cek_ref cek_tensor_ref(const cek_tensor *tensor);
 CEK_API const char *cek_dtype_name(cek_dtype type); /* "f32" */
 CEK_API size_t cek_dtype_bytes(cek_dtype type);     /* 0 for an unknown one */
 
-/* cek_tensor_to - copies `src` to `device` and returns the copy in *out (also when it is there already).
+/* cek_tensor_to - copies `src` to `device` and returns the copy in *out (also when it is there
+ * already).
  *
- * Any device to any device; one staging copy through host memory where the two share no link. Ordered after all work
- * queued on `src`; *out may be used at once on its own device. `src` stays the caller's and may be freed at once.
- * Errors: CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
-CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor **out);
+ * Any device to any device; one staging copy through host memory where the two share no link.
+ * Ordered after all work queued on `src`; *out may be used at once on its own device. `src` stays
+ * the caller's and may be freed at once. Errors: CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *device,
+                                             cek_tensor **out);
 /* Waits for the work that makes the tensor, then copies all of it; `bytes` must equal its size. */
 CEK_API CEK_CHECKED cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src,
+                                                uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type,
+                                               cek_tensor **out);
 /* Another shape of the same element count; shares no memory with x. One dimension may be -1. */
-CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank, const int64_t *shape, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank,
+                                                  const int64_t *shape, cek_tensor **out);
 /* out.shape[i] = x.shape[axes[i]]; NCHW to NHWC is {0, 2, 3, 1}. */
-CEK_API CEK_CHECKED cek_status cek_tensor_permute(const cek_tensor *x, const int *axes, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_permute(const cek_tensor *x, const int *axes,
+                                                  cek_tensor **out);
 
-/* Elementwise, broadcasting as NumPy does: shapes are aligned at the last dimension, and 1 stretches. */
+/* Elementwise, broadcasting as NumPy does: shapes are aligned at the last dimension, and 1
+ * stretches. */
 CEK_API CEK_CHECKED cek_status cek_add(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_sub(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_mul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_div(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_scale(const cek_tensor *x, double factor, double offset, cek_tensor **out); /* x*factor + offset */
+/* x*factor + offset */
+CEK_API CEK_CHECKED cek_status cek_scale(const cek_tensor *x, double factor, double offset,
+                                         cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_neg(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_exp(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_log(const cek_tensor *x, cek_tensor **out);
@@ -282,15 +328,20 @@ CEK_API CEK_CHECKED cek_status cek_tanh(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_sigmoid(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_gelu(const cek_tensor *x, cek_tensor **out);
 
-/* Over `count` axes (negative ones count from the end), which disappear; count 0: over all, giving rank 0. The result is
- * f64 for f64, else f32. */
-CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_softmax(const cek_tensor *x, cek_tensor **out); /* over the last dimension */
+/* Over `count` axes (negative ones count from the end), which disappear; count 0: over all, giving
+ * rank 0. The result is f64 for f64, else f32. */
+CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes,
+                                       cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes,
+                                        cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes,
+                                       cek_tensor **out);
+/* Over the last dimension. */
+CEK_API CEK_CHECKED cek_status cek_softmax(const cek_tensor *x, cek_tensor **out);
 
 /* [m,k] x [k,n] -> [m,n]; leading dimensions are batches: equal, or absent on one side. */
-CEK_API CEK_CHECKED cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b,
+                                          cek_tensor **out);
 
 typedef struct cek_conv2d_options {
     uint32_t size;
@@ -299,19 +350,22 @@ typedef struct cek_conv2d_options {
     uint32_t dilation_h, dilation_w;              /* 0 = 1 */
     uint32_t pad_top, pad_left, pad_bottom, pad_right;
 } cek_conv2d_options;
-/* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL -> [n,oh,ow,out]. The
- * bias is f64 for f64, else f32.
+/* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL ->
+ * [n,oh,ow,out]. The bias is f64 for f64, else f32.
  * A channel mismatch is CEK_INVALID and names both shapes. */
-CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_tensor *bias,
+CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight,
+                                          const cek_tensor *bias,
                                           const cek_conv2d_options *options, cek_tensor **out);
 
-/* ---- Random numbers ------------------------------------------------------------------------------------------------ */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
-/* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device, f32, fewer than 2^34.
- * Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. */
-CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low, double high,
+/* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device,
+ * f32, fewer than 2^34. Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. */
+CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank,
+                                                  const int64_t *shape, double low, double high,
                                                   uint64_t seed, uint32_t stream, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std,
+CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank,
+                                                 const int64_t *shape, double mean, double std,
                                                  uint64_t seed, uint32_t stream, cek_tensor **out);
 
 #ifdef __cplusplus

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn.h - libcekernels-nn: models, data, and training and inference over all devices of a machine at once.
+ * nn.h - libcekernels-nn: models, data, and training and inference over all devices of a machine at
+ * once.
  *
  *     cek_engine *engine;  cek_device **devices;  size_t n;
  *     cek_model *model;  cek_dataset *train, *test;  cek_trainer *trainer;
  *     cek_engine_create(NULL, &engine);
- *     cek_engine_select(engine, "cpu,cuda:0", &devices, &n);              // DataParallel's device_ids
+ *     cek_engine_select(engine, "cpu,cuda:0", &devices, &n);       // DataParallel's device_ids
  *     cek_model_parse("mnist-cnn", 0, NULL, &model);
  *     cek_model_init(model, 1);
  *     cek_dataset_mnist("data/mnist", true, &train);
  *     cek_dataset_mnist("data/mnist", false, &test);
- *     cek_trainer_create(model, devices, n, &(cek_trainer_options){ .size = sizeof(cek_trainer_options), .seed = 1 }, &trainer);
+ *     cek_trainer_options options = { .size = sizeof options, .seed = 1 };
+ *     cek_trainer_create(model, devices, n, &options, &trainer);
  *     cek_fit_options fit = { .size = sizeof fit, .epochs = 3, .test = test };
  *     cek_trainer_fit(trainer, train, &fit, NULL);
- *     cek_trainer_pull(trainer);                                           // weights back into `model`
+ *     cek_trainer_pull(trainer);                                   // weights back into `model`
  *     cek_model_save(model, "mnist.safetensors");
  *
- * (Every call returns a cek_status to look at; left out above.) The conventions of cekernels.h hold here.
+ * (Every call returns a cek_status to look at; left out above.) The conventions of cekernels.h hold
+ * here.
  *
- * Shapes. Users see PyTorch's shapes and names: images C,H,W, convolution weights O,I,H,W, linear weights out,in, names
- * "0.weight" by position in the sequence as in torch.nn.Sequential. Inside, images are NHWC; loading and saving convert.
+ * Shapes. Users see PyTorch's shapes and names: images C,H,W, convolution weights O,I,H,W, linear
+ * weights out,in, names "0.weight" by position in the sequence as in torch.nn.Sequential. Inside,
+ * images are NHWC; loading and saving convert.
  */
 #ifndef CEKERNELS_NN_H
 #define CEKERNELS_NN_H
@@ -30,22 +34,25 @@
 extern "C" {
 #endif
 
-/* ---- Models ------------------------------------------------------------------------------------------------------------ */
+/* ---- Models ---------------------------------------------------------------------------------- */
 
-/* A model is a graph of layers without devices, and its parameters in host memory. A node is a number; node 0 is the input;
- * a node may feed several others, their gradients are added. The last node added is the output. */
+/* A model is a graph of layers without devices, and its parameters in host memory. A node is a
+ * number; node 0 is the input; a node may feed several others, their gradients are added. The last
+ * node added is the output. */
 typedef struct cek_model cek_model;
 
 /* `shape`: of one sample, without the batch: {C,H,W} or {features}. */
 CEK_API CEK_CHECKED cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out);
 CEK_API void cek_model_free(cek_model *model);
 
-/* cek_model_parse - a built-in name ("mnist-cnn", "lenet5", "boston-mlp") or a text of words separated by blanks:
- *   conv:OUT,K[,sS][,pP][,gG][,dD]   linear:OUT   relu gelu tanh sigmoid   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]
- *   gap (global average)   dropout:P   flatten
+/* cek_model_parse - a built-in name ("mnist-cnn", "lenet5", "boston-mlp") or a text of words
+ * separated by blanks:
+ *   conv:OUT,K[,sS][,pP][,gG][,dD]   linear:OUT   relu gelu tanh sigmoid
+ *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   dropout:P   flatten
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
-CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
+CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape,
+                                               cek_model **out);
 
 typedef struct cek_conv2d_layer {
     uint32_t size;
@@ -60,55 +67,69 @@ typedef struct cek_conv2d_layer {
 } cek_conv2d_layer;
 typedef struct cek_pool2d_layer {
     uint32_t size;
-    uint32_t mode;                    /* CEK_POOL_MAX or CEK_POOL_AVERAGE (padding counts, as in PyTorch) */
+    uint32_t mode;                    /* CEK_POOL_MAX or CEK_POOL_AVERAGE (padding counts, as in
+                                       * PyTorch) */
     uint32_t kernel_h, kernel_w;      /* 0 = the whole image */
     uint32_t stride_h, stride_w;      /* 0 = kernel */
     uint32_t pad_h, pad_w;
 } cek_pool2d_layer;
-/* Each adds a node that reads node `input`; *node is its number. Errors name the layer and the shapes (CEK_INVALID). */
-CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node);
+/* Each adds a node that reads node `input`; *node is its number. Errors name the layer and the
+ * shapes (CEK_INVALID). */
+CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input,
+                                                const cek_conv2d_layer *layer, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out,
+                                                bool bias, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input,
+                                                    cek_activation kind, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input,
+                                                const cek_pool2d_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_flatten(cek_model *model, int input, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_add(cek_model *model, int a, int b, int *node); /* a + b, equal shapes */
+/* a + b, equal shapes */
+CEK_API CEK_CHECKED cek_status cek_model_add(cek_model *model, int a, int b, int *node);
 
-/* What the first layer sees is x * scale + offset of what the data holds; done on the device. (x/255 - 0.5)/0.5 is {2/255, -1}.
- * Default 1, 0; "mnist-cnn" and "lenet5" set {2/255, -1}. */
+/* What the first layer sees is x * scale + offset of what the data holds; done on the device.
+ * (x/255 - 0.5)/0.5 is {2/255, -1}. Default 1, 0; "mnist-cnn" and "lenet5" set {2/255, -1}. */
 CEK_API void cek_model_set_input_scale(cek_model *model, double scale, double offset);
 /* Replaces the probability of every dropout layer. */
 CEK_API CEK_CHECKED cek_status cek_model_set_dropout(cek_model *model, double p);
 
-CEK_API int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);   /* returns the rank */
+/* returns the rank */
+CEK_API int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
 CEK_API int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
 
-/* Parameters, in the order of the layers, weight before bias. Host memory, f32, PyTorch's shapes. */
+/* Parameters, in the order of the layers, weight before bias. Host memory, f32, PyTorch's
+ * shapes. */
 typedef struct cek_parameter {
     const char *name;                 /* "0.weight" */
     int rank;
     uint32_t reserved;
     int64_t shape[CEK_RANK_MAX];
     int64_t count;
-    float *data;                      /* the model's; may be written while no trainer is being created from it */
+    float *data;                      /* the model's; may be written while no trainer is being
+                                       * created from it */
 } cek_parameter;
 CEK_API size_t cek_model_parameter_count(const cek_model *model);
 CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek_parameter *out);
 
-/* PyTorch's default initialisation (uniform in +-1/sqrt(fan_in) for weights and biases of conv and linear layers), from
- * counter-based numbers: the same for every machine. A new model's parameters are zero. */
+/* PyTorch's default initialisation (uniform in +-1/sqrt(fan_in) for weights and biases of conv and
+ * linear layers), from counter-based numbers: the same for every machine. A new model's parameters
+ * are zero. */
 CEK_API void cek_model_init(cek_model *model, uint64_t seed);
 
-/* safetensors, atomically written; a state dict that PyTorch loads. Loading takes f32, f64, f16 and bf16, wants exactly the
- * model's names (a leading "module." is accepted) and shapes, and changes nothing unless all of it is right. */
+/* safetensors, atomically written; a state dict that PyTorch loads. Loading takes f32, f64, f16 and
+ * bf16, wants exactly the model's names (a leading "module." is accepted) and shapes, and changes
+ * nothing unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);
-/* SHA-256 over the tensors in the order of their names, f32 little-endian, as 64 hex digits and NUL. */
+/* SHA-256 over the tensors in the order of their names, f32 little-endian, as 64 hex digits and
+ * NUL. */
 CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 
-/* A table of layers with shapes and parameter counts, and the memory that training with this batch takes on `device`
- * (NULL: the table alone). *text is the caller's (free). */
-CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch, char **text);
+/* A table of layers with shapes and parameter counts, and the memory that training with this batch
+ * takes on `device` (NULL: the table alone). *text is the caller's (free). */
+CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device,
+                                                 int64_t batch, char **text);
 
 /* What a built-in model is usually trained with. */
 typedef uint32_t cek_loss;
@@ -130,35 +151,46 @@ typedef struct cek_preset {
     cek_optimizer optimizer;
     int64_t batch;
 } cek_preset;
-CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out); /* CEK_NOT_FOUND lists the names */
+/* CEK_NOT_FOUND lists the names */
+CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out);
 
-/* ---- Data -------------------------------------------------------------------------------------------------------------- */
+/* ---- Data ------------------------------------------------------------------------------------ */
 
-/* A dataset is a number of samples with random access: inputs (u8 or f32; images NHWC inside) and targets: class labels, or
- * f32 values. Reading one is safe from several threads. Subsets share the memory of the whole and keep it alive. */
+/* A dataset is a number of samples with random access: inputs (u8 or f32; images NHWC inside) and
+ * targets: class labels, or f32 values. Reading one is safe from several threads. Subsets share the
+ * memory of the whole and keep it alive. */
 typedef struct cek_dataset cek_dataset;
 CEK_API void cek_dataset_free(cek_dataset *dataset);
 CEK_API int64_t cek_dataset_size(const cek_dataset *dataset);
 CEK_API int64_t cek_dataset_classes(const cek_dataset *dataset);      /* 0: targets are values */
-CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX]); /* {C,H,W} or {features}; the rank */
-CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset); /* values per sample; 1 for labels */
+/* {C,H,W} or {features}; the rank */
+CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX]);
+/* values per sample; 1 for labels */
+CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset);
 
 /* IDX files, plain or .gz, as MNIST and its relatives are distributed. */
-CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes, cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels,
+                                               int64_t classes, cek_dataset **out);
 /* train-images-idx3-ubyte[.gz] etc. or t10k-... in a directory; 10 classes. */
-CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool train, cek_dataset **out);
-/* Drawn digits, 28 x 28, u8: 20,000 for training or 10,000 others for testing. The same for a seed on every machine. */
+CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool train,
+                                                 cek_dataset **out);
+/* Drawn digits, 28 x 28, u8: 20,000 for training or 10,000 others for testing. The same for a seed
+ * on every machine. */
 CEK_API CEK_CHECKED cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out);
-/* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the others are features. */
-CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out);
+/* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the
+ * others are features. */
+CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target,
+                                               cek_dataset **out);
 
 typedef struct cek_array_options {
     uint32_t size;
     cek_dtype input_type;             /* CEK_U8 or CEK_F32 */
     int64_t count;
     int rank;
-    bool nhwc;                        /* images are stored H,W,C; default C,H,W (converted while copying) */
-    bool borrow;                      /* keep the pointers (they outlive the dataset) instead of copying; not for C,H,W with C > 1 */
+    bool nhwc;                        /* images are stored H,W,C; default C,H,W (converted while
+                                       * copying) */
+    bool borrow;                      /* keep the pointers (they outlive the dataset) instead of
+                                       * copying; not for C,H,W with C > 1 */
     uint8_t reserved[2];
     int64_t shape[CEK_RANK_MAX];      /* of one sample, {C,H,W} or {features} */
     const void *inputs;
@@ -167,20 +199,25 @@ typedef struct cek_array_options {
     const float *values;              /* with classes = 0: count x columns */
     int64_t columns;
 } cek_array_options;
-CEK_API CEK_CHECKED cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_arrays(const cek_array_options *options,
+                                                  cek_dataset **out);
 
-/* The first `count` of a permutation by seed go to *second, the others to *first; each keeps the file's order. */
-CEK_API CEK_CHECKED cek_status cek_dataset_split(const cek_dataset *whole, int64_t count, uint64_t seed,
+/* The first `count` of a permutation by seed go to *second, the others to *first; each keeps the
+ * file's order. */
+CEK_API CEK_CHECKED cek_status cek_dataset_split(const cek_dataset *whole, int64_t count,
+                                                 uint64_t seed,
                                                  cek_dataset **first, cek_dataset **second);
 /* `rows` (distinct row numbers from 0) go to *second, the others to *first. */
-CEK_API CEK_CHECKED cek_status cek_dataset_split_rows(const cek_dataset *whole, const int64_t *rows, int64_t count,
+CEK_API CEK_CHECKED cek_status cek_dataset_split_rows(const cek_dataset *whole,
+                                                      const int64_t *rows, int64_t count,
                                                       cek_dataset **first, cek_dataset **second);
-/* The same with the row numbers in a text file, separated by blanks, commas or line ends; some, and not all. CEK_BAD_INPUT
- * names file and line. */
+/* The same with the row numbers in a text file, separated by blanks, commas or line ends; some, and
+ * not all. CEK_BAD_INPUT names file and line. */
 CEK_API CEK_CHECKED cek_status cek_dataset_split_file(const cek_dataset *whole, const char *path,
                                                       cek_dataset **first, cek_dataset **second);
-/* Brings every feature of `dataset` to mean 0 and deviation 1 by the statistics of `by` (which may be the same; standardise
- * the test set first). f32 features only; constant columns are only centred. */
+/* Brings every feature of `dataset` to mean 0 and deviation 1 by the statistics of `by` (which may
+ * be the same; standardise the test set first). f32 features only; constant columns are only
+ * centred. */
 CEK_API CEK_CHECKED cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by);
 
 typedef struct cek_loader_options {
@@ -192,7 +229,8 @@ typedef struct cek_loader_options {
     bool drop_last;
     uint8_t reserved[2];
     uint32_t prefetch;                /* batches ready ahead; 0 = 2 */
-    cek_device *pin_for;              /* batches lie in memory from which this device copies fastest; NULL: ordinary memory */
+    cek_device *pin_for;              /* batches lie in memory from which this device copies
+                                       * fastest; NULL: ordinary memory */
 } cek_loader_options;
 /* A batch. Memory belongs to the loader until the batch is given back. */
 typedef struct cek_batch {
@@ -204,18 +242,22 @@ typedef struct cek_batch {
     uint32_t target_columns;          /* 0: labels */
 } cek_batch;
 typedef struct cek_loader cek_loader;
-CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options, cek_loader **out);
+CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset,
+                                                 const cek_loader_options *options,
+                                                 cek_loader **out);
 CEK_API void cek_loader_free(cek_loader *loader); /* also while workers are busy */
 /* Starts epoch `epoch` (its order depends on seed and epoch alone). */
 CEK_API CEK_CHECKED cek_status cek_loader_start(cek_loader *loader, int64_t epoch);
-/* The next batch, in order; *batch NULL at the end of the epoch. Valid until the next call for this loader. */
+/* The next batch, in order; *batch NULL at the end of the epoch. Valid until the next call for this
+ * loader. */
 CEK_API CEK_CHECKED cek_status cek_loader_next(cek_loader *loader, const cek_batch **batch);
 
-/* ---- Training ------------------------------------------------------------------------------------------------------------- */
+/* ---- Training -------------------------------------------------------------------------------- */
 
-/* A trainer replicates a model over devices and trains it in synchronous steps: the batch is split over the devices, each
- * computes its gradients, one owner per shard of the parameters adds them up and updates, and every replica gets the same
- * bytes. The gradient is that of the whole batch, however it is split. One thread at a time. */
+/* A trainer replicates a model over devices and trains it in synchronous steps: the batch is split
+ * over the devices, each computes its gradients, one owner per shard of the parameters adds them up
+ * and updates, and every replica gets the same bytes. The gradient is that of the whole batch,
+ * however it is split. One thread at a time. */
 typedef struct cek_trainer cek_trainer;
 
 enum { CEK_SHARES_EQUAL = 0, CEK_SHARES_GIVEN = 1 };
@@ -225,21 +267,30 @@ typedef struct cek_trainer_options {
     cek_optimizer optimizer;
     int64_t batch;                    /* largest batch of a step; 0 = 64 */
     uint64_t seed;                    /* of dropout */
-    uint32_t shares;                  /* CEK_SHARES_EQUAL: sizes differ by at most one, the earlier devices the larger */
-    cek_dtype type;                   /* CEK_F32 (default) or CEK_F64 (where the devices compute in it) */
-    const double *share_weights;      /* CEK_SHARES_GIVEN: one number >= 0 per device, in proportion; not all 0 */
-    uint64_t memory_limit;            /* bytes per device; a share that does not fit is run as micro-batches; 0: what is free */
-    cek_dtype input_type;             /* type of the batches' inputs: CEK_U8 or CEK_F32 (default); converted on the device */
-    uint32_t target_columns;          /* MSE: values per sample; 0 = the model's outputs. Anything else than those is refused */
+    uint32_t shares;                  /* CEK_SHARES_EQUAL: sizes differ by at most one, the earlier
+                                       * devices the larger */
+    cek_dtype type;                   /* CEK_F32 (default) or CEK_F64 (where the devices compute in
+                                       * it) */
+    const double *share_weights;      /* CEK_SHARES_GIVEN: one number >= 0 per device, in
+                                       * proportion; not all 0 */
+    uint64_t memory_limit;            /* bytes per device; a share that does not fit is run as
+                                       * micro-batches; 0: what is free */
+    cek_dtype input_type;             /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
+                                       * converted on the device */
+    uint32_t target_columns;          /* MSE: values per sample; 0 = the model's outputs. Anything
+                                       * else than those is refused */
 } cek_trainer_options;
 
-/* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters are not written before
- * cek_trainer_pull). Plans and allocates everything: a step allocates no device memory; a smaller batch of a size not seen
- * before may compile another plan, at most four per device, beyond which rows are padded.
- * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss), CEK_UNSUPPORTED (names
- * device and layer). */
-CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
-                                                  const cek_trainer_options *options, cek_trainer **out);
+/* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters
+ * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
+ * device memory; a smaller batch of a size not seen before may compile another plan, at most four
+ * per device, beyond which rows are padded.
+ * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss),
+ * CEK_UNSUPPORTED (names device and layer). */
+CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices,
+                                                  size_t count,
+                                                  const cek_trainer_options *options,
+                                                  cek_trainer **out);
 CEK_API void cek_trainer_free(cek_trainer *trainer);
 
 typedef struct cek_step_result {
@@ -251,10 +302,12 @@ typedef struct cek_step_result {
     int64_t correct;                  /* cross-entropy: right answers in the batch */
     double seconds;
 } cek_step_result;
-/* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors: CEK_INVALID (batch of
- * another form), CEK_BAD_INPUT (a label out of range): nothing was done; CEK_NOT_FINITE: the parameters have been updated;
- * anything else (CEK_DEVICE_LOST): the replicas may differ, every later call but free returns the same failure. */
-CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
+/* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors:
+ * CEK_INVALID (batch of another form), CEK_BAD_INPUT (a label out of range): nothing was done;
+ * CEK_NOT_FINITE: the parameters have been updated; anything else (CEK_DEVICE_LOST): the replicas
+ * may differ, every later call but free returns the same failure. */
+CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch,
+                                                cek_step_result *result);
 
 typedef struct cek_metrics {
     uint32_t size;
@@ -263,8 +316,10 @@ typedef struct cek_metrics {
     double loss;                      /* mean */
     double accuracy;                  /* cross-entropy; else 0 */
 } cek_metrics;
-/* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's devices. */
-CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer, const cek_dataset *dataset, cek_metrics *out);
+/* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's
+ * devices. */
+CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer,
+                                                    const cek_dataset *dataset, cek_metrics *out);
 
 typedef struct cek_epoch_result {
     uint32_t size;
@@ -291,9 +346,10 @@ typedef struct cek_fit_options {
     void (*on_epoch)(void *user, const cek_epoch_result *result);
     void *user;
 } cek_fit_options;
-/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A request to stop ends it between
- * two steps: CEK_CANCELLED. */
-CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train, const cek_fit_options *options,
+/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A
+ * request to stop ends it between two steps: CEK_CANCELLED. */
+CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train,
+                                               const cek_fit_options *options,
                                                cek_epoch_result *last);
 /* Safe from any thread and from signal handlers; holds until the next fit begins. */
 CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
@@ -305,17 +361,23 @@ CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* Device bytes planned for device `index`, and its micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
-/* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the trainer's type), to compare
- * replicas; `bytes` = count x size of the type. */
-CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst, uint64_t bytes);
-/* The whole batch's gradient of the last step, summed over the devices, PyTorch's shape, as doubles [count]. */
-CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter, double *dst, int64_t count);
-/* All of them as a safetensors file of f64 tensors under the parameters' names, atomically written. */
+/* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the
+ * trainer's type), to compare replicas; `bytes` = count x size of the type. */
+CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index,
+                                                        size_t parameter, void *dst,
+                                                        uint64_t bytes);
+/* The whole batch's gradient of the last step, summed over the devices, PyTorch's shape, as doubles
+ * [count]. */
+CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter,
+                                                         double *dst, int64_t count);
+/* All of them as a safetensors file of f64 tensors under the parameters' names, atomically
+ * written. */
 CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path);
 
-/* ---- Inference ----------------------------------------------------------------------------------------------------------- */
+/* ---- Inference ------------------------------------------------------------------------------- */
 
-/* Runs a model in evaluation mode over devices; the batch is split, outputs come back in the order of the inputs. */
+/* Runs a model in evaluation mode over devices; the batch is split, outputs come back in the order
+ * of the inputs. */
 typedef struct cek_predictor cek_predictor;
 typedef struct cek_predictor_options {
     uint32_t size;
@@ -325,13 +387,19 @@ typedef struct cek_predictor_options {
     uint8_t reserved[7];
     uint64_t memory_limit;            /* bytes per device; 0: what is free */
 } cek_predictor_options;
-CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,
-                                                    const cek_predictor_options *options, cek_predictor **out);
+CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model,
+                                                    cek_device *const *devices, size_t count,
+                                                    const cek_predictor_options *options,
+                                                    cek_predictor **out);
 CEK_API void cek_predictor_free(cek_predictor *predictor);
-/* inputs: `count` samples (images NHWC) of the declared type; outputs: count x outputs, f32. Any count >= 0. */
-CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count, float *outputs);
+/* inputs: `count` samples (images NHWC) of the declared type; outputs: count x outputs, f32. Any
+ * count >= 0. */
+CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs,
+                                                 int64_t count, float *outputs);
 /* The same over a dataset's rows in order. */
-CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predictor, const cek_dataset *dataset, float *outputs);
+CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predictor,
+                                                         const cek_dataset *dataset,
+                                                         float *outputs);
 
 #ifdef __cplusplus
 }

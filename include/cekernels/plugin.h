@@ -1,90 +1,104 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin.h - the cekernels plugin ABI, version 1.0: the one door between a host and a device backend.
+ * plugin.h - the cekernels plugin ABI, version 1.0: the one door between a host and a device
+ * backend.
  *
- * A plugin is a shared object that exports one symbol, cek_plugin_query(). Through the struct which that returns, a host
- * finds devices, allocates memory, queues copies and runs neural network operations. The host is usually libcekernels, but
- * any program may dlopen() a plugin and call it with nothing but this header:
+ * A plugin is a shared object that exports one symbol, cek_plugin_query(). Through the struct which
+ * that returns, a host finds devices, allocates memory, queues copies and runs neural network
+ * operations. The host is usually libcekernels, but any program may dlopen() a plugin and call it
+ * with nothing but this header:
  *
  *     void *so = dlopen("/usr/lib/cekernels/cpu.so", RTLD_NOW | RTLD_LOCAL);
  *     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(so, CEK_PLUGIN_SYMBOL);
  *     const cek_plugin *p = query(CEK_ABI);
  *     if (!p || p->abi >> 16 != CEK_ABI_MAJOR) ...refuse...
  *     cek_instance *in;  cek_dev *dev;  cek_mem *mem;
- *     p->create(NULL, &in);                                           // NULL: no callbacks, default options
+ *     p->create(NULL, &in);                             // NULL: no callbacks, default options
  *     p->device_open(in, 0, NULL, &dev);
  *     cek_mem_desc want = { .size = sizeof want, .bytes = 1 << 20 };
- *     p->mem_alloc(dev, &want, &mem);                                 // ... op_create, op_run, queue_sync ...
+ *     p->mem_alloc(dev, &want, &mem);                   // ... op_create, op_run, queue_sync ...
  *     p->mem_free(mem);  p->device_close(dev);  p->destroy(in);
  *
- * Contents:  1 Rules   2 Status and types   3 Host and plugin   4 Devices   5 Memory   6 Queues and events
- *            7 Operations   8 Blocks   9 Random numbers   10 Operation descriptors   11 Command buffers   12 The table
+ * Contents:  1 Rules   2 Status and types   3 Host and plugin   4 Devices   5 Memory
+ *            6 Queues and events   7 Operations   8 Blocks   9 Random numbers
+ *            10 Operation descriptors   11 Command buffers   12 The table
  *
- * To write a backend, clone backends/reference: it implements every slot in plain C. `cekernels-bench check --plugin=FILE`
- * is the conformance suite.
+ * To write a backend, clone backends/reference: it implements every slot in plain C.
+ * `cekernels-bench check --plugin=FILE` is the conformance suite.
  *
- * ------------------------------------------------------------------------------------------------------------------------
+ * -------------------------------------------------------------------------------------------------
  * 1 Rules
  *
- * Smallest useful backend. Profile CEK_PROFILE_MEMORY: the required slots of section 12 up to event_elapsed, no operations.
- * CEK_PROFILE_INFERENCE adds op_create, op_destroy, op_run and the operations marked [I] in section 10;
- * CEK_PROFILE_TRAINING adds those marked [T]. "Required" always means: contiguous f32 operands and every feature that is
- * not called optional. The conformance suite runs the required cases of the profile that a plugin claims.
+ * Smallest useful backend. Profile CEK_PROFILE_MEMORY: the required slots of section 12 up to
+ * event_elapsed, no operations. CEK_PROFILE_INFERENCE adds op_create, op_destroy, op_run and the
+ * operations marked [I] in section 10; CEK_PROFILE_TRAINING adds those marked [T]. "Required"
+ * always means: contiguous f32 operands and every feature that is not called optional. The
+ * conformance suite runs the required cases of the profile that a plugin claims.
  *
- * Growth. This header is append-only within one major version. Structs passed by pointer start with `size`, set by whoever
- * fills them in; both sides copy min(their size, the other's size) bytes into a zeroed struct of their own. Elements of
- * arrays have no size of their own: their count and element size are passed beside them. A size smaller than the struct's
- * of version 1.0 (0, because it was forgotten) is CEK_INVALID. cek_ref (16 bytes), cek_f32x2 (8), cek_op_desc (64) and the
- * blocks of section 8 are frozen. A NULL or missing function slot means CEK_UNSUPPORTED. Zero in a new field always means
- * the old behaviour. A plugin that finds a non-zero byte beyond the size it knows, an unknown flag bit or an unknown
- * enumerator in a struct given to it answers CEK_UNSUPPORTED, so nothing new is ever silently ignored; `reserved` fields
- * must be zero and follow the same rule. The exception is cek_host: a plugin ignores what lies beyond the callbacks it
- * knows. Structs that a plugin fills in (`out` structs): the caller zeroes them and sets size, the plugin writes at most
- * that many bytes and leaves size alone. What each profile requires is frozen for major 1: kinds and features added later
- * are optional, and asked for by op_create.
- * Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides int64_t in elements, spatial arrays have
- * CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX. Pointers are 64-bit; there is no padding in any struct.
- * Entries of spatial, shape and stride arrays beyond `spatial` or `rank` are 0. Shapes, window strides, dilations, groups
- * and rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions are not negative.
- * Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info flags as
- * absent.
+ * Growth. This header is append-only within one major version. Structs passed by pointer start with
+ * `size`, set by whoever fills them in; both sides copy min(their size, the other's size) bytes
+ * into a zeroed struct of their own. Elements of arrays have no size of their own: their count and
+ * element size are passed beside them. A size smaller than the struct's of version 1.0 (0, because
+ * it was forgotten) is CEK_INVALID. cek_ref (16 bytes), cek_f32x2 (8), cek_op_desc (64) and the
+ * blocks of section 8 are frozen. A NULL or missing function slot means CEK_UNSUPPORTED. Zero in a
+ * new field always means the old behaviour. A plugin that finds a non-zero byte beyond the size it
+ * knows, an unknown flag bit or an unknown enumerator in a struct given to it answers
+ * CEK_UNSUPPORTED, so nothing new is ever silently ignored; `reserved` fields must be zero and
+ * follow the same rule. The exception is cek_host: a plugin ignores what lies beyond the callbacks
+ * it knows. Structs that a plugin fills in (`out` structs): the caller zeroes them and sets size,
+ * the plugin writes at most that many bytes and leaves size alone. What each profile requires is
+ * frozen for major 1: kinds and features added later are optional, and asked for by op_create.
+ * Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides int64_t in
+ * elements, spatial arrays have CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX. Pointers are
+ * 64-bit; there is no padding in any struct. Entries of spatial, shape and stride arrays beyond
+ * `spatial` or `rank` are 0. Shapes, window strides, dilations, groups and rows_per_sample are at
+ * least 1 unless said otherwise; strides and leading dimensions are not negative. Hosts read an
+ * unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info
+ * flags as absent.
  *
- * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several hosts in one process can
- * use one shared object at once.
+ * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several
+ * hosts in one process can use one shared object at once.
  *
- * Threads. Functions that take an instance, a device, a memory, an operation or an event may be called from any thread at
- * once. A queue (and a command buffer being run) belongs to one thread at a time. A plugin leaves driver state that belongs
- * to the calling thread (a current CUDA context) as it found it. Callbacks of the host must not call into the plugin.
+ * Threads. Functions that take an instance, a device, a memory, an operation or an event may be
+ * called from any thread at once. A queue (and a command buffer being run) belongs to one thread at
+ * a time. A plugin leaves driver state that belongs to the calling thread (a current CUDA context)
+ * as it found it. Callbacks of the host must not call into the plugin.
  *
- * Arguments. Every struct, array and text given to a call may be reused when it returns (plugins copy what they keep),
- * except the host memory of upload and download.
+ * Arguments. Every struct, array and text given to a call may be reused when it returns (plugins
+ * copy what they keep), except the host memory of upload and download.
  *
- * Errors. A function that fails calls host->fail (where there is a host) with one line that names object and cause, on
- * the calling thread, and returns the status; outputs are then NULL or zero. CEK_NOT_READY, CEK_TIMEOUT and a failed
- * queue's status seen again need no text. For create's CEK_UNAVAILABLE the text is the line of the load report. A call
- * on a queue that returns an error has enqueued nothing and the queue stays usable, except after CEK_DEVICE_LOST. Work
- * that fails after it was enqueued makes the *queue* and the *events* recorded behind it failed: queue_sync,
- * queue_status, event_query, event_sync then return that status for ever, waiting on a failed event makes the waiting
- * queue failed too, and a failed queue can only be destroyed; enqueuing on it returns its failure. Execution that fails
- * inside an enqueuing call, on a device that works inline, is a failure of the queue all the same: the call itself may
- * return CEK_OK. CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at
+ * Errors. A function that fails calls host->fail (where there is a host) with one line that names
+ * object and cause, on the calling thread, and returns the status; outputs are then NULL or zero.
+ * CEK_NOT_READY, CEK_TIMEOUT and a failed queue's status seen again need no text. For create's
+ * CEK_UNAVAILABLE the text is the line of the load report. A call on a queue that returns an error
+ * has enqueued nothing and the queue stays usable, except after CEK_DEVICE_LOST. Work that fails
+ * after it was enqueued makes the *queue* and the *events* recorded behind it failed: queue_sync,
+ * queue_status, event_query, event_sync then return that status for ever, waiting on a failed event
+ * makes the waiting queue failed too, and a failed queue can only be destroyed; enqueuing on it
+ * returns its failure. Execution that fails inside an enqueuing call, on a device that works
+ * inline, is a failure of the queue all the same: the call itself may return CEK_OK.
+ * CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at
  * once, and frees and destroys succeed locally.
- * Waiting has a deadline: queue_sync and event_sync take one (0 polls once), queue_destroy has one (cek_queue_desc), at
- * which it leaks what still runs and latches CEK_DEVICE_LOST. Driver calls that have none (allocation, map, compilation,
- * close) may hang; a host that must not guards them with a thread of its own. After CEK_DEVICE_LOST, or a queue_destroy
- * that hit its deadline, host memory given to upload or download on that device must never be freed. A host never unloads
- * a plugin after create succeeded.
+ * Waiting has a deadline: queue_sync and event_sync take one (0 polls once), queue_destroy has one
+ * (cek_queue_desc), at which it leaks what still runs and latches CEK_DEVICE_LOST. Driver calls
+ * that have none (allocation, map, compilation, close) may hang; a host that must not guards them
+ * with a thread of its own. After CEK_DEVICE_LOST, or a queue_destroy that hit its deadline, host
+ * memory given to upload or download on that device must never be freed. A host never unloads a
+ * plugin after create succeeded.
  *
- * Order. Commands of one queue run in order. Between queues there is no order but through events and syncs; that a record
- * has happened before another thread waits for it is the host's own handshake.
+ * Order. Commands of one queue run in order. Between queues there is no order but through events
+ * and syncs; that a record has happened before another thread waits for it is the host's own
+ * handshake.
  *
- * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued work that uses them
- * has finished; plugins do not track that. Objects are destroyed before the device, devices before the instance. Destroy
- * and free functions take the handle alone and accept NULL.
+ * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued
+ * work that uses them has finished; plugins do not track that. Objects are destroyed before the
+ * device, devices before the instance. Destroy and free functions take the handle alone and accept
+ * NULL.
  *
- * Overlap. Inputs may overlap or be equal. An output (or the workspace) overlaps no other operand of the command, except
- * that it may be the *same* cek_ref as an input where the tables of section 10 allow it (ALIASES). A range that leaves its
- * memory, a misaligned offset and a forbidden overlap are CEK_INVALID.
+ * Overlap. Inputs may overlap or be equal. An output (or the workspace) overlaps no other operand
+ * of the command, except that it may be the *same* cek_ref as an input where the tables of section
+ * 10 allow it (ALIASES). A range that leaves its memory, a misaligned offset and a forbidden
+ * overlap are CEK_INVALID.
  */
 #ifndef CEKERNELS_PLUGIN_H
 #define CEKERNELS_PLUGIN_H
@@ -104,26 +118,34 @@ extern "C" {
 #define CEK_PLUGIN_SYMBOL "cek_plugin_query"
 #define CEK_SPATIAL_MAX 4       /* entries of spatial arrays; 1 to 3 are used */
 #define CEK_RANK_MAX 8          /* entries of tensor shapes and strides */
-#define CEK_ALIGNMENT 256u      /* base alignment of device memory, and of operand offsets unless a descriptor says less */
+#define CEK_ALIGNMENT 256u      /* base alignment of device memory, and of operand offsets unless a
+                                 * descriptor says less */
 #define CEK_UNKNOWN UINT64_MAX  /* a size that the device cannot tell */
 #define CEK_FOREVER UINT64_MAX  /* a time-out that never comes */
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 2 Status and types
  */
 
-/* What a call answers. 0 to 63 belong to the ABI, 64 and up to the host's own libraries. A plugin returns only the first group. */
+/* What a call answers. 0 to 63 belong to the ABI, 64 and up to the host's own libraries. A plugin
+ * returns only the first group. */
 typedef uint32_t cek_status;
 enum {
     CEK_OK = 0,
-    CEK_INVALID = 1,        /* the caller broke a rule of this header: a bad handle, size, shape, operand set or order of calls */
-    CEK_UNSUPPORTED = 2,    /* a valid request that this backend does not implement; another way may work */
-    CEK_UNAVAILABLE = 3,    /* the hardware, driver or library is absent; create() says so, quietly */
-    CEK_OUT_OF_MEMORY = 4,  /* device or host memory is exhausted; nothing changed, smaller requests may work */
+    CEK_INVALID = 1,        /* the caller broke a rule of this header: a bad handle, size, shape,
+                             * operand set or order of calls */
+    CEK_UNSUPPORTED = 2,    /* a valid request that this backend does not implement; another way may
+                             * work */
+    CEK_UNAVAILABLE = 3,    /* the hardware, driver or library is absent; create() says so,
+                             * quietly */
+    CEK_OUT_OF_MEMORY = 4,  /* device or host memory is exhausted; nothing changed, smaller requests
+                             * may work */
     CEK_DEVICE_LOST = 5,    /* the device is gone or hangs; latches on the device */
-    CEK_TIMEOUT = 6,        /* the deadline of a sync came first; the work goes on, sync may be called again */
+    CEK_TIMEOUT = 6,        /* the deadline of a sync came first; the work goes on, sync may be
+                             * called again */
     CEK_NOT_READY = 7,      /* event_query, event_elapsed: not yet */
-    CEK_INTERNAL = 8        /* the backend or its driver failed in another way (a build error, a failed kernel) */
+    CEK_INTERNAL = 8        /* the backend or its driver failed in another way (a build error, a
+                             * failed kernel) */
 };
 
 /* Element types. Bit (1 << type) of cek_device_info.types says that a device stores it. */
@@ -138,9 +160,11 @@ enum {
     CEK_I32 = 6
 };
 
-/* What f32 operands may be turned into. f16 and bf16 operands may use matrix units with f32 accumulation under any of them. */
+/* What f32 operands may be turned into. f16 and bf16 operands may use matrix units with f32
+ * accumulation under any of them. */
 enum {
-    CEK_MATH_F32 = 0,     /* default: f32 products; also transforms such as Winograd, within the bound that conformance checks */
+    CEK_MATH_F32 = 0,     /* default: f32 products; also transforms such as Winograd, within the
+                           * bound that conformance checks */
     CEK_MATH_STRICT = 1,  /* f32 products and sums, in any order, no transforms */
     CEK_MATH_TF32 = 2,    /* operands may be rounded to 10 bits of fraction */
     CEK_MATH_FAST = 3     /* operands may be rounded to bf16 */
@@ -149,10 +173,13 @@ enum {
 typedef uint32_t cek_activation;
 enum {
     CEK_ACT_NONE = 0,
-    CEK_ACT_RELU = 1,     /* y = x > 0 ? x : x <= 0 ? 0 : NaN.  dx = y <= 0 ? 0 : dy (so NaN passes). Backward reads the output y */
+    CEK_ACT_RELU = 1,     /* y = x > 0 ? x : x <= 0 ? 0 : NaN.  dx = y <= 0 ? 0 : dy (so NaN
+                           * passes). Backward reads the output y */
     CEK_ACT_TANH = 2,     /* dx = dy * (1 - y*y).  Backward reads the output y */
-    CEK_ACT_SIGMOID = 3,  /* y = 1 / (1 + exp(-x)); dx = dy * y * (1 - y).  Backward reads the output y */
-    CEK_ACT_GELU = 4      /* y = x/2 * (1 + erf(x / sqrt 2)).  Backward reads the input x, so training does not fuse it forward */
+    CEK_ACT_SIGMOID = 3,  /* y = 1 / (1 + exp(-x)); dx = dy * y * (1 - y).  Backward reads the
+                           * output y */
+    CEK_ACT_GELU = 4      /* y = x/2 * (1 + erf(x / sqrt 2)).  Backward reads the input x, so
+                           * training does not fuse it forward */
 };
 
 /* Handles. Each belongs to the plugin that made it; a host never looks inside. */
@@ -170,22 +197,25 @@ typedef struct cek_ref {
     uint64_t offset;  /* bytes; for operands of operations a multiple of the descriptor's align */
 } cek_ref;
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 3 Host and plugin
  */
 
 enum { CEK_LOG_ERROR = 1, CEK_LOG_WARN = 2, CEK_LOG_INFO = 3, CEK_LOG_DEBUG = 4 };
 
-/* What a host offers to a plugin; create() may be given NULL instead. Any callback may be NULL. Callbacks may be called
- * from any thread, also from threads of the plugin, until destroy() returns. Texts are UTF-8, one line, copied by the host. */
+/* What a host offers to a plugin; create() may be given NULL instead. Any callback may be NULL.
+ * Callbacks may be called from any thread, also from threads of the plugin, until destroy()
+ * returns. Texts are UTF-8, one line, copied by the host. */
 typedef struct cek_host {
     uint32_t size;
     uint32_t abi;  /* the host's CEK_ABI */
     void *user;    /* handed back as the first argument */
-    void (*fail)(void *user, cek_status status, const char *text);  /* the reason of the error about to be returned */
+    /* the reason of the error about to be returned */
+    void (*fail)(void *user, cek_status status, const char *text);
     void (*log)(void *user, uint32_t level, const char *text);
-    /* The value of a setting in lower case ("cpu_devices"), or NULL; valid until destroy(). libcekernels answers with the
-     * environment variable CEKERNELS_<KEY IN UPPER CASE>. A plugin reads its settings here alone, never from the environment. */
+    /* The value of a setting in lower case ("cpu_devices"), or NULL; valid until destroy().
+     * libcekernels answers with the environment variable CEKERNELS_<KEY IN UPPER CASE>. A plugin
+     * reads its settings here alone, never from the environment. */
     const char *(*option)(void *user, const char *key);
 } cek_host;
 
@@ -195,7 +225,7 @@ enum {
     CEK_PROFILE_TRAINING = 3    /* and the operations [T] */
 };
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 4 Devices
  */
 
@@ -203,8 +233,10 @@ enum { CEK_KIND_CPU = 1, CEK_KIND_GPU = 2, CEK_KIND_ACCELERATOR = 3 };
 
 enum {
     CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,   /* device memory is host memory: mem_host_ptr works */
-    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a simulator) */
-    CEK_DEVICE_INLINE = 1u << 2            /* commands have been executed when the enqueuing call returns */
+    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a
+                                            * simulator) */
+    CEK_DEVICE_INLINE = 1u << 2            /* commands have been executed when the enqueuing call
+                                            * returns */
 };
 
 /* Filled in by device_info. Texts are NUL-terminated and empty when unknown. */
@@ -218,15 +250,19 @@ typedef struct cek_device_info {
     uint64_t total_bytes;    /* memory, or CEK_UNKNOWN */
     uint64_t free_bytes;     /* at the time of the call, or CEK_UNKNOWN */
     uint64_t max_alloc_bytes;
-    uint64_t types;          /* 1 << cek_dtype, for types that at least the copy operation supports */
-    uint64_t numeric_id;     /* algorithms, ISA, compiler and driver in one number: explains differences between devices */
+    uint64_t types;          /* 1 << cek_dtype, for types that at least the copy operation
+                              * supports */
+    uint64_t numeric_id;     /* algorithms, ISA, compiler and driver in one number: explains
+                              * differences between devices */
     char name[128];
     char vendor[64];
     char driver[128];        /* driver or library versions, for people */
     char pci[16];            /* "0000:01:00.0" */
     uint8_t uuid[16];        /* all zero if there is none */
-    char processor[64];      /* which silicon: "cpu" for the host's own processor, "pci:0000:01:00.0" for a card, else any text.
-                              * Two *plugins* reporting the same text report the same processor twice; a host uses one of them. */
+    char processor[64];      /* which silicon: "cpu" for the host's own processor,
+                              * "pci:0000:01:00.0" for a card, else any text. Two *plugins*
+                              * reporting the same text report the same processor twice; a host uses
+                              * one of them. */
 } cek_device_info;
 
 typedef struct cek_device_options {
@@ -234,7 +270,7 @@ typedef struct cek_device_options {
     uint32_t flags;     /* none yet */
 } cek_device_options;
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 5 Memory
  */
 
@@ -246,7 +282,7 @@ typedef struct cek_mem_desc {
 
 enum { CEK_MAP_READ = 1u << 0, CEK_MAP_WRITE = 1u << 1 };
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 6 Queues and events
  */
 
@@ -263,35 +299,40 @@ typedef struct cek_event_desc {
 } cek_event_desc;
 enum { CEK_EVENT_TIMING = 1u << 0 };  /* event_elapsed will be asked */
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 7 Operations
  *
- * op_create() gets a descriptor with everything that the choice of an algorithm may depend on. It may choose, tune,
- * compile and launch on scratch memory of its own; op_run() then allocates no device memory, compiles nothing and waits
- * for nothing. An operation is immutable: several queues may run it at once, each with a workspace of its own.
+ * op_create() gets a descriptor with everything that the choice of an algorithm may depend on. It
+ * may choose, tune, compile and launch on scratch memory of its own; op_run() then allocates no
+ * device memory, compiles nothing and waits for nothing. An operation is immutable: several queues
+ * may run it at once, each with a workspace of its own.
  *
- * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every run will fill;
- * another set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of `count` entries, that covers the
- * highest bit; slots outside the mask hold {NULL, 0}. At creation a missing required slot, and an accumulate bit
- * outside the mask or where the table says no, is CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED.
- * At least one output is given.
+ * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every
+ * run will fill; another set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of
+ * `count` entries, that covers the highest bit; slots outside the mask hold {NULL, 0}. At creation
+ * a missing required slot, and an accumulate bit outside the mask or where the table says no, is
+ * CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED. At least one output is
+ * given.
  *
- * `accumulate` is a mask of output slots: 0 = the output is overwritten (its old contents are not read, NaN there does not
- * matter), 1 = the result is added to what is there. Allowed where the table says "acc". With an epilogue: C += f(v).
+ * `accumulate` is a mask of output slots: 0 = the output is overwritten (its old contents are not
+ * read, NaN there does not matter), 1 = the result is added to what is there. Allowed where the
+ * table says "acc". With an epilogue: C += f(v).
  *
- * Reserve: memory that a forward operation writes and its backward operation reads (the indices of a max-pool), of
- * reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the mask has RESERVE. The backward
- * descriptor names in `forward` the operation that fills it: same device, same geometry and type; that operation
- * outlives the backward one. Nothing else may fill a reserve.
+ * Reserve: memory that a forward operation writes and its backward operation reads (the indices of
+ * a max-pool), of reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the
+ * mask has RESERVE. The backward descriptor names in `forward` the operation that fills it: same
+ * device, same geometry and type; that operation outlives the backward one. Nothing else may fill a
+ * reserve.
  *
- * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of prepack_bytes, in the slot PACKED;
- * op_prepack() makes it from the plain operand and is run again after that changes; its operand array covers the plain
- * slot although the mask may lack it. Operations with equal, non-zero prepack_layout may share one packed buffer. Without
- * the flag PACKED is not given; with it PACKED is required and the plain weights are optional and not read. An optional
- * feature: CEK_UNSUPPORTED is a fair answer.
+ * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of
+ * prepack_bytes, in the slot PACKED; op_prepack() makes it from the plain operand and is run again
+ * after that changes; its operand array covers the plain slot although the mask may lack it.
+ * Operations with equal, non-zero prepack_layout may share one packed buffer. Without the flag
+ * PACKED is not given; with it PACKED is required and the plain weights are optional and not read.
+ * An optional feature: CEK_UNSUPPORTED is a fair answer.
  *
- * Workspace, reserve, packed buffers and blocks lie at multiples of CEK_ALIGNMENT whatever `align` says.
- * `math` is a permission: every value is accepted. DETERMINISTIC is a required feature.
+ * Workspace, reserve, packed buffers and blocks lie at multiples of CEK_ALIGNMENT whatever `align`
+ * says. `math` is a permission: every value is accepted. DETERMINISTIC is a required feature.
  */
 
 enum {
@@ -313,21 +354,23 @@ enum {
 };
 
 enum {
-    CEK_OP_DETERMINISTIC = 1u << 0,  /* algorithm and order of sums depend on descriptor, device model and library versions
-                                      * alone: no timing, no atomics, no number of threads */
+    CEK_OP_DETERMINISTIC = 1u << 0,  /* algorithm and order of sums depend on descriptor, device
+                                      * model and library versions alone: no timing, no atomics, no
+                                      * number of threads */
     CEK_OP_PREPACKED = 1u << 1
 };
 
-/* Fused work at the end of gemm and convolution, applied to the finished sum v (with accumulate: before adding to the old
- * contents):  v += bias;  v = activation(v);  v *= derivative of act_grad, from operand ACT_REF.
- * The bias is added if BIAS is in the mask, with or without this struct; it is a required feature. ACT_REF is in the mask
- * if and only if act_grad is not NONE. activation and act_grad are optional features. Backward data takes act_grad alone,
- * backward weights no epilogue. */
+/* Fused work at the end of gemm and convolution, applied to the finished sum v (with accumulate:
+ * before adding to the old contents):  v += bias;  v = activation(v);  v *= derivative of act_grad,
+ * from operand ACT_REF.
+ * The bias is added if BIAS is in the mask, with or without this struct; it is a required feature.
+ * ACT_REF is in the mask if and only if act_grad is not NONE. activation and act_grad are optional
+ * features. Backward data takes act_grad alone, backward weights no epilogue. */
 typedef struct cek_epilogue {
     uint32_t size;
     cek_activation activation;
-    cek_activation act_grad;  /* ACT_REF holds what that activation's backward reads (see cek_activation), in the type and
-                               * layout of the result */
+    cek_activation act_grad;  /* ACT_REF holds what that activation's backward reads (see
+                               * cek_activation), in the type and layout of the result */
     uint32_t reserved;
 } cek_epilogue;
 
@@ -335,15 +378,17 @@ typedef struct cek_op_extra cek_op_extra; /* where the head may grow in later mi
 
 /* Head of every descriptor: `op` in the structs of section 10. Frozen at 64 bytes. */
 typedef struct cek_op_desc {
-    uint32_t size;                 /* of the whole descriptor of this kind, e.g. sizeof(cek_gemm_desc) */
+    uint32_t size;                 /* of the whole descriptor of this kind, e.g.
+                                    * sizeof(cek_gemm_desc) */
     uint32_t kind;                 /* CEK_OP_... */
     uint64_t operands;             /* mask of slots that every run fills */
     uint64_t accumulate;           /* mask of output slots that are added to */
     uint32_t flags;
     uint32_t math;
-    uint32_t align;                /* every operand offset is a multiple of this power of two; 0 = CEK_ALIGNMENT. At least the
-                                    * size of the element. A backend may refuse less than CEK_ALIGNMENT for any
-                                    * operation but pointwise, reduce and copy with CEK_UNSUPPORTED */
+    uint32_t align;                /* every operand offset is a multiple of this power of two; 0 =
+                                    * CEK_ALIGNMENT. At least the size of the element. A backend may
+                                    * refuse less than CEK_ALIGNMENT for any operation but
+                                    * pointwise, reduce and copy with CEK_UNSUPPORTED */
     uint32_t reserved;
     const cek_op *forward;         /* backward operations that read a reserve; else NULL */
     const cek_epilogue *epilogue;  /* gemm and convolution; else, or when there is none, NULL */
@@ -358,22 +403,23 @@ typedef struct cek_op_info {
     uint64_t reserve_bytes;
     uint64_t prepack_bytes;
     uint64_t prepack_layout;
-    uint64_t numeric_id;       /* of DETERMINISTIC operations: equal ids give equal bits for equal operands, on any device of
-                                * any plugin (hash the plugin's name into it). 0 promises nothing */
+    uint64_t numeric_id;       /* of DETERMINISTIC operations: equal ids give equal bits for equal
+                                * operands, on any device of any plugin (hash the plugin's name into
+                                * it). 0 promises nothing */
     char algorithm[64];        /* for people: "implicit gemm 14x32 avx512" */
 } cek_op_info;
 enum { CEK_OP_INFO_INEXACT = 1u << 0 };  /* a transform is used: small integers are not exact */
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 8 Blocks: what changes while training lives in device memory
  *
- * Numbers that change from step to step are not arguments but operands, so that command buffers stay valid. A block is a
- * struct in device memory; the host writes it by upload or queue update. The sizes 768, 256 and 256 are frozen: a later
- * field takes reserved words, and is read only by operations whose descriptor asks for it; more data would be a new block
- * in a new slot.
+ * Numbers that change from step to step are not arguments but operands, so that command buffers
+ * stay valid. A block is a struct in device memory; the host writes it by upload or queue update.
+ * The sizes 768, 256 and 256 are frozen: a later field takes reserved words, and is read only by
+ * operations whose descriptor asks for it; more data would be a new block in a new slot.
  *
- * A cek_f32x2 is the unevaluated sum hi + lo of two floats: hi is the value rounded to f32, lo the rest. Backends that
- * compute in f32 read hi; f64 operations add the two.
+ * A cek_f32x2 is the unevaluated sum hi + lo of two floats: hi is the value rounded to f32, lo the
+ * rest. Backends that compute in f32 read hi; f64 operations add the two.
  */
 typedef struct cek_f32x2 {
     float hi, lo;
@@ -384,7 +430,8 @@ typedef struct cek_f32x2 {
 /* Step block: written before the step, the same on every device. */
 typedef struct cek_step_block {
     uint64_t random_key;       /* key of dropout and random operations; changes each step */
-    cek_f32x2 inv_n;           /* 1 / (global sum of sample weights [x columns, for squared error]) */
+    cek_f32x2 inv_n;           /* 1 / (global sum of sample weights [x columns, for squared
+                                * error]) */
     cek_f32x2 loss_scale;      /* 1 unless f16 gradients are scaled */
     cek_f32x2 ln_beta1;        /* natural logarithm of Adam's beta1 (0.9) and beta2 (0.999) */
     cek_f32x2 ln_beta2;
@@ -396,57 +443,65 @@ typedef struct cek_step_block {
 /* Update block: written after backward, by an operation (one device) or by the host (several). */
 typedef struct cek_update_block {
     cek_f32x2 grad_scale;      /* gradients are multiplied by this: clip / loss scale */
-    uint32_t skip;             /* any bit set (so a device may write it as f32): the optimizer changes nothing */
+    uint32_t skip;             /* any bit set (so a device may write it as f32): the optimizer
+                                * changes nothing */
     uint32_t reserved[61];
 } cek_update_block;
 
 /* Batch block: one per plan, updated in queue order before each micro-batch. */
 typedef struct cek_batch_block {
     uint64_t sample_base;      /* position of this micro-batch's first sample in the global batch */
-    uint32_t rows_valid;       /* samples (each rows_per_sample rows of an operand) that count; the rest is padding: finite, without effect on any loss or gradient */
+    uint32_t rows_valid;       /* samples (each rows_per_sample rows of an operand) that count; the
+                                * rest is padding: finite, without effect on any loss or gradient */
     uint32_t reserved[61];
 } cek_batch_block;
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 9 Random numbers
  *
  * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
  * Key     = { low, high 32 bits of cek_step_block.random_key }.
- * Counter = { low 32 bits of (index / 4), stream, low, high 32 bits of sample }, where sample = sample_base + row /
- * rows_per_sample, and index is the row-major index within that sample, over (H, W, C) for images:
- * (row % rows_per_sample) * columns + column, less than 2^34. Output word number index % 4 belongs to that element.
- * Known answers (counter -> output, words in order): key 0, counter 0 -> 6627e8d5 e169c58d bc57ac4c 9b00dbd8;
- * key a4093822 299f31d0, counter 243f6a88 85a308d3 13198a2e 03707344 -> d16cfe09 94fdcceb 5001e420 24126ea1.
- * So a number depends on what it is for, never on device, split or micro-batch; backward computes a mask again.
+ * Counter = { low 32 bits of (index / 4), stream, low, high 32 bits of sample }, where sample =
+ * sample_base + row / rows_per_sample, and index is the row-major index within that sample, over
+ * (H, W, C) for images:
+ * (row % rows_per_sample) * columns + column, less than 2^34. Output word number index % 4 belongs
+ * to that element. Known answers (counter -> output, words in order): key 0, counter 0 -> 6627e8d5
+ * e169c58d bc57ac4c 9b00dbd8; key a4093822 299f31d0, counter 243f6a88 85a308d3 13198a2e 03707344 ->
+ * d16cfe09 94fdcceb 5001e420 24126ea1. So a number depends on what it is for, never on device,
+ * split or micro-batch; backward computes a mask again.
  *
  * Dropout keeps an element iff word >= threshold; threshold = floor(p * 2^32 + 0.5), 0 <= p < 1.
  * Uniform: low + (high - low) * ((word >> 8) * 2^-24); high itself only by rounding.
- * Normal: words come in pairs (0,1) and (2,3); u1 = ((first >> 8) + 1) * 2^-24, u2 = (second >> 8) * 2^-24; the first gets
- * mean + std * sqrt(-2 ln u1) * cos(2 pi u2), the second the same with sin.
+ * Normal: words come in pairs (0,1) and (2,3); u1 = ((first >> 8) + 1) * 2^-24, u2 = (second >> 8)
+ * * 2^-24; the first gets mean + std * sqrt(-2 ln u1) * cos(2 pi u2), the second the same with sin.
  */
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 10 Operation descriptors
  *
  * One struct and one table of operands per kind. The tables are lists of
  *     ROW(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)
- * DIRECTION in, out or inout; PRESENCE required, optional (the mask may leave it out) or weights (required without
- * CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output may be identical with; SHAPE for
- * people. The lower-case words are for pasting: MY_##PRESENCE. (The parameter is not called X, which is the name of a
- * slot.) Matrices and images are row-major. "sum type" is f64 where the operands are f64, else f32.
+ * DIRECTION in, out or inout; PRESENCE required, optional (the mask may leave it out) or weights
+ * (required without CEK_OP_PREPACKED); ACCUMULATE acc or no; ALIASES a mask of slots that an output
+ * may be identical with; SHAPE for people. The lower-case words are for pasting: MY_##PRESENCE.
+ * (The parameter is not called X, which is the name of a slot.) Matrices and images are row-major.
+ * "sum type" is f64 where the operands are f64, else f32.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
-#define CEK_SLOT_ENUM_(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) CEK_##KIND##_##SLOT = NUMBER,
+#define CEK_SLOT_ENUM_(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)        \
+    CEK_##KIND##_##SLOT = NUMBER,
 
 /* gemm: C[b] = epilogue(op(A[b]) op(B[b])) for b < batch, op(A) m x k, op(B) k x n, C m x n.
- * A matrix is stored row-major with the given leading dimension (elements from one row to the next, >= the row's length),
- * transposed where flagged: op(A)(i,p) = A[i*lda + p], or A[p*lda + i] with CEK_GEMM_TRANS_A. Batches are stride_* elements
- * apart; stride_a or stride_b of 0 uses one matrix for all. m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0.
- * A_SUM: the sum over p of op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T;
- * batch 1 only.
- * Types: a, b, c all f32 required; f64, and f16 or bf16 a = b with c of the same type or f32, optional.
- * Required: batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and A_SUM. */
+ * A matrix is stored row-major with the given leading dimension (elements from one row to the next,
+ * >= the row's length), transposed where flagged: op(A)(i,p) = A[i*lda + p], or A[p*lda + i] with
+ * CEK_GEMM_TRANS_A. Batches are stride_* elements apart; stride_a or stride_b of 0 uses one matrix
+ * for all. m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0. A_SUM: the sum over p of
+ * op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T; batch 1
+ * only.
+ * Types: a, b, c all f32 required; f64, and f16 or bf16 a = b with c of the same type or f32,
+ * optional. Required: batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and
+ * A_SUM. */
 typedef struct cek_gemm_desc {
     cek_op_desc op;
     uint64_t m, n, k, batch;
@@ -456,55 +511,73 @@ typedef struct cek_gemm_desc {
     uint32_t trans;  /* CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B */
 } cek_gemm_desc;
 enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
-#define CEK_GEMM_OPERANDS(ROW)                                                                                    \
-    ROW(GEMM, A,       0, in,  required, no,  0, "a_type; batch matrices m x k (k x m with TRANS_A)")             \
-    ROW(GEMM, B,       1, in,  weights,  no,  0, "b_type; batch matrices k x n (n x k with TRANS_B)")             \
-    ROW(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                                  \
-    ROW(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")                             \
-    ROW(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")                          \
-    ROW(GEMM, A_SUM,   5, out, optional, acc, 0, "sum type; [m]")                                                 \
+#define CEK_GEMM_OPERANDS(ROW)                                                                     \
+    ROW(GEMM, A,       0, in,  required, no,  0,                                                   \
+        "a_type; batch matrices m x k (k x m with TRANS_A)")                                       \
+    ROW(GEMM, B,       1, in,  weights,  no,  0,                                                   \
+        "b_type; batch matrices k x n (n x k with TRANS_B)")                                       \
+    ROW(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                   \
+    ROW(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")              \
+    ROW(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")           \
+    ROW(GEMM, A_SUM,   5, out, optional, acc, 0, "sum type; [m]")                                  \
     ROW(GEMM, PACKED,  6, in,  optional, no,  0, "prepack_bytes; B as op_prepack wrote it")
 
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
  * Layouts: images [batch][spatial...][channels] (NHWC), weights [out][kernel...][in/groups].
- * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1. Output channel o
- * belongs to group o / (out_channels/groups) and reads the input channels of that group.
- * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional. spatial 2 required, 1 and 3 optional.
- * Required: stride, dilation, asymmetric padding, groups, BIAS, BIAS_GRAD, accumulation.
+ * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1.
+ * Output channel o belongs to group o / (out_channels/groups) and reads the input channels of that
+ * group.
+ * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional. spatial 2
+ * required, 1 and 3 optional.
+ * Required: stride, dilation, asymmetric padding, groups, BIAS,
+ * BIAS_GRAD, accumulation.
  *   forward:           Y  = epilogue(X * W)                      (accumulate is not allowed)
- *   backward data:     DX = epilogue(sum of DY * W over all that X took part in), epilogue with act_grad only
+ *   backward data:     DX = epilogue(sum of DY * W over all that X took part in),
+ *                      epilogue with act_grad only
  *   backward weights:  DW = sum over batch and positions of X, DY;  BIAS_GRAD = sum of DY */
 typedef struct cek_conv_desc {
     cek_op_desc op;
     uint32_t spatial, groups;
     uint64_t batch, in_channels, out_channels;
-    uint64_t in[CEK_SPATIAL_MAX], kernel[CEK_SPATIAL_MAX], stride[CEK_SPATIAL_MAX], dilation[CEK_SPATIAL_MAX];
+    uint64_t in[CEK_SPATIAL_MAX], kernel[CEK_SPATIAL_MAX];
+    uint64_t stride[CEK_SPATIAL_MAX], dilation[CEK_SPATIAL_MAX];
     uint64_t pad_lo[CEK_SPATIAL_MAX], pad_hi[CEK_SPATIAL_MAX];
-    cek_dtype x_type, w_type, y_type;  /* of X or DX, W, Y or DY; DW and BIAS_GRAD have the sum type */
+    cek_dtype x_type, w_type, y_type;  /* of X or DX, W, Y or DY; DW and BIAS_GRAD have the sum
+                                        * type */
     uint32_t reserved;
 } cek_conv_desc;
-#define CEK_CONV_FORWARD_OPERANDS(ROW)                                                                            \
-    ROW(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")                     \
-    ROW(CONV_FORWARD, W,      1, in,  weights,  no, 0, "w_type; [out_channels][kernel...][in_channels/groups]")   \
-    ROW(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")                   \
-    ROW(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                                \
+#define CEK_CONV_FORWARD_OPERANDS(ROW)                                                             \
+    ROW(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")      \
+    ROW(CONV_FORWARD, W,      1, in,  weights,  no, 0,                                             \
+        "w_type; [out_channels][kernel...][in_channels/groups]")                                   \
+    ROW(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")    \
+    ROW(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                 \
     ROW(CONV_FORWARD, PACKED, 4, in,  optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
-#define CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                                                                      \
-    ROW(CONV_BACKWARD_DATA, DY,      0, in,  required, no,  0, "y_type; [batch][out...][out_channels]")           \
-    ROW(CONV_BACKWARD_DATA, W,       1, in,  required, no,  0, "w_type; [out_channels][kernel...][in_channels/groups]") \
-    ROW(CONV_BACKWARD_DATA, DX,      2, out, required, acc, 0, "x_type; [batch][in...][in_channels]")             \
-    ROW(CONV_BACKWARD_DATA, ACT_REF, 3, in,  optional, no,  0, "x_type; as DX, required with act_grad")
-#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW)                                                                   \
-    ROW(CONV_BACKWARD_WEIGHTS, X,         0, in,  required, no,  0, "x_type; [batch][in...][in_channels]")        \
-    ROW(CONV_BACKWARD_WEIGHTS, DY,        1, in,  required, no,  0, "y_type; [batch][out...][out_channels]")      \
-    ROW(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0, "sum type; [out_channels][kernel...][in_channels/groups]") \
+#define CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                                                       \
+    ROW(CONV_BACKWARD_DATA, DY,      0, in,  required, no,  0,                                     \
+        "y_type; [batch][out...][out_channels]")                                                   \
+    ROW(CONV_BACKWARD_DATA, W,       1, in,  required, no,  0,                                     \
+        "w_type; [out_channels][kernel...][in_channels/groups]")                                   \
+    ROW(CONV_BACKWARD_DATA, DX,      2, out, required, acc, 0,                                     \
+        "x_type; [batch][in...][in_channels]")                                                     \
+    ROW(CONV_BACKWARD_DATA, ACT_REF, 3, in,  optional, no,  0,                                     \
+        "x_type; as DX, required with act_grad")
+#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW)                                                    \
+    ROW(CONV_BACKWARD_WEIGHTS, X,         0, in,  required, no,  0,                                \
+        "x_type; [batch][in...][in_channels]")                                                     \
+    ROW(CONV_BACKWARD_WEIGHTS, DY,        1, in,  required, no,  0,                                \
+        "y_type; [batch][out...][out_channels]")                                                   \
+    ROW(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0,                                \
+        "sum type; [out_channels][kernel...][in_channels/groups]")                                 \
     ROW(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
 
-/* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1. Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order.
- * Average: the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions inside the
- * image. Global pooling is kernel = in. A window that lies wholly in the padding is CEK_INVALID. pad < kernel.
- * Maximum forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
- * backward: DX gets the sum of what each window sends to it; positions that no window reads get 0.
+/* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1.
+ * Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order. Average:
+ * the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions
+ * inside the image. Global pooling is kernel = in. A window that lies wholly in the padding is
+ * CEK_INVALID. pad < kernel. Maximum forward writes RESERVE only if the slot is given (training);
+ * backward needs it and `forward`. backward: DX gets the sum of what each window sends to it;
+ * positions that no window reads get 0.
  * Types: x = y f32 required; f64, f16, bf16 optional. spatial 2 required, 1 and 3 optional. */
 typedef struct cek_pool_desc {
     cek_op_desc op;
@@ -518,23 +591,25 @@ typedef struct cek_pool_desc {
 } cek_pool_desc;
 enum { CEK_POOL_MAX = 1, CEK_POOL_AVERAGE = 2 };
 enum { CEK_POOL_COUNT_PAD = 1u << 0 };
-#define CEK_POOL_FORWARD_OPERANDS(ROW)                                                                            \
-    ROW(POOL_FORWARD, X,       0, in,  required, no, 0, "type; [batch][in...][channels]")                         \
-    ROW(POOL_FORWARD, Y,       1, out, required, no, 0, "type; [batch][out...][channels]")                        \
+#define CEK_POOL_FORWARD_OPERANDS(ROW)                                                             \
+    ROW(POOL_FORWARD, X,       0, in,  required, no, 0, "type; [batch][in...][channels]")          \
+    ROW(POOL_FORWARD, Y,       1, out, required, no, 0, "type; [batch][out...][channels]")         \
     ROW(POOL_FORWARD, RESERVE, 2, out, optional, no, 0, "reserve_bytes")
-#define CEK_POOL_BACKWARD_OPERANDS(ROW)                                                                           \
-    ROW(POOL_BACKWARD, DY,      0, in,  required, no, 0, "type; [batch][out...][channels]")                       \
-    ROW(POOL_BACKWARD, DX,      1, out, required, no, 0, "type; [batch][in...][channels]")                        \
-    ROW(POOL_BACKWARD, RESERVE, 2, in,  optional, no, 0, "reserve_bytes of `forward`; required for maximum")
+#define CEK_POOL_BACKWARD_OPERANDS(ROW)                                                            \
+    ROW(POOL_BACKWARD, DY,      0, in,  required, no, 0, "type; [batch][out...][channels]")        \
+    ROW(POOL_BACKWARD, DX,      1, out, required, no, 0, "type; [batch][in...][channels]")         \
+    ROW(POOL_BACKWARD, RESERVE, 2, in,  optional, no, 0,                                           \
+        "reserve_bytes of `forward`; required for maximum")
 
-/* Pointwise: a short chain of instructions, evaluated for every element of `shape`. Inputs are converted to f32 (f64 where
- * OUT is f64; i32 and u8 exactly or rounded), read through strides (0 broadcasts), the last value is converted to out_type
- * (integers: round to nearest even, saturate, NaN to 0). Values are numbered: inputs first, then one per instruction;
- * an instruction may use any earlier value.
- * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of OUT are >= 0 and
- * give each element its own place.
- * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS and
- * CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
+/* Pointwise: a short chain of instructions, evaluated for every element of `shape`. Inputs are
+ * converted to f32 (f64 where OUT is f64; i32 and u8 exactly or rounded), read through strides (0
+ * broadcasts), the last value is converted to out_type (integers: round to nearest even, saturate,
+ * NaN to 0). Values are numbered: inputs first, then one per instruction; an instruction may use
+ * any earlier value.
+ * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of
+ * OUT are >= 0 and give each element its own place.
+ * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS
+ * and CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
 #define CEK_POINTWISE_INSTRUCTIONS 16
 enum {
@@ -583,24 +658,28 @@ typedef struct cek_pointwise_desc {
     int64_t out_strides[CEK_RANK_MAX];
     const cek_pointwise_input *inputs;
     const cek_pointwise_instruction *instructions;
-    uint32_t input_count, input_size;              /* input_size = sizeof(cek_pointwise_input) of the caller */
+    uint32_t input_count, input_size;              /* input_size = sizeof(cek_pointwise_input) of
+                                                    * the caller */
     uint32_t instruction_count, instruction_size;
 } cek_pointwise_desc;
-#define CEK_POINTWISE_OPERANDS(ROW)                                                                               \
-    ROW(POINTWISE, IN0, 0, in,  optional, no, 0, "inputs[0].type; shape through its strides")                     \
-    ROW(POINTWISE, IN1, 1, in,  optional, no, 0, "inputs[1].type")                                                \
-    ROW(POINTWISE, IN2, 2, in,  optional, no, 0, "inputs[2].type")                                                \
-    ROW(POINTWISE, IN3, 3, in,  optional, no, 0, "inputs[3].type")                                                \
-    ROW(POINTWISE, IN4, 4, in,  optional, no, 0, "inputs[4].type")                                                \
-    ROW(POINTWISE, IN5, 5, in,  optional, no, 0, "inputs[5].type")                                                \
-    ROW(POINTWISE, IN6, 6, in,  optional, no, 0, "inputs[6].type")                                                \
-    ROW(POINTWISE, IN7, 7, in,  optional, no, 0, "inputs[7].type")                                                \
-    ROW(POINTWISE, OUT, 8, out, required, acc, 0xff, "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are given")
+#define CEK_POINTWISE_OPERANDS(ROW)                                                                \
+    ROW(POINTWISE, IN0, 0, in,  optional, no, 0, "inputs[0].type; shape through its strides")      \
+    ROW(POINTWISE, IN1, 1, in,  optional, no, 0, "inputs[1].type")                                 \
+    ROW(POINTWISE, IN2, 2, in,  optional, no, 0, "inputs[2].type")                                 \
+    ROW(POINTWISE, IN3, 3, in,  optional, no, 0, "inputs[3].type")                                 \
+    ROW(POINTWISE, IN4, 4, in,  optional, no, 0, "inputs[4].type")                                 \
+    ROW(POINTWISE, IN5, 5, in,  optional, no, 0, "inputs[5].type")                                 \
+    ROW(POINTWISE, IN6, 6, in,  optional, no, 0, "inputs[6].type")                                 \
+    ROW(POINTWISE, IN7, 7, in,  optional, no, 0, "inputs[7].type")                                 \
+    ROW(POINTWISE, OUT, 8, out, required, acc, 0xff,                                               \
+        "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are "     \
+        "given")
 
-/* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that remain (one element if none
- * does). Y has the sum type. Mean divides by the number of elements. MAX and MIN propagate NaN.
- * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN, SUM_SQUARES,
- * COUNT_NONFINITE. axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
+/* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that
+ * remain (one element if none does). Y has the sum type. Mean divides by the number of elements.
+ * MAX and MIN propagate NaN.
+ * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN,
+ * SUM_SQUARES, COUNT_NONFINITE. axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
 enum {
     CEK_REDUCE_SUM = 1,
     CEK_REDUCE_MEAN = 2,
@@ -618,12 +697,12 @@ typedef struct cek_reduce_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX];
 } cek_reduce_desc;
-#define CEK_REDUCE_OPERANDS(ROW)                                                                                  \
-    ROW(REDUCE, X, 0, in,  required, no,  0, "x_type; shape through x_strides")                                   \
+#define CEK_REDUCE_OPERANDS(ROW)                                                                   \
+    ROW(REDUCE, X, 0, in,  required, no,  0, "x_type; shape through x_strides")                    \
     ROW(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")
 
-/* Softmax over each row of a rows x columns matrix, computed without overflow; CEK_SOFTMAX_LOG gives its logarithm.
- * Types: f32 required, others optional. */
+/* Softmax over each row of a rows x columns matrix, computed without overflow; CEK_SOFTMAX_LOG
+ * gives its logarithm. Types: f32 required, others optional. */
 typedef struct cek_softmax_desc {
     cek_op_desc op;
     uint64_t rows, columns;
@@ -631,18 +710,21 @@ typedef struct cek_softmax_desc {
     uint32_t flags;  /* CEK_SOFTMAX_LOG */
 } cek_softmax_desc;
 enum { CEK_SOFTMAX_LOG = 1u << 0 };
-#define CEK_SOFTMAX_OPERANDS(ROW)                                                                                 \
-    ROW(SOFTMAX, X, 0, in,  required, no, 0, "type; [rows][columns]")                                             \
+#define CEK_SOFTMAX_OPERANDS(ROW)                                                                  \
+    ROW(SOFTMAX, X, 0, in,  required, no, 0, "type; [rows][columns]")                              \
     ROW(SOFTMAX, Y, 1, out, required, no, CEK_BIT(0), "type; [rows][columns]")
 
-/* Cross-entropy of logits against class labels, and its gradient. A row r counts if r / rows_per_sample < rows_valid (all do
- * without BATCH). With w = WEIGHTS[r] (1 without), p = softmax(LOGITS[r]):
+/* Cross-entropy of logits against class labels, and its gradient. A row r counts if r /
+ * rows_per_sample < rows_valid (all do without BATCH). With w = WEIGHTS[r] (1 without), p =
+ * softmax(LOGITS[r]):
  *   LOSS    (+)= sum over rows that count of  w * -ln p[label]
  *   CORRECT (+)= number of rows that count whose first largest logit is the label's
- *   DLOGITS      = loss_scale * inv_n * w * (p - onehot(label)) in rows that count, exactly 0 in the others
- * A row with w = 0 adds exactly 0 to LOSS and gets exactly 0 in DLOGITS, whatever it holds. Otherwise a label outside 0 to
- * classes-1 gives NaN in LOSS and in its row of DLOGITS (and reads nothing out of bounds), and so does a NaN or +inf logit.
- * CORRECT does not look at w; a row with a NaN or a label out of range is never correct.
+ *   DLOGITS      = loss_scale * inv_n * w * (p - onehot(label)) in rows that count,
+ *                  exactly 0 in the others
+ * A row with w = 0 adds exactly 0 to LOSS and gets exactly 0 in DLOGITS, whatever it holds.
+ * Otherwise a label outside 0 to classes-1 gives NaN in LOSS and in its row of DLOGITS (and reads
+ * nothing out of bounds), and so does a NaN or +inf logit. CORRECT does not look at w; a row with a
+ * NaN or a label out of range is never correct.
  * STEP is required with DLOGITS. Types: f32 required, others optional. */
 typedef struct cek_cross_entropy_desc {
     cek_op_desc op;
@@ -651,20 +733,22 @@ typedef struct cek_cross_entropy_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_cross_entropy_desc;
-#define CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                                           \
-    ROW(CROSS_ENTROPY, LOGITS,  0, in,  required, no,  0, "type; [rows][classes]")                                \
-    ROW(CROSS_ENTROPY, LABELS,  1, in,  required, no,  0, "i32; [rows]")                                          \
-    ROW(CROSS_ENTROPY, WEIGHTS, 2, in,  optional, no,  0, "f32; [rows]")                                          \
-    ROW(CROSS_ENTROPY, STEP,    3, in,  optional, no,  0, "cek_step_block")                                       \
-    ROW(CROSS_ENTROPY, BATCH,   4, in,  optional, no,  0, "cek_batch_block")                                      \
-    ROW(CROSS_ENTROPY, DLOGITS, 5, out, optional, no,  CEK_BIT(0), "type; [rows][classes]")                       \
-    ROW(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                                        \
+#define CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                            \
+    ROW(CROSS_ENTROPY, LOGITS,  0, in,  required, no,  0, "type; [rows][classes]")                 \
+    ROW(CROSS_ENTROPY, LABELS,  1, in,  required, no,  0, "i32; [rows]")                           \
+    ROW(CROSS_ENTROPY, WEIGHTS, 2, in,  optional, no,  0, "f32; [rows]")                           \
+    ROW(CROSS_ENTROPY, STEP,    3, in,  optional, no,  0, "cek_step_block")                        \
+    ROW(CROSS_ENTROPY, BATCH,   4, in,  optional, no,  0, "cek_batch_block")                       \
+    ROW(CROSS_ENTROPY, DLOGITS, 5, out, optional, no,  CEK_BIT(0), "type; [rows][classes]")        \
+    ROW(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                         \
     ROW(CROSS_ENTROPY, CORRECT, 7, out, optional, acc, 0, "i32; [1]")
 
 /* Squared error: rows, weights and w = 0 as above, `columns` values each.
  *   LOSS (+)= sum over rows that count of  w * sum over columns of (PREDICTION - TARGET)^2
- *   DPREDICTION = loss_scale * inv_n * w * 2 * (PREDICTION - TARGET) in rows that count, exactly 0 in the others
- * (a mean over all values comes from inv_n). STEP is required with DPREDICTION. Types: f32 required, others optional. */
+ *   DPREDICTION = loss_scale * inv_n * w * 2 * (PREDICTION - TARGET) in rows that count,
+ *                 exactly 0 in the others
+ * (a mean over all values comes from inv_n). STEP is required with DPREDICTION. Types: f32
+ * required, others optional. */
 typedef struct cek_squared_error_desc {
     cek_op_desc op;
     uint64_t rows, columns;
@@ -672,17 +756,17 @@ typedef struct cek_squared_error_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_squared_error_desc;
-#define CEK_SQUARED_ERROR_OPERANDS(ROW)                                                                           \
-    ROW(SQUARED_ERROR, PREDICTION,  0, in,  required, no,  0, "type; [rows][columns]")                            \
-    ROW(SQUARED_ERROR, TARGET,      1, in,  required, no,  0, "sum type; [rows][columns]")                        \
-    ROW(SQUARED_ERROR, WEIGHTS,     2, in,  optional, no,  0, "f32; [rows]")                                      \
-    ROW(SQUARED_ERROR, STEP,        3, in,  optional, no,  0, "cek_step_block")                                   \
-    ROW(SQUARED_ERROR, BATCH,       4, in,  optional, no,  0, "cek_batch_block")                                  \
-    ROW(SQUARED_ERROR, DPREDICTION, 5, out, optional, no,  CEK_BIT(0), "type; [rows][columns]")                   \
+#define CEK_SQUARED_ERROR_OPERANDS(ROW)                                                            \
+    ROW(SQUARED_ERROR, PREDICTION,  0, in,  required, no,  0, "type; [rows][columns]")             \
+    ROW(SQUARED_ERROR, TARGET,      1, in,  required, no,  0, "sum type; [rows][columns]")         \
+    ROW(SQUARED_ERROR, WEIGHTS,     2, in,  optional, no,  0, "f32; [rows]")                       \
+    ROW(SQUARED_ERROR, STEP,        3, in,  optional, no,  0, "cek_step_block")                    \
+    ROW(SQUARED_ERROR, BATCH,       4, in,  optional, no,  0, "cek_batch_block")                   \
+    ROW(SQUARED_ERROR, DPREDICTION, 5, out, optional, no,  CEK_BIT(0), "type; [rows][columns]")    \
     ROW(SQUARED_ERROR, LOSS,        6, out, optional, acc, 0, "sum type; [1]")
 
-/* Dropout, forward and backward alike: Y = keep ? X * scale : 0, mask from section 9. The kept value of a NaN is NaN.
- * Types: f32 required, others optional. */
+/* Dropout, forward and backward alike: Y = keep ? X * scale : 0, mask from section 9. The kept
+ * value of a NaN is NaN. Types: f32 required, others optional. */
 typedef struct cek_dropout_desc {
     cek_op_desc op;
     uint64_t rows, columns;
@@ -693,13 +777,14 @@ typedef struct cek_dropout_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_dropout_desc;
-#define CEK_DROPOUT_OPERANDS(ROW)                                                                                 \
-    ROW(DROPOUT, X,     0, in,  required, no, 0, "type; [rows][columns]")                                         \
-    ROW(DROPOUT, Y,     1, out, required, no, CEK_BIT(0), "type; [rows][columns]")                                \
-    ROW(DROPOUT, STEP,  2, in,  required, no, 0, "cek_step_block: random_key")                                    \
+#define CEK_DROPOUT_OPERANDS(ROW)                                                                  \
+    ROW(DROPOUT, X,     0, in,  required, no, 0, "type; [rows][columns]")                          \
+    ROW(DROPOUT, Y,     1, out, required, no, CEK_BIT(0), "type; [rows][columns]")                 \
+    ROW(DROPOUT, STEP,  2, in,  required, no, 0, "cek_step_block: random_key")                     \
     ROW(DROPOUT, BATCH, 3, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
-/* Random numbers, section 9. Types: f32 required, others optional (computed in f32, or in f64 for f64, then rounded). */
+/* Random numbers, section 9. Types: f32 required, others optional (computed in f32, or in f64 for
+ * f64, then rounded). */
 enum { CEK_RANDOM_UNIFORM = 1, CEK_RANDOM_NORMAL = 2 };
 typedef struct cek_random_desc {
     cek_op_desc op;
@@ -711,22 +796,25 @@ typedef struct cek_random_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_random_desc;
-#define CEK_RANDOM_OPERANDS(ROW)                                                                                  \
-    ROW(RANDOM, Y,     0, out, required, no, 0, "type; [rows][columns]")                                          \
-    ROW(RANDOM, STEP,  1, in,  required, no, 0, "cek_step_block: random_key")                                     \
+#define CEK_RANDOM_OPERANDS(ROW)                                                                   \
+    ROW(RANDOM, Y,     0, out, required, no, 0, "type; [rows][columns]")                           \
+    ROW(RANDOM, STEP,  1, in,  required, no, 0, "cek_step_block: random_key")                      \
     ROW(RANDOM, BATCH, 2, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
-/* Optimizer step over `count` contiguous parameters. Each range [begin, end) takes lr and weight_decay of its group from the
- * step block; ranges ascend, do not overlap, and elements outside all of them are left alone. With g = grad_scale * GRAD
- * (grad_scale 1 without UPDATE), t = number of steps applied including this one (STATE), nothing at all happens if skip:
- *   SGD:   g += wd * p (coupled);  m = t == 1 ? g : momentum * m + (1 - dampening) * g;  d = nesterov ? g + momentum * m : m
+/* Optimizer step over `count` contiguous parameters. Each range [begin, end) takes lr and
+ * weight_decay of its group from the step block; ranges ascend, do not overlap, and elements
+ * outside all of them are left alone. With g = grad_scale * GRAD (grad_scale 1 without UPDATE), t =
+ * number of steps applied including this one (STATE), nothing at all happens if skip:
+ *   SGD:   g += wd * p (coupled);  m = t == 1 ? g : momentum * m + (1 - dampening) * g;  d =
+ *       nesterov ? g + momentum * m : m
  *          (d = g where momentum is 0: then M is not given);  p -= lr * d
  *   Adam:  g += wd * p (coupled) or p *= 1 - lr * wd (CEK_OPTIMIZER_DECOUPLED);  b = exp(ln_beta);
  *          m = b1*m + (1-b1)*g;  v = b2*v + (1-b2)*g*g;
  *          p -= lr * (m / -expm1(t ln b1)) / (sqrt(v / -expm1(t ln b2)) + epsilon)
- * as torch.optim.SGD, Adam and AdamW. M and V start as zeros, STATE as zeros; STATE counts in its first uint64 and belongs
- * to one optimizer operation alone; it is incremented after every element has used it. Fields of the other algorithm are 0.
- * Types: PARAM and GRAD f32 required; both f64 optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */
+ * as torch.optim.SGD, Adam and AdamW. M and V start as zeros, STATE as zeros; STATE counts in its
+ * first uint64 and belongs to one optimizer operation alone; it is incremented after every element
+ * has used it. Fields of the other algorithm are 0. Types: PARAM and GRAD f32 required; both f64
+ * optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */
 enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2 };
 enum { CEK_OPTIMIZER_NESTEROV = 1u << 0, CEK_OPTIMIZER_DECOUPLED = 1u << 1 };
 typedef struct cek_param_range {
@@ -745,19 +833,22 @@ typedef struct cek_optimizer_desc {
     cek_dtype type;      /* of PARAM, GRAD, M, V */
     cek_dtype low_type;  /* CEK_DTYPE_NONE without LOW */
 } cek_optimizer_desc;
-#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                               \
-    ROW(OPTIMIZER, PARAM,  0, inout, required, no, 0, "type; [count]")                                            \
-    ROW(OPTIMIZER, GRAD,   1, in,    required, no, 0, "type; [count]")                                            \
-    ROW(OPTIMIZER, M,      2, inout, optional, no, 0, "type; [count]; Adam, and SGD with momentum")               \
-    ROW(OPTIMIZER, V,      3, inout, optional, no, 0, "type; [count]; Adam")                                      \
-    ROW(OPTIMIZER, STATE,  4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros")              \
-    ROW(OPTIMIZER, STEP,   5, in,    required, no, 0, "cek_step_block")                                           \
-    ROW(OPTIMIZER, UPDATE, 6, in,    optional, no, 0, "cek_update_block")                                         \
+#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
+    ROW(OPTIMIZER, PARAM,  0, inout, required, no, 0, "type; [count]")                             \
+    ROW(OPTIMIZER, GRAD,   1, in,    required, no, 0, "type; [count]")                             \
+    ROW(OPTIMIZER, M,      2, inout, optional, no, 0,                                              \
+        "type; [count]; Adam, and SGD with momentum")                                              \
+    ROW(OPTIMIZER, V,      3, inout, optional, no, 0, "type; [count]; Adam")                       \
+    ROW(OPTIMIZER, STATE,  4, inout, required, no, 0,                                              \
+        "256 bytes: uint64 steps applied, then zeros")                                             \
+    ROW(OPTIMIZER, STEP,   5, in,    required, no, 0, "cek_step_block")                            \
+    ROW(OPTIMIZER, UPDATE, 6, in,    optional, no, 0, "cek_update_block")                          \
     ROW(OPTIMIZER, LOW,    7, out,   optional, no, 0, "low_type; [count]")
 
-/* Copy: Y[i...] = X[i...], any strides >= 0 on either side (a permutation, a slice, a broadcast of X), with conversion where
- * the types differ (to f16, bf16: nearest even, overflow to infinity; to integers: nearest even, saturate, NaN to 0).
- * Required: f32 to f32, u8 and i32 to f32 and to themselves. Other pairs optional. */
+/* Copy: Y[i...] = X[i...], any strides >= 0 on either side (a permutation, a slice, a broadcast of
+ * X), with conversion where the types differ (to f16, bf16: nearest even, overflow to infinity; to
+ * integers: nearest even, saturate, NaN to 0). Required: f32 to f32, u8 and i32 to f32 and to
+ * themselves. Other pairs optional. */
 typedef struct cek_copy_desc {
     cek_op_desc op;
     uint32_t rank;
@@ -766,26 +857,31 @@ typedef struct cek_copy_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX], y_strides[CEK_RANK_MAX];
 } cek_copy_desc;
-#define CEK_COPY_OPERANDS(ROW)                                                                                    \
-    ROW(COPY, X, 0, in,  required, no, 0, "x_type; shape through x_strides")                                      \
-    ROW(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
+#define CEK_COPY_OPERANDS(ROW)                                                                     \
+    ROW(COPY, X, 0, in,  required, no, 0, "x_type; shape through x_strides")                       \
+    ROW(COPY, Y, 1, out, required, no, 0,                                                          \
+        "y_type; shape through y_strides, each element its own place")
 
 /* All tables, and the slot numbers CEK_GEMM_A, CEK_CONV_FORWARD_X, ... that they give. */
-#define CEK_ALL_OPERANDS(ROW)                                                                                     \
-    CEK_GEMM_OPERANDS(ROW) CEK_CONV_FORWARD_OPERANDS(ROW) CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                    \
-    CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW) CEK_POOL_FORWARD_OPERANDS(ROW) CEK_POOL_BACKWARD_OPERANDS(ROW)        \
-    CEK_POINTWISE_OPERANDS(ROW) CEK_REDUCE_OPERANDS(ROW) CEK_SOFTMAX_OPERANDS(ROW) CEK_CROSS_ENTROPY_OPERANDS(ROW) \
-    CEK_SQUARED_ERROR_OPERANDS(ROW) CEK_DROPOUT_OPERANDS(ROW) CEK_RANDOM_OPERANDS(ROW) CEK_OPTIMIZER_OPERANDS(ROW) \
+#define CEK_ALL_OPERANDS(ROW)                                                                      \
+    CEK_GEMM_OPERANDS(ROW) CEK_CONV_FORWARD_OPERANDS(ROW) CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)     \
+    CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW) CEK_POOL_FORWARD_OPERANDS(ROW)                         \
+        CEK_POOL_BACKWARD_OPERANDS(ROW)                                                            \
+    CEK_POINTWISE_OPERANDS(ROW) CEK_REDUCE_OPERANDS(ROW) CEK_SOFTMAX_OPERANDS(ROW)                 \
+        CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                            \
+    CEK_SQUARED_ERROR_OPERANDS(ROW) CEK_DROPOUT_OPERANDS(ROW) CEK_RANDOM_OPERANDS(ROW)             \
+        CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
     CEK_COPY_OPERANDS(ROW)
 enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 11 Command buffers (optional)
  *
- * A recorded list of commands that runs with one call: addresses are frozen, what varies arrives through the blocks.
- * cmdbuf_create copies everything that it is given; the operations and memory stay the caller's and outlive it. Runs of one
- * command buffer do not overlap in time; a second run on the same queue (or behind an event_wait) may be enqueued at once,
- * with updates of blocks in between ordered as usual.
+ * A recorded list of commands that runs with one call: addresses are frozen, what varies arrives
+ * through the blocks. cmdbuf_create copies everything that it is given; the operations and memory
+ * stay the caller's and outlive it. Runs of one command buffer do not overlap in time; a second run
+ * on the same queue (or behind an event_wait) may be enqueued at once, with updates of blocks in
+ * between ordered as usual.
  */
 enum { CEK_CMD_RUN = 1, CEK_CMD_FILL = 2, CEK_CMD_COPY = 3 };
 typedef struct cek_cmd {
@@ -800,45 +896,54 @@ typedef struct cek_cmd {
     uint32_t pattern_bytes;
 } cek_cmd;
 
-/* ---------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * 12 The table
  *
- * Slots are required for every profile unless marked optional or [I]. A host copies min(size) bytes into a zeroed struct
- * of its own and calls through that.
+ * Slots are required for every profile unless marked optional or [I]. A host copies min(size) bytes
+ * into a zeroed struct of its own and calls through that.
  */
 typedef struct cek_plugin {
     uint32_t size;
     uint32_t abi;         /* CEK_ABI that the plugin was built with */
-    const char *name;     /* "cpu": [a-z][a-z0-9_]*, the prefix of its devices "cpu:0"; unlike that of any other plugin */
+    const char *name;     /* "cpu": [a-z][a-z0-9_]*, the prefix of its devices "cpu:0"; unlike that
+                           * of any other plugin */
     const char *version;
     const char *build;    /* compiler, flags, features: one line for bug reports */
     uint32_t profile;
     uint32_t reserved;
 
-    /* create - finds drivers and devices. CEK_UNAVAILABLE: nothing here to drive (quiet); anything else is a fault (loud).
-     * `host` may be NULL and need not outlive the call (copy it); its callbacks must stay valid until destroy. */
+    /* create - finds drivers and devices. CEK_UNAVAILABLE: nothing here to drive (quiet); anything
+     * else is a fault (loud). `host` may be NULL and need not outlive the call (copy it); its
+     * callbacks must stay valid until destroy. */
     cek_status (*create)(const cek_host *host, cek_instance **out);
     void (*destroy)(cek_instance *instance);
     uint32_t (*device_count)(cek_instance *instance);  /* constant for the life of the instance */
     cek_status (*device_info)(cek_instance *instance, uint32_t index, cek_device_info *info);
-    /* device_open - `options` may be NULL. Opening the same index twice gives two independent handles. */
-    cek_status (*device_open)(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out);
+    /* device_open - `options` may be NULL. Opening the same index twice gives two independent
+     * handles. */
+    cek_status (*device_open)(cek_instance *instance, uint32_t index,
+                const cek_device_options *options, cek_dev **out);
     void (*device_close)(cek_dev *dev);
-    /* device_status - CEK_OK or the latched CEK_DEVICE_LOST; the reason is copied to text (cap bytes, NUL-terminated; may be NULL, 0). */
+    /* device_status - CEK_OK or the latched CEK_DEVICE_LOST; the reason is copied to text (cap
+     * bytes, NUL-terminated; may be NULL, 0). */
     cek_status (*device_status)(cek_dev *dev, char *text, uint64_t cap);
     /* device_memory - free and total bytes now, CEK_UNKNOWN where the device cannot tell. */
     cek_status (*device_memory)(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
-    /* mem_alloc - memory that is really there when the call succeeds: no lazy promise that kills the process later. */
+    /* mem_alloc - memory that is really there when the call succeeds: no lazy promise that kills
+     * the process later. */
     cek_status (*mem_alloc)(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
     void (*mem_free)(cek_mem *mem);
-    /* mem_host_ptr - an address through which the host may read and write while no queued work uses this memory, or NULL. */
+    /* mem_host_ptr - an address through which the host may read and write while no queued work uses
+     * this memory, or NULL. */
     void *(*mem_host_ptr)(cek_mem *mem);
-    /* mem_map, mem_unmap - the fallback where mem_host_ptr is NULL; optional. Blocking. No queued command may use a mapped
-     * cek_mem. One map at a time. access = CEK_MAP_...; with WRITE alone the old contents are lost. */
+    /* mem_map, mem_unmap - the fallback where mem_host_ptr is NULL; optional. Blocking. No queued
+     * command may use a mapped cek_mem. One map at a time. access = CEK_MAP_...; with WRITE alone
+     * the old contents are lost. */
     cek_status (*mem_map)(cek_mem *mem, uint32_t access, void **out);
     cek_status (*mem_unmap)(cek_mem *mem);
-    /* host_alloc, host_free - page-locked host memory for fast uploads and downloads, aligned to 256 bytes; optional. */
+    /* host_alloc, host_free - page-locked host memory for fast uploads and downloads, aligned to
+     * 256 bytes; optional. */
     cek_status (*host_alloc)(cek_dev *dev, uint64_t bytes, void **out);
     void (*host_free)(cek_dev *dev, void *ptr);
 
@@ -847,50 +952,66 @@ typedef struct cek_plugin {
     void (*queue_destroy)(cek_queue *queue);
     /* queue_status - CEK_OK or the failure that stuck to the queue, and its text. Does not wait. */
     cek_status (*queue_status)(cek_queue *queue, char *text, uint64_t cap);
-    /* queue_sync - until all that was enqueued has finished: CEK_OK, CEK_TIMEOUT, or the queue's failure. */
+    /* queue_sync - until all that was enqueued has finished: CEK_OK, CEK_TIMEOUT, or the queue's
+     * failure. */
     cek_status (*queue_sync)(cek_queue *queue, uint64_t timeout_ns);
-    /* Of upload, download, copy, fill and update with bytes = 0: CEK_OK, nothing happens, {NULL, 0} is allowed.
-     * upload, download - any byte offset; memory that is not from host_alloc may make the call wait for the queue. Host memory stays valid and untouched until an event recorded behind has happened. */
+    /* Of upload, download, copy, fill and update with bytes = 0: CEK_OK, nothing happens, {NULL, 0}
+     * is allowed.
+     * upload, download - any byte offset; memory that is not from host_alloc may make the call wait
+     * for the queue. Host memory stays valid and untouched until an event recorded behind has
+     * happened. */
     cek_status (*upload)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
     cek_status (*download)(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
-    /* copy - dst is on the queue's device; src there too, or on another device of the instance (else CEK_UNSUPPORTED), in
-     * which case the caller has ordered it. The ranges do not overlap. */
+    /* copy - dst is on the queue's device; src there too, or on another device of the instance
+     * (else CEK_UNSUPPORTED), in which case the caller has ordered it. The ranges do not
+     * overlap. */
     cek_status (*copy)(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
-    /* fill - repeats the low pattern_bytes (1, 2 or 4) of pattern; offset and bytes are multiples of pattern_bytes. */
-    cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
-    /* update - up to 4096 bytes, offset and size multiples of 4; src is copied before the call returns. For blocks. */
+    /* fill - repeats the low pattern_bytes (1, 2 or 4) of pattern; offset and bytes are multiples
+     * of pattern_bytes. */
+    cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes,
+                uint64_t bytes);
+    /* update - up to 4096 bytes, offset and size multiples of 4; src is copied before the call
+     * returns. For blocks. */
     cek_status (*update)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
 
-    /* Events. `desc` may be NULL. record may be repeated; a wait, query or sync binds to the latest record. On an event that
-     * was never recorded they are CEK_INVALID. event_wait takes events of the queue's own device (else CEK_UNSUPPORTED); it
-     * does not block. "Latest" means at the time of the call. */
+    /* Events. `desc` may be NULL. record may be repeated; a wait, query or sync binds to the latest
+     * record. On an event that was never recorded they are CEK_INVALID. event_wait takes events of
+     * the queue's own device (else CEK_UNSUPPORTED); it does not block. "Latest" means at the time
+     * of the call. */
     cek_status (*event_create)(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
     void (*event_destroy)(cek_event *event);
     cek_status (*event_record)(cek_queue *queue, cek_event *event);
     cek_status (*event_wait)(cek_queue *queue, cek_event *event);
     cek_status (*event_query)(cek_event *event);  /* CEK_OK, CEK_NOT_READY or the failure */
     cek_status (*event_sync)(cek_event *event, uint64_t timeout_ns);
-    cek_status (*event_status)(cek_event *event, char *text, uint64_t cap);  /* as event_query, with the failure's text */
-    /* event_elapsed - device time from the completion of start to that of end: events with CEK_EVENT_TIMING (else CEK_INVALID)
-     * recorded in queues with CEK_QUEUE_TIMING (else CEK_UNSUPPORTED is allowed). CEK_NOT_READY before both have happened. */
+    /* as event_query, with the failure's text */
+    cek_status (*event_status)(cek_event *event, char *text, uint64_t cap);
+    /* event_elapsed - device time from the completion of start to that of end: events with
+     * CEK_EVENT_TIMING (else CEK_INVALID) recorded in queues with CEK_QUEUE_TIMING (else
+     * CEK_UNSUPPORTED is allowed). CEK_NOT_READY before both have happened. */
     cek_status (*event_elapsed)(cek_event *start, cek_event *end, uint64_t *ns);
 
     /* [I] Operations, section 7. `info` may be NULL. */
     cek_status (*op_create)(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
     void (*op_destroy)(cek_op *op);
-    /* op_prepack - optional. Reads the plain weights from operands (indexed by slot), writes `packed`. */
-    cek_status (*op_prepack)(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed);
+    /* op_prepack - optional. Reads the plain weights from operands (indexed by slot), writes
+     * `packed`. */
+    cek_status (*op_prepack)(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                uint32_t count, cek_ref packed);
     /* op_run - workspace: at least workspace_bytes, {NULL, 0} if that is 0. */
-    cek_status (*op_run)(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace);
+    cek_status (*op_run)(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                uint32_t count, cek_ref workspace);
 
     /* Optional, section 11. cmd_size = sizeof(cek_cmd) of the caller. */
-    cek_status (*cmdbuf_create)(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out);
+    cek_status (*cmdbuf_create)(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
+                uint32_t cmd_size, cek_cmdbuf **out);
     void (*cmdbuf_destroy)(cek_cmdbuf *cmdbuf);
     cek_status (*cmdbuf_run)(cek_queue *queue, cek_cmdbuf *cmdbuf);
 } cek_plugin;
 
-/* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared object, or NULL if the
- * plugin cannot serve a host of this ABI major. Called before create, from any thread, any number of times; no side effects. */
+/* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared
+ * object, or NULL if the plugin cannot serve a host of this ABI major. Called before create, from
+ * any thread, any number of times; no side effects. */
 typedef const cek_plugin *(*cek_plugin_query_fn)(uint32_t host_abi);
 #if defined(_WIN32)
 #define CEK_PLUGIN_EXPORT __declspec(dllexport)

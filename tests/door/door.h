@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +37,15 @@ typedef struct array {
 #define IN(data, byte_count) { .in = (data), .bytes = (byte_count) }
 #define OUT(data, byte_count) { .out = (data), .bytes = (byte_count) }
 
+/* Any thread of a test may make the plugin tell a failure. */
 static void door_failed(void *user, cek_status status, const char *text)
 {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     door *d = user;
+    pthread_mutex_lock(&one_at_a_time);
     d->failure = status;
     snprintf(d->text, sizeof d->text, "%s", text);
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static const char *door_option(void *user, const char *key)
