@@ -23,14 +23,14 @@ variants() {
     pool.cl | random.cl | rows.cl)
         for type in f32 f16 bf16; do echo "TYPE=$type"; done ;;
     product.cl)
-        for split in '' SPLIT=1; do
+        for part in SIDE=16 'SIDE=16 SPLIT=1' WHOLE=1; do
             for mode in 0 1 2 3; do
                 for type in f32 f16 bf16; do
                     if [ $mode = 3 ]; then result=f32; else result=$type; fi
-                    echo "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result $split"
+                    echo "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result $part"
                 done
             done
-            for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $split"; done
+            for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $part"; done
         done ;;
     tensor.cl)
         for flat in '' FLAT=1; do

@@ -287,6 +287,22 @@ endif
 %C%_opencl_shim_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 %C%_opencl_shim_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 
+# The cuda plugin over a driver and a compiler that run kernels on the host (cuda/fake.h): conformance, training, failures; its
+# declarations against NVIDIA's own, where they are.
+check_LTLIBRARIES += %D%/cuda/fake_cuda.la %D%/cuda/fake_nvrtc.la
+%C%_cuda_fake_cuda_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_compile.c %D%/cuda/fake_cuda.c %D%/cuda/fake_run.c
+%C%_cuda_fake_cuda_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+%C%_cuda_fake_cuda_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
+%C%_cuda_fake_nvrtc_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_compile.c %D%/cuda/fake_nvrtc.c
+%C%_cuda_fake_nvrtc_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+unit_tests += %D%/cuda/failures
+%C%_cuda_failures_SOURCES = %D%/cuda/failures.c %D%/cuda/fake.h %D%/door/door.h
+%C%_cuda_failures_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_failures_LDFLAGS = $(check_ldflags)
+%C%_cuda_failures_LDADD = $(unit_libs)
+shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
+EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh
+
 # cekernels-bench over the command line.
 check_PROGRAMS += %D%/cli/json
 %C%_cli_json_SOURCES = %D%/cli/json.c

@@ -59,6 +59,8 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
     const char *images = cek__option(&instance->head.host, "cuda_images");
     instance->images_off = images && !strcmp(images, "off");
     if (!st)
+        st = cek__cache_check(&instance->head.host, "cuda_cache");
+    if (!st)
         st = cek__cuda_driver_load(&instance->head.host, &instance->driver);
     if (!st)
         st = devices_count(instance);
@@ -91,7 +93,7 @@ uint32_t cek__cuda_device_count(cek_instance *head)
 static uint32_t attribute(const cuda_driver *api, CUdevice device, CUdevice_attribute what)
 {
     int value = 0;
-    return api->cuDeviceGetAttribute(&value, device, what) || value < 0 ? 0 : (uint32_t)value;
+    return api->cuDeviceGetAttribute(&value, what, device) || value < 0 ? 0 : (uint32_t)value;
 }
 
 static cek_status device_get(cuda_instance *instance, const char *call, uint32_t index, CUdevice *device)
@@ -164,19 +166,35 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
 
 /* --- device -------------------------------------------------------------------------------------------------------- */
 
-static void traits_read(cuda_dev *dev)
+static cek_status attribute_need(cuda_dev *dev, CUdevice_attribute what, int *value)
+{
+    CUresult error = cek__cuda_api(dev)->cuDeviceGetAttribute(value, what, dev->device);
+    return error ? cek__cuda_fail(dev, "device_open", "cuDeviceGetAttribute", error) : CEK_OK;
+}
+
+static cek_status traits_read(cuda_dev *dev)
 {
     cuda_instance *instance = cek__cuda_instance(&dev->head);
-    const cuda_driver *api = &instance->driver;
     cek__gpu_traits *traits = &dev->head.traits;
-    dev->major = (int)attribute(api, dev->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    dev->minor = (int)attribute(api, dev->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    traits->compute_units = attribute(api, dev->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    traits->max_group = attribute(api, dev->device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    traits->local_bytes = attribute(api, dev->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    int group = 0, local_bytes = 0, units = 0;
+    cek_status st = attribute_need(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &dev->major);
+    if (!st)
+        st = attribute_need(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &dev->minor);
+    if (!st)
+        st = attribute_need(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &units);
+    if (!st)
+        st = attribute_need(dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &group);
+    if (!st)
+        st = attribute_need(dev, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &local_bytes);
+    if (st)
+        return st;
+    traits->compute_units = (uint32_t)units;
+    traits->max_group = (uint32_t)group;
+    traits->local_bytes = (uint64_t)local_bytes;
     traits->numeric_id = numeric_id(instance, dev->device);
     traits->built_in_only = !cek__cuda_compiler(instance);
     snprintf(dev->cache_key, sizeof dev->cache_key, "sm_%d%d %d", dev->major, dev->minor, instance->version);
+    return CEK_OK;
 }
 
 cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_device_options *options, cek_dev **out)
@@ -201,10 +219,13 @@ cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_d
     if (error) {
         dev->context = NULL;
         st = cek__cuda_fail(dev, "device_open", "cuDevicePrimaryCtxRetain", error);
+    } else {
+        st = traits_read(dev);
+    }
+    if (st) {
         cek__cuda_device_close(&dev->head);
         return st;
     }
-    traits_read(dev);
     *out = &dev->head;
     return CEK_OK;
 }

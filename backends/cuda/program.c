@@ -68,7 +68,14 @@ static char *text_join(const char *source, const char *defines)
     return text;
 }
 
-/* From disk or from NVRTC. What is on disk and does not load was made for another driver: it is made again. */
+/* Code that the driver cannot use on this device, in contrast to a failure to load it. */
+static bool is_foreign(CUresult error)
+{
+    return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || error == CUDA_ERROR_INVALID_PTX ||
+           error == CUDA_ERROR_INVALID_IMAGE;
+}
+
+/* From disk or from NVRTC. What is on disk and of no use was made for another driver: it is made again. */
 static cek_status module_compile(cuda_dev *dev, const char *source, const char *defines, CUmodule *out)
 {
     const cuda_driver *api = cek__cuda_api(dev);
@@ -80,17 +87,17 @@ static cek_status module_compile(cuda_dev *dev, const char *source, const char *
         return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the text of %s", source);
     key_make(dev, source, text, key, sizeof key);
     void *image = cek__cache_read(host, "cuda_cache", key, &bytes);
-    if (image && !api->cuModuleLoadData(out, image)) {
-        free(image);
-        free(text);
-        return CEK_OK;
-    }
+    CUresult error = image ? api->cuModuleLoadData(out, image) : CUDA_ERROR_INVALID_IMAGE;
     free(image);
+    if (!is_foreign(error)) {
+        free(text);
+        return error ? cek__cuda_fail(dev, "op_create", "cuModuleLoadData", error) : CEK_OK;
+    }
     cek_status st = cek__cuda_compile(dev, source, text, fmad_option(source), &image, &bytes);
     free(text);
     if (st)
         return st;
-    CUresult error = api->cuModuleLoadData(out, image);
+    error = api->cuModuleLoadData(out, image);
     if (error)
         st = cek__cuda_fail(dev, "op_create", "cuModuleLoadData", error);
     else
@@ -118,8 +125,7 @@ static cek_status module_embedded(cuda_dev *dev, const cek__cuda_image *image, C
     CUresult error = cek__cuda_api(dev)->cuModuleLoadData(out, image->data);
     if (error)
         *out = NULL;
-    if (!error || error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-        error == CUDA_ERROR_INVALID_PTX || error == CUDA_ERROR_INVALID_IMAGE)
+    if (!error || is_foreign(error))
         return CEK_OK;
     return cek__cuda_fail(dev, "op_create", "cuModuleLoadData", error);
 }

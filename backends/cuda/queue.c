@@ -58,7 +58,7 @@ void cek__cuda_queue_destroy(cek_queue *queue)
         if (st == CEK_TIMEOUT)
             cek__gpu_device_lose(&dev->head, "queue_destroy: work still runs after %llu ms",
                                  (unsigned long long)(queue->deadline_ns / 1000000));
-        if (!st && !cek__cuda_enter(dev, "queue_destroy")) {
+        if (st != CEK_TIMEOUT && st != CEK_DEVICE_LOST && !cek__cuda_enter(dev, "queue_destroy")) {
             CUresult error = cek__cuda_api(dev)->cuStreamDestroy(queue->stream);
             cek__cuda_leave(dev);
             if (error)

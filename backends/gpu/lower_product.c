@@ -115,7 +115,7 @@ static cek_status product_add(cek_op *op)
     snprintf(more, sizeof more, "#define SIDE %u\n%s", side, a->splits > 1 ? "#define SPLIT 1\n" : "");
     if (a->splits > 1)
         p.buffers[5] = cek__gpu_workspace(op, a->batch * a->splits * a->m * a->n * sizeof(float));
-    const uint64_t groups[3] = { columns, rows, a->batch * a->splits };
+    const uint64_t groups[3] = { tiles * a->splits, 1, 1 };
     const uint32_t group[3] = { side, side, 1 };
     defines_make(op, &p, more, defines);
     cek__gpu_step_fill(cek__gpu_step_grid(op, "product.cl", defines, "product", groups, group), p.buffers, 6, a, sizeof *a);

@@ -130,13 +130,18 @@ DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const ch
 #define OPERANDS GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref, GLOBAL char *partial, \
                  const cek_k_product a
 
+#ifndef WHOLE
 KERNEL void product(OPERANDS)
 {
     LOCAL cek_f32 strip_a[DEPTH][TILE + 1], strip_b[DEPTH][TILE + 1];
     GLOBAL const char *A = AT(A_, 0);
     GLOBAL const char *B = AT(B_, 1);
-    cek_u64 z = a.splits ? GROUP_ID(2) / a.splits : 0, split = a.splits ? GROUP_ID(2) % a.splits : 0;
-    cek_u64 row = GROUP_ID(1) * TILE, column = GROUP_ID(0) * TILE;
+    /* Groups are numbered along x, the one direction without a low limit: columns first, then rows, pieces of k, batches. */
+    cek_u64 columns = (a.n + TILE - 1) / TILE, rows = (a.m + TILE - 1) / TILE, at = GROUP_ID(0);
+    if (!a.splits)
+        return;
+    cek_u64 column = at % columns * TILE, row = at / columns % rows * TILE;
+    cek_u64 split = at / columns / rows % a.splits, z = at / columns / rows / a.splits;
     cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
     cek_u32 x = ITEM_ID(0), y = ITEM_ID(1), item = y * SIDE + x;
     cek_f32 sum[EACH][EACH];
@@ -168,6 +173,7 @@ KERNEL void product(OPERANDS)
 #endif
         }
 }
+#endif
 
 KERNEL void product_finish(OPERANDS)
 {

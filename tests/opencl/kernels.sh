@@ -1,6 +1,6 @@
 # kernels.sh - every kernel compiles in both dialects, where a compiler is there that can tell: clang for OpenCL C 1.2, nvcc for CUDA.
 . "$top_srcdir/tests/cli/lib.sh"
-NVCC=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 CLANG=${CLANG-$(command -v clang)}
 cd "$top_srcdir/kernels/gpu" || exit 99
 compiled=0
@@ -10,7 +10,7 @@ opencl() { # FILE DEFINE...
         -include dialect.h -include args.h "$@" 2>"$scratch/log" || wrong "OpenCL C: $*: $(head -5 "$scratch/log")"
 }
 cuda() {
-    "$NVCC" -x cu -arch=compute_80 -ptx -o "$scratch/ptx" -include dialect.h -include args.h "$@" >"$scratch/log" 2>&1 ||
+    "$NVCC" -x cu -arch=compute_80 -Werror all-warnings -ptx -o "$scratch/ptx" -include dialect.h -include args.h "$@" >"$scratch/log" 2>&1 ||
         wrong "CUDA: $*: $(head -5 "$scratch/log")"
 }
 both() {
@@ -30,6 +30,7 @@ both -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 tensor.cl
 both -DMOMENTUM=1 -DLOW_TYPE=bf16 optimizer.cl
 echo '#define CHAIN value = pw_max(IN(0), grad_gelu(IN(1), IN(2)));' >"$scratch/chain.h"
 both -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYPE=f16 -DACCUMULATE=1 pointwise.cl
+both -DINTERPRET=1 pointwise.cl
 for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl
     both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSPLIT=1 -DSIDE=4 product.cl

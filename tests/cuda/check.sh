@@ -1,0 +1,60 @@
+# check.sh - conformance of the whole plugin on the fake driver: with NVRTC, and with nothing but the driver and the machine code that
+# nvcc made; what is on disk may be damaged; a compiler may be older than the device, or miss.
+. "$top_srcdir/tests/cuda/lib.sh"
+run 0 check -t f32 -d cpu --json
+required=$(value required)
+
+# whole WHAT ARG... - all required cases pass, as many as on the CPU.
+whole() {
+    what=$1
+    shift
+    run 0 check -d cuda:0 --json "$@"
+    [ "$(value passed)" = true ] || wrong "$what: cuda:0 did not pass: $(tail -3 "$scratch/err")"
+    holds "$(value required_passed) == $(value required) && $(value required) >= $required && $required >= 1000"
+    echo "$what: required $(value required_passed)/$(value required), optional $(value optional_passed)/$(value optional)"
+}
+with_compiler
+if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then whole "NVRTC"; else whole "NVRTC, f32" -t f32; fi
+optional_f32=$(value optional_passed)
+holds "$optional_f32 >= 100"
+if [ -n "$NVCC" ]; then
+    with_images
+    whole "machine code"
+    holds "$(value optional_passed) >= 2000"  # f16 and bf16: no variant of a kernel is missing
+    FAKE_CUDA_SM=60
+    export FAKE_CUDA_SM
+    run 1 check -t f32 -d cuda:0 softmax
+    grep -q 'not among the machine code of this build' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"
+    unset FAKE_CUDA_SM
+else
+    echo "built without nvcc: machine code is not looked at"
+fi
+
+# What is on disk.
+with_compiler
+for file in "$scratch"/cache/cuda-*; do
+    [ -s "$file" ] || wrong "no compiled kernel was kept"
+    printf 'x' | dd of="$file" bs=1 seek=100 conv=notrunc 2>/dev/null
+done
+run 0 check -d cuda:0 softmax dropout --json
+holds "$(value required_passed) == $(value required)"
+FAKE_CUDA_CXX=false run 0 check -t f32 -d cuda:0 softmax dropout --json  # from disk: nothing is compiled
+holds "$(value required_passed) == $(value required)"
+rm -rf "$scratch/cache"
+: >"$scratch/cache"  # not a folder: slow, not wrong
+run 0 check -t f32 -d cuda:0 softmax --json
+holds "$(value required_passed) == $(value required)"
+
+# An older compiler makes PTX; one that knows nothing as old as the device is of no use, nor one that fails.
+CEKERNELS_CUDA_CACHE=off
+FAKE_NVRTC_ARCHS="75 80"
+export FAKE_NVRTC_ARCHS
+run 0 check -t f32 -d cuda:0 softmax --json
+holds "$(value required_passed) == $(value required)"
+FAKE_NVRTC_ARCHS=100
+run 1 check -t f32 -d cuda:0 softmax
+grep -q 'does not know sm_90' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"
+unset FAKE_NVRTC_ARCHS
+FAKE_CUDA_CXX='sh -c "echo no such compiler; exit 1" c++' run 1 check -t f32 -d cuda:0 softmax
+grep -q 'rows.cl does not compile: .*no such compiler' "$scratch/out" "$scratch/err" || wrong "no build log: $(tail -3 "$scratch/err")"
+finish

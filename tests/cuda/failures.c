@@ -1,0 +1,478 @@
+/* failures.c - what fails below the cuda plugin surfaces as plugin.h says: every function of the driver that a program reaches, at
+ * each of its calls, in three ways; kernels that end their context or never end.
+ *
+ * After each: the documented status, no hang, nothing left behind, and the thread's own context as it was. */
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/cuda/driver.h"
+#include "tests/cuda/fake.h"
+#include "tests/door/door.h"
+
+enum { ILLEGAL_ADDRESS = 700, UNKNOWN = 999 };
+
+static struct {
+    char folder[64], cache[128];
+    fake_cuda_fail_fn *inject;
+    fake_cuda_kernel_fn *kernel;
+    fake_cuda_calls_fn *calls;
+    fake_cuda_live_fn *live;
+    fake_cuda_reset_fn *reset;
+    fake_cuda_depth_fn *depth;
+    fake_cuda_current_fn *current;
+    cuda_driver driver;
+    CUcontext context;  /* the host application's own, of another device */
+} fake;
+static const char *options[] = { "cuda_path", fake.folder, "cuda_cache", fake.cache, NULL };
+static door d;
+
+static void link_make(const char *library, const char *name)
+{
+    char from[4096], to[128];
+    snprintf(from, sizeof from, "%s/tests/cuda/.libs/%s", getenv("top_builddir"), library);
+    snprintf(to, sizeof to, "%s/%s", fake.folder, name);
+    ck_assert_int_eq(symlink(from, to), 0);
+}
+
+static void fake_open(void)
+{
+    if (fake.inject)
+        return;
+    strcpy(fake.folder, "/tmp/cek-cuda-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fake.folder));
+    snprintf(fake.cache, sizeof fake.cache, "%s/cache", fake.folder);
+    link_make("fake_cuda.so", "libcuda.so.1");
+    link_make("fake_nvrtc.so", "libnvrtc.so.13");
+    char path[128];
+    snprintf(path, sizeof path, "%s/libcuda.so.1", fake.folder);
+    void *so = dlopen(path, RTLD_NOW);
+    ck_assert_msg(so != NULL, "%s", dlerror());
+    fake.inject = (fake_cuda_fail_fn *)dlsym(so, "fake_cuda_fail");
+    fake.kernel = (fake_cuda_kernel_fn *)dlsym(so, "fake_cuda_kernel");
+    fake.calls = (fake_cuda_calls_fn *)dlsym(so, "fake_cuda_calls");
+    fake.live = (fake_cuda_live_fn *)dlsym(so, "fake_cuda_live");
+    fake.reset = (fake_cuda_reset_fn *)dlsym(so, "fake_cuda_reset");
+    fake.depth = (fake_cuda_depth_fn *)dlsym(so, "fake_cuda_depth");
+    fake.current = (fake_cuda_current_fn *)dlsym(so, "fake_cuda_current");
+    CUresult (*get)(const char *, void **, int, uint64_t, uint32_t *) =
+        (CUresult(*)(const char *, void **, int, uint64_t, uint32_t *))dlsym(so, "cuGetProcAddress_v2");
+#define GET(NAME, VERSION, PARAMETERS) ck_assert_uint_eq(get(#NAME, (void **)&fake.driver.NAME, VERSION, 0, NULL), 0);
+    CEK__CUDA_FUNCTIONS(GET)
+#undef GET
+    ck_assert_uint_eq(fake.driver.cuInit(0), 0);
+}
+
+static void fake_remove(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", fake.folder);
+    if (system(command))
+        puts(command);
+}
+
+/* The host application's context of device 1 is current while the plugin drives device 0. */
+static void context_push(void)
+{
+    fake_open();
+    fake.reset();
+    ck_assert_uint_eq(fake.driver.cuDevicePrimaryCtxRetain(&fake.context, 1), 0);
+    ck_assert_uint_eq(fake.driver.cuCtxPushCurrent(fake.context), 0);
+}
+
+static void context_pop(void)
+{
+    CUcontext was;
+    ck_assert_uint_eq(fake.driver.cuCtxPopCurrent(&was), 0);
+    ck_assert_ptr_eq(was, fake.context);
+    ck_assert_uint_eq(fake.driver.cuDevicePrimaryCtxRelease(1), 0);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* --- a program that uses everything ---------------------------------------------------------------------------------- */
+
+typedef struct life {
+    cek_status status;  /* the first that was not CEK_OK */
+    cek_dev *dev;
+    cek_queue *queue, *other;
+    cek_mem *mems[4];
+    cek_event *events[2];
+    cek_op *op, *loss;
+    cek_cmdbuf *cmdbuf;
+    void *pinned;
+    float y[16];
+} life;
+
+#define STEP(call)                   \
+    do {                             \
+        cek_status st_ = (call);     \
+        if (st_) {                   \
+            if (!l->status)          \
+                l->status = st_;     \
+            return;                  \
+        }                            \
+    } while (0)
+
+enum { BYTES = 1024 };
+
+static void life_make(life *l)
+{
+    const cek_plugin *p = &d.plugin;
+    cek_device_info info = { .size = sizeof info };
+    uint64_t free_bytes, total;
+    STEP(p->create(&d.host, &d.instance));
+    STEP(p->device_info(d.instance, 0, &info));
+    STEP(p->device_open(d.instance, 0, NULL, &l->dev));
+    STEP(p->device_memory(l->dev, &free_bytes, &total));
+    STEP(p->queue_create(l->dev, &(cek_queue_desc){ .size = sizeof(cek_queue_desc), .flags = CEK_QUEUE_TIMING, .deadline_ns = 2000000000 },
+                         &l->queue));
+    STEP(p->queue_create(l->dev, NULL, &l->other));
+    for (int i = 0; i < 4; i++)
+        STEP(p->mem_alloc(l->dev, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = BYTES }, &l->mems[i]));
+    STEP(p->host_alloc(l->dev, BYTES, &l->pinned));
+    for (int i = 0; i < 2; i++)
+        STEP(p->event_create(l->dev, &(cek_event_desc){ .size = sizeof(cek_event_desc), .flags = CEK_EVENT_TIMING }, &l->events[i]));
+    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+                                 .type = CEK_F32 };
+    STEP(p->op_create(l->dev, &softmax.op, NULL, &l->op));
+    cek_cross_entropy_desc loss = { .op = { .size = sizeof loss, .kind = CEK_OP_CROSS_ENTROPY, .operands = 1 << 0 | 1 << 1 | 1 << 6 },
+                                    .rows = 4, .classes = 4, .rows_per_sample = 1, .type = CEK_F32 };
+    cek_op_info made = { .size = sizeof made };
+    STEP(p->op_create(l->dev, &loss.op, &made, &l->loss));
+    const cek_ref refs[] = { { l->mems[0], 0 }, { l->mems[1], 0 } };
+    const cek_cmd cmds[] = {
+        { .kind = CEK_CMD_FILL, .dst = { l->mems[3], 0 }, .pattern = 7, .pattern_bytes = 1, .bytes = 64 },
+        { .kind = CEK_CMD_RUN, .op = l->op, .operands = refs, .operand_count = 2 },
+        { .kind = CEK_CMD_COPY, .dst = { l->mems[2], 0 }, .src = { l->mems[1], 0 }, .bytes = 64 },
+    };
+    STEP(p->cmdbuf_create(l->dev, cmds, 3, sizeof *cmds, &l->cmdbuf));
+}
+
+static void life_run(life *l)
+{
+    const cek_plugin *p = &d.plugin;
+    static const float x[16] = { 1, 2, 3, 4 };
+    const cek_ref refs[] = { { l->mems[0], 0 }, { l->mems[1], 0 } };
+    uint64_t ns;
+    memset(l->pinned, 0, BYTES);
+    memcpy(l->pinned, x, sizeof x);
+    STEP(p->event_record(l->queue, l->events[0]));
+    STEP(p->upload(l->queue, refs[0], l->pinned, BYTES));
+    STEP(p->update(l->queue, refs[0], x, sizeof x));
+    STEP(p->fill(l->queue, (cek_ref){ l->mems[1], 0 }, 0, 4, BYTES));
+    STEP(p->fill(l->queue, (cek_ref){ l->mems[1], 0 }, 0, 2, BYTES));
+    STEP(p->op_run(l->queue, l->op, refs, 2, (cek_ref){ NULL, 0 }));
+    STEP(p->copy(l->queue, (cek_ref){ l->mems[2], 0 }, refs[1], 64));
+    STEP(p->cmdbuf_run(l->queue, l->cmdbuf));
+    STEP(p->event_record(l->queue, l->events[1]));
+    STEP(p->event_wait(l->other, l->events[1]));
+    STEP(p->download(l->other, l->y, (cek_ref){ l->mems[2], 0 }, sizeof l->y));
+    STEP(p->queue_sync(l->other, UINT64_C(5000000000)));
+    STEP(p->event_sync(l->events[1], UINT64_C(5000000000)));
+    STEP(p->event_query(l->events[1]));
+    STEP(p->event_elapsed(l->events[0], l->events[1], &ns));
+    STEP(p->queue_status(l->queue, NULL, 0));
+}
+
+static void life_end(life *l)
+{
+    const cek_plugin *p = &d.plugin;
+    p->cmdbuf_destroy(l->cmdbuf);
+    p->op_destroy(l->op);
+    p->op_destroy(l->loss);
+    p->event_destroy(l->events[0]);
+    p->event_destroy(l->events[1]);
+    if (l->pinned)
+        p->host_free(l->dev, l->pinned);
+    for (int i = 0; i < 4; i++)
+        p->mem_free(l->mems[i]);
+    p->queue_destroy(l->queue);
+    p->queue_destroy(l->other);
+    p->device_close(l->dev);
+    p->destroy(d.instance);
+    d.instance = NULL;
+}
+
+static void door_prepare(void)
+{
+    memset(&d, 0, sizeof d);
+    const cek_plugin *table = door_table(&d.so, "cuda");
+    memcpy(&d.plugin, table, sizeof d.plugin);
+    d.options = options;
+    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
+}
+
+/* --- every call fails once ------------------------------------------------------------------------------------------- */
+
+/* What is asked where a failure leaves the answer empty, or where nothing can be told. */
+static bool is_tolerated(const char *function)
+{
+    static const char *const names[] = { "cuGetErrorName",      "cuGetErrorString", "cuDeviceGetAttribute", "cuDeviceTotalMem",
+                                         "cuDeviceGetPCIBusId", "cuDeviceGetUuid",  "cuDeviceGetName",      "cuDeviceCanAccessPeer",
+                                         "cuMemFree",           "cuMemFreeHost",    "cuStreamDestroy",      "cuEventDestroy",
+                                         "cuModuleUnload",      "cuGraphDestroy",   "cuGraphExecDestroy",   "cuDevicePrimaryCtxRelease",
+                                         "cuCtxPopCurrent",     "cuStreamQuery",    "cuCtxPushCurrent" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], function))
+            return true;
+    return false;
+}
+
+/* The calls that give something back: failing, they leave it; popping, the context stays. */
+static bool is_giving_back(const char *function)
+{
+    return strstr(function, "Free") || strstr(function, "Destroy") || strstr(function, "Unload") || strstr(function, "Release") ||
+           !strcmp(function, "cuCtxPopCurrent") || !strcmp(function, "cuCtxPushCurrent") || !strcmp(function, "cuStreamQuery");
+}
+
+static void one_failure(const char *function, unsigned nth, uint32_t error)
+{
+    life l = { 0 };
+    context_push();
+    unsigned live = fake.live(), depth = fake.depth();
+    double start = seconds();
+    fake.inject(function, nth, error);
+    life_make(&l);
+    if (!l.status)
+        life_run(&l);
+    life_end(&l);
+    ck_assert_msg(seconds() - start < 8, "%s, call %u, %u: %.1f s", function, nth, error, seconds() - start);
+    cek_status want = error == 2 ? CEK_OUT_OF_MEMORY : error == UNKNOWN ? CEK_INTERNAL : CEK_DEVICE_LOST;
+    if (!l.dev && want == CEK_DEVICE_LOST && l.status == CEK_INTERNAL)
+        want = CEK_INTERNAL;  /* before there is a device to lose */
+    ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)), "%s, call %u, %u: status %u, not %u: %s", function, nth,
+                  error, l.status, want, d.text);
+    if (l.status)
+        ck_assert_msg(d.text[0], "%s, call %u: no text", function, nth);
+    if (error != ILLEGAL_ADDRESS && !is_giving_back(function))
+        ck_assert_msg(fake.live() == live, "%s, call %u, %u: %u objects are left", function, nth, error, fake.live() - live);
+    if (strcmp(function, "cuCtxPopCurrent")) {
+        ck_assert_msg(fake.depth() == depth, "%s, call %u, %u: %u contexts pushed, not %u", function, nth, error, fake.depth(), depth);
+        ck_assert_ptr_eq(fake.current(), fake.context);
+    }
+    while (fake.depth() > depth) {
+        CUcontext was;
+        ck_assert_uint_eq(fake.driver.cuCtxPopCurrent(&was), 0);
+    }
+    fake.reset();
+    ck_assert_uint_eq(fake.driver.cuDevicePrimaryCtxRetain(&fake.context, 1), 0);
+    context_pop();
+}
+
+static unsigned used_calls[64];
+static const char *const functions[] = {
+#define NAME(FUNCTION, VERSION, PARAMETERS) #FUNCTION,
+    CEK__CUDA_FUNCTIONS(NAME)
+#undef NAME
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+START_TEST(a_program_that_uses_everything_leaves_nothing_behind)
+{
+    life l = { 0 };
+    context_push();
+    door_prepare();
+    unsigned live = fake.live(), depth = fake.depth();
+    for (int pass = 0; pass < 2; pass++) {  /* the second finds compiled kernels */
+        for (unsigned i = 0; i < FUNCTIONS; i++)
+            used_calls[i] = fake.calls(functions[i]);
+        memset(&l, 0, sizeof l);
+        life_make(&l);
+        life_run(&l);
+        life_end(&l);
+        ck_assert_msg(!l.status, "status %u: %s", l.status, d.text);
+        for (unsigned i = 0; i < FUNCTIONS; i++)
+            used_calls[i] = fake.calls(functions[i]) - used_calls[i];
+    }
+    ck_assert_uint_eq(fake.live(), live);
+    ck_assert_uint_eq(fake.depth(), depth);
+    ck_assert_ptr_eq(fake.current(), fake.context);
+    double sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += (double)l.y[i];
+    ck_assert_msg(sum > 0.999999 && sum < 1.000001 && l.y[3] > l.y[2], "softmax: %g %g %g %g", l.y[0], l.y[1], l.y[2], l.y[3]);
+    context_pop();
+}
+END_TEST
+
+START_TEST(every_call_of_the_driver_may_fail)
+{
+    unsigned reached = 0, failures = 0;
+    for (unsigned i = 0; i < FUNCTIONS; i++) {
+        reached += used_calls[i] > 0;
+        /* Calls without end, such as polls and contexts, are as good as their first. */
+        unsigned most = used_calls[i] < 40 ? used_calls[i] : 40;
+        for (unsigned nth = 1; nth <= most; nth++)
+            for (int way = 0; way < 3; way++, failures++)
+                one_failure(functions[i], nth, way == 0 ? 2 : way == 1 ? UNKNOWN : ILLEGAL_ADDRESS);
+    }
+    printf("%u functions of %u, %u failures\n", reached, (unsigned)FUNCTIONS, failures);
+    ck_assert_uint_ge(reached, 40);
+    ck_assert_uint_ge(failures, 300);
+}
+END_TEST
+
+/* --- kernels ------------------------------------------------------------------------------------------------------- */
+
+static void life_open(life *l)
+{
+    memset(l, 0, sizeof *l);
+    context_push();
+    door_prepare();
+    life_make(l);
+    ck_assert_msg(!l->status, "status %u: %s", l->status, d.text);
+}
+
+static void life_over(life *l)
+{
+    life_end(l);
+    ck_assert_ptr_eq(fake.current(), fake.context);
+    fake.reset();
+    ck_assert_uint_eq(fake.driver.cuDevicePrimaryCtxRetain(&fake.context, 1), 0);
+    context_pop();
+}
+
+START_TEST(a_kernel_that_ends_its_context_loses_the_device_for_good)
+{
+    life l;
+    char text[256];
+    life_open(&l);
+    const cek_ref refs[] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
+    fake.kernel(1, ILLEGAL_ADDRESS);
+    ck_assert_uint_eq(d.plugin.op_run(l.queue, l.op, refs, 2, (cek_ref){ NULL, 0 }), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(l.queue, UINT64_C(5000000000)), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.device_status(l.dev, text, sizeof text), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(text, "CUDA_ERROR_ILLEGAL_ADDRESS") != NULL, "%s", text);
+    unsigned before = fake.calls("cuCtxPushCurrent");
+    ck_assert_uint_eq(d.plugin.op_run(l.queue, l.op, refs, 2, (cek_ref){ NULL, 0 }), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.upload(l.other, refs[0], l.y, 4), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_record(l.other, l.events[0]), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.queue_status(l.other, text, sizeof text), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(fake.calls("cuCtxPushCurrent"), before);  /* at once: the driver is not asked */
+    life_over(&l);
+}
+END_TEST
+
+START_TEST(a_kernel_that_never_ends_is_left_at_the_deadline)
+{
+    life l;
+    life_open(&l);
+    const cek_ref refs[] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
+    fake.kernel(1, 0);
+    ck_assert_uint_eq(d.plugin.op_run(l.queue, l.op, refs, 2, (cek_ref){ NULL, 0 }), CEK_OK);
+    ck_assert_uint_eq(d.plugin.event_record(l.queue, l.events[0]), CEK_OK);
+    double start = seconds();
+    ck_assert_uint_eq(d.plugin.queue_sync(l.queue, 20000000), CEK_TIMEOUT);
+    ck_assert_uint_eq(d.plugin.event_sync(l.events[0], 20000000), CEK_TIMEOUT);
+    ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_NOT_READY);
+    ck_assert_uint_eq(d.plugin.queue_sync(l.queue, 0), CEK_TIMEOUT);
+    d.plugin.queue_destroy(l.queue);  /* its deadline is two seconds */
+    l.queue = NULL;
+    ck_assert_msg(seconds() - start < 4, "%.1f s", seconds() - start);
+    ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_DEVICE_LOST);
+    life_over(&l);
+}
+END_TEST
+
+START_TEST(half_an_operation_fails_its_queue_and_whoever_waits_for_it)
+{
+    life l;
+    char text[256];
+    life_open(&l);
+    cek_ref refs[7] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
+    refs[6] = (cek_ref){ l.mems[2], 0 };
+    fake.inject("cuLaunchKernel", 2, UNKNOWN);  /* the losses of the rows are on their way, their sum is not */
+    ck_assert_uint_eq(d.plugin.op_run(l.queue, l.loss, refs, 7, (cek_ref){ l.mems[3], 0 }), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.queue_status(l.queue, text, sizeof text), CEK_INTERNAL);
+    ck_assert_msg(strstr(text, "only a part") != NULL, "%s", text);
+    ck_assert_uint_eq(d.plugin.queue_sync(l.queue, CEK_FOREVER), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.upload(l.queue, refs[0], l.y, 4), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.event_record(l.queue, l.events[0]), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.event_wait(l.other, l.events[0]), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_status(l.other, text, sizeof text), CEK_INTERNAL);
+    ck_assert_msg(strstr(text, "waited for an event that failed") != NULL, "%s", text);
+    ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_OK);
+    life_over(&l);
+}
+END_TEST
+
+START_TEST(a_command_buffer_that_cannot_be_captured_leaves_no_capture_behind)
+{
+    life l;
+    life_open(&l);
+    const cek_ref refs[] = { { l.mems[0], 0 }, { NULL, 0 } };  /* the second operand is missing */
+    const cek_cmd cmds[] = { { .kind = CEK_CMD_FILL, .dst = { l.mems[3], 0 }, .pattern_bytes = 1, .bytes = 64 },
+                             { .kind = CEK_CMD_RUN, .op = l.op, .operands = refs, .operand_count = 2 } };
+    cek_cmdbuf *cmdbuf;
+    ck_assert_uint_eq(d.plugin.cmdbuf_create(l.dev, cmds, 2, sizeof *cmds, &cmdbuf), CEK_INVALID);
+    ck_assert_ptr_null(cmdbuf);
+    ck_assert_uint_eq(d.plugin.cmdbuf_create(l.dev, cmds, 1, sizeof *cmds, &cmdbuf), CEK_OK);
+    d.plugin.cmdbuf_destroy(cmdbuf);
+    life_run(&l);
+    ck_assert_msg(!l.status, "status %u: %s", l.status, d.text);
+    life_over(&l);
+}
+END_TEST
+
+START_TEST(devices_of_one_instance_copy_to_each_other)
+{
+    life l;
+    life_open(&l);
+    cek_dev *peer;
+    cek_queue *queue;
+    cek_mem *mem;
+    float x[16], y[16] = { 0 };
+    for (int i = 0; i < 16; i++)
+        x[i] = (float)i;
+    ck_assert_uint_eq(d.plugin.device_open(d.instance, 1, NULL, &peer), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_create(peer, NULL, &queue), CEK_OK);
+    ck_assert_uint_eq(d.plugin.mem_alloc(peer, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = 64 }, &mem), CEK_OK);
+    ck_assert_uint_eq(d.plugin.upload(l.queue, (cek_ref){ l.mems[0], 256 }, x, sizeof x), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(l.queue, CEK_FOREVER), CEK_OK);
+    for (int again = 0; again < 2; again++)
+        ck_assert_uint_eq(d.plugin.copy(queue, (cek_ref){ mem, 0 }, (cek_ref){ l.mems[0], 256 }, sizeof x), CEK_OK);
+    ck_assert_uint_eq(d.plugin.download(queue, y, (cek_ref){ mem, 0 }, sizeof y), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(queue, CEK_FOREVER), CEK_OK);
+    ck_assert_mem_eq(x, y, sizeof x);
+    ck_assert_uint_eq(fake.calls("cuCtxEnablePeerAccess"), 1);
+    ck_assert_uint_eq(d.plugin.event_wait(queue, l.events[0]), CEK_UNSUPPORTED);
+    d.plugin.mem_free(mem);
+    d.plugin.queue_destroy(queue);
+    d.plugin.device_close(peer);
+    life_over(&l);
+}
+END_TEST
+
+int main(void)
+{
+    if (!system("command -v c++ >/dev/null || exit 1")) {
+        Suite *suite = suite_create("cuda failures");
+        TCase *tcase = tcase_create("failures");
+        SRunner *runner = srunner_create(suite);
+        tcase_add_test(tcase, a_program_that_uses_everything_leaves_nothing_behind);
+        tcase_add_test(tcase, every_call_of_the_driver_may_fail);
+        tcase_add_test(tcase, a_kernel_that_ends_its_context_loses_the_device_for_good);
+        tcase_add_test(tcase, a_kernel_that_never_ends_is_left_at_the_deadline);
+        tcase_add_test(tcase, half_an_operation_fails_its_queue_and_whoever_waits_for_it);
+        tcase_add_test(tcase, a_command_buffer_that_cannot_be_captured_leaves_no_capture_behind);
+        tcase_add_test(tcase, devices_of_one_instance_copy_to_each_other);
+        suite_add_tcase(suite, tcase);
+        srunner_set_fork_status(runner, CK_NOFORK);  /* what the first test counts, the second goes through */
+        srunner_run_all(runner, CK_NORMAL);
+        int failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        fake_remove();
+        return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    puts("skipped: no C++ compiler, which stands for the device's");
+    return 77;
+}
