@@ -172,6 +172,8 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
 %C%_cuda_libcuda_la_SOURCES = \
     %D%/cuda/cmdbuf.c \
     %D%/cuda/compile.c \
+    %D%/cuda/cublaslt.c \
+    %D%/cuda/cublaslt.h \
     %D%/cuda/cuda.h \
     %D%/cuda/device.c \
     %D%/cuda/driver.c \

@@ -362,6 +362,7 @@ double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, ui
             : d->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS ? backward_weights_at(&g, a, b, index)
                                                          : forward_at(&g, a, b, index);
     *tolerance = (double)spec_sum(CEK_F32, s.v, s.magnitude, s.terms, false).e;
+    *tolerance += (double)s.magnitude * spec_operands(d->op.math);
     return (double)s.v;
 }
 

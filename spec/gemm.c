@@ -116,6 +116,7 @@ double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint
         magnitude += fabsl(term);
     }
     *tolerance = (double)spec_sum(CEK_F32, sum, magnitude, d->k, false).e;
+    *tolerance += (double)magnitude * spec_operands(d->op.math);
     return (double)sum;
 }
 

@@ -16,6 +16,7 @@ extern const cek__gpu_driver cek__cuda_driver;
 
 /* NVRTC, where it was found. */
 typedef struct cuda_compiler cuda_compiler;
+typedef struct cek__cublaslt cek__cublaslt;
 
 typedef struct cuda_instance {
     cek_instance head;
@@ -27,6 +28,8 @@ typedef struct cuda_instance {
     bool compiler_sought;
     cuda_compiler *compiler; /* or NULL */
     char compiler_text[320]; /* "NVRTC 13.0", or why there is none */
+    bool cublaslt_sought;
+    cek__cublaslt *cublaslt; /* or NULL */
 } cuda_instance;
 
 typedef struct cuda_program cuda_program;
@@ -39,6 +42,7 @@ typedef struct cuda_dev {
     char cache_key[64];      /* device and driver, for file names of compiled kernels */
     pthread_mutex_t programs_lock;
     cuda_program *programs;
+    void *cublaslt_handle;   /* under programs_lock until it is there */
     uint64_t peers_tried;    /* bit i: access to device i of the instance was asked for; under programs_lock */
 } cuda_dev;
 
@@ -130,6 +134,12 @@ cek_status cek__cuda_kernel_load(cek_dev *dev, const char *source, const char *d
 void cek__cuda_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 cek_status cek__cuda_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
+
+/* --- cublaslt.c, cudnn.c: libraries that do products and convolutions ------------------------------------------------------ */
+
+extern const cek__gpu_provider cek__cublaslt_provider;
+void cek__cublaslt_device_close(cuda_dev *dev);
+void cek__cublaslt_free(cek__cublaslt *lt);
 
 /* --- slots of the table -------------------------------------------------------------------------------------------- */
 

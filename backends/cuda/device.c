@@ -79,6 +79,7 @@ void cek__cuda_destroy(cek_instance *head)
     if (!instance)
         return;
     cek__cuda_compiler_free(instance->compiler);
+    cek__cublaslt_free(instance->cublaslt);
     pthread_mutex_destroy(&instance->lock);
     free(instance);
 }
@@ -153,9 +154,10 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
         full.total_bytes = full.max_alloc_bytes = total;
     if (!api->cuDeviceGetUuid(&uuid, device))
         memcpy(full.uuid, uuid.bytes, sizeof full.uuid);
-    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.80s", instance->version / 1000, instance->version % 1000 / 10,
+    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s", instance->version / 1000, instance->version % 1000 / 10,
              attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), cek__cuda_compiler_text(instance));
+    cek__gpu_versions(head, &cek__cuda_driver, full.driver, sizeof full.driver);
     pci_read(api, device, full.pci);
     if (*full.pci)
         snprintf(full.processor, sizeof full.processor, "pci:%s", full.pci);
@@ -237,6 +239,7 @@ void cek__cuda_device_close(cek_dev *head)
     if (!dev)
         return;
     cek__cuda_programs_free(dev);
+    cek__cublaslt_device_close(dev);
     if (dev->context && !atomic_load(&head->lost))
         (void)cek__cuda_api(dev)->cuDevicePrimaryCtxRelease(dev->device);
     pthread_mutex_destroy(&dev->programs_lock);
@@ -263,7 +266,12 @@ cek_status cek__cuda_device_memory(cek_dev *head, uint64_t *free_bytes, uint64_t
     return CEK_OK;
 }
 
+static const cek__gpu_provider *const providers[] = { &cek__cublaslt_provider, NULL };
+
+/* NVIDIA's own libraries know their devices: what they take needs no measuring against ours. */
 const cek__gpu_driver cek__cuda_driver = {
+    .providers = providers,
+    .providers_first = true,
     .kernel_load = cek__cuda_kernel_load,
     .kernel_free = cek__cuda_kernel_free,
     .kernel_warm = cek__cuda_kernel_warm,

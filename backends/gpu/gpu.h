@@ -91,9 +91,10 @@ struct cek_op {
 
 /* What a provider answers to a request that it takes. */
 typedef struct cek__gpu_offer {
+    uint32_t leave;            /* set by the caller: CEK__GPU_DOES_ACTIVATION must not be among what the call does */
+    uint32_t info_flags;       /* CEK_OP_INFO_... */
     cek__gpu_plan *plan;
     uint32_t does;             /* CEK__GPU_DOES_... */
-    uint32_t info_flags;       /* CEK_OP_INFO_... */
     uint64_t workspace_bytes;  /* of its own; begins at a multiple of CEK_ALIGNMENT */
     uint64_t numeric_id;       /* library, version, algorithm */
     char algorithm[64];        /* for people */
@@ -103,7 +104,10 @@ enum {
      * plain sums in f32, overwriting, laid out as the result; our own kernels do the rest. */
     CEK__GPU_DOES_EPILOGUE = 1u << 0,
     /* The row sums of gemm's A, the bias gradient of a convolution: by the call; else by our own kernels. */
-    CEK__GPU_DOES_SUMS = 1u << 1
+    CEK__GPU_DOES_SUMS = 1u << 1,
+    /* With the epilogue: there is an activation, and the library applies it. Its first run shows whether a NaN comes through; if not,
+     * another offer is asked for that leaves the activation. */
+    CEK__GPU_DOES_ACTIVATION = 1u << 2
 };
 
 /* A library found at run time that computes products or convolutions: CLBlast, cuBLASLt, cuDNN. It sees validated requests of the

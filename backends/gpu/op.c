@@ -64,19 +64,45 @@ static void steps_clear(cek_op *op)
     op->info = (cek_op_info){ .algorithm = "one launch per step" };
 }
 
+/* What a driver compiles at the first launch, it compiles now. */
+static cek_status kernels_warm(cek_op *op)
+{
+    cek_status st = op->failure;
+    for (uint32_t i = 0; !st && i < op->step_count; i++)
+        if (op->steps[i].kernel)
+            st = op->dev->driver->kernel_warm(op->dev, &op->steps[i]);
+    return st;
+}
+
+static cek_status provided_try(cek_op *op, const cek__gpu_provider *provider, uint32_t leave, bool *loses_nan)
+{
+    bool keeps_nan = false;
+    uint32_t does = 0;
+    steps_clear(op);
+    cek_status st = cek__gpu_lower_provided(op, provider, leave, &does);
+    if (!st)
+        st = kernels_warm(op);
+    if (!st)
+        st = cek__gpu_call_warm(op, &keeps_nan);
+    *loses_nan = does & CEK__GPU_DOES_ACTIVATION && !keeps_nan;
+    return st;
+}
+
+/* A library whose activation makes something else of a NaN is left the product alone. */
+static cek_status lower_provided(cek_op *op, const cek__gpu_provider *provider)
+{
+    bool loses_nan;
+    cek_status st = provided_try(op, provider, 0, &loses_nan);
+    return !st && loses_nan ? provided_try(op, provider, CEK__GPU_DOES_ACTIVATION, &loses_nan) : st;
+}
+
 cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider)
 {
     uint32_t kind = op->request.desc.op.kind;
     steps_clear(op);
-    cek_status st = provider ? cek__gpu_lower_provided(op, provider) : lowers[kind](op);
-    if (!st)
-        st = op->failure;
-    /* What a driver compiles at the first launch, it compiles now. */
-    for (uint32_t i = 0; !st && i < op->step_count; i++)
-        if (op->steps[i].kernel)
-            st = op->dev->driver->kernel_warm(op->dev, &op->steps[i]);
-    if (!st && provider)
-        st = cek__gpu_call_warm(op);
+    cek_status st = provider ? lower_provided(op, provider) : lowers[kind](op);
+    if (!st && !provider)
+        st = kernels_warm(op);
     op->info.numeric_id = cek__hash_number(cek__hash_text(op->dev->traits.numeric_id ^ op->info.numeric_id, op->info.algorithm), kind);
     if (st)
         steps_clear(op);

@@ -11,7 +11,8 @@
 #include "backends/gpu/lower.h"
 
 #define WARM_TIMEOUT_NS UINT64_C(300000000000)     /* five minutes: libraries compile too */
-#define WARM_PATTERN 0                             /* zeros: no denormal, no NaN slows the first run down */
+#define NAN_PATTERN UINT32_MAX                     /* a NaN in f32, two in f16 and bf16 */
+#define LOOK_BYTES 65536                           /* of a result, for NaN: tiles of all kinds are among them */
 
 /* --- the option `providers` ---------------------------------------------------------------------------------------- */
 
@@ -96,12 +97,13 @@ static bool result_is_f32(const cek__request *request)
     }
 }
 
-cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider)
+cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider, uint32_t leave, uint32_t *does)
 {
     const cek__request *request = &op->request;
     const bool accumulates = cek__request_accumulates(request, CEK__GPU_RESULT);
-    cek__gpu_offer offer = { NULL };
+    cek__gpu_offer offer = { .leave = leave };
     cek_status st = provider->offer(op->dev, request, &offer);
+    *does = offer.does;
     if (st)
         return st;
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s", offer.algorithm);
@@ -128,38 +130,74 @@ cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider
 
 /* --- the first run --------------------------------------------------------------------------------------------------- */
 
+static bool all_nan(const void *data, uint64_t bytes, uint32_t element)
+{
+    for (uint64_t i = 0; element == 4 && i < bytes / 4; i++)
+        if ((((const uint32_t *)data)[i] & 0x7fffffff) <= 0x7f800000)
+            return false;
+    for (uint64_t i = 0; element == 2 && i < bytes / 2; i++) {
+        uint16_t bits = ((const uint16_t *)data)[i];
+        /* Whatever of the two types it is: a NaN of bf16 is at least 0x7f81, one of f16 too when it came from all ones. */
+        if ((bits & 0x7fff) <= 0x7c00)
+            return false;
+    }
+    return true;
+}
+
+/* Looks at the beginning of a result that should be NaN throughout; gaps between rows still are, from before. */
+static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scratch, bool *keeps_nan)
+{
+    const cek__slot *result = &op->request.slots[CEK__GPU_RESULT];
+    const uint64_t bytes = (result->bytes < LOOK_BYTES ? result->bytes : LOOK_BYTES) & ~(uint64_t)3;
+    void *data = malloc(LOOK_BYTES);
+    if (!data)
+        return cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory to look at a result");
+    cek_status st = op->dev->driver->download(queue, data, (cek_ref){ scratch, 0 }, bytes);
+    if (!st)
+        st = op->dev->driver->queue_sync(queue, WARM_TIMEOUT_NS);
+    *keeps_nan = !st && all_nan(data, bytes, result->element);
+    if (st == CEK_TIMEOUT)
+        return cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end", op->info.algorithm);
+    free(data);
+    return st;
+}
+
 /* All operands lie in one scratch memory, on top of each other: what is computed does not matter. */
-cek_status cek__gpu_call_warm(cek_op *op)
+static cek_status scratch_run(cek_op *op, cek_queue *queue, cek_mem *scratch, uint64_t bytes, bool *keeps_nan)
+{
+    cek_ref operands[CEK__SLOTS] = { { NULL, 0 } }, workspace = { NULL, 0 };
+    for (uint32_t i = 0; i < op->request.slot_count; i++)
+        if (cek__request_given(&op->request, i))
+            operands[i].mem = scratch;
+    if (op->info.workspace_bytes)
+        workspace = (cek_ref){ scratch, bytes };
+    cek_status st = op->dev->driver->fill(queue, (cek_ref){ scratch, 0 }, NAN_PATTERN, 4, bytes);
+    if (!st)
+        st = cek__gpu_steps_run(queue, op, operands, workspace);
+    return st ? st : result_look(op, queue, scratch, keeps_nan);
+}
+
+cek_status cek__gpu_call_warm(cek_op *op, bool *keeps_nan)
 {
     const cek__gpu_driver *driver = op->dev->driver;
-    const cek__request *request = &op->request;
-    cek_mem_desc want = { .size = sizeof want, .bytes = CEK_ALIGNMENT };
-    cek_ref operands[CEK__SLOTS] = { { NULL, 0 } };
+    cek_mem_desc want = { .size = sizeof want };
     cek_mem *scratch = NULL;
     cek_queue *queue = NULL;
-    for (uint32_t i = 0; i < request->slot_count; i++)
-        if (request->slots[i].bytes > want.bytes)
-            want.bytes = request->slots[i].bytes;
-    const uint64_t workspace = (want.bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
-    want.bytes = workspace + op->info.workspace_bytes;
+    uint64_t bytes = CEK_ALIGNMENT;
+    *keeps_nan = false;
+    for (uint32_t i = 0; i < op->request.slot_count; i++)
+        if (op->request.slots[i].bytes > bytes)
+            bytes = op->request.slots[i].bytes;
+    bytes = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
+    want.bytes = bytes + op->info.workspace_bytes;
     cek_status st = driver->mem_alloc(op->dev, &want, &scratch);
     if (st == CEK_OUT_OF_MEMORY)
-        return CEK_OK;  /* the first run will be slow, no more: what computes must not depend on what is free */
+        return CEK_OK;  /* the first run will be slow, no more; of activations nothing is known, so they are ours */
     if (!st)
         st = driver->queue_create(op->dev, NULL, &queue);
     if (!st)
-        st = driver->fill(queue, (cek_ref){ scratch, 0 }, WARM_PATTERN, 4, want.bytes & ~(uint64_t)3);
-    for (uint32_t i = 0; i < request->slot_count; i++)
-        if (cek__request_given(request, i))
-            operands[i] = (cek_ref){ scratch, 0 };
-    if (!st)
-        st = cek__gpu_steps_run(queue, op, operands, op->info.workspace_bytes ? (cek_ref){ scratch, workspace } : (cek_ref){ NULL, 0 });
-    if (queue) {
-        cek_status ended = driver->queue_sync(queue, WARM_TIMEOUT_NS);
-        st = st ? st : ended == CEK_TIMEOUT ? cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
-                                                        op->info.algorithm) : ended;
-        driver->queue_destroy(queue);
-    }
+        st = scratch_run(op, queue, scratch, bytes, keeps_nan);
+    driver->queue_destroy(queue);
     driver->mem_free(scratch);
     return st;
 }

@@ -65,4 +65,9 @@ typedef void *fake_cuda_current_fn(void);
 /* fake_cuda_reset - a new machine: faults forgotten, hanging kernels let go, contexts as new. */
 typedef void fake_cuda_reset_fn(void);
 
+/* --- for the fake libraries that use the driver ---------------------------------------------------------------------------- */
+
+/* fake_cuda_call - `call` of a copy of `data`, when the stream (a CUstream of the current context) comes to it. */
+typedef void fake_cuda_call_fn(void *stream, void (*call)(void *data), const void *data, size_t bytes);
+
 #endif

@@ -74,7 +74,7 @@ struct CUmod_st {
 
 typedef struct work {
     struct work *next;
-    enum { COPY, FILL, KERNEL, RECORD, WAIT, GRAPH } kind;
+    enum { COPY, FILL, KERNEL, CALL, RECORD, WAIT, GRAPH } kind;
     unsigned char *to;
     const unsigned char *from;
     unsigned char *copy;       /* what a pageable source held */
@@ -82,7 +82,8 @@ typedef struct work {
     unsigned pattern, pattern_bytes;
     fake_kernel *kernel;
     unsigned grid[3], block[3];
-    unsigned char *parameters; /* each 16 bytes aligned, behind one another */
+    unsigned char *parameters; /* each 16 bytes aligned, behind one another; of CALL: the data */
+    void (*call)(void *data);
     record *record;
     CUgraphExec graph;
 } work;
@@ -588,6 +589,7 @@ static void work_run(CUstream stream, work *of)
     case COPY: memcpy(of->to, of->copy ? of->copy : of->from, of->bytes); break;
     case FILL: fill_run(of); break;
     case KERNEL: kernel_run(stream->context, of); break;
+    case CALL: of->call(of->parameters); break;
     case GRAPH:
         for (work *at = of->graph->first; at && !stream->context->error; at = at->next)
             work_run(stream, at);
@@ -727,6 +729,17 @@ static CUresult fake_cuStreamQuery(CUstream stream)
     CUresult answer = context->error ? context->error : stream->busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     pthread_mutex_unlock(&lock);
     return answer;
+}
+
+/* What a fake library computes keeps its place in the stream, or in the graph that the stream captures. */
+FAKE_API void fake_cuda_call(void *stream, void (*call)(void *data), const void *data, size_t bytes)
+{
+    CUcontext context = thread.depth ? thread.stack[thread.depth - 1] : NULL;
+    work of = { .kind = CALL, .call = call, .parameters = malloc(bytes) };
+    if (!context)
+        fake_die("a library is called without a context");
+    memcpy(of.parameters, data, bytes);
+    enqueue(stream, context, of);
 }
 
 /* --- copies and fills ------------------------------------------------------------------------------------------------ */
