@@ -148,7 +148,8 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/op.c \
     %D%/gpu/provider.c \
     %D%/gpu/source.c \
-    %D%/gpu/step.c
+    %D%/gpu/step.c \
+    %D%/gpu/tuner.c
 nodist_%C%_gpu_libgpu_la_SOURCES = kernels/sources.c
 
 # The OpenCL driver; links the ICD loader.

@@ -24,11 +24,15 @@ cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek_
     dev->index = index;
     atomic_init(&dev->lost, false);
     pthread_mutex_init(&dev->lock, NULL);
-    return CEK_OK;
+    cek_status st = cek__gpu_tuner_create(dev);
+    if (st)
+        pthread_mutex_destroy(&dev->lock);
+    return st;
 }
 
 void cek__gpu_device_fini(cek_dev *dev)
 {
+    cek__gpu_tuner_free(dev);
     pthread_mutex_destroy(&dev->lock);
 }
 

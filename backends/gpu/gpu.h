@@ -20,6 +20,7 @@
 #include "backends/common/validate.h"
 
 typedef struct cek__gpu_driver cek__gpu_driver;
+typedef struct cek__gpu_tuner cek__gpu_tuner;
 typedef struct cek__gpu_kernel cek__gpu_kernel;  /* the driver's: one kernel, ready to be launched */
 
 struct cek_instance {
@@ -44,6 +45,7 @@ struct cek_dev {
     pthread_mutex_t lock;    /* of the first cek__gpu_device_lose() */
     char lost_text[CEK__TEXT_BYTES];
     cek__gpu_traits traits;
+    cek__gpu_tuner *tuner;
 };
 
 struct cek_mem {
@@ -130,6 +132,8 @@ struct cek__gpu_driver {
     const cek__gpu_provider *const *providers;
     /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the candidates that are measured. */
     bool providers_first;
+    /* The option that names the cache folder, where what was measured is kept too; NULL: nowhere. */
+    const char *cache_option;
     /* kernel_load - the kernel `name` of `source` (a name of cek__gpu_source), compiled behind the lines of `defines`.
      * The driver keeps what it compiled, in memory and on disk; kernel_free releases the handle alone. */
     cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines, const char *name, cek__gpu_kernel **out);
@@ -193,8 +197,15 @@ uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK
 cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider);
 /* cek__gpu_steps_run - every step, in order, on a queue. Of steps that lowering just made: no lock is taken. */
 cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace);
+/* cek__gpu_tune - the fastest of the candidates for this operation, NULL for our own kernels: measured once per device and class of
+ * shapes. NULL for everything that is not worth measuring, and for DETERMINISTIC operations. */
+const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count);
+cek_status cek__gpu_tuner_create(cek_dev *dev);
+void cek__gpu_tuner_free(cek_dev *dev);
 /* cek__gpu_provider_hidden - whether the option `providers` forbids it. */
 bool cek__gpu_provider_hidden(const cek_host *host, const char *name);
+/* cek__gpu_provider_asked - whether it wants it measured even where we expect nothing of it. */
+bool cek__gpu_provider_asked(const cek_host *host, const char *name);
 /* cek__gpu_versions - appends "; CLBlast 1.5.3" for every provider that is there to a text of `cap` bytes. */
 void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, char *text, uint64_t cap);
 

@@ -17,9 +17,7 @@
 #define PIECE 512               /* of k for a packing work-item */
 #define FEW_PANELS 4            /* so few uses do not pay for packing the other operand */
 #define CONV_TILES 8            /* tiles of neighbouring pixels that share a panel of weights in the first cache */
-#define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel, */
-#define GATHER_MOST 256         /* with so many values at most */
-#define GATHER_PIXELS 32        /* and so many pixels at a time */
+#define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel */
 #define BAND_PIXELS 256         /* whose 128 channels fill half of a second-level cache */
 #define SLICES 16               /* of a batch, summed apart */
 #define SLICES_BYTES ((uint64_t)64 << 20)
@@ -168,8 +166,8 @@ static void conv_add(cek_op *op, bool data)
     const cek__gpu_place packing[] = { { data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, 0 }, packed };
     cek__gpu_step_fill(tile_step(op, "", "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
     char more[64] = "";
-    if (a.depth < GATHER_DEPTH && taps * a.depth <= GATHER_MOST)
-        snprintf(more, sizeof more, "#define GATHER %u\n", (unsigned)(taps * a.depth));
+    if (a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES)
+        snprintf(more, sizeof more, "#define GATHER 1\n");
     if (data)
         snprintf(more + strlen(more), sizeof more - strlen(more), "#define DATA 1\n");
     a.row_tiles = CONV_TILES;
@@ -206,9 +204,7 @@ static void weights_add(cek_op *op)
     if (!a.band)
         a.band = 1;
     cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
-    char more[64] = "";
-    if (gather)
-        snprintf(more, sizeof more, "#define GATHER %u\n", GATHER_PIXELS);
+    const char *more = gather ? "#define GATHER 1\n" : "";
     const cek__gpu_place buffers[] = { { CEK_CONV_BACKWARD_WEIGHTS_X, 0 }, dy.place, partial };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
     cek__gpu_step_fill(tile_step(op, more, "tile_weights", gather ? 1 : taps, a.slices, 1), buffers, 3, &a, sizeof a);

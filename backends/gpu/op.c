@@ -109,12 +109,17 @@ cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider)
     return st;
 }
 
-/* By the first provider that is to be taken unmeasured, else by our own kernels. */
+/* By the first provider that is to be taken unmeasured, or the one that was measured to be the fastest, else by our own kernels. */
 static cek_status lower(cek_op *op)
 {
     const cek__gpu_provider *list[CEK__GPU_CANDIDATES];
     bool decided;
     uint32_t count = cek__gpu_candidates(op, list, &decided);
+    if (!decided && count) {
+        list[0] = cek__gpu_tune(op, list, count);
+        count = list[0] != NULL;
+        decided = true;
+    }
     for (uint32_t i = 0; decided && i < count; i++) {
         cek_status st = cek__gpu_lower_as(op, list[i]);
         if (!st)

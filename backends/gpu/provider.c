@@ -16,9 +16,9 @@
 
 /* --- the option `providers` ---------------------------------------------------------------------------------------- */
 
-/* What the option says of a provider: words between commas. "-clblast" forbids it, "=clblast" takes it wherever it can, "none" forbids
- * all. */
-enum { MAY, MUST, MUST_NOT };
+/* What the option says of a provider: words between commas. "-clblast" forbids it, "=clblast" takes it wherever it can, "+clblast"
+ * measures it wherever it can, "none" forbids all. */
+enum { MAY, MUST, MUST_NOT, MEASURE };
 static int option_says(const cek_host *host, const char *name)
 {
     const char *at = cek__option(host, "providers");
@@ -28,7 +28,7 @@ static int option_says(const cek_host *host, const char *name)
         if (length == 4 && !strncmp(at, "none", 4))
             says = MUST_NOT;
         else if (length == strlen(name) + 1 && !strncmp(at + 1, name, length - 1))
-            says = *at == '-' ? MUST_NOT : *at == '=' ? MUST : says;
+            says = *at == '-' ? MUST_NOT : *at == '=' ? MUST : *at == '+' ? MEASURE : says;
     }
     return says;
 }
@@ -36,6 +36,11 @@ static int option_says(const cek_host *host, const char *name)
 bool cek__gpu_provider_hidden(const cek_host *host, const char *name)
 {
     return option_says(host, name) == MUST_NOT;
+}
+
+bool cek__gpu_provider_asked(const cek_host *host, const char *name)
+{
+    return option_says(host, name) == MEASURE;
 }
 
 uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK__GPU_CANDIDATES], bool *decided)

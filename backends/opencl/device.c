@@ -318,6 +318,25 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
 
 /* --- open ---------------------------------------------------------------------------------------------------------- */
 
+/* PoCL keeps what it compiled, by source and by size of a group. Asked for a program's binary it compiles every kernel of it for any
+ * size of a group, which takes longer than all else: there we store kernels only in a folder that somebody named. */
+static bool keeps_kernels(const opencl_dev *dev)
+{
+    char name[128] = "";
+    const char *own = secure_getenv("POCL_KERNEL_CACHE");
+    clGetPlatformInfo(dev->platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    bool driver_does = strstr(name, "Portable Computing Language") && !(own && !strcmp(own, "0"));
+    return !driver_does || cek__option(&dev->head.instance->host, "opencl_cache");
+}
+
+static void build_options_choose(opencl_dev *dev)
+{
+    cl_device_fp_config single = 0;
+    clGetDeviceInfo(dev->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL);
+    snprintf(dev->build_options, sizeof dev->build_options, "-cl-std=CL1.2%s",
+             single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+}
+
 static void traits_read(opencl_dev *dev, const found_device *found)
 {
     size_t group = 0;
@@ -338,6 +357,8 @@ static void traits_read(opencl_dev *dev, const found_device *found)
         svm = 0;  /* OpenCL 1.x */
     dev->fine_grained = dev->host_memory && svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
     dev->max_alloc_bytes = long_read(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    dev->keeps_kernels = keeps_kernels(dev);
+    build_options_choose(dev);
     snprintf(dev->cache_key, sizeof dev->cache_key, "%016llx", (unsigned long long)traits->numeric_id);
 }
 
@@ -414,6 +435,7 @@ static const cek__gpu_provider *const providers[] = { &cek__clblast_provider, NU
 
 const cek__gpu_driver cek__opencl_driver = {
     .providers = providers,
+    .cache_option = "opencl_cache",
     .kernel_load = cek__opencl_kernel_load,
     .kernel_free = cek__opencl_kernel_free,
     .kernel_warm = cek__opencl_kernel_warm,

@@ -47,6 +47,8 @@ typedef struct opencl_dev {
     bool host_memory;      /* device memory is host memory: allocations are held against the host's and touched */
     bool fine_grained;     /* and may be used from both sides without mapping */
     uint64_t max_alloc_bytes;
+    bool keeps_kernels;    /* compiled kernels are stored on disk by us; not where the driver does so itself */
+    char build_options[80];
     char cache_key[64];    /* device and driver, for file names of compiled kernels */
     atomic_bool clblast_used;
     /* Of all ledgers of the device, which look into each other: two queues that wait for each other's events in turn would lock

@@ -12,7 +12,6 @@
 #include "backends/common/hash.h"
 #include "backends/opencl/opencl.h"
 
-#define OPTIONS "-cl-std=CL1.2"
 #define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
 #define LARGE_GRID 65536                        /* from here on PoCL compiles another variant */
 
@@ -62,7 +61,7 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
 
 static void key_make(opencl_dev *dev, const char *const *texts, uint32_t count, char *key, uint64_t cap)
 {
-    uint64_t one = cek__hash_text(CEK__HASH_START, OPTIONS), two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
+    uint64_t one = cek__hash_text(CEK__HASH_START, dev->build_options), two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
     one = cek__hash_text(one, dev->cache_key);
     for (uint32_t i = 0; i < count; i++) {
         one = cek__hash_text(one, texts[i]);
@@ -82,7 +81,7 @@ static cl_program binary_load(opencl_dev *dev, const char *key)
     const unsigned char *from = data;
     cl_program program = clCreateProgramWithBinary(dev->context, 1, &dev->id, &length, &from, &status, &error);
     free(data);
-    if (program && (error || status || clBuildProgram(program, 1, &dev->id, OPTIONS, NULL, NULL))) {
+    if (program && (error || status || clBuildProgram(program, 1, &dev->id, dev->build_options, NULL, NULL))) {
         clReleaseProgram(program);  /* another build of the driver: from source, then */
         program = NULL;
     }
@@ -108,20 +107,23 @@ static cek_status program_build(opencl_dev *dev, const char *source, const char 
     cl_int error;
     if (!texts[3])
         return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "op_create: there is no source %s", source);
-    key_make(dev, texts, count, key, sizeof key);
-    *out = binary_load(dev, key);
-    if (*out)
-        return CEK_OK;
+    if (dev->keeps_kernels) {
+        key_make(dev, texts, count, key, sizeof key);
+        *out = binary_load(dev, key);
+        if (*out)
+            return CEK_OK;
+    }
     cl_program program = clCreateProgramWithSource(dev->context, count, texts, NULL, &error);
     if (!program)
         return cek__opencl_fail(dev, "op_create", "clCreateProgramWithSource", error);
-    error = clBuildProgram(program, 1, &dev->id, OPTIONS, NULL, NULL);
+    error = clBuildProgram(program, 1, &dev->id, dev->build_options, NULL, NULL);
     if (error) {
         cek_status st = build_fail(dev, program, source, error);
         clReleaseProgram(program);
         return st;
     }
-    binary_store(dev, program, key);
+    if (dev->keeps_kernels)
+        binary_store(dev, program, key);
     *out = program;
     return CEK_OK;
 }

@@ -105,7 +105,11 @@ typedef struct cek_k_product {
     cek_u32 bias, accumulate, activation, act_grad;
 } cek_k_product;
 
-/* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. */
+/* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. Where a pixel has few channels, values are collected
+ * first: of a window so many at most, or of so many pixels at a time. */
+#define CEK_K_GATHER_VALUES 256
+#define CEK_K_GATHER_PIXELS 32
+
 typedef struct cek_k_pack {
     cek_u64 at[2];
     cek_u64 rows, k, row, column;  /* rows of A, or columns of B; from one to the next, and from one k to the next */

@@ -275,7 +275,7 @@ KERNEL void tile_conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL 
             r[i] = sy < from_height && sx < from_width ? X + base_of[i] + ((cek_u64)sy * from_width + sx) * a.depth : zeros; }
 #endif
 #ifdef GATHER
-        cek_f32 gathered[GATHER * MR];
+        cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
         for (cek_u32 ty = 0, k = 0; ty < w.taps[0]; ty++)
             for (cek_u32 tx = 0; tx < w.taps[1]; tx++, k += a.depth)
                 for (int i = 0; i < MR; i++) {
@@ -348,9 +348,9 @@ KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial
                 for (cek_u32 y = band; y < band_end; y++) {
                     cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
 #ifdef GATHER
-                    for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += GATHER) {
-                        cek_u32 count = w.out[1] - x0 < GATHER ? w.out[1] - x0 : GATHER;
-                        cek_f32 gathered[GATHER * MR];
+                    for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
+                        cek_u32 count = w.out[1] - x0 < CEK_K_GATHER_PIXELS ? w.out[1] - x0 : CEK_K_GATHER_PIXELS;
+                        cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
                         for (int i = 0; i < MR; i++) {
                             cek_u64 pair = row + i < taps * a.in ? row + i : taps * a.in - 1, tap = pair / a.in;
                             cek_u32 sy = y * w.stride[0] + (cek_u32)(tap / w.taps[1]) * w.dilation[0] - w.pad[0];

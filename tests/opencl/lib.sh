@@ -2,8 +2,8 @@
 . "$top_srcdir/tests/cli/lib.sh"
 [ "$HAVE_OPENCL" = yes ] || { echo "skipped: built without OpenCL"; exit 77; }
 CEKERNELS_PLUGINS==opencl,cpu
-CEKERNELS_OPENCL_CACHE=$scratch/cache
+XDG_CACHE_HOME=$scratch
 POCL_CACHE_DIR=$scratch/pocl
-export CEKERNELS_PLUGINS CEKERNELS_OPENCL_CACHE POCL_CACHE_DIR
+export CEKERNELS_PLUGINS XDG_CACHE_HOME POCL_CACHE_DIR
 "$CEKERNELS_BENCH" devices --json >"$scratch/devices" 2>/dev/null
 grep -q '"opencl:0"' "$scratch/devices" || { echo "skipped: no OpenCL device"; exit 77; }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tuner.c - which way a product is fastest on a device: tried once per class of shapes, remembered in memory and on disk.
+ *
+ * Owns the choice between our own kernels and the providers that the driver names as candidates, nothing else. A class is
+ * tried on a shape of its own, so that neither time nor memory grows with the operation at hand. Never asked for
+ * DETERMINISTIC operations: what they compute must not depend on a clock.
+ * Threads: any; one trial at a time per device.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/common/hash.h"
+#include "backends/gpu/lower.h"
+
+#define SIDE_MIN_LOG2 4                 /* sides shorter than 16 are one class */
+#define SIDE_MAX_LOG2 12                /* and longer than 4096 */
+#define WORK_MIN (UINT64_C(1) << 24)    /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
+#define WORK_TRIAL (UINT64_C(1) << 26)  /* and that a trial is cut down to: 2 to 20 ms on two cores */
+#define RUNS 3                          /* timed; the fastest counts */
+#define MARGIN 0.95                     /* of our own time, that a provider must stay below: no choice between equals */
+#define TRIAL_TIMEOUT_NS UINT64_C(60000000000)
+#define REMEMBERED_MAX 4096
+
+typedef struct choice {
+    uint64_t class, taken;   /* hashes: of the class, of the provider's version; 0: our own kernels */
+} choice;
+
+struct cek__gpu_tuner {
+    pthread_mutex_t lock;
+    bool read;               /* the file was looked at */
+    uint32_t count;
+    choice *choices;
+    char key[64];            /* the file's name */
+};
+
+cek_status cek__gpu_tuner_create(cek_dev *dev)
+{
+    dev->tuner = calloc(1, sizeof *dev->tuner);
+    if (!dev->tuner)
+        return cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the tuner");
+    pthread_mutex_init(&dev->tuner->lock, NULL);
+    return CEK_OK;
+}
+
+void cek__gpu_tuner_free(cek_dev *dev)
+{
+    if (!dev->tuner)
+        return;
+    pthread_mutex_destroy(&dev->tuner->lock);
+    free(dev->tuner->choices);
+    free(dev->tuner);
+    dev->tuner = NULL;
+}
+
+/* --- what is remembered ---------------------------------------------------------------------------------------------- */
+
+/* A class by the bits of its number: what it is tried on follows from it alone. */
+static uint32_t side_class(uint64_t side)
+{
+    uint32_t log = 63 - (uint32_t)__builtin_clzll(side | 1);
+    return log < SIDE_MIN_LOG2 ? SIDE_MIN_LOG2 : log > SIDE_MAX_LOG2 ? SIDE_MAX_LOG2 : log;
+}
+
+static uint64_t class_of(const cek_gemm_desc *desc)
+{
+    return (uint64_t)side_class(desc->m) | (uint64_t)side_class(desc->n) << 8 | (uint64_t)side_class(desc->k) << 16 |
+           (uint64_t)desc->trans << 24 | (uint64_t)desc->a_type << 32 | (uint64_t)desc->c_type << 40 |
+           (uint64_t)(desc->batch > 1) << 48;
+}
+
+static uint64_t name_of(cek_dev *dev, const cek__gpu_provider *provider)
+{
+    return provider ? cek__hash_text(CEK__HASH_START, provider->version(dev->instance)) | 1 : 0;
+}
+
+static void memory_read(cek_dev *dev)
+{
+    cek__gpu_tuner *tuner = dev->tuner;
+    uint64_t bytes;
+    tuner->read = true;
+    snprintf(tuner->key, sizeof tuner->key, "tuned-%016llx", (unsigned long long)
+             cek__hash_number(dev->traits.numeric_id, dev->traits.compute_units));
+    if (!dev->driver->cache_option)
+        return;
+    unsigned char *data = cek__cache_read(&dev->instance->host, dev->driver->cache_option, tuner->key, &bytes);
+    if (data && bytes % sizeof(choice) == 0 && bytes / sizeof(choice) <= REMEMBERED_MAX) {
+        tuner->choices = (choice *)data;
+        tuner->count = (uint32_t)(bytes / sizeof(choice));
+        return;
+    }
+    free(data);
+}
+
+static choice *choice_find(cek__gpu_tuner *tuner, uint64_t class)
+{
+    for (uint32_t i = 0; i < tuner->count; i++)
+        if (tuner->choices[i].class == class)
+            return &tuner->choices[i];
+    return NULL;
+}
+
+/* Without memory or a cache it is tried once more another time. */
+static void choice_keep(cek_dev *dev, uint64_t class, uint64_t taken)
+{
+    cek__gpu_tuner *tuner = dev->tuner;
+    choice *at = choice_find(tuner, class);
+    if (!at) {
+        choice *larger = tuner->count < REMEMBERED_MAX ? realloc(tuner->choices, (tuner->count + 1) * sizeof *larger) : NULL;
+        if (!larger)
+            return;
+        tuner->choices = larger;
+        at = &larger[tuner->count++];
+    }
+    *at = (choice){ class, taken };
+    if (dev->driver->cache_option)
+        cek__cache_write(&dev->instance->host, dev->driver->cache_option, tuner->key, tuner->choices,
+                         tuner->count * sizeof *tuner->choices);
+}
+
+/* --- a trial --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The shape that stands for the class of `desc`. */
+static void trial_describe(const cek_gemm_desc *desc, cek_gemm_desc *trial)
+{
+    uint32_t m = side_class(desc->m), n = side_class(desc->n), k = side_class(desc->k);
+    while (UINT64_C(1) << (m + n + k) > WORK_TRIAL) {
+        uint32_t *longest = m >= n && m >= k ? &m : n >= k ? &n : &k;
+        --*longest;
+    }
+    bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
+    *trial = (cek_gemm_desc){
+        .op = { .size = sizeof *trial, .kind = CEK_OP_GEMM, .math = desc->op.math,
+                .operands = 1u << CEK_GEMM_A | 1u << CEK_GEMM_B | 1u << CEK_GEMM_C },
+        .m = UINT64_C(1) << m, .n = UINT64_C(1) << n, .k = UINT64_C(1) << k, .batch = 1,
+        .a_type = desc->a_type, .b_type = desc->b_type, .c_type = desc->c_type, .trans = desc->trans,
+    };
+    trial->lda = (int64_t)(ta ? trial->m : trial->k);
+    trial->ldb = (int64_t)(tb ? trial->k : trial->n);
+    trial->ldc = (int64_t)trial->n;
+    trial->stride_a = (int64_t)(trial->m * trial->k);
+    trial->stride_b = (int64_t)(trial->k * trial->n);
+    trial->stride_c = (int64_t)(trial->m * trial->n);
+}
+
+/* The fastest of some runs on zeros, in ns; `most`: slower than that is slow enough to stop at. */
+static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
+{
+    const cek__gpu_driver *driver = op->dev->driver;
+    cek_mem_desc want = { .size = sizeof want };
+    cek_ref operands[CEK__SLOTS] = { { NULL, 0 } }, workspace = { NULL, 0 };
+    cek_mem *scratch = NULL;
+    cek_queue *queue = NULL;
+    for (uint32_t i = 0; i <= CEK_GEMM_C; i++) {
+        operands[i].offset = want.bytes;
+        want.bytes += (op->request.slots[i].bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+    }
+    workspace.offset = want.bytes;
+    want.bytes += op->info.workspace_bytes;
+    cek_status st = driver->mem_alloc(op->dev, &want, &scratch);
+    for (uint32_t i = 0; i <= CEK_GEMM_C; i++)
+        operands[i].mem = scratch;
+    workspace = op->info.workspace_bytes ? (cek_ref){ scratch, workspace.offset } : (cek_ref){ NULL, 0 };
+    if (!st)
+        st = driver->queue_create(op->dev, NULL, &queue);
+    if (!st)
+        st = driver->fill(queue, (cek_ref){ scratch, 0 }, 0, 4, want.bytes & ~(uint64_t)3);
+    *ns = UINT64_MAX;
+    for (uint32_t run = 0; !st && run <= RUNS; run++) {  /* the first does not count: it loads and compiles */
+        uint64_t start = now_ns();
+        st = cek__gpu_steps_run(queue, op, operands, workspace);
+        if (!st)
+            st = driver->queue_sync(queue, TRIAL_TIMEOUT_NS);
+        uint64_t spent = now_ns() - start;
+        if (run && spent < *ns)
+            *ns = spent;
+        if (run && spent > most)
+            break;
+    }
+    if (queue)
+        driver->queue_destroy(queue);
+    driver->mem_free(scratch);
+    return st;
+}
+
+static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider, uint64_t most, uint64_t *ns)
+{
+    cek_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return CEK_OUT_OF_MEMORY;
+    op->dev = dev;
+    pthread_mutex_init(&op->lock, NULL);
+    cek_status st = cek__request_init(&dev->instance->host, &desc->op, &op->request);
+    if (!st)
+        st = cek__gpu_lower_as(op, provider);
+    if (!st)
+        st = runs_time(op, most, ns);
+    cek__gpu_op_destroy(op);
+    return st;
+}
+
+/* The fastest; a candidate that does not take the shape, or fails, is out. */
+static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *const *list, uint32_t count)
+{
+    const cek__gpu_provider *best = NULL;
+    cek_gemm_desc shape;
+    uint64_t own, ns;
+    trial_describe(desc, &shape);
+    if (candidate_time(dev, &shape, NULL, UINT64_MAX, &own))
+        return NULL;
+    uint64_t least = (uint64_t)((double)own * MARGIN);
+    for (uint32_t i = 0; i < count; i++) {
+        if (candidate_time(dev, &shape, list[i], 2 * own, &ns))
+            continue;
+        cek__log(&dev->instance->host, CEK_LOG_INFO, "products of %llux%llux%llu: %s %llu us, our own kernels %llu us",
+                 (unsigned long long)shape.m, (unsigned long long)shape.n, (unsigned long long)shape.k, list[i]->name,
+                 (unsigned long long)ns / 1000, (unsigned long long)own / 1000);
+        if (ns < least) {
+            least = ns;
+            best = list[i];
+        }
+    }
+    return best;
+}
+
+/* A processor's register tiles are many times as fast as what libraries for GPUs have for it, and libraries take drivers for
+ * processors seconds to compile: such a trial is made where somebody asks for it. */
+static bool is_worth_it(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider)
+{
+    bool tiles = dev->traits.vector_width && desc->a_type == CEK_F32 && desc->c_type == CEK_F32;
+    return !tiles || cek__gpu_provider_asked(&dev->instance->host, provider->name);
+}
+
+const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count)
+{
+    const cek_gemm_desc *desc = &op->request.desc.gemm;
+    const cek__gpu_provider *there[CEK__GPU_CANDIDATES], *best = NULL;
+    cek_dev *dev = op->dev;
+    uint32_t there_count = 0;
+    uint64_t class = 0;
+    bool known = false;
+    if (desc->op.kind != CEK_OP_GEMM || desc->op.flags & CEK_OP_DETERMINISTIC ||
+        (double)desc->batch * (double)desc->m * (double)desc->n * (double)desc->k < (double)WORK_MIN)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (*list[i]->version(dev->instance) && is_worth_it(dev, desc, list[i]))
+            there[there_count++] = list[i];
+    if (!there_count)
+        return NULL;
+    class = class_of(desc);
+    pthread_mutex_lock(&dev->tuner->lock);
+    if (!dev->tuner->read)
+        memory_read(dev);
+    const choice *before = choice_find(dev->tuner, class);
+    known = before && !before->taken;
+    for (uint32_t i = 0; before && !known && i < there_count; i++)
+        if (before->taken == name_of(dev, there[i])) {
+            best = there[i];
+            known = true;
+        }
+    if (!known) {  /* nor of another version of the library */
+        best = trial(dev, desc, there, there_count);
+        choice_keep(dev, class, name_of(dev, best));
+    }
+    pthread_mutex_unlock(&dev->tuner->lock);
+    return best;
+}
