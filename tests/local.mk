@@ -259,8 +259,8 @@ unit_tests += %D%/unit/spec
 %C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
 
 # The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
-shell_tests += %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/grind.sh %D%/opencl/kernels.sh \
-    %D%/opencl/tuner.sh
+shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/grind.sh \
+    %D%/opencl/kernels.sh %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh
 if HAVE_OPENCL
 unit_tests += %D%/opencl/train %D%/opencl/failures
