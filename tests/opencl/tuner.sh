@@ -1,5 +1,7 @@
 # tuner.sh - products are tried once per class of shapes; what was found out is kept, is not believed when it is damaged, and never
 # decides what DETERMINISTIC operations do.
+CEKERNELS_PROVIDERS=+clblast
+export CEKERNELS_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"
 grep -q '; CLBlast' "$scratch/devices" || { echo "skipped: no CLBlast"; exit 77; }
 
@@ -11,8 +13,6 @@ product() {
     run 0 -v gemm -d opencl:0 -s "$1" -w 1 -r 1 --json
     holds "$(value results.0.wrong) == 0"
 }
-CEKERNELS_PROVIDERS=+clblast
-export CEKERNELS_PROVIDERS
 product 256x256x256
 holds "$(trials) == 1"
 for kept in "$scratch"/cekernels/tuned-*; do [ -s "$kept" ] || wrong "nothing was kept"; done
