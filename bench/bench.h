@@ -49,6 +49,7 @@ typedef struct bench_options {
     int64_t warmup, runs;        /* -1: the command's default */
     const char *peer;
     const char *pass;            /* conv: forward, data, weights */
+    const char *sizes;           /* copy */
     /* check */
     const char *match;
     /* train, predict */
@@ -75,7 +76,10 @@ enum {
     CMD_CONV = 4,
     CMD_CHECK = 8,
     CMD_TRAIN = 16,
-    CMD_PREDICT = 32
+    CMD_PREDICT = 32,
+    CMD_OP = 64,
+    CMD_COPY = 128,
+    CMD_PEAK = 256
 };
 
 typedef struct bench_command {
@@ -89,6 +93,9 @@ extern const bench_command bench_commands[]; /* ends with a NULL name */
 int cmd_devices(const bench_options *o);
 int cmd_gemm(const bench_options *o);
 int cmd_conv(const bench_options *o);
+int cmd_op(const bench_options *o);
+int cmd_copy(const bench_options *o);
+int cmd_peak(const bench_options *o);
 int cmd_check(const bench_options *o);
 int cmd_train(const bench_options *o);
 int cmd_predict(const bench_options *o);
@@ -97,6 +104,9 @@ int cmd_predict(const bench_options *o);
  * said (-h and -V too). */
 bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command,
                    int *code);
+
+/* Reads a size such as 512M, in powers of 1024. False: complained, as of option --`name`. */
+bool bytes_parse(const char *name, const char *text, uint64_t *out);
 
 /* Prints "cekernels-bench: TEXT" to stderr, and returns the code. */
 int complain(int code, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));

@@ -5,8 +5,11 @@ noinst_SCRIPTS = cekernels-bench
     %D%/bench.h \
     %D%/cmd_check.c \
     %D%/cmd_conv.c \
+    %D%/cmd_copy.c \
     %D%/cmd_devices.c \
     %D%/cmd_gemm.c \
+    %D%/cmd_op.c \
+    %D%/cmd_peak.c \
     %D%/cmd_predict.c \
     %D%/cmd_train.c \
     %D%/data.c %D%/data.h \
@@ -14,6 +17,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/main.c \
     %D%/options.c \
     %D%/output.c %D%/output.h \
+    %D%/peak.c %D%/peak.h \
     %D%/peer.c %D%/peer.h \
     %D%/plugin_file.c %D%/plugin_file.h \
     %D%/stats.c %D%/stats.h

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-    ALL = CMD_DEVICES | CMD_GEMM | CMD_CONV | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
-    RATE = CMD_GEMM | CMD_CONV,
+    SHAPED = CMD_GEMM | CMD_CONV,
+    RATE = SHAPED | CMD_OP | CMD_COPY | CMD_PEAK,
+    ALL = CMD_DEVICES | RATE | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
     NET = CMD_TRAIN | CMD_PREDICT
 };
 /* Values of getopt_long; options without a letter start behind the letters. */
@@ -47,7 +48,8 @@ enum {
     O_SAVE,
     O_SAVE_GRADIENTS,
     O_STANDARDIZE,
-    O_ROWS
+    O_ROWS,
+    O_SIZES
 };
 
 typedef struct option_row {
@@ -59,7 +61,7 @@ typedef struct option_row {
 
 static const option_row rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
-    { "dtype", "TYPE", 't', CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
+    { "dtype", "TYPE", 't', CMD_GEMM | CMD_OP | CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
     { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
     { "json", NULL, O_JSON, ALL, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
@@ -68,14 +70,15 @@ static const option_row rows[] = {
     { "no-progress", NULL, O_NO_PROGRESS, ALL, "no progress line, even on a terminal" },
     { "help", NULL, 'h', ALL, "this text" },
     { "version", NULL, 'V', ALL, "the version" },
-    { "shape", "LIST", 's', RATE, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
-    { "math", "MODE", O_MATH, RATE, "f32, strict, tf32 or fast" },
+    { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
+    { "math", "MODE", O_MATH, SHAPED, "f32, strict, tf32 or fast" },
     { "warmup", "N", 'w', RATE, "runs that are not timed" },
     { "runs", "N", 'r', RATE, "timed runs; the median counts" },
     { "peer", "SO", O_PEER, CMD_GEMM, "a CBLAS library, timed in turn with the device" },
     { "pass", "NAME", O_PASS, CMD_CONV, "forward, data or weights" },
+    { "sizes", "LIST", O_SIZES, CMD_COPY, "bytes to copy, such as 4K,64M" },
     { "match", "TEXT", O_MATCH, CMD_CHECK, "only cases whose name contains this" },
-    { "seed", "N", O_SEED, NET | RATE, "of everything random" },
+    { "seed", "N", O_SEED, NET | SHAPED, "of everything random" },
     { "data", "DIR", O_DATA, NET, "IDX files, plain or .gz; without it, generated digits" },
     { "csv", "FILE", O_CSV, NET, "a table of numbers" },
     { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
@@ -117,7 +120,7 @@ static void usage_print(FILE *to)
 {
     fputs("usage: cekernels-bench [OPTION...] COMMAND [ARG...]\n\ncommands:\n", to);
     for (const bench_command *c = bench_commands; c->name; c++)
-        fprintf(to, "  %-8s %-8s %s\n", c->name, c->operands, c->help);
+        fprintf(to, "  %-8s %-18s %s\n", c->name, c->operands, c->help);
     for (const bench_command *c = NULL;; c = c ? c + 1 : bench_commands) {
         if (c && !c->name)
             break;
@@ -170,7 +173,7 @@ static bool take_double(const char *name, const char *text, double min, double m
 }
 
 /* "64M", "1.5GiB": powers of 1024. */
-static bool take_bytes(const char *name, const char *text, uint64_t *out)
+bool bytes_parse(const char *name, const char *text, uint64_t *out)
 {
     char *end;
     double v = strtod(text, &end);
@@ -242,6 +245,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_PEER: o->peer = arg; return true;
     case O_PASS: return one_of(row->name, arg, passes, &o->pass);
     case O_MATCH: o->match = arg; return true;
+    case O_SIZES: o->sizes = arg; return true;
     case O_SEED:
         return take_int(row->name, arg, 0, INT64_MAX, &number) &&
                (o->seed = (uint64_t)number, true);
@@ -262,7 +266,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
     case O_SHARES: o->shares = arg; return true;
-    case O_LIMIT_MEMORY: return take_bytes(row->name, arg, &o->limit_memory);
+    case O_LIMIT_MEMORY: return bytes_parse(row->name, arg, &o->limit_memory);
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;

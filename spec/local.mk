@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/gemm.c \
     %D%/gradient.c \
     %D%/job.c \
+    %D%/measure.c \
     %D%/memory.c \
     %D%/misuse.c \
     %D%/number.c %D%/number.h \

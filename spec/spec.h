@@ -101,6 +101,27 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
 
+/* One problem, measured. */
+typedef struct spec_measurement {
+    double *seconds;            /* the caller's, `runs` of them: each of one run, in the order measured */
+    uint32_t runs, warmup;      /* the caller's; warmup: runs that are not timed */
+    uint64_t repeats;           /* runs between two looks at the clock */
+    uint64_t bytes;             /* of the operands that a run reads and writes, each once */
+    double flops;               /* of a run; 0: not counted for this operation */
+    uint64_t compared, wrong;   /* values of all outputs, and those beyond the error they may have */
+    double max_error;
+    char algorithm[64];
+    char error[SPEC_TEXT_MAX];
+} spec_measurement;
+
+/* spec_measure - the problem that `text` states in the language of the cases ("5x7:a0:sum"; what a kind's modifiers are, its file
+ * in spec/ says), with real numbers: run and compared once, then timed. Blocks. CEK_OK: measured, perhaps with wrong values;
+ * CEK_INVALID: no such problem; CEK_UNSUPPORTED; or what broke it off. m->error says why. */
+cek_status spec_measure(const spec_target *target, uint32_t kind, const char *text, cek_dtype type,
+                        spec_measurement *m);
+/* A problem of a size that is worth timing; NULL for no kind. */
+const char *spec_measure_typical(uint32_t kind);
+
 /* spec_gradients - holds the oracle's backward forms against central differences of its forward
  * forms; needs no device. Returns the number of checks, and the failed ones in *failed with the
  * first of them in `text`. */
