@@ -5,6 +5,7 @@
 
 #include "bench/device_op.h"
 #include "bench/output.h"
+#include "bench/peak.h"
 #include "bench/stats.h"
 #include "spec/spec.h"
 
@@ -18,7 +19,7 @@ static const output_column columns[] = {
     { "device", "device", -12, 0, 0 }, { "shape", "shape", -34, 0, 0 },
     { "pass", "pass", -8, 0, 0 },
     { "median_ns", "ms", 9, 1e-6, 3 }, { "spread", "spread %", 8, 100, 1 },
-    { "flops", "GFLOP/s", 9, 1e-9, 1 },
+    { "flops", "GFLOP/s", 9, 1e-9, 1 },   { "of_peak", "% peak", 6, 100, 1 },
     { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
     { "algorithm", "algorithm", -32, 0, 0 },
 };
@@ -92,7 +93,7 @@ static void conv_free(conv_data *c)
 }
 
 static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
-                           const bench_options *o, output *out, uint64_t *wrong)
+                           const bench_options *o, double peak, output *out, uint64_t *wrong)
 {
     device_op op;
     double once = 0, max_error;
@@ -119,10 +120,11 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
                                 (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
                                 slack, &max_error, &compared);
         output_row(out,
-                   json_pack("{ss ss ss sf sf sf so sI sI ss}", "device", cek_device_name(device),
+                   json_pack("{ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
                              "shape", text, "pass", o->pass ? o->pass : "forward", "median_ns",
                              median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
-                             flops / median, "max_error", number_json(max_error), "compared",
+                             flops / median, "of_peak",
+                             peak_part(flops / median, peak), "max_error", number_json(max_error), "compared",
                              (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm",
                              op.info.algorithm));
     }
@@ -135,6 +137,11 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
 {
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
     int code = list ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
+    double peak = 0;
+    uint64_t side;
+    cek_status failed = code ? CEK_OK : peak_product(device, CEK_F32, o->math, &peak, &side);
+    if (failed)
+        code = complain_status(failed);
     for (char *text = code ? NULL : strtok_r(list, ",", &save); text && code <= EXIT_WRONG;
          text = strtok_r(NULL, ",", &save)) {
         conv_data c = { .f32 = { NULL } };
@@ -144,7 +151,7 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
             code = EXIT_USAGE;
         else if (!conv_alloc(&c, o->seed))
             code = complain(EXIT_MEMORY, "%s: no host memory", text);
-        else if ((st = conv_row(device, text, &c, o, out, &wrong)))
+        else if ((st = conv_row(device, text, &c, o, peak, out, &wrong)))
             code = complain_status(st);
         else if (wrong)
             code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,

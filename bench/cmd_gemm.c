@@ -1,5 +1,6 @@
 /* cmd_gemm.c - `gemm`: speed and errors of matrix products, alone or in turn with a CBLAS library.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,10 @@
 
 #include "bench/device_op.h"
 #include "bench/output.h"
+#include "bench/peak.h"
 #include "bench/peer.h"
 #include "bench/stats.h"
+#include "spec/number.h"
 #include "spec/spec.h"
 
 /* Two squares, the first linear layer of mnist-cnn at batch 64, and its second convolution as a
@@ -29,19 +32,30 @@ static const output_column columns_alone[] = {
     { "device", "device", -12, 0, 0 }, { "shape", "shape", -22, 0, 0 },
     { "median_ns", "ms", 9, 1e-6, 3 },
     { "spread", "spread %", 8, 100, 1 }, { "flops", "GFLOP/s", 9, 1e-9, 1 },
+    { "of_peak", "% peak", 6, 100, 1 },
     { "max_error", "max error", 10, 1, 7 },
     { "wrong", "wrong", 6, 0, 0 },        { "algorithm", "algorithm", -32, 0, 0 },
 };
 
 typedef struct gemm_data {
     cek_gemm_desc desc;
-    float *a, *b, *c;
+    float *a, *b, *c;            /* operands hold values that their type has */
+    void *a_bytes, *b_bytes, *c_bytes; /* as the device has them */
 } gemm_data;
 
+/* What the result's type rounds away comes on top of the error of the sum. Operands of fewer bits,
+ * where the mode allows them, err by that much in every product. */
 static double gemm_expect(void *user, uint64_t index, double *tolerance)
 {
     const gemm_data *g = user;
-    return spec_gemm_at(&g->desc, g->a, g->b, index, tolerance);
+    const cek_dtype type = g->desc.c_type;
+    const uint32_t math = g->desc.op.math;
+    double value = spec_gemm_at(&g->desc, g->a, g->b, index, tolerance);
+    if (type == CEK_F32 && (math == CEK_MATH_TF32 || math == CEK_MATH_FAST))
+        *tolerance *= math == CEK_MATH_TF32 ? 0x1p14 : 0x1p17;
+    if (type != CEK_F32)
+        *tolerance += fabs(value) * (type == CEK_F16 ? 0x1p-10 : 0x1p-7) + 0x1p-24;
+    return value;
 }
 
 static bool gemm_read(const char *text, const bench_options *o, gemm_data *g)
@@ -61,7 +75,7 @@ static bool gemm_read(const char *text, const bench_options *o, gemm_data *g)
                false;
     d->lda = (int64_t)(d->trans & CEK_GEMM_TRANS_A ? d->m : d->k);
     d->ldb = (int64_t)(d->trans & CEK_GEMM_TRANS_B ? d->k : d->n);
-    d->a_type = d->b_type = d->c_type = CEK_F32;
+    d->a_type = d->b_type = d->c_type = o->type ? o->type : CEK_F32;
     d->op.operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C);
     d->op.math = o->math;
     return true;
@@ -78,7 +92,16 @@ static bool gemm_alloc(gemm_data *g, uint64_t seed)
     random_fill(g->a, d->m * d->k, seed);
     random_fill(g->b, d->k * d->n, seed + 1);
     memset(g->c, 0, d->m * d->n * sizeof(float));
-    return true;
+    g->a_bytes = numbers_encode(d->a_type, g->a, d->m * d->k);
+    g->b_bytes = numbers_encode(d->b_type, g->b, d->k * d->n);
+    g->c_bytes = malloc(d->m * d->n * spec_type_bytes(d->c_type));
+    return g->a_bytes && g->b_bytes && g->c_bytes;
+}
+
+static void gemm_free(gemm_data *g)
+{
+    free(g->a), free(g->b), free(g->c);
+    free(g->a_bytes), free(g->b_bytes), free(g->c_bytes);
 }
 
 static void peer_run(const peer *p, gemm_data *g)
@@ -134,32 +157,34 @@ static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64
 /* Creates, runs, reads back, compares, and prints a row; *ratio is how many times faster than the
  * peer. */
 static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, const peer *p,
-                           const bench_options *o, gemm_times *times, output *out, uint64_t *wrong,
-                           double *ratio)
+                           const bench_options *o, gemm_times *times, double peak, output *out,
+                           uint64_t *wrong, double *ratio)
 {
     const cek_gemm_desc *d = &g->desc;
+    const uint64_t width = spec_type_bytes(d->c_type);
     device_op op;
     double max_error = 0;
     uint64_t compared = 0;
     cek_status st = device_op_create(device, &d->op, &op);
     if (!st)
-        st = device_op_operand(&op, CEK_GEMM_A, g->a, d->m * d->k * sizeof(float));
+        st = device_op_operand(&op, CEK_GEMM_A, g->a_bytes, d->m * d->k * width);
     if (!st)
-        st = device_op_operand(&op, CEK_GEMM_B, g->b, d->k * d->n * sizeof(float));
+        st = device_op_operand(&op, CEK_GEMM_B, g->b_bytes, d->k * d->n * width);
     if (!st)
-        st = device_op_operand(&op, CEK_GEMM_C, NULL, d->m * d->n * sizeof(float));
+        st = device_op_operand(&op, CEK_GEMM_C, NULL, d->m * d->n * width);
     if (!st)
         st = gemm_measure(&op, p, g, o->warmup < 0 ? WARMUP : o->warmup, times);
     if (!st)
-        st = device_op_read(&op, CEK_GEMM_C, g->c, d->m * d->n * sizeof(float));
+        st = device_op_read(&op, CEK_GEMM_C, g->c_bytes, d->m * d->n * width);
     if (!st) {
+        numbers_decode(d->c_type, g->c_bytes, d->m * d->n, g->c);
         *wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
         double ours = stats_median(times->ours, (size_t)times->count), flops = spec_gemm_flops(d);
         json_t *row = json_pack(
-            "{ss ss sI sI sI sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
-            text, "m", (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns",
+            "{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
+            text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns",
             ours * 1e9, "spread", stats_spread(times->ours, (size_t)times->count), "flops",
-            flops / ours, "max_error", number_json(max_error), "compared", (json_int_t)compared,
+            flops / ours, "of_peak", peak_part(flops / ours, peak), "max_error", number_json(max_error), "compared", (json_int_t)compared,
             "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
         if (p->so) {
             double theirs = stats_median(times->theirs, (size_t)times->count);
@@ -191,6 +216,10 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
     int code = st        ? complain_status(st)
                : o->peer ? peer_open(o->peer, info.compute_units, &p)
                          : EXIT_OK;
+    double peak = 0;
+    uint64_t side;
+    if (!code && (st = peak_product(device, o->type ? o->type : CEK_F32, o->math, &peak, &side)))
+        code = complain_status(st);
     if (p.so)
         output_set(out, "peer", json_string(p.name));
     for (char *text = code ? NULL : strtok_r(list, ",", &save); text;
@@ -201,9 +230,9 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
             code = EXIT_USAGE;
         else if (!gemm_alloc(&g, o->seed))
             code = complain(EXIT_MEMORY, "%s: no host memory", text);
-        else if ((st = gemm_row(device, text, &g, &p, o, &times, out, &wrong, &ratios[ratio_count])))
+        else if ((st = gemm_row(device, text, &g, &p, o, &times, peak, out, &wrong, &ratios[ratio_count])))
             code = complain_status(st);
-        free(g.a), free(g.b), free(g.c);
+        gemm_free(&g);
         if (code > EXIT_WRONG)
             break;
         if (wrong)
@@ -232,6 +261,10 @@ int cmd_gemm(const bench_options *o)
     if (o->argc)
         return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)",
                         o->argv[0]);
+    if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
+        return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s", spec_type_name(o->type));
+    if (o->peer && o->type && o->type != CEK_F32)
+        return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s", spec_type_name(o->type));
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;

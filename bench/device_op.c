@@ -2,6 +2,9 @@
 #include "bench/device_op.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "spec/number.h"
 
 cek_status device_op_create(cek_device *device, const cek_op_desc *desc, device_op *d)
 {
@@ -80,6 +83,38 @@ void random_fill(float *values, uint64_t count, uint64_t seed)
         z = (z ^ z >> 27) * 0x94D049BB133111EBu;
         values[i] = (float)((z ^ z >> 31) >> 40) * 0x1p-23f - 1;
     }
+}
+
+/* spec/ speaks of doubles: a piece at a time. */
+enum { PIECE = 4096 };
+
+void numbers_decode(cek_dtype type, const void *numbers, uint64_t count, float *values)
+{
+    const unsigned char *from = numbers;
+    const size_t width = spec_type_bytes(type);
+    double piece[PIECE];
+    for (uint64_t i = 0; i < count; i += PIECE) {
+        uint64_t n = count - i < PIECE ? count - i : PIECE;
+        spec_decode(type, from + i * width, n, piece);
+        for (uint64_t k = 0; k < n; k++)
+            values[i + k] = (float)piece[k];
+    }
+}
+
+void *numbers_encode(cek_dtype type, float *values, uint64_t count)
+{
+    const size_t width = spec_type_bytes(type);
+    unsigned char *numbers = malloc(count * width);
+    double piece[PIECE];
+    for (uint64_t i = 0; numbers && i < count; i += PIECE) {
+        uint64_t n = count - i < PIECE ? count - i : PIECE;
+        for (uint64_t k = 0; k < n; k++)
+            piece[k] = values[i + k];
+        spec_encode(type, piece, n, numbers + i * width);
+    }
+    if (numbers)
+        numbers_decode(type, numbers, count, values);
+    return numbers;
 }
 
 uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,

@@ -9,6 +9,11 @@
 enum { SIDE_LEAST = 256, SIDE_MOST = 8192, ROUNDS = 5 };
 static const double LONG_ENOUGH = 0.01; /* seconds of one product */
 
+double peak_part(double flops, double peak)
+{
+    return flops < peak ? flops / peak : 1;
+}
+
 void *peak_numbers(cek_dtype type, uint64_t count, uint64_t seed)
 {
     size_t width = cek_dtype_bytes(type);

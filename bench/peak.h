@@ -10,6 +10,9 @@
 cek_status peak_product(cek_device *device, cek_dtype type, uint32_t math, double *flops,
                         uint64_t *side);
 
+/* What part of the peak that is; a result above it is the peak. */
+double peak_part(double flops, double peak);
+
 /* `count` elements of ±[0.5, 1), a function of seed. f32, f16, bf16. The caller's (free). */
 void *peak_numbers(cek_dtype type, uint64_t count, uint64_t seed);
 
