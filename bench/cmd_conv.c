@@ -119,14 +119,13 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
         *wrong = result_compare(c->f32[2], c->count[2],
                                 (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
                                 slack, &max_error, &compared);
-        output_row(out,
-                   json_pack("{ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
-                             "shape", text, "pass", o->pass ? o->pass : "forward", "median_ns",
-                             median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
-                             flops / median, "of_peak",
-                             peak_part(flops / median, peak), "max_error", number_json(max_error), "compared",
-                             (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm",
-                             op.info.algorithm));
+        output_row(
+            out, json_pack("{ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
+                           "shape", text, "pass", o->pass ? o->pass : "forward", "median_ns",
+                           median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
+                           flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
+                           number_json(max_error), "compared", (json_int_t)compared, "wrong",
+                           (json_int_t)*wrong, "algorithm", op.info.algorithm));
     }
     device_op_free(&op);
     free(seconds);

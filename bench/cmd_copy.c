@@ -1,5 +1,5 @@
-/* cmd_copy.c - `copy`: bytes per second from the host, to the host, on a device and between devices;
- * what arrives is compared. */
+/* cmd_copy.c - `copy`: bytes per second from the host, to the host, on a device and between
+ * devices; what arrives is compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "bench/output.h"
 #include "bench/stats.h"
 
-enum { RUNS = 9, WARMUP = 2 };
+enum { RUNS = 9, WARMUP = 2, SIZES_MAX = 64 };
 static const char default_sizes[] = "4K,1M,64M";
 
 static const output_column columns[] = {
@@ -43,11 +43,14 @@ typedef struct copy_run {
 
 static cek_status copy_once(const place *from, const place *to, uint64_t bytes)
 {
-    cek_stream *last = to->stream ? to->stream : from->stream;
-    cek_status st = !from->stream ? cek_stream_upload(to->stream, to->ref, from->host, bytes)
-                  : !to->stream   ? cek_stream_download(from->stream, to->host, from->ref, bytes)
-                                  : cek_stream_copy(to->stream, to->ref, from->stream, from->ref, bytes);
-    return st ? st : cek_stream_sync(last, CEK_FOREVER);
+    cek_status st;
+    if (!from->stream)
+        st = cek_stream_upload(to->stream, to->ref, from->host, bytes);
+    else if (!to->stream)
+        st = cek_stream_download(from->stream, to->host, from->ref, bytes);
+    else
+        st = cek_stream_copy(to->stream, to->ref, from->stream, from->ref, bytes);
+    return st ? st : cek_stream_sync(to->stream ? to->stream : from->stream, CEK_FOREVER);
 }
 
 static cek_status place_write(copy_run *r, const place *p, const unsigned char *bytes)
@@ -174,27 +177,46 @@ static cek_status size_measure(copy_run *r, cek_device *const *devices, size_t c
     return st;
 }
 
+/* Sizes separated by commas. 0, after complaining, if one of them is none. */
+static size_t sizes_parse(const char *list, uint64_t sizes[SIZES_MAX])
+{
+    char text[32];
+    size_t count = 0;
+    for (const char *at = list; count < SIZES_MAX; at++) {
+        size_t length = strcspn(at, ",");
+        snprintf(text, sizeof text, "%.*s", (int)length, at);
+        if (!bytes_parse("sizes", text, &sizes[count++]))
+            return 0;
+        at += length;
+        if (!*at)
+            return count;
+    }
+    complain(EXIT_USAGE, "--sizes: more than %d sizes", SIZES_MAX);
+    return 0;
+}
+
 int cmd_copy(const bench_options *o)
 {
     cek_engine *engine = NULL;
     cek_device **devices = NULL;
     size_t count = 0;
+    uint64_t sizes[SIZES_MAX];
     output out;
-    char *list = strdup(o->sizes ? o->sizes : default_sizes), *save = NULL;
     copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs,
                    .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = &out };
+    if (o->argc)
+        return complain(EXIT_USAGE, "copy takes no argument: %s", o->argv[0]);
+    const size_t size_count = sizes_parse(o->sizes ? o->sizes : default_sizes, sizes);
+    if (!size_count)
+        return EXIT_USAGE;
     r.seconds = calloc((size_t)r.runs, sizeof *r.seconds);
-    int code = o->argc               ? complain(EXIT_USAGE, "copy takes no argument: %s", o->argv[0])
-             : !list || !r.seconds   ? complain(EXIT_MEMORY, "no host memory")
-                                     : devices_open(o, &engine, &devices, &count);
+    if (!r.seconds)
+        return complain(EXIT_MEMORY, "no host memory");
+    int code = devices_open(o, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-        for (char *text = strtok_r(list, ",", &save); text && !code;
-             text = strtok_r(NULL, ",", &save)) {
-            if (!bytes_parse("sizes", text, &r.bytes)) {
-                code = EXIT_USAGE;
-                break;
-            }
+        for (size_t i = 0; i < size_count && !code; i++) {
+            r.bytes = sizes[i];
             cek_status st = size_measure(&r, devices, count);
             code = st ? complain_status(st) : EXIT_OK;
         }
@@ -205,6 +227,5 @@ int cmd_copy(const bench_options *o)
     free(devices);
     cek_engine_free(engine);
     free(r.seconds);
-    free(list);
     return code;
 }

@@ -1,6 +1,8 @@
 /* cmd_devices.c - `devices`: what is there, and the load report, which says why the rest is not. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/output.h"
 #include "spec/number.h"
@@ -17,6 +19,17 @@ static json_t *size_json(uint64_t bytes)
     return bytes == CEK_UNKNOWN ? json_null() : json_integer((json_int_t)bytes);
 }
 
+/* Groups of 8-4-4-4-12 digits; left as it is where there is none. */
+static void uuid_text(const uint8_t uuid[16], char text[40])
+{
+    static const uint8_t none[16];
+    char *at = text;
+    if (!memcmp(uuid, none, sizeof none))
+        return;
+    for (int i = 0; i < 16; i++)
+        at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
 static json_t *device_json(cek_device *device, const cek_device_info *info)
 {
     static const char *const kinds[] = { "accelerator", "cpu", "gpu", "accelerator" };
@@ -24,14 +37,42 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     for (cek_dtype t = CEK_F32; t <= CEK_I32; t++)
         if (info->types >> t & 1)
             json_array_append_new(types, json_string(spec_type_name(t)));
+    char uuid[40] = "", id[20];
+    uuid_text(info->uuid, uuid);
+    snprintf(id, sizeof id, "%016" PRIx64, info->numeric_id);
     return json_pack(
-        "{ss ss ss ss ss ss ss si so so so so sb sb}", "device", cek_device_name(device), "kind",
-        kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
-        "driver", info->driver, "pci", info->pci, "processor", info->processor, "compute_units",
-        (int)info->compute_units, "total_bytes", size_json(info->total_bytes), "free_bytes",
-        size_json(info->free_bytes), "max_alloc_bytes", size_json(info->max_alloc_bytes), "types",
-        types, "unified_memory", (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "joins",
+        "{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb}", "device",
+        cek_device_name(device), "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name,
+        "vendor", info->vendor, "driver", info->driver, "pci", info->pci, "uuid", uuid,
+        "processor", info->processor, "numeric_id", id, "compute_units", (int)info->compute_units,
+        "copy_engines", (int)info->copy_engines, "total_bytes", size_json(info->total_bytes),
+        "free_bytes", size_json(info->free_bytes), "max_alloc_bytes",
+        size_json(info->max_alloc_bytes), "types", types, "unified_memory",
+        (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline",
+        (info->flags & CEK_DEVICE_INLINE) != 0, "joins",
         !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
+}
+
+/* What the table has no room for. */
+static void device_note(output *out, cek_device *device)
+{
+    cek_device_info info = { .size = sizeof info };
+    char uuid[40] = "";
+    if (cek_device_describe(device, &info))
+        return; /* the table's row has said so */
+    uuid_text(info.uuid, uuid);
+    output_note(out, "\n%s", cek_device_name(device));
+    output_note(out, "    driver     %s%s%s", info.driver, *info.vendor ? ", " : "", info.vendor);
+    if (info.max_alloc_bytes != CEK_UNKNOWN)
+        output_note(out, "    memory     at most %.1f GiB in one piece%s",
+                    (double)info.max_alloc_bytes * 0x1p-30,
+                    info.flags & CEK_DEVICE_UNIFIED_MEMORY ? ", the host's own" : "");
+    output_note(out, "    processor  %s%s%s", info.processor, *uuid ? ", " : "", uuid);
+    if (info.copy_engines)
+        output_note(out, "    copies     %u beside computation", info.copy_engines);
+    if (info.flags & CEK_DEVICE_INLINE)
+        output_note(out, "    commands   have been executed when the call returns");
+    output_note(out, "    computes   as any device with id %016" PRIx64, info.numeric_id);
 }
 
 static json_t *report_json(cek_engine *engine)
@@ -71,6 +112,8 @@ int cmd_devices(const bench_options *o)
             output_row(&out, device_json(device, &info));
     }
     output_set(&out, "plugins", report_json(engine));
+    for (size_t i = 0; i < count && !o->quiet; i++)
+        device_note(&out, cek_engine_device(engine, i));
     char *report = NULL;
     if (!o->quiet && !cek_engine_load_report(engine, &report))
         output_note(&out, "\nload report:\n%s", report);

@@ -39,20 +39,16 @@ static const output_column columns_alone[] = {
 
 typedef struct gemm_data {
     cek_gemm_desc desc;
-    float *a, *b, *c;            /* operands hold values that their type has */
+    float *a, *b, *c;                  /* operands hold values that their type has */
     void *a_bytes, *b_bytes, *c_bytes; /* as the device has them */
 } gemm_data;
 
-/* What the result's type rounds away comes on top of the error of the sum. Operands of fewer bits,
- * where the mode allows them, err by that much in every product. */
+/* What the result's type rounds away comes on top of the error of the sum. */
 static double gemm_expect(void *user, uint64_t index, double *tolerance)
 {
     const gemm_data *g = user;
     const cek_dtype type = g->desc.c_type;
-    const uint32_t math = g->desc.op.math;
     double value = spec_gemm_at(&g->desc, g->a, g->b, index, tolerance);
-    if (type == CEK_F32 && (math == CEK_MATH_TF32 || math == CEK_MATH_FAST))
-        *tolerance *= math == CEK_MATH_TF32 ? 0x1p14 : 0x1p17;
     if (type != CEK_F32)
         *tolerance += fabs(value) * (type == CEK_F16 ? 0x1p-10 : 0x1p-7) + 0x1p-24;
     return value;
@@ -127,129 +123,158 @@ static void settle(void)
     usleep(40000);
 }
 
-typedef struct gemm_times {
-    double *ours, *theirs;
-    int64_t count;
-} gemm_times;
+/* All that stays the same from shape to shape on one device. */
+typedef struct gemm_run {
+    cek_device *device;
+    const bench_options *options;
+    output *out;
+    peer peer;   /* .so NULL: none */
+    double peak; /* FLOP/s */
+    double *ours, *theirs, ratios[256];
+    size_t ratio_count;
+    int64_t runs, warmup;
+} gemm_run;
 
-static cek_status gemm_measure(device_op *op, const peer *p, gemm_data *g, int64_t warmup,
-                               gemm_times *t)
+static cek_status gemm_time(gemm_run *r, device_op *op, gemm_data *g)
 {
     double once = 0, ignored;
     cek_status st = CEK_OK;
-    for (int64_t i = 0; i <= warmup && !st; i++)
+    for (int64_t i = 0; i <= r->warmup && !st; i++)
         st = device_op_time(op, 1, &once);
     int64_t times = device_op_repeats(once);
-    for (int64_t i = 0; i < t->count && !st; i++) {
-        if (p->so) {
+    for (int64_t i = 0; i < r->runs && !st; i++) {
+        if (r->peer.so) {
             settle();
-            peer_time(p, g, 1);
-            t->theirs[i] = peer_time(p, g, times);
+            peer_time(&r->peer, g, 1);
+            r->theirs[i] = peer_time(&r->peer, g, times);
             settle();
             st = device_op_time(op, 1, &ignored);
         }
         if (!st)
-            st = device_op_time(op, times, &t->ours[i]);
+            st = device_op_time(op, times, &r->ours[i]);
     }
     return st;
 }
 
-/* Creates, runs, reads back, compares, and prints a row; *ratio is how many times faster than the
- * peer. */
-static cek_status gemm_row(cek_device *device, const char *text, gemm_data *g, const peer *p,
-                           const bench_options *o, gemm_times *times, double peak, output *out,
-                           uint64_t *wrong, double *ratio)
+/* Creates, runs and reads back. */
+static cek_status gemm_measure(gemm_run *r, device_op *op, gemm_data *g)
 {
     const cek_gemm_desc *d = &g->desc;
-    const uint64_t width = spec_type_bytes(d->c_type);
-    device_op op;
+    const uint64_t width = spec_type_bytes(d->c_type), c_bytes = d->m * d->n * width;
+    cek_status st = device_op_operand(op, CEK_GEMM_A, g->a_bytes, d->m * d->k * width);
+    if (!st)
+        st = device_op_operand(op, CEK_GEMM_B, g->b_bytes, d->k * d->n * width);
+    if (!st)
+        st = device_op_operand(op, CEK_GEMM_C, NULL, c_bytes);
+    if (!st)
+        st = gemm_time(r, op, g);
+    if (!st)
+        st = device_op_read(op, CEK_GEMM_C, g->c_bytes, c_bytes);
+    if (!st)
+        numbers_decode(d->c_type, g->c_bytes, d->m * d->n, g->c);
+    return st;
+}
+
+static json_t *peer_json(gemm_run *r, double flops, double ours)
+{
+    double theirs = stats_median(r->theirs, (size_t)r->runs), ratio = theirs / ours;
+    if (r->ratio_count < sizeof r->ratios / sizeof *r->ratios)
+        r->ratios[r->ratio_count++] = ratio;
+    return json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9, "peer_spread",
+                     stats_spread(r->theirs, (size_t)r->runs), "peer_flops", flops / theirs,
+                     "ratio", ratio);
+}
+
+/* Compares what came out and prints a row. */
+static int gemm_row(gemm_run *r, const char *text, gemm_data *g, const char *algorithm)
+{
+    const cek_gemm_desc *d = &g->desc;
+    const double ours = stats_median(r->ours, (size_t)r->runs), flops = spec_gemm_flops(d);
     double max_error = 0;
     uint64_t compared = 0;
-    cek_status st = device_op_create(device, &d->op, &op);
-    if (!st)
-        st = device_op_operand(&op, CEK_GEMM_A, g->a_bytes, d->m * d->k * width);
-    if (!st)
-        st = device_op_operand(&op, CEK_GEMM_B, g->b_bytes, d->k * d->n * width);
-    if (!st)
-        st = device_op_operand(&op, CEK_GEMM_C, NULL, d->m * d->n * width);
-    if (!st)
-        st = gemm_measure(&op, p, g, o->warmup < 0 ? WARMUP : o->warmup, times);
-    if (!st)
-        st = device_op_read(&op, CEK_GEMM_C, g->c_bytes, d->m * d->n * width);
-    if (!st) {
-        numbers_decode(d->c_type, g->c_bytes, d->m * d->n, g->c);
-        *wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
-        double ours = stats_median(times->ours, (size_t)times->count), flops = spec_gemm_flops(d);
-        json_t *row = json_pack(
-            "{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
-            text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n", (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns",
-            ours * 1e9, "spread", stats_spread(times->ours, (size_t)times->count), "flops",
-            flops / ours, "of_peak", peak_part(flops / ours, peak), "max_error", number_json(max_error), "compared", (json_int_t)compared,
-            "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm);
-        if (p->so) {
-            double theirs = stats_median(times->theirs, (size_t)times->count);
-            *ratio = theirs / ours;
-            json_object_update_new(row, json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9,
-                                                  "peer_spread",
-                                                  stats_spread(times->theirs, (size_t)times->count),
-                                                  "peer_flops", flops / theirs, "ratio", *ratio));
-        }
-        output_row(out, row);
+    uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error,
+                                    &compared);
+    json_t *row = json_pack(
+        "{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(r->device),
+        "shape", text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n",
+        (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
+        stats_spread(r->ours, (size_t)r->runs), "flops", flops / ours, "of_peak",
+        peak_part(flops / ours, r->peak), "max_error", number_json(max_error), "compared",
+        (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
+    if (r->peer.so)
+        json_object_update_new(row, peer_json(r, flops, ours));
+    output_row(r->out, row);
+    return wrong ? complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,
+                            cek_device_name(r->device), (unsigned long long)wrong)
+                 : EXIT_OK;
+}
+
+static int gemm_shape(gemm_run *r, const char *text)
+{
+    gemm_data g = { .a = NULL };
+    device_op op = { .op = NULL };
+    int code = EXIT_OK;
+    if (!gemm_read(text, r->options, &g)) {
+        code = EXIT_USAGE;
+    } else if (!gemm_alloc(&g, r->options->seed)) {
+        code = complain(EXIT_MEMORY, "%s: no host memory", text);
+    } else {
+        cek_status st = device_op_create(r->device, &g.desc.op, &op);
+        if (!st)
+            st = gemm_measure(r, &op, &g);
+        code = st ? complain_status(st) : gemm_row(r, text, &g, op.info.algorithm);
+        device_op_free(&op);
     }
-    device_op_free(&op);
-    return st;
+    gemm_free(&g);
+    return code;
+}
+
+static int gemm_open(gemm_run *r)
+{
+    const bench_options *o = r->options;
+    const cek_dtype type = o->type ? o->type : CEK_F32;
+    cek_device_info info = { .size = sizeof info };
+    uint64_t side;
+    cek_status st = cek_device_describe(r->device, &info);
+    if (!st)
+        st = peak_product(r->device, type, o->math, &r->peak, &side);
+    if (st)
+        return complain_status(st);
+    return o->peer ? peer_open(o->peer, info.compute_units, &r->peer) : EXIT_OK;
+}
+
+/* How the peer did over all shapes; EXIT_WRONG where it was faster. */
+static int peer_conclude(gemm_run *r)
+{
+    if (!r->ratio_count)
+        return EXIT_OK;
+    double mean = stats_geometric_mean(r->ratios, r->ratio_count);
+    output_set(r->out, "peer", json_string(r->peer.name));
+    output_set(r->out, "geometric_mean", json_real(mean));
+    output_note(r->out, "geometric mean of the ratios on %s: %.3f", cek_device_name(r->device),
+                mean);
+    return mean < 1 ? EXIT_WRONG : EXIT_OK;
 }
 
 /* All shapes on one device. */
 static int gemm_device(cek_device *device, const bench_options *o, output *out)
 {
+    gemm_run r = { .device = device, .options = o, .out = out,
+                   .runs = o->runs < 0 ? RUNS : o->runs,
+                   .warmup = o->warmup < 0 ? WARMUP : o->warmup };
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
-    double ratios[256];
-    size_t ratio_count = 0;
-    cek_device_info info = { .size = sizeof info };
-    peer p = { .so = NULL };
-    gemm_times times = { .count = o->runs < 0 ? RUNS : o->runs };
-    times.ours = malloc((size_t)times.count * sizeof(double));
-    times.theirs = malloc((size_t)times.count * sizeof(double));
-    cek_status st = list && times.ours && times.theirs ? cek_device_describe(device, &info)
-                                                       : CEK_OUT_OF_MEMORY;
-    int code = st        ? complain_status(st)
-               : o->peer ? peer_open(o->peer, info.compute_units, &p)
-                         : EXIT_OK;
-    double peak = 0;
-    uint64_t side;
-    if (!code && (st = peak_product(device, o->type ? o->type : CEK_F32, o->math, &peak, &side)))
-        code = complain_status(st);
-    if (p.so)
-        output_set(out, "peer", json_string(p.name));
-    for (char *text = code ? NULL : strtok_r(list, ",", &save); text;
+    r.ours = malloc((size_t)r.runs * sizeof(double));
+    r.theirs = malloc((size_t)r.runs * sizeof(double));
+    int code = list && r.ours && r.theirs ? gemm_open(&r) : complain(EXIT_MEMORY, "no host memory");
+    for (char *text = code ? NULL : strtok_r(list, ",", &save); text && code <= EXIT_WRONG;
          text = strtok_r(NULL, ",", &save)) {
-        gemm_data g = { .a = NULL };
-        uint64_t wrong = 0;
-        if (!gemm_read(text, o, &g))
-            code = EXIT_USAGE;
-        else if (!gemm_alloc(&g, o->seed))
-            code = complain(EXIT_MEMORY, "%s: no host memory", text);
-        else if ((st = gemm_row(device, text, &g, &p, o, &times, peak, out, &wrong, &ratios[ratio_count])))
-            code = complain_status(st);
-        gemm_free(&g);
-        if (code > EXIT_WRONG)
-            break;
-        if (wrong)
-            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,
-                            cek_device_name(device), (unsigned long long)wrong);
-        ratio_count += p.so && ratio_count + 1 < sizeof ratios / sizeof *ratios;
+        int one = gemm_shape(&r, text);
+        code = one > code ? one : code;
     }
-    if (ratio_count) {
-        double mean = stats_geometric_mean(ratios, ratio_count);
-        output_set(out, "geometric_mean", json_real(mean));
-        output_note(out, "geometric mean of the ratios on %s: %.3f", cek_device_name(device), mean);
-        if (mean < 1 && !code)
-            code = EXIT_WRONG;
-    }
-    peer_close(&p);
-    free(list), free(times.ours), free(times.theirs);
-    return code;
+    int slower = peer_conclude(&r);
+    peer_close(&r.peer);
+    free(list), free(r.ours), free(r.theirs);
+    return code ? code : slower;
 }
 
 int cmd_gemm(const bench_options *o)
@@ -262,9 +287,11 @@ int cmd_gemm(const bench_options *o)
         return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)",
                         o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
-        return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s", spec_type_name(o->type));
+        return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s",
+                        spec_type_name(o->type));
     if (o->peer && o->type && o->type != CEK_F32)
-        return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s", spec_type_name(o->type));
+        return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s",
+                        spec_type_name(o->type));
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;

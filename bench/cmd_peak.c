@@ -1,5 +1,5 @@
-/* cmd_peak.c - `peak`: what a device does at most: products per type, memory, launches, the way from
- * and to the host. */
+/* cmd_peak.c - `peak`: what a device does at most: products per type, memory, launches, the way
+ * from and to the host. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,7 +153,8 @@ int cmd_peak(const bench_options *o)
     output out;
     if (o->argc)
         return complain(EXIT_USAGE, "peak takes no argument: %s", o->argv[0]);
-    timing t = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup };
+    timing t = { .runs = o->runs < 0 ? RUNS : o->runs,
+                 .warmup = o->warmup < 0 ? WARMUP : o->warmup };
     t.seconds = calloc((size_t)t.runs, sizeof *t.seconds);
     if (!t.seconds)
         return complain(EXIT_MEMORY, "no host memory");

@@ -30,8 +30,8 @@ void device_op_free(device_op *d);
 int64_t device_op_repeats(double seconds);
 /* values[i]: uniform in [-1, 1), a function of seed and i. */
 void random_fill(float *values, uint64_t count, uint64_t seed);
-/* numbers_encode - the values as a device of that type has them, the caller's (free), and rounds `values` to them. NULL: no
- * memory. numbers_decode - back again. */
+/* numbers_encode - the values as a device of that type has them, the caller's (free), and rounds
+ * `values` to them. NULL: no memory. numbers_decode - back again. */
 void *numbers_encode(cek_dtype type, float *values, uint64_t count);
 void numbers_decode(cek_dtype type, const void *numbers, uint64_t count, float *values);
 /* Compares elements of a result, about `budget` products' worth of them, spread over all, the last

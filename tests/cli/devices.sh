@@ -5,11 +5,16 @@ run 0 devices
 grep -q '^cpu:0 ' "$scratch/out" || wrong "no cpu:0 in the table"
 grep -q '^reference:0 .* no' "$scratch/out" || wrong "the reference joins by itself"
 grep -q 'load report' "$scratch/out" || wrong "no load report"
+grep -q '^    memory  *at most' "$scratch/out" || wrong "no details"
+run 0 devices -q
+if grep -q '^    ' "$scratch/out"; then wrong "details, although quiet"; fi
 
 run 0 devices --json
 holds "$(value devices) >= 2 && $(value plugins) >= 2"
 [ "$(value devices.0.device)" = cpu:0 ] || wrong "the first device is not cpu:0"
 holds "$(value devices.0.compute_units) >= 1 && $(value devices.0.total_bytes) > 1000000"
+holds "length(\"$(value devices.0.numeric_id)\") == 16 && $(value devices.0.copy_engines) >= 0"
+[ "$(value devices.0.processor)" = cpu ] || wrong "the processor is not the host's own"
 [ "$(value plugins.0.stage)" = loaded ] || wrong "the first plugin was not loaded"
 
 run 0 devices -o jsonl

@@ -10,10 +10,22 @@ done
 run 0 gemm -s 40x40x40 -r 1 -w 0 -d cpu:0,reference:0 -o csv
 [ "$(wc -l <"$scratch/out")" -eq 3 ] || wrong "two devices make not two rows"
 run 0 gemm -s 40x40x40 -r 1 -w 0 --math=strict -o md
+holds "$(grep -c '| % peak |' "$scratch/out") == 1"
+for type in f32 f16 bf16; do
+    run 0 gemm -t $type -s 33x70x65,64x64x64:ta -r 2 -w 0 --json
+    for i in 0 1; do
+        [ "$(value results.$i.type)" = $type ] || wrong "not of type $type"
+        holds "$(value results.$i.wrong) == 0 && $(value results.$i.compared) > 64"
+        holds "$(value results.$i.of_peak) > 0 && $(value results.$i.of_peak) <= 1"
+    done
+done
+refused 2 'f32, f16 or bf16, not f64' gemm -t f64
+refused 2 'multiplies f32, not f16' gemm -t f16 --peer=libopenblas.so.0
 
 for pass in forward data weights; do
     run 0 conv -s mb2ic5ih7oc3oh7kh3ph1,mb1ic4ih9oc4oh5kh3sh2ph1g4 --pass=$pass -r 1 -w 0 --json
     holds "$(value results) == 2 && $(value results.0.wrong) == 0 && $(value results.1.wrong) == 0"
+    holds "$(value results.0.of_peak) > 0 && $(value results.0.of_peak) <= 1"
     [ "$(value results.0.pass)" = $pass ] || wrong "not the pass $pass"
 done
 

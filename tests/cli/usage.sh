@@ -3,7 +3,7 @@
 
 run 0 --help
 grep -q '^usage: cekernels-bench' "$scratch/out" || wrong "--help prints no usage"
-for command in devices gemm conv train predict check; do
+for command in devices peak gemm conv op copy train predict check; do
     grep -q "^  $command " "$scratch/out" || wrong "--help does not name $command"
 done
 # The manual has every option, and no other.

@@ -1,0 +1,54 @@
+# op.sh - `op`, `copy` and `peak`: every operation by name, results verified; every way that bytes can take; what a device can do.
+. "$top_srcdir/tests/cli/lib.sh"
+
+operations='gemm conv_forward conv_backward_data conv_backward_weights pool_forward pool_backward pointwise reduce softmax
+    cross_entropy squared_error dropout random optimizer copy'
+for operation in $operations; do
+    run 0 op $operation -d cpu -w 0 -r 2 --json
+    [ "$(value results.0.op)" = $operation ] || wrong "$operation is not named"
+    holds "$(value results) == 1 && $(value results.0.wrong) == 0 && $(value results.0.compared) > 0"
+    holds "$(value results.0.median_ns) > 0 && $(value results.0.bytes_per_second) > 0"
+done
+run 0 op gemm 17x33x65 64x64x64 -t bf16 -d cpu,reference -w 0 -r 1 --json
+holds "$(value results) == 4 && $(value results.3.flops) > 0"
+[ "$(value results.3.problem)" = 64x64x64 ] || wrong "problems are not in order"
+[ "$(value results.3.type)" = bf16 ] || wrong "not of type bf16"
+run 0 op softmax 7x130 -w 0 -r 1
+grep -q '7x130' "$scratch/out" || wrong "the table does not name the problem"
+
+refused 2 'takes the name of an operation' op
+refused 2 'no operation is called add' op add
+run 2 op gemm 3x4
+grep -q 'gemm 3x4: .*not a product' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
+run 3 op gemm -t f64 -d cpu
+grep -q 'cpu:0: gemm .* f64 is not supported' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
+
+# From the host to each device and back, on each, and between the two in both directions: twice five, and two.
+CEKERNELS_CPU_DEVICES=2
+export CEKERNELS_CPU_DEVICES
+run 0 copy -d cpu --sizes=1,3K,1M -w 0 -r 2 --json
+holds "$(value results) == 36"
+i=0
+while [ $i -lt 36 ]; do
+    holds "$(value results.$i.wrong) == 0 && $(value results.$i.bytes_per_second) > 0"
+    i=$((i + 1))
+done
+[ "$(value results.35.from)" = cpu:1 ] && [ "$(value results.35.to)" = cpu:0 ] || wrong "not from cpu:1 to cpu:0 at last"
+holds "$(value results.0.bytes) == 1 && $(value results.35.bytes) == 1048576"
+unset CEKERNELS_CPU_DEVICES
+refused 2 'takes no argument' copy here
+refused 2 '--sizes=x: a size' copy --sizes=4K,x
+refused 2 '--sizes=: a size' copy --sizes=4K,
+run 6 copy -d cpu --sizes=900000G
+CEKERNELS_SIM_MEMORY=1M run 6 copy -d sim:0 --sizes=4M
+grep -q 'sim:0' "$scratch/err" || wrong "the device is not named: $(cat "$scratch/err")"
+
+run 0 peak -d cpu -r 2 --json
+holds "$(value results) >= 7"
+"$CEKERNELS_BENCH" peak -d cpu -r 2 -o csv >"$scratch/out"
+for what in product '"product, tf32"' '"memory, read and written"' 'launch and wait' '"launch, many at once"' '"upload, pinned"' \
+    '"download, pinned"'; do
+    grep -q "^cpu:0,$what," "$scratch/out" || wrong "no $what among the peaks"
+done
+refused 2 'takes no argument' peak cpu
+finish
