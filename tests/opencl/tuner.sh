@@ -10,7 +10,7 @@ trials() {
     grep -c 'our own kernels' "$scratch/err" || :
 }
 product() {
-    run 0 -v gemm -d opencl:0 -s "$1" -w 1 -r 1 --json
+    run 0 -v op gemm "$1" -d opencl:0 -w 1 -r 1 --json
     holds "$(value results.0.wrong) == 0"
 }
 product 256x256x256
