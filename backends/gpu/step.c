@@ -10,6 +10,7 @@
 #define GROUP_ITEMS 128    /* of kernels without local memory: a multiple of every device's wavefront */
 #define CPU_CHUNK 4096     /* CHUNK in kernels/gpu/dialect.h */
 #define CPU_LANES 16       /* LANES there */
+#define CPU_GROUPS 16384   /* in a row: PoCL compiles grids of 65535 and more once again */
 
 /* Room for one more, all zero. */
 static cek__gpu_step *step_next(cek_op *op)
@@ -68,10 +69,12 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
 
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items)
 {
-    /* A CPU's work-items are long: one each, so that few of them still share the cores. */
+    /* A CPU's work-items are long: one each, so that few of them still share the cores; in rows (GLOBAL_ID of the dialect). */
     uint32_t most = op->dev->traits.max_group ? op->dev->traits.max_group : 1;
     uint32_t size = op->dev->traits.vector_width ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
-    const uint64_t groups[3] = { (items + size - 1) / size, 1, 1 };
+    const uint64_t all = (items + size - 1) / size;
+    const uint64_t rows = op->dev->traits.vector_width && all > CPU_GROUPS ? (all + CPU_GROUPS - 1) / CPU_GROUPS : 1;
+    const uint64_t groups[3] = { (all + rows - 1) / rows, rows, 1 };
     const uint32_t group[3] = { size, 1, 1 };
     return cek__gpu_step_grid(op, source, defines, name, groups, group);
 }

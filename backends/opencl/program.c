@@ -13,12 +13,12 @@
 #include "backends/opencl/opencl.h"
 
 #define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
-#define LARGE_GRID 65536                        /* from here on PoCL compiles another variant */
+#define WARM_ITEMS 16384                        /* in a row: what launches on processors have at most, but for huge tilings */
 
 typedef struct warm_launch {
     struct warm_launch *next;
     uint32_t group[3];
-    bool large;
+    uint64_t width;
     char kernel[64];
 } warm_launch;
 
@@ -247,21 +247,34 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
     return CEK_OK;
 }
 
+/* PoCL keeps an entry for each kernel, size of a group and width of a grid that is larger than all before, and finds the wrong one when
+ * a launch ends that began before the newest was made (it aborts, then). So the first launch is as wide as any that follows. */
+static uint64_t warm_width(const opencl_dev *dev, const cek__gpu_step *step)
+{
+    uint64_t width = WARM_ITEMS;
+    if (!dev->head.traits.vector_width)
+        return 1;
+    for (int i = 0; i < 3; i++)
+        while (step->groups[i] * step->group[i] > width && width < UINT64_C(1) << 62)
+            width *= 2;
+    return width;
+}
+
 /* Whether this kind of launch has been warmed before. Under programs_lock. */
-static bool warm_before(const opencl_program *program, const cek__gpu_step *step, bool large)
+static bool warm_before(const opencl_program *program, const cek__gpu_step *step, uint64_t width)
 {
     for (const warm_launch *at = program->warm; at; at = at->next)
-        if (at->large == large && !strcmp(at->kernel, step->kernel->name) && !memcmp(at->group, step->group, sizeof at->group))
+        if (at->width >= width && !strcmp(at->kernel, step->kernel->name) && !memcmp(at->group, step->group, sizeof at->group))
             return true;
     return false;
 }
 
-static void warm_note(opencl_program *program, const cek__gpu_step *step, bool large)
+static void warm_note(opencl_program *program, const cek__gpu_step *step, uint64_t width)
 {
     warm_launch *made = calloc(1, sizeof *made);
     if (made) {  /* without: warmed once more */
         memcpy(made->group, step->group, sizeof made->group);
-        made->large = large;
+        made->width = width;
         snprintf(made->kernel, sizeof made->kernel, "%s", step->kernel->name);
         made->next = program->warm;
         program->warm = made;
@@ -274,16 +287,14 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     const cek_ref nothing[CEK__GPU_BUFFERS] = { { NULL, 0 } };
     cek__gpu_step idle = *step;
     cek_queue *queue;
-    bool large = false;
-    for (int i = 0; i < 3; i++)
-        large |= step->groups[i] * step->group[i] >= LARGE_GRID;
+    const uint64_t width = warm_width(dev, step);
     pthread_mutex_lock(&dev->programs_lock);
-    bool before = warm_before(step->kernel->program, step, large);
+    bool before = warm_before(step->kernel->program, step, width);
     pthread_mutex_unlock(&dev->programs_lock);
     if (before)
         return CEK_OK;
     memset(idle.args, 0, sizeof idle.args);
-    idle.groups[0] = large ? (LARGE_GRID + step->group[0] - 1) / step->group[0] : 1;
+    idle.groups[0] = (width + step->group[0] - 1) / step->group[0];
     idle.groups[1] = idle.groups[2] = 1;
     cek_status st = cek__opencl_queue_create(head, NULL, &queue);
     if (st)
@@ -296,7 +307,7 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     cek__opencl_queue_destroy(queue);
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);
-        warm_note(step->kernel->program, step, large);
+        warm_note(step->kernel->program, step, width);
         pthread_mutex_unlock(&dev->programs_lock);
     }
     return st;

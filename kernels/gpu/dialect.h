@@ -20,7 +20,11 @@ typedef float cek_f32;
 #define GLOBAL __global
 #define LOCAL __local
 #define DEVICE_FN static inline
-#define GLOBAL_ID(d) ((cek_u64)get_global_id(d))
+#ifdef CEK_CPU  /* in rows */
+#define GLOBAL_ID() ((cek_u64)get_global_id(1) * get_global_size(0) + get_global_id(0))
+#else
+#define GLOBAL_ID() ((cek_u64)get_global_id(0))
+#endif
 #define GROUP_ID(d) ((cek_u64)get_group_id(d))
 #define ITEM_ID(d) ((cek_u32)get_local_id(d))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
@@ -46,7 +50,7 @@ typedef float cek_f32;
 #define LOCAL __shared__
 #define DEVICE_FN __device__ __forceinline__
 #define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
-#define GLOBAL_ID(d) ((cek_u64)CEK_X_(blockIdx, d) * CEK_X_(blockDim, d) + CEK_X_(threadIdx, d))
+#define GLOBAL_ID() ((cek_u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define GROUP_ID(d) ((cek_u64)CEK_X_(blockIdx, d))
 #define ITEM_ID(d) ((cek_u32)CEK_X_(threadIdx, d))
 #define BARRIER() __syncthreads()
@@ -122,10 +126,10 @@ DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 #define CHUNK 4096
 #define LANES 16
 #define FOR_EACH(i, count)                                                                                  \
-    for (cek_u64 i = GLOBAL_ID(0) * CHUNK, i##_end = i + CHUNK < (count) ? i + CHUNK : (count); i < i##_end; i++)
+    for (cek_u64 i = GLOBAL_ID() * CHUNK, i##_end = i + CHUNK < (count) ? i + CHUNK : (count); i < i##_end; i++)
 #else
 #define LANES 1
-#define FOR_EACH(i, count) for (cek_u64 i = GLOBAL_ID(0), i##_once = 1; i##_once && i < (count); i##_once = 0)
+#define FOR_EACH(i, count) for (cek_u64 i = GLOBAL_ID(), i##_once = 1; i##_once && i < (count); i##_once = 0)
 #endif
 
 /* Buffer number `n` of a kernel: its pointer, from its memory's start. */

@@ -79,7 +79,7 @@ KERNEL void adam(OPERANDS)
 
 KERNEL void step_count(OPERANDS)
 {
-    if (!a.count || GLOBAL_ID(0) || is_skipped(AT(update, 6), a.update))
+    if (!a.count || GLOBAL_ID() || is_skipped(AT(update, 6), a.update))
         return;
     GLOBAL cek_u32 *words = (GLOBAL cek_u32 *)AT(state, 4);
     words[0] += 1;

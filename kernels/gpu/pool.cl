@@ -49,10 +49,10 @@ DEVICE_FN cek_f32 divisor(const cek_k_window *w, const cek_u32 *out, cek_u32 cou
 
 KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBAL char *RESTRICT reserve, const cek_k_pool a)
 {
-    if (GLOBAL_ID(0) >= a.count)
+    if (GLOBAL_ID() >= a.count)
         return;
     const cek_k_window w = a.window;
-    spot s = spot_of(GLOBAL_ID(0), a.channels, w.out);
+    spot s = spot_of(GLOBAL_ID(), a.channels, w.out);
     cek_u32 tap = 0, winner[LANES];
     cek_f32 value[LANES];
     for (int l = 0; l < LANES; l++)
@@ -84,10 +84,10 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
 /* DX: what every window that reads a position sends back. */
 KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GLOBAL char *RESTRICT reserve, const cek_k_pool a)
 {
-    if (GLOBAL_ID(0) >= a.count)
+    if (GLOBAL_ID() >= a.count)
         return;
     const cek_k_window w = a.window;
-    spot s = spot_of(GLOBAL_ID(0), a.channels, w.in);
+    spot s = spot_of(GLOBAL_ID(), a.channels, w.in);
     cek_u32 tap = 0;
     cek_f32 sum[LANES];
     for (int l = 0; l < LANES; l++)

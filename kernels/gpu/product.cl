@@ -177,7 +177,7 @@ KERNEL void product(OPERANDS)
 
 KERNEL void product_finish(OPERANDS)
 {
-    cek_u64 item = GLOBAL_ID(0);
+    cek_u64 item = GLOBAL_ID();
     if (item >= a.batch * a.m * a.n)
         return;
     cek_u64 z = item / (a.m * a.n), i = item / a.n % a.m, j = item % a.n;

@@ -12,7 +12,7 @@
 
 KERNEL void softmax(GLOBAL char *x, GLOBAL char *y, const cek_k_rows a)
 {
-    cek_u64 row = GLOBAL_ID(0);
+    cek_u64 row = GLOBAL_ID();
     if (row >= a.rows)
         return;
     cek_u64 first = row * a.columns;
@@ -44,7 +44,7 @@ DEVICE_FN cek_f32 gradient_scale(GLOBAL const char *step, cek_u32 given)
 KERNEL void cross_entropy(GLOBAL char *logits, GLOBAL char *labels, GLOBAL char *weights, GLOBAL char *step, GLOBAL char *batch,
                           GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
 {
-    cek_u64 row = GLOBAL_ID(0);
+    cek_u64 row = GLOBAL_ID();
     if (row >= a.rows)
         return;
     GLOBAL const char *x = AT(logits, 0);
@@ -87,7 +87,7 @@ KERNEL void cross_entropy(GLOBAL char *logits, GLOBAL char *labels, GLOBAL char 
 KERNEL void squared_error(GLOBAL char *prediction, GLOBAL char *target, GLOBAL char *weights, GLOBAL char *step, GLOBAL char *batch,
                           GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
 {
-    cek_u64 row = GLOBAL_ID(0);
+    cek_u64 row = GLOBAL_ID();
     if (row >= a.rows)
         return;
     GLOBAL cek_f32 *total = (GLOBAL cek_f32 *)AT(totals, 6);
@@ -111,7 +111,7 @@ KERNEL void squared_error(GLOBAL char *prediction, GLOBAL char *target, GLOBAL c
 KERNEL void total_rows(GLOBAL char *totals, GLOBAL char *loss, GLOBAL char *correct, const cek_k_total a)
 {
     GLOBAL const cek_f32 *total = (GLOBAL const cek_f32 *)AT(totals, 0);
-    if (!a.rows || GLOBAL_ID(0))
+    if (!a.rows || GLOBAL_ID())
         return;
     cek_f32 sum = 0.0f;
     cek_i32 hits = 0;

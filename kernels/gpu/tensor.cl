@@ -66,7 +66,7 @@ DEVICE_FN cek_f32 reduce_add(cek_u32 function, cek_f32 result, cek_f32 x, cek_u3
 /* Chunk c of a result takes the elements c, c + chunks, c + 2 chunks, ... */
 KERNEL void reduce_chunks(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, const cek_k_reduce a)
 {
-    cek_u64 item = GLOBAL_ID(0);
+    cek_u64 item = GLOBAL_ID();
     if (item >= a.outputs * a.chunks)
         return;
     cek_u64 output = a.chunk_first ? item / a.chunks : item % a.outputs;
@@ -86,9 +86,9 @@ KERNEL void reduce_chunks(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, 
 /* Where neighbouring results are neighbours in memory and one dimension is summed: LANES results per work-item, row by row. */
 KERNEL void reduce_columns(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, const cek_k_reduce a)
 {
-    if (GLOBAL_ID(0) >= (a.outputs + LANES - 1) / LANES * a.chunks)
+    if (GLOBAL_ID() >= (a.outputs + LANES - 1) / LANES * a.chunks)
         return;
-    cek_u64 blocks = (a.outputs + LANES - 1) / LANES, first = GLOBAL_ID(0) % blocks * LANES, chunk = GLOBAL_ID(0) / blocks;
+    cek_u64 blocks = (a.outputs + LANES - 1) / LANES, first = GLOBAL_ID() % blocks * LANES, chunk = GLOBAL_ID() / blocks;
     cek_u64 lanes = a.outputs - first < LANES ? a.outputs - first : LANES;
     cek_u64 rows = (a.length + a.chunks - 1) / a.chunks, row = chunk * rows, end = row + rows < a.length ? row + rows : a.length;
     cek_f32 result[LANES];
@@ -107,7 +107,7 @@ KERNEL void reduce_columns(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y,
 
 KERNEL void reduce_finish(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, const cek_k_reduce a)
 {
-    cek_u64 output = GLOBAL_ID(0);
+    cek_u64 output = GLOBAL_ID();
     GLOBAL cek_f32 *to = (GLOBAL cek_f32 *)AT(y, 2);
     if (output >= a.outputs)
         return;

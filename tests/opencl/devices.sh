@@ -85,6 +85,9 @@ for parts in 1 2 3; do
     grep -q "\"opencl:$((parts - 1))\"" "$scratch/out" || wrong "no opencl:$((parts - 1)) with $parts parts"
     if grep -q "\"opencl:$parts\"" "$scratch/out"; then wrong "there is opencl:$parts with $parts parts"; fi
 done
+# Launches of one kernel over grids of many sizes on three devices at once: what PoCL keeps of kernels must not get mixed up.
+run 0 train mnist-cnn -d opencl --shares=5,4,3 --steps=3 --json
+holds "$(value devices) == 3"
 unset CEKERNELS_OPENCL_SPLIT
 explained() { # VARIABLE VALUE TEXT: the plugin is not there, and the report says why
     checks=$((checks + 1))
