@@ -176,6 +176,9 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
     %D%/cuda/cublaslt.c \
     %D%/cuda/cublaslt.h \
     %D%/cuda/cuda.h \
+    %D%/cuda/cudnn.c \
+    %D%/cuda/cudnn.h \
+    %D%/cuda/cudnn_plan.c \
     %D%/cuda/device.c \
     %D%/cuda/driver.c \
     %D%/cuda/driver.h \

@@ -29,20 +29,32 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* The case and its memory; *inexact: with the bounds of a transform, or, set here, to be made again with them. */
+static bool job_make(worker *w, const spec_kind *kind, const char *text, bool *inexact)
+{
+    spec_problem_init(w->problem, kind->kind, CEK_F32, SPEC_REAL, *inexact, 9);
+    *inexact = false;
+    return kind->build(text, w->problem) && spec_job_make(&w->state, w->problem, &w->job, inexact);
+}
+
 static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text,
                         cek_op *shared, const cek_op_info *info)
 {
-    bool inexact = false;
+    bool inexact = shared && info->flags & CEK_OP_INFO_INEXACT;
     w->state = *s;
     w->report = calloc(1, sizeof *w->report);
     w->problem = calloc(1, sizeof *w->problem);
     if (!w->report || !w->problem)
         return false;
     w->state.report = w->report;
-    spec_problem_init(w->problem, kind->kind, CEK_F32, SPEC_REAL,
-                      shared && info->flags & CEK_OP_INFO_INEXACT, 9);
-    if (!kind->build(text, w->problem) || !spec_job_make(&w->state, w->problem, &w->job, &inexact))
-        return false;
+    if (!job_make(w, kind, text, &inexact)) {
+        if (!inexact)
+            return false;
+        spec_job_free(&w->state, &w->job);
+        spec_problem_free(w->problem);
+        if (!job_make(w, kind, text, &inexact))
+            return false;
+    }
     if (shared) { /* one operation for all; the job's own was needed for its sizes */
         s->plugin->op_destroy(w->job.op);
         w->job.op = shared;

@@ -300,12 +300,16 @@ check_LTLIBRARIES += %D%/cuda/fake_cublaslt.la
 %C%_cuda_fake_cublaslt_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_cublaslt.c
 %C%_cuda_fake_cublaslt_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 %C%_cuda_fake_cublaslt_la_LIBADD = $(DL_LIBS)
+check_LTLIBRARIES += %D%/cuda/fake_cudnn.la
+%C%_cuda_fake_cudnn_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_cudnn.c
+%C%_cuda_fake_cudnn_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+%C%_cuda_fake_cudnn_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 unit_tests += %D%/cuda/failures
 %C%_cuda_failures_SOURCES = %D%/cuda/failures.c %D%/cuda/fake.h %D%/door/door.h
 %C%_cuda_failures_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_failures_LDFLAGS = $(check_ldflags)
 %C%_cuda_failures_LDADD = $(unit_libs)
-shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
+shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
 EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh
 
 # cekernels-bench over the command line.

@@ -17,6 +17,7 @@ extern const cek__gpu_driver cek__cuda_driver;
 /* NVRTC, where it was found. */
 typedef struct cuda_compiler cuda_compiler;
 typedef struct cek__cublaslt cek__cublaslt;
+typedef struct cek__cudnn cek__cudnn;
 
 typedef struct cuda_instance {
     cek_instance head;
@@ -30,6 +31,8 @@ typedef struct cuda_instance {
     char compiler_text[320]; /* "NVRTC 13.0", or why there is none */
     bool cublaslt_sought;
     cek__cublaslt *cublaslt; /* or NULL */
+    bool cudnn_sought;
+    cek__cudnn *cudnn;       /* or NULL */
 } cuda_instance;
 
 typedef struct cuda_program cuda_program;
@@ -43,6 +46,9 @@ typedef struct cuda_dev {
     pthread_mutex_t programs_lock;
     cuda_program *programs;
     void *cublaslt_handle;   /* under programs_lock until it is there */
+    pthread_mutex_t cudnn_lock; /* of the two that follow and of every call of cuDNN: a handle is for one thread at a time */
+    void *cudnn_handle;
+    bool cudnn_failed;       /* it does not start here */
     uint64_t peers_tried;    /* bit i: access to device i of the instance was asked for; under programs_lock */
 } cuda_dev;
 
@@ -140,6 +146,9 @@ cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const c
 extern const cek__gpu_provider cek__cublaslt_provider;
 void cek__cublaslt_device_close(cuda_dev *dev);
 void cek__cublaslt_free(cek__cublaslt *lt);
+extern const cek__gpu_provider cek__cudnn_provider;
+void cek__cudnn_device_close(cuda_dev *dev);
+void cek__cudnn_free(cek__cudnn *dnn);
 
 /* --- slots of the table -------------------------------------------------------------------------------------------- */
 

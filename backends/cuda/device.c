@@ -80,6 +80,7 @@ void cek__cuda_destroy(cek_instance *head)
         return;
     cek__cuda_compiler_free(instance->compiler);
     cek__cublaslt_free(instance->cublaslt);
+    cek__cudnn_free(instance->cudnn);
     pthread_mutex_destroy(&instance->lock);
     free(instance);
 }
@@ -216,6 +217,7 @@ cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_d
         return st;
     }
     pthread_mutex_init(&dev->programs_lock, NULL);
+    pthread_mutex_init(&dev->cudnn_lock, NULL);
     dev->device = device;
     CUresult error = instance->driver.cuDevicePrimaryCtxRetain(&dev->context, device);
     if (error) {
@@ -240,9 +242,11 @@ void cek__cuda_device_close(cek_dev *head)
         return;
     cek__cuda_programs_free(dev);
     cek__cublaslt_device_close(dev);
+    cek__cudnn_device_close(dev);
     if (dev->context && !atomic_load(&head->lost))
         (void)cek__cuda_api(dev)->cuDevicePrimaryCtxRelease(dev->device);
     pthread_mutex_destroy(&dev->programs_lock);
+    pthread_mutex_destroy(&dev->cudnn_lock);
     cek__gpu_device_fini(head);
     free(dev);
 }
@@ -266,7 +270,7 @@ cek_status cek__cuda_device_memory(cek_dev *head, uint64_t *free_bytes, uint64_t
     return CEK_OK;
 }
 
-static const cek__gpu_provider *const providers[] = { &cek__cublaslt_provider, NULL };
+static const cek__gpu_provider *const providers[] = { &cek__cublaslt_provider, &cek__cudnn_provider, NULL };
 
 /* NVIDIA's own libraries know their devices: what they take needs no measuring against ours. */
 const cek__gpu_driver cek__cuda_driver = {

@@ -69,5 +69,7 @@ typedef void fake_cuda_reset_fn(void);
 
 /* fake_cuda_call - `call` of a copy of `data`, when the stream (a CUstream of the current context) comes to it. */
 typedef void fake_cuda_call_fn(void *stream, void (*call)(void *data), const void *data, size_t bytes);
+/* fake_cuda_capturing - whether this thread captures a graph. */
+typedef bool fake_cuda_capturing_fn(void);
 
 #endif

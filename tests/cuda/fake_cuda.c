@@ -742,6 +742,11 @@ FAKE_API void fake_cuda_call(void *stream, void (*call)(void *data), const void 
     enqueue(stream, context, of);
 }
 
+FAKE_API bool fake_cuda_capturing(void)
+{
+    return thread.capturing != NULL;
+}
+
 /* --- copies and fills ------------------------------------------------------------------------------------------------ */
 
 /* Page-locked memory is read when its turn comes, anything else now. */
