@@ -61,6 +61,8 @@ else
     wrong "examples/plugin does not build by pkg-config"
 fi
 
-[ -f "$DESTDIR$mandir/man1/cekernels-bench.1" ] || wrong "no manual in $DESTDIR$mandir"
+for page in man1/cekernels-bench.1 man7/cekernels-plugin.7; do
+    [ -f "$DESTDIR$mandir/$page" ] || wrong "no manual $DESTDIR$mandir/$page"
+done
 [ "$failures" = 0 ] && echo "installcheck: programs, headers, libraries and manual work from $DESTDIR$libdir"
 exit $((failures > 0))

@@ -2,7 +2,7 @@
  * call that enqueues it. Profile CEK_PROFILE_MEMORY: no operations; a real backend goes on with op_create (clone
  * backends/reference of the cekernels sources for that).
  *
- * Everything here follows <cekernels/plugin.h>, section by section. */
+ * Everything here follows <cekernels/plugin.h>, section by section; cekernels-plugin(7) is the way in. */
 #define _POSIX_C_SOURCE 200809L
 #include <cekernels/plugin.h>
 
