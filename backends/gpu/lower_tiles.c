@@ -13,9 +13,12 @@
 #define SPLIT_ABOVE 3072        /* longer sums are cut, so that a panel of B stays in a second-level cache: */
 #define SPLIT_K 2048            /* 32 columns x 2048 x 4 bytes = 256 KiB */
 #define A_BLOCK_BYTES (384 << 10)  /* of A for a work-item, in the rest of that cache */
-#define ITEMS_ENOUGH 48         /* work-items that keep a dozen cores busy to the end */
+#define ITEMS_ENOUGH 200        /* work-items that are shared out well although PoCL's threads wake up late, one after the other */
+#define SUMS_ENOUGH 24          /* of them, before a sum is cut for their sake */
 #define PIECE 512               /* of k for a packing work-item */
-#define FEW_PANELS 4            /* so few uses do not pay for packing the other operand */
+#define FEW_PANELS 24           /* so few uses of A's rows do not pay for packing them */
+#define FEW_TILES 80            /* nor of B's, which are read 128 bytes at a time */
+#define CACHE_STRIDE 1024       /* elements: rows so far apart, or a multiple, drive each other out of the first cache */
 #define CONV_TILES 8            /* tiles of neighbouring pixels that share a panel of weights in the first cache */
 #define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel */
 #define BAND_PIXELS 256         /* whose 128 channels fill half of a second-level cache */
@@ -76,7 +79,7 @@ static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t 
 static void split_choose(cek_k_tile *a, uint64_t tiles)
 {
     a->splits = a->k > SPLIT_ABOVE ? ceil_div(a->k, SPLIT_K) : 1;
-    while (tiles * a->splits < ITEMS_ENOUGH / 2 && a->k / a->splits >= 2 * PIECE)
+    while (tiles * a->splits < SUMS_ENOUGH && a->k / a->splits >= 2 * PIECE)
         a->splits *= 2;
     a->split_k = ceil_div(a->k, a->splits);
     a->splits = ceil_div(a->k, a->split_k);
@@ -95,11 +98,11 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
 {
     const tile_size size = tile_of(op->dev);
     uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
-    bool direct = A.k == 1 && panels <= FEW_PANELS;
+    bool direct = A.k == 1 && panels <= FEW_PANELS && A.row % CACHE_STRIDE;
     if (!direct)
         factor_pack(op, "tile_pack_a", &A, a->m, a->k, batch, size.rows);
     a->b_panel = size.columns;
-    if (B.row != 1 || a->n % size.columns || tiles > FEW_PANELS + 1)
+    if (B.row != 1 || a->n % size.columns || tiles > FEW_TILES)
         a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, batch, size.columns);
     a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
     split_choose(a, tiles * panels * batch);

@@ -88,6 +88,15 @@ DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c
         finish_one(e, c, row * c_row + j * c_column, row, j, lane[j - column]);
 }
 
+/* What the hardware does not foresee: rows of B that lie pages apart. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define AHEAD 16
+#define PREFETCH(p) __builtin_prefetch((const void *)(ulong)(p));
+#else
+#define AHEAD 0
+#define PREFETCH(p)
+#endif
+
 /* --- matrices --------------------------------------------------------------------------------------------------------- */
 
 /* Packs rows of A into tiles [k][MR], zero below the last row; a work-item is a tile and a piece of k. */
@@ -173,6 +182,8 @@ KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOB
         for (cek_u64 p = begin; p < end; p++, b += a.b_k, x += MR) {
 #endif
             const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+            PREFETCH(b + AHEAD * a.b_k)
+            PREFETCH(b + AHEAD * a.b_k + VW)
             ROWS(TILE_STEP)
         }
 #undef A_OF
