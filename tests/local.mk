@@ -16,6 +16,9 @@ unit_libs = $(CHECK_LIBS) $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS
 # libtool makes a check-only module shared when it is told of a folder to install to.
 check_plugin_ldflags = $(plugin_ldflags) -rpath /nowhere
 
+# What all of them include.
+EXTRA_DIST += %D%/suite.h
+
 unit_tests =
 
 # The build system's and the house's own.
@@ -35,6 +38,12 @@ unit_tests += %D%/unit/base
 %C%_unit_base_CPPFLAGS = $(unit_cppflags)
 %C%_unit_base_LDFLAGS = $(check_ldflags)
 %C%_unit_base_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/base_files
+%C%_unit_base_files_SOURCES = %D%/unit/base_files.c %D%/unit/scratch.h
+%C%_unit_base_files_CPPFLAGS = $(unit_cppflags)
+%C%_unit_base_files_LDFLAGS = $(check_ldflags)
+%C%_unit_base_files_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/dataset
 %C%_unit_dataset_SOURCES = %D%/unit/dataset.c %D%/unit/scratch.h
@@ -84,10 +93,16 @@ unit_tests += %D%/door/gradients
 %C%_door_gradients_LDADD = $(unit_libs)
 
 unit_tests += %D%/door/semantics
-%C%_door_semantics_SOURCES = %D%/door/semantics.c %D%/door/door.h
+%C%_door_semantics_SOURCES = %D%/door/semantics.c %D%/door/semantics.h %D%/door/door.h
 %C%_door_semantics_CPPFLAGS = $(unit_cppflags)
 %C%_door_semantics_LDFLAGS = $(check_ldflags)
 %C%_door_semantics_LDADD = $(unit_libs)
+
+unit_tests += %D%/door/semantics_ops
+%C%_door_semantics_ops_SOURCES = %D%/door/semantics_ops.c %D%/door/semantics.h %D%/door/door.h
+%C%_door_semantics_ops_CPPFLAGS = $(unit_cppflags)
+%C%_door_semantics_ops_LDFLAGS = $(check_ldflags)
+%C%_door_semantics_ops_LDADD = $(unit_libs)
 
 unit_tests += %D%/door/sim
 %C%_door_sim_SOURCES = %D%/door/sim.c %D%/door/door.h
@@ -126,10 +141,16 @@ unit_tests += %D%/door/numbers
 %C%_door_numbers_LDADD = $(unit_libs)
 
 unit_tests += %D%/door/validate
-%C%_door_validate_SOURCES = %D%/door/validate.c
+%C%_door_validate_SOURCES = %D%/door/validate.c %D%/door/common.h %D%/door/descriptors.h
 %C%_door_validate_CPPFLAGS = $(unit_cppflags)
 %C%_door_validate_LDFLAGS = $(check_ldflags)
 %C%_door_validate_LDADD = backends/common/libcommon.la $(unit_libs)
+
+unit_tests += %D%/door/ground
+%C%_door_ground_SOURCES = %D%/door/ground.c %D%/door/common.h
+%C%_door_ground_CPPFLAGS = $(unit_cppflags)
+%C%_door_ground_LDFLAGS = $(check_ldflags)
+%C%_door_ground_LDADD = backends/common/libcommon.la $(unit_libs)
 
 unit_tests += %D%/door/host
 %C%_door_host_SOURCES = %D%/door/host.c
@@ -151,16 +172,40 @@ check_LTLIBRARIES += %D%/plugins/fake.la
 %C%_plugins_fake_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 
 unit_tests += %D%/unit/device
-%C%_unit_device_SOURCES = %D%/unit/device.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_SOURCES = %D%/unit/device.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_device_CPPFLAGS = $(unit_cppflags)
 %C%_unit_device_LDFLAGS = $(check_ldflags)
 %C%_unit_device_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/device_memory
+%C%_unit_device_memory_SOURCES = %D%/unit/device_memory.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_memory_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_memory_LDFLAGS = $(check_ldflags)
+%C%_unit_device_memory_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/device_copies
+%C%_unit_device_copies_SOURCES = %D%/unit/device_copies.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_copies_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_copies_LDFLAGS = $(check_ldflags)
+%C%_unit_device_copies_LDADD = core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train
-%C%_unit_train_SOURCES = %D%/unit/train.c
+%C%_unit_train_SOURCES = %D%/unit/train.c %D%/unit/train_bench.h
 %C%_unit_train_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_LDFLAGS = $(check_ldflags)
 %C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/train_fit
+%C%_unit_train_fit_SOURCES = %D%/unit/train_fit.c %D%/unit/train_bench.h
+%C%_unit_train_fit_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_fit_LDFLAGS = $(check_ldflags)
+%C%_unit_train_fit_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/train_shares
+%C%_unit_train_shares_SOURCES = %D%/unit/train_shares.c %D%/unit/scratch.h
+%C%_unit_train_shares_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_shares_LDFLAGS = $(check_ldflags)
+%C%_unit_train_shares_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_SOURCES = %D%/unit/train_faults.c
@@ -205,6 +250,13 @@ unit_tests += %D%/unit/registry
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)
 %C%_unit_registry_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/registry_search
+%C%_unit_registry_search_SOURCES = %D%/unit/registry_search.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_registry_search_CPPFLAGS = $(unit_cppflags)
+%C%_unit_registry_search_LDFLAGS = $(check_ldflags)
+%C%_unit_registry_search_LDADD = core/libcekernels.la $(unit_libs)
+
 # The cpu plugin through its door, against the reference.
 unit_tests += %D%/cpu/cpu
 %C%_cpu_cpu_SOURCES = %D%/cpu/devices.c %D%/cpu/harness.c %D%/cpu/harness.h %D%/cpu/main.c %D%/cpu/math.c %D%/cpu/products.c \
@@ -218,6 +270,12 @@ unit_tests += %D%/unit/tensor
 %C%_unit_tensor_CPPFLAGS = $(unit_cppflags)
 %C%_unit_tensor_LDFLAGS = $(check_ldflags)
 %C%_unit_tensor_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_late
+%C%_unit_tensor_late_SOURCES = %D%/unit/tensor_late.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_tensor_late_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_late_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_late_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/tensor_math
 %C%_unit_tensor_math_SOURCES = %D%/unit/tensor_math.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
@@ -263,7 +321,7 @@ shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%
     %D%/opencl/kernels.sh %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh
 if HAVE_OPENCL
-unit_tests += %D%/opencl/train %D%/opencl/failures
+unit_tests += %D%/opencl/train %D%/opencl/failures %D%/opencl/refusals
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -272,10 +330,14 @@ endif
 %C%_opencl_train_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_train_LDFLAGS = $(check_ldflags)
 %C%_opencl_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
-%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
+%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/failures.h %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_failures_LDADD = $(unit_libs)
+%C%_opencl_refusals_SOURCES = %D%/opencl/refusals.c %D%/opencl/failures.h %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
+%C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_refusals_LDADD = $(unit_libs)
 %C%_opencl_every_SOURCES = %D%/opencl/every.c %D%/door/door.h
 %C%_opencl_every_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_every_LDFLAGS = $(check_ldflags)

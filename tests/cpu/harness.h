@@ -7,7 +7,6 @@
 #ifndef CEK_TESTS_CPU_HARNESS_H
 #define CEK_TESTS_CPU_HARNESS_H
 
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +14,8 @@
 #include <string.h>
 
 #include <cekernels/plugin.h>
+
+#include "tests/suite.h"
 
 /* must - a ck_assert_msg for inner loops: libcheck writes a message to a file for each of its
  * own, also when it holds. */

@@ -5,8 +5,6 @@
 int main(void)
 {
     Suite *suite = suite_create("cpu");
-    SRunner *runner;
-    int failures;
 
     add_devices(suite);
     add_math(suite);
@@ -14,9 +12,5 @@ int main(void)
     add_sums(suite);
     add_training(suite);
     add_products(suite);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -6,7 +6,6 @@
 #ifndef CEK_TESTS_DOOR_H
 #define CEK_TESTS_DOOR_H
 
-#include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include <string.h>
 
 #include <cekernels/plugin.h>
+
+#include "tests/suite.h"
 
 typedef struct door {
     void *so;

@@ -382,9 +382,5 @@ int main(void)
     TCase *cases = tcase_create("central differences");
     tcase_add_loop_test(cases, gradient_is_the_slope, 0, (int)COUNT(problems));
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -3,11 +3,11 @@
  * host.c - what only a backend can make happen on a device in host memory: work that fails while it is executed, and a
  * device that is lost.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/host/host.h"
+#include "tests/suite.h"
 
 static cek_instance instance;
 static cek_dev dev;
@@ -173,9 +173,5 @@ int main(void)
     tcase_add_test(cases, a_lost_device_answers_every_call_with_that);
     tcase_add_test(cases, what_is_free_is_less_than_all);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

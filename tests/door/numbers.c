@@ -2,11 +2,11 @@
  *
  * numbers.c - what all backends compute alike: Philox against its published answers, the half types bit by bit.
  */
-#include <check.h>
 #include <float.h>
 
 #include "backends/common/half.h"
 #include "backends/common/philox.h"
+#include "tests/suite.h"
 
 START_TEST(philox_gives_the_published_answers)
 {
@@ -102,9 +102,5 @@ int main(void)
     tcase_add_test(cases, every_half_comes_back_and_what_lies_between_goes_to_the_nearest);
     tcase_add_test(cases, halves_overflow_to_infinity_and_keep_nan);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

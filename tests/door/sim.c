@@ -189,9 +189,5 @@ int main(void)
     tcase_add_test(cases, a_device_has_the_memory_that_it_was_given);
     tcase_add_test(cases, each_device_has_its_own_memory);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

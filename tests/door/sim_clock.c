@@ -374,9 +374,5 @@ int main(void)
     tcase_add_test(cases, copies_between_devices_take_the_slower_link);
     tcase_add_test(cases, time_is_asked_for_in_advance);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -344,9 +344,5 @@ int main(void)
     tcase_add_test(cases, a_loss_ends_the_waits_of_other_threads);
     tcase_add_loop_test(cases, any_call_may_fail, 0, 3);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * validate.c - backends/common: every refusal of a descriptor, with its status and the words that name the cause; sizes of
- * operands; the size rules of structs; extents; and that no descriptor, however wild, is more than refused.
+ * operands; the size rules of structs; and that no descriptor, however wild, is more than refused.
  */
-#include <check.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "backends/common/extent.h"
-#include "backends/common/fail.h"
 #include "backends/common/growth.h"
 #include "backends/common/validate.h"
+#include "tests/door/common.h"
+#include "tests/door/descriptors.h"
 
-static char text[1024];
-static cek_status told;
-static void failed(void *user, cek_status status, const char *line)
-{
-    (void)user;
-    told = status;
-    snprintf(text, sizeof text, "%s", line);
-}
-static const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = failed };
 static cek__request request;
 
 static void accept(const cek_op_desc *desc)
@@ -65,71 +52,6 @@ static uint64_t bits(const uint32_t *slots, size_t count)
         mask |= CEK_BIT(slots[count]);
     return mask;
 }
-
-/* --- good descriptors (never written; not const, so that a copy of their type can be) ---------------------------------------------------------------------------------------------- */
-
-static cek_gemm_desc gemm = {
-    .op = { .size = sizeof gemm, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 3, .n = 4, .k = 5, .batch = 2, .lda = 6, .ldb = 7,
-    .ldc = 8, .stride_a = 100, .stride_b = 0, .stride_c = 50, .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
-};
-static cek_conv_desc conv = {
-    .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 }, .spatial = 2, .groups = 2, .batch = 3,
-    .in_channels = 4, .out_channels = 6, .in = { 9, 8 }, .kernel = { 3, 2 }, .stride = { 2, 1 }, .dilation = { 1, 3 },
-    .pad_lo = { 1, 0 }, .pad_hi = { 0, 2 }, .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32,
-};
-static cek_pool_desc pool = {
-    .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 }, .mode = CEK_POOL_MAX, .spatial = 2,
-    .type = CEK_F32, .batch = 2, .channels = 3, .in = { 7, 6 }, .kernel = { 3, 2 }, .stride = { 2, 2 }, .pad_lo = { 1, 0 },
-    .pad_hi = { 1, 1 },
-};
-static const cek_pointwise_input inputs[] = { { .type = CEK_U8, .strides = { 4, 1 } }, { .type = CEK_F32, .strides = { 0, 1 } } };
-static const cek_pointwise_instruction program[] = { { .code = CEK_PW_ADD, .a = 0, .b = 1 }, { .code = CEK_PW_RELU, .a = 2 } };
-static cek_pointwise_desc pointwise = {
-    .op = { .size = sizeof pointwise, .kind = CEK_OP_POINTWISE, .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(8) }, .rank = 2,
-    .out_type = CEK_F32, .shape = { 3, 4 }, .out_strides = { 5, 1 }, .inputs = inputs, .instructions = program,
-    .input_count = 2, .input_size = sizeof *inputs, .instruction_count = 2, .instruction_size = sizeof *program,
-};
-static cek_reduce_desc reduce = {
-    .op = { .size = sizeof reduce, .kind = CEK_OP_REDUCE, .operands = 3 }, .function = CEK_REDUCE_SUM, .axes = 2, .rank = 3,
-    .x_type = CEK_F16, .shape = { 3, 4, 5 }, .x_strides = { 20, 5, 1 },
-};
-static cek_softmax_desc softmax = {
-    .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 3, .columns = 5, .type = CEK_BF16,
-};
-static cek_cross_entropy_desc cross_entropy = {
-    .op = { .size = sizeof cross_entropy, .kind = CEK_OP_CROSS_ENTROPY,
-            .operands = CEK_BIT(CEK_CROSS_ENTROPY_LOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LABELS) |
-                        CEK_BIT(CEK_CROSS_ENTROPY_STEP) | CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) |
-                        CEK_BIT(CEK_CROSS_ENTROPY_LOSS) },
-    .rows = 6, .classes = 5, .rows_per_sample = 2, .type = CEK_F32,
-};
-static cek_squared_error_desc squared_error = {
-    .op = { .size = sizeof squared_error, .kind = CEK_OP_SQUARED_ERROR,
-            .operands = CEK_BIT(CEK_SQUARED_ERROR_PREDICTION) | CEK_BIT(CEK_SQUARED_ERROR_TARGET) |
-                        CEK_BIT(CEK_SQUARED_ERROR_LOSS) },
-    .rows = 6, .columns = 5, .rows_per_sample = 1, .type = CEK_F16,
-};
-static cek_dropout_desc dropout = {
-    .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT, .operands = 7 }, .rows = 6, .columns = 5, .rows_per_sample = 3,
-    .scale = 2, .threshold = 1u << 31, .stream = 4, .type = CEK_F32,
-};
-static cek_random_desc random_desc = {
-    .op = { .size = sizeof random_desc, .kind = CEK_OP_RANDOM, .operands = 3 }, .rows = 6, .columns = 5, .rows_per_sample = 1,
-    .a = 0, .b = 1, .distribution = CEK_RANDOM_NORMAL, .type = CEK_F32,
-};
-static const cek_param_range ranges[] = { { .begin = 0, .end = 4 }, { .begin = 4, .end = 9, .group = 31 } };
-static cek_optimizer_desc adam = {
-    .op = { .size = sizeof adam, .kind = CEK_OP_OPTIMIZER, .operands = 0x3f }, .count = 10, .ranges = ranges, .range_count = 2,
-    .range_size = sizeof *ranges, .epsilon = 1e-8, .algorithm = CEK_OPTIMIZER_ADAM, .type = CEK_F32,
-};
-static cek_optimizer_desc sgd = {
-    .op = { .size = sizeof sgd, .kind = CEK_OP_OPTIMIZER, .operands = 0x33 }, .count = 10, .algorithm = CEK_OPTIMIZER_SGD,
-    .type = CEK_F64,
-};
-static cek_copy_desc copy = {
-    .op = { .size = sizeof copy, .kind = CEK_OP_COPY, .operands = 3 }, .rank = 2, .x_type = CEK_I32, .y_type = CEK_F64,
-    .shape = { 3, 4 }, .x_strides = { 1, 3 }, .y_strides = { 4, 1 },
-};
 
 /* --- the head ------------------------------------------------------------------------------------------------------ */
 
@@ -511,123 +433,20 @@ START_TEST(wild_descriptors_are_only_refused)
 }
 END_TEST
 
-/* --- the ground ---------------------------------------------------------------------------------------------------- */
-
-START_TEST(extents_and_places)
-{
-    const uint64_t shape[] = { 3, 4, 1 };
-    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 }, shared[] = { 4, 0, 0 }, meet[] = { 3, 1, 0 };
-    uint64_t extent;
-    ck_assert(cek__strided_extent(3, shape, gaps, &extent));
-    ck_assert_uint_eq(extent, 27);
-    ck_assert_uint_eq(cek__strided_places(3, shape, dense), CEK__PLACES_OWN);
-    ck_assert_uint_eq(cek__strided_places(3, shape, columns), CEK__PLACES_OWN);
-    ck_assert_uint_eq(cek__strided_places(3, shape, gaps), CEK__PLACES_OWN);
-    ck_assert_uint_eq(cek__strided_places(3, shape, shared), CEK__PLACES_SHARED);
-    ck_assert_uint_eq(cek__strided_places(3, shape, meet), CEK__PLACES_SHARED);
-    uint64_t out;
-    ck_assert(cek__window_out(5, 3, 2, 1, 1, 1, &out));
-    ck_assert_uint_eq(out, 3);
-    ck_assert(!cek__window_out(5, 3, 2, 3, 0, 0, &out));
-    ck_assert(!cek__window_out(INT64_MAX, 1, 1, 1, 1, 0, &out));
-    ck_assert(!cek__mul(UINT64_C(1) << 32, UINT64_C(1) << 31, &out));
-    ck_assert(cek__mul(UINT64_C(1) << 32, UINT64_C(1) << 30, &out));
-    ck_assert(!cek__add(INT64_MAX, 1, &out));
-}
-END_TEST
-
-/* The places of small strided tensors, counted, against what is said of them. */
-START_TEST(places_are_never_said_to_be_apart_when_they_are_not)
-{
-    int unknown = 0;
-    for (int64_t code = 0; code < 6 * 6 * 6 * 4 * 4 * 4; code++) {
-        int64_t c = code;
-        uint64_t shape[3];
-        int64_t strides[3];
-        for (int i = 0; i < 3; i++, c /= 6)
-            strides[i] = c % 6;
-        for (int i = 0; i < 3; i++, c /= 4)
-            shape[i] = (uint64_t)(c % 4) + 1;
-        char used[64] = { 0 };
-        bool apart = true;
-        for (uint64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
-            int64_t at = (int64_t)(i % shape[0]) * strides[0] + (int64_t)(i / shape[0] % shape[1]) * strides[1] +
-                         (int64_t)(i / shape[0] / shape[1]) * strides[2];
-            apart &= !used[at]++;
-        }
-        uint32_t said = cek__strided_places(3, shape, strides);
-        unknown += said == CEK__PLACES_UNKNOWN;
-        if (said != CEK__PLACES_UNKNOWN)
-            ck_assert_int_eq(said == CEK__PLACES_OWN, apart);
-    }
-    ck_assert_int_lt(unknown, 6 * 6 * 6 * 4 * 4 * 4 / 7);  /* few, even among such strides */
-}
-END_TEST
-
-static const char *answer;
-static const char *option(void *user, const char *key)
-{
-    (void)user, (void)key;
-    return answer;
-}
-
-START_TEST(options_are_numbers_in_their_range)
-{
-    const cek_host asking = { .size = sizeof asking, .abi = CEK_ABI, .fail = failed, .option = option };
-    static const char *const bad[] = { "0", "11", "-1", "1x", " 1", "1.5", "99999999999999999999", "0x2" };
-    uint64_t value = 5;
-    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
-    ck_assert_uint_eq(cek__option_number(NULL, "n", 1, 10, &value), CEK_OK);
-    ck_assert_uint_eq(value, 5);
-    answer = "10";
-    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
-    ck_assert_uint_eq(value, 10);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        answer = bad[i];
-        ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_INVALID);
-        ck_assert(strstr(text, bad[i]) && strstr(text, "1 to 10"));
-    }
-    ck_assert_uint_eq(value, 10);
-}
-END_TEST
-
-START_TEST(texts_end_within_their_room)
-{
-    char room[8];
-    memset(room, 'x', sizeof room);
-    cek__text_out(room, 4, "long text");
-    ck_assert_str_eq(room, "lon");
-    ck_assert_int_eq(room[4], 'x');
-    cek__text_out(room, sizeof room, NULL);
-    ck_assert_str_eq(room, "");
-    cek__text_out(NULL, 9, "a");
-    cek__text_out(room, 0, "a");
-    ck_assert_str_eq(room, "");
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("backends/common");
-    TCase *cases = tcase_create("validation");
-    tcase_add_test(cases, the_head);
-    tcase_add_test(cases, the_epilogue);
-    tcase_add_test(cases, gemm_fields);
-    tcase_add_test(cases, conv_fields);
-    tcase_add_test(cases, pool_fields);
-    tcase_add_test(cases, pointwise_fields);
-    tcase_add_test(cases, reduce_and_copy_fields);
-    tcase_add_test(cases, row_wise_fields);
-    tcase_add_test(cases, optimizer_fields);
-    tcase_add_test(cases, wild_descriptors_are_only_refused);
-    tcase_add_test(cases, extents_and_places);
-    tcase_add_test(cases, places_are_never_said_to_be_apart_when_they_are_not);
-    tcase_add_test(cases, options_are_numbers_in_their_range);
-    tcase_add_test(cases, texts_end_within_their_room);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    TCase *tc = tcase_create("validation");
+    tcase_add_test(tc, the_head);
+    tcase_add_test(tc, the_epilogue);
+    tcase_add_test(tc, gemm_fields);
+    tcase_add_test(tc, conv_fields);
+    tcase_add_test(tc, pool_fields);
+    tcase_add_test(tc, pointwise_fields);
+    tcase_add_test(tc, reduce_and_copy_fields);
+    tcase_add_test(tc, row_wise_fields);
+    tcase_add_test(tc, optimizer_fields);
+    tcase_add_test(tc, wild_descriptors_are_only_refused);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
 }

@@ -1,57 +1,10 @@
-/* failures.c - what fails below the opencl plugin surfaces as plugin.h says: the status, a text that names call and cause, no hang,
- * no crash; and what a failed queue leaves behind is what queue.c says. The shim makes OpenCL's functions fail. */
+/* failures.c - what fails below a queue of the opencl plugin surfaces as plugin.h says: the status, a text that names call and
+ * cause, no hang, no crash; and what a failed queue leaves behind is what queue.c says. The shim makes OpenCL's functions fail. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/door/door.h"
-#include "tests/opencl/shim.h"
-
-enum { BYTES = 4096 };
-static const char *const options[] = { "opencl_cache", "off", NULL };
-static door d;
-static cek_ref a, b;
-static cek_op *op;
-static cek_event *event;
-static unsigned char bytes[BYTES];
-
-static cek_op *softmax_create(void)
-{
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4, .columns = 4, .type = CEK_F32 };
-    const array arrays[] = { IN(bytes, 64), OUT(bytes, 64) };
-    cek_op_info info;
-    return door_op(&d, &desc.op, arrays, 2, &info);
-}
-
-static void open_door(void)
-{
-    const cek_event_desc timing = { .size = sizeof timing, .flags = CEK_EVENT_TIMING };
-    const cek_queue_desc queue = { .size = sizeof queue, .flags = CEK_QUEUE_TIMING };
-    door_open(&d, "opencl", options);
-    d.plugin.queue_destroy(d.queue);
-    ck_assert_uint_eq(d.plugin.queue_create(d.dev, &queue, &d.queue), CEK_OK);
-    ck_assert_uint_eq(d.plugin.event_create(d.dev, &timing, &event), CEK_OK);
-    a.mem = door_mem(&d, BYTES);
-    b.mem = door_mem(&d, BYTES);
-    op = softmax_create();
-}
-
-/* Everything back where it was: `left` queues of the driver stay, and nothing else of what is counted. */
-static void shut_door(int left)
-{
-    d.plugin.op_destroy(op);
-    d.plugin.event_destroy(event);
-    d.plugin.mem_free(a.mem);
-    d.plugin.mem_free(b.mem);
-    door_close(&d);
-    ck_assert_int_eq(shim.queues, left);
-    ck_assert_int_eq(shim.kernels, 0);
-    ck_assert_int_eq(shim.programs, 0);
-    ck_assert_int_eq(shim.buffers, 0);
-    ck_assert_int_eq(shim.blocks, 0);
-    ck_assert_int_eq(shim.contexts, 0);
-    ck_assert_int_eq(shim.finishes, 0);  /* it has no deadline */
-}
+#include "tests/opencl/failures.h"
 
 static double seconds(void)
 {
@@ -70,7 +23,6 @@ static cek_status upload(void) { return d.plugin.upload(d.queue, a, bytes, BYTES
 static cek_status update(void) { return d.plugin.update(d.queue, a, bytes, BYTES); }
 static cek_status download(void) { return d.plugin.download(d.queue, bytes, a, BYTES); }
 static cek_status copy(void) { return d.plugin.copy(d.queue, b, a, BYTES); }
-static cek_status fill(void) { return d.plugin.fill(d.queue, a, 7, 4, BYTES); }
 static cek_status record(void) { return d.plugin.event_record(d.queue, event); }
 
 static const struct command {
@@ -360,198 +312,21 @@ START_TEST(work_that_never_ends_is_left_at_the_deadline)
 }
 END_TEST
 
-/* --- objects ---------------------------------------------------------------------------------------------------------------- */
-
-/* As a GPU the device shares nothing with the host: other ways to allocate, map and copy. */
-START_TEST(an_allocation_that_fails_is_out_of_memory_and_leaves_nothing)
-{
-    shim_call *const calls[] = { &shim.buffer, _i ? &shim.queue : &shim.svm, _i ? &shim.fill : &shim.svm };
-    const cek_mem_desc desc = { .size = sizeof desc, .bytes = 4 * BYTES };
-    shim.device = _i ? CL_DEVICE_TYPE_GPU : 0;
-    open_door();
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        cek_mem *mem = (cek_mem *)&d;
-        calls[i]->error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
-        ck_assert_ptr_null(mem);
-        ck_assert_int_eq(shim.buffers, 2);
-        calls[i]->error = 0;
-        d.plugin.mem_free(door_mem(&d, 4 * BYTES));
-    }
-    shut_door(0);
-}
-END_TEST
-
-START_TEST(mapping_and_pinning_that_fail_leave_the_memory_as_it_was)
-{
-    void *at = &d;
-    shim.device = CL_DEVICE_TYPE_GPU;
-    open_door();
-    ck_assert_ptr_null(d.plugin.mem_host_ptr(a.mem));
-    shim.map.error = CL_MAP_FAILURE;
-    ck_assert_uint_eq(d.plugin.mem_map(a.mem, CEK_MAP_READ, &at), CEK_INTERNAL);
-    ck_assert_ptr_null(at);
-    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_INTERNAL);
-    ck_assert_ptr_null(at);
-    shim.map.error = 0;
-    ck_assert_uint_eq(fill(), CEK_OK);
-    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
-    ck_assert_uint_eq(d.plugin.mem_map(a.mem, CEK_MAP_READ | CEK_MAP_WRITE, &at), CEK_OK);
-    ck_assert_uint_eq(((uint32_t *)at)[BYTES / 4 - 1], 7);
-    shim.unmap.error = CL_OUT_OF_HOST_MEMORY;
-    ck_assert_uint_eq(d.plugin.mem_unmap(a.mem), CEK_OUT_OF_MEMORY);
-    shim.unmap.error = 0;
-    ck_assert_uint_eq(d.plugin.mem_unmap(a.mem), CEK_OK);
-    shim.buffer.error = CL_OUT_OF_HOST_MEMORY;
-    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OUT_OF_MEMORY);
-    shim.buffer.error = 0;
-    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK);
-    ck_assert_uint_eq((uintptr_t)at % CEK_ALIGNMENT, 0);
-    memset(at, 1, BYTES);
-    d.plugin.host_free(d.dev, at);
-    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK);  /* given back when the device is closed */
-    shut_door(0);
-}
-END_TEST
-
-START_TEST(an_operation_that_cannot_be_compiled_says_why)
-{
-    cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
-                              .type = CEK_BF16 };
-    open_door();
-    int kernels = shim.kernels, programs = shim.programs;
-    const struct { shim_call *call; const char *text; } failing[] = {
-        { &shim.source, "clCreateProgramWithSource" }, { &shim.build, "rows.cl" }, { &shim.kernel, "clCreateKernel" },
-        { &shim.queue, "clCreateCommandQueue" }, { &shim.argument, "clSetKernelArg" }, { &shim.launch, "clEnqueueNDRangeKernel" },
-    };
-    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
-        failing[i].call->error = CL_OUT_OF_HOST_MEMORY;
-        ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OUT_OF_MEMORY);
-        ck_assert_ptr_null(other);
-        ck_assert_msg(strstr(d.text, failing[i].text) && strstr(d.text, "CL_OUT_OF_HOST_MEMORY"), "%s", d.text);
-        failing[i].call->error = 0;
-        ck_assert_int_eq(shim.kernels, kernels);
-    }
-    ck_assert_int_le(shim.programs, programs + 1);  /* what was compiled is kept for the next attempt */
-    shim.event_error = CL_OUT_OF_RESOURCES;
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OUT_OF_MEMORY);
-    shim.event_error = 0;
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OK);
-    d.plugin.op_destroy(other);
-    shut_door(1);
-}
-END_TEST
-
-START_TEST(an_error_of_the_compiler_reaches_the_caller)
-{
-    cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
-                              .type = CEK_BF16 };
-    open_door();
-    shim.text = "__kernel void softmax(__global float *x)\n{\n    x[0] = no_such_function_of_ours(1.0f);\n}\n";
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_INTERNAL);
-    ck_assert_ptr_null(other);
-    ck_assert_msg(strstr(d.text, "rows.cl") && strstr(d.text, "CL_BUILD_PROGRAM_FAILURE"), "%s", d.text);
-    ck_assert_msg(strstr(d.text, "no_such_function_of_ours") && !strchr(d.text, '\n'), "%s", d.text);
-    shim.text = NULL;
-    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OK);
-    d.plugin.op_destroy(other);
-    shut_door(0);
-}
-END_TEST
-
-START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
-{
-    const uint64_t whole = (uint64_t)1 << 32;
-    cek_conv_desc conv = { .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 }, .spatial = 1, .groups = 1, .batch = 1,
-                           .in_channels = 1, .out_channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 }, .dilation = { 1 },
-                           .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
-    cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 }, .mode = CEK_POOL_AVERAGE,
-                           .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 } };
-    uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0], &conv.batch, &conv.in_channels,
-                                 &conv.out_channels, &pool.in[0], &pool.stride[0], &pool.batch, &pool.channels };
-    open_door();
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        cek_op *other = (cek_op *)&d;
-        uint64_t before = *fields[i];
-        *fields[i] = whole + 8;
-        ck_assert_uint_eq(d.plugin.op_create(d.dev, i < 7 ? &conv.op : &pool.op, NULL, &other), CEK_UNSUPPORTED);
-        ck_assert_msg(strstr(d.text, "beyond 32 bits") != NULL, "%zu: %s", i, d.text);
-        ck_assert_ptr_null(other);
-        *fields[i] = before;
-    }
-    shut_door(0);
-}
-END_TEST
-
-START_TEST(a_device_or_a_queue_that_cannot_be_had_is_an_error)
-{
-    cek_dev *dev = (cek_dev *)&d;
-    cek_queue *queue = (cek_queue *)&d;
-    open_door();
-    shim.context.error = CL_OUT_OF_HOST_MEMORY;
-    ck_assert_uint_eq(d.plugin.device_open(d.instance, 0, NULL, &dev), CEK_OUT_OF_MEMORY);
-    ck_assert_ptr_null(dev);
-    shim.context.error = CL_DEVICE_NOT_AVAILABLE;
-    ck_assert_uint_eq(d.plugin.device_open(d.instance, 0, NULL, &dev), CEK_DEVICE_LOST);
-    shim.context.error = 0;
-    shim.queue.error = CL_OUT_OF_HOST_MEMORY;
-    ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &queue), CEK_OUT_OF_MEMORY);
-    ck_assert_ptr_null(queue);
-    shim.queue.error = 0;
-    shut_door(0);
-}
-END_TEST
-
-START_TEST(a_process_with_raised_privileges_asks_no_driver)
-{
-    cek_instance *instance = (cek_instance *)&d;
-    const cek_plugin *table = door_table(&d.so, "opencl");
-    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
-    shim.secure = true;
-    ck_assert_uint_eq(table->create(&host, &instance), CEK_UNAVAILABLE);
-    ck_assert_ptr_null(instance);
-    ck_assert_msg(strstr(d.text, "privileges") != NULL, "%s", d.text);
-    ck_assert_int_eq(shim.probes, 0);
-    shim.secure = false;
-    ck_assert_uint_eq(table->create(&host, &instance), CEK_OK);
-    ck_assert_int_ge(shim.probes, 1);
-    table->destroy(instance);
-}
-END_TEST
-
 int main(void)
 {
-    Suite *s = suite_create("opencl failures");
-    TCase *c = tcase_create("shim");
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, a_command_that_is_refused_leaves_the_queue_usable, 0, COMMANDS);
-    tcase_add_loop_test(c, a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once, 0, 3 * COMMANDS);
-    tcase_add_test(c, half_an_operation_makes_the_queue_fail);
-    tcase_add_loop_test(c, work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it, 0, COMMANDS - 1);
-    tcase_add_loop_test(c, a_queue_that_waits_for_what_fails_later_fails_too, 0, 2);
-    tcase_add_test(c, an_event_that_cannot_be_asked_has_failed);
-    tcase_add_test(c, a_time_that_cannot_be_read_is_an_error_of_the_call_alone);
-    tcase_add_test(c, a_flush_that_fails_fails_the_sync);
-    tcase_add_test(c, destroying_a_failed_queue_waits_for_what_still_runs_in_it);
-    tcase_add_loop_test(c, work_that_never_ends_is_left_at_the_deadline, 0, 2);
-    tcase_add_loop_test(c, an_allocation_that_fails_is_out_of_memory_and_leaves_nothing, 0, 2);
-    tcase_add_test(c, mapping_and_pinning_that_fail_leave_the_memory_as_it_was);
-    tcase_add_test(c, an_operation_that_cannot_be_compiled_says_why);
-    tcase_add_test(c, an_error_of_the_compiler_reaches_the_caller);
-    tcase_add_test(c, an_extent_beyond_32_bits_is_refused_and_never_cut);
-    tcase_add_test(c, a_device_or_a_queue_that_cannot_be_had_is_an_error);
-    tcase_add_test(c, a_process_with_raised_privileges_asks_no_driver);
-    suite_add_tcase(s, c);
-    /* Another process looks: a child that is forked from one that has a driver loaded would hang. */
-    if (system("CEKERNELS_PLUGINS==opencl \"$CEKERNELS_BENCH\" devices --json 2>/dev/null | grep -q '\"opencl:0\"'")) {
-        puts("skipped: no OpenCL device");
-        return 77;
-    }
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    Suite *suite = suite_create("opencl failures");
+    TCase *tc = tcase_create("queues");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_command_that_is_refused_leaves_the_queue_usable, 0, COMMANDS);
+    tcase_add_loop_test(tc, a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once, 0, 3 * COMMANDS);
+    tcase_add_test(tc, half_an_operation_makes_the_queue_fail);
+    tcase_add_loop_test(tc, work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it, 0, COMMANDS - 1);
+    tcase_add_loop_test(tc, a_queue_that_waits_for_what_fails_later_fails_too, 0, 2);
+    tcase_add_test(tc, an_event_that_cannot_be_asked_has_failed);
+    tcase_add_test(tc, a_time_that_cannot_be_read_is_an_error_of_the_call_alone);
+    tcase_add_test(tc, a_flush_that_fails_fails_the_sync);
+    tcase_add_test(tc, destroying_a_failed_queue_waits_for_what_still_runs_in_it);
+    tcase_add_loop_test(tc, work_that_never_ends_is_left_at_the_deadline, 0, 2);
+    suite_add_tcase(suite, tc);
+    return failures_run(suite);
 }

@@ -1,13 +1,13 @@
 /* train.c - a step over CPU and OpenCL devices together is the step of one device, and leaves the same bits everywhere.
  *
  * Skipped where there is no OpenCL device that is a CPU; sub-devices stand for several devices. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cekernels/nn.h"
+#include "tests/suite.h"
 
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
 
@@ -139,9 +139,5 @@ int main(void)
         puts("skipped: no OpenCL device");
         return 77;
     }
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(s);
 }

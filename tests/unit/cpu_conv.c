@@ -437,9 +437,5 @@ int main(void)
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, nan_reaches_the_windows_that_see_it);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -430,9 +430,5 @@ int main(void)
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     tcase_add_test(tests, conversions_round_to_nearest_even);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

@@ -5,7 +5,6 @@
 #ifndef CEK_TESTS_UNIT_CPU_PRODUCTS_H
 #define CEK_TESTS_UNIT_CPU_PRODUCTS_H
 
-#include <check.h>
 #include <float.h>
 #include <malloc.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 
 #include "backends/cpu/config.h"
 #include "backends/cpu/threads.h"
+#include "tests/suite.h"
 
 /* A workspace or result with a guard behind it; the guard must be intact when it is freed. */
 enum { GUARD = 256 };

@@ -1,7 +1,6 @@
 /* cpu_threads.c - the CPU backend's pool, its view of the machine and its choice of kernels.
  *
  * Every task once, whatever calls at once; files of /sys and cgroups from a made-up root. */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +15,7 @@
 #include "backends/cpu/config.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/topology.h"
+#include "tests/suite.h"
 
 enum { TASKS = 100, WORKERS = 4 };
 
@@ -365,9 +365,5 @@ int main(void)
     suite_add_tcase(suite, pool);
     suite_add_tcase(suite, made_up);
     suite_add_tcase(suite, config);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run(suite);
 }

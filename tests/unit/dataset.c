@@ -339,5 +339,5 @@ int main(void)
     tcase_add_test(all, failing_allocations_leave_a_data_set_as_it_was);
     tcase_add_test(all, digits_are_distinct_labelled_and_seeded);
     suite_add_tcase(suite, all);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

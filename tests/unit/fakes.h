@@ -9,6 +9,15 @@
 #include "scratch.h"
 #include "tests/plugins/fake.h"
 
+/* A test's start: an empty folder, and no setting of the user's. */
+static inline void fakes_setup(void)
+{
+    scratch_make();
+    unsetenv("CEKERNELS_PLUGIN_PATH");
+    unsetenv("CEKERNELS_PLUGINS");
+    unsetenv("CEKERNELS_DEVICES");
+}
+
 static inline char *fake_bytes(size_t *size)
 {
     const char *build = getenv("top_builddir");

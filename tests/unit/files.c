@@ -333,5 +333,5 @@ int main(void)
     tcase_add_test(all, a_zero_byte_is_refused);
     tcase_add_test(all, a_table_becomes_values_or_classes);
     suite_add_tcase(suite, all);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

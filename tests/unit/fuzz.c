@@ -271,5 +271,5 @@ int main(void)
     tcase_add_loop_test(all, a_truncated_file_is_refused, 0, sizeof formats / sizeof *formats);
     tcase_add_loop_test(all, changed_bytes_never_crash_or_change_the_shape, 0, sizeof formats / sizeof *formats);
     suite_add_tcase(suite, all);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

@@ -455,5 +455,5 @@ int main(void)
     tcase_add_test(all, impossible_configurations_are_refused);
     tcase_add_test(all, the_public_loader_fills_a_devices_memory);
     suite_add_tcase(suite, all);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

@@ -283,8 +283,6 @@ int main(void)
 {
     Suite *suite = suite_create("model");
     TCase *tcase = tcase_create("model");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tcase, built_in_models_have_pytorchs_shapes_and_counts);
     tcase_add_test(tcase, windows_are_counted_as_pytorch_counts_them);
@@ -296,9 +294,5 @@ int main(void)
     tcase_add_test(tcase, initial_values_are_uniform_in_pytorchs_bounds);
     tcase_add_test(tcase, initial_values_depend_on_the_seed_and_the_parameter_alone);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

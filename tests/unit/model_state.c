@@ -326,8 +326,6 @@ int main(void)
 {
     Suite *suite = suite_create("model_state");
     TCase *tcase = tcase_create("model_state");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tcase, the_fingerprint_is_over_bytes_in_the_order_of_names);
     tcase_add_test(tcase, a_saved_model_comes_back_or_nothing_changes);
@@ -338,9 +336,5 @@ int main(void)
     tcase_add_test(tcase, the_summary_is_aligned_and_adds_up);
     tcase_add_test(tcase, the_summary_adds_up_the_memory_of_a_device);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -317,8 +317,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *tcase = tcase_create("plan");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tcase, gradients_of_a_classifier_are_the_double_ones);
     tcase_add_test(tcase, gradients_of_a_regression_are_the_double_ones);
@@ -331,9 +329,5 @@ int main(void)
     tcase_add_test(tcase, evaluation_has_a_loss_and_no_gradients);
     tcase_add_test(tcase, f32_on_the_cpu_is_near_the_double_one);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "model_oracle.h"
 #include "plan_run.h"
+#include "tests/suite.h"
 
 enum { ROWS_MAX = 8 };
 

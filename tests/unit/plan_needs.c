@@ -272,8 +272,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan_needs");
     TCase *tcase = tcase_create("plan_needs");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(tcase, training_makes_no_op_that_nobody_needs);
     tcase_add_test(tcase, buckets_below_a_segment_are_final_when_it_has_run);
@@ -283,9 +281,5 @@ int main(void)
     tcase_add_test(tcase, binding_names_what_is_missing);
     tcase_add_test(tcase, running_out_of_memory_anywhere_is_a_status);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

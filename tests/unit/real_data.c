@@ -88,5 +88,5 @@ int main(void)
     tcase_add_test(all, mnist_has_the_known_mean_and_deviation);
     tcase_add_test(all, boston_has_its_columns_and_mean);
     suite_add_tcase(suite, all);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

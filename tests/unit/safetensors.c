@@ -261,5 +261,5 @@ int main(void)
     tcase_add_loop_test(files, a_lie_is_named, 0, sizeof lies / sizeof *lies);
     tcase_add_test(files, a_header_longer_than_the_file_is_refused);
     suite_add_tcase(suite, files);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/status.h"
+#include "tests/suite.h"
 
 #define assert_ok(expr)                                                                              \
     do {                                                                                             \
@@ -85,18 +86,6 @@ static inline const char *scratch_write(const char *name, const void *data, size
     ck_assert_uint_eq(fwrite(data, 1, size, file), size);
     ck_assert_int_eq(fclose(file), 0);
     return path;
-}
-
-/* The end of a main: runs the suite, says in the exit status whether all passed. */
-static inline int scratch_run(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

@@ -385,5 +385,5 @@ int main(void)
     tcase_add_loop_test(tc, matmul_equals_three_loops_for_every_kind_of_batch, 0, sizeof products / sizeof *products);
     tcase_add_loop_test(tc, conv2d_equals_plain_loops, 0, sizeof convolutions / sizeof *convolutions);
     suite_add_tcase(suite, tc);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

@@ -164,5 +164,5 @@ int main(void)
     tcase_add_test(tc, threads_have_streams_of_their_own);
     tcase_add_test(tc, threads_make_engines_at_once);
     suite_add_tcase(suite, tc);
-    return scratch_run(suite);
+    return suite_run(suite);
 }

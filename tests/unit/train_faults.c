@@ -1,11 +1,11 @@
 /* train_faults.c - every allocation of host memory fails once, from a trainer's creation to a prediction: a clean status with a
  * text each time, and a leak checker finds nothing. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cekernels/nn.h"
 #include "core/base/fault.h"
+#include "tests/suite.h"
 
 enum { SIDE = 6, CLASSES = 3, SAMPLES = 20 };
 #define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
@@ -141,15 +141,9 @@ int main(void)
 {
     Suite *suite = suite_create("train_faults");
     TCase *c = tcase_create("train_faults");
-    SRunner *runner;
-    int failed;
     tcase_set_timeout(c, 120);
     tcase_add_test(c, no_allocation_that_fails_leaks_or_crashes);
     tcase_add_test(c, nor_on_devices_that_work_beside_the_host);
     suite_add_tcase(suite, c);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

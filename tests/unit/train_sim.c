@@ -1,11 +1,11 @@
 /* train_sim.c - the public API over simulated devices: every kind of failure and hang, at many calls of a training run, ends
  * with its documented status and leaves what is the caller's as it was; virtual times are those of the devices' speeds. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cekernels/nn.h"
+#include "tests/suite.h"
 
 enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 12 };
 #define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
@@ -240,9 +240,5 @@ int main(void)
     tcase_add_test(c, a_stream_that_hangs_is_left_at_the_callers_deadline);
     tcase_add_test(c, devices_at_one_to_three_take_three_to_one);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }

@@ -1,0 +1,147 @@
+/* train_fit.c - fitting to a data set, evaluation and prediction, over devices that work beside the host and not. */
+#include <math.h>
+
+#include "train_bench.h"
+
+static cek_dataset *dataset_make(void)
+{
+    cek_dataset *set;
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, SIDE, SIDE},
+                           .inputs = images, .labels = labels, .classes = CLASSES};
+    ok(cek_dataset_arrays(&a, &set));
+    return set;
+}
+
+static void stop_after_three(void *user, const cek_step_result *result)
+{
+    if (result->step == 3)
+        cek_trainer_request_stop(user);
+}
+
+START_TEST(a_request_to_stop_ends_the_fit_between_two_steps)
+{
+    bench b;
+    cek_dataset *set;
+    cek_trainer_options o = options_small();
+    cek_fit_options f = {.size = sizeof f, .epochs = 10, .on_step = stop_after_three};
+    o.batch = 16;
+    bench_open(&b, "2", "cpu", &o);
+    f.user = b.trainer;
+    set = dataset_make();
+    ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, NULL), CEK_CANCELLED);
+    ok(cek_trainer_pull(b.trainer));
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
+/* A device that is not inline: uploads alternate between places, and who waits for whom is told by events. */
+START_TEST(devices_that_work_beside_the_host_train_and_predict_the_same)
+{
+    double loss[2];
+    float outputs[2][SAMPLES * CLASSES];
+    static const char *const list[] = {"cpu", "sim"};
+    cek_dataset *set;
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        cek_predictor *p;
+        cek_predictor_options po = {.size = sizeof po, .batch = 10};
+        cek_trainer_options o = options_small();
+        bench_engine(&b, "2", list[i]);
+        ck_assert_uint_eq(b.count, 2);
+        set = dataset_make();
+        o.memory_limit = 1u << 18;
+        while (cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer) == CEK_OUT_OF_MEMORY)
+            o.memory_limit += o.memory_limit / 4;
+        ck_assert_ptr_nonnull(b.trainer);
+        ck_assert_int_lt(cek_trainer_micro_batch(b.trainer, 0), SAMPLES / 2); /* several, each upload beside another's work */
+        for (int s = 0; s < 6; s++)
+            loss[i] = step(&b, 0, s % 2 ? SAMPLES : 61);
+        ok(cek_trainer_pull(b.trainer));
+        ok(cek_predictor_create(b.model, b.devices, b.count, &po, &p));
+        for (int again = 0; again < 2; again++)
+            ok(cek_predictor_run_dataset(p, set, outputs[i]));
+        cek_predictor_free(p);
+        cek_dataset_free(set);
+        bench_close(&b);
+    }
+    /* Micro-batches of other sizes, so sums in another order. */
+    ck_assert_msg(fabs(loss[0] - loss[1]) <= 1e-5 * fabs(loss[0]), "%.9g and %.9g", loss[0], loss[1]);
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        ck_assert_float_eq_tol(outputs[0][i], outputs[1][i], 1e-4f * (1 + fabsf(outputs[0][i])));
+}
+END_TEST
+
+START_TEST(a_data_set_of_other_samples_is_refused_by_a_predictor)
+{
+    bench b;
+    cek_predictor *p;
+    cek_dataset *set;
+    float outputs[SAMPLES * CLASSES];
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, 4, 4},
+                           .inputs = images, .labels = labels, .classes = CLASSES};
+    bench_engine(&b, "1", "cpu:0");
+    ok(cek_dataset_arrays(&a, &set));
+    ok(cek_predictor_create(b.model, b.devices, b.count, NULL, &p));
+    ck_assert_uint_eq(cek_predictor_run_dataset(p, set, outputs), CEK_INVALID);
+    ck_assert_msg(strstr(cek_error_text(), "(1,4,4)") && strstr(cek_error_text(), "(1,12,12)"), "%s", cek_error_text());
+    cek_predictor_free(p);
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(evaluation_and_prediction_agree_over_any_devices)
+{
+    bench b;
+    cek_dataset *set;
+    cek_trainer_options o = options_small();
+    cek_fit_options f = {.size = sizeof f, .epochs = 30, .seed = 2};
+    cek_epoch_result last = {.size = sizeof last};
+    cek_metrics m = {.size = sizeof m};
+    float outputs[3][SAMPLES * CLASSES];
+    int64_t right = 0;
+    o.batch = 32;
+    bench_open(&b, "3", "cpu", &o);
+    set = dataset_make();
+    f.test = set;
+    ok(cek_trainer_fit(b.trainer, set, &f, &last));
+    ok(cek_trainer_evaluate(b.trainer, set, &m));
+    ck_assert_int_eq(m.samples, SAMPLES);
+    ck_assert(fabs(m.loss - last.test.loss) < 1e-12 && m.accuracy > 0.9);
+    ok(cek_trainer_pull(b.trainer));
+    for (size_t n = 1; n <= 3; n++) { /* 7: not a divisor of anything here */
+        cek_predictor *p;
+        cek_predictor_options po = {.size = sizeof po, .batch = 7};
+        ok(cek_predictor_create(b.model, b.devices, n, &po, &p));
+        ok(cek_predictor_run_dataset(p, set, outputs[n - 1]));
+        cek_predictor_free(p);
+        for (int i = 0; i < SAMPLES * CLASSES; i++)
+            ck_assert_float_eq_tol(outputs[n - 1][i], outputs[0][i], 1e-5f * (1 + fabsf(outputs[0][i])));
+    }
+    for (int s = 0; s < SAMPLES; s++) {
+        int best = 0;
+        for (int c = 1; c < CLASSES; c++)
+            if (outputs[0][s * CLASSES + c] > outputs[0][s * CLASSES + best])
+                best = c;
+        right += best == labels[s];
+    }
+    ck_assert_double_eq_tol((double)right / SAMPLES, m.accuracy, 1e-9);
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train fit");
+    TCase *tc = tcase_create("train fit");
+
+    tcase_add_test(tc, devices_that_work_beside_the_host_train_and_predict_the_same);
+    tcase_add_test(tc, a_data_set_of_other_samples_is_refused_by_a_predictor);
+    tcase_add_test(tc, a_request_to_stop_ends_the_fit_between_two_steps);
+    tcase_add_test(tc, evaluation_and_prediction_agree_over_any_devices);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
