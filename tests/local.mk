@@ -372,7 +372,7 @@ unit_tests += %D%/cuda/failures
 %C%_cuda_failures_LDFLAGS = $(check_ldflags)
 %C%_cuda_failures_LDADD = $(unit_libs)
 shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
-EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh
+EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh %D%/cuda/provider_declarations.c
 
 # cekernels-bench over the command line.
 check_PROGRAMS += %D%/cli/json

@@ -2,7 +2,7 @@
  *
  * cudnn.h - the part of NVIDIA's cuDNN 9 that is used here, declared by hand: the plugin builds where no cuDNN is. All of it is the
  * interface of descriptors: objects that are made, told attributes, finished, and only then used.
- * tests/cuda/cudnn_declarations.c holds it against NVIDIA's headers where they are.
+ * tests/cuda/provider_declarations.c holds it against NVIDIA's headers where they are.
  */
 #ifndef CEK_BACKENDS_CUDA_CUDNN_H
 #define CEK_BACKENDS_CUDA_CUDNN_H

@@ -1,4 +1,4 @@
-# declarations.sh - backends/cuda/driver.h says of every function what NVIDIA's headers say of that version of it.
+# declarations.sh - backends/cuda/driver.h, cublaslt.h and cudnn.h say what NVIDIA's headers say.
 . "$top_srcdir/tests/cli/lib.sh"
 for folder in $(dirname "$(dirname "${NVCC:-/none/bin/nvcc}")")/include /usr/local/cuda/include /usr/include; do
     [ -f "$folder/cudaTypedefs.h" ] && break
@@ -6,8 +6,18 @@ done
 [ -f "$folder/cudaTypedefs.h" ] || { echo "skipped: no cudaTypedefs.h"; exit 77; }
 compiles() {
     checks=$((checks + 1))
-    $CC -std=gnu11 -fsyntax-only -I"$folder" -I"$top_srcdir" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/cuda/declarations.c" 2>"$scratch/log"
+    source=$1
+    shift
+    $CC -std=gnu11 -fsyntax-only -I"$folder" -I"$top_srcdir" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/cuda/$source" 2>"$scratch/log"
 }
-compiles || wrong "$(grep error "$scratch/log" | head -5)"
-if compiles -DSPOIL; then wrong "a wrong declaration is not noticed"; fi
+sources=declarations.c
+if [ -f "$folder/cublasLt.h" ] && [ -f "$folder/cudnn_graph.h" ]; then
+    sources="$sources provider_declarations.c"
+else
+    echo "no cublasLt.h or no cudnn_graph.h: those of the libraries are not looked at"
+fi
+for source in $sources; do
+    compiles "$source" || wrong "$(grep error "$scratch/log" | head -5)"
+    if compiles "$source" -DSPOIL; then wrong "a wrong declaration is not noticed"; fi
+done
 finish
