@@ -371,6 +371,17 @@ unit_tests += %D%/cuda/failures
 %C%_cuda_failures_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_failures_LDFLAGS = $(check_ldflags)
 %C%_cuda_failures_LDADD = $(unit_libs)
+unit_tests += %D%/cuda/cudnn_calls
+%C%_cuda_cudnn_calls_SOURCES = %D%/cuda/cudnn_calls.c %D%/cuda/fake.h %D%/door/door.h
+%C%_cuda_cudnn_calls_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_cudnn_calls_LDFLAGS = $(check_ldflags)
+%C%_cuda_cudnn_calls_LDADD = $(unit_libs)
+unit_tests += %D%/cuda/cudnn_plans
+%C%_cuda_cudnn_plans_SOURCES = %D%/cuda/cudnn_plans.c
+%C%_cuda_cudnn_plans_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_cudnn_plans_LDFLAGS = $(check_ldflags)
+%C%_cuda_cudnn_plans_LDADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la backends/common/libcommon.la \
+    spec/libspec.la $(unit_libs)
 shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
 EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh %D%/cuda/provider_declarations.c
 

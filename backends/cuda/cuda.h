@@ -148,6 +148,8 @@ void cek__cublaslt_device_close(cuda_dev *dev);
 void cek__cublaslt_free(cek__cublaslt *lt);
 extern const cek__gpu_provider cek__cudnn_provider;
 void cek__cudnn_device_close(cuda_dev *dev);
+/* cek__cudnn_load - the library and its functions, or NULL with one line of the log that says why. */
+cek__cudnn *cek__cudnn_load(const cek_host *host);
 void cek__cudnn_free(cek__cudnn *dnn);
 
 /* --- slots of the table -------------------------------------------------------------------------------------------- */

@@ -28,8 +28,7 @@ struct cek__gpu_plan {
 
 /* --- the library ----------------------------------------------------------------------------------------------------- */
 
-/* One line of the log where there is a library that cannot be used, or none. */
-static cek__cudnn *library_load(const cek_host *host)
+cek__cudnn *cek__cudnn_load(const cek_host *host)
 {
     static const char *const names[] = { "libcudnn.so.9", NULL };
     char path[CEK__TEXT_BYTES];
@@ -68,7 +67,7 @@ static const cek__cudnn *library_get(cek_instance *head)
     cuda_instance *instance = (cuda_instance *)head;
     pthread_mutex_lock(&instance->lock);
     if (!instance->cudnn_sought)
-        instance->cudnn = library_load(&head->host);
+        instance->cudnn = cek__cudnn_load(&head->host);
     instance->cudnn_sought = true;
     pthread_mutex_unlock(&instance->lock);
     return instance->cudnn;

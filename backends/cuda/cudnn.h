@@ -24,7 +24,7 @@ typedef struct cudnnContext *cudnnHandle_t;
     ROW(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003)                                                     \
     ROW(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, 4004) ROW(CUDNN_STATUS_EXECUTION_FAILED, 5000)          \
     ROW(CUDNN_DATA_FLOAT, 0) ROW(CUDNN_DATA_HALF, 2) ROW(CUDNN_DATA_BFLOAT16, 9)                                      \
-    ROW(CUDNN_CROSS_CORRELATION, 1) ROW(CUDNN_HEUR_MODE_A, 3)                                                         \
+    ROW(CUDNN_CROSS_CORRELATION, 1) ROW(CUDNN_HEUR_MODE_FALLBACK, 2) ROW(CUDNN_HEUR_MODE_A, 3)                                                         \
     ROW(CUDNN_POINTWISE_ADD, 0) ROW(CUDNN_POINTWISE_IDENTITY, 21) ROW(CUDNN_POINTWISE_RELU_FWD, 100)                  \
     ROW(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0) ROW(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                           \
     ROW(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2) ROW(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3)                                \

@@ -347,14 +347,14 @@ static bool plan_try(const cek__cudnn_target *target, cudnnBackendDescriptor_t c
 }
 
 /* The configurations that the heuristics name, best first. */
-static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target, cudnnBackendDescriptor_t graph,
+static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target, cudnnBackendDescriptor_t graph, uint32_t mode,
                            cudnnBackendDescriptor_t configs[WANTED])
 {
     const struct cek__cudnn *dnn = set->dnn;
     cudnnBackendDescriptor_t heuristics = cek__cudnn_make(set, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     int64_t made = 0, found = 0;
     tell_other(set, heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    tell_number(set, heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
+    tell_number(set, heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (!target->handle)
         tell_other(set, heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target->described);
     cek__cudnn_finish(set, heuristics);
@@ -368,14 +368,15 @@ static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target,
     return found;
 }
 
-static bool way_try(const cek__cudnn_target *target, const problem *p, const way *w, cek__cudnn_plan *to)
+/* The first configuration that may be used; it and its plan join the set. */
+static bool config_choose(const cek__cudnn_target *target, const problem *p, cudnnBackendDescriptor_t graph, uint32_t mode,
+                          cek__cudnn_plan *to)
 {
     const uint64_t forbidden = notes_forbidden(p->request);
     cudnnBackendDescriptor_t configs[WANTED];
     cek__cudnn_set *set = &to->set;
     bool made = false;
-    cudnnBackendDescriptor_t graph = graph_make(set, p, w, target);
-    int64_t count = configs_get(set, target, graph, configs);
+    int64_t count = configs_get(set, target, graph, mode, configs);
     for (int64_t i = 0; i < count; i++) {
         if (!made && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) && plan_try(target, configs[i], to)) {
             set->made[set->count++] = configs[i];  /* room is left for the two */
@@ -385,9 +386,17 @@ static bool way_try(const cek__cudnn_target *target, const problem *p, const way
             (void)set->dnn->BackendDestroyDescriptor(configs[i]);
         }
     }
-    if (!made)
-        cek__cudnn_set_free(set);
     return made;
+}
+
+/* Where none of those that are known to be fast may be used, a general one is often left. */
+static bool way_try(const cek__cudnn_target *target, const problem *p, const way *w, cek__cudnn_plan *to)
+{
+    cudnnBackendDescriptor_t graph = graph_make(&to->set, p, w, target);
+    if (config_choose(target, p, graph, CUDNN_HEUR_MODE_A, to) || config_choose(target, p, graph, CUDNN_HEUR_MODE_FALLBACK, to))
+        return true;
+    cek__cudnn_set_free(&to->set);
+    return false;
 }
 
 /* --- ways ------------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  * are, sizes must fit, addresses be those and as aligned as was said, first runs not be captured, nothing be left when the last handle
  * goes. As the real one it takes operands of one type, and results of another only through a fused copy.
  * Its heuristics name, best first: one that rounds f32 operands, one that cannot be finished, Winograd (inexact), one whose sums come
- * in another order every time, and the right one. FAKE_CUDNN: words that change it - nofuse, norelunan, none,
+ * in another order every time; and, where it is asked for any, the right one. FAKE_CUDNN: words that change it - nofuse, norelunan, none,
  * nostart, noexecute, old; wrong: one result is off by one.
  */
 #include <dlfcn.h>
@@ -379,8 +379,7 @@ FAKE_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
         (void)graph_read(o);
         break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-        if (number_of(o, CUDNN_ATTR_ENGINEHEUR_MODE) != CUDNN_HEUR_MODE_A)
-            return CUDNN_STATUS_NOT_SUPPORTED;
+        attribute_of(o, CUDNN_ATTR_ENGINEHEUR_MODE);
         o->graph = other_of(o, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
         break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
@@ -417,11 +416,12 @@ static int64_t notes_of(int engine, uint32_t *notes)
 static void results_get(object *heuristics, int64_t wanted, int64_t *count, void *values)
 {
     graph g = graph_read(heuristics->graph);
-    *count = is_supported(&g) ? ENGINES : 0;
+    const bool fallback = number_of(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
+    *count = !is_supported(&g) ? 0 : fallback ? 1 : ENGINES - 1;
     for (int64_t i = 0; i < *count && i < wanted; i++) {
         object *config = object_of(((void **)values)[i], CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
         config->graph = heuristics->graph;
-        config->engine = ENGINE_ROUNDS + (int)i;
+        config->engine = fallback ? ENGINE_RIGHT : ENGINE_ROUNDS + (int)i;
         config->finished = true;
     }
 }
