@@ -156,7 +156,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
     out->workspace_bytes = plan->plan.workspace_bytes;
     out->info_flags = is_inexact(&plan->plan) ? CEK_OP_INFO_INEXACT : 0;
     out->numeric_id = cek__hash_number(cek__hash_text(plan->plan.choice, dnn->version), plan->plan.does);
-    snprintf(out->algorithm, sizeof out->algorithm, "%s, engine %lld", dnn->version, (long long)plan->plan.engine);
+    snprintf(out->algorithm, sizeof out->algorithm, "%.30s, engine %lld", dnn->version, (long long)plan->plan.engine);
     return CEK_OK;
 }
 
