@@ -167,7 +167,7 @@ EXTRA_DIST += %D%/door/make-vectors.py
 
 # A plugin that the tests copy under the name of the peculiarity they want (tests/plugins/fake.h).
 check_LTLIBRARIES += %D%/plugins/fake.la
-%C%_plugins_fake_la_SOURCES = %D%/plugins/fake.c %D%/plugins/fake.h
+%C%_plugins_fake_la_SOURCES = %D%/plugins/fake.c %D%/plugins/fake_queue.c %D%/plugins/fake_objects.h %D%/plugins/fake.h
 %C%_plugins_fake_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 %C%_plugins_fake_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 
