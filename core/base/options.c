@@ -1,4 +1,4 @@
-/* options.c - numbers, sizes and lists as users write them, and the environment.
+/* options.c - numbers and lists as users write them, and the environment.
  *
  * Must not know: which options exist or what they mean. */
 #include "core/base/options.h"
@@ -9,9 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include "core/base/alloc.h"
 
 enum { SIZE_MAX_SEEN = 4096 }; /* no struct of options comes near: what is beyond was never set */
 
@@ -68,68 +65,29 @@ bool cek__list_next(const char **cursor, const char **item, size_t *length)
     return true;
 }
 
-/* An integer that ends at text[length]; strtoll alone would accept leading space and stop anywhere. */
-static bool integer(const char *text, size_t length, int64_t *out)
+/* The whole text is an integer; strtoll alone would accept leading space and stop anywhere. */
+static bool integer(const char *text, int64_t *out)
 {
     char *end;
 
-    if (length == 0 || strspn(text, "+-0123456789") < length)
+    if (*text == '\0' || text[strspn(text, "+-0123456789")] != '\0')
         return false;
     errno = 0;
     *out = strtoll(text, &end, 10);
-    return errno == 0 && end == text + length;
+    return errno == 0 && *end == '\0' && end != text;
 }
 
-static cek_status int_in_range(const char *what, const char *text, size_t length, int64_t min, int64_t max,
-                               int64_t *out)
+cek_status cek__parse_int(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
 {
     int64_t value;
 
-    if (!integer(text, length, &value))
-        return cek__fail(CEK_INVALID, "%s: '%.*s' is not a whole number", what, (int)length, text);
+    if (!integer(text, &value))
+        return cek__fail(CEK_INVALID, "%s: '%s' is not a whole number", what, text);
     if (value < min || value > max)
         return cek__fail(CEK_INVALID, "%s: %" PRId64 " is out of range, from %" PRId64 " to %" PRId64 " is possible",
                          what, value, min, max);
     *out = value;
     return CEK_OK;
-}
-
-cek_status cek__parse_int(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
-{
-    return int_in_range(what, text, strlen(text), min, max, out);
-}
-
-cek_status cek__env_int(const char *name, int64_t fallback, int64_t min, int64_t max, int64_t *out)
-{
-    const char *text = cek__env(name);
-
-    if (text != NULL)
-        return cek__parse_int(name, text, min, max, out);
-    *out = fallback;
-    return CEK_OK;
-}
-
-cek_status cek__parse_int_list(const char *what, const char *text, int64_t min, int64_t max, int64_t **out,
-                               size_t *count)
-{
-    cek_status st;
-    int64_t *list = NULL;
-    const char *cursor = text, *item;
-    size_t length, n = 1, i = 0;
-
-    *out = NULL;
-    *count = 0;
-    for (const char *p = text; *p != '\0'; p++)
-        n += *p == ',';
-    CEK_TRY(cek__alloc_array(n, sizeof *list, &list));
-    while (cek__list_next(&cursor, &item, &length))
-        CEK_TRY(int_in_range(what, item, length, min, max, &list[i++]));
-    *out = list;
-    *count = n;
-    return CEK_OK;
-out:
-    free(list);
-    return st;
 }
 
 bool cek__decimal(const char *text, size_t length, double *out)
@@ -158,40 +116,4 @@ cek_status cek__parse_double(const char *what, const char *text, double min, dou
         return cek__fail(CEK_INVALID, "%s: %g is out of range, from %g to %g is possible", what, value, min, max);
     *out = value;
     return CEK_OK;
-}
-
-cek_status cek__parse_bytes(const char *what, const char *text, uint64_t *out)
-{
-    static const char units[] = "KMGT";
-    size_t digits = strspn(text, ".0123456789");
-    const char *suffix = text + digits, *unit;
-    double value;
-    int shift = 0;
-
-    if (*suffix != '\0' && (unit = strchr(units, *suffix & ~0x20)) != NULL && *unit != '\0') {
-        shift = 10 * (int)(unit - units + 1);
-        suffix++;
-    }
-    if (strcasecmp(suffix, "iB") == 0 || strcasecmp(suffix, "B") == 0)
-        suffix += strlen(suffix);
-    if (*suffix != '\0' || !cek__decimal(text, digits, &value))
-        return cek__fail(CEK_INVALID, "%s: '%s' is not a size such as 4096, 512M or 1.5G", what, text);
-    value = ldexp(value, shift);
-    if (value >= 0x1p63)
-        return cek__fail(CEK_INVALID, "%s: '%s' is more than any memory", what, text);
-    *out = (uint64_t)value;
-    return CEK_OK;
-}
-
-cek_status cek__parse_bool(const char *what, const char *text, bool *out)
-{
-    static const char *const names[][2] = { { "no", "yes" }, { "false", "true" }, { "off", "on" }, { "0", "1" } };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (int value = 0; value < 2; value++)
-            if (strcasecmp(text, names[i][value]) == 0) {
-                *out = value;
-                return CEK_OK;
-            }
-    return cek__fail(CEK_INVALID, "%s: '%s' is neither yes nor no", what, text);
 }

@@ -1,4 +1,4 @@
-/* options.h - reads what users write: environment variables, numbers, sizes, lists; and structs of options.
+/* options.h - reads what users write: environment variables, numbers, lists; and structs of options.
  *
  * `what` names the thing in an error ("CEKERNELS_CPU_DEVICES", "--batch"). Nothing but the whole text is accepted:
  * no trailing characters, no empty items, no silent clipping. Errors are CEK_INVALID. */
@@ -28,17 +28,6 @@ CEK__SHARED CEK__CHECKED cek_status cek__parse_int(const char *what, const char 
 /* Finite numbers only, with a point whatever the locale. */
 CEK__SHARED CEK__CHECKED cek_status cek__parse_double(const char *what, const char *text, double min, double max,
                                                       double *out);
-/* "4096", "64K", "1.5G": powers of 1024, suffixes K M G T, with or without "B" or "iB". */
-CEK__SHARED CEK__CHECKED cek_status cek__parse_bytes(const char *what, const char *text, uint64_t *out);
-/* yes/no, true/false, on/off, 1/0. */
-CEK__SHARED CEK__CHECKED cek_status cek__parse_bool(const char *what, const char *text, bool *out);
-/* "64,32,32"; *out is the caller's (free). */
-CEK__SHARED CEK__CHECKED cek_status cek__parse_int_list(const char *what, const char *text, int64_t min, int64_t max,
-                                                        int64_t **out, size_t *count);
-
-/* The variable's value, or `fallback` where it is unset or empty. */
-CEK__SHARED CEK__CHECKED cek_status cek__env_int(const char *name, int64_t fallback, int64_t min, int64_t max,
-                                                 int64_t *out);
 
 /* Reads the decimal number that fills text[0 .. length): digits, sign, point, exponent; no spaces, no hex, no inf or
  * nan, whatever the locale. text[length] must be readable and must not continue a number. False if it is not one or

@@ -4,7 +4,6 @@
  * initial weights, the order of samples, splits and generated data. */
 #include "core/base/random.h"
 
-#include <math.h>
 
 enum { PHILOX_ROUNDS = 10 };
 
@@ -55,18 +54,6 @@ uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t index)
 float cek__random_uniform(uint64_t key, uint64_t stream, uint64_t index)
 {
     return uniform_of(cek__random_u32(key, stream, index));
-}
-
-float cek__random_normal(uint64_t key, uint64_t stream, uint64_t index)
-{
-    uint32_t words[4];
-    unsigned pair = index % 4 / 2 * 2;
-    double radius, angle;
-
-    block_at(key, stream, index / 4, words);
-    radius = sqrt(-2.0 * log(((double)words[pair] + 1.0) * 0x1p-32)); /* (0,1]: the logarithm stays finite */
-    angle = 2.0 * M_PI * ((double)words[pair + 1] * 0x1p-32);
-    return (float)(index % 2 == 0 ? radius * cos(angle) : radius * sin(angle));
 }
 
 void cek__random_fill_uniform(uint64_t key, uint64_t stream, uint64_t first, size_t count, float low, float high,

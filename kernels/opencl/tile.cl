@@ -7,7 +7,6 @@
  * be trusted to keep an array in registers.
  */
 #define VEC CEK_PASTE(float, VW)
-#define VINT CEK_PASTE(int, VW)
 #define VLOAD(p) CEK_PASTE(vload, VW)(0, p)
 #define VSTORE(v, p) CEK_PASTE(vstore, VW)(v, 0, p)
 #define NR (2 * VW)
@@ -21,7 +20,6 @@ typedef GLOBAL cek_f32 *cek_out;
 #endif
 
 #define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
-#define TILE_ZERO(i) lo##i = 0.0f, hi##i = 0.0f;
 #define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
 #define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
 /* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */

@@ -15,7 +15,7 @@
 #include "core/base/options.h"
 
 #define CSV_BYTES_MAX ((uint64_t)4 << 30)
-enum { CLASSES_MAX = 1 << 20, SHOWN_MAX = 40 /* bytes of a bad field that an error quotes */ };
+enum { SHOWN_MAX = 40 /* bytes of a bad field that an error quotes */ };
 
 /* ---- fields ---- */
 
@@ -333,20 +333,14 @@ out:
     return st;
 }
 
-static cek__data_format format_of(const cek__csv *csv, cek_dtype target_type, int64_t classes)
-{
-    return (cek__data_format){ .input_type = CEK_F32,
-                               .input_rank = 1,
-                               .input_shape = { csv->columns - 1 },
-                               .target_type = target_type,
-                               .target_width = 1,
-                               .class_count = classes };
-}
-
 cek_status cek__csv_values(const cek__csv *csv, const char *target, cek_dataset **out)
 {
     cek_status st;
-    cek__data_format format = format_of(csv, CEK_F32, 0);
+    cek__data_format format = { .input_type = CEK_F32,
+                                .input_rank = 1,
+                                .input_shape = { csv->columns - 1 },
+                                .target_type = CEK_F32,
+                                .target_width = 1 };
     float *inputs = NULL, *targets = NULL;
     int64_t column;
 
@@ -360,34 +354,5 @@ cek_status cek__csv_values(const cek__csv *csv, const char *target, cek_dataset 
 out:
     free(inputs);
     free(targets);
-    return st;
-}
-
-cek_status cek__csv_classes(const cek__csv *csv, const char *target, cek_dataset **out)
-{
-    cek_status st;
-    cek__data_format format;
-    float *inputs = NULL;
-    int32_t *labels = NULL;
-    int64_t column, largest = 0;
-
-    *out = NULL;
-    CEK_TRY(cek__csv_column(csv, target, &column));
-    CEK_TRY(inputs_of(csv, column, &inputs));
-    CEK_TRY(cek__alloc_array((size_t)csv->rows, sizeof *labels, &labels));
-    for (int64_t row = 0; row < csv->rows; row++) {
-        double value = csv->values[row * csv->columns + column];
-
-        if (value < 0 || value >= CLASSES_MAX || value != floor(value))
-            CEK_FAIL(CEK_BAD_INPUT, "%s: row %" PRId64 ": %g is no class label (a whole number from 0)", csv->path,
-                     row, value);
-        labels[row] = (int32_t)value;
-        largest = labels[row] > largest ? labels[row] : largest;
-    }
-    format = format_of(csv, CEK_I32, largest + 1);
-    return cek__dataset_adopt(&format, csv->rows, inputs, labels, out);
-out:
-    free(inputs);
-    free(labels);
     return st;
 }

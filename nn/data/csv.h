@@ -32,7 +32,4 @@ CEK__SHARED CEK__CHECKED cek_status cek__csv_column(const cek__csv *csv, const c
 /* All columns but the target as f32 inputs of shape (columns - 1), the target as one f32 value. */
 CEK__SHARED CEK__CHECKED cek_status cek__csv_values(const cek__csv *csv, const char *target, cek_dataset **out);
 
-/* The same with the target as a class label: whole numbers from 0; as many classes as the largest says. */
-CEK__SHARED CEK__CHECKED cek_status cek__csv_classes(const cek__csv *csv, const char *target, cek_dataset **out);
-
 #endif

@@ -246,11 +246,6 @@ void cek_loader_free(cek_loader *loader)
 
 /* ---- an epoch ---- */
 
-int64_t cek__loader_batches(const cek_loader *loader)
-{
-    return loader->batches;
-}
-
 static uint32_t slots_in(const cek_loader *loader, enum slot_state state)
 {
     uint32_t n = 0;

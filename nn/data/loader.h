@@ -37,9 +37,6 @@ typedef struct cek__batch {
 CEK__SHARED CEK__CHECKED cek_status cek__loader_create(const cek_dataset *dataset, const cek__loader_config *config,
                                                        cek_loader **out);
 
-/* Batches of an epoch. */
-CEK__SHARED int64_t cek__loader_batches(const cek_loader *loader);
-
 /* Begins an epoch at batch `first` (0, or where a run is resumed), also while another is under way. No batch may be in the
  * caller's hands. */
 CEK__SHARED CEK__CHECKED cek_status cek__loader_begin(cek_loader *loader, int64_t epoch, int64_t first);

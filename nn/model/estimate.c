@@ -42,7 +42,7 @@ static cek_status dry_needs(const cek_model *model, const cek__layout *layout, c
     if (st == CEK_OK) {
         const cek__plan_needs *n = cek__plan_get_needs(plan);
 
-        *bytes = n->arena_bytes + n->input_bytes + n->target_bytes + n->weight_bytes + n->output_bytes;
+        *bytes = n->arena_bytes + n->input_bytes + n->target_bytes + n->output_bytes;
     }
     cek__plan_free(plan);
     return st;

@@ -5,22 +5,19 @@
 
 /* What both losses need besides their own operands: values of the binder, and the gradient of the output. */
 typedef struct loss_values {
-    int target, weights, loss, correct, gradient;
+    int target, loss, correct, gradient;
 } loss_values;
 
 static cek_status loss_values_make(cek__lowering *l, uint64_t target_bytes, loss_values *v)
 {
     cek_status st;
     const cek__plan_options *o = l->options;
-    uint64_t rows = (uint64_t)o->rows;
     cek__lowered *out = &l->tensor[l->stages->output];
 
     *v = (loss_values){ 0 };
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_TARGET, .bytes = target_bytes }, &v->target));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_LOSS, .bytes = 8 }, &v->loss));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_CORRECT, .bytes = 4 }, &v->correct));
-    if (o->weighted)
-        CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_WEIGHTS, .bytes = rows * 4 }, &v->weights));
     if (o->training && l->stages->tensor[l->stages->output].needs_gradient)
         CEK_TRY(cek__lower_value(l, l->stages->tensor[l->stages->output].elements, &v->gradient));
     out->gradient = v->gradient;
@@ -49,7 +46,6 @@ static cek_status cross_entropy(cek__lowering *l)
     return cek__program_emit(l->program, &desc.op,
                              (int[CEK__SLOTS]){ [CEK_CROSS_ENTROPY_LOGITS] = l->tensor[l->stages->output].value,
                                                 [CEK_CROSS_ENTROPY_LABELS] = v.target,
-                                                [CEK_CROSS_ENTROPY_WEIGHTS] = v.weights,
                                                 [CEK_CROSS_ENTROPY_STEP] = v.gradient ? l->step : CEK__NO_VALUE,
                                                 [CEK_CROSS_ENTROPY_BATCH] = l->batch,
                                                 [CEK_CROSS_ENTROPY_DLOGITS] = v.gradient,
@@ -77,7 +73,6 @@ static cek_status squared_error(cek__lowering *l)
     return cek__program_emit(l->program, &desc.op,
                              (int[CEK__SLOTS]){ [CEK_SQUARED_ERROR_PREDICTION] = l->tensor[l->stages->output].value,
                                                 [CEK_SQUARED_ERROR_TARGET] = v.target,
-                                                [CEK_SQUARED_ERROR_WEIGHTS] = v.weights,
                                                 [CEK_SQUARED_ERROR_STEP] = v.gradient ? l->step : CEK__NO_VALUE,
                                                 [CEK_SQUARED_ERROR_BATCH] = l->batch,
                                                 [CEK_SQUARED_ERROR_DPREDICTION] = v.gradient,

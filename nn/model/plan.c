@@ -142,7 +142,6 @@ static void needs_collect(cek__plan *plan)
     uint64_t *const bytes[CEK__PLACE_SINGLE] = {
         [CEK__PLACE_INPUT] = &needs->input_bytes,
         [CEK__PLACE_TARGET] = &needs->target_bytes,
-        [CEK__PLACE_WEIGHTS] = &needs->weight_bytes,
         [CEK__PLACE_OUTPUT] = &needs->output_bytes,
     };
 
@@ -216,12 +215,11 @@ const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan)
 static const char *place_name(cek__place place)
 {
     static const char *const names[] = {
-        [CEK__PLACE_ARENA] = "the arena",           [CEK__PLACE_INPUT] = "the input",
-        [CEK__PLACE_TARGET] = "the target",         [CEK__PLACE_WEIGHTS] = "the sample weights",
-        [CEK__PLACE_OUTPUT] = "the output",         [CEK__PLACE_STEP] = "the step block",
-        [CEK__PLACE_BATCH] = "the batch block",     [CEK__PLACE_LOSS] = "the loss",
-        [CEK__PLACE_CORRECT] = "the right answers", [CEK__PLACE_PARAMETER] = "the parameters",
-        [CEK__PLACE_GRADIENT] = "the gradients",
+        [CEK__PLACE_ARENA] = "the arena",            [CEK__PLACE_INPUT] = "the input",
+        [CEK__PLACE_TARGET] = "the target",          [CEK__PLACE_OUTPUT] = "the output",
+        [CEK__PLACE_STEP] = "the step block",        [CEK__PLACE_BATCH] = "the batch block",
+        [CEK__PLACE_LOSS] = "the loss",              [CEK__PLACE_CORRECT] = "the right answers",
+        [CEK__PLACE_PARAMETER] = "the parameters",   [CEK__PLACE_GRADIENT] = "the gradients",
     };
 
     return names[place];
@@ -231,10 +229,9 @@ cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding)
 {
     const cek_ref places[CEK__PLACE_SINGLE] = {
         [CEK__PLACE_ARENA] = binding->arena,     [CEK__PLACE_INPUT] = binding->input,
-        [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_WEIGHTS] = binding->weights,
-        [CEK__PLACE_OUTPUT] = binding->output,   [CEK__PLACE_STEP] = binding->step_block,
-        [CEK__PLACE_BATCH] = binding->batch_block, [CEK__PLACE_LOSS] = binding->loss,
-        [CEK__PLACE_CORRECT] = binding->correct,
+        [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_OUTPUT] = binding->output,
+        [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
+        [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
     };
 
     for (int i = 1; i < plan->program.value_count; i++) {

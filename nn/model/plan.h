@@ -23,7 +23,6 @@ typedef struct cek__plan_options {
     uint32_t target_columns;   /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags;   /* CEK_OP_DETERMINISTIC or 0 */
     bool training;             /* dropout, backward; else evaluation. Needs a loss */
-    bool weighted;             /* the loss reads binding.weights, one per sample */
     bool softmax;              /* prediction: probabilities */
 } cek__plan_options;
 
@@ -33,13 +32,12 @@ typedef struct cek__plan_needs {
     uint64_t workspace_bytes;
     uint64_t input_bytes;      /* rows x one sample, input_type, NHWC */
     uint64_t target_bytes;     /* i32 labels, or values of the layout's type [rows][columns] */
-    uint64_t weight_bytes;     /* f32 [rows], with `weighted` */
     uint64_t output_bytes;     /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
 } cek__plan_needs;
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */
 typedef struct cek__plan_binding {
-    cek_ref arena, workspace, input, target, weights, output;
+    cek_ref arena, workspace, input, target, output;
     const cek_ref *parameters;
     const cek_ref *gradients;  /* training */
     cek_ref step_block;        /* training */

@@ -13,7 +13,6 @@ typedef enum cek__place {
     CEK__PLACE_ARENA,
     CEK__PLACE_INPUT,
     CEK__PLACE_TARGET,
-    CEK__PLACE_WEIGHTS,
     CEK__PLACE_OUTPUT,
     CEK__PLACE_STEP,
     CEK__PLACE_BATCH,

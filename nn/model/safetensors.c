@@ -34,11 +34,6 @@ static const struct {
     [CEK__ST_U8] = { "U8", 1 },
 };
 
-const char *cek__st_type_name(cek__st_type type)
-{
-    return types[type].name;
-}
-
 size_t cek__st_type_bytes(cek__st_type type)
 {
     return types[type].bytes;

@@ -24,7 +24,6 @@ typedef enum cek__st_type {
     CEK__ST_TYPES
 } cek__st_type;
 
-CEK__SHARED const char *cek__st_type_name(cek__st_type type); /* "F32" */
 CEK__SHARED size_t cek__st_type_bytes(cek__st_type type);
 
 typedef struct cek__st_tensor {

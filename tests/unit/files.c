@@ -284,12 +284,11 @@ START_TEST(a_zero_byte_is_refused)
 }
 END_TEST
 
-START_TEST(a_table_becomes_values_or_classes)
+START_TEST(a_table_becomes_values)
 {
     cek_dataset *dataset;
     cek__csv *csv;
     float inputs[4], targets[2];
-    int32_t labels[2];
     int64_t rows[2] = { 0, 1 }, shape[CEK_RANK_MAX];
 
     assert_ok(cek_dataset_csv(text_write("a,y,b\n1,0,2\n3,4,5\n"), "y", &dataset));
@@ -299,15 +298,6 @@ START_TEST(a_table_becomes_values_or_classes)
     ck_assert(inputs[0] == 1 && inputs[1] == 2 && inputs[2] == 3 && inputs[3] == 5 && targets[0] == 0 && targets[1] == 4);
     cek_dataset_free(dataset);
     assert_ok(cek__csv_read(scratch_path("table.csv"), CEK__CSV_HEADER_AUTO, &csv));
-    assert_ok(cek__csv_classes(csv, "1", &dataset));
-    ck_assert_int_eq(cek_dataset_classes(dataset), 5);
-    assert_ok(cek__dataset_read(dataset, rows, 2, inputs, labels));
-    ck_assert(labels[0] == 0 && labels[1] == 4);
-    cek_dataset_free(dataset);
-    csv->values[1] = 0.5;
-    assert_fails(cek__csv_classes(csv, "y", &dataset), CEK_BAD_INPUT, "row 0", "0.5 is no class label");
-    csv->values[1] = -1;
-    assert_fails(cek__csv_classes(csv, "y", &dataset), CEK_BAD_INPUT, "row 0", "-1 is no class label");
     csv->values[0] = 1e300;
     assert_fails(cek__csv_values(csv, "y", &dataset), CEK_BAD_INPUT, "row 0, column 'a'", "does not fit");
     cek__csv_free(csv);
@@ -331,7 +321,7 @@ int main(void)
     tcase_add_test(all, a_header_is_found_or_demanded);
     tcase_add_loop_test(all, a_bad_table_is_refused_with_line_and_column, 0, sizeof bad_tables / sizeof *bad_tables);
     tcase_add_test(all, a_zero_byte_is_refused);
-    tcase_add_test(all, a_table_becomes_values_or_classes);
+    tcase_add_test(all, a_table_becomes_values);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

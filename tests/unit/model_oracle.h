@@ -22,7 +22,6 @@ typedef struct oracle {
     const double *inputs;    /* [rows][C,H,W or features], before scale and offset */
     const int32_t *labels;
     const double *targets;
-    const float *weights;    /* NULL: 1 */
     double inv_n;
     /* results */
     double **value, **grad;  /* by node: [rows][elements] */
@@ -290,15 +289,15 @@ static inline void oracle_loss_row(oracle *o, int64_t row)
     int last = o->model->node_count - 1;
     int64_t n = oracle_elements(&o->model->nodes[last].shape);
     const double *y = o->value[last] + row * n;
-    double *dy = o->grad[last] + row * n, weight = o->weights ? o->weights[row] : 1, sum = 0, most = y[0];
+    double *dy = o->grad[last] + row * n, sum = 0, most = y[0];
     int64_t best = 0;
 
     if (o->loss_kind == CEK_LOSS_MSE) {
         for (int64_t i = 0; i < n; i++) {
             double d = y[i] - o->targets[row * n + i];
 
-            o->loss += weight * d * d;
-            dy[i] = o->inv_n * weight * 2 * d;
+            o->loss += d * d;
+            dy[i] = o->inv_n * 2 * d;
         }
         return;
     }
@@ -309,10 +308,10 @@ static inline void oracle_loss_row(oracle *o, int64_t row)
         }
     for (int64_t i = 0; i < n; i++)
         sum += exp(y[i] - most);
-    o->loss += weight * (log(sum) + most - y[o->labels[row]]);
+    o->loss += log(sum) + most - y[o->labels[row]];
     o->correct += best == o->labels[row];
     for (int64_t i = 0; i < n; i++)
-        dy[i] = o->inv_n * weight * (exp(y[i] - most) / sum - (i == o->labels[row]));
+        dy[i] = o->inv_n * (exp(y[i] - most) / sum - (i == o->labels[row]));
 }
 
 static inline void oracle_run(oracle *o)

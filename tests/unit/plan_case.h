@@ -19,7 +19,6 @@ typedef struct test_case {
     float *device_inputs; /* H,W,C */
     int32_t labels[ROWS_MAX];
     double *targets;
-    float weights[ROWS_MAX];
     double inv_n;
 } test_case;
 
@@ -33,7 +32,6 @@ static inline void case_make(test_case *c, cek_model *model, const cek__plan_opt
     int64_t in = cek__model_inputs(model), out = cek__model_outputs(model), rows = options->rows;
     const cek__shape *shape = &model->nodes[0].shape;
     int64_t hw = shape->rank == 3 ? shape->dim[1] * shape->dim[2] : 1, channels = in / hw;
-    double weight_sum = 0;
 
     ck_assert_int_le(rows, ROWS_MAX);
     *c = (test_case){ .model = model, .options = *options, .valid = valid, .seed = seed };
@@ -49,12 +47,9 @@ static inline void case_make(test_case *c, cek_model *model, const cek__plan_opt
     }
     for (int64_t i = 0; i < rows * out; i++)
         c->targets[i] = uniform(seed, 2, i);
-    for (int64_t i = 0; i < rows; i++) {
+    for (int64_t i = 0; i < rows; i++)
         c->labels[i] = (int32_t)(uniform(seed, 3, i) * (double)out);
-        c->weights[i] = options->weighted ? (float)(i % 3) / 2 : 1;
-        weight_sum += i < valid ? c->weights[i] : 0;
-    }
-    c->inv_n = 1 / weight_sum;
+    c->inv_n = 1 / (double)valid;
 }
 
 static inline void case_clear(test_case *c)
@@ -74,15 +69,13 @@ static inline void case_upload(const test_case *c, plan_run *r, int64_t first, i
         plan_run_put(r, r->binding.target, c->labels + first, (uint64_t)rows * sizeof *c->labels);
     else if (r->options.loss == CEK_LOSS_MSE && r->layout->type == CEK_F64)
         plan_run_put(r, r->binding.target, c->targets + first * out, (uint64_t)(rows * out) * sizeof *c->targets);
-    if (r->options.weighted)
-        plan_run_put(r, r->binding.weights, c->weights + first, (uint64_t)rows * sizeof *c->weights);
 }
 
 static inline void case_oracle(const test_case *c, oracle *o)
 {
     *o = (oracle){ .model = c->model, .rows = c->options.rows, .valid = c->valid, .training = c->options.training,
                    .key = c->seed, .base = 100, .loss_kind = c->options.loss, .inputs = c->inputs, .labels = c->labels,
-                   .targets = c->targets, .weights = c->weights, .inv_n = c->inv_n };
+                   .targets = c->targets, .inv_n = c->inv_n };
     oracle_run(o);
 }
 

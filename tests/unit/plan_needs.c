@@ -101,7 +101,7 @@ static void estimate_is_near(bench *b, const char *name, cek__plan_options optio
         options.rows = rows;
         assert_ok(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", &options, &plan));
         n = cek__plan_get_needs(plan);
-        real = (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->weight_bytes + n->output_bytes);
+        real = (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->output_bytes);
         /* Backends may keep less of a pool than the estimate allows them: too small would be worse than too large. 8 KiB are
          * what values of a few rows lose by their alignment. */
         ck_assert_msg(guess >= real - 8192 && guess <= 1.1 * real + 8192, "%s, %lld rows: %.0f bytes, estimated %.0f", name,

@@ -154,7 +154,6 @@ static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dt
         .workspace = bench_alloc(b, n->workspace_bytes),
         .input = bench_alloc(b, n->input_bytes),
         .target = bench_alloc(b, n->target_bytes),
-        .weights = bench_alloc(b, n->weight_bytes),
         .output = bench_alloc(b, n->output_bytes),
         .parameters = r->parameters,
         .gradients = r->gradients,
