@@ -4,7 +4,6 @@
  * initial weights, the order of samples, splits and generated data. */
 #include "core/base/random.h"
 
-
 enum { PHILOX_ROUNDS = 10 };
 
 void cek__philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
