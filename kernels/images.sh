@@ -2,6 +2,7 @@
 # images.sh - which variants of kernels/gpu become machine code when the plugin is built with nvcc.
 #
 #   images.sh unit SOURCE.cl         prints one CUDA file with all variants of a source (run in the top folder of the sources)
+#   images.sh variants SOURCE.cl     prints the variants, one a line
 #   images.sh table [SOURCE.cl...]   prints C: the table of variants, with FOLDER/SOURCE.fatbin beside each
 #
 # A variant is the definitions that the lowering (backends/gpu/lower_*.c) puts in front of a source, in its order: what is not

@@ -382,7 +382,11 @@ unit_tests += %D%/cuda/cudnn_plans
 %C%_cuda_cudnn_plans_LDFLAGS = $(check_ldflags)
 %C%_cuda_cudnn_plans_LDADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la backends/common/libcommon.la \
     spec/libspec.la $(unit_libs)
-shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh %D%/cuda/train.sh
+shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh \
+    %D%/cuda/nvrtc.sh %D%/cuda/train.sh
+check_PROGRAMS += %D%/cuda/nvrtc
+%C%_cuda_nvrtc_SOURCES = %D%/cuda/nvrtc.c
+%C%_cuda_nvrtc_LDADD = backends/gpu/libgpu.la $(DL_LIBS)
 EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh %D%/cuda/provider_declarations.c
 
 # cekernels-bench over the command line.

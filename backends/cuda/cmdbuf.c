@@ -50,7 +50,10 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
             st = command_enqueue(queue, &cmd);
     }
     error = api->cuStreamEndCapture(queue->stream, graph);
-    if (!st && error)
+    if (cek__cuda_is_capture(error))  /* whatever the command itself said */
+        st = cek__fail(&dev->head.instance->host, CEK_UNSUPPORTED, "cmdbuf_create: a command cannot be captured: %s (%u)",
+                       cek__cuda_error(api, error), error);
+    else if (!st && error)
         st = cek__cuda_fail(dev, "cmdbuf_create", "cuStreamEndCapture", error);
     if (st && *graph) {
         (void)api->cuGraphDestroy(*graph);

@@ -62,7 +62,7 @@ static bool functions_find(cuda_compiler *compiler, void *library, char *text, s
     return true;
 }
 
-static cuda_compiler *compiler_load(const cek_host *host, char *text, size_t cap)
+static cuda_compiler *compiler_load(const cek_host *host, int driver, char *text, size_t cap)
 {
     static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL };
     char path[256];
@@ -71,13 +71,19 @@ static cuda_compiler *compiler_load(const cek_host *host, char *text, size_t cap
         snprintf(text, cap, "no NVRTC: switched off");
         return NULL;
     }
-    void *library = cek__cuda_library_open(host, names, path, sizeof path);
+    void *library = cek__cuda_library_open(host, cek__cuda_library_names(names, driver), path, sizeof path);
     if (!library) {
         snprintf(text, cap, "no NVRTC: %s", path);
         return NULL;
     }
     cuda_compiler *compiler = calloc(1, sizeof *compiler);
     if (!compiler || !functions_find(compiler, library, text, cap)) {
+        free(compiler);
+        return NULL;
+    }
+    if (compiler->major > driver / 1000) {  /* its name did not say so */
+        snprintf(text, cap, "no NVRTC: %d.%d is too new for a driver of CUDA %d.%d", compiler->major, compiler->minor, driver / 1000,
+                 driver % 1000 / 10);
         free(compiler);
         return NULL;
     }
@@ -90,7 +96,7 @@ cuda_compiler *cek__cuda_compiler(cuda_instance *instance)
 {
     pthread_mutex_lock(&instance->lock);
     if (!instance->compiler_sought) {
-        instance->compiler = compiler_load(&instance->head.host, instance->compiler_text, sizeof instance->compiler_text);
+        instance->compiler = compiler_load(&instance->head.host, instance->version, instance->compiler_text, sizeof instance->compiler_text);
         instance->compiler_sought = true;
     }
     cuda_compiler *compiler = instance->compiler;

@@ -21,7 +21,7 @@
 
 /* --- the library ----------------------------------------------------------------------------------------------------- */
 
-static cek__cublaslt *library_load(const cek_host *host)
+static cek__cublaslt *library_load(const cek_host *host, int driver)
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", NULL };
     char path[CEK__TEXT_BYTES];
@@ -29,7 +29,7 @@ static cek__cublaslt *library_load(const cek_host *host)
         return NULL;
     cek__cublaslt *lt = calloc(1, sizeof *lt);
     if (lt)
-        lt->library = cek__cuda_library_open(host, names, path, sizeof path);
+        lt->library = cek__cuda_library_open(host, cek__cuda_library_names(names, driver), path, sizeof path);
     if (!lt || !lt->library) {
         if (lt)
             cek__log(host, CEK_LOG_INFO, "no cuBLASLt: %s", path);
@@ -58,7 +58,7 @@ static const cek__cublaslt *library_get(cek_instance *head)
     cuda_instance *instance = (cuda_instance *)head;
     pthread_mutex_lock(&instance->lock);
     if (!instance->cublaslt_sought)
-        instance->cublaslt = library_load(&head->host);
+        instance->cublaslt = library_load(&head->host, instance->version);
     instance->cublaslt_sought = true;
     pthread_mutex_unlock(&instance->lock);
     return instance->cublaslt;

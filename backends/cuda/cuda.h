@@ -90,15 +90,20 @@ static inline CUdeviceptr cek__cuda_address(cek_ref ref)
  * (cap bytes) gets what was loaded, or the reason why nothing was. The handle is never closed: such libraries keep
  * threads and destructors of their own. NULL: none. */
 void *cek__cuda_library_open(const cek_host *host, const char *const *names, char *path, uint64_t cap);
+/* cek__cuda_library_names - `names`, newest first, from the first on whose major version is not beyond what the driver knows
+ * (13000): a driver of CUDA 12 runs nothing of a library of CUDA 13, nor what such a compiler makes. */
+const char *const *cek__cuda_library_names(const char *const *names, int version);
 
 /* --- driver.c ------------------------------------------------------------------------------------------------------ */
 
 /* cek__cuda_driver_load - libcuda.so.1 and all functions of the table. CEK_UNAVAILABLE with one line that says why. */
 cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out);
 
-/* cek__cuda_status - what plugin.h calls an error; cek__cuda_is_lost - whether it has ended the context. */
+/* cek__cuda_status - what plugin.h calls an error; cek__cuda_is_lost - whether it has ended the context; cek__cuda_is_capture -
+ * whether it is a call's refusal while this thread, or another, captures a stream. */
 cek_status cek__cuda_status(CUresult error);
 bool cek__cuda_is_lost(CUresult error);
+bool cek__cuda_is_capture(CUresult error);
 /* cek__cuda_fail - reports a call that failed and returns its status; latches the loss of a device. `call` is plugin.h's name of
  * what was asked for, `function` the driver's. */
 cek_status cek__cuda_fail(cuda_dev *dev, const char *call, const char *function, CUresult error);

@@ -58,10 +58,13 @@ cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out)
 bool cek__cuda_is_lost(CUresult error)
 {
     switch (error) {
+    case CUDA_ERROR_NOT_INITIALIZED:  /* in a child that was forked */
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_INVALID_CONTEXT:  /* ours is always pushed: somebody reset the device */
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
@@ -72,9 +75,16 @@ bool cek__cuda_is_lost(CUresult error)
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_MPS_RPC_FAILURE:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
     case CUDA_ERROR_EXTERNAL_DEVICE: return true;
     default: return false;
     }
+}
+
+bool cek__cuda_is_capture(CUresult error)
+{
+    return error >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && error <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 cek_status cek__cuda_status(CUresult error)
@@ -117,7 +127,7 @@ void cek__cuda_leave(cuda_dev *dev)
 
 /* --- waiting ------------------------------------------------------------------------------------------------------- */
 
-#define SPIN_NS UINT64_C(100000)  /* most waits of a training step are shorter than a sleep is */
+#define SPIN_NS UINT64_C(2000000)  /* most waits of a training step; a sleep, which takes twice its time, would be felt in them */
 #define SLEEP_NS 50000L
 
 static uint64_t now_ns(void)
@@ -125,6 +135,15 @@ static uint64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What a query reports is of work that ran before, whatever its name: nobody knows what that work did. But for a refusal to be asked. */
+static cek_status work_failed(cuda_dev *dev, const char *call, const char *function, CUresult error)
+{
+    if (cek__cuda_is_capture(error))
+        return cek__cuda_fail(dev, call, function, error);
+    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, cek__cuda_error(cek__cuda_api(dev), error), error);
+    return cek__gpu_ready(&dev->head, call);
 }
 
 /* Asks about the stream, or the event where there is none. */
@@ -138,7 +157,7 @@ static cek_status poll_until(cuda_dev *dev, const char *call, CUstream stream, C
     for (;;) {
         CUresult error = event ? api->cuEventQuery(event) : api->cuStreamQuery(stream);
         if (error != CUDA_ERROR_NOT_READY) {
-            st = error ? cek__cuda_fail(dev, call, event ? "cuEventQuery" : "cuStreamQuery", error) : CEK_OK;
+            st = error ? work_failed(dev, call, event ? "cuEventQuery" : "cuStreamQuery", error) : CEK_OK;
             break;
         }
         if (atomic_load(&dev->head.lost)) {  /* by another thread */

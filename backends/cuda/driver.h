@@ -31,18 +31,23 @@ typedef struct CUuuid_st { char bytes[16]; } CUuuid;
 
 /* The constants that are used, with their values. */
 #define CEK__CUDA_NUMBERS(ROW)                                                                                        \
-    ROW(CUDA_SUCCESS, 0) ROW(CUDA_ERROR_OUT_OF_MEMORY, 2) ROW(CUDA_ERROR_DEINITIALIZED, 4)                            \
+    ROW(CUDA_SUCCESS, 0) ROW(CUDA_ERROR_OUT_OF_MEMORY, 2) ROW(CUDA_ERROR_NOT_INITIALIZED, 3)                          \
+    ROW(CUDA_ERROR_DEINITIALIZED, 4)                                                                                  \
     ROW(CUDA_ERROR_STUB_LIBRARY, 34) ROW(CUDA_ERROR_DEVICE_UNAVAILABLE, 46) ROW(CUDA_ERROR_NO_DEVICE, 100)            \
-    ROW(CUDA_ERROR_INVALID_IMAGE, 200) ROW(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                         \
+    ROW(CUDA_ERROR_INVALID_IMAGE, 200) ROW(CUDA_ERROR_INVALID_CONTEXT, 201) ROW(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)    \
     ROW(CUDA_ERROR_ECC_UNCORRECTABLE, 214) ROW(CUDA_ERROR_INVALID_PTX, 218)                                           \
-    ROW(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220) ROW(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                            \
+    ROW(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220) ROW(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221)                             \
+    ROW(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222) ROW(CUDA_ERROR_JIT_COMPILATION_DISABLED, 223)                        \
+    ROW(CUDA_ERROR_CONTAINED, 226) ROW(CUDA_ERROR_INVALID_SOURCE, 300)                                                \
     ROW(CUDA_ERROR_NOT_READY, 600) ROW(CUDA_ERROR_ILLEGAL_ADDRESS, 700) ROW(CUDA_ERROR_LAUNCH_TIMEOUT, 702)           \
     ROW(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704) ROW(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                        \
     ROW(CUDA_ERROR_ASSERT, 710) ROW(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                             \
     ROW(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715) ROW(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                  \
     ROW(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717) ROW(CUDA_ERROR_INVALID_PC, 718)                                        \
     ROW(CUDA_ERROR_LAUNCH_FAILED, 719) ROW(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                    \
-    ROW(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804) ROW(CUDA_ERROR_EXTERNAL_DEVICE, 911)                          \
+    ROW(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804) ROW(CUDA_ERROR_MPS_RPC_FAILURE, 806)                          \
+    ROW(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810) ROW(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                        \
+    ROW(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) ROW(CUDA_ERROR_EXTERNAL_DEVICE, 911)                             \
     ROW(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1) ROW(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 8)         \
     ROW(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) ROW(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 40)                 \
     ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)       \
@@ -68,7 +73,7 @@ enum {
     ROW(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute what, CUdevice device))                           \
     ROW(cuDeviceTotalMem, 3020, (size_t *bytes, CUdevice device))                                                     \
     ROW(cuDeviceGetPCIBusId, 4010, (char *id, int cap, CUdevice device))                                              \
-    ROW(cuDeviceGetUuid, 9020, (CUuuid *uuid, CUdevice device))                                                       \
+    ROW(cuDeviceGetUuid, 11040, (CUuuid *uuid, CUdevice device))                                                       \
     ROW(cuDeviceCanAccessPeer, 4000, (int *can, CUdevice device, CUdevice peer))                                      \
     ROW(cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device))                                        \
     ROW(cuDevicePrimaryCtxRelease, 11000, (CUdevice device))                                                          \

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/cuda.h"
@@ -68,11 +69,23 @@ static void *named_try(const char *list, const char *name, char *path, uint64_t 
     return NULL;
 }
 
+const char *const *cek__cuda_library_names(const char *const *names, int version)
+{
+    for (; *names; names++) {
+        const char *major = strstr(*names, ".so.");
+        if (!major || atoi(major + 4) <= version / 1000)
+            return names;
+    }
+    return names;
+}
+
 void *cek__cuda_library_open(const cek_host *host, const char *const *names, char *path, uint64_t cap)
 {
     const char *named = cek__option(host, "cuda_path");
     char why[256] = "";
     void *library = NULL;
+    if (!*names)
+        snprintf(why, sizeof why, "the driver is older than all that are supported");
     for (size_t i = 0; named && !library && names[i]; i++)
         library = named_try(named, names[i], path, cap, why, sizeof why);
     for (size_t i = 0; !library && names[i]; i++)

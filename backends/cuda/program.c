@@ -72,7 +72,8 @@ static char *text_join(const char *source, const char *defines)
 static bool is_foreign(CUresult error)
 {
     return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || error == CUDA_ERROR_INVALID_PTX ||
-           error == CUDA_ERROR_INVALID_IMAGE;
+           error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_INVALID_SOURCE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
+           error == CUDA_ERROR_JIT_COMPILATION_DISABLED;
 }
 
 /* From disk or from NVRTC. What is on disk and of no use was made for another driver: it is made again. */

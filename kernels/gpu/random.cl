@@ -42,9 +42,11 @@ KERNEL void dropout(GLOBAL char *x, GLOBAL char *y, GLOBAL char *step, GLOBAL ch
     }
 }
 
+#define TWO_TO_MINUS_24 5.9604644775390625e-8f  /* in decimals: C++14, as NVRTC is told to read, has no other */
+
 DEVICE_FN cek_f32 normal(const cek_u32 *words, cek_u32 own)
 {
-    cek_f32 u1 = (cek_f32)((words[own & 2] >> 8) + 1) * 0x1p-24f, u2 = (cek_f32)(words[(own & 2) + 1] >> 8) * 0x1p-24f;
+    cek_f32 u1 = (cek_f32)((words[own & 2] >> 8) + 1) * TWO_TO_MINUS_24, u2 = (cek_f32)(words[(own & 2) + 1] >> 8) * TWO_TO_MINUS_24;
     cek_f32 radius = sqrt(-2.0f * log(u1)), angle = 6.28318530717958648f * u2;
     return radius * (own & 1 ? sin(angle) : cos(angle));
 }
@@ -57,6 +59,6 @@ KERNEL void random_fill(GLOBAL char *x, GLOBAL char *y, GLOBAL char *step, GLOBA
         cek_u64 index = item % a.blocks * 4, first = item / a.blocks * a.sample_elements + index;
         for (cek_u32 i = 0; i < 4 && index + i < a.sample_elements && first + i < a.elements; i++)
             STORE(TYPE, AT(y, 1), first + i, a.normal ? a.a + a.b * normal(words, i)
-                                                      : a.a + (a.b - a.a) * ((cek_f32)(words[i] >> 8) * 0x1p-24f));
+                                                      : a.a + (a.b - a.a) * ((cek_f32)(words[i] >> 8) * TWO_TO_MINUS_24));
     }
 }

@@ -55,6 +55,17 @@ FAKE_NVRTC_ARCHS=100
 run 1 check -t f32 -d cuda:0 softmax
 grep -q 'does not know sm_90' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"
 unset FAKE_NVRTC_ARCHS
+# What is newer than the driver is left alone, whether its name says how new it is or not.
+FAKE_CUDA_VERSION=12040
+export FAKE_CUDA_VERSION
+run 0 devices --json
+grep -q 'CUDA 12.4, sm_90, no NVRTC' "$scratch/out" || wrong "a compiler beyond the driver: $(grep driver "$scratch/out")"
+ln -s "$fake/fake_nvrtc.so" "$scratch/both/libnvrtc.so"
+CEKERNELS_PLUGINS==cuda run 0 devices --json
+grep -q 'no NVRTC: .*13.0 is too new' "$scratch/out" || grep -q 'CUDA 12.4, sm_90, NVRTC 12' "$scratch/out" ||
+    wrong "an unnamed compiler beyond the driver: $(grep driver "$scratch/out")"
+rm "$scratch/both/libnvrtc.so"
+unset FAKE_CUDA_VERSION
 FAKE_CUDA_CXX='sh -c "echo no such compiler; exit 1" c++' run 1 check -t f32 -d cuda:0 softmax
 grep -q 'rows.cl does not compile: .*no such compiler' "$scratch/out" "$scratch/err" || wrong "no build log: $(tail -3 "$scratch/err")"
 finish

@@ -1,6 +1,9 @@
 /* declarations.c - compiled, never run: backends/cuda/driver.h against cuda.h and cudaTypedefs.h. */
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#if CUDA_VERSION < 13000  /* not in the headers of some 12.x */
+#define CUDA_ERROR_CONTAINED 226
+#endif
 
 #include "backends/cuda/driver.h"
 

@@ -258,7 +258,7 @@ static CUresult fake_cuInit(unsigned int flags)
 static CUresult fake_cuDriverGetVersion(int *version)
 {
     ENTER(cuDriverGetVersion, NULL);
-    *version = 13000;
+    *version = (int)number("FAKE_CUDA_VERSION", 13000);
     return CUDA_SUCCESS;
 }
 

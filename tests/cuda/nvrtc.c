@@ -1,0 +1,80 @@
+/* nvrtc.c LIBRARY ARCH - compiles with NVIDIA's own NVRTC what standard input names, a variant per line: a source of kernels/gpu, then
+ * definitions NAME=VALUE, as kernels/images.sh writes them. Prints what fails, and how many did not. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/gpu/gpu.h"
+
+#define GET(RESULT, NAME, PARAMETERS) RESULT(*NAME) PARAMETERS = (RESULT(*) PARAMETERS)find(library, #NAME)
+#define CHAIN "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); value = act_gelu(v0) * AS_F32(0x3f000000u) + pw_max(v0, v1);\n"
+
+static void *find(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        printf("no %s\n", name);
+        exit(2);
+    }
+    return found;
+}
+
+/* The text of a variant, or NULL: definitions, the dialect, the source. */
+static char *variant_text(char *line, const char **source)
+{
+    char *rest = line, *text = calloc(1, 1 << 20);
+    *source = strtok_r(line, " \n", &rest);
+    if (!*source || !text || !cek__gpu_source_text(*source))
+        return NULL;
+    size_t at = 0, cap = 1 << 20;
+    for (char *word; (word = strtok_r(NULL, " \n", &rest));) {
+        char *value = strchr(word, '=');
+        if (!value)
+            return NULL;
+        *value = 0;
+        at += (size_t)snprintf(text + at, cap - at, "#define %s %s\n", word, value + 1);
+    }
+    at += (size_t)snprintf(text + at, cap - at, "%s%s%s%s", strstr(text, "OUT_TYPE") ? CHAIN : "", cek__gpu_source_text("dialect.h"),
+                           cek__gpu_source_text("args.h"), cek__gpu_source_text(*source));
+    return at < cap ? text : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    char line[512], shown[512], arch[64], log[4096];
+    unsigned good = 0, all = 0;
+    void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library) {
+        printf("%s\n", argc == 3 ? dlerror() : "nvrtc LIBRARY ARCH");
+        return 2;
+    }
+    GET(int, nvrtcCreateProgram, (void **, const char *, const char *, int, const char *const *, const char *const *));
+    GET(int, nvrtcCompileProgram, (void *, int, const char *const *));
+    GET(int, nvrtcGetProgramLogSize, (void *, size_t *));
+    GET(int, nvrtcGetProgramLog, (void *, char *));
+    GET(int, nvrtcDestroyProgram, (void **));
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%s", argv[2]);
+    const char *const options[] = { arch, "--fmad=true", "--std=c++14" };  /* as backends/cuda/compile.c */
+    while (fgets(line, sizeof line, stdin)) {
+        const char *source;
+        void *program = NULL;
+        size_t bytes = 0;
+        snprintf(shown, sizeof shown, "%s", line);
+        char *text = variant_text(line, &source);
+        all++;
+        int error = text ? nvrtcCreateProgram(&program, text, source, 0, NULL, NULL) : 1;
+        error = error ? error : nvrtcCompileProgram(program, 3, options);
+        good += !error;
+        if (error && program && !nvrtcGetProgramLogSize(program, &bytes) && bytes < sizeof log && !nvrtcGetProgramLog(program, log))
+            printf("%s%s\n", shown, log);
+        else if (error)
+            printf("%sdoes not compile: %d\n", shown, error);
+        if (program)
+            nvrtcDestroyProgram(&program);
+        free(text);
+    }
+    printf("%u of %u variants compile for sm_%s\n", good, all, argv[2]);
+    return good == all && all ? 0 : 1;
+}

@@ -1,0 +1,23 @@
+# nvrtc.sh - NVIDIA's own compiler library, which needs no device, takes every variant of every kernel, and a chain of instructions:
+# what it refuses is seen here, not on the first machine that has no machine code.
+. "$top_srcdir/tests/cli/lib.sh"
+library=
+for file in "$(dirname "$(dirname "${NVCC:-/none/bin/nvcc}")")"/lib*/libnvrtc.so.1[2-9] /usr/local/cuda/lib64/libnvrtc.so.1[2-9]; do
+    [ -z "$library" ] && [ -f "$file" ] && library=$file
+done
+[ -n "$library" ] || { echo "skipped: no NVRTC"; exit 77; }
+for source in optimizer pointwise pool product random rows tensor; do
+    (cd "$top_srcdir" && sh kernels/images.sh variants $source.cl) | sed "s/^/$source.cl /"
+done >"$scratch/variants"
+echo 'pointwise.cl TYPE_0=bf16 TYPE_1=f32 OUT_TYPE=f16 FLAT=1 ACCUMULATE=1' >>"$scratch/variants"
+echo 'pointwise.cl TYPE_0=u8 TYPE_1=i32 OUT_TYPE=f32' >>"$scratch/variants"
+"$top_builddir/tests/cuda/nvrtc" "$library" 90 <"$scratch/variants" >"$scratch/out" || wrong "$(tail -20 "$scratch/out")"
+tail -1 "$scratch/out"
+checks=$((checks + $(grep -c . "$scratch/variants")))
+grep -q "^$(grep -c . "$scratch/variants") of " "$scratch/out" || wrong "not all were compiled"
+for arch in 75 120; do  # one of each kind for the oldest and the newest
+    sed -n '/^pointwise/p; /^random.cl TYPE=f16/p; /^product.cl MODE=1 A_TYPE=f16/p' "$scratch/variants" |
+        "$top_builddir/tests/cuda/nvrtc" "$library" $arch >"$scratch/out" || wrong "sm_$arch: $(tail -20 "$scratch/out")"
+done
+if echo 'rows.cl TYPE=none' | "$top_builddir/tests/cuda/nvrtc" "$library" 90 >"$scratch/out"; then wrong "an error is not noticed"; fi
+finish
