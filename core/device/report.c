@@ -43,11 +43,23 @@ out:
     return st;
 }
 
+/* Text behind "what: ", if it begins so. */
+static const char *text_behind(const char *text, const char *what)
+{
+    size_t length = strlen(what);
+
+    return strncmp(text, what, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+}
+
 cek_status cek__report_stop(cek__report_line *line, const char *stage, cek_status status)
 {
+    const char *reason = cek_error_text();
+
     line->stage = stage;
     line->status = status;
-    return cek__strdup(cek_error_text(), &line->reason);
+    if (line->plugin != NULL)  /* a plugin's own words: the line says already whose, and in which call */
+        reason = text_behind(text_behind(reason, line->plugin), stage);
+    return cek__strdup(reason, &line->reason);
 }
 
 /* The plugin's name, or the file's where it did not get that far. */
