@@ -3,7 +3,8 @@
 #
 # Owns: the table of allowed arrows below. Reads every C, header and OpenCL file of the tree (tests excepted: they may look at
 # anything). Fails on an arrow outside the table, on a folder that the table does not name, on an include that cannot be found,
-# on a cycle between folders, and on a door that needs more than <stddef.h> and <stdint.h>.
+# on a cycle between folders, on a door that needs more than <stddef.h> and <stdint.h>, and on a folder of sources that
+# ARCHITECTURE.md (where the tree has one) does not tell of, or a folder or source that it tells of and the tree lacks.
 set -u
 tree=${1:-${top_srcdir:-$(dirname "$0")/..}}
 cd "$tree" || exit 99
@@ -16,12 +17,10 @@ api:                 door
 core/base:           door api
 core/device:         door api core/base
 core/tensor:         door api core/base core/device
-core:                door api core/base core/device core/tensor
 nn/model:            door api core/base
 nn/data:             door api core/base
-nn/report:           door api core/base
-nn/train:            door api core/base nn/model nn/data nn/report
-nn:                  door api core/base nn/model nn/data nn/report nn/train
+nn/train:            door api core/base nn/model
+nn:                  api
 kernels/cpu:         door
 backends/common:     door
 backends/host:       door backends/common
@@ -30,13 +29,13 @@ backends/sim:        door backends/common
 backends/cpu:        door backends/common backends/host kernels/cpu
 backends/cpu/ops:    door backends/common backends/host backends/cpu kernels/cpu
 kernels/gpu:
-kernels/opencl:      kernels/gpu
+kernels/opencl:
 backends/gpu:        door backends/common kernels/gpu
 backends/opencl:     door backends/common backends/host backends/gpu
 backends/cuda:       door backends/common backends/host backends/gpu
-plugins/*:           door backends/common backends/host backends/reference backends/sim backends/cpu backends/cpu/ops backends/gpu backends/opencl backends/cuda
-spec/*:              door api
-bench/*:             door api spec
+plugins/*:           door backends/reference backends/sim backends/cpu/ops backends/opencl backends/cuda
+spec/*:              door
+bench/*:             api spec
 examples/*:          door api
 '
 
@@ -120,5 +119,18 @@ if [ -s "$work/edges" ] && ! tsort "$work/edges" >/dev/null 2>"$work/cycle"; the
     echo "architecture: folders include each other in a circle:"
     sed 's/^tsort: *//' "$work/cycle"
     status=1
+fi
+
+if [ -f ARCHITECTURE.md ]; then
+    sed 's,/[^/]*$,,' "$work/files" | sort -u | while read -r folder; do
+        case $folder in nn) continue ;; esac  # one file, the library's version
+        grep -qF "\`$folder/\`" ARCHITECTURE.md || echo "architecture: ARCHITECTURE.md does not tell of $folder/"
+    done >"$work/untold"
+    grep -oE '(core|nn|backends|kernels|plugins|spec|bench|examples|tests|include)/[a-z0-9_/.-]*' ARCHITECTURE.md |
+        sed 's/[.]*$//' | sort -u | while read -r path; do
+        [ -e "$path" ] || echo "architecture: ARCHITECTURE.md tells of $path, which is not there"
+    done >>"$work/untold"
+    cat "$work/untold"
+    [ -s "$work/untold" ] && status=1
 fi
 exit $status
