@@ -376,14 +376,19 @@ unit_tests += %D%/cuda/cudnn_calls
 %C%_cuda_cudnn_calls_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_cudnn_calls_LDFLAGS = $(check_ldflags)
 %C%_cuda_cudnn_calls_LDADD = $(unit_libs)
-unit_tests += %D%/cuda/cudnn_plans
+check_LTLIBRARIES += %D%/cuda/fake_loader.la
+%C%_cuda_fake_loader_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_loader.c
+%C%_cuda_fake_loader_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+if HAVE_CHECK
+check_PROGRAMS += %D%/cuda/cudnn_plans
+endif
 %C%_cuda_cudnn_plans_SOURCES = %D%/cuda/cudnn_plans.c
 %C%_cuda_cudnn_plans_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_cudnn_plans_LDFLAGS = $(check_ldflags)
 %C%_cuda_cudnn_plans_LDADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la backends/common/libcommon.la \
     spec/libspec.la $(unit_libs)
-shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/declarations.sh \
-    %D%/cuda/nvrtc.sh %D%/cuda/train.sh
+shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/cudnn_plans.sh \
+    %D%/cuda/declarations.sh %D%/cuda/nvrtc.sh %D%/cuda/train.sh
 check_PROGRAMS += %D%/cuda/nvrtc
 %C%_cuda_nvrtc_SOURCES = %D%/cuda/nvrtc.c
 %C%_cuda_nvrtc_LDADD = backends/gpu/libgpu.la $(DL_LIBS)

@@ -306,7 +306,8 @@ static bool engine_read(const struct cek__cudnn *dnn, cudnnBackendDescriptor_t c
     return read;
 }
 
-/* Engine and knobs, as the plan tells them in its description, behind what it says of graph and device. */
+/* Engine and knobs, as the plan tells them in its description, between what it says of graph and device and the code that it may have
+ * compiled, which is another every time. */
 static uint64_t choice_hash(const struct cek__cudnn *dnn, const cek__cudnn_plan *plan)
 {
     uint64_t hash = cek__hash_number(CEK__HASH_START, (uint64_t)plan->engine);
@@ -316,7 +317,7 @@ static uint64_t choice_hash(const struct cek__cudnn *dnn, const cek__cudnn_plan 
     char *text = calloc(1, (size_t)bytes + 1);
     if (text && !dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, bytes, &bytes, text)) {
         const char *engine = strstr(text, "\"engine\":");
-        hash = cek__hash_text(hash, engine ? engine : "");
+        hash = engine ? cek__hash(hash, engine, strcspn(engine, "}")) : hash;
     }
     free(text);
     return hash;

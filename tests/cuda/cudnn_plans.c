@@ -1,7 +1,8 @@
 /* cudnn_plans.c - the lowering of convolutions through the real cuDNN, where it is installed, as far as it goes without a GPU: its
  * heuristics and its plans for devices that are only described. Nothing is computed.
  *
- * What cuDNN compiles at run time needs a driver to load it into, so fusions that mix types have no plan here. */
+ * What mixes types cuDNN compiles at run time, and for that it wants a driver: cudnn_plans.sh has it find fake_loader.c, which loads
+ * anything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,13 @@ static void lowers(const char *problem, const ask *a, unsigned first, uint32_t w
     cek__request_free(&request);
 }
 
+/* Another cuDNN than the system's may be looked at. */
+static const char *option(void *user, const char *key)
+{
+    (void)user;
+    return strcmp(key, "cuda_path") ? NULL : getenv("CEKERNELS_CUDA_PATH");
+}
+
 static const uint32_t kinds[] = { CEK_OP_CONV_FORWARD, CEK_OP_CONV_BACKWARD_DATA, CEK_OP_CONV_BACKWARD_WEIGHTS };
 
 START_TEST(every_convolution_of_f32_has_a_plan_in_every_direction)
@@ -149,7 +157,7 @@ START_TEST(results_are_added_to_what_is_there)
 }
 END_TEST
 
-/* bf16 needs sm_80. The gradient of weights is f32 there, which cuDNN compiles at run time: without a driver it is refused. */
+/* bf16 needs sm_80. */
 START_TEST(narrow_types_use_tensor_cores)
 {
     for (unsigned p = 0; p < PROBLEMS; p++)
@@ -176,18 +184,31 @@ START_TEST(tensor_cores_are_for_those_who_allow_them)
 }
 END_TEST
 
+/* Biases and the gradients of weights are f32 whatever the operands are; so are sums that our own kernels finish. */
+START_TEST(narrow_types_are_fused_and_summed_in_f32)
+{
+    static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
+    const uint64_t bias = CEK_BIT(CEK_CONV_FORWARD_BIAS), ref = CEK_BIT(CEK_CONV_BACKWARD_DATA_ACT_REF), added = CEK_BIT(2);
+    char path[4096];
+    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .option = option };
+    if (!cek__cuda_library_open(&host, names, path, sizeof path)) {
+        puts("no NVRTC: what cuDNN compiles is not looked at");
+        return;
+    }
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_BF16 }, 3, EVEN);
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F16, .activation = CEK_ACT_RELU }, 3, RELU);
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .type = CEK_BF16, .activation = CEK_ACT_GELU }, 3, SUMS);
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_DATA, .operands = ref, .type = CEK_F16, .act_grad = CEK_ACT_RELU }, 3, SUMS);
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_WEIGHTS, .type = CEK_BF16 }, 3, EVEN);
+    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_WEIGHTS, .type = CEK_F16, .accumulate = added }, 3, SUMS);
+}
+END_TEST
+
 START_TEST(what_is_too_large_is_refused)
 {
     lowers("mb2048ic64ih128oc64oh128kh3ph1", &(ask){ .kind = CEK_OP_CONV_FORWARD, .type = CEK_F16 }, 0, NONE);  /* 2^31 elements */
 }
 END_TEST
-
-/* Another cuDNN than the system's may be looked at. */
-static const char *option(void *user, const char *key)
-{
-    (void)user;
-    return strcmp(key, "cuda_path") ? NULL : getenv("CEKERNELS_CUDA_PATH");
-}
 
 int main(void)
 {
@@ -215,8 +236,12 @@ int main(void)
     tcase_add_test(cases, narrow_types_use_tensor_cores);
     tcase_add_test(cases, tensor_cores_are_for_those_who_allow_them);
     tcase_add_test(cases, what_is_too_large_is_refused);
+    TCase *narrow = tcase_create("compiled");
+    tcase_set_timeout(narrow, 300);
+    tcase_add_test(narrow, narrow_types_are_fused_and_summed_in_f32);
     Suite *suite = suite_create("cudnn_plans");
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, narrow);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
