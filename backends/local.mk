@@ -1,5 +1,5 @@
-# The bodies of the plugins, one convenience library per folder. They see include/cekernels/plugin.h, kernels/ and each other's
-# common parts, and nothing of core/ or nn/.
+# The bodies of the plugins, one convenience library per folder. They see
+# include/cekernels/plugin.h, kernels/ and each other's common parts, and nothing of core/ or nn/.
 
 # What every backend uses: validation of descriptors, Philox, error text.
 noinst_LTLIBRARIES += %D%/common/libcommon.la

@@ -126,7 +126,8 @@ static int convolve(app *a)
     const float image[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, kernel[4] = {1, 1, 1, 1}, bias[1] = {100};
     const float want[4] = {112, 116, 124, 128};
     float got[4] = {0};
-    cek_mem *x = memory(a, image, sizeof image), *w = memory(a, kernel, sizeof kernel), *b = memory(a, bias, sizeof bias);
+    cek_mem *x = memory(a, image, sizeof image), *w = memory(a, kernel, sizeof kernel),
+        *b = memory(a, bias, sizeof bias);
     cek_mem *y = memory(a, NULL, sizeof got);
     int failed = 1;
     cek_conv_desc conv = {

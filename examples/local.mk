@@ -1,5 +1,6 @@
-# The examples: installed nowhere, built and run by `make check` (tests/examples.sh); one program per file, against the public
-# headers alone. plugin/ has a Makefile of its own, which works against the installed files (make installcheck).
+# The examples: installed nowhere, built and run by `make check` (tests/examples.sh); one program
+# per file, against the public headers alone. plugin/ has a Makefile of its own, which works against
+# the installed files (make installcheck).
 example_cppflags = -I$(srcdir)/include
 example_libs = nn/libcekernels-nn.la core/libcekernels.la $(MATH_LIBS)
 

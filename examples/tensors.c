@@ -60,7 +60,8 @@ int main(int argc, char **argv)
     /* tensor.to(device) */
     TRY(cek_tensor_to(sum, other, &moved));
     TRY(cek_tensor_read(moved, got, sizeof got));
-    printf("moved to %s: [[%g, %g], [%g, %g]]\n", cek_device_name(cek_tensor_device(moved)), got[0], got[1], got[2], got[3]);
+    printf("moved to %s: [[%g, %g], [%g, %g]]\n", cek_device_name(cek_tensor_device(moved)), got[0],
+           got[1], got[2], got[3]);
 
     /* Tensors on two devices are never mixed silently. */
     if (other != device) {

@@ -1,4 +1,5 @@
-/* train_boston - regression on a table, split over the devices: 128 samples on two are 64 and 64, the last 20 are 10 and 10.
+/* train_boston - regression on a table, split over the devices: 128 samples on two are 64 and 64,
+ * the last 20 are 10 and 10.
  *
  *     train_boston [-d DEVICES] [-e EPOCHS] FILE.csv TARGET
  *
@@ -78,7 +79,8 @@ int main(int argc, char **argv)
     w.steps_shown = (cek_dataset_size(train) + options.batch - 1) / options.batch;
     fit.test = test;
     TRY(cek_trainer_fit(w.trainer, train, &fit, &last));
-    printf("after %lld epochs: training error %.3f, test error %.3f (mean squared)\n", (long long)last.epoch, last.train.loss,
+    printf("after %lld epochs: training error %.3f, test error %.3f (mean squared)\n",
+           (long long)last.epoch, last.train.loss,
            last.test.loss);
     failed = 0;
 out:

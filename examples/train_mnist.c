@@ -2,8 +2,9 @@
  *
  *     train_mnist [-d DEVICES] [-m MODEL] [-e EPOCHS] [-n STEPS] [DIRECTORY]
  *
- * DIRECTORY holds the four IDX files of MNIST (plain or .gz); without one, digits are drawn. DEVICES: "cpu", "cpu:0,cuda:0".
- * Writes the weights to mnist.safetensors, which torch.nn.Sequential.load_state_dict takes.
+ * DIRECTORY holds the four IDX files of MNIST (plain or .gz); without one, digits are drawn.
+ * DEVICES: "cpu", "cpu:0,cuda:0". Writes the weights to mnist.safetensors, which
+ * torch.nn.Sequential.load_state_dict takes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ int main(int argc, char **argv)
     fit.test = test;
     TRY(cek_trainer_fit(trainer, train, &fit, NULL));
     for (size_t i = 0; i < count; i++)
-        printf("%s: %lld samples of the last step\n", cek_device_name(devices[i]), (long long)cek_trainer_share(trainer, i));
+        printf("%s: %lld samples of the last step\n", cek_device_name(devices[i]),
+               (long long)cek_trainer_share(trainer, i));
     TRY(cek_trainer_pull(trainer));
     TRY(cek_model_save(model, "mnist.safetensors"));
     printf("weights: mnist.safetensors\n");

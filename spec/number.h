@@ -64,8 +64,8 @@ void spec_store(cek_dtype type, spec_num a, double *expect, double *bound);
 /* Philox4x32-10, written here again so that no backend is judged by its own code. */
 void spec_philox(uint64_t key, uint64_t sample, uint32_t stream, uint64_t block, uint32_t word[4]);
 
-/* spec_operands - the relative error of a product whose f32 factors are rounded as a math mode allows, even towards zero:
- * 10 bits of fraction for tf32, 7 (bf16) for fast. */
+/* spec_operands - the relative error of a product whose f32 factors are rounded as a math mode
+ * allows, even towards zero: 10 bits of fraction for tf32, 7 (bf16) for fast. */
 static inline double spec_operands(uint32_t math)
 {
     double each = math == CEK_MATH_TF32 ? 0x1p-10 : math == CEK_MATH_FAST ? 0x1p-7 : 0;

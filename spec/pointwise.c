@@ -63,7 +63,8 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("43/x0,x1,add:in1", SPEC_F_BOTH),
     REQUIRED("6x7/x0,x1,add:in0:x1~0", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,x2,add,x3,mul,x4,sub,x5,add,x6,max,x7,min", SPEC_F_BOTH),          /* all inputs */
-    REQUIRED("43/x0,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg", SPEC_F_BOTH), /* all instructions */
+    /* all instructions */
+    REQUIRED("43/x0,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,v0,v0,mul,v1,abs,sqrt", SPEC_F_BOTH), /* an earlier result twice */
     REQUIRED("43/x0,x1,less,x0,mul,1,const,x0,x1,less,sub,x1,mul,add", SPEC_F_ALL),
     REQUIRED("101/x0,x1,add:det", SPEC_F(REAL)),
@@ -264,7 +265,8 @@ static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_
     }
     while (spec_modifier(&rest, word, sizeof word)) {
         if (!strcmp(word, "acc")) *acc = true;
-        else if (!spec_modifier_number(word, "in", in_place) && !layout_read(p, word, positive) && !spec_modifier_common(p, word))
+        else if (!spec_modifier_number(word, "in", in_place) && !layout_read(p, word, positive) &&
+                 !spec_modifier_common(p, word))
             return spec_fail(p, "pointwise: unknown modifier \"%s\"", word);
     }
     d->inputs = p->inputs, d->input_size = sizeof *p->inputs;

@@ -23,7 +23,8 @@ static void gemm_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("ldc shorter than a row", d->ldc = (int64_t)d->n - 1);
     INVALID("a negative stride", d->stride_a = -1);
     INVALID("batches of C over each other", (d->batch = 2, d->stride_c = 1));
-    INVALID("sizes beyond 64 bits", (d->m = d->n = d->k = (uint64_t)1 << 40, d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
+    INVALID("sizes beyond 64 bits", (d->m = d->n = d->k = (uint64_t)1 << 40,
+                                     d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
     INVALID("PACKED without the flag", d->op.operands |= CEK_BIT(CEK_GEMM_PACKED));
     INVALID("ACT_REF without act_grad", d->op.operands |= CEK_BIT(CEK_GEMM_ACT_REF));
     INVALID("A_SUM of a batch", (d->batch = 2, d->stride_c = 1000, d->op.operands |= CEK_BIT(CEK_GEMM_A_SUM)));
@@ -57,7 +58,8 @@ static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("stride 0", d->stride[1] = 0);
     INVALID("kernel 0", d->kernel[0] = 0);
     INVALID("padding as large as the kernel", d->pad_lo[0] = d->kernel[0]);
-    INVALID("a window wholly in the padding", (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
+    INVALID("a window wholly in the padding",
+            (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
     UNKNOWN("an unknown mode", d->mode = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
     if (q->desc.op.kind == CEK_OP_POOL_BACKWARD) {
@@ -144,7 +146,8 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("no parameters", d->count = 0);
     INVALID("no ranges behind the pointer", d->ranges = NULL);
     INVALID("a range beyond the parameters", (q->ranges[0].end = d->count + 1, d->ranges = q->ranges));
-    INVALID("a range that ends before it begins", (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));
+    INVALID("a range that ends before it begins",
+            (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));
     INVALID("a group that is not there", (q->ranges[0].group = CEK_PARAM_GROUPS, d->ranges = q->ranges));
     INVALID("ranges over each other",
             (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 },

@@ -114,9 +114,10 @@ typedef struct spec_measurement {
     char error[SPEC_TEXT_MAX];
 } spec_measurement;
 
-/* spec_measure - the problem that `text` states in the language of the cases ("5x7:a0:sum"; what a kind's modifiers are, its file
- * in spec/ says), with real numbers: run and compared once, then timed. Blocks. CEK_OK: measured, perhaps with wrong values;
- * CEK_INVALID: no such problem; CEK_UNSUPPORTED; or what broke it off. m->error says why. */
+/* spec_measure - the problem that `text` states in the language of the cases ("5x7:a0:sum"; what a
+ * kind's modifiers are, its file in spec/ says), with real numbers: run and compared once, then
+ * timed. Blocks. CEK_OK: measured, perhaps with wrong values; CEK_INVALID: no such problem;
+ * CEK_UNSUPPORTED; or what broke it off. m->error says why. */
 cek_status spec_measure(const spec_target *target, uint32_t kind, const char *text, cek_dtype type,
                         spec_measurement *m);
 /* A problem of a size that is worth timing; NULL for no kind. */

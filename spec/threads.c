@@ -126,8 +126,10 @@ static void command_buffer(spec_state *s)
         cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace)
                                               : (cek_ref){ NULL, 0 };
         cek_cmd cmds[] = {
-            { .kind = CEK_CMD_FILL, .dst = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4, .pattern = 0x7fc00000, .pattern_bytes = 4 },
-            { .kind = CEK_CMD_RUN, .operand_count = job.ref_count, .op = job.op, .operands = job.refs, .workspace = workspace },
+            { .kind = CEK_CMD_FILL, .dst = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4,
+              .pattern = 0x7fc00000, .pattern_bytes = 4 },
+            { .kind = CEK_CMD_RUN, .operand_count = job.ref_count, .op = job.op,
+              .operands = job.refs, .workspace = workspace },
             { .kind = CEK_CMD_COPY, .dst = spec_buffer_ref(&copy), .src = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4 },
         };
         cek_status st = p->cmdbuf_create(s->dev, cmds, 3, sizeof *cmds, &buffer);

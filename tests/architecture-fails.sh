@@ -1,4 +1,5 @@
-# architecture-fails.sh - architecture.sh must fail on each kind of wrong arrow, and pass on the tree beside it without one.
+# architecture-fails.sh - architecture.sh must fail on each kind of wrong arrow, and pass on the
+# tree beside it without one.
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT

@@ -1,16 +1,18 @@
 #!/bin/sh
 # architecture.sh [TREE] - prints which folder includes which, and fails on an arrow that the house does not allow.
 #
-# Owns: the table of allowed arrows below. Reads every C, header and OpenCL file of the tree (tests excepted: they may look at
-# anything). Fails on an arrow outside the table, on a folder that the table does not name, on an include that cannot be found,
-# on a cycle between folders, on a door that needs more than <stddef.h> and <stdint.h>, and on a folder of sources that
-# ARCHITECTURE.md (where the tree has one) does not tell of, or a folder or source that it tells of and the tree lacks.
+# Owns: the table of allowed arrows below. Reads every C, header and OpenCL file of the tree (tests
+# excepted: they may look at anything). Fails on an arrow outside the table, on a folder that the
+# table does not name, on an include that cannot be found, on a cycle between folders, on a door
+# that needs more than <stddef.h> and <stdint.h>, and on a folder of sources that ARCHITECTURE.md
+# (where the tree has one) does not tell of, or a folder or source that it tells of and the tree
+# lacks.
 set -u
 tree=${1:-${top_srcdir:-$(dirname "$0")/..}}
 cd "$tree" || exit 99
 
-# folder: what it may include beside itself. "door" is include/cekernels/plugin.h, "api" the other public headers. A folder is its
-# own files alone, one with /* has its subfolders too.
+# folder: what it may include beside itself. "door" is include/cekernels/plugin.h, "api" the other
+# public headers. A folder is its own files alone, one with /* has its subfolders too.
 table='
 door:
 api:                 door

@@ -1,4 +1,5 @@
-# examples.sh - every example runs and does what it says, from the build tree. The example plugin is built by its own Makefile.
+# examples.sh - every example runs and does what it says, from the build tree. The example plugin is
+# built by its own Makefile.
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 examples=$top_builddir/examples

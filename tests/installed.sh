@@ -1,5 +1,6 @@
-# installed.sh - called by `make installcheck`: the installed program, headers, libraries and manual work from where they are, with
-# nothing of the build tree. With DESTDIR, from inside the staging folder.
+# installed.sh - called by `make installcheck`: the installed program, headers, libraries and manual
+# work from where they are, with nothing of the build tree. With DESTDIR, from inside the staging
+# folder.
 set -u
 [ "$SANITIZERS" = no ] || { echo "installcheck: a sanitized build is not for installing"; exit 1; }
 work=$(mktemp -d) || exit 99

@@ -1,12 +1,14 @@
-# links.sh - what the built objects need and show: the core and the CPU plugin need libc and libm alone, a plugin exports its
-# door alone and needs no symbol of ours, and everything is linked as hardened as configure promised.
+# links.sh - what the built objects need and show: the core and the CPU plugin need libc and libm
+# alone, a plugin exports its door alone and needs no symbol of ours, and everything is linked as
+# hardened as configure promised.
 set -u
 [ "$SANITIZERS" = no ] || { echo "a sanitizer's run time is linked"; exit 77; }
 command -v readelf >/dev/null || { echo "no readelf"; exit 99; }
 failures=0
 wrong() { echo "$*"; failures=$((failures + 1)); }
 
-# needs FILE NAME... - FILE's direct dependencies are among NAMEs (threads and dlopen have libraries of their own in old libcs).
+# needs FILE NAME... - FILE's direct dependencies are among NAMEs (threads and dlopen have libraries
+# of their own in old libcs).
 needs() {
     file=$1
     shift

@@ -1,4 +1,5 @@
-# manual.sh - the manuals are correct mdoc, refer to pages that exist, and tell of every slot, status and profile of plugin.h.
+# manual.sh - the manuals are correct mdoc, refer to pages that exist, and tell of every slot,
+# status and profile of plugin.h.
 set -u
 set -- "$top_srcdir"/man/*.[1-8]
 [ -f "$1" ] || { echo "no manual in $top_srcdir/man"; exit 1; }

@@ -2,8 +2,9 @@
  *
  * check.h - what the files of validate share among themselves; backends include validate.h.
  *
- * Each kind has one function that checks the fields of its own descriptor and says how large its operands are. The head of
- * the descriptor, the masks and the alignment are checked by validate.c around it.
+ * Each kind has one function that checks the fields of its own descriptor and says how large its
+ * operands are. The head of the descriptor, the masks and the alignment are checked by validate.c
+ * around it.
  */
 #ifndef CEK_BACKENDS_COMMON_CHECK_H
 #define CEK_BACKENDS_COMMON_CHECK_H
@@ -45,12 +46,14 @@ cek_status cek__check_finite(const cek__check *check, const char *field, double 
 cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool needed, const char *why);
 
 /* cek__slot_size - the slot holds the product of `count` factors, elements of `type`, without gaps. */
-cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type, const uint64_t *factors, uint32_t count);
+cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type,
+                          const uint64_t *factors, uint32_t count);
 #define CEK__SLOT_SIZE(check, slot, type, ...)                                   \
     cek__slot_size(check, slot, type, (const uint64_t[]){ __VA_ARGS__ },         \
                    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 /* cek__slot_strided - the slot holds a strided tensor (rank <= CEK_RANK_MAX, strides checked here). */
-cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank, const uint64_t *shape,
+cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank,
+                             const uint64_t *shape,
                              const int64_t *strides);
 /* cek__slot_block - the slot holds `bytes` without a type (a block, state). */
 void cek__slot_block(const cek__check *check, uint32_t slot, uint64_t bytes);

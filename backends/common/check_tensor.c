@@ -29,9 +29,11 @@ static cek_status instruction_check(const cek__check *check, uint32_t index, uin
     CEK__CHECK(cek__check_reserved(check, at->reserved));
     uint32_t reads = operand_count(at->code);
     if (reads > 0 ? at->a >= earlier : at->a)
-        return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index, at->code, at->a, earlier);
+        return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index,
+                            at->code, at->a, earlier);
     if (reads > 1 ? at->b >= earlier : at->b)
-        return CEK__INVALID(check, "instruction %u (code %u): b is %u of %u earlier values", index, at->code, at->b, earlier);
+        return CEK__INVALID(check, "instruction %u (code %u): b is %u of %u earlier values", index,
+                            at->code, at->b, earlier);
     return CEK_OK;
 }
 
@@ -49,7 +51,8 @@ static cek_status program_copy(const cek__check *check)
         (desc->instruction_count && (!desc->instructions || !desc->instruction_size)))
         return CEK__INVALID(check, "inputs or instructions are counted, but not given");
     for (uint32_t i = 0; i < desc->input_count; i++)
-        CEK__CHECK(cek__element_in(check->host, "pointwise input", desc->inputs, i, desc->input_size, &request->inputs[i],
+        CEK__CHECK(cek__element_in(check->host, "pointwise input", desc->inputs, i,
+                                   desc->input_size, &request->inputs[i],
                                    sizeof *request->inputs));
     for (uint32_t i = 0; i < desc->instruction_count; i++)
         CEK__CHECK(cek__element_in(check->host, "pointwise instruction", desc->instructions, i, desc->instruction_size,

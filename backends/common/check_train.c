@@ -159,7 +159,8 @@ static cek_status algorithm_check(const cek__check *check)
     const cek_optimizer_desc *desc = &check->request->desc.optimizer;
     bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM;
     CEK__CHECK(cek__check_enum(check, "algorithm", desc->algorithm, CEK_OPTIMIZER_SGD, CEK_OPTIMIZER_ADAM));
-    CEK__CHECK(cek__check_flags(check, "optimizer flags", desc->flags, CEK_OPTIMIZER_NESTEROV | CEK_OPTIMIZER_DECOUPLED));
+    CEK__CHECK(cek__check_flags(check, "optimizer flags", desc->flags,
+                                CEK_OPTIMIZER_NESTEROV | CEK_OPTIMIZER_DECOUPLED));
     CEK__CHECK(cek__check_finite(check, "momentum", desc->momentum, 0));
     CEK__CHECK(cek__check_finite(check, "dampening", desc->dampening, -1.7976931348623157e308));
     CEK__CHECK(cek__check_finite(check, "epsilon", desc->epsilon, 0));

@@ -35,7 +35,8 @@ static uint64_t or_one(uint64_t size)
     return size ? size : 1;
 }
 
-static cek_status image_size(const cek__check *check, uint32_t slot, cek_dtype type, uint64_t batch, const uint64_t *size,
+static cek_status image_size(const cek__check *check, uint32_t slot, cek_dtype type, uint64_t batch,
+                             const uint64_t *size,
                              uint64_t channels)
 {
     return CEK__SLOT_SIZE(check, slot, type, batch, or_one(size[0]), or_one(size[1]), or_one(size[2]), channels);
@@ -67,14 +68,17 @@ static cek_status conv_slots(const cek__check *check)
     case CEK_OP_CONV_BACKWARD_DATA:
         CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_DY, desc->y_type, desc->batch, out, desc->out_channels));
         CEK__CHECK(weights_size(check, CEK_CONV_BACKWARD_DATA_W, desc->w_type));
-        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_DX, desc->x_type, desc->batch, desc->in, desc->in_channels));
-        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_ACT_REF, desc->x_type, desc->batch, desc->in, desc->in_channels));
+        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_DX, desc->x_type, desc->batch, desc->in,
+                              desc->in_channels));
+        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_ACT_REF, desc->x_type, desc->batch,
+                              desc->in, desc->in_channels));
         if (epilogue->activation)
             return CEK__INVALID(check, "takes act_grad only, no activation");
         return cek__check_presence(check, CEK_CONV_BACKWARD_DATA_ACT_REF, epilogue->act_grad != CEK_ACT_NONE,
                                    "with act_grad");
     default:
-        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type, desc->batch, desc->in, desc->in_channels));
+        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type, desc->batch,
+                              desc->in, desc->in_channels));
         CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type, desc->batch, out, desc->out_channels));
         CEK__CHECK(weights_size(check, CEK_CONV_BACKWARD_WEIGHTS_DW, sum));
         CEK__CHECK(CEK__SLOT_SIZE(check, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, desc->out_channels));
@@ -85,7 +89,8 @@ static cek_status conv_slots(const cek__check *check)
 cek_status cek__check_conv(const cek__check *check)
 {
     const cek_conv_desc *desc = &check->request->desc.conv;
-    const window w = { desc->spatial, desc->in, desc->kernel, desc->stride, desc->dilation, desc->pad_lo, desc->pad_hi };
+    const window w = { desc->spatial, desc->in, desc->kernel, desc->stride, desc->dilation,
+                       desc->pad_lo, desc->pad_hi };
     CEK__CHECK(cek__check_reserved(check, desc->reserved));
     CEK__CHECK(cek__check_positive(check, "batch", desc->batch));
     CEK__CHECK(cek__check_positive(check, "in_channels", desc->in_channels));
@@ -108,7 +113,8 @@ static cek_status pool_slots(const cek__check *check)
     const cek_pool_desc *desc = &check->request->desc.pool;
     const uint64_t *out = check->request->out;
     bool backward = desc->op.kind == CEK_OP_POOL_BACKWARD, maximum = desc->mode == CEK_POOL_MAX;
-    CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DX : CEK_POOL_FORWARD_X, desc->type, desc->batch, desc->in,
+    CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DX : CEK_POOL_FORWARD_X, desc->type,
+                          desc->batch, desc->in,
                           desc->channels));
     CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DY : CEK_POOL_FORWARD_Y, desc->type, desc->batch, out,
                           desc->channels));

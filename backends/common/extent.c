@@ -59,7 +59,8 @@ bool cek__strided_extent(uint32_t rank, const uint64_t *shape, const int64_t *st
 }
 
 /* Whether the `count` dimensions in `order` (nested, smallest stride first) reach the place `at`. */
-static bool place_reached(uint64_t at, const uint32_t *order, uint32_t count, const uint64_t *shape, const int64_t *strides)
+static bool place_reached(uint64_t at, const uint32_t *order, uint32_t count, const uint64_t *shape,
+                          const int64_t *strides)
 {
     while (count-- > 0 && at) {
         uint64_t stride = (uint64_t)strides[order[count]], most = shape[order[count]] - 1;
@@ -96,7 +97,8 @@ bool cek__window_out(uint64_t in, uint64_t kernel, uint64_t stride, uint64_t dil
                      uint64_t *to)
 {
     uint64_t padded, reach;
-    if (!cek__add(in, pad_lo, &padded) || !cek__add(padded, pad_hi, &padded) || !cek__mul(dilation, kernel - 1, &reach) ||
+    if (!cek__add(in, pad_lo, &padded) || !cek__add(padded, pad_hi, &padded) ||
+        !cek__mul(dilation, kernel - 1, &reach) ||
         !cek__add(reach, 1, &reach) || padded < reach)
         return false;
     *to = (padded - reach) / stride + 1;

@@ -2,8 +2,9 @@
  *
  * fail.h - how a plugin talks to its host: the copy of the callbacks, and error texts.
  *
- * Every instance keeps a cek_host of its own, filled in by cek__callbacks_copy(): zeroed where the host is NULL or older, so a
- * callback is either there or NULL. Owns no state. Knows plugin.h alone.
+ * Every instance keeps a cek_host of its own, filled in by cek__callbacks_copy(): zeroed where the
+ * host is NULL or older, so a callback is either there or NULL. Owns no state. Knows plugin.h
+ * alone.
  */
 #ifndef CEK_BACKENDS_COMMON_FAIL_H
 #define CEK_BACKENDS_COMMON_FAIL_H
@@ -15,9 +16,10 @@
 /* Longest text kept with a failed queue, event or device, with its NUL. */
 #define CEK__TEXT_BYTES 256
 
-/* cek__callbacks_copy - what create() was given, in a struct of this plugin's size. A newer host may offer callbacks that this
- * plugin does not know: an offer may be left alone, so unlike descriptors they are not refused. CEK_INVALID if it is
- * smaller than version 1.0's, CEK_UNSUPPORTED for another major. */
+/* cek__callbacks_copy - what create() was given, in a struct of this plugin's size. A newer host
+ * may offer callbacks that this plugin does not know: an offer may be left alone, so unlike
+ * descriptors they are not refused. CEK_INVALID if it is smaller than version 1.0's,
+ * CEK_UNSUPPORTED for another major. */
 cek_status cek__callbacks_copy(const cek_host *given, cek_host *out);
 
 /* cek__fail - tells the host one line that names object and cause, and returns the status, so that a refusal reads
@@ -28,7 +30,8 @@ cek_status cek__vfail(const cek_host *host, cek_status status, const char *forma
     __attribute__((format(printf, 3, 0), cold));
 
 /* cek__log - one line for people; nothing where the host has no log. */
-void cek__log(const cek_host *host, uint32_t level, const char *format, ...) __attribute__((format(printf, 3, 4), cold));
+void cek__log(const cek_host *host, uint32_t level, const char *format,
+              ...) __attribute__((format(printf, 3, 4), cold));
 
 /* cek__option - the value of a setting or NULL. */
 const char *cek__option(const cek_host *host, const char *key);

@@ -7,7 +7,8 @@
 #include "backends/common/fail.h"
 
 /* Copies `given_bytes` into `known` zeroed ones; what is beyond must be zero. */
-static cek_status copy_in(const cek_host *host, const char *what, const unsigned char *given, uint32_t given_bytes, void *to,
+static cek_status copy_in(const cek_host *host, const char *what, const unsigned char *given,
+                          uint32_t given_bytes, void *to,
                           uint32_t known)
 {
     for (uint32_t i = known; i < given_bytes; i++)

@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes, cek__mem_bytes_fn *mem_bytes,
+cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes,
+                            cek__mem_bytes_fn *mem_bytes,
                             const void *user)
 {
     uint64_t size;
@@ -28,7 +29,8 @@ static cek_status operand_check(const cek__check *check, uint32_t slot, cek_ref 
     const cek__slot *at = &check->request->slots[slot];
     uint64_t size;
     if (!at->given)
-        return ref.mem || ref.offset ? CEK__INVALID(check, "operand %u is given, but was not in the mask", slot) : CEK_OK;
+        return ref.mem || ref.offset ? CEK__INVALID(check, "operand %u is given, but was not in the mask", slot)
+        : CEK_OK;
     if (!ref.mem)
         return CEK__INVALID(check, "operand %s is missing", at->name);
     if (ref.offset & (at->align - 1))
@@ -71,7 +73,8 @@ static cek_status workspace_check(const cek__check *check, const cek_ref *operan
         return CEK_OK;
     CEK__CHECK(cek__range_check(check->host, "workspace", workspace, bytes, mem_bytes, user));
     if (workspace.offset % CEK_ALIGNMENT)
-        return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u", (unsigned long long)workspace.offset,
+        return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u",
+                            (unsigned long long)workspace.offset,
                             CEK_ALIGNMENT);
     for (uint32_t i = 0; i < request->slot_count; i++)
         if (request->slots[i].given && operands[i].mem == workspace.mem &&
@@ -80,7 +83,8 @@ static cek_status workspace_check(const cek__check *check, const cek_ref *operan
     return CEK_OK;
 }
 
-cek_status cek__request_operands(const cek_host *host, const cek__request *request, const cek_ref *operands, uint32_t count,
+cek_status cek__request_operands(const cek_host *host, const cek__request *request,
+                                 const cek_ref *operands, uint32_t count,
                                  cek_ref workspace, uint64_t workspace_bytes, cek__mem_bytes_fn *mem_bytes,
                                  const void *user)
 {

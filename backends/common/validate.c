@@ -95,7 +95,8 @@ cek_status cek__check_positive(const cek__check *check, const char *field, uint6
 
 cek_status cek__check_flags(const cek__check *check, const char *field, uint64_t value, uint64_t known)
 {
-    return value & ~known ? CEK__UNSUPPORTED(check, "%s has unknown bits %#llx", field, (unsigned long long)(value & ~known))
+    return value & ~known ? CEK__UNSUPPORTED(check, "%s has unknown bits %#llx", field,
+                                             (unsigned long long)(value & ~known))
                           : CEK_OK;
 }
 
@@ -118,7 +119,8 @@ cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool need
                         needed ? "missing from the mask" : "in the mask", why);
 }
 
-cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type, const uint64_t *factors, uint32_t count)
+cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type,
+                          const uint64_t *factors, uint32_t count)
 {
     cek__slot *at = &check->request->slots[slot];
     at->element = cek__type_bytes(type);
@@ -128,7 +130,8 @@ cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type
     return CEK_OK;
 }
 
-cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank, const uint64_t *shape,
+cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank,
+                             const uint64_t *shape,
                              const int64_t *strides)
 {
     cek__slot *at = &check->request->slots[slot];
@@ -186,7 +189,8 @@ static cek_status slots_fill(const cek__check *check)
             continue;
         request->slots[row->slot] = (cek__slot){
             .name = row->name, .aliases = row->aliases, .element = 1, .written = row->written,
-            .given = cek__request_given(request, row->slot), .accumulated = cek__request_accumulates(request, row->slot),
+            .given = cek__request_given(request, row->slot),
+            .accumulated = cek__request_accumulates(request, row->slot),
         };
         if (row->slot >= request->slot_count)
             request->slot_count = row->slot + 1;
@@ -269,7 +273,8 @@ static cek_status align_check(const cek__check *check)
         if (!slot->align)
             slot->align = check->request->align;
         if (slot->given && slot->element > slot->align)
-            return CEK__INVALID(check, "align is %u, but an element of operand %s has %u bytes", slot->align, slot->name,
+            return CEK__INVALID(check, "align is %u, but an element of operand %s has %u bytes",
+                                slot->align, slot->name,
                                 slot->element);
     }
     return CEK_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * validate.h - whether a host's request is what plugin.h allows: descriptors when an operation is made, operands when it runs.
+ * validate.h - whether a host's request is what plugin.h allows: descriptors when an operation is
+ * made, operands when it runs.
  *
  * One place for all backends, driven by CEK_ALL_OPERANDS. A backend calls
  *     cek__request_init()      in op_create: the descriptor, checked, copied, with the size of every operand;
@@ -33,8 +34,9 @@ typedef struct cek__slot {
     bool dense;          /* every byte of the extent belongs to it (no gaps between rows) */
 } cek__slot;
 
-/* A descriptor given by a host, checked and copied. Nothing in it points at the caller's memory, but desc.pointwise.inputs,
- * desc.pointwise.instructions and desc.op.epilogue point into the request itself: it must not be moved. */
+/* A descriptor given by a host, checked and copied. Nothing in it points at the caller's memory,
+ * but desc.pointwise.inputs, desc.pointwise.instructions and desc.op.epilogue point into the
+ * request itself: it must not be moved. */
 typedef struct cek__request {
     union {
         cek_op_desc op;
@@ -61,9 +63,10 @@ typedef struct cek__request {
     cek__slot slots[CEK__SLOTS];    /* by slot number */
 } cek__request;
 
-/* cek__request_init - checks `desc` and fills in *to. CEK_INVALID where it breaks a rule of plugin.h, CEK_UNSUPPORTED for
- * what is unknown to 1.0; the text names kind, field and values. On error *to needs no cek__request_free. `forward` is
- * only checked for presence: that it is a pool of the same device and shape is for the backend to see. */
+/* cek__request_init - checks `desc` and fills in *to. CEK_INVALID where it breaks a rule of
+ * plugin.h, CEK_UNSUPPORTED for what is unknown to 1.0; the text names kind, field and values. On
+ * error *to needs no cek__request_free. `forward` is only checked for presence: that it is a pool
+ * of the same device and shape is for the backend to see. */
 cek_status cek__request_init(const cek_host *host, const cek_op_desc *desc, cek__request *to);
 void cek__request_free(cek__request *request);
 
@@ -87,14 +90,17 @@ const char *cek__kind_name(uint32_t kind);
 typedef bool cek__mem_bytes_fn(const void *user, const cek_mem *mem, uint64_t *bytes);
 
 /* cek__range_check - whether `bytes` from `ref` on lie inside its memory. `what` names it in the text. */
-cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes, cek__mem_bytes_fn *mem_bytes,
+cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes,
+                            cek__mem_bytes_fn *mem_bytes,
                             const void *user);
 
-/* cek__request_operands - whether a run may go ahead: exactly the slots of the mask are given, offsets are aligned, extents
- * lie inside their memories, nothing that is written overlaps anything else but an input that it may be identical with.
- * Overlap of operands with gaps (dense false) is seen only where both begin at the same place. A workspace is needed
- * where workspace_bytes > 0, at a multiple of CEK_ALIGNMENT, apart from all operands. Allocates nothing. */
-cek_status cek__request_operands(const cek_host *host, const cek__request *request, const cek_ref *operands, uint32_t count,
+/* cek__request_operands - whether a run may go ahead: exactly the slots of the mask are given,
+ * offsets are aligned, extents lie inside their memories, nothing that is written overlaps anything
+ * else but an input that it may be identical with. Overlap of operands with gaps (dense false) is
+ * seen only where both begin at the same place. A workspace is needed where workspace_bytes > 0, at
+ * a multiple of CEK_ALIGNMENT, apart from all operands. Allocates nothing. */
+cek_status cek__request_operands(const cek_host *host, const cek__request *request,
+                                 const cek_ref *operands, uint32_t count,
                                  cek_ref workspace, uint64_t workspace_bytes, cek__mem_bytes_fn *mem_bytes,
                                  const void *user);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmdbuf.c - command buffers as CUDA graphs: the commands are captured once from a stream of their own, and launched as one.
+ * cmdbuf.c - command buffers as CUDA graphs: the commands are captured once from a stream of their
+ * own, and launched as one.
  *
- * Capture belongs to the thread that captures; others go on. All kernels were launched once when their operations were made, so
- * nothing is left for the driver to load now. What cannot be captured is CEK_UNSUPPORTED: the host then runs the
- * commands one by one.
+ * Capture belongs to the thread that captures; others go on. All kernels were launched once when
+ * their operations were made, so nothing is left for the driver to load now. What cannot be
+ * captured is CEK_UNSUPPORTED: the host then runs the commands one by one.
  */
 #include <stdlib.h>
 
@@ -51,7 +52,8 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
     }
     error = api->cuStreamEndCapture(queue->stream, graph);
     if (cek__cuda_is_capture(error))  /* whatever the command itself said */
-        st = cek__fail(&dev->head.instance->host, CEK_UNSUPPORTED, "cmdbuf_create: a command cannot be captured: %s (%u)",
+        st = cek__fail(&dev->head.instance->host, CEK_UNSUPPORTED,
+                       "cmdbuf_create: a command cannot be captured: %s (%u)",
                        cek__cuda_error(api, error), error);
     else if (!st && error)
         st = cek__cuda_fail(dev, "cmdbuf_create", "cuStreamEndCapture", error);
@@ -62,7 +64,8 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
     return st;
 }
 
-static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, CUgraphExec *exec)
+static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
+                             uint32_t cmd_size, CUgraphExec *exec)
 {
     cuda_dev *dev = queue->dev;
     const cuda_driver *api = cek__cuda_api(dev);
@@ -81,7 +84,8 @@ static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t cou
     return st;
 }
 
-cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out)
+cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t count,
+                                   uint32_t cmd_size, cek_cmdbuf **out)
 {
     const cek_host *host = &head->instance->host;
     cek_queue *queue;
@@ -90,7 +94,8 @@ cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t 
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0, cmd_size,
+        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
+                         cmds ? count : 0, cmd_size,
                          sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf);
     if (!cmdbuf)

@@ -2,8 +2,8 @@
  *
  * compile.c - NVRTC, NVIDIA's compiler as a library, where a machine has it: a toolkit or a Python wheel.
  *
- * It targets the device's own architecture; one that is older than the device makes PTX for the newest that it knows, which the
- * driver translates.
+ * It targets the device's own architecture; one that is older than the device makes PTX for the
+ * newest that it knows, which the driver translates.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct cuda_compiler {
     int arch_count, archs[ARCHS_MAX];  /* 90 is sm_90 */
 };
 
-/* --- load ---------------------------------------------------------------------------------------------------------- */
+/* --- load ------------------------------------------------------------------------------------- */
 
 /* Everything of one library, or nothing. */
 static bool functions_find(cuda_compiler *compiler, void *library, char *text, size_t cap)
@@ -54,7 +54,8 @@ static bool functions_find(cuda_compiler *compiler, void *library, char *text, s
     }
     NVRTC_FUNCTIONS(FIND)
 #undef FIND
-    if (compiler->nvrtcVersion(&compiler->major, &compiler->minor) || compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) ||
+    if (compiler->nvrtcVersion(&compiler->major, &compiler->minor) ||
+        compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) ||
         compiler->arch_count < 1 || compiler->arch_count > ARCHS_MAX || compiler->nvrtcGetSupportedArchs(compiler->archs)) {
         snprintf(text, cap, "no NVRTC: it does not tell what it compiles for");
         return false;
@@ -82,7 +83,8 @@ static cuda_compiler *compiler_load(const cek_host *host, int driver, char *text
         return NULL;
     }
     if (compiler->major > driver / 1000) {  /* its name did not say so */
-        snprintf(text, cap, "no NVRTC: %d.%d is too new for a driver of CUDA %d.%d", compiler->major, compiler->minor, driver / 1000,
+        snprintf(text, cap, "no NVRTC: %d.%d is too new for a driver of CUDA %d.%d",
+                 compiler->major, compiler->minor, driver / 1000,
                  driver % 1000 / 10);
         free(compiler);
         return NULL;
@@ -96,7 +98,8 @@ cuda_compiler *cek__cuda_compiler(cuda_instance *instance)
 {
     pthread_mutex_lock(&instance->lock);
     if (!instance->compiler_sought) {
-        instance->compiler = compiler_load(&instance->head.host, instance->version, instance->compiler_text, sizeof instance->compiler_text);
+        instance->compiler = compiler_load(&instance->head.host, instance->version,
+                                           instance->compiler_text, sizeof instance->compiler_text);
         instance->compiler_sought = true;
     }
     cuda_compiler *compiler = instance->compiler;
@@ -115,7 +118,7 @@ void cek__cuda_compiler_free(cuda_compiler *compiler)
     free(compiler);
 }
 
-/* --- compile ------------------------------------------------------------------------------------------------------- */
+/* --- compile ---------------------------------------------------------------------------------- */
 
 /* The newest architecture that both know. *exact: it is the device's own. 0: the device is older than all. */
 static int arch_choose(const cuda_compiler *compiler, int device, bool *exact)
@@ -142,7 +145,8 @@ static cek_status compile_fail(cuda_dev *dev, nvrtc_program program, const char 
             *at = ' ';
     if (log)
         cek__log(host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
-    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s does not compile: %s: %.600s", source,
+    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                              "%s does not compile: %s: %.600s", source,
                               compiler->nvrtcGetErrorString(error), log ? log : "");
     free(log);
     return st;
@@ -153,7 +157,8 @@ static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, v
     const cuda_compiler *compiler = cek__cuda_instance(&dev->head)->compiler;
     const cek_host *host = &dev->head.instance->host;
     size_t size = 0;
-    nvrtc_result error = exact ? compiler->nvrtcGetCUBINSize(program, &size) : compiler->nvrtcGetPTXSize(program, &size);
+    nvrtc_result error = exact ? compiler->nvrtcGetCUBINSize(program, &size)
+        : compiler->nvrtcGetPTXSize(program, &size);
     char *made = error ? NULL : malloc(size + 1);
     if (!error && !made)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %zu bytes of machine code", size);
@@ -169,7 +174,8 @@ static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, v
     return CEK_OK;
 }
 
-cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad, void **image, uint64_t *bytes)
+cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad,
+                             void **image, uint64_t *bytes)
 {
     const cuda_compiler *compiler = cek__cuda_compiler(cek__cuda_instance(&dev->head));
     char arch[64];
@@ -177,13 +183,15 @@ cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text
     int number = arch_choose(compiler, 10 * dev->major + dev->minor, &exact);
     nvrtc_program program = NULL;
     if (!number)
-        return cek__fail(&dev->head.instance->host, CEK_UNAVAILABLE, "op_create: NVRTC %d.%d does not know sm_%d%d any more",
+        return cek__fail(&dev->head.instance->host, CEK_UNAVAILABLE,
+                         "op_create: NVRTC %d.%d does not know sm_%d%d any more",
                          compiler->major, compiler->minor, dev->major, dev->minor);
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", number);
     const char *const options[] = { arch, fmad, "--std=c++14" };
     nvrtc_result error = compiler->nvrtcCreateProgram(&program, text, source, 0, NULL, NULL);
     if (error)
-        return cek__fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_create: nvrtcCreateProgram: %s",
+        return cek__fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                         "op_create: nvrtcCreateProgram: %s",
                          compiler->nvrtcGetErrorString(error));
     error = compiler->nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
     cek_status st = error ? compile_fail(dev, program, source, error) : image_take(dev, program, exact, image, bytes);

@@ -2,9 +2,10 @@
  *
  * cublaslt.c - matrix products by cuBLASLt.
  *
- * Owns the way from a gemm request to a call: cuBLASLt's matrices are column-major, so C^T = op(B)^T op(A)^T is computed, whose memory
- * is that of the row-major C. What its epilogues do exactly as plugin.h says is left to them; the rest our own kernels do.
- * The library keeps the bias' address in the descriptor: a call copies the descriptor, so the plan never changes.
+ * Owns the way from a gemm request to a call: cuBLASLt's matrices are column-major, so C^T =
+ * op(B)^T op(A)^T is computed, whose memory is that of the row-major C. What its epilogues do
+ * exactly as plugin.h says is left to them; the rest our own kernels do. The library keeps the
+ * bias' address in the descriptor: a call copies the descriptor, so the plan never changes.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #define WORKSPACE_SMALL ((uint64_t)8 << 20)
 #define WANTED 16                             /* algorithms to choose from, best first */
 
-/* --- the library ----------------------------------------------------------------------------------------------------- */
+/* --- the library ------------------------------------------------------------------------------ */
 
 static cek__cublaslt *library_load(const cek_host *host, int driver)
 {
@@ -77,7 +78,8 @@ static const char *version(cek_instance *instance)
 
 static cek_status lt_fail(cuda_dev *dev, const cek__cublaslt *lt, const char *call, const char *function, int error)
 {
-    return cek__fail(&dev->head.instance->host, error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s: %s: %s (%d)", call,
+    return cek__fail(&dev->head.instance->host,
+                     error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s: %s: %s (%d)", call,
                      function, lt->GetStatusString(error), error);
 }
 
@@ -104,7 +106,7 @@ void cek__cublaslt_device_close(cuda_dev *dev)
     cek__cuda_leave(dev);
 }
 
-/* --- plans ----------------------------------------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 struct cek__gpu_plan {
     const cek__cublaslt *lt;
@@ -127,10 +129,12 @@ static int compute_of(const cek_gemm_desc *desc)
 {
     if (desc->a_type != CEK_F32)
         return LT_COMPUTE_32F;
-    return desc->op.math == CEK_MATH_TF32 ? LT_COMPUTE_32F_FAST_TF32 : desc->op.math == CEK_MATH_FAST ? LT_COMPUTE_32F_FAST_16BF : LT_COMPUTE_32F;
+    return desc->op.math == CEK_MATH_TF32 ? LT_COMPUTE_32F_FAST_TF32
+        : desc->op.math == CEK_MATH_FAST ? LT_COMPUTE_32F_FAST_16BF : LT_COMPUTE_32F;
 }
 
-static int matrix_make(const cek__cublaslt *lt, lt_matrix *to, cek_dtype type, uint64_t rows, uint64_t columns, int64_t ld, uint64_t batch,
+static int matrix_make(const cek__cublaslt *lt, lt_matrix *to, cek_dtype type, uint64_t rows,
+                       uint64_t columns, int64_t ld, uint64_t batch,
                        int64_t stride)
 {
     int32_t count = (int32_t)batch;
@@ -148,9 +152,11 @@ static int matrices_make(const cek_gemm_desc *desc, cek_dtype c_type, cek__gpu_p
     const cek__cublaslt *lt = plan->lt;
     bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     const int32_t first = tb ? LT_OP_T : LT_OP_N, second = ta ? LT_OP_T : LT_OP_N;
-    int error = matrix_make(lt, &plan->b, desc->b_type, tb ? desc->k : desc->n, tb ? desc->n : desc->k, desc->ldb, desc->batch, desc->stride_b);
+    int error = matrix_make(lt, &plan->b, desc->b_type, tb ? desc->k : desc->n,
+                            tb ? desc->n : desc->k, desc->ldb, desc->batch, desc->stride_b);
     if (!error)
-        error = matrix_make(lt, &plan->a, desc->a_type, ta ? desc->m : desc->k, ta ? desc->k : desc->m, desc->lda, desc->batch, desc->stride_a);
+        error = matrix_make(lt, &plan->a, desc->a_type, ta ? desc->m : desc->k,
+                            ta ? desc->k : desc->m, desc->lda, desc->batch, desc->stride_a);
     if (!error)
         error = matrix_make(lt, &plan->c, c_type, desc->n, desc->m, desc->ldc, desc->batch, desc->stride_c);
     if (!error)
@@ -178,7 +184,8 @@ static int epilogue_set(cek__gpu_plan *plan, uint32_t epilogue)
 /* Split sums are added in f32, never in the type of the result, and never by whoever comes first. */
 static int preference_make(const cuda_dev *dev, const cek__request *request, const cek__cublaslt *lt, lt_preference *to)
 {
-    static const int aligns[] = { LT_PREFERENCE_ALIGN_A, LT_PREFERENCE_ALIGN_B, LT_PREFERENCE_ALIGN_C, LT_PREFERENCE_ALIGN_D };
+    static const int aligns[] = { LT_PREFERENCE_ALIGN_A, LT_PREFERENCE_ALIGN_B,
+                                  LT_PREFERENCE_ALIGN_C, LT_PREFERENCE_ALIGN_D };
     const uint64_t workspace = dev->major >= 9 ? WORKSPACE_LARGE : WORKSPACE_SMALL;
     const uint32_t reductions = LT_REDUCTION_COMPUTE_TYPE, align = request->align;
     int error = lt->MatmulPreferenceInit_internal(to, sizeof *to);
@@ -213,7 +220,8 @@ static cek_status algorithm_choose(const cuda_dev *dev, const cek__request *requ
     memset(found, 0, sizeof found);
     if (preference_make(dev, request, lt, &preference))
         return CEK_UNSUPPORTED;
-    if (lt->MatmulAlgoGetHeuristic(plan->handle, &plan->matmul, &plan->b, &plan->a, &plan->c, &plan->c, &preference, WANTED, found, &count))
+    if (lt->MatmulAlgoGetHeuristic(plan->handle, &plan->matmul, &plan->b, &plan->a, &plan->c,
+                                   &plan->c, &preference, WANTED, found, &count))
         return CEK_UNSUPPORTED;
     for (int i = 0; i < count; i++)
         if (!found[i].status && (!strict || keeps_f32(lt, &found[i].algo))) {
@@ -232,11 +240,12 @@ static void algorithm_tell(const cek__gpu_plan *plan, cek__gpu_offer *out)
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_ID, &id, sizeof id, &written);
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_TILE, &tile, sizeof tile, &written);
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_SPLIT_K, &split, sizeof split, &written);
-    snprintf(out->algorithm, sizeof out->algorithm, "%.24s, algorithm %d, tile %u, split %d", plan->lt->version, id, tile, split);
+    snprintf(out->algorithm, sizeof out->algorithm, "%.24s, algorithm %d, tile %u, split %d",
+             plan->lt->version, id, tile, split);
     out->numeric_id = cek__hash(cek__hash_text(CEK__HASH_START, plan->lt->version), &plan->algo, sizeof plan->algo);
 }
 
-/* --- ways to do a request ---------------------------------------------------------------------------------------------- */
+/* --- ways to do a request --------------------------------------------------------------------- */
 
 /* One way: what the library's epilogue does, and what that leaves. */
 typedef struct way {
@@ -249,8 +258,9 @@ static bool given(const cek__request *request, uint32_t slot)
     return cek__request_given(request, slot);
 }
 
-/* The ways from the most to the least that cuBLASLt might do; it will refuse what it has no kernel for. Its ReLU comes after C was
- * added, ours before; its GELU is another function, its derivatives read what we do not keep; its sum of A overwrites. */
+/* The ways from the most to the least that cuBLASLt might do; it will refuse what it has no kernel
+ * for. Its ReLU comes after C was added, ours before; its GELU is another function, its derivatives
+ * read what we do not keep; its sum of A overwrites. */
 static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways)
 {
     const cek_gemm_desc *desc = &request->desc.gemm;
@@ -260,9 +270,11 @@ static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways
     uint32_t count = 0;
     if (!request->epilogue.act_grad && (relu || !activation)) {
         way whole = { CEK__GPU_DOES_EPILOGUE | (relu ? CEK__GPU_DOES_ACTIVATION : 0),
-                      (relu ? LT_EPILOGUE_RELU : 0) | (bias ? LT_EPILOGUE_BIAS : 0), bias ? CEK_GEMM_BIAS : CEK__GPU_NOTHING, desc->c_type };
+                      (relu ? LT_EPILOGUE_RELU : 0) | (bias ? LT_EPILOGUE_BIAS : 0), bias
+                      ? CEK_GEMM_BIAS : CEK__GPU_NOTHING, desc->c_type };
         if (!whole.epilogue && given(request, CEK_GEMM_A_SUM) && !cek__request_accumulates(request, CEK_GEMM_A_SUM))
-            ways[count++] = (way){ CEK__GPU_DOES_EPILOGUE | CEK__GPU_DOES_SUMS, LT_EPILOGUE_BGRADB, CEK_GEMM_A_SUM, desc->c_type };
+            ways[count++] = (way){ CEK__GPU_DOES_EPILOGUE | CEK__GPU_DOES_SUMS, LT_EPILOGUE_BGRADB,
+                                   CEK_GEMM_A_SUM, desc->c_type };
         whole.epilogue = whole.epilogue ? whole.epilogue : LT_EPILOGUE_DEFAULT;
         ways[count++] = whole;
     }
@@ -325,7 +337,7 @@ static void plan_free(cek_dev *dev, cek__gpu_plan *plan)
     free(plan);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void *address(cek_ref ref)
 {
@@ -349,8 +361,10 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
         error = lt->MatmulDescSetAttribute(&matmul, LT_MATMUL_BIAS_POINTER, &vector, sizeof vector);
     }
     if (!error)
-        error = lt->Matmul(plan->handle, &matmul, &one, address(refs[CEK_GEMM_B]), &b, address(refs[CEK_GEMM_A]), &a, &plan->beta, result, &c,
-                           result, &c, &plan->algo, address(refs[CEK_GEMM_PACKED + 1]), plan->workspace_bytes, queue->stream);
+        error = lt->Matmul(plan->handle, &matmul, &one, address(refs[CEK_GEMM_B]), &b,
+                           address(refs[CEK_GEMM_A]), &a, &plan->beta, result, &c,
+                           result, &c, &plan->algo, address(refs[CEK_GEMM_PACKED + 1]),
+                           plan->workspace_bytes, queue->stream);
     cek__cuda_leave(dev);
     return error ? lt_fail(dev, lt, "op_run", "cublasLtMatmul", error) : CEK_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * cublaslt.h - the part of NVIDIA's cuBLASLt that is used here, declared by hand, under names of our own: the plugin builds where no
- * toolkit is. tests/cuda/provider_declarations.c holds it against NVIDIA's headers where they are.
+ * cublaslt.h - the part of NVIDIA's cuBLASLt that is used here, declared by hand, under names of
+ * our own: the plugin builds where no toolkit is. tests/cuda/provider_declarations.c holds it
+ * against NVIDIA's headers where they are.
  */
 #ifndef CEK_BACKENDS_CUDA_CUBLASLT_H
 #define CEK_BACKENDS_CUDA_CUBLASLT_H
@@ -26,8 +27,10 @@ enum { LT_SUCCESS = 0, LT_ALLOC_FAILED = 3, LT_INVALID_VALUE = 7, LT_ARCH_MISMAT
 enum { LT_R_32F = 0, LT_R_16F = 2, LT_R_16BF = 14 };
 enum { LT_COMPUTE_32F = 68, LT_COMPUTE_32F_FAST_16BF = 75, LT_COMPUTE_32F_FAST_TF32 = 77 };
 enum { LT_OP_N = 0, LT_OP_T = 1 };
-enum { LT_MATMUL_TRANSA = 3, LT_MATMUL_TRANSB = 4, LT_MATMUL_EPILOGUE = 7, LT_MATMUL_BIAS_POINTER = 8, LT_MATMUL_BIAS_DATA_TYPE = 26 };
-enum { LT_EPILOGUE_DEFAULT = 1, LT_EPILOGUE_RELU = 2, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_RELU_BIAS = 6, LT_EPILOGUE_BGRADB = 512 };
+enum { LT_MATMUL_TRANSA = 3, LT_MATMUL_TRANSB = 4, LT_MATMUL_EPILOGUE = 7,
+       LT_MATMUL_BIAS_POINTER = 8, LT_MATMUL_BIAS_DATA_TYPE = 26 };
+enum { LT_EPILOGUE_DEFAULT = 1, LT_EPILOGUE_RELU = 2, LT_EPILOGUE_BIAS = 4,
+       LT_EPILOGUE_RELU_BIAS = 6, LT_EPILOGUE_BGRADB = 512 };
 enum { LT_MATRIX_BATCH_COUNT = 5, LT_MATRIX_BATCH_STRIDE = 6 };
 enum {
     LT_PREFERENCE_WORKSPACE = 1, LT_PREFERENCE_REDUCTIONS = 3, LT_PREFERENCE_ALIGN_A = 5, LT_PREFERENCE_ALIGN_B = 6,

@@ -19,15 +19,17 @@ const char cek__cuda_build[] = __VERSION__;
 
 #define PCI_BYTES 16
 
-/* --- instance ------------------------------------------------------------------------------------------------------ */
+/* --- instance --------------------------------------------------------------------------------- */
 
 /* A driver that is there but has nothing to drive is as absent as none; other failures are faults. */
 static cek_status driver_fail(cuda_instance *instance, const char *function, CUresult error)
 {
-    bool absent = error == CUDA_ERROR_NO_DEVICE || error == CUDA_ERROR_STUB_LIBRARY || error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
+    bool absent = error == CUDA_ERROR_NO_DEVICE || error == CUDA_ERROR_STUB_LIBRARY ||
+        error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
                   error == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
     cek_status st = absent ? CEK_UNAVAILABLE : error == CUDA_ERROR_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
-    return cek__fail(&instance->head.host, st, "%s: %s (%u)", function, cek__cuda_error(&instance->driver, error), error);
+    return cek__fail(&instance->head.host, st, "%s: %s (%u)", function,
+                     cek__cuda_error(&instance->driver, error), error);
 }
 
 static cek_status devices_count(cuda_instance *instance)
@@ -90,7 +92,7 @@ uint32_t cek__cuda_device_count(cek_instance *head)
     return ((cuda_instance *)head)->count;
 }
 
-/* --- what is told of a device ----------------------------------------------------------------------------------------- */
+/* --- what is told of a device ----------------------------------------------------------------- */
 
 static uint32_t attribute(const cuda_driver *api, CUdevice device, CUdevice_attribute what)
 {
@@ -101,7 +103,8 @@ static uint32_t attribute(const cuda_driver *api, CUdevice device, CUdevice_attr
 static cek_status device_get(cuda_instance *instance, const char *call, uint32_t index, CUdevice *device)
 {
     if (index >= instance->count)
-        return cek__fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call, index, instance->count);
+        return cek__fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call,
+                         index, instance->count);
     CUresult error = instance->driver.cuDeviceGet(device, (int)index);
     return error ? driver_fail(instance, "cuDeviceGet", error) : CEK_OK;
 }
@@ -155,7 +158,8 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
         full.total_bytes = full.max_alloc_bytes = total;
     if (!api->cuDeviceGetUuid(&uuid, device))
         memcpy(full.uuid, uuid.bytes, sizeof full.uuid);
-    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s", instance->version / 1000, instance->version % 1000 / 10,
+    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s",
+             instance->version / 1000, instance->version % 1000 / 10,
              attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), cek__cuda_compiler_text(instance));
     cek__gpu_versions(head, &cek__cuda_driver, full.driver, sizeof full.driver);
@@ -167,7 +171,7 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
     return cek__struct_out(&head->host, "device_info: info", info, &full, sizeof full);
 }
 
-/* --- device -------------------------------------------------------------------------------------------------------- */
+/* --- device ----------------------------------------------------------------------------------- */
 
 static cek_status attribute_need(cuda_dev *dev, CUdevice_attribute what, int *value)
 {

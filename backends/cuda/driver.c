@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * driver.c - the driver's functions by name and version, its errors in plugin.h's words, its context around a call, and waiting
- * with a deadline, which the driver does not offer.
+ * driver.c - the driver's functions by name and version, its errors in plugin.h's words, its
+ * context around a call, and waiting with a deadline, which the driver does not offer.
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -11,10 +11,13 @@
 
 #include "backends/cuda/cuda.h"
 
-/* --- load ---------------------------------------------------------------------------------------------------------- */
+/* --- load ------------------------------------------------------------------------------------- */
 
-typedef CUresult get_address_fn(const char *name, void **address, int version, uint64_t flags);                 /* 11.3 */
-typedef CUresult get_address_2_fn(const char *name, void **address, int version, uint64_t flags, uint32_t *how);  /* 12.0 */
+/* 11.3 */
+typedef CUresult get_address_fn(const char *name, void **address, int version, uint64_t flags);
+/* 12.0 */
+typedef CUresult get_address_2_fn(const char *name, void **address, int version, uint64_t flags,
+                                  uint32_t *how);
 
 typedef struct resolver {
     get_address_fn *get;
@@ -53,7 +56,7 @@ cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out)
     return CEK_OK;
 }
 
-/* --- errors -------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 bool cek__cuda_is_lost(CUresult error)
 {
@@ -111,7 +114,7 @@ cek_status cek__cuda_fail(cuda_dev *dev, const char *call, const char *function,
     return cek__fail(&dev->head.instance->host, st, "%s: %s: %s (%u)", call, function, name, error);
 }
 
-/* --- the context --------------------------------------------------------------------------------------------------- */
+/* --- the context ------------------------------------------------------------------------------ */
 
 cek_status cek__cuda_enter(cuda_dev *dev, const char *call)
 {
@@ -125,7 +128,7 @@ void cek__cuda_leave(cuda_dev *dev)
     (void)cek__cuda_api(dev)->cuCtxPopCurrent(&was);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 #define SPIN_NS UINT64_C(2000000)  /* most waits of a training step; a sleep, which takes twice its time, would be felt in them */
 #define SLEEP_NS 50000L
@@ -137,12 +140,14 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What a query reports is of work that ran before, whatever its name: nobody knows what that work did. But for a refusal to be asked. */
+/* What a query reports is of work that ran before, whatever its name: nobody knows what that work
+ * did. But for a refusal to be asked. */
 static cek_status work_failed(cuda_dev *dev, const char *call, const char *function, CUresult error)
 {
     if (cek__cuda_is_capture(error))
         return cek__cuda_fail(dev, call, function, error);
-    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, cek__cuda_error(cek__cuda_api(dev), error), error);
+    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function,
+                         cek__cuda_error(cek__cuda_api(dev), error), error);
     return cek__gpu_ready(&dev->head, call);
 }
 

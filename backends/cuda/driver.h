@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * driver.h - the part of NVIDIA's driver API that is used here, declared by hand: the plugin builds where no toolkit is, and
- * links nothing of it.
+ * driver.h - the part of NVIDIA's driver API that is used here, declared by hand: the plugin builds
+ * where no toolkit is, and links nothing of it.
  *
- * A row of the table is a function, the version of CUDA whose form of it is meant (cuGetProcAddress gives that one, whatever the
- * driver's age), and its parameters. tests/cuda/declarations.c holds all this against NVIDIA's own headers where they are.
+ * A row of the table is a function, the version of CUDA whose form of it is meant (cuGetProcAddress
+ * gives that one, whatever the driver's age), and its parameters. tests/cuda/declarations.c holds
+ * all this against NVIDIA's own headers where they are.
  */
 #ifndef CEK_BACKENDS_CUDA_DRIVER_H
 #define CEK_BACKENDS_CUDA_DRIVER_H

@@ -93,7 +93,8 @@ cek_status cek__cuda_event_record(cek_queue *queue, cek_event *event)
     return st;
 }
 
-/* Whether there is a record to ask about, and whether its queue had failed: CEK_OK, CEK_INVALID, or that failure (*failed). */
+/* Whether there is a record to ask about, and whether its queue had failed: CEK_OK, CEK_INVALID, or
+ * that failure (*failed). */
 static cek_status record_check(cek_event *event, const char *call, bool *failed, char *text)
 {
     cek_status st = cek__gpu_ready(&event->dev->head, call);

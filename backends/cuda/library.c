@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * library.c - where NVIDIA's libraries lie: folders that the host names, the loader's own search, the toolkit, Python wheels.
+ * library.c - where NVIDIA's libraries lie: folders that the host names, the loader's own search,
+ * the toolkit, Python wheels.
  *
  * Knows names of folders, nothing of what is in the libraries.
  */
@@ -53,7 +54,8 @@ static void *pattern_try(const char *pattern, const char *name, char *path, uint
 /* The folders that the host names: each itself, what a toolkit has below it, and what an environment of Python has. */
 static void *named_try(const char *list, const char *name, char *path, uint64_t cap, char *why, size_t why_cap)
 {
-    static const char *const below[] = { "", "/lib64", "/lib", "/nvidia/*/lib", "/lib/python3*/site-packages/nvidia/*/lib" };
+    static const char *const below[] = { "", "/lib64", "/lib", "/nvidia/*/lib",
+                                         "/lib/python3*/site-packages/nvidia/*/lib" };
     char pattern[PATH_BYTES];
     for (const char *at = list; *at; at += strcspn(at, ":"), at += *at == ':') {
         int length = (int)strcspn(at, ":");

@@ -25,7 +25,8 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
         free(mem);
         return st;
     }
-    CUresult error = bytes > INT64_MAX ? CUDA_ERROR_OUT_OF_MEMORY : cek__cuda_api(dev)->cuMemAlloc(&mem->address, bytes);
+    CUresult error = bytes > INT64_MAX ? CUDA_ERROR_OUT_OF_MEMORY
+        : cek__cuda_api(dev)->cuMemAlloc(&mem->address, bytes);
     size_t now_free = 0, total = 0;
     if (error == CUDA_ERROR_OUT_OF_MEMORY)
         (void)cek__cuda_api(dev)->cuMemGetInfo(&now_free, &total);
@@ -33,7 +34,8 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
     if (error) {
         free(mem);
         if (error == CUDA_ERROR_OUT_OF_MEMORY)
-            return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %zu of %zu are free", (unsigned long long)bytes,
+            return cek__fail(host, CEK_OUT_OF_MEMORY,
+                             "mem_alloc: %llu bytes, but %zu of %zu are free", (unsigned long long)bytes,
                              now_free, total);
         return cek__cuda_fail(dev, "mem_alloc", "cuMemAlloc", error);
     }
@@ -75,7 +77,8 @@ cek_status cek__cuda_host_alloc(cek_dev *head, uint64_t bytes, void **out)
         return st;
     cek__host_memory(&free_bytes, &total_bytes);
     if (bytes > INT64_MAX || bytes > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
+        return cek__fail(host, CEK_OUT_OF_MEMORY,
+                         "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
                          (unsigned long long)free_bytes, (unsigned long long)total_bytes);
     st = cek__cuda_enter(dev, "host_alloc");
     if (st)

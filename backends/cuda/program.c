@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * program.c - kernels as the device runs them: machine code that was embedded when the plugin was built, or what NVRTC makes of the
- * embedded source, kept on disk for the next time. And their launch.
+ * program.c - kernels as the device runs them: machine code that was embedded when the plugin was
+ * built, or what NVRTC makes of the embedded source, kept on disk for the next time. And their
+ * launch.
  *
  * A program is known by its source and the definitions in front of it, and loaded once per device.
  */
@@ -37,7 +38,7 @@ struct cek__gpu_kernel {
     char name[64];
 };
 
-/* --- modules ------------------------------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 /* Results may be contracted to fused multiply-adds but where plugin.h says that every instruction rounds. */
 static const char *fmad_option(const char *source)
@@ -58,7 +59,8 @@ static void key_make(cuda_dev *dev, const char *source, const char *text, char *
 
 static char *text_join(const char *source, const char *defines)
 {
-    const char *const parts[] = { defines, cek__gpu_source_text("dialect.h"), cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
+    const char *const parts[] = { defines, cek__gpu_source_text("dialect.h"),
+                                  cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
     size_t bytes = 1;
     for (int i = 0; i < 4; i++)
         bytes += parts[i] ? strlen(parts[i]) : 0;
@@ -71,8 +73,10 @@ static char *text_join(const char *source, const char *defines)
 /* Code that the driver cannot use on this device, in contrast to a failure to load it. */
 static bool is_foreign(CUresult error)
 {
-    return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || error == CUDA_ERROR_INVALID_PTX ||
-           error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_INVALID_SOURCE || error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
+    return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+        error == CUDA_ERROR_INVALID_PTX ||
+           error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_INVALID_SOURCE ||
+           error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
            error == CUDA_ERROR_JIT_COMPILATION_DISABLED;
 }
 
@@ -146,7 +150,8 @@ static cek_status program_make(cuda_dev *dev, const char *source, const char *de
     if (!cek__gpu_source_text(source))
         return cek__fail(&instance->head.host, CEK_INTERNAL, "op_create: there is no source %s", source);
     if (!cek__cuda_compiler(instance))
-        return cek__fail(&instance->head.host, CEK_UNAVAILABLE, "op_create: %s for sm_%d%d: not among the machine code of this build, and %s",
+        return cek__fail(&instance->head.host, CEK_UNAVAILABLE,
+                         "op_create: %s for sm_%d%d: not among the machine code of this build, and %s",
                          source, dev->major, dev->minor, cek__cuda_compiler_text(instance));
     return module_compile(dev, source, defines, &made->module);
 }
@@ -212,9 +217,10 @@ static cek_status program_get(cuda_dev *dev, const char *source, const char *def
     return CEK_OK;
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
-cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name, cek__gpu_kernel **out)
+cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *defines,
+                                 const char *name, cek__gpu_kernel **out)
 {
     cuda_dev *dev = (cuda_dev *)head;
     char symbol[96];
@@ -230,7 +236,8 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
         pthread_mutex_unlock(&dev->programs_lock);
         if (!st) {
             snprintf(symbol, sizeof symbol, "%s%s", kernel->program->prefix, name);
-            CUresult error = cek__cuda_api(dev)->cuModuleGetFunction(&kernel->function, kernel->program->module, symbol);
+            CUresult error = cek__cuda_api(dev)->cuModuleGetFunction(&kernel->function,
+                kernel->program->module, symbol);
             if (error)
                 st = cek__cuda_fail(dev, "op_create", "cuModuleGetFunction", error);
         }
@@ -266,7 +273,8 @@ cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const c
     if (st)
         return st;
     CUresult error = cek__cuda_api(queue->dev)->cuLaunchKernel(
-        step->kernel->function, (unsigned int)step->groups[0], (unsigned int)step->groups[1], (unsigned int)step->groups[2],
+        step->kernel->function, (unsigned int)step->groups[0], (unsigned int)step->groups[1],
+        (unsigned int)step->groups[2],
         step->group[0], step->group[1], step->group[2], 0, queue->stream, parameters, NULL);
     cek__cuda_leave(queue->dev);
     return error ? cek__cuda_fail(queue->dev, step->kernel->name, "cuLaunchKernel", error) : CEK_OK;
@@ -288,8 +296,8 @@ static bool warm_before(cuda_dev *dev, const cek__gpu_kernel *kernel)
     return before;
 }
 
-/* The driver loads a kernel's code at its first launch, which may wait for the whole device and breaks a capture. Here too the
- * limits of a grid are looked at, before anything runs. */
+/* The driver loads a kernel's code at its first launch, which may wait for the whole device and
+ * breaks a capture. Here too the limits of a grid are looked at, before anything runs. */
 cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
 {
     cuda_dev *dev = (cuda_dev *)head;
@@ -297,7 +305,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     cek__gpu_step idle = *step;
     cek_queue *queue;
     if (step->groups[0] > GRID_X_MAX || step->groups[1] > GRID_YZ_MAX || step->groups[2] > GRID_YZ_MAX)
-        return cek__fail(&head->instance->host, CEK_UNSUPPORTED, "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
+        return cek__fail(&head->instance->host, CEK_UNSUPPORTED,
+                         "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
                          (unsigned long long)step->groups[0], (unsigned long long)step->groups[1], (unsigned long long)step->groups[2]);
     if (warm_before(dev, step->kernel))
         return CEK_OK;
@@ -310,7 +319,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__cuda_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end", step->kernel->name);
+        st = cek__fail(&head->instance->host, CEK_INTERNAL,
+                       "op_create: the first launch of %s did not end", step->kernel->name);
     cek__cuda_queue_destroy(queue);
     return st;
 }

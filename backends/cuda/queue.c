@@ -2,7 +2,8 @@
  *
  * queue.c - queues are streams of their own, which wait for no other; and the commands that move bytes.
  *
- * What the driver reports of work that failed ends the context, and so the device. Only failures of our own stick to a queue.
+ * What the driver reports of work that failed ends the context, and so the device. Only failures of
+ * our own stick to a queue.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +73,16 @@ cek_status cek__cuda_queue_ready(cek_queue *queue, const char *call)
 {
     cek_status st = cek__gpu_ready(&queue->dev->head, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->head.instance->host, queue->failure, "%s: the queue failed before: %s", call, queue->text);
+        st = cek__fail(&queue->dev->head.instance->host, queue->failure,
+                       "%s: the queue failed before: %s", call, queue->text);
     return st;
 }
 
 cek_status cek__cuda_queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
     if (!atomic_load(&queue->dev->head.lost))
-        (void)cek__cuda_poll_stream(queue->dev, "queue_status", queue->stream, 0);  /* latches what has happened by now */
+        /* latches what has happened by now */
+        (void)cek__cuda_poll_stream(queue->dev, "queue_status", queue->stream, 0);
     if (cek__gpu_device_status(&queue->dev->head, text, cap))
         return CEK_DEVICE_LOST;
     cek__text_out(text, cap, queue->failure ? queue->text : "");
@@ -96,7 +99,7 @@ cek_status cek__cuda_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     return st;
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------ */
+/* --- commands --------------------------------------------------------------------------------- */
 
 static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory, uint64_t bytes)
 {
@@ -171,9 +174,11 @@ cek_status cek__cuda_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t b
     cuda_dev *from = (cuda_dev *)src.mem->dev;
     CUdeviceptr to_address = cek__cuda_address(dst), from_address = cek__cuda_address(src);
     if (from->context == dev->context)
-        return enqueued(queue, "copy", "cuMemcpyDtoDAsync", api->cuMemcpyDtoDAsync(to_address, from_address, bytes, queue->stream));
+        return enqueued(queue, "copy", "cuMemcpyDtoDAsync",
+                        api->cuMemcpyDtoDAsync(to_address, from_address, bytes, queue->stream));
     peer_enable(dev, from);
-    CUresult error = api->cuMemcpyPeerAsync(to_address, dev->context, from_address, from->context, bytes, queue->stream);
+    CUresult error = api->cuMemcpyPeerAsync(to_address, dev->context, from_address, from->context,
+                                            bytes, queue->stream);
     return enqueued(queue, "copy", "cuMemcpyPeerAsync", error);
 }
 
@@ -216,7 +221,7 @@ cek_status cek__cuda_update(cek_queue *queue, cek_ref dst, const void *src, uint
     return enqueued(queue, "update", "cuMemcpyHtoDAsync", error);
 }
 
-/* --- for the shared part ------------------------------------------------------------------------------------------- */
+/* --- for the shared part ---------------------------------------------------------------------- */
 
 cek_dev *cek__cuda_queue_dev(cek_queue *queue)
 {

@@ -2,10 +2,10 @@
  *
  * cache.c - compiled kernels on disk: $XDG_CACHE_HOME/cekernels/<key>, or ~/.cache where that is not set.
  *
- * An option of the host's names the folder (opencl_cache=FOLDER, "off" for none); without one the usual place is asked of the
- * environment, which is the one setting that is not ours. A file begins with length and hash, of its name and of the bytes behind
- * them: what was cut short, changed or renamed is not believed. Written under another name and renamed, so that nobody reads
- * half of it.
+ * An option of the host's names the folder (opencl_cache=FOLDER, "off" for none); without one the
+ * usual place is asked of the environment, which is the one setting that is not ours. A file begins
+ * with length and hash, of its name and of the bytes behind them: what was cut short, changed or
+ * renamed is not believed. Written under another name and renamed, so that nobody reads half of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,9 +82,11 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
         return NULL;
     }
     /* What is loaded is code: it must be ours. */
-    bool good = !fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
+    bool good = !fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
+        !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
                 fread(&head, sizeof head, 1, file) == 1 && !memcmp(head.magic, magic, sizeof magic) && head.bytes &&
-                head.bytes <= FILE_MAX && (data = malloc(head.bytes)) && fread(data, 1, head.bytes, file) == head.bytes &&
+                head.bytes <= FILE_MAX && (data = malloc(head.bytes)) &&
+                fread(data, 1, head.bytes, file) == head.bytes &&
                 hash_of(key, data, head.bytes) == head.hash;
     fclose(file);
     if (!good) {

@@ -27,14 +27,16 @@ struct cek_instance {
     cek_host host;  /* zeroed where there is none */
 };
 
-/* What lowering may look at. DETERMINISTIC operations depend on the model of the device: everything here but compute_units. */
+/* What lowering may look at. DETERMINISTIC operations depend on the model of the device: everything
+ * here but compute_units. */
 typedef struct cek__gpu_traits {
     uint32_t compute_units;
     uint32_t max_group;      /* work-items in a group */
     uint32_t vector_width;   /* f32 lanes of a register where the device is a CPU, else 0 */
     uint64_t local_bytes;
     uint64_t numeric_id;     /* device model, driver, compiler */
-    bool built_in_only;      /* no compiler at run time: only the kernels that were compiled when the plugin was built */
+    /* no compiler at run time: only the kernels that were compiled when the plugin was built */
+    bool built_in_only;
 } cek__gpu_traits;
 
 struct cek_dev {
@@ -53,8 +55,8 @@ struct cek_mem {
     uint64_t bytes;
 };
 
-/* A kernel's arguments: `buffer_count` pointers, then a struct of plain numbers which begins with as many byte offsets as
- * there are buffers (see CEK_OFFSETS in kernels/gpu/args.h). */
+/* A kernel's arguments: `buffer_count` pointers, then a struct of plain numbers which begins with
+ * as many byte offsets as there are buffers (see CEK_OFFSETS in kernels/gpu/args.h). */
 #define CEK__GPU_BUFFERS 9
 #define CEK__GPU_ARGS_BYTES 1024
 
@@ -68,7 +70,8 @@ typedef struct cek__gpu_place {
 typedef struct cek__gpu_provider cek__gpu_provider;
 typedef struct cek__gpu_plan cek__gpu_plan;  /* a provider's: one call, ready to be made; immutable */
 
-/* One launch of a kernel, or one call of a provider. A call's buffers are the operation's slots, by number, then its workspace. */
+/* One launch of a kernel, or one call of a provider. A call's buffers are the operation's slots, by
+ * number, then its workspace. */
 typedef struct cek__gpu_step {
     cek__gpu_kernel *kernel;     /* or NULL: */
     const cek__gpu_provider *provider;
@@ -102,26 +105,29 @@ typedef struct cek__gpu_offer {
     char algorithm[64];        /* for people */
 } cek__gpu_offer;
 enum {
-    /* The result is whole: bias, activation, derivative, accumulation, in the type that was asked for. Without it the call writes the
-     * plain sums in f32, overwriting, laid out as the result; our own kernels do the rest. */
+    /* The result is whole: bias, activation, derivative, accumulation, in the type that was asked
+     * for. Without it the call writes the plain sums in f32, overwriting, laid out as the result;
+     * our own kernels do the rest. */
     CEK__GPU_DOES_EPILOGUE = 1u << 0,
     /* The row sums of gemm's A, the bias gradient of a convolution: by the call; else by our own kernels. */
     CEK__GPU_DOES_SUMS = 1u << 1,
-    /* With the epilogue: there is an activation, and the library applies it. Its first run shows whether a NaN comes through; if not,
-     * another offer is asked for that leaves the activation. */
+    /* With the epilogue: there is an activation, and the library applies it. Its first run shows
+     * whether a NaN comes through; if not, another offer is asked for that leaves the activation. */
     CEK__GPU_DOES_ACTIVATION = 1u << 2
 };
 
-/* A library found at run time that computes products or convolutions: CLBlast, cuBLASLt, cuDNN. It sees validated requests of the
- * kinds gemm and conv_*, and memory through cek_ref; it knows nothing of steps. */
+/* A library found at run time that computes products or convolutions: CLBlast, cuBLASLt, cuDNN. It
+ * sees validated requests of the kinds gemm and conv_*, and memory through cek_ref; it knows
+ * nothing of steps. */
 struct cek__gpu_provider {
     const char *name;  /* "clblast", as users write it in the option `providers` */
-    /* offer - a plan for the request, or CEK_UNSUPPORTED where the library, or this way to it, does not do that. Anything else is
-     * a failure, which is logged; our own kernels do the work then. */
+    /* offer - a plan for the request, or CEK_UNSUPPORTED where the library, or this way to it, does
+     * not do that. Anything else is a failure, which is logged; our own kernels do the work then. */
     cek_status (*offer)(cek_dev *dev, const cek__request *request, cek__gpu_offer *out);
     void (*plan_free)(cek_dev *dev, cek__gpu_plan *plan);
-    /* call - enqueues; refs[slot] for each slot of the kind ({NULL, 0} where it is not given), then the workspace. Any thread; several
-     * at once, on queues of their own. Allocates no device memory. */
+    /* call - enqueues; refs[slot] for each slot of the kind ({NULL, 0} where it is not given), then
+     * the workspace. Any thread; several at once, on queues of their own. Allocates no device
+     * memory. */
     cek_status (*call)(cek_queue *queue, const cek__gpu_plan *plan, const cek_ref *refs);
     /* version - of the library that serves this device: "CLBlast 1.5.3", or "" without one. */
     const char *(*version)(cek_instance *instance);
@@ -130,16 +136,18 @@ struct cek__gpu_provider {
 struct cek__gpu_driver {
     /* The providers of all devices of this driver, best first, NULL at the end; NULL: none. */
     const cek__gpu_provider *const *providers;
-    /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the candidates that are measured. */
+    /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the
+     * candidates that are measured. */
     bool providers_first;
     /* The option that names the cache folder, where what was measured is kept too; NULL: nowhere. */
     const char *cache_option;
     /* kernel_load - the kernel `name` of `source` (a name of cek__gpu_source), compiled behind the lines of `defines`.
      * The driver keeps what it compiled, in memory and on disk; kernel_free releases the handle alone. */
-    cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines, const char *name, cek__gpu_kernel **out);
+    cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines,
+                              const char *name, cek__gpu_kernel **out);
     void (*kernel_free)(cek_dev *dev, cek__gpu_kernel *kernel);
-    /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are all zero, which every kernel
-     * takes for "nothing to do". */
+    /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
+     * all zero, which every kernel takes for "nothing to do". */
     cek_status (*kernel_warm)(cek_dev *dev, const cek__gpu_step *step);
     /* launch - enqueues a step; refs[i] is the memory of buffer i, {NULL, 0} for nothing. Caller holds the op's lock. */
     cek_status (*launch)(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
@@ -176,11 +184,11 @@ cek_status cek__gpu_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t 
 cek_status cek__gpu_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes);
 cek_status cek__gpu_update_check(cek_dev *dev, cek_ref dst, const void *src, uint64_t bytes);
 
-/* --- cache.c: compiled kernels on disk --------------------------------------------------------------------------------- */
+/* --- cache.c: compiled kernels on disk -------------------------------------------------------- */
 
-/* cek__cache_check - CEK_INVALID where the setting says neither a folder nor "off".
- * cek__cache_read - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is the setting
- * that names the folder ("opencl_cache"). */
+/* cek__cache_check - CEK_INVALID where the setting says neither a folder nor "off". cek__cache_read
+ * - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is
+ * the setting that names the folder ("opencl_cache"). */
 cek_status cek__cache_check(const cek_host *host, const char *option);
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
 /* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
@@ -188,17 +196,19 @@ void cek__cache_write(const cek_host *host, const char *option, const char *key,
 
 /* --- providers ---------------------------------------------------------------------------------------------------- */
 
-/* cek__gpu_candidates - the providers that may do this operation, best first, at most CEK__GPU_CANDIDATES: those that the option
- * `providers` leaves. *decided: the first of them that takes the request is to be used, nothing is to be measured. */
+/* cek__gpu_candidates - the providers that may do this operation, best first, at most
+ * CEK__GPU_CANDIDATES: those that the option `providers` leaves. *decided: the first of them that
+ * takes the request is to be used, nothing is to be measured. */
 #define CEK__GPU_CANDIDATES 4
 uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK__GPU_CANDIDATES], bool *decided);
-/* cek__gpu_lower_as - the operation's steps anew, by a provider, or by our own kernels alone (NULL). CEK_UNSUPPORTED: the provider
- * does not take it; the operation then has no steps. */
+/* cek__gpu_lower_as - the operation's steps anew, by a provider, or by our own kernels alone
+ * (NULL). CEK_UNSUPPORTED: the provider does not take it; the operation then has no steps. */
 cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider);
 /* cek__gpu_steps_run - every step, in order, on a queue. Of steps that lowering just made: no lock is taken. */
 cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace);
-/* cek__gpu_tune - the fastest of the candidates for this operation, NULL for our own kernels: measured once per device and class of
- * shapes. NULL for everything that is not worth measuring, and for DETERMINISTIC operations. */
+/* cek__gpu_tune - the fastest of the candidates for this operation, NULL for our own kernels:
+ * measured once per device and class of shapes. NULL for everything that is not worth measuring,
+ * and for DETERMINISTIC operations. */
 const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count);
 cek_status cek__gpu_tuner_create(cek_dev *dev);
 void cek__gpu_tuner_free(cek_dev *dev);
@@ -209,7 +219,7 @@ bool cek__gpu_provider_asked(const cek_host *host, const char *name);
 /* cek__gpu_versions - appends "; CLBlast 1.5.3" for every provider that is there to a text of `cap` bytes. */
 void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, char *text, uint64_t cap);
 
-/* --- sources: kernels/gpu and kernels/opencl, embedded at build time --------------------------------------------------- */
+/* --- sources: kernels/gpu and kernels/opencl, embedded at build time -------------------------- */
 
 typedef struct cek__gpu_source {
     const char *name;   /* "tensor.cl" */
@@ -218,11 +228,13 @@ typedef struct cek__gpu_source {
 extern const cek__gpu_source cek__gpu_sources[];  /* ends with a NULL name */
 const char *cek__gpu_source_text(const char *name);
 
-/* --- slots of the table --------------------------------------------------------------------------------------------- */
+/* --- slots of the table ----------------------------------------------------------------------- */
 
 cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
 void cek__gpu_op_destroy(cek_op *op);
-cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed);
-cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace);
+cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                               uint32_t count, cek_ref packed);
+cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                           uint32_t count, cek_ref workspace);
 
 #endif

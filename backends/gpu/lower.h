@@ -13,17 +13,18 @@
 #include "kernels/gpu/args.h"
 
 typedef cek_status cek__gpu_lower_fn(cek_op *op);
-cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool, cek__gpu_lower_pointwise, cek__gpu_lower_reduce,
+cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool,
+    cek__gpu_lower_pointwise, cek__gpu_lower_reduce,
     cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random, cek__gpu_lower_optimizer;
 
 /* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying (*st). */
 bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st);
 bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st);
 
-/* cek__gpu_lower_provided - gemm and convolutions by the call of a provider, with our own kernels for what it leaves (provider.c);
- * `leave` as in cek__gpu_offer, *does what the call does.
- * cek__gpu_call_warm - makes the operation run once, on scratch memory: libraries load code and compile at first use. All operands
- * are NaN; *keeps_nan: so was all of the result. */
+/* cek__gpu_lower_provided - gemm and convolutions by the call of a provider, with our own kernels
+ * for what it leaves (provider.c); `leave` as in cek__gpu_offer, *does what the call does.
+ * cek__gpu_call_warm - makes the operation run once, on scratch memory: libraries load code and
+ * compile at first use. All operands are NaN; *keeps_nan: so was all of the result. */
 cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider, uint32_t leave, uint32_t *does);
 cek_status cek__gpu_call_warm(cek_op *op, bool *keeps_nan);
 
@@ -32,22 +33,26 @@ enum { CEK__GPU_RESULT = CEK_GEMM_C };
 _Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWARD_DATA_DX &&
                CEK_GEMM_C == CEK_CONV_BACKWARD_WEIGHTS_DW, "one slot for all");
 
-/* What of an operation a provider leaves: its sums beside the product, before the call; the epilogue from plain sums, which lie at
- * `sums` as the result lies, after it. */
+/* What of an operation a provider leaves: its sums beside the product, before the call; the
+ * epilogue from plain sums, which lie at `sums` as the result lies, after it. */
 void cek__gpu_lower_sums(cek_op *op);
 void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums);
 
 /* cek__gpu_step_call - the call of a provider; takes the plan over. The result's slot lies at `result`. */
-void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer, cek__gpu_place result);
+void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer,
+                        cek__gpu_place result);
 
-/* cek__gpu_step_add - one launch of kernel `name`: `items` work-items at least, along x, in groups that suit the device.
- * The step's buffers and arguments are the caller's to fill in; NULL without memory or kernel (then op->failure is set). */
+/* cek__gpu_step_add - one launch of kernel `name`: `items` work-items at least, along x, in groups
+ * that suit the device. The step's buffers and arguments are the caller's to fill in; NULL without
+ * memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
 /* The same with groups of a given size. */
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines,
+                                  const char *name, const uint64_t groups[3],
                                   const uint32_t group[3]);
 /* cek__gpu_step_fill - the buffers, as places, and the arguments. */
-void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args, uint32_t bytes);
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count,
+                        const void *args, uint32_t bytes);
 
 /* cek__gpu_workspace - `bytes` more of workspace: the place where they begin. */
 cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes);
@@ -64,8 +69,9 @@ void cek__gpu_defines(const cek_dev *dev, char *to, const char *format, ...) __a
 /* "f32", as the kernels' macros want it. */
 const char *cek__gpu_type(cek_dtype type);
 
-/* cek__gpu_collapse - fewer dimensions for the same elements: those of size 1 go, neighbours that lie in a row in every operand
- * merge. `strides` are `operands` rows of CEK_RANK_MAX. At least rank 1 remains. */
+/* cek__gpu_collapse - fewer dimensions for the same elements: those of size 1 go, neighbours that
+ * lie in a row in every operand merge. `strides` are `operands` rows of CEK_RANK_MAX. At least rank
+ * 1 remains. */
 uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[CEK_RANK_MAX], uint32_t operands);
 
 /* cek__gpu_reduce_add - the steps of a reduction from one place to another; the workspace that it needs comes on top. */
@@ -81,7 +87,8 @@ typedef struct cek__gpu_reduction {
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *reduction);
 
 /* cek__gpu_window - the window of a convolution or a pool in three dimensions. `dilation` may be NULL. */
-cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel, const uint64_t *stride,
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out,
+                             const uint64_t *kernel, const uint64_t *stride,
                              const uint64_t *dilation, const uint64_t *pad_lo);
 uint64_t cek__gpu_positions(const cek_u32 size[3]);
 

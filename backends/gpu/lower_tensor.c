@@ -50,11 +50,12 @@ cek_status cek__gpu_lower_copy(cek_op *op)
     return op->failure;
 }
 
-/* --- pointwise ----------------------------------------------------------------------------------------------------- */
+/* --- pointwise -------------------------------------------------------------------------------- */
 
 /* What an instruction computes, of the values %a and %b. */
 static const char *const formulas[] = {
-    [CEK_PW_COPY] = "%a", [CEK_PW_ADD] = "%a + %b", [CEK_PW_SUB] = "%a - %b", [CEK_PW_MUL] = "%a * %b", [CEK_PW_DIV] = "%a / %b",
+    [CEK_PW_COPY] = "%a", [CEK_PW_ADD] = "%a + %b", [CEK_PW_SUB] = "%a - %b",
+        [CEK_PW_MUL] = "%a * %b", [CEK_PW_DIV] = "%a / %b",
     [CEK_PW_MIN] = "pw_min(%a, %b)", [CEK_PW_MAX] = "pw_max(%a, %b)", [CEK_PW_NEG] = "-%a", [CEK_PW_ABS] = "fabs(%a)",
     [CEK_PW_SQRT] = "sqrt(%a)", [CEK_PW_EXP] = "exp(%a)", [CEK_PW_LOG] = "log(%a)", [CEK_PW_RELU] = "act_relu(%a)",
     [CEK_PW_TANH] = "tanh(%a)", [CEK_PW_SIGMOID] = "act_sigmoid(%a)", [CEK_PW_GELU] = "act_gelu(%a)",
@@ -101,7 +102,8 @@ static void chain_write(const cek_pointwise_desc *desc, char *to, size_t cap)
 /* The chain as numbers, for the kernel that reads it. */
 static void chain_number(const cek_op *op, const cek_pointwise_desc *desc, cek_k_chain *c)
 {
-    _Static_assert(CEK_POINTWISE_INSTRUCTIONS <= CEK_K_INSTRUCTIONS && sizeof *c <= CEK__GPU_ARGS_BYTES, "a chain does not fit");
+    _Static_assert(CEK_POINTWISE_INSTRUCTIONS <= CEK_K_INSTRUCTIONS &&
+                   sizeof *c <= CEK__GPU_ARGS_BYTES, "a chain does not fit");
     c->inputs = desc->input_count;
     c->instructions = desc->instruction_count;
     c->accumulate = cek__request_accumulates(&op->request, CEK_POINTWISE_OUT);
@@ -157,12 +159,13 @@ cek_status cek__gpu_lower_pointwise(cek_op *op)
     } else {
         chain_define(op, desc, is_flat(a, used, used_count), defines);
     }
-    cek__gpu_step *step = cek__gpu_step_add(op, "pointwise.cl", defines, "pointwise", cek__gpu_items(op->dev, a->count));
+    cek__gpu_step *step = cek__gpu_step_add(op, "pointwise.cl", defines, "pointwise",
+                                            cek__gpu_items(op->dev, a->count));
     cek__gpu_step_fill(step, buffers, CEK_POINTWISE_OUT + 1, &c, interpret ? sizeof c : sizeof *a);
     return op->failure;
 }
 
-/* --- reduce -------------------------------------------------------------------------------------------------------- */
+/* --- reduce ----------------------------------------------------------------------------------- */
 
 #define CHUNK_LEAST 256        /* elements that are worth a partial result of their own */
 #define ITEMS_ENOUGH 16384     /* work-items that fill any device of today */
@@ -175,7 +178,8 @@ static bool is_columns(const cek_k_reduce *a)
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
 {
     cek_k_reduce a = { .function = r->function, .accumulate = r->accumulate };
-    uint64_t kept[CEK_RANK_MAX] = { 0 }, reduced[CEK_RANK_MAX] = { 0 }, kept_strides[1][CEK_RANK_MAX], reduced_strides[1][CEK_RANK_MAX];
+    uint64_t kept[CEK_RANK_MAX] = { 0 }, reduced[CEK_RANK_MAX] = { 0 },
+        kept_strides[1][CEK_RANK_MAX], reduced_strides[1][CEK_RANK_MAX];
     uint32_t kept_rank = 0, reduced_rank = 0;
     char defines[CEK__GPU_DEFINES];
     for (uint32_t d = 0; d < r->rank; d++)
@@ -209,15 +213,19 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
     cek__gpu_place partial = cek__gpu_workspace(op, a.outputs * a.chunks * sizeof(float));
     const cek__gpu_place buffers[] = { r->from, partial, r->to };
     cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n", cek__gpu_type(r->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines, columns ? "reduce_columns" : "reduce_chunks", items), buffers, 3, &a,
+    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines,
+                                         columns
+        ? "reduce_columns" : "reduce_chunks", items), buffers, 3, &a,
                        sizeof a);
-    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines, "reduce_finish", a.outputs), buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines, "reduce_finish", a.outputs),
+                       buffers, 3, &a, sizeof a);
 }
 
 cek_status cek__gpu_lower_reduce(cek_op *op)
 {
     const cek_reduce_desc *desc = &op->request.desc.reduce;
-    cek__gpu_reduction r = { .from = { CEK_REDUCE_X, 0 }, .to = { CEK_REDUCE_Y, 0 }, .type = desc->x_type, .function = desc->function,
+    cek__gpu_reduction r = { .from = { CEK_REDUCE_X, 0 }, .to = { CEK_REDUCE_Y, 0 },
+                             .type = desc->x_type, .function = desc->function,
                              .accumulate = cek__request_accumulates(&op->request, CEK_REDUCE_Y), .rank = desc->rank,
                              .axes = desc->axes };
     memcpy(r.shape, desc->shape, sizeof r.shape);

@@ -22,9 +22,11 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     const cek_cross_entropy_desc *entropy = &op->request.desc.cross_entropy;
     const cek_squared_error_desc *squared = &op->request.desc.squared_error;
     bool classes = op->request.desc.op.kind == CEK_OP_CROSS_ENTROPY;
-    _Static_assert((int)CEK_CROSS_ENTROPY_BATCH == (int)CEK_SQUARED_ERROR_BATCH && (int)CEK_CROSS_ENTROPY_LOSS == (int)CEK_SQUARED_ERROR_LOSS &&
+    _Static_assert((int)CEK_CROSS_ENTROPY_BATCH == (int)CEK_SQUARED_ERROR_BATCH &&
+                   (int)CEK_CROSS_ENTROPY_LOSS == (int)CEK_SQUARED_ERROR_LOSS &&
                    (int)CEK_CROSS_ENTROPY_DLOGITS == (int)CEK_SQUARED_ERROR_DPREDICTION, "the losses' slots differ");
-    cek_k_rows a = { .rows = classes ? entropy->rows : squared->rows, .columns = classes ? entropy->classes : squared->columns,
+    cek_k_rows a = { .rows = classes ? entropy->rows : squared->rows,
+                     .columns = classes ? entropy->classes : squared->columns,
                      .rows_per_sample = classes ? entropy->rows_per_sample : squared->rows_per_sample };
     a.weights = cek__request_given(&op->request, CEK_CROSS_ENTROPY_WEIGHTS);
     a.step = cek__request_given(&op->request, CEK_CROSS_ENTROPY_STEP);
@@ -33,14 +35,17 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     cek_k_total t = { .rows = a.rows, .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
                       .correct = classes && cek__request_given(&op->request, CEK_CROSS_ENTROPY_CORRECT),
                       .accumulate_loss = cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_LOSS),
-                      .accumulate_correct = classes && cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_CORRECT) };
+                      .accumulate_correct = classes && cek__request_accumulates(&op->request,
+                      CEK_CROSS_ENTROPY_CORRECT) };
     cek__gpu_place totals = cek__gpu_workspace(op, 2 * a.rows * sizeof(float)), buffers[7];
     char defines[CEK__GPU_DEFINES];
     for (uint32_t i = 0; i < 6; i++)
         buffers[i] = cek__gpu_slot(op, i);
     buffers[6] = totals;
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(classes ? entropy->type : squared->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, classes ? "cross_entropy" : "squared_error", a.rows), buffers, 7, &a,
+    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines,
+                                         classes
+        ? "cross_entropy" : "squared_error", a.rows), buffers, 7, &a,
                        sizeof a);
     if (t.loss || t.correct) {
         const cek__gpu_place sums[] = { totals, cek__gpu_slot(op, CEK_CROSS_ENTROPY_LOSS),
@@ -57,7 +62,8 @@ cek_status cek__gpu_lower_random(cek_op *op)
     bool drop = op->request.desc.op.kind == CEK_OP_DROPOUT;
     uint64_t rows = drop ? dropout->rows : random->rows, columns = drop ? dropout->columns : random->columns;
     uint64_t rows_per_sample = drop ? dropout->rows_per_sample : random->rows_per_sample;
-    cek_k_random a = { .samples = (rows + rows_per_sample - 1) / rows_per_sample, .sample_elements = rows_per_sample * columns,
+    cek_k_random a = { .samples = (rows + rows_per_sample - 1) / rows_per_sample,
+                       .sample_elements = rows_per_sample * columns,
                        .elements = rows * columns };
     a.blocks = (a.sample_elements + 3) / 4;
     a.stream = drop ? dropout->stream : random->stream;
@@ -66,12 +72,15 @@ cek_status cek__gpu_lower_random(cek_op *op)
     a.normal = !drop && random->distribution == CEK_RANDOM_NORMAL;
     a.a = drop ? (float)dropout->scale : (float)random->a;
     a.b = drop ? 0 : (float)random->b;
-    const cek__gpu_place buffers[] = { drop ? (cek__gpu_place){ CEK_DROPOUT_X, 0 } : (cek__gpu_place){ CEK__GPU_NOTHING, 0 },
-                                       { drop ? CEK_DROPOUT_Y : CEK_RANDOM_Y, 0 }, { drop ? CEK_DROPOUT_STEP : CEK_RANDOM_STEP, 0 },
+    const cek__gpu_place buffers[] = { drop ? (cek__gpu_place){ CEK_DROPOUT_X, 0 }
+                                       : (cek__gpu_place){ CEK__GPU_NOTHING, 0 },
+                                       { drop ? CEK_DROPOUT_Y : CEK_RANDOM_Y, 0 },
+                                       { drop ? CEK_DROPOUT_STEP : CEK_RANDOM_STEP, 0 },
                                        cek__gpu_slot(op, drop ? CEK_DROPOUT_BATCH : CEK_RANDOM_BATCH) };
     char defines[CEK__GPU_DEFINES];
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(drop ? dropout->type : random->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "random.cl", defines, drop ? "dropout" : "random_fill", cek__gpu_items(op->dev, a.samples * a.blocks)),
+    cek__gpu_step_fill(cek__gpu_step_add(op, "random.cl", defines, drop ? "dropout" : "random_fill",
+                                         cek__gpu_items(op->dev, a.samples * a.blocks)),
                        buffers, 4, &a, sizeof a);
     return op->failure;
 }
@@ -81,13 +90,16 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
     const cek_optimizer_desc *desc = &op->request.desc.optimizer;
     bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM, low = cek__request_given(&op->request, CEK_OPTIMIZER_LOW);
     cek_k_optimizer a = { .update = cek__request_given(&op->request, CEK_OPTIMIZER_UPDATE), .low = low,
-                          .nesterov = desc->flags & CEK_OPTIMIZER_NESTEROV, .decoupled = desc->flags & CEK_OPTIMIZER_DECOUPLED,
-                          .momentum_given = cek__request_given(&op->request, CEK_OPTIMIZER_M), .momentum = (float)desc->momentum,
+                          .nesterov = desc->flags & CEK_OPTIMIZER_NESTEROV,
+                          .decoupled = desc->flags & CEK_OPTIMIZER_DECOUPLED,
+                          .momentum_given = cek__request_given(&op->request, CEK_OPTIMIZER_M),
+                          .momentum = (float)desc->momentum,
                           .one_minus_dampening = (float)(1 - desc->dampening), .epsilon = (float)desc->epsilon };
     cek__gpu_place buffers[8];
     char defines[CEK__GPU_DEFINES], low_line[64] = "";
     if (desc->op.operands && desc->type != CEK_F32)
-        return cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s", cek__type_name(desc->type));
+        return cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s",
+                         cek__type_name(desc->type));
     for (uint32_t i = 0; i < 8; i++)
         buffers[i] = cek__gpu_slot(op, i);
     if (low)
@@ -98,7 +110,8 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
         a.count = desc->ranges[i].end - desc->ranges[i].begin;
         a.group = desc->ranges[i].group;
         if (a.count)
-            cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, adam ? "adam" : "sgd", cek__gpu_items(op->dev, a.count)),
+            cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, adam ? "adam" : "sgd",
+                                                 cek__gpu_items(op->dev, a.count)),
                                buffers, 8, &a, sizeof a);
     }
     a.count = 1;
@@ -110,7 +123,8 @@ cek_status cek__gpu_lower_pool(cek_op *op)
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
     bool forward = desc->op.kind == CEK_OP_POOL_FORWARD, average = desc->mode == CEK_POOL_AVERAGE;
-    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, NULL, desc->pad_lo),
+    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out,
+                                               desc->kernel, desc->stride, NULL, desc->pad_lo),
                      .channels = (cek_u32)desc->channels, .average = average, .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
     a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
     uint32_t lanes = cek__gpu_lanes(op->dev);
@@ -123,7 +137,9 @@ cek_status cek__gpu_lower_pool(cek_op *op)
                                        cek__gpu_slot(op, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE) };
     char defines[CEK__GPU_DEFINES];
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward", a.count), buffers, 3, &a,
+    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines,
+                                         forward
+        ? "pool_forward" : "pool_backward", a.count), buffers, 3, &a,
                        sizeof a);
     return op->failure;
 }

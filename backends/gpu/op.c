@@ -2,7 +2,8 @@
  *
  * op.c - operations: validated, lowered to steps once, launched step by step at every run.
  *
- * A step's kernel object carries its arguments from setting them to the launch, so runs of one operation take turns for that long.
+ * A step's kernel object carries its arguments from setting them to the launch, so runs of one
+ * operation take turns for that long.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "backends/common/hash.h"
 #include "backends/gpu/lower.h"
 
-/* --- create -------------------------------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 /* A reserve is read by the operation that its writer was made for. */
 static cek_status forward_check(cek_op *op)
@@ -109,7 +110,8 @@ cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider)
     return st;
 }
 
-/* By the first provider that is to be taken unmeasured, or the one that was measured to be the fastest, else by our own kernels. */
+/* By the first provider that is to be taken unmeasured, or the one that was measured to be the
+ * fastest, else by our own kernels. */
 static cek_status lower(cek_op *op)
 {
     const cek__gpu_provider *list[CEK__GPU_CANDIDATES];
@@ -157,7 +159,8 @@ static cek_status types_check(cek_op *op)
             if (r->desc.pointwise.inputs[i].type == CEK_F64)
                 type = CEK_F64;
     }
-    return type == CEK_F64 ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind)) : CEK_OK;
+    return type == CEK_F64 ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64",
+                                       cek__kind_name(r->desc.op.kind)) : CEK_OK;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -174,12 +177,15 @@ static cek_status extents_check(const cek_op *op)
     bool pools = kind == CEK_OP_POOL_FORWARD || kind == CEK_OP_POOL_BACKWARD;
     if (!pools && (kind < CEK_OP_CONV_FORWARD || kind > CEK_OP_CONV_BACKWARD_WEIGHTS))
         return CEK_OK;
-    const uint64_t *in = pools ? pool->in : conv->in, *lo = pools ? pool->pad_lo : conv->pad_lo, *hi = pools ? pool->pad_hi : conv->pad_hi;
+    const uint64_t *in = pools ? pool->in : conv->in, *lo = pools ? pool->pad_lo : conv->pad_lo,
+        *hi = pools ? pool->pad_hi : conv->pad_hi;
     const uint64_t *stride = pools ? pool->stride : conv->stride, *dilation = pools ? pool->stride : conv->dilation;
-    uint64_t largest = pools ? larger(pool->batch, pool->channels) : larger(conv->batch, larger(conv->in_channels, conv->out_channels));
+    uint64_t largest = pools ? larger(pool->batch, pool->channels)
+        : larger(conv->batch, larger(conv->in_channels, conv->out_channels));
     for (uint32_t i = 0; i < (pools ? pool->spatial : conv->spatial); i++)
         largest = larger(larger(largest, in[i] + lo[i] + hi[i]), larger(stride[i], dilation[i]));
-    return largest > INT32_MAX ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: an extent of %llu is beyond 32 bits",
+    return largest > INT32_MAX ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED,
+                                           "%s: an extent of %llu is beyond 32 bits",
                                            cek__kind_name(kind), (unsigned long long)largest) : CEK_OK;
 }
 
@@ -240,7 +246,7 @@ void cek__gpu_op_destroy(cek_op *op)
     free(op);
 }
 
-/* --- run ----------------------------------------------------------------------------------------------------------- */
+/* --- run -------------------------------------------------------------------------------------- */
 
 static void refs_resolve(const cek__gpu_step *step, const cek_ref *operands, cek_ref workspace, cek_ref *refs)
 {
@@ -267,7 +273,8 @@ cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref 
     return st;
 }
 
-cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
+cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                           uint32_t count, cek_ref workspace)
 {
     if (!op)
         return CEK_INVALID;
@@ -278,7 +285,8 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     if (!st && op->dev != dev)
         st = cek__fail(host, CEK_INVALID, "op_run: the operation is of another device");
     if (!st)
-        st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes, cek__gpu_mem_bytes, dev);
+        st = cek__request_operands(host, &op->request, operands, count, workspace,
+                                   op->info.workspace_bytes, cek__gpu_mem_bytes, dev);
     if (st)
         return st;
     pthread_mutex_t *lock = &((cek_op *)op)->lock;
@@ -288,12 +296,14 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     return st;
 }
 
-cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed)
+cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                               uint32_t count, cek_ref packed)
 {
     (void)operands, (void)count, (void)packed;
     if (!op)
         return CEK_INVALID;
     const cek__gpu_driver *driver = op->dev->driver;
     cek_status st = driver->queue_ready(queue, "op_prepack");
-    return st ? st : cek__fail(&op->dev->instance->host, CEK_INVALID, "op_prepack: the operation was not made with CEK_OP_PREPACKED");
+    return st ? st : cek__fail(&op->dev->instance->host, CEK_INVALID,
+                               "op_prepack: the operation was not made with CEK_OP_PREPACKED");
 }

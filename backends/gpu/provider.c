@@ -2,7 +2,8 @@
  *
  * provider.c - operations that a library does: which libraries may, the steps around the library's call, its first run.
  *
- * Knows providers through cek__gpu_provider alone. That a library is found is the driver's business, that it is faster the tuner's.
+ * Knows providers through cek__gpu_provider alone. That a library is found is the driver's
+ * business, that it is faster the tuner's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,10 @@
 #define NAN_PATTERN UINT32_MAX                     /* a NaN in f32, two in f16 and bf16 */
 #define LOOK_BYTES 65536                           /* of a result, for NaN: tiles of all kinds are among them */
 
-/* --- the option `providers` ---------------------------------------------------------------------------------------- */
+/* --- the option `providers` ------------------------------------------------------------------- */
 
-/* What the option says of a provider: words between commas. "-clblast" forbids it, "=clblast" takes it wherever it can, "+clblast"
- * measures it wherever it can, "none" forbids all. */
+/* What the option says of a provider: words between commas. "-clblast" forbids it, "=clblast" takes
+ * it wherever it can, "+clblast" measures it wherever it can, "none" forbids all. */
 enum { MAY, MUST, MUST_NOT, MEASURE };
 static int option_says(const cek_host *host, const char *name)
 {
@@ -82,7 +83,7 @@ void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, ch
     }
 }
 
-/* --- steps ---------------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static bool has_epilogue(const cek__request *request)
 {
@@ -133,7 +134,7 @@ cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider
     return op->failure;
 }
 
-/* --- the first run --------------------------------------------------------------------------------------------------- */
+/* --- the first run ---------------------------------------------------------------------------- */
 
 static bool all_nan(const void *data, uint64_t bytes, uint32_t element)
 {
@@ -162,7 +163,8 @@ static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scrat
         st = op->dev->driver->queue_sync(queue, WARM_TIMEOUT_NS);
     *keeps_nan = !st && all_nan(data, bytes, result->element);
     if (st == CEK_TIMEOUT)
-        return cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end", op->info.algorithm);
+        return cek__fail(&op->dev->instance->host, CEK_INTERNAL,
+                         "op_create: the first run of %s did not end", op->info.algorithm);
     free(data);
     return st;
 }

@@ -21,7 +21,8 @@ static cek__gpu_step *step_next(cek_op *op)
         uint32_t room = op->step_room ? 2 * op->step_room : 4;
         cek__gpu_step *larger = realloc(op->steps, room * sizeof *larger);
         if (!larger) {
-            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for %u launches", room);
+            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY,
+                                    "op_create: no memory for %u launches", room);
             return NULL;
         }
         op->steps = larger;
@@ -32,7 +33,8 @@ static cek__gpu_step *step_next(cek_op *op)
     return step;
 }
 
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name, const uint64_t groups[3],
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines,
+                                  const char *name, const uint64_t groups[3],
                                   const uint32_t group[3])
 {
     cek__gpu_step *step = step_next(op);
@@ -47,7 +49,8 @@ cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *de
     return step;
 }
 
-void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer, cek__gpu_place result)
+void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer,
+                        cek__gpu_place result)
 {
     const uint32_t slots = op->request.slot_count;
     cek__gpu_place workspace = { CEK__GPU_NOTHING, 0 };
@@ -69,7 +72,8 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
 
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items)
 {
-    /* A CPU's work-items are long: one each, so that few of them still share the cores; in rows (GLOBAL_ID of the dialect). */
+    /* A CPU's work-items are long: one each, so that few of them still share the cores; in rows
+     * (GLOBAL_ID of the dialect). */
     uint32_t most = op->dev->traits.max_group ? op->dev->traits.max_group : 1;
     uint32_t size = op->dev->traits.vector_width ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
     const uint64_t all = (items + size - 1) / size;
@@ -79,7 +83,8 @@ cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *def
     return cek__gpu_step_grid(op, source, defines, name, groups, group);
 }
 
-void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args, uint32_t bytes)
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count,
+                        const void *args, uint32_t bytes)
 {
     if (!step)
         return;
@@ -93,7 +98,8 @@ cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes)
 {
     cek__gpu_place place = { CEK__GPU_WORKSPACE, op->info.workspace_bytes };
     uint64_t rounded;
-    if (__builtin_add_overflow(bytes, CEK_ALIGNMENT - 1, &rounded) || rounded > INT64_MAX / 2 - op->info.workspace_bytes)
+    if (__builtin_add_overflow(bytes, CEK_ALIGNMENT - 1, &rounded) ||
+        rounded > INT64_MAX / 2 - op->info.workspace_bytes)
         op->failure = cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "op_create: the workspace overflows");
     else
         op->info.workspace_bytes += rounded & ~(uint64_t)(CEK_ALIGNMENT - 1);
@@ -157,7 +163,8 @@ uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[C
     return kept ? kept : 1;
 }
 
-cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel, const uint64_t *stride,
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out,
+                             const uint64_t *kernel, const uint64_t *stride,
                              const uint64_t *dilation, const uint64_t *pad_lo)
 {
     cek_k_window w;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tuner.c - which way a product is fastest on a device: tried once per class of shapes, remembered in memory and on disk.
+ * tuner.c - which way a product is fastest on a device: tried once per class of shapes, remembered
+ * in memory and on disk.
  *
- * Owns the choice between our own kernels and the providers that the driver names as candidates, nothing else. A class is
- * tried on a shape of its own, so that neither time nor memory grows with the operation at hand. Never asked for
- * DETERMINISTIC operations: what they compute must not depend on a clock.
+ * Owns the choice between our own kernels and the providers that the driver names as candidates,
+ * nothing else. A class is tried on a shape of its own, so that neither time nor memory grows with
+ * the operation at hand. Never asked for DETERMINISTIC operations: what they compute must not
+ * depend on a clock.
  * Threads: any; one trial at a time per device.
  */
 #include <stdio.h>
@@ -55,7 +57,7 @@ void cek__gpu_tuner_free(cek_dev *dev)
     dev->tuner = NULL;
 }
 
-/* --- what is remembered ---------------------------------------------------------------------------------------------- */
+/* --- what is remembered ----------------------------------------------------------------------- */
 
 /* A class by the bits of its number: what it is tried on follows from it alone. */
 static uint32_t side_class(uint64_t side)
@@ -108,7 +110,8 @@ static void choice_keep(cek_dev *dev, uint64_t class, uint64_t taken)
     cek__gpu_tuner *tuner = dev->tuner;
     choice *at = choice_find(tuner, class);
     if (!at) {
-        choice *larger = tuner->count < REMEMBERED_MAX ? realloc(tuner->choices, (tuner->count + 1) * sizeof *larger) : NULL;
+        choice *larger = tuner->count < REMEMBERED_MAX
+            ? realloc(tuner->choices, (tuner->count + 1) * sizeof *larger) : NULL;
         if (!larger)
             return;
         tuner->choices = larger;
@@ -120,7 +123,7 @@ static void choice_keep(cek_dev *dev, uint64_t class, uint64_t taken)
                          tuner->count * sizeof *tuner->choices);
 }
 
-/* --- a trial --------------------------------------------------------------------------------------------------------- */
+/* --- a trial ---------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -192,7 +195,8 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
     return st;
 }
 
-static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider, uint64_t most, uint64_t *ns)
+static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc,
+                                 const cek__gpu_provider *provider, uint64_t most, uint64_t *ns)
 {
     cek_op *op = calloc(1, sizeof *op);
     if (!op)
@@ -209,7 +213,8 @@ static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const 
 }
 
 /* The fastest; a candidate that does not take the shape, or fails, is out. */
-static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *const *list, uint32_t count)
+static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc,
+                                      const cek__gpu_provider *const *list, uint32_t count)
 {
     const cek__gpu_provider *best = NULL;
     cek_gemm_desc shape;
@@ -232,8 +237,9 @@ static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, c
     return best;
 }
 
-/* A processor's register tiles are many times as fast as what libraries for GPUs have for it, and libraries take drivers for
- * processors seconds to compile: such a trial is made where somebody asks for it. */
+/* A processor's register tiles are many times as fast as what libraries for GPUs have for it, and
+ * libraries take drivers for processors seconds to compile: such a trial is made where somebody
+ * asks for it. */
 static bool is_worth_it(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider)
 {
     bool tiles = dev->traits.vector_width && desc->a_type == CEK_F32 && desc->c_type == CEK_F32;

@@ -52,7 +52,8 @@ static cek_status command_prepare(cek_dev *dev, const cek_cmd *cmd, command *to)
     return st;
 }
 
-cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out)
+cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
+                                   uint32_t cmd_size, cek_cmdbuf **out)
 {
     const cek_host *host = &dev->instance->host;
     *out = NULL;
@@ -60,7 +61,8 @@ cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t c
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0, cmd_size,
+        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
+                         cmds ? count : 0, cmd_size,
                          sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf + count * sizeof *cmdbuf->commands);
     if (!cmdbuf)
@@ -92,7 +94,8 @@ cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     if (st)
         return st;
     if (!cmdbuf || cmdbuf->dev != queue->dev)
-        return cek__fail(&queue->dev->instance->host, CEK_INVALID, "cmdbuf_run: the command buffer is of another device");
+        return cek__fail(&queue->dev->instance->host, CEK_INVALID,
+                         "cmdbuf_run: the command buffer is of another device");
     for (uint32_t i = 0; i < cmdbuf->count && !queue->failure; i++) {
         const command *at = &cmdbuf->commands[i];
         if (at->kind == CEK_CMD_RUN)

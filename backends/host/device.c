@@ -20,7 +20,8 @@ void cek__host_instance_fini(cek_instance *instance)
     pthread_mutex_destroy(&instance->allocation);
 }
 
-cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index, const cek_device_options *options)
+cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index,
+                                 const cek_device_options *options)
 {
     if (options) {
         cek_device_options known;
@@ -59,7 +60,8 @@ cek_status cek__host_ready(const cek_dev *dev, const char *call)
 {
     if (!atomic_load(&dev->lost))
         return CEK_OK;
-    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call, dev->index, dev->lost_text);
+    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call,
+                     dev->index, dev->lost_text);
 }
 
 cek_status cek__host_device_status(cek_dev *dev, char *text, uint64_t cap)

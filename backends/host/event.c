@@ -67,7 +67,8 @@ typedef struct record {
     char text[CEK__TEXT_BYTES];
 } record;
 
-/* The latest record. CEK_DEVICE_LOST, or CEK_INVALID if there is none; a failure of the recorded work is not one of this. */
+/* The latest record. CEK_DEVICE_LOST, or CEK_INVALID if there is none; a failure of the recorded
+ * work is not one of this. */
 static cek_status record_read(cek_event *event, const char *call, record *out)
 {
     cek_status st = cek__host_ready(event->dev, call);

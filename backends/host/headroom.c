@@ -59,7 +59,8 @@ static void group_apply(const char *path, bool unified, uint64_t *free_bytes, ui
     *free_bytes = left < *free_bytes ? left : *free_bytes;
 }
 
-/* From the group at `root` + `group` up to `root` itself. Inside a container the path may not exist there: the root does. */
+/* From the group at `root` + `group` up to `root` itself. Inside a container the path may not exist
+ * there: the root does. */
 static void groups_apply(const char *root, char *group, bool unified, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     char path[PATH_BYTES];

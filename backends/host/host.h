@@ -10,8 +10,9 @@
  *     struct cpu_dev { struct cek_dev head; struct pool *pool; };
  *     struct cpu_gemm { struct cek_op head; ... };
  *
- * Since a command has been executed when the call that enqueued it returns, queues hold no commands: only the failure that
- * stuck to them. Knows no operation, and no thread but the caller's.
+ * Since a command has been executed when the call that enqueued it returns, queues hold no
+ * commands: only the failure that stuck to them. Knows no operation, and no thread but the
+ * caller's.
  */
 #ifndef CEK_BACKENDS_HOST_HOST_H
 #define CEK_BACKENDS_HOST_HOST_H
@@ -76,7 +77,8 @@ typedef void cek__op_prepack_fn(const cek_op *op, cek_queue *queue, void *const 
 struct cek_op {
     cek_dev *dev;
     cek__request request;
-    cek_op_info info;            /* workspace_bytes, reserve_bytes and prepack_bytes are what runs are checked against */
+    /* workspace_bytes, reserve_bytes and prepack_bytes are what runs are checked against */
+    cek_op_info info;
     cek__op_run_fn *run;
     cek__op_prepack_fn *prepack; /* NULL: none */
     void (*fini)(cek_op *op);    /* frees what the backend's own struct holds, not the struct; NULL: nothing */
@@ -89,7 +91,8 @@ cek_status cek__host_instance_init(cek_instance *instance, const cek_host *host)
 void cek__host_instance_fini(cek_instance *instance);
 
 /* cek__host_device_init, _fini - the head of an open device. Checks `options`. */
-cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index, const cek_device_options *options);
+cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index,
+                                 const cek_device_options *options);
 void cek__host_device_fini(cek_dev *dev);
 
 /* cek__host_device_lose - latches CEK_DEVICE_LOST; the first reason stays. */
@@ -100,15 +103,17 @@ void cek__host_device_lose(cek_dev *dev, const char *format, ...) __attribute__(
 cek_status cek__host_op_init(cek_op *op, cek_dev *dev, const cek_op_desc *desc);
 void cek__host_op_fini(cek_op *op);
 
-/* cek__host_op_publish - the last step of op_create: sets *info (may be NULL) and *out. On error the operation is destroyed. */
+/* cek__host_op_publish - the last step of op_create: sets *info (may be NULL) and *out. On error
+ * the operation is destroyed. */
 cek_status cek__host_op_publish(cek_op *op, cek_op_info *info, cek_op **out);
 
 /* cek__host_queue_fail - a command failed while it was executed: sticks to the queue. */
 void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* cek__host_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text; the first thing that a slot of the backend's own
- * does. cek__host_queue_ready: that, or the failure that stuck to the queue. `call` names the slot. */
+/* cek__host_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text; the first thing that a
+ * slot of the backend's own does. cek__host_queue_ready: that, or the failure that stuck to the
+ * queue. `call` names the slot. */
 cek_status cek__host_ready(const cek_dev *dev, const char *call);
 cek_status cek__host_queue_ready(const cek_queue *queue, const char *call);
 
@@ -125,7 +130,8 @@ typedef struct cek__host_addresses {
     void *at[CEK__SLOTS];
     void *workspace;
 } cek__host_addresses;
-cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace,
+cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands,
+                                  uint32_t count, cek_ref workspace,
                                   cek__host_addresses *out);
 
 /* --- slots of the table, as plugin.h says ------------------------------------------------------------------------- */
@@ -162,10 +168,13 @@ cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
 
 /* op_destroy frees the operation with free(): a backend allocates its struct with calloc(). */
 void cek__host_op_destroy(cek_op *op);
-cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref packed);
-cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace);
+cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                                uint32_t count, cek_ref packed);
+cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
+                            uint32_t count, cek_ref workspace);
 
-cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out);
+cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
+                                   uint32_t cmd_size, cek_cmdbuf **out);
 void cek__host_cmdbuf_destroy(cek_cmdbuf *cmdbuf);
 cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
 

@@ -2,8 +2,9 @@
  *
  * memory.c - device memory that is host memory, really there when an allocation succeeds.
  *
- * Linux promises more memory than it has and kills a process that uses the promise. So an allocation is first held against
- * what is left (headroom.c), then every page of it is touched, both under one lock of the instance.
+ * Linux promises more memory than it has and kills a process that uses the promise. So an
+ * allocation is first held against what is left (headroom.c), then every page of it is touched,
+ * both under one lock of the instance.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,9 @@
 #include "backends/common/growth.h"
 #include "backends/host/host.h"
 
-/* Whether `bytes` more may be taken. Looking costs a dozen system calls, so a look leaves a lease for the small allocations
- * that follow: half of the reserve at most, so that even a stale lease does not use that up. Under the instance's lock. */
+/* Whether `bytes` more may be taken. Looking costs a dozen system calls, so a look leaves a lease
+ * for the small allocations that follow: half of the reserve at most, so that even a stale lease
+ * does not use that up. Under the instance's lock. */
 static bool headroom_take(cek_instance *instance, uint64_t bytes, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     if (bytes <= instance->lease_bytes) {

@@ -20,7 +20,8 @@ void cek__pages_touch(unsigned char *base, uint64_t bytes)
 
 unsigned char *cek__pages_map(uint64_t bytes)
 {
-    unsigned char *start = mmap(NULL, bytes + CEK__HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *start = mmap(NULL, bytes + CEK__HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED)
         return NULL;
     uint64_t lead = -(uintptr_t)start % CEK__HUGE_PAGE_BYTES;

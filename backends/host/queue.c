@@ -52,7 +52,8 @@ cek_status cek__host_queue_ready(const cek_queue *queue, const char *call)
 {
     cek_status st = cek__host_ready(queue->dev, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call, queue->text);
+        st = cek__fail(&queue->dev->instance->host, queue->failure,
+                       "%s: the queue failed before: %s", call, queue->text);
     return st;
 }
 

@@ -2,8 +2,9 @@
  *
  * clblast.c - products in f32 by CLBlast, where it is installed: found at run time, declared here, never linked.
  *
- * Knows CLBlast and OpenCL; nothing of kernels of our own, nothing of when it is worth its while (the tuner's business).
- * Half-precision products are left alone: CLBlast adds them up in half precision.
+ * Knows CLBlast and OpenCL; nothing of kernels of our own, nothing of when it is worth its while
+ * (the tuner's business). Half-precision products are left alone: CLBlast adds them up in half
+ * precision.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,13 +15,16 @@
 #include "backends/common/hash.h"
 #include "backends/opencl/opencl.h"
 
-/* --- the library ----------------------------------------------------------------------------------------------------- */
+/* --- the library ------------------------------------------------------------------------------ */
 
 enum { ROW_MAJOR = 101, TRANSPOSE_NO = 111, TRANSPOSE_YES = 112 };
-typedef int sgemm_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k, float alpha, cl_mem a, size_t a_offset,
-                     size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c, size_t c_offset, size_t c_ld,
+typedef int sgemm_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k,
+                     float alpha, cl_mem a, size_t a_offset,
+                     size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c,
+                     size_t c_offset, size_t c_ld,
                      cl_command_queue *queue, cl_event *event, cl_mem scratch);
-typedef int sgemm_scratch_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k, size_t a_offset, size_t a_ld,
+typedef int sgemm_scratch_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n,
+                             size_t k, size_t a_offset, size_t a_ld,
                              size_t b_offset, size_t b_ld, size_t c_offset, size_t c_ld, cl_command_queue *queue, size_t *bytes);
 typedef int clear_fn(void);
 
@@ -102,10 +106,11 @@ static cek_status clblast_fail(opencl_dev *dev, const char *call, int error)
 {
     if (error > -1024)
         return cek__opencl_fail(dev, call, "CLBlastSgemmWithTempBuffer", error);
-    return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d", call, error);
+    return cek__fail(&dev->head.instance->host, CEK_INTERNAL,
+                     "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d", call, error);
 }
 
-/* --- plans ----------------------------------------------------------------------------------------------------------- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 struct cek__gpu_plan {
     const cek__clblast *clblast;
@@ -124,7 +129,8 @@ static cek_status scratch_ask(opencl_dev *dev, cek__gpu_plan *plan)
     cl_command_queue queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
     if (!queue)
         return cek__opencl_fail(dev, "op_create", "clCreateCommandQueue", error);
-    error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k, 64, plan->lda, 64,
+    error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m,
+                                         plan->n, plan->k, 64, plan->lda, 64,
                                          plan->ldb, 64, plan->ldc, &queue, &plan->scratch_bytes);
     clReleaseCommandQueue(queue);
     if (error)
@@ -137,7 +143,8 @@ static cek_status scratch_ask(opencl_dev *dev, cek__gpu_plan *plan)
 /* A bias or an activation is for our own kernels to add; accumulation alone is beta. */
 static uint32_t does(const cek__request *request)
 {
-    bool plain = !cek__request_given(request, CEK_GEMM_BIAS) && !request->epilogue.activation && !request->epilogue.act_grad;
+    bool plain = !cek__request_given(request, CEK_GEMM_BIAS) && !request->epilogue.activation &&
+        !request->epilogue.act_grad;
     return plain ? CEK__GPU_DOES_EPILOGUE : 0;
 }
 
@@ -181,8 +188,8 @@ static void plan_free(cek_dev *dev, cek__gpu_plan *plan)
     free(plan);
 }
 
-/* The workspace as a buffer of its own: CLBlast takes no offset for it. It allocates nothing, and lives as long as the kernels
- * that use it. */
+/* The workspace as a buffer of its own: CLBlast takes no offset for it. It allocates nothing, and
+ * lives as long as the kernels that use it. */
 static cek_status scratch_make(opencl_dev *dev, const cek__gpu_plan *plan, cek_ref workspace, cl_mem *out)
 {
     cl_int error;
@@ -191,22 +198,27 @@ static cek_status scratch_make(opencl_dev *dev, const cek__gpu_plan *plan, cek_r
         return CEK_OK;
     uint64_t origin = (workspace.offset + plan->scratch_align - 1) / plan->scratch_align * plan->scratch_align;
     const cl_buffer_region region = { origin, plan->scratch_bytes };
-    *out = clCreateSubBuffer(((const opencl_mem *)workspace.mem)->buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    *out = clCreateSubBuffer(((const opencl_mem *)workspace.mem)->buffer, CL_MEM_READ_WRITE,
+                             CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
     return *out ? CEK_OK : cek__opencl_fail(dev, "op_run", "clCreateSubBuffer", error);
 }
 
 static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_ref *refs)
 {
-    cl_mem scratch, a = ((const opencl_mem *)refs[CEK_GEMM_A].mem)->buffer, b = ((const opencl_mem *)refs[CEK_GEMM_B].mem)->buffer;
+    cl_mem scratch, a = ((const opencl_mem *)refs[CEK_GEMM_A].mem)->buffer,
+        b = ((const opencl_mem *)refs[CEK_GEMM_B].mem)->buffer;
     cl_mem c = ((const opencl_mem *)refs[CEK_GEMM_C].mem)->buffer;
     size_t a_offset = refs[CEK_GEMM_A].offset / sizeof(float), b_offset = refs[CEK_GEMM_B].offset / sizeof(float);
     size_t c_offset = refs[CEK_GEMM_C].offset / sizeof(float);
     cek_status st = scratch_make(queue->dev, plan, refs[CEK_GEMM_PACKED + 1], &scratch);
     for (size_t i = 0; !st && i < plan->batch; i++) {
         cl_event event = NULL;
-        int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k, 1.0f, a,
-                                         a_offset + i * plan->stride_a, plan->lda, b, b_offset + i * plan->stride_b, plan->ldb,
-                                         plan->beta, c, c_offset + i * plan->stride_c, plan->ldc, &queue->queue, &event, scratch);
+        int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m,
+                                         plan->n, plan->k, 1.0f, a,
+                                         a_offset + i * plan->stride_a, plan->lda, b,
+                                         b_offset + i * plan->stride_b, plan->ldb,
+                                         plan->beta, c, c_offset + i * plan->stride_c,
+                                         plan->ldc, &queue->queue, &event, scratch);
         if (error) {
             st = clblast_fail(queue->dev, "op_run", error);
             /* Of several kernels some may be on their way. */

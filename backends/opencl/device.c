@@ -24,7 +24,7 @@ const char cek__opencl_build[] = __VERSION__;
 #define DEVICES_MAX 256   /* of one platform */
 #define SPLIT_MAX 64
 
-/* --- what is found ------------------------------------------------------------------------------------------------- */
+/* --- what is found ---------------------------------------------------------------------------- */
 
 static cek_status device_add(opencl_instance *instance, found_device device)
 {
@@ -74,7 +74,8 @@ static cek_status device_split(opencl_instance *instance, cl_platform_id platfor
                                  : clCreateSubDevices(id, by_counts, parts, made, &count);
     if (error || count != parts) {
         text_read(id, CL_DEVICE_NAME, name, sizeof name);
-        return cek__fail(&instance->head.host, CEK_INVALID, "create: opencl_split=%u: %s has %u compute units: %s (%d)", parts,
+        return cek__fail(&instance->head.host, CEK_INVALID,
+                         "create: opencl_split=%u: %s has %u compute units: %s (%d)", parts,
                          name, units, cek__opencl_error(error), error);
     }
     cek_status st = CEK_OK;
@@ -114,12 +115,14 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
                      cek__opencl_error(error), error);
         for (cl_uint i = 0; !error && i < count && i < DEVICES_MAX; i++) {
             cek_status st = split > 1 && can_split(ids[i]) ? device_split(instance, platforms[p], ids[i], split)
-                                                           : device_add(instance, (found_device){ platforms[p], ids[i], false });
+                                                           : device_add(instance,
+                                                           (found_device){ platforms[p], ids[i], false });
             if (st)
                 return st;
         }
     }
-    return instance->count ? CEK_OK : cek__fail(&instance->head.host, CEK_UNAVAILABLE, "no device on any OpenCL platform");
+    return instance->count ? CEK_OK : cek__fail(&instance->head.host, CEK_UNAVAILABLE,
+                                                "no device on any OpenCL platform");
 }
 
 cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
@@ -169,12 +172,13 @@ uint32_t cek__opencl_device_count(cek_instance *head)
     return ((opencl_instance *)head)->count;
 }
 
-/* --- what is told of them ------------------------------------------------------------------------------------------- */
+/* --- what is told of them --------------------------------------------------------------------- */
 
 static bool is_cpu(cl_device_id id)
 {
     cl_device_type type = 0;
-    return !clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && type & CL_DEVICE_TYPE_CPU && !(type & CL_DEVICE_TYPE_GPU);
+    return !clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) &&
+        type & CL_DEVICE_TYPE_CPU && !(type & CL_DEVICE_TYPE_GPU);
 }
 
 static bool has_extension(cl_device_id id, const char *name)
@@ -265,7 +269,8 @@ static bool is_second_view(const opencl_instance *instance, const found_device *
     if (is_cpu(found->id) || !pci_read(found->id, own, sizeof own))
         return false;
     for (const found_device *at = instance->devices; at < found; at++)
-        if (at->platform != found->platform && !is_cpu(at->id) && pci_read(at->id, other, sizeof other) && !strcmp(own, other))
+        if (at->platform != found->platform && !is_cpu(at->id) &&
+            pci_read(at->id, other, sizeof other) && !strcmp(own, other))
             return true;
     return false;
 }
@@ -291,7 +296,8 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     bool simulator = is_simulator(found->platform), cpu = is_cpu(found->id);
     full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
-    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) | (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
+    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
+        (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
     full.compute_units = number_read(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     memory_tell(found, &full.free_bytes, &full.total_bytes);
     full.max_alloc_bytes = long_read(found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -316,10 +322,11 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     return cek__struct_out(&head->host, "device_info", info, &full, sizeof full);
 }
 
-/* --- open ---------------------------------------------------------------------------------------------------------- */
+/* --- open ------------------------------------------------------------------------------------- */
 
-/* PoCL keeps what it compiled, by source and by size of a group. Asked for a program's binary it compiles every kernel of it for any
- * size of a group, which takes longer than all else: there we store kernels only in a folder that somebody named. */
+/* PoCL keeps what it compiled, by source and by size of a group. Asked for a program's binary it
+ * compiles every kernel of it for any size of a group, which takes longer than all else: there we
+ * store kernels only in a folder that somebody named. */
 static bool keeps_kernels(const opencl_dev *dev)
 {
     char name[128] = "";

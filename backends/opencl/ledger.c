@@ -2,11 +2,12 @@
  *
  * ledger.c - the commands of a queue whose outcome nobody has seen yet.
  *
- * A driver may forget that a command failed, run what is behind it, or never run what waits for it. So the ledger keeps each
- * command's event until it has looked at its status, in order, and remembers the first failure and its position. A command that
- * waits for another queue is looked at through that queue's ledger first: where that failed, this one fails too,
- * although the driver may leave the command waiting for ever.
- * Commands are numbered from 0; a position is the number of the first command that it does not cover.
+ * A driver may forget that a command failed, run what is behind it, or never run what waits for it.
+ * So the ledger keeps each command's event until it has looked at its status, in order, and
+ * remembers the first failure and its position. A command that waits for another queue is looked at
+ * through that queue's ledger first: where that failed, this one fails too, although the driver may
+ * leave the command waiting for ever. Commands are numbered from 0; a position is the number of the
+ * first command that it does not cover.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 #include "backends/opencl/opencl.h"
 
-/* With so many commands unseen, adding one looks at the oldest: keeps the ledger short without asking the driver each time
- * (a look costs about as much as a launch). */
+/* With so many commands unseen, adding one looks at the oldest: keeps the ledger short without
+ * asking the driver each time (a look costs about as much as a launch). */
 #define LEDGER_LONG 256
 
 typedef struct entry {
@@ -222,14 +223,16 @@ cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, 
     return CEK_TIMEOUT;
 }
 
-/* Whether the oldest command has ended, well or badly: then it touches no memory any more. Drivers run on behind a failure. */
+/* Whether the oldest command has ended, well or badly: then it touches no memory any more. Drivers
+ * run on behind a failure. */
 static bool oldest_ended(ledger *of)
 {
     entry *at = entry_at(of, of->seen);
     cl_int state = CL_QUEUED;
     if (!of->failure && oldest_look(of))
         return true;
-    if (!clGetEventInfo(at->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) && state > CL_COMPLETE)
+    if (!clGetEventInfo(at->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) &&
+        state > CL_COMPLETE)
         return false;
     entry_drop(at, true);
     of->seen++;

@@ -2,8 +2,8 @@
  *
  * memory.c - device memory that is really there: held against what is left, then touched.
  *
- * Where the device lives in host memory and shares it fine-grained, a buffer stands on memory that both sides may use without
- * mapping; elsewhere mem_map is the way in.
+ * Where the device lives in host memory and shares it fine-grained, a buffer stands on memory that
+ * both sides may use without mapping; elsewhere mem_map is the way in.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@
 
 static cek_status too_much(opencl_dev *dev, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
 {
-    return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once",
+    return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                     "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once",
                      (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
                      (unsigned long long)dev->max_alloc_bytes);
 }
@@ -87,7 +88,8 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     mem->head = (cek_mem){ head, bytes };
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     pthread_mutex_lock(&instance->allocation);
-    if (dev->host_memory && bytes >= 65536)  /* a look at the system costs more than small memory is worth: the reserve covers it */
+    /* a look at the system costs more than small memory is worth: the reserve covers it */
+    if (dev->host_memory && bytes >= 65536)
         cek__host_memory(&free_bytes, &total_bytes);
     if (rounded > free_bytes)
         st = too_much(dev, bytes, free_bytes, total_bytes);
@@ -134,7 +136,8 @@ static cek_status map_sync(opencl_dev *dev, const char *call, opencl_mem *mem, c
     if (unmap)
         error = clEnqueueUnmapMemObject(queue->queue, mem->buffer, mem->map, 0, NULL, &event);
     else
-        mem->map = clEnqueueMapBuffer(queue->queue, mem->buffer, CL_FALSE, flags, 0, mem->head.bytes, 0, NULL, &event, &error);
+        mem->map = clEnqueueMapBuffer(queue->queue, mem->buffer, CL_FALSE, flags, 0,
+                                      mem->head.bytes, 0, NULL, &event, &error);
     if (error) {
         st = cek__opencl_fail(dev, call, unmap ? "clEnqueueUnmapMemObject" : "clEnqueueMapBuffer", error);
     } else {
@@ -187,7 +190,7 @@ cek_status cek__opencl_mem_unmap(cek_mem *head)
     return st;
 }
 
-/* --- host memory for copies ------------------------------------------------------------------------------------------ */
+/* --- host memory for copies ------------------------------------------------------------------- */
 
 /* Page-locked memory is a buffer of the driver's, mapped for as long as it lives. */
 struct pinned_block {
@@ -210,7 +213,8 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     cek__host_memory(&free_bytes, &total_bytes);
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     if (bytes > INT64_MAX || rounded > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
+        return cek__fail(host, CEK_OUT_OF_MEMORY,
+                         "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
                          (unsigned long long)free_bytes, (unsigned long long)total_bytes);
     if (dev->host_memory) {  /* there is no bus to be fast on */
         *out = aligned_alloc(CEK_ALIGNMENT, rounded);
@@ -224,7 +228,8 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
     cl_int error;
     block->mem.head = (cek_mem){ head, rounded + CEK_ALIGNMENT };
-    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, block->mem.head.bytes, NULL, &error);
+    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                       block->mem.head.bytes, NULL, &error);
     st = block->mem.buffer ? map_sync(dev, "host_alloc", &block->mem, CL_MAP_READ | CL_MAP_WRITE, false)
                            : cek__opencl_fail(dev, "host_alloc", "clCreateBuffer", error);
     if (st) {

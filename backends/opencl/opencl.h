@@ -2,9 +2,10 @@
  *
  * opencl.h - the OpenCL driver inside: instances, devices, memory, queues and events over the ICD loader.
  *
- * Drivers are taken at their worst: allocations are lazy, errors do not stick, a wait on what failed never ends, nothing
- * has a deadline. So memory is touched before it counts as allocated; every command's event is kept in its queue's ledger
- * until its status was looked at; and every wait polls, up to a deadline.
+ * Drivers are taken at their worst: allocations are lazy, errors do not stick, a wait on what
+ * failed never ends, nothing has a deadline. So memory is touched before it counts as allocated;
+ * every command's event is kept in its queue's ledger until its status was looked at; and every
+ * wait polls, up to a deadline.
  */
 #ifndef CEK_BACKENDS_OPENCL_OPENCL_H
 #define CEK_BACKENDS_OPENCL_OPENCL_H
@@ -51,8 +52,9 @@ typedef struct opencl_dev {
     char build_options[80];
     char cache_key[64];    /* device and driver, for file names of compiled kernels */
     atomic_bool clblast_used;
-    /* Of all ledgers of the device, which look into each other: two queues that wait for each other's events in turn would lock
-     * each other out with a lock each. Recursive, because such a look can come back to where it began. */
+    /* Of all ledgers of the device, which look into each other: two queues that wait for each
+     * other's events in turn would lock each other out with a lock each. Recursive, because such a
+     * look can come back to where it began. */
     pthread_mutex_t ledgers_lock;
     pthread_mutex_t programs_lock;  /* of the two lists below */
     opencl_program *programs;
@@ -79,7 +81,7 @@ struct cek_queue {
     ledger *ledger;
 };
 
-/* --- status.c ------------------------------------------------------------------------------------------------------ */
+/* --- status.c --------------------------------------------------------------------------------- */
 
 /* cek__opencl_error - "CL_OUT_OF_RESOURCES"; cek__opencl_status - what plugin.h calls it. */
 const char *cek__opencl_error(cl_int error);
@@ -87,37 +89,40 @@ cek_status cek__opencl_status(cl_int error);
 /* cek__opencl_fail - reports an OpenCL call that failed and returns its status; latches the loss of a device. */
 cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *function, cl_int error);
 
-/* --- ledger.c ------------------------------------------------------------------------------------------------------ */
+/* --- ledger.c --------------------------------------------------------------------------------- */
 
 ledger *cek__ledger_create(opencl_dev *dev);
 ledger *cek__ledger_share(ledger *of);
 void cek__ledger_release(ledger *of);
 
-/* cek__ledger_reserve - room for one more command, before it is enqueued; a new ledger has it. False without memory.
- * cek__ledger_add - takes over the event of a command that was enqueued just now (`call` names it) and `copy`, host memory
- * that it reads (may be NULL), into room that was reserved. */
+/* cek__ledger_reserve - room for one more command, before it is enqueued; a new ledger has it.
+ * False without memory. cek__ledger_add - takes over the event of a command that was enqueued just
+ * now (`call` names it) and `copy`, host memory that it reads (may be NULL), into room that was
+ * reserved. */
 bool cek__ledger_reserve(ledger *to);
 void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy);
 /* cek__ledger_depend - the next command to be added waits for `position` of another ledger. */
 void cek__ledger_depend(ledger *to, ledger *on, uint64_t position);
 /* cek__ledger_end - the position behind everything enqueued so far. */
 uint64_t cek__ledger_end(ledger *of);
-/* cek__ledger_look - CEK_OK if all before `position` has finished, CEK_NOT_READY, or the failure of something before it, with its
- * text copied to `text` (CEK__TEXT_BYTES, may be NULL). CEK__LEDGER_ALL: all that is there now, and any failure. */
+/* cek__ledger_look - CEK_OK if all before `position` has finished, CEK_NOT_READY, or the failure of
+ * something before it, with its text copied to `text` (CEK__TEXT_BYTES, may be NULL).
+ * CEK__LEDGER_ALL: all that is there now, and any failure. */
 #define CEK__LEDGER_ALL UINT64_MAX
 cek_status cek__ledger_look(ledger *of, uint64_t position, char *text);
 /* cek__ledger_failure - the failure that is known already, or CEK_OK. Asks the driver nothing. */
 cek_status cek__ledger_failure(ledger *of, char *text);
 /* cek__ledger_wait - looks until the answer is not CEK_NOT_READY or the time is over: CEK_TIMEOUT. */
 cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text);
-/* cek__ledger_drain - waits until nothing of the queue runs any more, whatever became of it: CEK_OK, its failure, or CEK_TIMEOUT. */
+/* cek__ledger_drain - waits until nothing of the queue runs any more, whatever became of it:
+ * CEK_OK, its failure, or CEK_TIMEOUT. */
 cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns);
 /* cek__ledger_fail - a failure of our own sticks; the first one stays. */
 void cek__ledger_fail(ledger *of, cek_status status, const char *text);
 /* cek__ledger_event - the event of the last unfinished command before `position`, retained, or NULL. */
 cl_event cek__ledger_event(ledger *of, uint64_t position);
 
-/* --- program.c, launch.c --------------------------------------------------------------------------------------------- */
+/* --- program.c, launch.c ---------------------------------------------------------------------- */
 
 void cek__opencl_programs_free(opencl_dev *dev);
 cek_status cek__opencl_kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
@@ -126,21 +131,22 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
 
-/* --- clblast.c ------------------------------------------------------------------------------------------------------- */
+/* --- clblast.c -------------------------------------------------------------------------------- */
 
 extern const cek__gpu_provider cek__clblast_provider;
 void cek__clblast_free(cek__clblast *clblast);
 /* cek__clblast_device_close - CLBlast forgets what it keeps of the device; before its context is released. */
 void cek__clblast_device_close(opencl_dev *dev);
 
-/* --- slots of the table -------------------------------------------------------------------------------------------- */
+/* --- slots of the table ----------------------------------------------------------------------- */
 
 extern const char cek__opencl_build[];
 cek_status cek__opencl_create(const cek_host *host, cek_instance **out);
 void cek__opencl_destroy(cek_instance *instance);
 uint32_t cek__opencl_device_count(cek_instance *instance);
 cek_status cek__opencl_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
-cek_status cek__opencl_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out);
+cek_status cek__opencl_device_open(cek_instance *instance, uint32_t index,
+                                   const cek_device_options *options, cek_dev **out);
 void cek__opencl_device_close(cek_dev *dev);
 cek_status cek__opencl_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
@@ -162,8 +168,8 @@ cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64
 cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
 cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
-/* cek__opencl_queue_ready - CEK_OK: one more command has room in the ledger; the latched loss, the failure that stuck, or
- * CEK_OUT_OF_MEMORY, which does not stick. */
+/* cek__opencl_queue_ready - CEK_OK: one more command has room in the ledger; the latched loss, the
+ * failure that stuck, or CEK_OUT_OF_MEMORY, which does not stick. */
 cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call);
 cek_dev *cek__opencl_queue_dev(cek_queue *queue);
 void cek__opencl_queue_fail(cek_queue *queue, cek_status status, const char *text);

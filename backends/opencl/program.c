@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * program.c - kernels compiled once per device: kept in memory for as long as the device is open, on disk for the next time.
+ * program.c - kernels compiled once per device: kept in memory for as long as the device is open,
+ * on disk for the next time.
  *
- * A program is known by its source and the definitions in front of it. Some drivers leave the real compilation to the first
- * launch, per size of a group and per class of grid: kernel_warm has it done when an operation is made.
+ * A program is known by its source and the definitions in front of it. Some drivers leave the real
+ * compilation to the first launch, per size of a group and per class of grid: kernel_warm has it
+ * done when an operation is made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@ struct cek__gpu_kernel {
     char name[64];
 };
 
-/* --- build --------------------------------------------------------------------------------------------------------- */
+/* --- build ------------------------------------------------------------------------------------ */
 
 static cek_status build_fail(opencl_dev *dev, cl_program program, const char *source, cl_int error)
 {
@@ -53,7 +55,9 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
     for (size_t i = 0; log && i < bytes; i++)  /* an error is one line */
         if (!log[i] || log[i] == '\r' || log[i] == '\n')
             log[i] = ' ';
-    cek_status st = cek__fail(&dev->head.instance->host, cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+    cek_status st = cek__fail(&dev->head.instance->host,
+                              cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY
+        : CEK_INTERNAL,
                               "%s does not compile: %s (%d): %.600s", source, cek__opencl_error(error), error, log ? log : "");
     free(log);
     return st;
@@ -61,7 +65,8 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
 
 static void key_make(opencl_dev *dev, const char *const *texts, uint32_t count, char *key, uint64_t cap)
 {
-    uint64_t one = cek__hash_text(CEK__HASH_START, dev->build_options), two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
+    uint64_t one = cek__hash_text(CEK__HASH_START, dev->build_options),
+        two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
     one = cek__hash_text(one, dev->cache_key);
     for (uint32_t i = 0; i < count; i++) {
         one = cek__hash_text(one, texts[i]);
@@ -101,7 +106,8 @@ static void binary_store(opencl_dev *dev, cl_program program, const char *key)
 
 static cek_status program_build(opencl_dev *dev, const char *source, const char *defines, cl_program *out)
 {
-    const char *texts[] = { defines, cek__gpu_source_text("dialect.h"), cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
+    const char *texts[] = { defines, cek__gpu_source_text("dialect.h"),
+                            cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
     const uint32_t count = sizeof texts / sizeof *texts;
     char key[64];
     cl_int error;
@@ -212,7 +218,7 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
     free(kernel);
 }
 
-/* --- launch -------------------------------------------------------------------------------------------------------- */
+/* --- launch ----------------------------------------------------------------------------------- */
 
 static cl_int arguments_set(cl_kernel kernel, const cek__gpu_step *step, const cek_ref *refs)
 {
@@ -236,7 +242,8 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
         global[i] = step->groups[i] * step->group[i];
     }
     if (!cek__ledger_reserve(queue->ledger))
-        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_run: no memory to remember one more launch");
+        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                         "op_run: no memory to remember one more launch");
     cl_int error = arguments_set(step->kernel->kernel, step, refs);
     if (error)
         return cek__opencl_fail(queue->dev, "op_run", "clSetKernelArg", error);
@@ -247,8 +254,9 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
     return CEK_OK;
 }
 
-/* PoCL keeps an entry for each kernel, size of a group and width of a grid that is larger than all before, and finds the wrong one when
- * a launch ends that began before the newest was made (it aborts, then). So the first launch is as wide as any that follows. */
+/* PoCL keeps an entry for each kernel, size of a group and width of a grid that is larger than all
+ * before, and finds the wrong one when a launch ends that began before the newest was made (it
+ * aborts, then). So the first launch is as wide as any that follows. */
 static uint64_t warm_width(const opencl_dev *dev, const cek__gpu_step *step)
 {
     uint64_t width = WARM_ITEMS;
@@ -264,7 +272,8 @@ static uint64_t warm_width(const opencl_dev *dev, const cek__gpu_step *step)
 static bool warm_before(const opencl_program *program, const cek__gpu_step *step, uint64_t width)
 {
     for (const warm_launch *at = program->warm; at; at = at->next)
-        if (at->width >= width && !strcmp(at->kernel, step->kernel->name) && !memcmp(at->group, step->group, sizeof at->group))
+        if (at->width >= width && !strcmp(at->kernel, step->kernel->name) &&
+            !memcmp(at->group, step->group, sizeof at->group))
             return true;
     return false;
 }
@@ -303,7 +312,8 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__opencl_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end", step->kernel->name);
+        st = cek__fail(&head->instance->host, CEK_INTERNAL,
+                       "op_create: the first launch of %s did not end", step->kernel->name);
     cek__opencl_queue_destroy(queue);
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);

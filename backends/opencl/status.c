@@ -36,7 +36,8 @@ cek_status cek__opencl_status(cl_int error)
     case CL_OUT_OF_RESOURCES:
     case CL_OUT_OF_HOST_MEMORY:
     case CL_INVALID_BUFFER_SIZE: return CEK_OUT_OF_MEMORY;
-    /* A context or queue of ours that is no longer one: how some drivers say that a kernel took the device down with it. */
+    /* A context or queue of ours that is no longer one: how some drivers say that a kernel took the
+     * device down with it. */
     case CL_INVALID_CONTEXT:
     case CL_INVALID_COMMAND_QUEUE:
     case CL_DEVICE_NOT_AVAILABLE: return CEK_DEVICE_LOST;

@@ -20,8 +20,8 @@ static inline double activate(cek_activation activation, double x)
     }
 }
 
-/* dy times the derivative; `ref` is the output y, for GELU the input x. ReLU selects, so that a NaN passes where y > 0 and
- * vanishes where it is not. */
+/* dy times the derivative; `ref` is the output y, for GELU the input x. ReLU selects, so that a NaN
+ * passes where y > 0 and vanishes where it is not. */
 static inline double activate_backward(cek_activation activation, double dy, double ref)
 {
     switch (activation) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * element.h - how the reference reads and writes tensors: every element type becomes double on the way in, and is rounded
- * once on the way out.
+ * element.h - how the reference reads and writes tensors: every element type becomes double on the
+ * way in, and is rounded once on the way out.
  */
 #ifndef CEK_BACKENDS_REFERENCE_ELEMENT_H
 #define CEK_BACKENDS_REFERENCE_ELEMENT_H
@@ -63,7 +63,8 @@ static inline void store_or_add(void *base, cek_dtype type, uint64_t i, double x
     }
 
 /* The sum of x[first_x + i] * y[first_y + i * stride_y] for i < count. */
-static inline double dot(cek_dtype type, const void *x, uint64_t first_x, const void *y, uint64_t first_y, uint64_t stride_y,
+static inline double dot(cek_dtype type, const void *x, uint64_t first_x, const void *y,
+                         uint64_t first_y, uint64_t stride_y,
                          uint64_t count)
 {
     double sum = 0;

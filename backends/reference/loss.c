@@ -41,7 +41,8 @@ void cek__reference_softmax(const cek_op *op, cek_queue *queue, void *const *at,
         row_sum row = row_read(at[CEK_SOFTMAX_X], desc->type, i, desc->columns);
         for (uint64_t j = i; j < i + desc->columns; j++) {
             double x = load(at[CEK_SOFTMAX_X], desc->type, j) - row.largest;
-            store(at[CEK_SOFTMAX_Y], desc->type, j, desc->flags & CEK_SOFTMAX_LOG ? x - log(row.sum) : exp(x) / row.sum);
+            store(at[CEK_SOFTMAX_Y], desc->type, j,
+                  desc->flags & CEK_SOFTMAX_LOG ? x - log(row.sum) : exp(x) / row.sum);
         }
     }
 }

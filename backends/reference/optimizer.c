@@ -61,7 +61,8 @@ void cek__reference_optimizer(const cek_op *op, cek_queue *queue, void *const *a
     applied++;
 
     step s = { .steps = (double)applied, .grad_scale = block_number(update.grad_scale, desc->type),
-               .ln_beta1 = block_number(block.ln_beta1, desc->type), .ln_beta2 = block_number(block.ln_beta2, desc->type) };
+               .ln_beta1 = block_number(block.ln_beta1,
+                                        desc->type), .ln_beta2 = block_number(block.ln_beta2, desc->type) };
     for (uint32_t r = 0; r < desc->range_count; r++) {
         const cek_param_range *range = &desc->ranges[r];
         s.lr = block_number(block.lr[range->group], desc->type);

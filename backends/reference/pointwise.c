@@ -2,8 +2,9 @@
  *
  * pointwise.c - chains of instructions over strided tensors.
  *
- * Values are f32 where the result is not f64, so each instruction is computed in double and rounded to f32: what a machine
- * that computes in f32 gets at best. Comparisons then come out as they do there.
+ * Values are f32 where the result is not f64, so each instruction is computed in double and rounded
+ * to f32: what a machine that computes in f32 gets at best. Comparisons then come out as they do
+ * there.
  */
 #include "backends/reference/activation.h"
 #include "backends/reference/element.h"

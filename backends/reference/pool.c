@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.c - maximum and average pooling. The reserve of a maximum is, for each output element, the number of the tap that
- * won, as uint32.
+ * pool.c - maximum and average pooling. The reserve of a maximum is, for each output element, the
+ * number of the tap that won, as uint32.
  */
 #include "backends/reference/element.h"
 #include "backends/reference/reference.h"

@@ -2,9 +2,10 @@
  *
  * reference.c - the oracle: one device that does every operation of plugin.h 1.0 in plain C, with sums in double.
  *
- * Clone this folder to write a backend. Everything but the operations comes from backends/host, which suits any device that
- * lives in host memory; a device with memory of its own replaces that too. Owns instance, device and the choice of a `run`
- * function. It is slow on purpose: no threads, no blocking, nothing that a reader has to believe.
+ * Clone this folder to write a backend. Everything but the operations comes from backends/host,
+ * which suits any device that lives in host memory; a device with memory of its own replaces that
+ * too. Owns instance, device and the choice of a `run` function. It is slow on purpose: no threads,
+ * no blocking, nothing that a reader has to believe.
  */
 #ifdef HAVE_CONFIG_H
 #include <config.h>

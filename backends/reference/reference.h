@@ -2,9 +2,10 @@
  *
  * reference.h - the reference backend inside: one `run` function per kind of operation, one file per family.
  *
- * Each reads its operands through element.h, computes in double, in the order in which the formula in plugin.h is written,
- * and rounds once. A `run` is called with checked operands (backends/host), so it only computes. Scratch that does not fit
- * on the stack is workspace: how much, says `prepare`, which may also refuse a request and fills in what op_info tells.
+ * Each reads its operands through element.h, computes in double, in the order in which the formula
+ * in plugin.h is written, and rounds once. A `run` is called with checked operands (backends/host),
+ * so it only computes. Scratch that does not fit on the stack is workspace: how much, says
+ * `prepare`, which may also refuse a request and fills in what op_info tells.
  */
 #ifndef CEK_BACKENDS_REFERENCE_REFERENCE_H
 #define CEK_BACKENDS_REFERENCE_REFERENCE_H

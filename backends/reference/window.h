@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * window.h - windows that slide over images, always in three spatial dimensions: those that a descriptor does not have are
- * one position, one tap, no padding.
+ * window.h - windows that slide over images, always in three spatial dimensions: those that a
+ * descriptor does not have are one position, one tap, no padding.
  */
 #ifndef CEK_BACKENDS_REFERENCE_WINDOW_H
 #define CEK_BACKENDS_REFERENCE_WINDOW_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock.c - virtual time: what commands cost, where each queue has got to, and how far each thread of the host has seen.
+ * clock.c - virtual time: what commands cost, where each queue has got to, and how far each thread
+ * of the host has seen.
  *
- * A command starts when its queue is free, and not before the thread that enqueues it had seen other work end. Nothing real
- * is measured, so the same calls give the same times. Queues of one device run side by side at full speed each: only what
- * events and waits say makes one follow another. What one thread tells another without an event the clock does not see.
+ * A command starts when its queue is free, and not before the thread that enqueues it had seen
+ * other work end. Nothing real is measured, so the same calls give the same times. Queues of one
+ * device run side by side at full speed each: only what events and waits say makes one follow
+ * another. What one thread tells another without an event the clock does not see.
  */
 #include "backends/sim/sim.h"
 
@@ -39,7 +41,8 @@ uint64_t cek__sim_copy_ns(const cek_dev *dev, cek_ref src, uint64_t bytes)
     if (src.mem->dev->index == dev->index)
         return cek__sim_work_ns(here, 0, add(bytes, bytes));
     /* The slower of the two links is what the bytes wait for. */
-    uint64_t to = cek__sim_transfer_ns(here, bytes), from = cek__sim_transfer_ns(&cek__sim_state(src.mem->dev)->speed, bytes);
+    uint64_t to = cek__sim_transfer_ns(here, bytes),
+        from = cek__sim_transfer_ns(&cek__sim_state(src.mem->dev)->speed, bytes);
     return to > from ? to : from;
 }
 

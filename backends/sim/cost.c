@@ -2,8 +2,9 @@
  *
  * cost.c - floating-point operations and bytes of one run of an operation, from its descriptor alone.
  *
- * Bytes are those of the operands, each read or written once, and both where it is added to or updated in place: what an
- * ideal kernel moves. Counts per element are those of plugin.h's formulas, an exponential or a root being one.
+ * Bytes are those of the operands, each read or written once, and both where it is added to or
+ * updated in place: what an ideal kernel moves. Counts per element are those of plugin.h's
+ * formulas, an exponential or a root being one.
  */
 #include "backends/common/extent.h"
 #include "backends/common/validate.h"
@@ -17,7 +18,8 @@ enum {
     RANDOM_FLOPS = 2,
     SGD_FLOPS = 2,            /* rate times gradient, difference */
     MOMENTUM_FLOPS = 4,       /* and momentum times mean, sum */
-    ADAM_FLOPS = 13           /* scale, two means of three each, two corrections, root, sum, quotient, rate, difference */
+    /* scale, two means of three each, two corrections, root, sum, quotient, rate, difference */
+    ADAM_FLOPS = 13
 };
 
 static uint64_t product(uint64_t a, uint64_t b)
@@ -73,9 +75,11 @@ static uint64_t request_flops(const cek__request *request)
     case CEK_OP_SOFTMAX:
         return product(SOFTMAX_FLOPS, product(request->desc.softmax.rows, request->desc.softmax.columns));
     case CEK_OP_CROSS_ENTROPY:
-        return product(CROSS_ENTROPY_FLOPS, product(request->desc.cross_entropy.rows, request->desc.cross_entropy.classes));
+        return product(CROSS_ENTROPY_FLOPS, product(request->desc.cross_entropy.rows,
+                                                    request->desc.cross_entropy.classes));
     case CEK_OP_SQUARED_ERROR:
-        return product(SQUARED_ERROR_FLOPS, product(request->desc.squared_error.rows, request->desc.squared_error.columns));
+        return product(SQUARED_ERROR_FLOPS, product(request->desc.squared_error.rows,
+                                                    request->desc.squared_error.columns));
     case CEK_OP_DROPOUT:
         return product(DROPOUT_FLOPS, product(request->desc.dropout.rows, request->desc.dropout.columns));
     case CEK_OP_RANDOM:
@@ -116,7 +120,8 @@ static void private_sizes(cek__request *request, uint64_t packed_bytes, uint64_t
     }
 }
 
-cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes, uint64_t reserve_bytes,
+cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes,
+                            uint64_t reserve_bytes,
                             uint64_t *flops, uint64_t *bytes)
 {
     cek__request request;

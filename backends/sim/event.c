@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * event.c - events of simulated devices: the inner ones, with what the queue knew at the latest record and those do not:
- * its failure, that it hangs, its virtual time.
+ * event.c - events of simulated devices: the inner ones, with what the queue knew at the latest
+ * record and those do not: its failure, that it hangs, its virtual time.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  *
  * gate.c - where simulated devices fail, hang and are lost, and what all slots share.
  *
- * A hang is a wait on the device's own condition, so that a loss ends it. The watchdog bounds it: a wait that would last
- * longer than that loses the device, as drivers reset a device that does not answer.
+ * A hang is a wait on the device's own condition, so that a loss ends it. The watchdog bounds it: a
+ * wait that would last longer than that loses the device, as drivers reset a device that does not
+ * answer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #include "backends/sim/sim.h"
 
-/* --- the latch --------------------------------------------------------------------------------------------------------- */
+/* --- the latch -------------------------------------------------------------------------------- */
 
 void cek__sim_lose(const cek_dev *dev, const char *format, ...)
 {
@@ -74,7 +75,7 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
     return lost_answer(dev, "a wait");
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------ */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 /* The fault that strikes this call. All that match count it; the first in the list that is due wins. */
 static cek__sim_fault strike(const cek_dev *dev, cek__sim_call call)
@@ -135,7 +136,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     else if (fault.effect == CEK__SIM_LATER && fault.status == CEK_DEVICE_LOST)
         cek__sim_lose(dev, "%s: simulated loss of sim:%u by work in a queue", name, dev->index);
     else if (fault.effect == CEK__SIM_LATER)
-        cek__sim_queue_fail(queue, fault.status, "%s: simulated failure of sim:%u by work in a queue", name, dev->index);
+        cek__sim_queue_fail(queue, fault.status,
+                            "%s: simulated failure of sim:%u by work in a queue", name, dev->index);
     else if (fault.effect == CEK__SIM_HANG)
         queue->hangs = true;
     return !fault.effect && !queue->hangs;
@@ -165,7 +167,7 @@ void cek__sim_queue_fail(cek_queue *queue, cek_status status, const char *format
     queue->failure = status;
 }
 
-/* --- memory and handles ------------------------------------------------------------------------------------------------ */
+/* --- memory and handles ----------------------------------------------------------------------- */
 
 uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index)
 {
@@ -181,7 +183,8 @@ cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes,
     void *wrapper = NULL;
     cek_status st = cek__sim_pass(dev, call);
     if (!st && !(wrapper = calloc(1, bytes)))
-        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle", cek__sim_call_name(call));
+        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle",
+                       cek__sim_call_name(call));
     if (!st)
         memcpy(wrapper, &dev, sizeof dev);
     memcpy(out, &wrapper, sizeof wrapper);

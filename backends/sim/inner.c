@@ -2,9 +2,10 @@
  *
  * inner.c - finds and loads the plugin inside.
  *
- * The core's rules, without its search: a name stands for a file beside this shared object, anything else must be an absolute
- * path. Refused is a file, or a folder, that everyone may write to or that belongs to a stranger: not root, the effective
- * user, or whoever owns this shared object (the core trusts the owner of its library instead).
+ * The core's rules, without its search: a name stands for a file beside this shared object,
+ * anything else must be an absolute path. Refused is a file, or a folder, that everyone may write
+ * to or that belongs to a stranger: not root, the effective user, or whoever owns this shared
+ * object (the core trusts the owner of its library instead).
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -39,7 +39,8 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
     *mem = (cek_mem){ .dev = dev, .bytes = want.bytes };
     if (!memory_take(dev, want.bytes)) {
         st = cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free on sim:%u",
-                       (unsigned long long)want.bytes, (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
+                       (unsigned long long)want.bytes,
+                       (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
                        (unsigned long long)cek__sim_state(dev)->memory_bytes, dev->index);
         free(mem);
         return st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.c - the settings of the simulator (listed in sim.c): numbers with a suffix, one for all devices or one for each.
+ * options.c - the settings of the simulator (listed in sim.c): numbers with a suffix, one for all
+ * devices or one for each.
  */
 #include <string.h>
 

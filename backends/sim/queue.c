@@ -90,7 +90,8 @@ cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t by
 
 cek_status cek__sim_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    ENQUEUE(queue, fill, bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0, inner_ref(dst), pattern, pattern_bytes, bytes);
+    ENQUEUE(queue, fill, bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0, inner_ref(dst),
+            pattern, pattern_bytes, bytes);
 }
 
 cek_status cek__sim_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.c - devices as they are wished for, with real results computed through another plugin: several of them, of given speed
- * on a virtual clock, with given memory, that fail, hang or are lost at a given call.
+ * sim.c - devices as they are wished for, with real results computed through another plugin:
+ * several of them, of given speed on a virtual clock, with given memory, that fail, hang or are
+ * lost at a given call.
  *
  *     sim_inner        the plugin inside: a name beside this file ("reference"), or an absolute path; cpu
  *     sim_devices      how many devices (1 to 64; 2)
@@ -19,17 +20,21 @@
  *     NUMBER = DIGITS [ "k" | "M" | "G" | "T" ]                          (powers of 1000)
  *     FAULTS = FAULT { "," FAULT }                                      (at most 16; the first that is due strikes)
  *     FAULT  = EFFECT "@" CALL [ "#" N [ "+" ] ] [ "/" DEVICE ]
- *     CALL   = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a group: "make" (device_open and
- *              all that make an object), "enqueue" (all that take a queue but queue_sync), "wait" (queue_sync, event_sync), "any"
+ *     CALL = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a
+ *     group: "make" (device_open and
+ *              all that make an object), "enqueue" (all that take a queue but queue_sync), "wait"
+ *              (queue_sync, event_sync), "any"
  *     EFFECT = "internal" | "out_of_memory" | "unsupported" | "device_lost"   the call returns that; a loss latches
- *            | "later_internal" | "later_out_of_memory"                       what it enqueued fails: sticks to queue and events
+ *            | "later_internal" | "later_out_of_memory" what it enqueued fails: sticks to queue and
+ *            events
  *            | "later_device_lost"                                            it succeeds, and then the device is lost
- *            | "hang"                                                         what it enqueued, or the call itself, does not end
+ *            | "hang" what it enqueued, or the call itself, does not end
  *
- * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+" every one from then on;
- * DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation on sim:1 does not end, nor what is behind it:
- * syncs return CEK_TIMEOUT at their deadline, queries CEK_NOT_READY, destroying the queue loses the device at its deadline.
- * A wrong setting is CEK_INVALID from create(), with a text that quotes it.
+ * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+"
+ * every one from then on; DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation
+ * on sim:1 does not end, nor what is behind it: syncs return CEK_TIMEOUT at their deadline, queries
+ * CEK_NOT_READY, destroying the queue loses the device at its deadline. A wrong setting is
+ * CEK_INVALID from create(), with a text that quotes it.
  *
  * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
  * sim_latency_ns and bytes / sim_link. event_elapsed tells that time, so a run's times are the same every time.
@@ -117,7 +122,8 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     cek_device_info full = { .size = sizeof full };
     char name[sizeof full.name];
     if (index >= instance->count)
-        return cek__fail(&instance->host, CEK_INVALID, "device_info: device %u of %u", index, (uint32_t)instance->count);
+        return cek__fail(&instance->host, CEK_INVALID, "device_info: device %u of %u", index,
+                         (uint32_t)instance->count);
     cek_status st = instance->plugin.device_info(instance->inner, inner_index(instance, index), &full);
     if (st)
         return st;
@@ -140,7 +146,8 @@ static cek_status device_open(cek_instance *instance, uint32_t index, const cek_
 {
     *out = NULL;
     if (index >= instance->count)
-        return cek__fail(&instance->host, CEK_INVALID, "device_open: device %u of %u", index, (uint32_t)instance->count);
+        return cek__fail(&instance->host, CEK_INVALID, "device_open: device %u of %u", index,
+                         (uint32_t)instance->count);
     cek_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
         return cek__fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call on a device passes, and
- * the virtual clock.
+ * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call
+ * on a device passes, and the virtual clock.
  *
  * Handles of one index share its memory, its counts of calls and its latch; each queue has a time line of its own.
  */
@@ -119,19 +119,19 @@ struct cek_cmdbuf {
     uint64_t cost_ns;
 };
 
-/* --- options.c: what the host asked for; inner.c: the plugin inside ---------------------------------------------------- */
+/* --- options.c: what the host asked for; inner.c: the plugin inside --------------------------- */
 
 cek_status cek__sim_options_read(cek_instance *instance);
 
 /* cek__sim_inner_load - fills in instance->plugin. */
 cek_status cek__sim_inner_load(cek_instance *instance);
 
-/* --- faults.c: the text of sim_faults ---------------------------------------------------------------------------------- */
+/* --- faults.c: the text of sim_faults --------------------------------------------------------- */
 
 cek_status cek__sim_faults_parse(cek_instance *instance, const char *text);
 const char *cek__sim_call_name(cek__sim_call call);
 
-/* --- gate.c ------------------------------------------------------------------------------------------------------------ */
+/* --- gate.c ----------------------------------------------------------------------------------- */
 
 static inline cek__sim_device *cek__sim_state(const cek_dev *dev)
 {
@@ -141,8 +141,8 @@ static inline cek__sim_device *cek__sim_state(const cek_dev *dev)
 /* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or a fault. */
 cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call);
 
-/* cek__sim_queue_pass - whether a command goes on to the inner queue; else *st is the answer: an error, or CEK_OK where the
- * command was enqueued only to fail or to hang. */
+/* cek__sim_queue_pass - whether a command goes on to the inner queue; else *st is the answer: an
+ * error, or CEK_OK where the command was enqueued only to fail or to hang. */
 bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st);
 
 /* cek__sim_wait_pass - the same of a wait: whether there is anything to wait for in the inner plugin. `hangs`: what is
@@ -165,13 +165,13 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns);
 /* cek__sim_free_bytes - of a device with a cap. */
 uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index);
 
-/* cek__sim_wrapper_make - a zeroed wrapper of `bytes` that starts with { dev, inner }; the inner handle is still to come.
- * cek__sim_wrapper_done - after that was asked for with result `st`: frees the wrapper if there is none. `out` is the
- * address of the caller's handle. */
+/* cek__sim_wrapper_make - a zeroed wrapper of `bytes` that starts with { dev, inner }; the inner
+ * handle is still to come. cek__sim_wrapper_done - after that was asked for with result `st`: frees
+ * the wrapper if there is none. `out` is the address of the caller's handle. */
 cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes, void *out);
 cek_status cek__sim_wrapper_done(void *wrapper, cek_status st, void *out);
 
-/* --- clock.c: virtual time --------------------------------------------------------------------------------------------- */
+/* --- clock.c: virtual time -------------------------------------------------------------------- */
 
 /* What commands cost on a device, in virtual ns. */
 uint64_t cek__sim_work_ns(const cek__sim_speed *speed, uint64_t flops, uint64_t bytes);
@@ -187,11 +187,12 @@ void cek__sim_not_before(cek_queue *queue, uint64_t time_ns);
 /* cek__sim_host_saw - this thread learned that what ends at that time has ended: what it enqueues next starts later. */
 void cek__sim_host_saw(cek_instance *instance, uint64_t time_ns);
 
-/* --- cost.c: what operations do ---------------------------------------------------------------------------------------- */
+/* --- cost.c: what operations do --------------------------------------------------------------- */
 
-/* cek__sim_op_cost - floating-point operations and bytes of one run. Sizes private to the inner plugin: `packed_bytes` and
- * `reserve_bytes`. The errors of cek__request_init. */
-cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes, uint64_t reserve_bytes,
+/* cek__sim_op_cost - floating-point operations and bytes of one run. Sizes private to the inner
+ * plugin: `packed_bytes` and `reserve_bytes`. The errors of cek__request_init. */
+cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes,
+                            uint64_t reserve_bytes,
                             uint64_t *flops, uint64_t *bytes);
 
 /* Calls a slot of the inner plugin; a missing one is CEK_UNSUPPORTED. */
@@ -203,7 +204,7 @@ static inline cek_ref inner_ref(cek_ref ref)
     return (cek_ref){ ref.mem ? ref.mem->inner : NULL, ref.offset };
 }
 
-/* --- the slots: memory.c, queue.c, event.c, op.c, cmdbuf.c --------------------------------------------------------------- */
+/* --- the slots: memory.c, queue.c, event.c, op.c, cmdbuf.c ------------------------------------ */
 
 cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
 void cek__sim_mem_free(cek_mem *mem);

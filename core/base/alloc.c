@@ -1,6 +1,7 @@
 /* alloc.c - malloc and its relatives with overflow checks, a text for exhaustion, and an injection point for tests.
  *
- * Owns: the list of abandoned blocks, and nothing else; memory belongs to the caller. Device memory is none of its business (core/device/memory). */
+ * Owns: the list of abandoned blocks, and nothing else; memory belongs to the caller. Device memory
+ * is none of its business (core/device/memory). */
 #include "core/base/alloc.h"
 
 #include <stdarg.h>

@@ -28,8 +28,9 @@ CEK__SHARED CEK__CHECKED cek_status cek__strndup(const char *text, size_t length
 /* printf into a string of its own. */
 CEK__SHARED CEK__CHECKED cek_status cek__asprintf(void *out, const char *fmt, ...) CEK__PRINTF(2, 3);
 
-/* Gives up `block` (of any allocator; NULL allowed) without freeing it: something that cannot be stopped, such as a device
- * that hangs, may still use it. Noted until the process ends, so that it is no leak to a leak checker. */
+/* Gives up `block` (of any allocator; NULL allowed) without freeing it: something that cannot be
+ * stopped, such as a device that hangs, may still use it. Noted until the process ends, so that it
+ * is no leak to a leak checker. */
 CEK__SHARED void cek__abandon(void *block);
 
 #endif

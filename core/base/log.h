@@ -7,8 +7,9 @@
 #include "cekernels/cekernels.h"
 #include "core/base/export.h"
 
-/* `level` is CEK_LOG_ERROR (something failed that no caller could be told about), CEK_LOG_WARN (goes on, though not as one
- * would expect), CEK_LOG_INFO (what was chosen: devices, kernels, shares) or CEK_LOG_DEBUG. */
+/* `level` is CEK_LOG_ERROR (something failed that no caller could be told about), CEK_LOG_WARN
+ * (goes on, though not as one would expect), CEK_LOG_INFO (what was chosen: devices, kernels,
+ * shares) or CEK_LOG_DEBUG. */
 CEK__SHARED void cek__log(int level, const char *fmt, ...) CEK__PRINTF(2, 3);
 
 #endif

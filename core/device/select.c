@@ -124,8 +124,8 @@ static bool belongs(const cek_device *device, const part *p)
            (p->whole || (device->index >= p->first && device->index <= p->last));
 }
 
-/* A plugin's name alone leaves out its devices that are only taken when named themselves (OpenCL's simulators), unless it has
- * no other. */
+/* A plugin's name alone leaves out its devices that are only taken when named themselves (OpenCL's
+ * simulators), unless it has no other. */
 static bool is_meant(const cek_engine *engine, const cek_device *device, const part *p)
 {
     if (!belongs(device, p) || !p->whole || may_join(device))
@@ -148,7 +148,8 @@ static bool part_complete(const cek_engine *engine, const part *p)
 static void part_take(const cek_engine *engine, const part *p, selection *s)
 {
     for (size_t i = 0; i < engine->device_count; i++)
-        if (p->all ? may_join(engine->devices[i]) && !is_second_view(engine, i) : is_meant(engine, engine->devices[i], p))
+        if (p->all ? may_join(engine->devices[i]) &&
+            !is_second_view(engine, i) : is_meant(engine, engine->devices[i], p))
             take(s, engine->devices[i]);
 }
 

@@ -1,6 +1,6 @@
-/* example.c - the smallest useful plugin: one device whose memory is host memory and which executes each command inside the
- * call that enqueues it. Profile CEK_PROFILE_MEMORY: no operations; a real backend goes on with op_create (clone
- * backends/reference of the cekernels sources for that).
+/* example.c - the smallest useful plugin: one device whose memory is host memory and which executes
+ * each command inside the call that enqueues it. Profile CEK_PROFILE_MEMORY: no operations; a real
+ * backend goes on with op_create (clone backends/reference of the cekernels sources for that).
  *
  * Everything here follows <cekernels/plugin.h>, section by section; cekernels-plugin(7) is the way in. */
 #define _POSIX_C_SOURCE 200809L
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- What the handles are ------------------------------------------------------------------------------------------- */
+/* ---- What the handles are -------------------------------------------------------------------- */
 
 struct cek_instance {
     cek_host host; /* a copy: zeros where the host has less than we know, or is absent */
@@ -51,7 +51,8 @@ static int tail_is_zero(const void *from_host, uint32_t size, uint32_t known)
     return 1;
 }
 
-/* Checks the head of any option struct: NULL is fine, flags must be among `allowed`. All of them start with size, flags. */
+/* Checks the head of any option struct: NULL is fine, flags must be among `allowed`. All of them
+ * start with size, flags. */
 static cek_status options_check(const cek_instance *in, const void *options, uint32_t known, uint32_t allowed)
 {
     const uint32_t *head = options;
@@ -64,7 +65,7 @@ static cek_status options_check(const cek_instance *in, const void *options, uin
     return CEK_OK;
 }
 
-/* ---- Devices -------------------------------------------------------------------------------------------------------- */
+/* ---- Devices --------------------------------------------------------------------------------- */
 
 static cek_status create(const cek_host *host, cek_instance **out)
 {
@@ -151,7 +152,7 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
     return CEK_OK;
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
 {
@@ -192,7 +193,7 @@ static void *mem_host_ptr(cek_mem *mem)
     return mem->data;
 }
 
-/* ---- Queues: every command is finished when its call returns ---------------------------------------------------------- */
+/* ---- Queues: every command is finished when its call returns --------------------------------- */
 
 static cek_status queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out)
 {
@@ -299,7 +300,7 @@ static cek_status update(cek_queue *queue, cek_ref dst, const void *src, uint64_
     return upload(queue, dst, src, bytes);
 }
 
-/* ---- Events: points in time -------------------------------------------------------------------------------------------- */
+/* ---- Events: points in time ------------------------------------------------------------------ */
 
 static cek_status event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out)
 {
@@ -333,7 +334,8 @@ static cek_status event_record(cek_queue *queue, cek_event *event)
 
 static cek_status event_query(cek_event *event)
 {
-    return event->recorded ? CEK_OK : fail(event->dev->instance, CEK_INVALID, "example: an event that was never recorded");
+    return event->recorded ? CEK_OK : fail(event->dev->instance, CEK_INVALID,
+                                           "example: an event that was never recorded");
 }
 
 static cek_status event_wait(cek_queue *queue, cek_event *event)
@@ -366,7 +368,7 @@ static cek_status event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
     return CEK_OK;
 }
 
-/* ---- The table ----------------------------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 const cek_plugin *cek_plugin_query(uint32_t host_abi)
 {

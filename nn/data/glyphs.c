@@ -71,7 +71,8 @@ typedef struct look {
 } look;
 
 /* Ranges of what is drawn at random, each uniform in [low, high]. */
-enum knob { ROTATION, SCALE_X, SCALE_Y, SHEAR, SHIFT_X, SHIFT_Y, WAVE, WAVE_PHASE, WIDTH, INK, NOISE, PAPER, FORM, KNOBS };
+enum knob { ROTATION, SCALE_X, SCALE_Y, SHEAR, SHIFT_X, SHIFT_Y, WAVE, WAVE_PHASE, WIDTH, INK,
+            NOISE, PAPER, FORM, KNOBS };
 
 static const struct {
     float low, high;

@@ -1,7 +1,8 @@
 /* glyphs.h - generated digits: data to train on where no files are at hand.
  *
- * 28x28 grey images of the digits 0 to 9, drawn with strokes and distorted at random. Sample i of a seed is a function of
- * (seed, i) alone: the same on every machine and for every number of threads. Image i shows digit i % 10. */
+ * 28x28 grey images of the digits 0 to 9, drawn with strokes and distorted at random. Sample i of a
+ * seed is a function of (seed, i) alone: the same on every machine and for every number of threads.
+ * Image i shows digit i % 10. */
 #ifndef CEK_NN_DATA_GLYPHS_H
 #define CEK_NN_DATA_GLYPHS_H
 

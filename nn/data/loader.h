@@ -1,7 +1,8 @@
 /* loader.h - batches in a given order, filled by threads of its own while the trainer computes.
  *
- * What libcekernels-nn knows of a cek_loader. The order of an epoch is a function of (seed, epoch); batches come in that
- * order whatever the workers do. Several batches may be in the caller's hands at once.
+ * What libcekernels-nn knows of a cek_loader. The order of an epoch is a function of (seed, epoch);
+ * batches come in that order whatever the workers do. Several batches may be in the caller's hands
+ * at once.
  * Threads: one caller at a time; the workers are the loader's own and block all signals. */
 #ifndef CEK_NN_DATA_LOADER_H
 #define CEK_NN_DATA_LOADER_H
@@ -37,8 +38,8 @@ typedef struct cek__batch {
 CEK__SHARED CEK__CHECKED cek_status cek__loader_create(const cek_dataset *dataset, const cek__loader_config *config,
                                                        cek_loader **out);
 
-/* Begins an epoch at batch `first` (0, or where a run is resumed), also while another is under way. No batch may be in the
- * caller's hands. */
+/* Begins an epoch at batch `first` (0, or where a run is resumed), also while another is under way.
+ * No batch may be in the caller's hands. */
 CEK__SHARED CEK__CHECKED cek_status cek__loader_begin(cek_loader *loader, int64_t epoch, int64_t first);
 
 /* The next batch, NULL at the end. Blocks until it is there. The failure of a read comes in the place of its batch, and

@@ -18,7 +18,8 @@ static void pinned_free(void *device, void *memory)
 
 cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options, cek_loader **out)
 {
-    enum { BATCH = 64, PREFETCH = 2 }; /* defaults: torch's usual batch; one batch being used, one ready, one in the making */
+    /* defaults: torch's usual batch; one batch being used, one ready, one in the making */
+    enum { BATCH = 64, PREFETCH = 2 };
     cek_loader_options o;
     cek__loader_config config;
 

@@ -1,7 +1,7 @@
 /* arena.c - first fit over intervals, the largest first.
  *
- * The few large values decide the size of the arena; placed first they lie without gaps, and the many small ones fill in
- * what is left. O(n^2), with n some hundreds. */
+ * The few large values decide the size of the arena; placed first they lie without gaps, and the
+ * many small ones fill in what is left. O(n^2), with n some hundreds. */
 #include "nn/model/arena.h"
 
 #include <stdlib.h>

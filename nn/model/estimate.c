@@ -1,5 +1,5 @@
-/* estimate.c - what a plan will need, before any device is asked: the same planning against a device that accepts every op
- * and computes nothing.
+/* estimate.c - what a plan will need, before any device is asked: the same planning against a
+ * device that accepts every op and computes nothing.
  *
  * Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
 #include "core/base/status.h"
@@ -34,7 +34,8 @@ static void dry_destroy(cek_op *op)
 static cek_status dry_needs(const cek_model *model, const cek__layout *layout, const cek__plan_options *options,
                             uint64_t *bytes)
 {
-    static const cek_plugin dry = { .size = sizeof dry, .abi = CEK_ABI, .op_create = dry_create, .op_destroy = dry_destroy };
+    static const cek_plugin dry = { .size = sizeof dry, .abi = CEK_ABI, .op_create = dry_create,
+                                    .op_destroy = dry_destroy };
     cek__plan *plan = NULL;
     cek_status st = cek__plan_create_raw(model, layout, &dry, NULL, "plan", options, &plan);
 

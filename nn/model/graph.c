@@ -249,7 +249,8 @@ cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer 
 
 cek_status cek_model_dropout(cek_model *model, int input, double p, int *node)
 {
-    return node_add(model, (cek__node){ .layer = CEK__LAYER_DROPOUT, .inputs = 1, .input = { input }, .dropout = p }, node);
+    return node_add(model, (cek__node){ .layer = CEK__LAYER_DROPOUT, .inputs = 1,
+                                        .input = { input }, .dropout = p }, node);
 }
 
 cek_status cek_model_flatten(cek_model *model, int input, int *node)

@@ -1,8 +1,8 @@
 /* graph.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
  *
  * For the files of nn/model. nn/train uses the functions at the end, and layout.h and plan.h.
- * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and flattening keeps them so;
- * `image` remembers that order for a vector that was an image.
+ * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and
+ * flattening keeps them so; `image` remembers that order for a vector that was an image.
  * Must not know: devices, layouts, plans. */
 #ifndef CEK_NN_MODEL_GRAPH_H
 #define CEK_NN_MODEL_GRAPH_H
@@ -35,7 +35,9 @@ typedef struct cek__node {
     int inputs;        /* how many of `input` are used */
     int input[2];
     cek__shape shape;  /* of the output */
-    cek__shape image;  /* C,H,W of the image that the output is or, flattened, was: its elements lie H,W,C; rank 0: none */
+    /* C,H,W of the image that the output is or, flattened, was: its elements lie H,W,C; rank 0:
+     * none */
+    cek__shape image;
     int weight, bias;  /* parameters, -1 without */
     union {
         cek_conv2d_layer conv;     /* zeros replaced by what they stand for; so in pool */

@@ -1,7 +1,8 @@
 /* init.c - a new model's parameters.
  *
- * PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in) (kaiming_uniform_ with
- * a = sqrt 5 comes to the same). Each number here depends on (seed, parameter, index in PyTorch's order) alone. */
+ * PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in)
+ * (kaiming_uniform_ with a = sqrt 5 comes to the same). Each number here depends on (seed,
+ * parameter, index in PyTorch's order) alone. */
 #include <math.h>
 
 #include "core/base/random.h"

@@ -1,4 +1,5 @@
-/* layers.h - what every kind of layer is called, which shapes it takes and gives, and which parameters it has: one table.
+/* layers.h - what every kind of layer is called, which shapes it takes and gives, and which
+ * parameters it has: one table.
  *
  * A new layer is a line of that table, a builder in graph.c and its lowering.
  * Must not know: devices, how a model stores its nodes and parameters (graph.c). */
@@ -17,8 +18,8 @@ typedef struct cek__parameter_form {
 
 typedef struct cek__layer_class {
     const char *name;
-    /* Fills in node->shape and node->image from the inputs'. Errors (CEK_INVALID) say what does not fit, with the shapes; the
-     * caller puts the layer's name in front. */
+    /* Fills in node->shape and node->image from the inputs'. Errors (CEK_INVALID) say what does not
+     * fit, with the shapes; the caller puts the layer's name in front. */
     cek_status (*infer)(cek__node *node, const cek__node *const inputs[2]);
     /* The parameters, weight before bias; returns how many. NULL: none. */
     int (*parameters)(const cek__node *node, const cek__node *input, cek__parameter_form out[2]);

@@ -19,8 +19,9 @@ static const struct {
     uint64_t bucket_bytes;
     uint64_t align_bytes;
 } tune = {
-    /* A bucket takes parameters until it holds this much. A transfer costs 10 to 100 us before its first byte; at 10 to 50
-     * GB/s 4 MiB take 80 to 400 us, so smaller ones would mostly wait, and larger ones would start later in backward. */
+    /* A bucket takes parameters until it holds this much. A transfer costs 10 to 100 us before its
+     * first byte; at 10 to 50 GB/s 4 MiB take 80 to 400 us, so smaller ones would mostly wait, and
+     * larger ones would start later in backward. */
     .bucket_bytes = 4 << 20,
     /* Offsets of operands. */
     .align_bytes = CEK_ALIGNMENT,
@@ -151,7 +152,8 @@ void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t buck
     }
 }
 
-void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src, double *dst)
+void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter,
+                            const void *src, double *dst)
 {
     order o = inverse(parameter_order(model, parameter));
 

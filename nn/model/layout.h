@@ -1,9 +1,11 @@
-/* layout.h - where each parameter of a model lies in device memory: buckets, and the conversion to and from PyTorch's order.
+/* layout.h - where each parameter of a model lies in device memory: buckets, and the conversion to
+ * and from PyTorch's order.
  *
- * A bucket is one device memory; a parameter lies in one bucket, contiguous, at a multiple of 256 bytes. The same layout
- * serves parameters, gradients and optimizer state, on every device and for every micro-batch size, so that replicating,
- * reducing, updating and saving are operations on ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets
- * are in the order in which backward finishes them.
+ * A bucket is one device memory; a parameter lies in one bucket, contiguous, at a multiple of 256
+ * bytes. The same layout serves parameters, gradients and optimizer state, on every device and for
+ * every micro-batch size, so that replicating, reducing, updating and saving are operations on
+ * ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets are in the order in
+ * which backward finishes them.
  * Must not know: devices, plans, the trainer. */
 #ifndef CEK_NN_MODEL_LAYOUT_H
 #define CEK_NN_MODEL_LAYOUT_H
@@ -35,7 +37,8 @@ CEK__SHARED void cek__layout_pack(const cek__layout *layout, const cek_model *mo
 CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
 
 /* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for gradients. */
-CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src,
+CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model,
+                                        size_t parameter, const void *src,
                                         double *dst);
 
 #endif

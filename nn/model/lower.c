@@ -46,7 +46,8 @@ cek_status cek__lower_pointwise(cek__lowering *l, uint32_t code, int a, int b, i
     };
 
     return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = a, [CEK_POINTWISE_IN1] = b, [CEK_POINTWISE_OUT] = out },
+                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = a, [CEK_POINTWISE_IN1] = b,
+                                                [CEK_POINTWISE_OUT] = out },
                              0);
 }
 
@@ -131,6 +132,7 @@ cek_status cek__lower_dropout(cek__lowering *l, const cek__stage *stage, int fro
     };
 
     return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_DROPOUT_X] = from, [CEK_DROPOUT_Y] = to, [CEK_DROPOUT_STEP] = l->step,
+                             (int[CEK__SLOTS]){ [CEK_DROPOUT_X] = from, [CEK_DROPOUT_Y] = to,
+                                                [CEK_DROPOUT_STEP] = l->step,
                                                 [CEK_DROPOUT_BATCH] = l->batch }, 0);
 }

@@ -1,6 +1,7 @@
 /* lower.h - from stages to a program: which ops compute a stage, and which its gradients.
  *
- * What lower_forward.c, lower_loss.c and lower_backward.c share. Must not know: who owns the memory, when the program runs. */
+ * What lower_forward.c, lower_loss.c and lower_backward.c share. Must not know: who owns the
+ * memory, when the program runs. */
 #ifndef CEK_NN_MODEL_LOWER_H
 #define CEK_NN_MODEL_LOWER_H
 

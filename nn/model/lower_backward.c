@@ -1,11 +1,12 @@
-/* lower_backward.c - the ops of a backward pass: stages in reverse, each turning the gradient of its output into those of
- * its parameters and inputs.
+/* lower_backward.c - the ops of a backward pass: stages in reverse, each turning the gradient of
+ * its output into those of its parameters and inputs.
  *
- * By the time a stage is reached, every reader of its output has given its share. Shares of several readers are added: by
- * the op itself where it can accumulate, else by a pointwise operation. An activation's derivative is multiplied in by the
- * op that writes the gradient of its result, if that is the only one and the device takes such an epilogue; else by a
- * pointwise operation when its stage is reached.
- * Parameters' gradients come before the input's: an activation that only they read then makes room for it. */
+ * By the time a stage is reached, every reader of its output has given its share. Shares of several
+ * readers are added: by the op itself where it can accumulate, else by a pointwise operation. An
+ * activation's derivative is multiplied in by the op that writes the gradient of its result, if
+ * that is the only one and the device takes such an epilogue; else by a pointwise operation when
+ * its stage is reached. Parameters' gradients come before the input's: an activation that only they
+ * read then makes room for it. */
 #include "nn/model/lower.h"
 
 static uint32_t gradient_code(cek_activation activation)
@@ -61,7 +62,8 @@ out:
 /* ---- convolution and linear ---- */
 
 /* DX of a convolution. `ref`: what act_grad reads. */
-static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue, int ref,
+static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int dy,
+                                 const cek_epilogue *epilogue, int ref,
                                  bool accumulate, int dx)
 {
     const cek__node *node = &l->model->nodes[stage->node];
@@ -80,7 +82,8 @@ static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int 
 }
 
 /* DX [rows][in] = DY [rows][out] W [out][in]. */
-static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue, int ref,
+static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, int dy,
+                                   const cek_epilogue *epilogue, int ref,
                                    bool accumulate, int dx)
 {
     const cek__node *node = &l->model->nodes[stage->node];
@@ -115,7 +118,8 @@ static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, in
 static cek_status emit_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue, int ref,
                             bool accumulate, int dx)
 {
-    return (stage->kind == CEK__STAGE_CONV ? emit_conv_data : emit_linear_data)(l, stage, dy, epilogue, ref, accumulate, dx);
+    return (stage->kind == CEK__STAGE_CONV ? emit_conv_data : emit_linear_data)(l, stage, dy,
+        epilogue, ref, accumulate, dx);
 }
 
 static cek_status lower_data(cek__lowering *l, const cek__stage *stage, int dy)

@@ -60,7 +60,8 @@ static cek_status convert(cek__lowering *l, int from, int to)
         count++;
     }
     desc.instruction_count = count;
-    return cek__program_emit(l->program, &desc.op, (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to },
+    return cek__program_emit(l->program, &desc.op,
+                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to },
                              0);
 }
 
@@ -207,7 +208,8 @@ static cek_status lower_stage(cek__lowering *l, const cek__stage *stage)
     case CEK__STAGE_POOL: return lower_pool(l, stage);
     case CEK__STAGE_DROPOUT: return cek__lower_dropout(l, stage, in[0]->value, l->tensor[stage->output].value);
     case CEK__STAGE_ADD:
-        return cek__lower_pointwise(l, CEK_PW_ADD, in[0]->value, in[1]->value, flow->elements, l->tensor[stage->output].value);
+        return cek__lower_pointwise(l, CEK_PW_ADD, in[0]->value, in[1]->value, flow->elements,
+                                    l->tensor[stage->output].value);
     default:
         return cek__lower_reorder(l, &l->stages->tensor[stage->input[0]].image, false, in[0]->value,
                                   l->tensor[stage->output].value);

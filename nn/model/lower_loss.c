@@ -15,7 +15,8 @@ static cek_status loss_values_make(cek__lowering *l, uint64_t target_bytes, loss
     cek__lowered *out = &l->tensor[l->stages->output];
 
     *v = (loss_values){ 0 };
-    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_TARGET, .bytes = target_bytes }, &v->target));
+    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_TARGET, .bytes = target_bytes },
+                               &v->target));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_LOSS, .bytes = 8 }, &v->loss));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_CORRECT, .bytes = 4 }, &v->correct));
     if (o->training && l->stages->tensor[l->stages->output].needs_gradient)

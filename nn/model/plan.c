@@ -63,7 +63,9 @@ static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
     for (size_t i = 0; i < l->layout->parameter_count; i++) {
         const cek__placement *p = &l->layout->placement[i];
 
-        CEK_TRY(cek__program_value(l->program, (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes,
+        CEK_TRY(cek__program_value(l->program,
+                                   (cek__value){ .place = place, .bucket = p->bucket,
+                                                 .offset = p->first * bytes,
                                                              .bytes = p->count * bytes }, &(*out)[i]));
     }
     return CEK_OK;
@@ -79,8 +81,8 @@ static void segment_add(cek__plan *plan, int end, size_t buckets)
     plan->segments[plan->segment_count++] = (segment){ begin, end, buckets };
 }
 
-/* A bucket is ready behind the last instruction of backward that writes its gradients or reads its parameters; buckets count
- * as ready in their order. */
+/* A bucket is ready behind the last instruction of backward that writes its gradients or reads its
+ * parameters; buckets count as ready in their order. */
 static cek_status segments_make(cek__plan *plan)
 {
     cek_status st;
@@ -155,7 +157,8 @@ static void needs_collect(cek__plan *plan)
     }
 }
 
-cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout, const cek_plugin *plugin, cek_dev *dev,
+cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
+                                const cek_plugin *plugin, cek_dev *dev,
                                 const char *device_name, const cek__plan_options *options, cek__plan **out)
 {
     cek_status st;

@@ -4,9 +4,10 @@
  * compiles nothing. It owns its op objects and nothing else: memory is the binder's (replica, predictor).
  * Must not know: other devices, buckets' owners, the optimizer, the loader.
  *
- * Fusion: activations and their gradients go into the epilogues of gemm and convolution where the device takes them
- * (op_create answers), otherwise they are pointwise operations of their own. The gradient of the input is never computed.
- * Gradient writers exist twice: overwriting (the first micro-batch of a step) and accumulating. */
+ * Fusion: activations and their gradients go into the epilogues of gemm and convolution where the
+ * device takes them (op_create answers), otherwise they are pointwise operations of their own. The
+ * gradient of the input is never computed. Gradient writers exist twice: overwriting (the first
+ * micro-batch of a step) and accumulating. */
 #ifndef CEK_NN_MODEL_PLAN_H
 #define CEK_NN_MODEL_PLAN_H
 
@@ -46,35 +47,41 @@ typedef struct cek__plan_binding {
     cek_ref correct;           /* i32 [1], likewise; cross-entropy */
 } cek__plan_binding;
 
-/* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that does not fit the loss, a
- * layer that does not lead to the output; names it). The layout and the model outlive the plan. */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
+/* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that
+ * does not fit the loss, a layer that does not lead to the output; names it). The layout and the
+ * model outlive the plan. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model,
+                                                     const cek__layout *layout, cek_device *device,
                                                      const cek__plan_options *options, cek__plan **out);
 /* The same through a bare table (the device's name for errors). */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
-                                                         const cek_plugin *plugin, cek_dev *dev, const char *device_name,
+                                                         const cek_plugin *plugin, cek_dev *dev,
+                                                         const char *device_name,
                                                          const cek__plan_options *options, cek__plan **out);
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 
-/* bind - resolves every operand; may be called again with other memory when no run is in flight. Errors: CEK_INVALID names
- * what is needed and missing. */
+/* bind - resolves every operand; may be called again with other memory when no run is in flight.
+ * Errors: CEK_INVALID names what is needed and missing. */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding);
 
 /* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training). */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, cek_queue *queue);
 
-/* backward - in segments; when segment i has run, the gradients of the buckets below cek__plan_segment_buckets(i) are
- * complete and their parameters will not be read again. Segments run in order. accumulate: add to the gradients instead of
- * overwriting. A model without parameters, and an evaluation plan, have no segment. */
+/* backward - in segments; when segment i has run, the gradients of the buckets below
+ * cek__plan_segment_buckets(i) are complete and their parameters will not be read again. Segments
+ * run in order. accumulate: add to the gradients instead of overwriting. A model without
+ * parameters, and an evaluation plan, have no segment. */
 CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
 CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
-CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment, bool accumulate);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue,
+                                                       size_t segment, bool accumulate);
 
-/* An estimate from the model alone, before any op exists: the needs of a plan with options->rows samples (ignored here) are
- * about fixed + rows * per_row bytes, all of them but the workspace. Parameters, gradients and optimizer state are the
- * layout's buckets and not included. */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_estimate(const cek_model *model, cek_dtype type, const cek__plan_options *options,
+/* An estimate from the model alone, before any op exists: the needs of a plan with options->rows
+ * samples (ignored here) are about fixed + rows * per_row bytes, all of them but the workspace.
+ * Parameters, gradients and optimizer state are the layout's buckets and not included. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_estimate(const cek_model *model, cek_dtype type,
+                                                       const cek__plan_options *options,
                                                        uint64_t *fixed, uint64_t *per_row);
 
 #endif

@@ -1,7 +1,8 @@
 /* program.h - a list of instructions for one device: op objects, and values that they read and write.
  *
- * A value is written once, apart from instructions that accumulate onto it. Values of the arena get their memory when the
- * list is complete: by lifetimes, and in the place of an input that dies where the operand tables of plugin.h allow it.
+ * A value is written once, apart from instructions that accumulate onto it. Values of the arena get
+ * their memory when the list is complete: by lifetimes, and in the place of an input that dies
+ * where the operand tables of plugin.h allow it.
  * Must not know: layers, gradients, what an instruction is for. */
 #ifndef CEK_NN_MODEL_PROGRAM_H
 #define CEK_NN_MODEL_PROGRAM_H
@@ -66,9 +67,9 @@ void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed pr
 
 cek_status cek__program_value(cek__program *program, cek__value value, int *out);
 
-/* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's mask and flags are filled in
- * here. `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
- * CEK_UNSUPPORTED leaves the program as it was. */
+/* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
+ * mask and flags are filled in here. `twice`: outputs that a second form of the op adds to. A
+ * reserve's size is taken from the op. CEK_UNSUPPORTED leaves the program as it was. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 
 /* finish - gives the arena's values their memory. No emit afterwards. */

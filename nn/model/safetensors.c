@@ -1,6 +1,7 @@
 /* safetensors.c - reads and writes safetensors files.
  *
- * Owns: the format and its checks. A file is read whole; nothing of it is believed before it was compared with the rest.
+ * Owns: the format and its checks. A file is read whole; nothing of it is believed before it was
+ * compared with the rest.
  * Must not know: models, layouts, what a name means. */
 #include "nn/model/safetensors.h"
 

@@ -44,21 +44,23 @@ typedef struct cek__st_file {
     void *header;
 } cek__st_file;
 
-/* CEK_BAD_INPUT, with file and tensor in the text, unless header, offsets, shapes and length all agree: every byte behind
- * the header belongs to exactly one tensor, no name is there twice. */
+/* CEK_BAD_INPUT, with file and tensor in the text, unless header, offsets, shapes and length all
+ * agree: every byte behind the header belongs to exactly one tensor, no name is there twice. */
 CEK__SHARED CEK__CHECKED cek_status cek__st_read(const char *path, cek__st_file **out);
 CEK__SHARED void cek__st_free(cek__st_file *file); /* NULL is accepted */
 
 /* NULL if there is none of that name. */
 CEK__SHARED const cek__st_tensor *cek__st_find(const cek__st_file *file, const char *name);
 
-/* The values of an F32, F64, F16 or BF16 tensor as floats, or doubles. CEK_BAD_INPUT for other types, and where a finite
- * value does not fit a float. Infinities and NaN stay what they are. The text does not name the file: the caller's to add. */
+/* The values of an F32, F64, F16 or BF16 tensor as floats, or doubles. CEK_BAD_INPUT for other
+ * types, and where a finite value does not fit a float. Infinities and NaN stay what they are. The
+ * text does not name the file: the caller's to add. */
 CEK__SHARED CEK__CHECKED cek_status cek__st_to_f32(const cek__st_tensor *tensor, float *out);
 CEK__SHARED CEK__CHECKED cek_status cek__st_to_f64(const cek__st_tensor *tensor, double *out);
 
-/* Writes tensors (in any order; in the file they stand in the order of their names) atomically: the former file stays
- * until the new one is complete. `metadata`: pairs of key and value, `pairs` of them. Two tensors of one name: CEK_INVALID. */
+/* Writes tensors (in any order; in the file they stand in the order of their names) atomically: the
+ * former file stays until the new one is complete. `metadata`: pairs of key and value, `pairs` of
+ * them. Two tensors of one name: CEK_INVALID. */
 CEK__SHARED CEK__CHECKED cek_status cek__st_write(const char *path, const cek__st_tensor *tensors, size_t count,
                                                   const char *const (*metadata)[2], size_t pairs);
 

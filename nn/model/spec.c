@@ -95,7 +95,8 @@ static cek_status conv_parse(cek_model *model, int input, const word *w)
     CEK_TRY(number("kernel", w->setting[1], 1, INT32_MAX, &kernel));
     layer.out_channels = (uint32_t)out;
     layer.kernel_h = layer.kernel_w = (uint32_t)kernel;
-    CEK_TRY(lettered(w, 2, "spgd", (uint32_t *const[]){ &layer.stride_h, &layer.pad_h, &layer.groups, &layer.dilation_h }));
+    CEK_TRY(lettered(w, 2, "spgd", (uint32_t *const[]){ &layer.stride_h, &layer.pad_h,
+                                                        &layer.groups, &layer.dilation_h }));
     layer.stride_w = layer.stride_h;
     layer.pad_w = layer.pad_h;
     layer.dilation_w = layer.dilation_h;
@@ -221,7 +222,8 @@ static cek_status text_parse(const char *text, cek_model *model)
             /* Whatever is wrong with a text is bad input; that memory ran out is not. */
             if (st == CEK_INVALID)
                 st = CEK_BAD_INPUT;
-            return cek__fail_prefix(st, "model: word %d, \"%.*s\" at column %d", count, (int)(length < 80 ? length : 80), at,
+            return cek__fail_prefix(st, "model: word %d, \"%.*s\" at column %d", count,
+                                    (int)(length < 80 ? length : 80), at,
                                     (int)(at - text) + 1);
         }
         at += length;

@@ -1,10 +1,12 @@
 /* stages.c - from nodes to stages (see stages.h).
  *
- * ReLU before max-pooling changes places with it when training. The two commute exactly: ReLU is monotone, so the maximum of
- * its results is its result for the maximum, NaN included. Gradients agree too: where the maximum is positive, the first
- * place that attains it is the same before and after ReLU; where it is not, both orders send zero. After the pool there are
- * fewer elements (a quarter, for 2x2), the convolution's output need not be kept, and ReLU's gradient can ride in the
- * epilogue of the next layer's. In evaluation it stays where it is: fused with the convolution it costs nothing. */
+ * ReLU before max-pooling changes places with it when training. The two commute exactly: ReLU is
+ * monotone, so the maximum of its results is its result for the maximum, NaN included. Gradients
+ * agree too: where the maximum is positive, the first place that attains it is the same before and
+ * after ReLU; where it is not, both orders send zero. After the pool there are fewer elements (a
+ * quarter, for 2x2), the convolution's output need not be kept, and ReLU's gradient can ride in the
+ * epilogue of the next layer's. In evaluation it stays where it is: fused with the convolution it
+ * costs nothing. */
 #include "nn/model/stages.h"
 
 #include <stdlib.h>
@@ -161,7 +163,8 @@ static int layer_add(builder *b, int i, cek__stage_kind kind)
 {
     const cek__node *node = &b->model->nodes[i];
     int relu = b->delayed[i];
-    int tensor = stage_add(b, (cek__stage){ .kind = kind, .node = i, .inputs = 1, .input = { b->tensor[node->input[0]] } },
+    int tensor = stage_add(b, (cek__stage){ .kind = kind, .node = i, .inputs = 1,
+                                            .input = { b->tensor[node->input[0]] } },
                            cek__shape_elements(&node->shape), &node->image, relu ? 1 : b->readers[i]);
 
     return relu ? activation_stage(b, relu, tensor, b->readers[i]) : tensor;
@@ -188,7 +191,8 @@ static cek_status builder_alloc(builder *b)
 {
     cek_status st;
     size_t nodes = (size_t)b->model->node_count;
-    size_t tensors = 4 * nodes + 1; /* a node gives at most itself and, before it, two reorders; one more for the output */
+    /* a node gives at most itself and, before it, two reorders; one more for the output */
+    size_t tensors = 4 * nodes + 1;
 
     CEK_TRY(cek__calloc(nodes, sizeof *b->live, &b->live));
     CEK_TRY(cek__calloc(nodes, sizeof *b->source, &b->source));

@@ -1,4 +1,5 @@
-/* stages.h - a model as the steps that a device would do: what is fused, left out and moved, before any device is asked.
+/* stages.h - a model as the steps that a device would do: what is fused, left out and moved, before
+ * any device is asked.
  *
  * Flatten, and dropout in evaluation, are no steps: their output is their input. An activation joins the convolution or
  * linear layer before it. Nodes that do not lead to the output are left out.

@@ -47,7 +47,8 @@ static const char *shape_text(uint32_t rank, const int64_t *shape, char *text, s
 }
 
 /* The tensor for one parameter, if name and shape are right. */
-static cek_status tensor_for(const cek__st_file *file, const char *prefix, const cek_parameter *p, const cek__st_tensor **out)
+static cek_status tensor_for(const cek__st_file *file, const char *prefix, const cek_parameter *p,
+                             const cek__st_tensor **out)
 {
     cek_status st;
     char *name = NULL, wanted[192], found[192];
@@ -61,7 +62,8 @@ static cek_status tensor_for(const cek__st_file *file, const char *prefix, const
         CEK_FAIL(CEK_BAD_INPUT, "%s: no tensor \"%s\" (%s), which the model has", file->path, name, wanted);
     shape_text(t->rank, t->shape, found, sizeof found);
     if (strcmp(wanted, found) != 0)
-        CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" has the shape %s, the model's has %s", file->path, name, found, wanted);
+        CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" has the shape %s, the model's has %s",
+                 file->path, name, found, wanted);
     *out = t;
     st = CEK_OK;
 out:

@@ -13,8 +13,9 @@ typedef cek_status (*cek__crew_fn)(void *user, size_t member);
 CEK__SHARED CEK__CHECKED cek_status cek__crew_create(size_t members, cek__crew **out);
 CEK__SHARED void cek__crew_free(cek__crew *crew);
 
-/* Runs fn(user, member) for every member at once and returns when all have returned: CEK_OK, or one member's failure with its
- * text. CEK_CANCELLED (a member that gave up because another failed) is returned only if nobody has a better reason. */
+/* Runs fn(user, member) for every member at once and returns when all have returned: CEK_OK, or one
+ * member's failure with its text. CEK_CANCELLED (a member that gave up because another failed) is
+ * returned only if nobody has a better reason. */
 CEK__SHARED CEK__CHECKED cek_status cek__crew_run(cek__crew *crew, cek__crew_fn fn, void *user);
 
 #endif

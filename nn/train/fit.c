@@ -32,7 +32,7 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
     return CEK_OK;
 }
 
-/* ---- Evaluation ------------------------------------------------------------------------------------------------------- */
+/* ---- Evaluation ------------------------------------------------------------------------------ */
 
 typedef struct evaluation {
     cek_trainer *trainer;
@@ -96,7 +96,7 @@ out:
     return st;
 }
 
-/* ---- Epochs ------------------------------------------------------------------------------------------------------------ */
+/* ---- Epochs ---------------------------------------------------------------------------------- */
 
 typedef struct fit {
     cek_trainer *trainer;
@@ -139,7 +139,8 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     result->seconds = now() - start;
     if (result->train.samples > 0) {
         result->train.loss = loss / (double)result->train.samples;
-        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)result->train.samples : 0;
+        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY
+            ? (double)correct / (double)result->train.samples : 0;
         result->samples_per_second = (double)result->train.samples / result->seconds;
     }
     return CEK_OK;
@@ -147,7 +148,8 @@ out:
     return st;
 }
 
-cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_fit_options *options, cek_epoch_result *last)
+cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_fit_options *options,
+                           cek_epoch_result *last)
 {
     cek_status st;
     cek_fit_options o;
@@ -162,7 +164,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     if (last)
         CEK_TRY(cek__results_check("cek_trainer_fit", last));
     if (o.epochs < 0 || o.max_steps < 0)
-        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs, (long long)o.max_steps);
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps",
+                 (long long)o.epochs, (long long)o.max_steps);
     epochs = o.epochs ? o.epochs : 1;
     lo.workers = o.workers ? o.workers : 1;
     lo.seed = o.seed;
@@ -175,7 +178,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
-        cek_epoch_result result = {.size = sizeof result, .epoch = epoch, .train.size = sizeof result.train, .test.size = sizeof result.test};
+        cek_epoch_result result = {.size = sizeof result, .epoch = epoch,
+                                   .train.size = sizeof result.train, .test.size = sizeof result.test};
         CEK_TRY(train_epoch(&f, epoch, &result));
         if (o.test)
             CEK_TRY(evaluate(t, o.test, &result.test));

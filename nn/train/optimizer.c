@@ -78,7 +78,8 @@ uint64_t cek__shard_optimizer_bytes(const cek_optimizer *o, cek_dtype type, uint
     return (uint64_t)(has_m(o) + has_v(o)) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
 }
 
-static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin, uint64_t bytes, cek_memory **out)
+static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin,
+                        uint64_t bytes, cek_memory **out)
 {
     cek_status st;
     CEK_TRY(cek_memory_alloc(device, bytes, CEK_MEMORY_ALONE, out));
@@ -88,7 +89,8 @@ out:
     return st;
 }
 
-static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev, const cek_optimizer *o, cek_dtype type,
+static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev,
+                          const cek_optimizer *o, cek_dtype type,
                           uint64_t count)
 {
     cek_status st;

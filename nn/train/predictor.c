@@ -82,7 +82,8 @@ cek_status cek_predictor_run(cek_predictor *p, const void *inputs, int64_t count
         CEK_FAIL(CEK_INVALID, "%lld samples to predict", (long long)count);
     for (int64_t first = 0; first < count; first += p->batch) {
         int64_t left = count - first;
-        job j = {p, (const unsigned char *)inputs + (uint64_t)first * p->input_row_bytes, outputs + (uint64_t)first * p->outputs};
+        job j = {p, (const unsigned char *)inputs + (uint64_t)first * p->input_row_bytes,
+                 outputs + (uint64_t)first * p->outputs};
         cek__team_deal(&p->team, left < p->batch ? left : p->batch);
         CEK_TRY(cek__team_run(&p->team, predict_member, &j));
     }

@@ -1,8 +1,9 @@
 /* reducer.c - see reducer.h.
  *
- * Owners do their reducing on their own thread between backward segments: no thread of its own competes for the processor,
- * and on devices that work asynchronously everything is queued behind markers. Owner o reaches replica r's memory through a
- * lane, a stream on r's device that only o's thread uses. */
+ * Owners do their reducing on their own thread between backward segments: no thread of its own
+ * competes for the processor, and on devices that work asynchronously everything is queued behind
+ * markers. Owner o reaches replica r's memory through a lane, a stream on r's device that only o's
+ * thread uses. */
 #include "nn/train/reducer.h"
 
 #include <pthread.h>
@@ -13,8 +14,8 @@
 #include "nn/train/optimizer.h"
 #include "nn/train/shares.h"
 
-/* Elements that travel at a time. 1 MiB of f32: stays in a core's cache between the copy and the addition, and is long enough
- * that a card's bus does not notice the pieces. */
+/* Elements that travel at a time. 1 MiB of f32: stays in a core's cache between the copy and the
+ * addition, and is long enough that a card's bus does not notice the pieces. */
 enum { PIECE = 256 * 1024 };
 
 typedef struct add_op {
@@ -59,7 +60,7 @@ static cek_ref element(const cek__reducer *red, cek_ref base, uint64_t index)
     return (cek_ref){base.mem, base.offset + index * red->element_bytes};
 }
 
-/* ---- Life --------------------------------------------------------------------------------------------------------- */
+/* ---- Life ------------------------------------------------------------------------------------ */
 
 static uint64_t inbox_elements(const cek__layout *layout, size_t o, size_t count)
 {
@@ -85,7 +86,8 @@ uint64_t cek__reducer_bytes(const cek__layout *layout, const cek_optimizer *opti
 static cek_status add_make(cek__reducer *red, owner *w, uint64_t count, cek_op **out)
 {
     cek_status st;
-    cek_pointwise_input inputs[2] = {{.type = red->layout->type, .strides = {1}}, {.type = red->layout->type, .strides = {1}}};
+    cek_pointwise_input inputs[2] = {{.type = red->layout->type, .strides = {1}},
+                                     {.type = red->layout->type, .strides = {1}}};
     cek_pointwise_instruction sum = {.code = CEK_PW_ADD, .a = 0, .b = 1};
     cek_op_info info = {.size = sizeof info};
     cek_pointwise_desc desc = {
@@ -176,7 +178,8 @@ static cek_status owner_make(cek__reducer *red, size_t o, const cek_optimizer *o
         w->shards[b] = s;
         if (count == 0)
             continue;
-        CEK_TRY(cek__shard_optimizer_create(device, cek__replica_stream(red->replicas[o]), optimizer, red->layout->type, count,
+        CEK_TRY(cek__shard_optimizer_create(device, cek__replica_stream(red->replicas[o]),
+                                            optimizer, red->layout->type, count,
                                             &w->optimizers[b]));
         if (red->count == 1)
             continue;
@@ -256,7 +259,7 @@ void cek__reducer_free(cek__reducer *red)
     free(red);
 }
 
-/* ---- One step ----------------------------------------------------------------------------------------------------- */
+/* ---- One step -------------------------------------------------------------------------------- */
 
 void cek__reducer_begin(cek__reducer *red, const int64_t *rows)
 {
@@ -284,7 +287,8 @@ static cek_status add_from(cek__reducer *red, size_t o, size_t r, size_t bucket,
     cek_status st;
     owner *w = &red->owners[o];
     cek_stream *compute = cek__replica_stream(red->replicas[o]);
-    cek_ref mine = cek__replica_gradients(red->replicas[o], bucket), theirs = cek__replica_gradients(red->replicas[r], bucket);
+    cek_ref mine = cek__replica_gradients(red->replicas[o], bucket),
+        theirs = cek__replica_gradients(red->replicas[r], bucket);
     for (uint64_t i = 0; i < count; i += PIECE) {
         uint64_t n = count - i < PIECE ? count - i : PIECE;
         cek_ref operands[] = {
@@ -294,7 +298,8 @@ static cek_status add_from(cek__reducer *red, size_t o, size_t r, size_t bucket,
         };
         CEK_TRY(cek_stream_copy(compute, cek_memory_ref(w->inbox), w->lanes[r], element(red, theirs, first + i),
                                 n * red->element_bytes));
-        CEK_TRY(w->plugin->op_run(cek_stream_raw(compute), add_find(w, n), operands, CEK_POINTWISE_OUT + 1, (cek_ref){NULL, 0}));
+        CEK_TRY(w->plugin->op_run(cek_stream_raw(compute), add_find(w, n), operands,
+                                  CEK_POINTWISE_OUT + 1, (cek_ref){NULL, 0}));
     }
     return CEK_OK;
 out:
@@ -316,7 +321,8 @@ static cek_status gather(cek__reducer *red, size_t o, size_t bucket)
             CEK_TRY(add_from(red, o, r, bucket, s.first, s.end - s.first));
         else
             CEK_TRY(cek_stream_copy(cek__replica_stream(red->replicas[o]),
-                                    element(red, cek__replica_gradients(red->replicas[o], bucket), s.first), w->lanes[r],
+                                    element(red, cek__replica_gradients(red->replicas[o], bucket), s.first),
+                                    w->lanes[r],
                                     element(red, cek__replica_gradients(red->replicas[r], bucket), s.first),
                                     (s.end - s.first) * red->element_bytes));
         have = true;
@@ -442,7 +448,8 @@ cek_status cek__reducer_read_gradient(cek__reducer *red, size_t bucket, uint64_t
         cek__shard s = red->owners[o].shards[bucket];
         uint64_t from = s.first > first ? s.first : first, to = s.end < end ? s.end : end;
         if (from < to)
-            CEK_TRY(cek__replica_read(red->replicas[o], element(red, cek__replica_gradients(red->replicas[o], bucket), from),
+            CEK_TRY(cek__replica_read(red->replicas[o],
+                                      element(red, cek__replica_gradients(red->replicas[o], bucket), from),
                                       (unsigned char *)dst + (from - first) * red->element_bytes,
                                       (to - from) * red->element_bytes));
     }

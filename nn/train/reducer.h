@@ -1,11 +1,12 @@
 /* reducer.h - sums the replicas' gradients, bucket by bucket, while backward still runs, and updates the parameters.
  *
- * Each bucket is cut into one shard per device (shares.h); the owner of a shard adds up everybody's gradients in the order of
- * the devices, applies the optimizer, and copies the new parameters to the others. One writer per shard keeps the replicas
- * equal byte for byte although devices round differently.
+ * Each bucket is cut into one shard per device (shares.h); the owner of a shard adds up everybody's
+ * gradients in the order of the devices, applies the optimizer, and copies the new parameters to
+ * the others. One writer per shard keeps the replicas equal byte for byte although devices round
+ * differently.
  *
- * Owns: the order of summation, optimizer state, the inboxes. Knows devices only through streams and markers; never looks
- * inside a gradient.
+ * Owns: the order of summation, optimizer state, the inboxes. Knows devices only through streams
+ * and markers; never looks inside a gradient.
  * Threads: arrive() and finish() from each replica's thread; everything else from one thread while no replica runs. */
 #ifndef CEK_NN_TRAIN_REDUCER_H
 #define CEK_NN_TRAIN_REDUCER_H
@@ -28,7 +29,8 @@ void cek__reducer_free(cek__reducer *reducer);
 /* Before a step: replicas with rows[i] = 0 contribute no gradient. */
 void cek__reducer_begin(cek__reducer *reducer, const int64_t *rows);
 
-/* Replica `member` has queued the gradients of all buckets below `buckets`. Reduces what is complete; does not wait for others. */
+/* Replica `member` has queued the gradients of all buckets below `buckets`. Reduces what is
+ * complete; does not wait for others. */
 CEK__CHECKED cek_status cek__reducer_arrive(cek__reducer *reducer, size_t member, size_t buckets);
 /* Reduces the rest of `member`'s shards as the others arrive. CEK_CANCELLED after cek__reducer_fail. */
 CEK__CHECKED cek_status cek__reducer_finish(cek__reducer *reducer, size_t member);
@@ -39,6 +41,7 @@ void cek__reducer_fail(cek__reducer *reducer);
 CEK__CHECKED cek_status cek__reducer_settle(cek__reducer *reducer);
 
 /* The last step's summed gradient of elements [first, first + count) of a bucket, from the shards' owners; waits. */
-CEK__CHECKED cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket, uint64_t first, uint64_t count, void *dst);
+CEK__CHECKED cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket,
+                                                   uint64_t first, uint64_t count, void *dst);
 
 #endif

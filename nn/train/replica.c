@@ -1,5 +1,5 @@
-/* replica.c - a replica's life: streams, parameters in and out. What lies on its device is in replica_memory.c, a step in
- * replica_run.c. */
+/* replica.c - a replica's life: streams, parameters in and out. What lies on its device is in
+ * replica_memory.c, a step in replica_run.c. */
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -79,7 +79,8 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch * cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes,
                                                          r->outputs * sizeof(double)));
-    r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT; /* doubles may lie behind bytes */
+    /* doubles may lie behind bytes */
+    r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
     CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + TALLY_BYTES, (void **)&r->staging));
     r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
@@ -149,7 +150,7 @@ uint64_t cek__replica_bytes(const cek__replica *r)
     return bytes;
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 cek_status cek__replica_load(cek__replica *r, const cek_model *model)
 {

@@ -1,7 +1,7 @@
 /* replica.h - one device's copy of a model: parameters, gradients, plans, and the memory they run in.
  *
- * Owns: device memory, streams, at most CEK__REPLICA_PLANS training plans. Must not know: other replicas (see reducer.h),
- * the optimizer, where batches come from. One thread at a time. */
+ * Owns: device memory, streams, at most CEK__REPLICA_PLANS training plans. Must not know: other
+ * replicas (see reducer.h), the optimizer, where batches come from. One thread at a time. */
 #ifndef CEK_NN_TRAIN_REPLICA_H
 #define CEK_NN_TRAIN_REPLICA_H
 
@@ -33,12 +33,13 @@ typedef struct cek__share {
     uint64_t sample_base;      /* position in the global batch */
 } cek__share;
 
-/* Called after each backward segment of the last micro-batch: gradients of the buckets below `buckets` are queued on the
- * compute stream and their parameters will not be read again. */
+/* Called after each backward segment of the last micro-batch: gradients of the buckets below
+ * `buckets` are queued on the compute stream and their parameters will not be read again. */
 typedef cek_status (*cek__segment_fn)(void *user, size_t buckets);
 
-/* `layout` and `model` outlive the replica. Chooses the micro-batch: the largest that fits the memory, by estimate and then
- * by trying. Errors: CEK_OUT_OF_MEMORY says what one sample needs and what there is. */
+/* `layout` and `model` outlive the replica. Chooses the micro-batch: the largest that fits the
+ * memory, by estimate and then by trying. Errors: CEK_OUT_OF_MEMORY says what one sample needs and
+ * what there is. */
 CEK__CHECKED cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
                                const cek__replica_options *options, cek__replica **out);
 void cek__replica_free(cek__replica *replica);
@@ -55,14 +56,15 @@ uint64_t cek__replica_bytes(const cek__replica *replica);
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
 CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
-/* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device uses no host memory of
- * the caller's any more; false if it is lost or hangs. */
+/* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device
+ * uses no host memory of the caller's any more; false if it is lost or hangs. */
 bool cek__replica_settle(cek__replica *replica);
 
 /* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
  * gradients are not touched. segment may be NULL. */
 CEK__CHECKED cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
-CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment, void *user);
+CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share,
+                                           cek__segment_fn segment, void *user);
 
 /* Forward alone in evaluation mode: adds up loss and right answers. */
 CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);

@@ -1,5 +1,5 @@
-/* replica_memory.c - what a replica keeps on its device: buckets, plans, and the rooms that plans run in; the choice of the
- * micro-batch. */
+/* replica_memory.c - what a replica keeps on its device: buckets, plans, and the rooms that plans
+ * run in; the choice of the micro-batch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static bool fits_rooms(const cek__replica *r, const cek__plan_needs *n)
            n->input_bytes <= r->room.input_bytes && n->target_bytes <= r->room.target_bytes;
 }
 
-/* ---- Plans -------------------------------------------------------------------------------------------------------- */
+/* ---- Plans ----------------------------------------------------------------------------------- */
 
 static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool training)
 {
@@ -205,8 +205,10 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
             uint64_t needed = cek__replica_rooms_bytes(r);
             rooms_drop(r);
             plans_drop(r);
-            st = cek__fail(CEK_OUT_OF_MEMORY, "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
-                           cek_device_name(r->device), (long long)cek__replica_even(rows, most), (unsigned long long)needed,
+            st = cek__fail(CEK_OUT_OF_MEMORY,
+                           "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
+                           cek_device_name(r->device), (long long)cek__replica_even(rows, most),
+                           (unsigned long long)needed,
                            (unsigned long long)have, (unsigned long long)r->options.memory_limit);
         }
         if (st != CEK_OUT_OF_MEMORY || most == 1)

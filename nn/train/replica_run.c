@@ -56,7 +56,8 @@ cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
 }
 
 /* Rows of `row_bytes` in the form and number that the plan wants: as they are where possible, else in `staging`. */
-static const void *rows_padded(const void *rows, uint64_t row_bytes, int64_t count, int64_t wanted, unsigned char *staging)
+static const void *rows_padded(const void *rows, uint64_t row_bytes, int64_t count, int64_t wanted,
+                               unsigned char *staging)
 {
     if (count == wanted)
         return rows;
@@ -80,14 +81,16 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
 }
 
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot. */
-static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count, int64_t wanted, slot **out)
+static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
+                         int64_t wanted, slot **out)
 {
     cek_status st;
     size_t index = r->next_slot;
     slot *s = &r->slots[index];
     unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
     const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
-    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE
+        ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
         CEK_TRY(cek_stream_wait(r->upload, s->computed));
@@ -113,7 +116,8 @@ out:
 }
 
 /* One micro-batch up to its loss. */
-static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count, const sized_plan *p, slot **s)
+static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
+                          const sized_plan *p, slot **s)
 {
     cek_status st;
     cek_batch_block block = {.sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count};

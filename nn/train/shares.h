@@ -22,7 +22,8 @@ enum {
     CEK__SHARD_MIN = 64 * 1024   /* a smaller bucket has one owner: splitting it costs more copies than it saves */
 };
 
-/* The part of bucket `bucket` (of `elements`) that device `owner` of `count` updates. The parts of all owners tile the bucket. */
+/* The part of bucket `bucket` (of `elements`) that device `owner` of `count` updates. The parts of
+ * all owners tile the bucket. */
 CEK__SHARED cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t count);
 
 #endif

@@ -39,7 +39,8 @@ out:
     return st;
 }
 
-cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
+cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
+                            const cek__team_options *options,
                             cek__team *team)
 {
     cek_status st;

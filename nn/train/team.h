@@ -20,8 +20,9 @@ typedef struct cek__team {
     int64_t *first;          /* [count] its first sample */
 } cek__team;
 
-/* Devices may repeat only as different devices: naming one twice is CEK_INVALID. `options.rows` and `optimizer_bytes` are set
- * per replica: rows from `batch` and the shares, optimizer_bytes by the caller's function (NULL: 0). */
+/* Devices may repeat only as different devices: naming one twice is CEK_INVALID. `options.rows` and
+ * `optimizer_bytes` are set per replica: rows from `batch` and the shares, optimizer_bytes by the
+ * caller's function (NULL: 0). */
 typedef struct cek__team_options {
     cek_dtype type;
     int64_t batch;
@@ -31,7 +32,8 @@ typedef struct cek__team_options {
     const void *user;
 } cek__team_options;
 
-CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count, const cek__team_options *options,
+CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices,
+                                         size_t count, const cek__team_options *options,
                             cek__team *team);
 /* For a team that was zeroed, however far creation got. */
 void cek__team_close(cek__team *team);

@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "nn/train/optimizer.h"
 
-/* ---- Creation ------------------------------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 {
@@ -75,7 +75,8 @@ static uint64_t reducer_bytes(const cek__layout *layout, size_t index, size_t co
     return cek__reducer_bytes(layout, user, index, count);
 }
 
-cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count, const cek_trainer_options *options,
+cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
+                              const cek_trainer_options *options,
                               cek_trainer **out)
 {
     cek_status st;
@@ -130,13 +131,14 @@ void cek_trainer_request_stop(cek_trainer *t)
     atomic_store(&t->stop, true);
 }
 
-/* ---- A step --------------------------------------------------------------------------------------------------------- */
+/* ---- A step ---------------------------------------------------------------------------------- */
 
 static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
 {
     const int32_t *labels = b->targets;
     if (b->count < 1 || b->count > t->batch)
-        return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count, (long long)t->batch);
+        return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld",
+                         (long long)b->count, (long long)t->batch);
     if (!b->inputs || !b->targets)
         return cek__fail(CEK_INVALID, "a batch without %s", b->inputs ? "targets" : "inputs");
     if (b->input_type != t->input_type)
@@ -262,7 +264,7 @@ out:
     return st;
 }
 
-/* ---- Looking inside ------------------------------------------------------------------------------------------------- */
+/* ---- Looking inside -------------------------------------------------------------------------- */
 
 /* Of memory that a device copied into: one that is lost or hangs may still do so. */
 static void host_release(cek_status st, void *host)
@@ -322,7 +324,8 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
                  t->team.layout->parameter_count);
     p = &t->team.layout->placement[parameter];
     if (bytes != p->count * unit)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter, (unsigned long long)(p->count * unit),
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
+                 (unsigned long long)(p->count * unit),
                  (unsigned long long)bytes);
     ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
     ref.offset += p->first * unit;
@@ -342,7 +345,8 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
         CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->team.layout->parameter_count);
     p = &t->team.layout->placement[parameter];
     if ((uint64_t)count != p->count)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count, (long long)count);
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter,
+                 (unsigned long long)p->count, (long long)count);
     CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->team.layout->type), &raw));
     CEK_TRY(cek__reducer_read_gradient(t->reducer, p->bucket, p->first, p->count, raw));
     cek__layout_unpack_one(t->team.layout, t->model, parameter, raw, dst);

@@ -1,5 +1,5 @@
-# badinput.sh - what users and their files get wrong: one line that names the object and the cause, the documented exit code,
-# the checkpoint that was there intact, no temporary file left.
+# badinput.sh - what users and their files get wrong: one line that names the object and the cause,
+# the documented exit code, the checkpoint that was there intact, no temporary file left.
 . "$top_srcdir/tests/cli/lib.sh"
 
 awk 'BEGIN { print "a,b,y"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 "," i % 3 }' >"$scratch/t.csv"

@@ -1,6 +1,7 @@
 /* json.c - for shell tests: is standard input JSON, and what does it hold?
  *
- *     json [-l] [PATH...]     prints the values at paths such as devices.0.share, a line each; -l: one document per line,
+ *     json [-l] [PATH...] prints the values at paths such as devices.0.share, a line each; -l: one
+ *     document per line,
  *                             and the paths are looked up in the last
  * Exit status: 0; 1 it is no JSON, has keys twice, or holds no such value. */
 #include <jansson.h>

@@ -1,5 +1,5 @@
-# lib.sh - read by the tests of cekernels-bench: run it, and hold exit code, output and JSON against what they should be.
-# A test ends with `finish`.
+# lib.sh - read by the tests of cekernels-bench: run it, and hold exit code, output and JSON against
+# what they should be. A test ends with `finish`.
 set -u
 json=$top_builddir/tests/cli/json
 scratch=$(mktemp -d) || exit 99

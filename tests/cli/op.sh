@@ -1,4 +1,5 @@
-# op.sh - `op`, `copy` and `peak`: every operation by name, results verified; every way that bytes can take; what a device can do.
+# op.sh - `op`, `copy` and `peak`: every operation by name, results verified; every way that bytes
+# can take; what a device can do.
 . "$top_srcdir/tests/cli/lib.sh"
 
 operations='gemm conv_forward conv_backward_data conv_backward_weights pool_forward pool_backward pointwise reduce softmax

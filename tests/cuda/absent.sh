@@ -1,4 +1,5 @@
-# absent.sh - a machine without CUDA: the plugin is built, links nothing of NVIDIA's, and says in one line what is missing.
+# absent.sh - a machine without CUDA: the plugin is built, links nothing of NVIDIA's, and says in
+# one line what is missing.
 . "$top_srcdir/tests/cuda/lib.sh"
 needed=$(readelf -dW "$TEST_PLUGIN_DIR/cuda.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 for library in $needed; do

@@ -1,5 +1,6 @@
-# check.sh - conformance of the whole plugin on the fake driver: with NVRTC, and with nothing but the driver and the machine code that
-# nvcc made; what is on disk may be damaged; a compiler may be older than the device, or miss.
+# check.sh - conformance of the whole plugin on the fake driver: with NVRTC, and with nothing but
+# the driver and the machine code that nvcc made; what is on disk may be damaged; a compiler may be
+# older than the device, or miss.
 . "$top_srcdir/tests/cuda/lib.sh"
 run 0 check -t f32 -d cpu --json
 required=$(value required)

@@ -1,5 +1,6 @@
-# cublaslt.sh - products by cuBLASLt: the fake one computes what our descriptors really say, so conformance through it proves their
-# layouts, transposes, epilogues, accumulation and types; and that a ReLU which loses NaN is noticed.
+# cublaslt.sh - products by cuBLASLt: the fake one computes what our descriptors really say, so
+# conformance through it proves their layouts, transposes, epilogues, accumulation and types; and
+# that a ReLU which loses NaN is noticed.
 . "$top_srcdir/tests/cuda/lib.sh"
 ln -s "$fake/fake_cublaslt.so" "$scratch/both/libcublasLt.so.13" || exit 99
 with_compiler

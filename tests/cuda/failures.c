@@ -1,5 +1,6 @@
-/* failures.c - what fails below the cuda plugin surfaces as plugin.h says: every function of the driver that a program reaches, at
- * each of its calls, in three ways; kernels that end their context or never end.
+/* failures.c - what fails below the cuda plugin surfaces as plugin.h says: every function of the
+ * driver that a program reaches, at each of its calls, in three ways; kernels that end their
+ * context or never end.
  *
  * After each: the documented status, no hang, nothing left behind, and the thread's own context as it was. */
 #include <stdbool.h>
@@ -95,7 +96,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* --- a program that uses everything ---------------------------------------------------------------------------------- */
+/* --- a program that uses everything ----------------------------------------------------------- */
 
 typedef struct life {
     cek_status status;  /* the first that was not CEK_OK */
@@ -130,18 +131,22 @@ static void life_make(life *l)
     STEP(p->device_info(d.instance, 0, &info));
     STEP(p->device_open(d.instance, 0, NULL, &l->dev));
     STEP(p->device_memory(l->dev, &free_bytes, &total));
-    STEP(p->queue_create(l->dev, &(cek_queue_desc){ .size = sizeof(cek_queue_desc), .flags = CEK_QUEUE_TIMING, .deadline_ns = 2000000000 },
+    STEP(p->queue_create(l->dev, &(cek_queue_desc){ .size = sizeof(cek_queue_desc),
+                                                    .flags = CEK_QUEUE_TIMING, .deadline_ns = 2000000000 },
                          &l->queue));
     STEP(p->queue_create(l->dev, NULL, &l->other));
     for (int i = 0; i < 4; i++)
         STEP(p->mem_alloc(l->dev, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = BYTES }, &l->mems[i]));
     STEP(p->host_alloc(l->dev, BYTES, &l->pinned));
     for (int i = 0; i < 2; i++)
-        STEP(p->event_create(l->dev, &(cek_event_desc){ .size = sizeof(cek_event_desc), .flags = CEK_EVENT_TIMING }, &l->events[i]));
-    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+        STEP(p->event_create(l->dev, &(cek_event_desc){ .size = sizeof(cek_event_desc), .flags = CEK_EVENT_TIMING },
+                             &l->events[i]));
+    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                                 .rows = 4, .columns = 4,
                                  .type = CEK_F32 };
     STEP(p->op_create(l->dev, &softmax.op, NULL, &l->op));
-    cek_cross_entropy_desc loss = { .op = { .size = sizeof loss, .kind = CEK_OP_CROSS_ENTROPY, .operands = 1 << 0 | 1 << 1 | 1 << 6 },
+    cek_cross_entropy_desc loss = { .op = { .size = sizeof loss, .kind = CEK_OP_CROSS_ENTROPY,
+                                            .operands = 1 << 0 | 1 << 1 | 1 << 6 },
                                     .rows = 4, .classes = 4, .rows_per_sample = 1, .type = CEK_F32 };
     cek_op_info made = { .size = sizeof made };
     STEP(p->op_create(l->dev, &loss.op, &made, &l->loss));
@@ -205,18 +210,23 @@ static void door_prepare(void)
     const cek_plugin *table = door_table(&d.so, "cuda");
     memcpy(&d.plugin, table, sizeof d.plugin);
     d.options = options;
-    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
+    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
+                         .option = door_option };
 }
 
-/* --- every call fails once ------------------------------------------------------------------------------------------- */
+/* --- every call fails once -------------------------------------------------------------------- */
 
 /* What is asked where a failure leaves the answer empty, or where nothing can be told. */
 static bool is_tolerated(const char *function)
 {
-    static const char *const names[] = { "cuGetErrorName",      "cuGetErrorString", "cuDeviceGetAttribute", "cuDeviceTotalMem",
-                                         "cuDeviceGetPCIBusId", "cuDeviceGetUuid",  "cuDeviceGetName",      "cuDeviceCanAccessPeer",
-                                         "cuMemFree",           "cuMemFreeHost",    "cuStreamDestroy",      "cuEventDestroy",
-                                         "cuModuleUnload",      "cuGraphDestroy",   "cuGraphExecDestroy",   "cuDevicePrimaryCtxRelease",
+    static const char *const names[] = { "cuGetErrorName",      "cuGetErrorString",
+                                         "cuDeviceGetAttribute", "cuDeviceTotalMem",
+                                         "cuDeviceGetPCIBusId", "cuDeviceGetUuid",
+                                         "cuDeviceGetName",      "cuDeviceCanAccessPeer",
+                                         "cuMemFree",           "cuMemFreeHost",
+                                         "cuStreamDestroy",      "cuEventDestroy",
+                                         "cuModuleUnload",      "cuGraphDestroy",
+                                         "cuGraphExecDestroy",   "cuDevicePrimaryCtxRelease",
                                          "cuCtxPopCurrent",     "cuStreamQuery",    "cuCtxPushCurrent" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], function))
@@ -227,8 +237,10 @@ static bool is_tolerated(const char *function)
 /* The calls that give something back: failing, they leave it; popping, the context stays. */
 static bool is_giving_back(const char *function)
 {
-    return strstr(function, "Free") || strstr(function, "Destroy") || strstr(function, "Unload") || strstr(function, "Release") ||
-           !strcmp(function, "cuCtxPopCurrent") || !strcmp(function, "cuCtxPushCurrent") || !strcmp(function, "cuStreamQuery");
+    return strstr(function, "Free") || strstr(function, "Destroy") || strstr(function, "Unload") ||
+        strstr(function, "Release") ||
+           !strcmp(function, "cuCtxPopCurrent") || !strcmp(function, "cuCtxPushCurrent") ||
+           !strcmp(function, "cuStreamQuery");
 }
 
 static void one_failure(const char *function, unsigned nth, uint32_t error)
@@ -248,14 +260,17 @@ static void one_failure(const char *function, unsigned nth, uint32_t error)
         want = CEK_DEVICE_LOST;  /* of work that ran */
     if (!l.dev && want == CEK_DEVICE_LOST && l.status == CEK_INTERNAL)
         want = CEK_INTERNAL;  /* before there is a device to lose */
-    ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)), "%s, call %u, %u: status %u, not %u: %s", function, nth,
+    ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)),
+                  "%s, call %u, %u: status %u, not %u: %s", function, nth,
                   error, l.status, want, d.text);
     if (l.status)
         ck_assert_msg(d.text[0], "%s, call %u: no text", function, nth);
     if (error != ILLEGAL_ADDRESS && l.status != CEK_DEVICE_LOST && !is_giving_back(function))
-        ck_assert_msg(fake.live() == live, "%s, call %u, %u: %u objects are left", function, nth, error, fake.live() - live);
+        ck_assert_msg(fake.live() == live, "%s, call %u, %u: %u objects are left", function, nth,
+                      error, fake.live() - live);
     if (strcmp(function, "cuCtxPopCurrent")) {
-        ck_assert_msg(fake.depth() == depth, "%s, call %u, %u: %u contexts pushed, not %u", function, nth, error, fake.depth(), depth);
+        ck_assert_msg(fake.depth() == depth, "%s, call %u, %u: %u contexts pushed, not %u",
+                      function, nth, error, fake.depth(), depth);
         ck_assert_ptr_eq(fake.current(), fake.context);
     }
     while (fake.depth() > depth) {
@@ -298,7 +313,8 @@ START_TEST(a_program_that_uses_everything_leaves_nothing_behind)
     double sum = 0;
     for (int i = 0; i < 4; i++)
         sum += (double)l.y[i];
-    ck_assert_msg(sum > 0.999999 && sum < 1.000001 && l.y[3] > l.y[2], "softmax: %g %g %g %g", l.y[0], l.y[1], l.y[2], l.y[3]);
+    ck_assert_msg(sum > 0.999999 && sum < 1.000001 && l.y[3] > l.y[2], "softmax: %g %g %g %g",
+                  l.y[0], l.y[1], l.y[2], l.y[3]);
     context_pop();
 }
 END_TEST
@@ -320,7 +336,7 @@ START_TEST(every_call_of_the_driver_may_fail)
 }
 END_TEST
 
-/* --- kernels ------------------------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static void life_open(life *l)
 {
@@ -473,7 +489,8 @@ START_TEST(devices_of_one_instance_copy_to_each_other)
         x[i] = (float)i;
     ck_assert_uint_eq(d.plugin.device_open(d.instance, 1, NULL, &peer), CEK_OK);
     ck_assert_uint_eq(d.plugin.queue_create(peer, NULL, &queue), CEK_OK);
-    ck_assert_uint_eq(d.plugin.mem_alloc(peer, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = 64 }, &mem), CEK_OK);
+    ck_assert_uint_eq(d.plugin.mem_alloc(peer, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = 64 }, &mem),
+                      CEK_OK);
     ck_assert_uint_eq(d.plugin.upload(l.queue, (cek_ref){ l.mems[0], 256 }, x, sizeof x), CEK_OK);
     ck_assert_uint_eq(d.plugin.queue_sync(l.queue, CEK_FOREVER), CEK_OK);
     for (int again = 0; again < 2; again++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake.h - a CUDA driver and an NVRTC for machines without a GPU: device memory is host memory, kernels are compiled by the
- * host's C++ compiler and run work-item by work-item. For tests alone.
+ * fake.h - a CUDA driver and an NVRTC for machines without a GPU: device memory is host memory,
+ * kernels are compiled by the host's C++ compiler and run work-item by work-item. For tests alone.
  *
  * What a real driver would punish at random, these punish at once: they say what was wrong and abort().
  */
@@ -25,12 +25,12 @@ typedef struct fake_image {
 /* fake_die - a rule of the driver API was broken. */
 void fake_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* --- fake_compile.c ------------------------------------------------------------------------------------------------ */
+/* --- fake_compile.c --------------------------------------------------------------------------- */
 
 /* fake_compile - the shared object of a CUDA source in the dialect, malloc'ed; NULL with the compiler's words in `log`. */
 void *fake_compile(const char *text, const char *include, uint64_t *bytes, char *log, size_t cap);
 
-/* --- fake_run.c ---------------------------------------------------------------------------------------------------- */
+/* --- fake_run.c ------------------------------------------------------------------------------- */
 
 typedef struct fake_module fake_module;
 typedef struct fake_kernel {
@@ -49,11 +49,12 @@ fake_kernel *fake_module_kernel(fake_module *module, const char *name);
 /* fake_kernel_run - all groups, one after the other; one kernel at a time in the whole process. */
 void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters);
 
-/* --- controls, for programs that have the fake driver in their own process (by dlsym) -------------------------------------- */
+/* --- controls, for programs that have the fake driver in their own process (by dlsym) --------- */
 
 /* fake_cuda_fail - the `nth` call (1 is the next) of a function of the driver's answers `error`; NULL: none does. */
 typedef void fake_cuda_fail_fn(const char *function, unsigned nth, uint32_t error);
-/* fake_cuda_kernel - the `nth` kernel to run from now on (0: none) ends its context with `error`, or hangs where that is 0. */
+/* fake_cuda_kernel - the `nth` kernel to run from now on (0: none) ends its context with `error`,
+ * or hangs where that is 0. */
 typedef void fake_cuda_kernel_fn(unsigned nth, uint32_t error);
 /* fake_cuda_calls - how often a function was called. */
 typedef unsigned fake_cuda_calls_fn(const char *function);
@@ -65,7 +66,7 @@ typedef void *fake_cuda_current_fn(void);
 /* fake_cuda_reset - a new machine: faults forgotten, hanging kernels let go, contexts as new. */
 typedef void fake_cuda_reset_fn(void);
 
-/* --- for the fake libraries that use the driver ---------------------------------------------------------------------------- */
+/* --- for the fake libraries that use the driver ----------------------------------------------- */
 
 /* fake_cuda_call - `call` of a copy of `data`, when the stream (a CUstream of the current context) comes to it. */
 typedef void fake_cuda_call_fn(void *stream, void (*call)(void *data), const void *data, size_t bytes);

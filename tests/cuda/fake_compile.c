@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_compile.c - the host's C++ compiler as a compiler of CUDA: what the dialect of kernels/gpu uses of the language, no more.
+ * fake_compile.c - the host's C++ compiler as a compiler of CUDA: what the dialect of kernels/gpu
+ * uses of the language, no more.
  *
- * The preprocessed text gets the two conversions of half precision in place of their PTX, and behind it a table of its kernels.
+ * The preprocessed text gets the two conversions of half precision in place of their PTX, and
+ * behind it a table of its kernels.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -171,7 +173,8 @@ void *fake_compile(const char *text, const char *include, uint64_t *bytes, char 
     fclose(to);
     compiler = compiler && *compiler ? compiler : "c++";
     void *object = NULL;
-    if (shell(log_path, "%s -E -P -std=gnu++14 %s%s %s/source.cc -o %s/plain.ii", compiler, *include ? "-I" : "", include, folder,
+    if (shell(log_path, "%s -E -P -std=gnu++14 %s%s %s/source.cc -o %s/plain.ii", compiler,
+              *include ? "-I" : "", include, folder,
               folder)) {
         snprintf(path, sizeof path, "%s/plain.ii", folder);
         char *plain = file_read(path, NULL);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_cublaslt.c - a cuBLASLt that computes what its descriptors say, on the fake driver's streams: column-major, in double.
+ * fake_cublaslt.c - a cuBLASLt that computes what its descriptors say, on the fake driver's
+ * streams: column-major, in double.
  *
- * It believes nothing: factors must fit, leading dimensions and alignments must hold, a bias must have a type that the library takes.
- * Its heuristic offers an algorithm that rounds f32 operands first, one that failed second, and the right one last.
- * FAKE_CUBLASLT_RELU=max: its ReLU makes 0 of NaN.
+ * It believes nothing: factors must fit, leading dimensions and alignments must hold, a bias must
+ * have a type that the library takes. Its heuristic offers an algorithm that rounds f32 operands
+ * first, one that failed second, and the right one last. FAKE_CUBLASLT_RELU=max: its ReLU makes 0
+ * of NaN.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@ static void die(const char *text)
     abort();
 }
 
-/* --- descriptors: attribute i is word i ----------------------------------------------------------------------------------- */
+/* --- descriptors: attribute i is word i ------------------------------------------------------- */
 
 FAKE_API int cublasLtCreate(lt_handle *handle)
 {
@@ -78,7 +80,8 @@ FAKE_API int cublasLtMatmulDescSetAttribute(lt_matmul *desc, int what, const voi
     return attribute_set(desc->data, 32, what, value, bytes);
 }
 
-FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, int type, uint64_t rows, uint64_t columns, int64_t ld)
+FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, int type,
+                                               uint64_t rows, uint64_t columns, int64_t ld)
 {
     if (bytes < sizeof *matrix)
         return LT_ALLOC_FAILED;
@@ -108,7 +111,7 @@ FAKE_API int cublasLtMatmulPreferenceSetAttribute(lt_preference *preference, int
     return LT_SUCCESS;
 }
 
-/* --- algorithms ---------------------------------------------------------------------------------------------------------- */
+/* --- algorithms ------------------------------------------------------------------------------- */
 
 typedef struct shape {
     uint64_t m, n, k, batch;
@@ -116,18 +119,21 @@ typedef struct shape {
 
 static int matrix_bad(const lt_matrix *matrix)
 {
-    return matrix->data[MATRIX_LD] < matrix->data[MATRIX_ROWS] || !matrix->data[MATRIX_ROWS] || !matrix->data[MATRIX_COLUMNS];
+    return matrix->data[MATRIX_LD] < matrix->data[MATRIX_ROWS] || !matrix->data[MATRIX_ROWS] ||
+        !matrix->data[MATRIX_COLUMNS];
 }
 
 /* Whether the library takes the combination. */
-static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix *b, const lt_matrix *c, const lt_matrix *d, shape *s)
+static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix *b,
+                      const lt_matrix *c, const lt_matrix *d, shape *s)
 {
     int ta = (int)desc->data[LT_MATMUL_TRANSA], tb = (int)desc->data[LT_MATMUL_TRANSB];
     s->m = a->data[ta ? MATRIX_COLUMNS : MATRIX_ROWS];
     s->k = a->data[ta ? MATRIX_ROWS : MATRIX_COLUMNS];
     s->n = b->data[tb ? MATRIX_ROWS : MATRIX_COLUMNS];
     s->batch = d->data[LT_MATRIX_BATCH_COUNT];
-    if (b->data[tb ? MATRIX_COLUMNS : MATRIX_ROWS] != s->k || d->data[MATRIX_ROWS] != s->m || d->data[MATRIX_COLUMNS] != s->n)
+    if (b->data[tb ? MATRIX_COLUMNS : MATRIX_ROWS] != s->k || d->data[MATRIX_ROWS] != s->m ||
+        d->data[MATRIX_COLUMNS] != s->n)
         return LT_INVALID_VALUE;
     if (matrix_bad(a) || matrix_bad(b) || matrix_bad(d) || memcmp(c, d, sizeof *c))
         return LT_INVALID_VALUE;
@@ -140,13 +146,15 @@ static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix
     if (epilogue & (LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRADB)) {
         if (!desc->data[LT_MATMUL_BIAS_POINTER] || desc->data[LT_MATMUL_BIAS_DATA_TYPE] != d->data[MATRIX_TYPE])
             return LT_NOT_SUPPORTED;
-        if (epilogue & LT_EPILOGUE_BGRADB && (epilogue != LT_EPILOGUE_BGRADB || a->data[MATRIX_TYPE] != LT_R_32F || s->batch > 1))
+        if (epilogue & LT_EPILOGUE_BGRADB && (epilogue != LT_EPILOGUE_BGRADB ||
+                                              a->data[MATRIX_TYPE] != LT_R_32F || s->batch > 1))
             return LT_NOT_SUPPORTED;
     }
     return LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, lt_matrix *a, lt_matrix *b, lt_matrix *c, lt_matrix *d,
+FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, lt_matrix *a,
+                                            lt_matrix *b, lt_matrix *c, lt_matrix *d,
                                             lt_preference *preference, int wanted, lt_found *found, int *count)
 {
     const uint32_t *said = (const uint32_t *)preference->data;
@@ -167,7 +175,8 @@ FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, l
     return said[LT_PREFERENCE_WORKSPACE] < SCRATCH ? LT_NOT_SUPPORTED : LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what, void *value, size_t bytes, size_t *written)
+FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what, void *value,
+                                                  size_t bytes, size_t *written)
 {
     const uint32_t number = what == LT_CONFIG_ID ? (uint32_t)algo->data[0] : 0;
     *written = bytes;
@@ -175,9 +184,11 @@ FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what,
     return LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoCapGetAttribute(const lt_algo *algo, int what, void *value, size_t bytes, size_t *written)
+FAKE_API int cublasLtMatmulAlgoCapGetAttribute(const lt_algo *algo, int what, void *value,
+                                               size_t bytes, size_t *written)
 {
-    const uint64_t rounds = 0x02 | 0x04 << LT_NUMERICAL_INPUT_SHIFT, right = 0x01 | LT_NUMERICAL_INPUT_32F << LT_NUMERICAL_INPUT_SHIFT;
+    const uint64_t rounds = 0x02 | 0x04 << LT_NUMERICAL_INPUT_SHIFT,
+        right = 0x01 | LT_NUMERICAL_INPUT_32F << LT_NUMERICAL_INPUT_SHIFT;
     if (what != LT_CAP_NUMERICAL_FLAGS || bytes != 8)
         return LT_INVALID_VALUE;
     *written = bytes;
@@ -185,7 +196,7 @@ FAKE_API int cublasLtMatmulAlgoCapGetAttribute(const lt_algo *algo, int what, vo
     return LT_SUCCESS;
 }
 
-/* --- the product ----------------------------------------------------------------------------------------------------------- */
+/* --- the product ------------------------------------------------------------------------------ */
 
 typedef struct product {
     lt_matmul desc;
@@ -215,7 +226,8 @@ static void store(unsigned char *to, uint64_t type, uint64_t i, double v)
 }
 
 /* Element (row, column) of op(matrix) of one of the batch. */
-static double element(const lt_matrix *matrix, const unsigned char *from, uint64_t trans, uint64_t z, uint64_t row, uint64_t column)
+static double element(const lt_matrix *matrix, const unsigned char *from, uint64_t trans,
+                      uint64_t z, uint64_t row, uint64_t column)
 {
     uint64_t at = trans ? column + row * matrix->data[MATRIX_LD] : row + column * matrix->data[MATRIX_LD];
     return load(from, matrix->data[MATRIX_TYPE], z * matrix->data[LT_MATRIX_BATCH_STRIDE] + at);
@@ -243,7 +255,8 @@ static const unsigned char *vector_of(const product *p)
 
 static void element_compute(const product *p, uint64_t z, uint64_t i, uint64_t j)
 {
-    uint64_t epilogue = p->desc.data[LT_MATMUL_EPILOGUE], at = z * p->d.data[LT_MATRIX_BATCH_STRIDE] + i + j * p->d.data[MATRIX_LD];
+    uint64_t epilogue = p->desc.data[LT_MATMUL_EPILOGUE],
+        at = z * p->d.data[LT_MATRIX_BATCH_STRIDE] + i + j * p->d.data[MATRIX_LD];
     double sum = 0;
     for (uint64_t k = 0; k < p->s.k; k++)
         sum += narrow(p, element(&p->a, p->A, p->desc.data[LT_MATMUL_TRANSA], z, i, k)) *
@@ -295,11 +308,14 @@ static fake_cuda_call_fn *driver_call(void)
     return run;
 }
 
-FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha, const void *a, lt_matrix *a_layout, const void *b,
-                            lt_matrix *b_layout, const void *beta, const void *c, lt_matrix *c_layout, void *d, lt_matrix *d_layout,
+FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha, const void *a,
+                            lt_matrix *a_layout, const void *b,
+                            lt_matrix *b_layout, const void *beta, const void *c,
+                            lt_matrix *c_layout, void *d, lt_matrix *d_layout,
                             const lt_algo *algo, void *workspace, size_t workspace_bytes, void *stream)
 {
-    product p = { .desc = *desc, .a = *a_layout, .b = *b_layout, .d = *d_layout, .algo = *algo, .alpha = *(const float *)alpha,
+    product p = { .desc = *desc, .a = *a_layout, .b = *b_layout, .d = *d_layout, .algo = *algo,
+                  .alpha = *(const float *)alpha,
                   .beta = *(const float *)beta, .A = a, .B = b, .D = d, .workspace = workspace };
     const uint64_t align = algo->data[1];
     if (!handle || c != d)
@@ -311,7 +327,8 @@ FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha
         die("the workspace is too small or not aligned");
     if (((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % align)
         die("an operand is not aligned as was said");
-    if (algo->data[0] == ALGO_BROKEN || algo->data[2] != desc->data[MATMUL_COMPUTE] || algo->data[3] != a_layout->data[MATRIX_TYPE])
+    if (algo->data[0] == ALGO_BROKEN || algo->data[2] != desc->data[MATMUL_COMPUTE] ||
+        algo->data[3] != a_layout->data[MATRIX_TYPE])
         die("the algorithm is not one for this product");
     driver_call()(stream, product_run, &p, sizeof p);
     return LT_SUCCESS;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_cuda.c - the driver: contexts, memory, streams, events, modules and graphs, as far as backends/cuda/driver.h names them.
+ * fake_cuda.c - the driver: contexts, memory, streams, events, modules and graphs, as far as
+ * backends/cuda/driver.h names them.
  *
- * A stream is a thread with a list of work, so that what is asynchronous on a GPU is so here. Memory is mapped with nothing
- * behind its end. Every call looks at the thread's current context, and at whether its objects are alive and of that context.
- * FAKE_CUDA_DEVICES, FAKE_CUDA_SM, FAKE_CUDA_MEMORY (bytes): what there is. FAKE_CUDA_FAIL="cuMemAlloc:2:719": see fake.h.
- * FAKE_CUDA_KERNELS: the folder of kernels/cuda in the build, whose .cu files stand for the machine code beside them.
+ * A stream is a thread with a list of work, so that what is asynchronous on a GPU is so here.
+ * Memory is mapped with nothing behind its end. Every call looks at the thread's current context,
+ * and at whether its objects are alive and of that context. FAKE_CUDA_DEVICES, FAKE_CUDA_SM,
+ * FAKE_CUDA_MEMORY (bytes): what there is. FAKE_CUDA_FAIL="cuMemAlloc:2:719": see fake.h.
+ * FAKE_CUDA_KERNELS: the folder of kernels/cuda in the build, whose .cu files stand for the machine
+ * code beside them.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -123,7 +126,7 @@ static __thread struct {
     CUstream capturing;
 } thread;
 
-/* --- calls: counted, and made to fail on demand ---------------------------------------------------------------------- */
+/* --- calls: counted, and made to fail on demand ----------------------------------------------- */
 
 enum {
 #define NUMBER(NAME, VERSION, PARAMETERS) CALL_##NAME,
@@ -240,7 +243,7 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* --- devices and contexts -------------------------------------------------------------------------------------------- */
+/* --- devices and contexts --------------------------------------------------------------------- */
 
 static CUresult fake_cuInit(unsigned int flags)
 {
@@ -265,7 +268,8 @@ static CUresult fake_cuDriverGetVersion(int *version)
 static CUresult fake_cuGetErrorName(CUresult error, const char **name)
 {
     ENTER(cuGetErrorName, NULL);
-    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE"
+    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+        : error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE"
           : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_FAKE";
     return CUDA_SUCCESS;
 }
@@ -400,7 +404,7 @@ static CUresult fake_cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static CUresult fake_cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
@@ -416,7 +420,8 @@ static block *block_make(CUcontext context, size_t bytes, bool host)
 {
     size_t rounded = (bytes + 255) & ~(size_t)255, page = (size_t)sysconf(_SC_PAGESIZE);
     size_t inside = (rounded + page - 1) & ~(page - 1);
-    unsigned char *map = mmap(NULL, inside + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *map = mmap(NULL, inside + page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return NULL;
     mprotect(map + inside, page, PROT_NONE);
@@ -529,7 +534,7 @@ static CUresult fake_cuMemFreeHost(void *address)
     return CUDA_SUCCESS;
 }
 
-/* --- streams: a thread each ------------------------------------------------------------------------------------------ */
+/* --- streams: a thread each ------------------------------------------------------------------- */
 
 static void work_free(work *of)
 {
@@ -747,14 +752,15 @@ FAKE_API bool fake_cuda_capturing(void)
     return thread.capturing != NULL;
 }
 
-/* --- copies and fills ------------------------------------------------------------------------------------------------ */
+/* --- copies and fills ------------------------------------------------------------------------- */
 
 /* Page-locked memory is read when its turn comes, anything else now. */
 static CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
     CUcontext context;
     ENTER(cuMemcpyHtoDAsync, &context);
-    work of = { .kind = COPY, .bytes = bytes, .from = from, .to = device_memory("cuMemcpyHtoDAsync", to, bytes, context) };
+    work of = { .kind = COPY, .bytes = bytes, .from = from,
+                .to = device_memory("cuMemcpyHtoDAsync", to, bytes, context) };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(from, bytes) != NULL;
     pthread_mutex_unlock(&lock);
@@ -772,7 +778,8 @@ static CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
 {
     CUcontext context;
     ENTER(cuMemcpyDtoHAsync, &context);
-    work of = { .kind = COPY, .bytes = bytes, .to = to, .from = device_memory("cuMemcpyDtoHAsync", from, bytes, context) };
+    work of = { .kind = COPY, .bytes = bytes, .to = to,
+                .from = device_memory("cuMemcpyDtoHAsync", from, bytes, context) };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(to, bytes) != NULL;
     pthread_mutex_unlock(&lock);
@@ -791,27 +798,32 @@ static CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t 
 {
     CUcontext context;
     ENTER(cuMemcpyDtoDAsync, &context);
-    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes, .to = device_memory("cuMemcpyDtoDAsync", to, bytes, context),
+    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes,
+                                     .to = device_memory("cuMemcpyDtoDAsync", to, bytes, context),
                                      .from = device_memory("cuMemcpyDtoDAsync", from, bytes, context) });
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+static CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                       CUcontext from_context, size_t bytes,
                                        CUstream stream)
 {
     CUcontext context;
     ENTER(cuMemcpyPeerAsync, &context);
-    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes, .to = device_memory("cuMemcpyPeerAsync", to, bytes, to_context),
+    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes,
+                                     .to = device_memory("cuMemcpyPeerAsync", to, bytes, to_context),
                                      .from = device_memory("cuMemcpyPeerAsync", from, bytes, from_context) });
     return CUDA_SUCCESS;
 }
 
-static CUresult fill(const char *call, CUdeviceptr to, unsigned pattern, unsigned pattern_bytes, size_t count, CUstream stream,
+static CUresult fill(const char *call, CUdeviceptr to, unsigned pattern, unsigned pattern_bytes,
+                     size_t count, CUstream stream,
                      CUcontext context)
 {
     if (to % pattern_bytes)
         return ERROR_INVALID_VALUE;
-    enqueue(stream, context, (work){ .kind = FILL, .bytes = count * pattern_bytes, .pattern = pattern, .pattern_bytes = pattern_bytes,
+    enqueue(stream, context, (work){ .kind = FILL, .bytes = count * pattern_bytes,
+                                     .pattern = pattern, .pattern_bytes = pattern_bytes,
                                      .to = device_memory(call, to, count * pattern_bytes, context) });
     return CUDA_SUCCESS;
 }
@@ -837,7 +849,7 @@ static CUresult fake_cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t
     return fill("cuMemsetD32Async", to, value, 4, count, stream, context);
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static CUresult fake_cuEventCreate(CUevent *event, unsigned int flags)
 {
@@ -905,7 +917,8 @@ static CUresult fake_cuEventQuery(CUevent event)
     ENTER(cuEventQuery, &context);
     own("an event", event->context, context);
     pthread_mutex_lock(&lock);
-    CUresult answer = context->error ? context->error : !event->latest || event->latest->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    CUresult answer = context->error ? context->error : !event->latest ||
+        event->latest->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     pthread_mutex_unlock(&lock);
     return answer;
 }
@@ -923,7 +936,7 @@ static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUev
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* --- modules and kernels ----------------------------------------------------------------------------------------------- */
+/* --- modules and kernels ---------------------------------------------------------------------- */
 
 static bool same_bytes(const char *path, const void *image)
 {
@@ -1040,15 +1053,18 @@ static CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, 
 }
 
 static CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                                    unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                                    unsigned int block_x, unsigned int block_y,
+                                    unsigned int block_z, unsigned int shared_bytes,
                                     CUstream stream, void **parameters, void **extra)
 {
     CUcontext context;
     ENTER(cuLaunchKernel, &context);
     fake_kernel *kernel = function->kernel;
     own("a module", function->module->context, context);
-    if (!grid_x || grid_x > INT32_MAX || !grid_y || grid_y > 65535 || !grid_z || grid_z > 65535 || !block_x || !block_y || !block_z ||
-        block_x > 1024 || block_y > 1024 || block_z > 64 || (uint64_t)block_x * block_y * block_z > 1024 || shared_bytes || extra)
+    if (!grid_x || grid_x > INT32_MAX || !grid_y || grid_y > 65535 || !grid_z || grid_z > 65535 ||
+        !block_x || !block_y || !block_z ||
+        block_x > 1024 || block_y > 1024 || block_z > 64 ||
+        (uint64_t)block_x * block_y * block_z > 1024 || shared_bytes || extra)
         return ERROR_INVALID_VALUE;
     if (stream->capture && !kernel->launched)
         fake_die("%s: its first launch is inside a capture", kernel->name);
@@ -1068,7 +1084,7 @@ static CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, un
     return CUDA_SUCCESS;
 }
 
-/* --- graphs -------------------------------------------------------------------------------------------------------- */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 static CUresult fake_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 {
@@ -1159,7 +1175,7 @@ static CUresult fake_cuGraphExecDestroy(CUgraphExec exec)
     return CUDA_SUCCESS;
 }
 
-/* --- the door ------------------------------------------------------------------------------------------------------ */
+/* --- the door --------------------------------------------------------------------------------- */
 
 FAKE_API CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, uint32_t *how)
 {

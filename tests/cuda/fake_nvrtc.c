@@ -38,7 +38,8 @@ FAKE_API uint32_t nvrtcVersion(int *major, int *minor)
 
 FAKE_API const char *nvrtcGetErrorString(uint32_t error)
 {
-    return error == COMPILATION ? "NVRTC_ERROR_COMPILATION" : error == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION" : "NVRTC_ERROR";
+    return error == COMPILATION ? "NVRTC_ERROR_COMPILATION"
+        : error == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION" : "NVRTC_ERROR";
 }
 
 FAKE_API uint32_t nvrtcGetNumSupportedArchs(int *count)
@@ -54,7 +55,8 @@ FAKE_API uint32_t nvrtcGetSupportedArchs(int *archs)
     return SUCCESS;
 }
 
-FAKE_API uint32_t nvrtcCreateProgram(program **made, const char *text, const char *name, int count, const char *const *headers,
+FAKE_API uint32_t nvrtcCreateProgram(program **made, const char *text, const char *name, int count,
+                                     const char *const *headers,
                                      const char *const *names)
 {
     (void)name, (void)headers, (void)names;

@@ -1,4 +1,5 @@
-# lib.sh - read by the tests of the cuda plugin: a folder with the fake driver and the fake compiler, and none of the machine's own.
+# lib.sh - read by the tests of the cuda plugin: a folder with the fake driver and the fake
+# compiler, and none of the machine's own.
 . "$top_srcdir/tests/cli/lib.sh"
 [ "$SANITIZERS" = no ] || { echo "skipped: the sanitizers do not know the fake driver's fibers"; exit 77; }
 fake=$top_builddir/tests/cuda/.libs

@@ -1,5 +1,6 @@
-/* nvrtc.c LIBRARY ARCH - compiles with NVIDIA's own NVRTC what standard input names, a variant per line: a source of kernels/gpu, then
- * definitions NAME=VALUE, as kernels/images.sh writes them. Prints what fails, and how many did not. */
+/* nvrtc.c LIBRARY ARCH - compiles with NVIDIA's own NVRTC what standard input names, a variant per
+ * line: a source of kernels/gpu, then definitions NAME=VALUE, as kernels/images.sh writes them.
+ * Prints what fails, and how many did not. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ static char *variant_text(char *line, const char **source)
         *value = 0;
         at += (size_t)snprintf(text + at, cap - at, "#define %s %s\n", word, value + 1);
     }
-    at += (size_t)snprintf(text + at, cap - at, "%s%s%s%s", strstr(text, "OUT_TYPE") ? CHAIN : "", cek__gpu_source_text("dialect.h"),
+    at += (size_t)snprintf(text + at, cap - at, "%s%s%s%s", strstr(text, "OUT_TYPE") ? CHAIN : "",
+                           cek__gpu_source_text("dialect.h"),
                            cek__gpu_source_text("args.h"), cek__gpu_source_text(*source));
     return at < cap ? text : NULL;
 }
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
         int error = text ? nvrtcCreateProgram(&program, text, source, 0, NULL, NULL) : 1;
         error = error ? error : nvrtcCompileProgram(program, 3, options);
         good += !error;
-        if (error && program && !nvrtcGetProgramLogSize(program, &bytes) && bytes < sizeof log && !nvrtcGetProgramLog(program, log))
+        if (error && program && !nvrtcGetProgramLogSize(program, &bytes) && bytes < sizeof log &&
+            !nvrtcGetProgramLog(program, log))
             printf("%s%s\n", shown, log);
         else if (error)
             printf("%sdoes not compile: %d\n", shown, error);

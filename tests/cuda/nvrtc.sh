@@ -1,5 +1,6 @@
-# nvrtc.sh - NVIDIA's own compiler library, which needs no device, takes every variant of every kernel, and a chain of instructions:
-# what it refuses is seen here, not on the first machine that has no machine code.
+# nvrtc.sh - NVIDIA's own compiler library, which needs no device, takes every variant of every
+# kernel, and a chain of instructions: what it refuses is seen here, not on the first machine that
+# has no machine code.
 . "$top_srcdir/tests/cli/lib.sh"
 library=
 for file in "$(dirname "$(dirname "${NVCC:-/none/bin/nvcc}")")"/lib*/libnvrtc.so.1[2-9] /usr/local/cuda/lib64/libnvrtc.so.1[2-9]; do

@@ -19,7 +19,8 @@ CEK__CUDNN_NUMBERS(NUMBER)
 
 /* The types that go without a name of ours. */
 _Static_assert(sizeof(cudnnDataType_t) == sizeof(uint32_t) && sizeof(cudnnPointwiseMode_t) == sizeof(uint32_t) &&
-                   sizeof(cudnnConvolutionMode_t) == sizeof(uint32_t) && sizeof(cudnnBackendHeurMode_t) == sizeof(uint32_t) &&
+                   sizeof(cudnnConvolutionMode_t) == sizeof(uint32_t) &&
+                   sizeof(cudnnBackendHeurMode_t) == sizeof(uint32_t) &&
                    sizeof(cudnnBackendNumericalNote_t) == sizeof(uint32_t), "attributes that are told as numbers");
 
 #define FUNCTION(NAME, RESULT, PARAMETERS)                      \
@@ -27,7 +28,8 @@ _Static_assert(sizeof(cudnnDataType_t) == sizeof(uint32_t) && sizeof(cudnnPointw
     _Static_assert(__builtin_types_compatible_p(own_##NAME##_type, __typeof__(&cudnn##NAME)), #NAME);
 CEK__CUDNN_FUNCTIONS(FUNCTION)
 
-/* cuBLASLt goes by names of our own: values, sizes and offsets; its functions have types of other names and are not compared. */
+/* cuBLASLt goes by names of our own: values, sizes and offsets; its functions have types of other
+ * names and are not compared. */
 #define SAME(OWN, THEIRS) _Static_assert((long)OWN == (long)THEIRS SPOILED, #OWN);
 SAME(LT_SUCCESS, CUBLAS_STATUS_SUCCESS)
 SAME(LT_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED)

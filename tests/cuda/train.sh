@@ -1,4 +1,5 @@
-# train.sh - fake CUDA devices train as the CPU does, alone, two together, and beside the CPU; the machine code as NVRTC's.
+# train.sh - fake CUDA devices train as the CPU does, alone, two together, and beside the CPU; the
+# machine code as NVRTC's.
 . "$top_srcdir/tests/cuda/lib.sh"
 losses() { # NAME DEVICES
     run 0 train 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear:10' --steps 10 --log-every 1 --batch 20 -o csv -d "$2"

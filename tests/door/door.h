@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - a host in a few lines, for tests that go through plugin.h alone: a plugin by bare dlopen, one device, one queue,
- * and the last text that the plugin gave as a reason.
+ * door.h - a host in a few lines, for tests that go through plugin.h alone: a plugin by bare
+ * dlopen, one device, one queue, and the last text that the plugin gave as a reason.
  */
 #ifndef CEK_TESTS_DOOR_H
 #define CEK_TESTS_DOOR_H
@@ -28,8 +28,8 @@ typedef struct door {
     char text[512];
 } door;
 
-/* An operand as the test has it; all zero: not given. `out` is uploaded before the run and downloaded after it, `in` must
- * be the same after it. */
+/* An operand as the test has it; all zero: not given. `out` is uploaded before the run and
+ * downloaded after it, `in` must be the same after it. */
 typedef struct array {
     const void *in;
     void *out;
@@ -81,7 +81,8 @@ static inline void door_load(door *d, const char *name, const char *const *optio
     ck_assert_uint_eq(table->abi >> 16, CEK_ABI_MAJOR);
     memcpy(&d->plugin, table, table->size < sizeof d->plugin ? table->size : sizeof d->plugin);
     d->options = options;
-    d->host = (cek_host){ .size = sizeof d->host, .abi = CEK_ABI, .user = d, .fail = door_failed, .option = door_option };
+    d->host = (cek_host){ .size = sizeof d->host, .abi = CEK_ABI, .user = d, .fail = door_failed,
+                          .option = door_option };
     cek_status st = d->plugin.create(&d->host, &d->instance);
     ck_assert_msg(st == CEK_OK, "create: %u %s", st, d->text);
 }
@@ -165,7 +166,8 @@ static inline void door_near(const char *what, const double *got, const double *
 {
     for (uint64_t i = 0; i < count; i++) {
         double size = want[i] < 0 ? -want[i] : want[i], off = got[i] - want[i];
-        ck_assert_msg((off < 0 ? -off : off) <= tolerance * (size > 1 ? size : 1), "%s[%llu]: %.17g, but it is %.17g", what,
+        ck_assert_msg((off < 0 ? -off : off) <= tolerance * (size > 1 ? size : 1),
+                      "%s[%llu]: %.17g, but it is %.17g", what,
                       (unsigned long long)i, got[i], want[i]);
     }
 }

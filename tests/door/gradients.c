@@ -2,8 +2,9 @@
  *
  * gradients.c - every backward operation of the reference against central differences of its forward one, in f64.
  *
- * A problem is a number that forward operations make of `x` (the sum of DY * Y, with DY fixed) and the gradient that backward
- * operations make. With steps of 1e-5 differences are good to about 1e-10 relative to the sums involved; 1e-7 is asked.
+ * A problem is a number that forward operations make of `x` (the sum of DY * Y, with DY fixed) and
+ * the gradient that backward operations make. With steps of 1e-5 differences are good to about
+ * 1e-10 relative to the sums involved; 1e-7 is asked.
  */
 #include <math.h>
 
@@ -39,7 +40,7 @@ static void tanh_of(const double *x, double *y, uint64_t count)
         y[i] = tanh(x[i]);
 }
 
-/* --- convolution: batch 2, 7 x 6 x 4 channels, 6 channels out, groups, stride, dilation, uneven padding ----------------- */
+/* --- convolution: batch 2, 7 x 6 x 4 channels, 6 channels out, groups, stride, dilation, uneven padding --- */
 
 enum { XS = 2 * 7 * 6 * 4, WS = 6 * 3 * 2 * 2, YS = 2 * 4 * 4 * 6 };
 
@@ -47,7 +48,8 @@ static cek_conv_desc conv(uint32_t kind)
 {
     return (cek_conv_desc){
         .op = { .size = sizeof(cek_conv_desc), .kind = kind }, .spatial = 2, .groups = 2, .batch = 2, .in_channels = 4,
-        .out_channels = 6, .in = { 7, 6 }, .kernel = { 3, 2 }, .stride = { 2, 1 }, .dilation = { 1, 3 }, .pad_lo = { 1, 0 },
+        .out_channels = 6, .in = { 7, 6 }, .kernel = { 3, 2 }, .stride = { 2, 1 },
+        .dilation = { 1, 3 }, .pad_lo = { 1, 0 },
         .pad_hi = { 1, 1 }, .x_type = CEK_F64, .w_type = CEK_F64, .y_type = CEK_F64,
     };
 }
@@ -94,7 +96,7 @@ static void conv_w_gradient(const double *x, double *g)
     door_run(&d, &desc.op, arrays, 4);
 }
 
-/* --- linear layer: Y = relu(X) W + bias, 5 x 4 times 4 x 3 ------------------------------------------------------------- */
+/* --- linear layer: Y = relu(X) W + bias, 5 x 4 times 4 x 3 ------------------------------------ */
 
 enum { M = 5, K = 4, N = 3 };
 
@@ -131,7 +133,8 @@ static void linear_x_gradient(const double *x, double *g)
     const cek_epilogue epilogue = { .size = sizeof epilogue, .act_grad = CEK_ACT_RELU };
     cek_gemm_desc desc = gemm(M, K, N, CEK_GEMM_TRANS_B);
     desc.op.epilogue = &epilogue;
-    const array arrays[] = { IN(dy, M * N * 8), IN(other, K * N * 8), OUT(g, M * K * 8), [CEK_GEMM_ACT_REF] = IN(h, sizeof h) };
+    const array arrays[] = { IN(dy, M * N * 8), IN(other, K * N * 8), OUT(g, M * K * 8),
+                             [CEK_GEMM_ACT_REF] = IN(h, sizeof h) };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
 }
 
@@ -156,15 +159,17 @@ static void linear_w_gradient(const double *x, double *g)
             g[N + k * N + n] = transposed[n * K + k];
 }
 
-/* --- pools: 2 x 6 x 5 x 3 channels, windows that overlap ---------------------------------------------------------------- */
+/* --- pools: 2 x 6 x 5 x 3 channels, windows that overlap -------------------------------------- */
 
 enum { POOL_X = 2 * 6 * 5 * 3, POOL_Y = 2 * 4 * 3 * 3 };
 
 static cek_pool_desc pool(uint32_t mode)
 {
     return (cek_pool_desc){
-        .op = { .size = sizeof(cek_pool_desc), .kind = CEK_OP_POOL_FORWARD }, .mode = mode, .spatial = 2, .type = CEK_F64,
-        .batch = 2, .channels = 3, .in = { 6, 5 }, .kernel = { 3, 3 }, .stride = { 2, 2 }, .pad_lo = { 2, 1 }, .pad_hi = { 2, 1 },
+        .op = { .size = sizeof(cek_pool_desc), .kind = CEK_OP_POOL_FORWARD }, .mode = mode,
+            .spatial = 2, .type = CEK_F64,
+        .batch = 2, .channels = 3, .in = { 6, 5 }, .kernel = { 3, 3 }, .stride = { 2, 2 },
+        .pad_lo = { 2, 1 }, .pad_hi = { 2, 1 },
     };
 }
 
@@ -210,7 +215,7 @@ static void average_pool_gradient(const double *x, double *g)
     pool_of(CEK_POOL_AVERAGE, x, g);
 }
 
-/* --- losses: 6 rows of 4, two to a sample, the last sample is padding --------------------------------------------------- */
+/* --- losses: 6 rows of 4, two to a sample, the last sample is padding ------------------------- */
 
 enum { ROWS = 6, COLUMNS = 4 };
 static const int32_t labels[ROWS] = { 3, 0, 1, 1, 2, 0 };
@@ -250,9 +255,11 @@ static double squared_error_of(const double *x, double *g)
     cek_squared_error_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR }, .rows = ROWS,
                                     .columns = COLUMNS, .rows_per_sample = 2, .type = CEK_F64 };
     const array arrays[] = {
-        [CEK_SQUARED_ERROR_PREDICTION] = IN(x, ROWS * COLUMNS * 8), [CEK_SQUARED_ERROR_TARGET] = IN(other, ROWS * COLUMNS * 8),
+        [CEK_SQUARED_ERROR_PREDICTION] = IN(x, ROWS * COLUMNS * 8),
+            [CEK_SQUARED_ERROR_TARGET] = IN(other, ROWS * COLUMNS * 8),
         [CEK_SQUARED_ERROR_WEIGHTS] = IN(weights, sizeof weights), [CEK_SQUARED_ERROR_STEP] = IN(&step, sizeof step),
-        [CEK_SQUARED_ERROR_BATCH] = IN(&batch, sizeof batch), [CEK_SQUARED_ERROR_DPREDICTION] = OUT(g, ROWS * COLUMNS * 8),
+        [CEK_SQUARED_ERROR_BATCH] = IN(&batch, sizeof batch),
+        [CEK_SQUARED_ERROR_DPREDICTION] = OUT(g, ROWS * COLUMNS * 8),
         [CEK_SQUARED_ERROR_LOSS] = OUT(&loss, sizeof loss),
     };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
@@ -269,7 +276,7 @@ static void squared_error_gradient(const double *x, double *g)
     squared_error_of(x, g);
 }
 
-/* --- dropout: backward is the same operation on DY ----------------------------------------------------------------------- */
+/* --- dropout: backward is the same operation on DY -------------------------------------------- */
 
 static void dropout_of(const double *x, double *y)
 {
@@ -293,7 +300,7 @@ static void dropout_gradient(const double *x, double *g)
     dropout_of(dy, g);
 }
 
-/* --- activations ----------------------------------------------------------------------------------------------------------- */
+/* --- activations ------------------------------------------------------------------------------ */
 
 static void pointwise(uint32_t code, const double *a, const double *b, double *y)
 {
@@ -367,7 +374,8 @@ START_TEST(gradient_is_the_slope)
         x[i] = at - STEP;
         double below = problems[_i].forward(x), slope = (above - below) / (2 * STEP);
         x[i] = at;
-        ck_assert_msg(fabs(slope - g[i]) <= TOLERANCE * (1 + fabs(slope)), "%s: slope %llu is %.12g, the gradient %.12g",
+        ck_assert_msg(fabs(slope - g[i]) <= TOLERANCE * (1 + fabs(slope)),
+                      "%s: slope %llu is %.12g, the gradient %.12g",
                       problems[_i].name, (unsigned long long)i, slope, g[i]);
         moving += fabs(slope) > 1e-3;
     }

@@ -9,7 +9,8 @@
 START_TEST(extents_and_places)
 {
     const uint64_t shape[] = { 3, 4, 1 };
-    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 }, shared[] = { 4, 0, 0 }, meet[] = { 3, 1, 0 };
+    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 },
+        shared[] = { 4, 0, 0 }, meet[] = { 3, 1, 0 };
     uint64_t extent;
     ck_assert(cek__strided_extent(3, shape, gaps, &extent));
     ck_assert_uint_eq(extent, 27);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * mutant.c - a plugin that is wrong on purpose: the reference, with one element wrong in one output of one operation and
- * type. A conformance suite that passes it proves nothing. For tests alone, never installed.
+ * mutant.c - a plugin that is wrong on purpose: the reference, with one element wrong in one output
+ * of one operation and type. A conformance suite that passes it proves nothing. For tests alone,
+ * never installed.
  *
  *     mutant_op      "gemm", "conv_forward", ... (the lower-case names of section 7 of plugin.h)
  *     mutant_output  the slot: "C", "A_SUM", "DX", ...
  *     mutant_type    of the operation: "f32", ... (of its first operand; of OUT for pointwise, of Y for copy)
  *     mutant_where   interior, tail (the third from the end), last
  *
- * An integer becomes one more. Any other value is off by a third of its type's significant bits: far above what rounding
- * explains in a case small enough to be checked element by element, far below what an eye would see. NaN and infinities
- * become 1. Each time it strikes it says so in the host's log.
+ * An integer becomes one more. Any other value is off by a third of its type's significant bits:
+ * far above what rounding explains in a case small enough to be checked element by element, far
+ * below what an eye would see. NaN and infinities become 1. Each time it strikes it says so in the
+ * host's log.
  */
 #include <math.h>
 #include <pthread.h>
@@ -56,7 +58,8 @@ static cek_dtype output_type(const cek__request *request, uint32_t slot)
         return slot == CEK_CROSS_ENTROPY_DLOGITS ? type : slot == CEK_CROSS_ENTROPY_LOSS ? sum : CEK_I32;
     case CEK_OP_SQUARED_ERROR: return slot == CEK_SQUARED_ERROR_DPREDICTION ? type : sum;
     case CEK_OP_OPTIMIZER:
-        return slot == CEK_OPTIMIZER_STATE ? CEK_I32 : slot == CEK_OPTIMIZER_LOW ? request->desc.optimizer.low_type : type;
+        return slot == CEK_OPTIMIZER_STATE ? CEK_I32
+            : slot == CEK_OPTIMIZER_LOW ? request->desc.optimizer.low_type : type;
     default: return type;
     }
 }

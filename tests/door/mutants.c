@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mutants.c - the conformance suite finds every mutant: one element wrong in one output of one operation and type, at one
- * of three places. A suite that misses one of them has a hole.
+ * mutants.c - the conformance suite finds every mutant: one element wrong in one output of one
+ * operation and type, at one of three places. A suite that misses one of them has a hole.
  *
  * Every mutant runs in a process of its own that ends at the first check which fails. One that never strikes is counted
  * apart: the suite has no case with that output and type.
@@ -24,7 +24,7 @@ typedef struct mutant {
     int strikes;
 } mutant;
 
-/* --- a host -------------------------------------------------------------------------------------------------------- */
+/* --- a host ----------------------------------------------------------------------------------- */
 
 static const char *option(void *user, const char *key)
 {
@@ -92,7 +92,7 @@ static int outcome(const cek_plugin *plugin, mutant *m)
     return WEXITSTATUS(status);
 }
 
-/* --- all of them --------------------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 enum { DIRECTION_in = 0, DIRECTION_out = 1, DIRECTION_inout = 1 };
 typedef struct slot_row {
@@ -104,7 +104,8 @@ typedef struct slot_row {
 static const slot_row slots[] = { CEK_ALL_OPERANDS(ROW) };
 
 static const struct { cek_dtype type; const char *name; } types[] = {
-    { CEK_F32, "f32" }, { CEK_F64, "f64" }, { CEK_F16, "f16" }, { CEK_BF16, "bf16" }, { CEK_U8, "u8" }, { CEK_I32, "i32" },
+    { CEK_F32, "f32" }, { CEK_F64, "f64" }, { CEK_F16, "f16" }, { CEK_BF16, "bf16" },
+        { CEK_U8, "u8" }, { CEK_I32, "i32" },
 };
 static const char *const wheres[] = { "interior", "tail", "last" };
 
@@ -139,7 +140,8 @@ int main(void)
             }
     printf("mutants: %d found, %d missed, %d without a case\n", count[FOUND], count[MISSED] + count[BROKEN],
            count[NO_STRIKE] + count[NO_CASE]);
-    /* At three places each: 25 outputs in f32, 24 in f64 (no LOW), 20 in f16 and bf16 (no optimizer), copies in u8 and i32. */
+    /* At three places each: 25 outputs in f32, 24 in f64 (no LOW), 20 in f16 and bf16 (no
+     * optimizer), copies in u8 and i32. */
     const int least = 3 * (25 + 24 + 20 + 20 + 2);
     if (count[FOUND] < least)
         printf("at least %d should have been found\n", least);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * semantics.c - devices, memory, queues and events as plugin.h promises them, driven through the table of a plugin loaded by
- * bare dlopen: the reference, and the reference inside the simulator. Operations: semantics_ops.c.
+ * semantics.c - devices, memory, queues and events as plugin.h promises them, driven through the
+ * table of a plugin loaded by bare dlopen: the reference, and the reference inside the simulator.
+ * Operations: semantics_ops.c.
  */
 #include <pthread.h>
 
 #include "tests/door/semantics.h"
 
-/* --- plugin and devices -------------------------------------------------------------------------------------------- */
+/* --- plugin and devices ----------------------------------------------------------------------- */
 
 START_TEST(the_query_refuses_another_major_and_finds_the_symbol_alone)
 {
@@ -28,7 +29,8 @@ START_TEST(devices_say_what_they_are)
     ck_assert_uint_eq(info.size, sizeof info);
     ck_assert_uint_eq(info.kind, CEK_KIND_CPU);
     ck_assert(info.flags & CEK_DEVICE_ONLY_WHEN_NAMED);
-    ck_assert_int_eq(!(info.flags & CEK_DEVICE_INLINE), !strcmp(plugins[_i], "sim")); /* it stands for a device beside the host */
+    /* it stands for a device beside the host */
+    ck_assert_int_eq(!(info.flags & CEK_DEVICE_INLINE), !strcmp(plugins[_i], "sim"));
     ck_assert(info.types >> CEK_F64 & 1);
     ck_assert_uint_gt(info.total_bytes, 1 << 20);
     ck_assert(info.name[0] && info.numeric_id && info.processor[0]);
@@ -77,7 +79,7 @@ START_TEST(an_instance_needs_no_host_and_two_may_live_at_once)
 }
 END_TEST
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 START_TEST(memory_is_aligned_there_and_refused_beyond_what_is_left)
 {
@@ -138,7 +140,7 @@ START_TEST(memory_maps_once_at_a_time)
 }
 END_TEST
 
-/* --- queues -------------------------------------------------------------------------------------------------------- */
+/* --- queues ----------------------------------------------------------------------------------- */
 
 START_TEST(bytes_move_where_they_should_and_nowhere_else)
 {
@@ -239,7 +241,7 @@ START_TEST(memory_of_another_handle_is_another_device)
 }
 END_TEST
 
-/* --- events -------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 START_TEST(an_event_that_was_never_recorded_is_invalid)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * semantics.h - what the tests of plugin.h's promises share: the plugins they are put to, and refusals that name their cause.
+ * semantics.h - what the tests of plugin.h's promises share: the plugins they are put to, and
+ * refusals that name their cause.
  */
 #ifndef CEK_TESTS_DOOR_SEMANTICS_H
 #define CEK_TESTS_DOOR_SEMANTICS_H

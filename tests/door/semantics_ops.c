@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * semantics_ops.c - operations and command buffers as plugin.h promises them: operands, overlaps, workspace, reserve, prepacked
- * weights, repetition. As semantics.c, over the reference and the reference inside the simulator.
+ * semantics_ops.c - operations and command buffers as plugin.h promises them: operands, overlaps,
+ * workspace, reserve, prepacked weights, repetition. As semantics.c, over the reference and the
+ * reference inside the simulator.
  */
 #include "tests/door/semantics.h"
 
@@ -188,7 +189,8 @@ START_TEST(prepacked_weights_give_the_same_product)
     for (int i = 0; i < N * K; i++)
         b[i] = (float)(i % 7) - 3;
     cek_gemm_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM }, .m = M, .n = N, .k = K, .batch = 1, .lda = K, .ldb = K, .ldc = N,
+        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM }, .m = M, .n = N, .k = K, .batch = 1,
+            .lda = K, .ldb = K, .ldc = N,
         .trans = CEK_GEMM_TRANS_B, .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
     };
     const array arrays[] = { IN(a, sizeof a), IN(b, sizeof b), OUT(plain, sizeof plain) };
@@ -202,7 +204,8 @@ START_TEST(prepacked_weights_give_the_same_product)
     desc.op.operands |= CEK_BIT(CEK_GEMM_PACKED);
     OK(d.plugin.op_create(d.dev, &desc.op, &info, &op));
     ck_assert(info.prepack_bytes && info.prepack_layout);
-    cek_ref refs[7] = { { door_mem(&d, sizeof a), 0 }, { door_mem(&d, sizeof b), 0 }, { door_mem(&d, sizeof packed), 0 } };
+    cek_ref refs[7] = { { door_mem(&d, sizeof a), 0 }, { door_mem(&d, sizeof b), 0 },
+                        { door_mem(&d, sizeof packed), 0 } };
     const cek_ref to = { door_mem(&d, info.prepack_bytes), 0 }, scratch = { door_mem(&d, info.workspace_bytes), 0 };
     OK(d.plugin.upload(d.queue, refs[0], a, sizeof a));
     OK(d.plugin.upload(d.queue, refs[1], b, sizeof b));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.c - what the simulator is told to be: its settings, read strictly, the plugin inside, the devices and their memory.
+ * sim.c - what the simulator is told to be: its settings, read strictly, the plugin inside, the
+ * devices and their memory.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ static void refused(const char *const *options, cek_status status, const char *t
     void *so;
     const cek_plugin *table = door_table(&so, "sim");
     d = (door){ .options = options };
-    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
+    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
+                         .option = door_option };
     cek_status st = table->create(&d.host, &d.instance);
     ck_assert_msg(st == status, "%s=%s: %u, not %u", options[2], options[3], st, status);
     ck_assert_ptr_null(d.instance);
@@ -62,7 +64,8 @@ START_TEST(wrong_faults_are_refused_where_they_go_wrong)
         { "internal@op_run#1/0#2", "ends with" },
         { "internal@op_run ", "ends with" },
         { "internal@op_run,", "no such effect, at \"\"" },
-        { "hang@op_run,later_internal@mem_alloc", "only calls that enqueue fail later, at \"later_internal@mem_alloc\"" },
+        { "hang@op_run,later_internal@mem_alloc",
+          "only calls that enqueue fail later, at \"later_internal@mem_alloc\"" },
         { "later_internal@any", "only calls that enqueue" },
         { "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,"
           "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,"
@@ -165,7 +168,8 @@ END_TEST
 
 START_TEST(each_device_has_its_own_memory)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_devices", "3", "sim_memory", "1k,2k,3M", NULL };
+    static const char *const options[] = { "sim_inner", "reference", "sim_devices", "3",
+                                           "sim_memory", "1k,2k,3M", NULL };
     static const uint64_t want[] = { 1000, 2000, 3000000 };
     with(options);
     for (uint32_t i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim_clock.c - virtual time: what commands of known size take, to the nanosecond, on one queue and on several, on devices of
- * different speed, and that it is the same every time.
+ * sim_clock.c - virtual time: what commands of known size take, to the nanosecond, on one queue and
+ * on several, on devices of different speed, and that it is the same every time.
  */
 #include <pthread.h>
 
@@ -11,7 +11,8 @@
 
 /* One operation of 1 GFLOP/s takes a nanosecond a FLOP; memory and link are as fast as makes the sums easy. */
 static const char *const options[] = {
-    "sim_inner", "reference", "sim_devices", "2", "sim_flops", "1G,3G", "sim_bandwidth", "2G,6G", "sim_link", "500M,250M",
+    "sim_inner", "reference", "sim_devices", "2", "sim_flops", "1G,3G", "sim_bandwidth", "2G,6G",
+        "sim_link", "500M,250M",
     "sim_latency_ns", "100,200", "sim_launch_ns", "10,20", NULL,
 };
 
@@ -73,7 +74,8 @@ typedef struct product {
 
 static void product_open(product *p, cek_dev *dev, uint64_t n)
 {
-    const cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .operands = 7 }, .m = n, .n = n, .k = n,
+    const cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .operands = 7 },
+                                 .m = n, .n = n, .k = n,
                                  .batch = 1, .lda = (int64_t)n, .ldb = (int64_t)n, .ldc = (int64_t)n, .a_type = CEK_F32,
                                  .b_type = CEK_F32, .c_type = CEK_F32 };
     const uint64_t bytes = (4 * n * n + 255) / 256 * 256;
@@ -187,7 +189,8 @@ START_TEST(bytes_are_those_of_the_operands)
                                   .shape = { 64, 10 }, .x_strides = { 10, 1 } };
     const cek_ref at[] = { AT(0), AT(1), AT(2), AT(3), AT(4), AT(5) };
     const struct { const cek_op_desc *desc; uint32_t operands; uint64_t ns; } runs[] = {
-        { &adam.op, 6, 7 * COUNT * 4 + 2 * 256 + 768 },  /* parameters and two means updated, gradient; state, step block */
+        /* parameters and two means updated, gradient; state, step block */
+        { &adam.op, 6, 7 * COUNT * 4 + 2 * 256 + 768 },
         { &softmax.op, 2, 2 * COUNT * 4 },
         { &sum.op, 2, COUNT * 4 + 2 * 10 * 4 },          /* the sums are added to */
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim_faults.c - simulated devices fail, hang and are lost where they are told to, and the contract of section 1 of plugin.h
- * holds when they do.
+ * sim_faults.c - simulated devices fail, hang and are lost where they are told to, and the contract
+ * of section 1 of plugin.h holds when they do.
  */
 #include <pthread.h>
 #include <time.h>
@@ -141,7 +141,8 @@ END_TEST
 
 START_TEST(a_call_that_fails_by_itself_leaves_its_queue_usable)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_faults", "internal@enqueue#2,internal@wait", NULL };
+    static const char *const options[] = { "sim_inner", "reference", "sim_faults",
+                                           "internal@enqueue#2,internal@wait", NULL };
     char text[64];
     with(options);
     cek_mem *mem = door_mem(&d, 64);
@@ -254,7 +255,8 @@ START_TEST(what_hangs_without_a_deadline_is_ended_by_the_watchdog)
     const cek_mem_desc desc = { .size = sizeof desc, .bytes = 64 };
     OK(d.plugin.event_create(d.dev, NULL, &event));
     cek_status st;
-    (void)((st = d.plugin.mem_alloc(d.dev, &desc, &mem)) || (st = d.plugin.fill(d.queue, (cek_ref){ mem, 0 }, 1, 4, 64)) ||
+    (void)((st = d.plugin.mem_alloc(d.dev, &desc, &mem)) ||
+           (st = d.plugin.fill(d.queue, (cek_ref){ mem, 0 }, 1, 4, 64)) ||
            (st = d.plugin.event_record(d.queue, event)) || (st = d.plugin.queue_sync(d.queue, CEK_FOREVER)) ||
            (st = d.plugin.event_sync(event, CEK_FOREVER)) || (st = d.plugin.event_query(event)));
     ck_assert_uint_eq(st, CEK_DEVICE_LOST);
@@ -274,7 +276,8 @@ static void *sync_for_ever(void *status)
 
 START_TEST(a_loss_ends_the_waits_of_other_threads)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_faults", "hang@queue_sync,device_lost@mem_alloc",
+    static const char *const options[] = { "sim_inner", "reference", "sim_faults",
+                                           "hang@queue_sync,device_lost@mem_alloc",
                                            "sim_watchdog_ms", "100000", NULL };
     const cek_mem_desc desc = { .size = sizeof desc, .bytes = 64 };
     pthread_t thread;
@@ -290,8 +293,8 @@ START_TEST(a_loss_ends_the_waits_of_other_threads)
 }
 END_TEST
 
-/* Whatever call is the one that fails, an ordinary use of a device ends with that failure or without one, and nothing leaks
- * (the sanitizer runs of the tests look for that). */
+/* Whatever call is the one that fails, an ordinary use of a device ends with that failure or
+ * without one, and nothing leaks (the sanitizer runs of the tests look for that). */
 START_TEST(any_call_may_fail)
 {
     static const char *const statuses[] = { "internal", "out_of_memory", "device_lost" };
@@ -309,9 +312,11 @@ START_TEST(any_call_may_fail)
         cek_status st;
         float value = 1;
         door_load(&d, "sim", options);
-        (void)((st = d.plugin.device_open(d.instance, 0, NULL, &dev)) || (st = d.plugin.queue_create(dev, NULL, &queue)) ||
+        (void)((st = d.plugin.device_open(d.instance, 0, NULL, &dev)) ||
+               (st = d.plugin.queue_create(dev, NULL, &queue)) ||
             (st = d.plugin.mem_alloc(dev, &desc, &mem)) || (st = d.plugin.event_create(dev, NULL, &event)) ||
-            (st = d.plugin.upload(queue, (cek_ref){ mem, 0 }, &value, 4)) || (st = d.plugin.event_record(queue, event)) ||
+            (st = d.plugin.upload(queue, (cek_ref){ mem, 0 }, &value, 4)) ||
+            (st = d.plugin.event_record(queue, event)) ||
             (st = d.plugin.event_wait(queue, event)) ||
             (st = d.plugin.download(queue, &value, (cek_ref){ mem, 0 }, 4)) ||
             (st = d.plugin.queue_sync(queue, CEK_FOREVER)) || (st = d.plugin.event_sync(event, CEK_FOREVER)));

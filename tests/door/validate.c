@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * validate.c - backends/common: every refusal of a descriptor, with its status and the words that name the cause; sizes of
- * operands; the size rules of structs; and that no descriptor, however wild, is more than refused.
+ * validate.c - backends/common: every refusal of a descriptor, with its status and the words that
+ * name the cause; sizes of operands; the size rules of structs; and that no descriptor, however
+ * wild, is more than refused.
  */
 #include <float.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static uint64_t bits(const uint32_t *slots, size_t count)
     return mask;
 }
 
-/* --- the head ------------------------------------------------------------------------------------------------------ */
+/* --- the head --------------------------------------------------------------------------------- */
 
 START_TEST(the_head)
 {
@@ -79,7 +80,8 @@ START_TEST(the_head)
     REFUSE(softmax, INVALID, "packed", it.op.flags = CEK_OP_PREPACKED);
     ACCEPT(gemm, it.op.align = 4, it.op.math = CEK_MATH_FAST, it.op.flags = CEK_OP_DETERMINISTIC, it.op.accumulate = 4);
     ck_assert_uint_eq(request.align, 4);
-    ck_assert(request.slots[CEK_GEMM_C].accumulated && request.slots[CEK_GEMM_C].written && !request.slots[CEK_GEMM_A].written);
+    ck_assert(request.slots[CEK_GEMM_C].accumulated && request.slots[CEK_GEMM_C].written &&
+              !request.slots[CEK_GEMM_A].written);
 
     /* A later minor: larger, and the rest zero or not. */
     struct { cek_gemm_desc gemm; uint64_t later; } grown = { gemm, 0 };
@@ -116,7 +118,7 @@ START_TEST(the_epilogue)
 }
 END_TEST
 
-/* --- kinds --------------------------------------------------------------------------------------------------------- */
+/* --- kinds ------------------------------------------------------------------------------------ */
 
 START_TEST(gemm_fields)
 {
@@ -254,8 +256,10 @@ START_TEST(pointwise_fields)
     REFUSE(pointwise, INVALID, "OUT: stride 0 is -5", it.out_strides[0] = -5);
     REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 0);
     REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 3);
-    REFUSE(pointwise, UNSUPPORTED, "interlock", it.shape[0] = 2, it.shape[1] = 3, it.out_strides[0] = 3, it.out_strides[1] = 2);
-    REFUSE(pointwise, INVALID, "elements overflows", it.shape[0] = it.shape[1] = UINT64_C(1) << 32, it.out_strides[0] = INT64_C(1) << 32);
+    REFUSE(pointwise, UNSUPPORTED, "interlock", it.shape[0] = 2, it.shape[1] = 3,
+           it.out_strides[0] = 3, it.out_strides[1] = 2);
+    REFUSE(pointwise, INVALID, "elements overflows", it.shape[0] = it.shape[1] = UINT64_C(1) << 32,
+           it.out_strides[0] = INT64_C(1) << 32);
     REFUSE(pointwise, UNSUPPORTED, "out_type", it.out_type = 7);
     REFUSE(pointwise, INVALID, "integers (i32)", it.out_type = CEK_I32, it.op.accumulate = CEK_BIT(8));
     REFUSE(pointwise, UNSUPPORTED, "9 inputs", it.input_count = 9, it.inputs = in);
@@ -330,7 +334,8 @@ START_TEST(row_wise_fields)
     REFUSE(cross_entropy, INVALID, "rows_per_sample is 0", it.rows_per_sample = 0);
     REFUSE(cross_entropy, INVALID, "classes is 0", it.classes = 0);
     REFUSE(cross_entropy, UNSUPPORTED, "reserved", it.reserved = 1);
-    REFUSE(cross_entropy, INVALID, "DLOGITS cannot be accumulated", it.op.accumulate = CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS));
+    REFUSE(cross_entropy, INVALID, "DLOGITS cannot be accumulated",
+           it.op.accumulate = CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS));
     ACCEPT(squared_error, (void)it);
     ck_assert_uint_eq(BYTES(CEK_SQUARED_ERROR_TARGET), 120);
     REFUSE(squared_error, INVALID, "needs STEP", it.op.operands |= CEK_BIT(CEK_SQUARED_ERROR_DPREDICTION));
@@ -358,7 +363,8 @@ START_TEST(optimizer_fields)
     cek__request_free(&request);
     ACCEPT(sgd, (void)it);
     ACCEPT(sgd, it.momentum = 0.9, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_M), it.flags = CEK_OPTIMIZER_NESTEROV);
-    ACCEPT(adam, it.low_type = CEK_BF16, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_LOW), it.flags = CEK_OPTIMIZER_DECOUPLED);
+    ACCEPT(adam, it.low_type = CEK_BF16, it.op.operands |= CEK_BIT(CEK_OPTIMIZER_LOW),
+           it.flags = CEK_OPTIMIZER_DECOUPLED);
     ck_assert_uint_eq(BYTES(CEK_OPTIMIZER_LOW), 20);
     cek__request_free(&request);
     REFUSE(adam, INVALID, "count is 0", it.count = 0);
@@ -399,9 +405,11 @@ END_TEST
 START_TEST(wild_descriptors_are_only_refused)
 {
     static const cek_op_desc *const good[] = { &gemm.op, &conv.op, &pool.op, &pointwise.op, &reduce.op, &softmax.op,
-                                               &cross_entropy.op, &squared_error.op, &dropout.op, &random_desc.op, &adam.op,
+                                               &cross_entropy.op, &squared_error.op, &dropout.op,
+                                               &random_desc.op, &adam.op,
                                                &sgd.op, &copy.op };
-    static const uint64_t wild[] = { 0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_C(1) << 62 };
+    static const uint64_t wild[] = { 0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX,
+                                     UINT64_MAX, UINT64_C(1) << 62 };
     const size_t head = sizeof(cek_op_desc), from = offsetof(cek_op_desc, operands);
     uint64_t seed = 1;
     int accepted = 0;

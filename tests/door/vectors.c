@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * vectors.c - the reference against small cases that PyTorch computed in float64 (vectors.inc, made by make-vectors.py).
+ * vectors.c - the reference against small cases that PyTorch computed in float64 (vectors.inc, made
+ * by make-vectors.py).
  *
- * All in f64, where both sides differ by the order of a few sums: 1e-10 leaves four digits of room and none for a mistake.
+ * All in f64, where both sides differ by the order of a few sums: 1e-10 leaves four digits of room
+ * and none for a mistake.
  */
 #include "tests/door/door.h"
 
@@ -201,7 +203,8 @@ START_TEST(softmax_matches)
     const softmax_vector *v = &softmax_vectors[_i];
     door d;
     double y[ROOM];
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = v->rows, .columns = v->columns,
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX },
+                              .rows = v->rows, .columns = v->columns,
                               .type = CEK_F64 };
     const array arrays[] = { IN(v->x, v->rows * v->columns * 8), OUT(y, v->rows * v->columns * 8) };
     door_open(&d, "reference", NULL);
@@ -275,7 +278,8 @@ START_TEST(activation_matches)
     cek_pointwise_instruction instruction = { .code = v->code };
     cek_pointwise_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE }, .rank = 1, .out_type = CEK_F64, .shape = { v->count },
-        .out_strides = { 1 }, .inputs = inputs, .instructions = &instruction, .input_count = 1, .input_size = sizeof input,
+        .out_strides = { 1 }, .inputs = inputs, .instructions = &instruction, .input_count = 1,
+        .input_size = sizeof input,
         .instruction_count = 1, .instruction_size = sizeof instruction,
     };
     array arrays[] = { [CEK_POINTWISE_IN0] = IN(v->x, v->count * 8), [CEK_POINTWISE_OUT] = OUT(out, v->count * 8) };

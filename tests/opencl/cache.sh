@@ -1,5 +1,5 @@
-# cache.sh - compiled kernels on disk: what is damaged in any way is compiled again and replaced, what cannot be written is only slow,
-# and several processes at once do not get in each other's way.
+# cache.sh - compiled kernels on disk: what is damaged in any way is compiled again and replaced,
+# what cannot be written is only slow, and several processes at once do not get in each other's way.
 . "$top_srcdir/tests/opencl/lib.sh"
 unset CEKERNELS_OPENCL_CACHE
 XDG_CACHE_HOME=$scratch/home

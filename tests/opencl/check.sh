@@ -1,5 +1,5 @@
-# check.sh - conformance of OpenCL device 0: the same required cases as the CPU's, all of them passed. Then again with what the first
-# run left on disk, after every file of it was damaged.
+# check.sh - conformance of OpenCL device 0: the same required cases as the CPU's, all of them
+# passed. Then again with what the first run left on disk, after every file of it was damaged.
 . "$top_srcdir/tests/opencl/lib.sh"
 # All of f32: compiling what the other types need takes a driver minutes the first time.
 run 0 check -t f32 -d cpu --json

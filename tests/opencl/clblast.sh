@@ -1,5 +1,5 @@
-# clblast.sh - products by CLBlast: where it is asked for it does them, all that is required comes out right, and where it is forbidden it
-# is neither used nor named.
+# clblast.sh - products by CLBlast: where it is asked for it does them, all that is required comes
+# out right, and where it is forbidden it is neither used nor named.
 unset CEKERNELS_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"
 grep -q '; CLBlast' "$scratch/devices" || { echo "skipped: no CLBlast"; exit 77; }

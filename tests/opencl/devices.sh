@@ -1,5 +1,6 @@
-# devices.sh - the devices are those of clinfo, in its order, with its properties; simulators join only when named; sub-devices; one
-# processor is used once; drivers are not asked where that is not wanted.
+# devices.sh - the devices are those of clinfo, in its order, with its properties; simulators join
+# only when named; sub-devices; one processor is used once; drivers are not asked where that is not
+# wanted.
 . "$top_srcdir/tests/opencl/lib.sh"
 
 # The values of a property in clinfo's order, one a line.
@@ -85,7 +86,8 @@ for parts in 1 2 3; do
     grep -q "\"opencl:$((parts - 1))\"" "$scratch/out" || wrong "no opencl:$((parts - 1)) with $parts parts"
     if grep -q "\"opencl:$parts\"" "$scratch/out"; then wrong "there is opencl:$parts with $parts parts"; fi
 done
-# Launches of one kernel over grids of many sizes on three devices at once: what PoCL keeps of kernels must not get mixed up.
+# Launches of one kernel over grids of many sizes on three devices at once: what PoCL keeps of
+# kernels must not get mixed up.
 run 0 train mnist-cnn -d opencl --shares=5,4,3 --steps=3 --json
 holds "$(value devices) == 3"
 unset CEKERNELS_OPENCL_SPLIT

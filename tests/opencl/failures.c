@@ -1,5 +1,6 @@
-/* failures.c - what fails below a queue of the opencl plugin surfaces as plugin.h says: the status, a text that names call and
- * cause, no hang, no crash; and what a failed queue leaves behind is what queue.c says. The shim makes OpenCL's functions fail. */
+/* failures.c - what fails below a queue of the opencl plugin surfaces as plugin.h says: the status,
+ * a text that names call and cause, no hang, no crash; and what a failed queue leaves behind is
+ * what queue.c says. The shim makes OpenCL's functions fail. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------------ */
+/* --- commands --------------------------------------------------------------------------------- */
 
 static cek_status run(void)
 {
@@ -54,7 +55,8 @@ START_TEST(a_command_that_is_refused_leaves_the_queue_usable)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         c->shim->error = answers[i].error;
         ck_assert_uint_eq(c->enqueue(), answers[i].status);
-        ck_assert_msg(strstr(d.text, answers[i].text) && strstr(d.text, c->call) && strstr(d.text, c->function), "%s", d.text);
+        ck_assert_msg(strstr(d.text, answers[i].text) && strstr(d.text, c->call) &&
+                      strstr(d.text, c->function), "%s", d.text);
         c->shim->error = 0;
         ck_assert_uint_eq(c->enqueue(), CEK_OK);
         ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
@@ -73,7 +75,8 @@ START_TEST(a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once
     cek_mem *mem;
     cek_queue *queue;
     cek_op *other;
-    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                                 .rows = 4, .columns = 4,
                                  .type = CEK_F32 };
     open_door();
     c->shim->error = errors[_i / COMMANDS];
@@ -103,7 +106,8 @@ END_TEST
 START_TEST(half_an_operation_makes_the_queue_fail)
 {
     cek_op_info info;
-    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE }, .function = CEK_REDUCE_SUM, .axes = 1, .rank = 1,
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
+                             .function = CEK_REDUCE_SUM, .axes = 1, .rank = 1,
                              .x_type = CEK_F32, .shape = { 16 }, .x_strides = { 1 } };
     const array arrays[] = { IN(bytes, 64), OUT(bytes, 4) };
     open_door();
@@ -127,7 +131,7 @@ START_TEST(half_an_operation_makes_the_queue_fail)
 }
 END_TEST
 
-/* --- work that fails after it was enqueued ------------------------------------------------------------------------------- */
+/* --- work that fails after it was enqueued ---------------------------------------------------- */
 
 START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
 {
@@ -246,7 +250,7 @@ START_TEST(a_flush_that_fails_fails_the_sync)
 }
 END_TEST
 
-/* --- queues that end late or never ---------------------------------------------------------------------------------------- */
+/* --- queues that end late or never ------------------------------------------------------------ */
 
 static void *end_later(void *unused)
 {

@@ -1,5 +1,5 @@
-/* failures.h - what the tests of failures below the opencl plugin share: a device with two memories, an event and an operation,
- * and the count of what was left behind. */
+/* failures.h - what the tests of failures below the opencl plugin share: a device with two
+ * memories, an event and an operation, and the count of what was left behind. */
 #ifndef CEK_TESTS_OPENCL_FAILURES_H
 #define CEK_TESTS_OPENCL_FAILURES_H
 
@@ -16,7 +16,8 @@ static unsigned char bytes[BYTES];
 
 static inline cek_op *softmax_create(void)
 {
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4, .columns = 4, .type = CEK_F32 };
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4,
+                              .columns = 4, .type = CEK_F32 };
     const array arrays[] = { IN(bytes, 64), OUT(bytes, 64) };
     cek_op_info info;
     return door_op(&d, &desc.op, arrays, 2, &info);
@@ -54,8 +55,8 @@ static inline void shut_door(int left)
 
 static inline cek_status fill(void) { return d.plugin.fill(d.queue, a, 7, 4, BYTES); }
 
-/* The end of a main: runs the suite, or says that there is nothing to run it on. Another process looks, since a child that is
- * forked from one that has a driver loaded would hang. */
+/* The end of a main: runs the suite, or says that there is nothing to run it on. Another process
+ * looks, since a child that is forked from one that has a driver loaded would hang. */
 static inline int failures_run(Suite *suite)
 {
     if (system("CEKERNELS_PLUGINS==opencl \"$CEKERNELS_BENCH\" devices --json 2>/dev/null | grep -q '\"opencl:0\"'")) {

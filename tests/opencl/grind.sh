@@ -1,5 +1,6 @@
-# grind.sh - oclgrind runs every kernel and finds no access out of bounds, no race and no misused call: local-memory tiles in small
-# groups as on a GPU, then the register tiles of CPU devices in every width, with oclgrind disguised as one.
+# grind.sh - oclgrind runs every kernel and finds no access out of bounds, no race and no misused
+# call: local-memory tiles in small groups as on a GPU, then the register tiles of CPU devices in
+# every width, with oclgrind disguised as one.
 #
 # Its check of uninitialised values is left out: it forgets what one kernel wrote when the next one reads it.
 . "$top_srcdir/tests/cli/lib.sh"

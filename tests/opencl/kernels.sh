@@ -1,4 +1,5 @@
-# kernels.sh - every kernel compiles in both dialects, where a compiler is there that can tell: clang for OpenCL C 1.2, nvcc for CUDA.
+# kernels.sh - every kernel compiles in both dialects, where a compiler is there that can tell:
+# clang for OpenCL C 1.2, nvcc for CUDA.
 . "$top_srcdir/tests/cli/lib.sh"
 NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 CLANG=${CLANG-$(command -v clang)}

@@ -1,4 +1,5 @@
-# lib.sh - read by the tests of the opencl plugin: skips where there is no device, and keeps compiled kernels out of the home.
+# lib.sh - read by the tests of the opencl plugin: skips where there is no device, and keeps
+# compiled kernels out of the home.
 . "$top_srcdir/tests/cli/lib.sh"
 [ "$HAVE_OPENCL" = yes ] || { echo "skipped: built without OpenCL"; exit 77; }
 CEKERNELS_PLUGINS==opencl,cpu

@@ -1,5 +1,6 @@
-/* refusals.c - devices, memory and operations of the opencl plugin that cannot be had: the documented status, a text that names
- * the cause, and nothing left behind. The shim makes OpenCL's functions fail. */
+/* refusals.c - devices, memory and operations of the opencl plugin that cannot be had: the
+ * documented status, a text that names the cause, and nothing left behind. The shim makes OpenCL's
+ * functions fail. */
 #include "tests/opencl/failures.h"
 
 /* As a GPU the device shares nothing with the host: other ways to allocate, map and copy. */
@@ -57,13 +58,15 @@ END_TEST
 START_TEST(an_operation_that_cannot_be_compiled_says_why)
 {
     cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                              .rows = 4, .columns = 4,
                               .type = CEK_BF16 };
     open_door();
     int kernels = shim.kernels, programs = shim.programs;
     const struct { shim_call *call; const char *text; } failing[] = {
         { &shim.source, "clCreateProgramWithSource" }, { &shim.build, "rows.cl" }, { &shim.kernel, "clCreateKernel" },
-        { &shim.queue, "clCreateCommandQueue" }, { &shim.argument, "clSetKernelArg" }, { &shim.launch, "clEnqueueNDRangeKernel" },
+        { &shim.queue, "clCreateCommandQueue" }, { &shim.argument, "clSetKernelArg" },
+        { &shim.launch, "clEnqueueNDRangeKernel" },
     };
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         failing[i].call->error = CL_OUT_OF_HOST_MEMORY;
@@ -86,7 +89,8 @@ END_TEST
 START_TEST(an_error_of_the_compiler_reaches_the_caller)
 {
     cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4,
+    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 },
+                              .rows = 4, .columns = 4,
                               .type = CEK_BF16 };
     open_door();
     shim.text = "__kernel void softmax(__global float *x)\n{\n    x[0] = no_such_function_of_ours(1.0f);\n}\n";
@@ -104,12 +108,16 @@ END_TEST
 START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
 {
     const uint64_t whole = (uint64_t)1 << 32;
-    cek_conv_desc conv = { .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 }, .spatial = 1, .groups = 1, .batch = 1,
-                           .in_channels = 1, .out_channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 }, .dilation = { 1 },
+    cek_conv_desc conv = { .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 },
+                           .spatial = 1, .groups = 1, .batch = 1,
+                           .in_channels = 1, .out_channels = 1, .in = { 8 }, .kernel = { 1 },
+                           .stride = { 1 }, .dilation = { 1 },
                            .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
-    cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 }, .mode = CEK_POOL_AVERAGE,
+    cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 },
+                           .mode = CEK_POOL_AVERAGE,
                            .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 } };
-    uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0], &conv.batch, &conv.in_channels,
+    uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0],
+                                 &conv.batch, &conv.in_channels,
                                  &conv.out_channels, &pool.in[0], &pool.stride[0], &pool.batch, &pool.channels };
     open_door();
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -148,7 +156,8 @@ START_TEST(a_process_with_raised_privileges_asks_no_driver)
 {
     cek_instance *instance = (cek_instance *)&d;
     const cek_plugin *table = door_table(&d.so, "opencl");
-    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
+    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
+                            .option = door_option };
     shim.secure = true;
     ck_assert_uint_eq(table->create(&host, &instance), CEK_UNAVAILABLE);
     ck_assert_ptr_null(instance);

@@ -47,7 +47,7 @@ static bool fails(shim_call *call)
     return call->error && atomic_fetch_sub(&call->after, 1) <= 0;
 }
 
-/* --- from the environment ---------------------------------------------------------------------------------------------- */
+/* --- from the environment --------------------------------------------------------------------- */
 
 static const char *kernels_file;
 
@@ -93,7 +93,7 @@ __attribute__((constructor)) static void environment_read(void)
     }
 }
 
-/* --- what a device says ------------------------------------------------------------------------------------------------ */
+/* --- what a device says ----------------------------------------------------------------------- */
 
 EXPORT unsigned long getauxval(unsigned long type)
 {
@@ -109,7 +109,8 @@ EXPORT cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint 
     return REAL(clGetPlatformIDs)(room, platforms, count);
 }
 
-EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes, void *value, size_t *length)
+EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes,
+                                void *value, size_t *length)
 {
     if (what != CL_PLATFORM_NAME || !shim.platform)
         return REAL(clGetPlatformInfo)(platform, what, bytes, value, length);
@@ -136,7 +137,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
     return error;
 }
 
-/* --- objects ----------------------------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 /* A handle, or an error in *error. */
 #define MAKES(member, counter, type, name, parameters, arguments)                                                    \
@@ -170,16 +171,19 @@ MAKES(context, contexts, cl_context, clCreateContext,
 MAKES(queue, queues, cl_command_queue, clCreateCommandQueue,
       (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error),
       (context, device, properties, error))
-MAKES(buffer, buffers, cl_mem, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error),
+MAKES(buffer, buffers, cl_mem, clCreateBuffer,
+      (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error),
       (context, flags, bytes, host, error))
 MAKES(source, programs, cl_program, clCreateProgramWithSource,
       (cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *error),
       (context, shim.text ? 1 : count, shim.text ? &shim.text : texts, lengths, error))
 MAKES(binary, programs, cl_program, clCreateProgramWithBinary,
-      (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths, const unsigned char **binaries,
+      (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths,
+       const unsigned char **binaries,
        cl_int *status, cl_int *error),
       (context, count, devices, lengths, binaries, status, error))
-MAKES(kernel, kernels, cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
+MAKES(kernel, kernels, cl_kernel, clCreateKernel,
+      (cl_program program, const char *name, cl_int *error), (program, name, error))
 RELEASES(contexts, cl_context, clReleaseContext)
 RELEASES(queues, cl_command_queue, clReleaseCommandQueue)
 RELEASES(buffers, cl_mem, clReleaseMemObject)
@@ -199,7 +203,7 @@ EXPORT void clSVMFree(cl_context context, void *block)
     REAL(clSVMFree)(context, block);
 }
 
-/* --- calls that return their error --------------------------------------------------------------------------------------- */
+/* --- calls that return their error ------------------------------------------------------------ */
 
 #define ANSWERS(member, name, parameters, arguments)                                          \
     EXPORT cl_int name parameters                                                             \
@@ -218,7 +222,8 @@ ANSWERS(build, clBuildProgram,
         (program, count, devices, options, notify, user))
 ANSWERS(flush, clFlush, (cl_command_queue queue), (queue))
 ANSWERS(profiling, clGetEventProfilingInfo,
-        (cl_event event, cl_profiling_info what, size_t bytes, void *value, size_t *length), (event, what, bytes, value, length))
+        (cl_event event, cl_profiling_info what, size_t bytes, void *value, size_t *length), (event,
+        what, bytes, value, length))
 
 EXPORT cl_int clFinish(cl_command_queue queue)
 {
@@ -226,7 +231,7 @@ EXPORT cl_int clFinish(cl_command_queue queue)
     return REAL(clFinish)(queue);
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------------ */
+/* --- commands --------------------------------------------------------------------------------- */
 
 /* Whether the numbers that were set last on this thread were all zero: a launch that warms up. */
 static _Thread_local bool idle;
@@ -274,7 +279,8 @@ static void kernel_note(cl_kernel kernel)
         return error;                                          \
     }
 
-EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset, const size_t *global,
+EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
+                                     const size_t *offset, const size_t *global,
                                      const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
 {
     if (fails(&shim.launch))
@@ -289,7 +295,8 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
     return error;
 }
 ENQUEUES(write, clEnqueueWriteBuffer,
-         (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t bytes, const void *from, cl_uint waits,
+         (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t bytes,
+          const void *from, cl_uint waits,
           const cl_event *list, cl_event *event),
          (queue, to, blocking, offset, bytes, from, waits, list, event))
 ENQUEUES(read, clEnqueueReadBuffer,
@@ -297,22 +304,27 @@ ENQUEUES(read, clEnqueueReadBuffer,
           const cl_event *list, cl_event *event),
          (queue, from, blocking, offset, bytes, to, waits, list, event))
 ENQUEUES(copy, clEnqueueCopyBuffer,
-         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes, cl_uint waits,
+         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+          size_t bytes, cl_uint waits,
           const cl_event *list, cl_event *event),
          (queue, from, to, from_offset, to_offset, bytes, waits, list, event))
 ENQUEUES(fill, clEnqueueFillBuffer,
-         (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes, cl_uint waits,
+         (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_bytes,
+          size_t offset, size_t bytes, cl_uint waits,
           const cl_event *list, cl_event *event),
          (queue, to, pattern, pattern_bytes, offset, bytes, waits, list, event))
 ENQUEUES(unmap, clEnqueueUnmapMemObject,
          (cl_command_queue queue, cl_mem mem, void *mapped, cl_uint waits, const cl_event *list, cl_event *event),
          (queue, mem, mapped, waits, list, event))
-ENQUEUES(marker, clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
+ENQUEUES(marker, clEnqueueMarkerWithWaitList,
+         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
          (queue, waits, list, event))
-ENQUEUES(barrier, clEnqueueBarrierWithWaitList, (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
+ENQUEUES(barrier, clEnqueueBarrierWithWaitList,
+         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
          (queue, waits, list, event))
 
-EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t bytes,
+EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
+                                cl_map_flags flags, size_t offset, size_t bytes,
                                 cl_uint waits, const cl_event *list, cl_event *event, cl_int *error)
 {
     if (fails(&shim.map)) {

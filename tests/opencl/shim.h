@@ -1,7 +1,7 @@
 /* shim.h - stands between the opencl plugin and the ICD loader: makes calls fail, devices look different, and counts.
  *
- * A program that links shim.c with -export-dynamic (its functions then come before the loader's) sets `shim` directly. As a library
- * to be preloaded it reads the environment:
+ * A program that links shim.c with -export-dynamic (its functions then come before the loader's)
+ * sets `shim` directly. As a library to be preloaded it reads the environment:
  *   SHIM_DEVICE=gpu|cpu    the kind that every device claims to be
  *   SHIM_GROUP=N           the most work-items of a group that it claims
  *   SHIM_WIDTH=N           its vectors of f32

@@ -1,5 +1,5 @@
-# tuner.sh - products are tried once per class of shapes; what was found out is kept, is not believed when it is damaged, and never
-# decides what DETERMINISTIC operations do.
+# tuner.sh - products are tried once per class of shapes; what was found out is kept, is not
+# believed when it is damaged, and never decides what DETERMINISTIC operations do.
 CEKERNELS_PROVIDERS=+clblast
 export CEKERNELS_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"

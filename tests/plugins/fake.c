@@ -1,4 +1,5 @@
-/* fake.c - a plugin for tests of the registry, the allocator, and of copies and streams: see fake.h. Queues: fake_queue.c.
+/* fake.c - a plugin for tests of the registry, the allocator, and of copies and streams: see
+ * fake.h. Queues: fake_queue.c.
  *
  * Its memory is malloc'ed. A sound one is inline with memory in the host's reach; in mode "lazy" nothing is executed
  * before somebody waits for it and memory is out of reach, so a missing wait shows as a wrong result every time.

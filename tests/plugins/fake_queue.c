@@ -1,5 +1,5 @@
-/* fake_queue.c - the fake plugin's queues and events: rings of commands, executed at once or, in mode "lazy", not before somebody
- * waits for them. */
+/* fake_queue.c - the fake plugin's queues and events: rings of commands, executed at once or, in
+ * mode "lazy", not before somebody waits for them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +162,8 @@ cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
     if (text != NULL && cap > 0)
         snprintf(text, cap, "%s",
-                 control.lost ? "the fake cable was pulled" : queue->failed != CEK_OK ? "a fake kernel caught fire" : "");
+                 control.lost ? "the fake cable was pulled" : queue->failed != CEK_OK
+                 ? "a fake kernel caught fire" : "");
     return queue->failed;
 }
 

@@ -206,7 +206,8 @@ START_TEST(a_split_file_names_rows)
         assert_fails(cek_dataset_split_file(whole, path, &first, &second), CEK_BAD_INPUT, path, bad[i].cause);
         ck_assert_ptr_null(first);
     }
-    assert_fails(cek_dataset_split_file(whole, scratch_write("bad", "1\0002", 3), &first, &second), CEK_BAD_INPUT, "bad",
+    assert_fails(cek_dataset_split_file(whole, scratch_write("bad", "1\0002", 3), &first, &second),
+                 CEK_BAD_INPUT, "bad",
                  "zero byte");
     cek_dataset_free(whole);
 }
@@ -221,7 +222,8 @@ START_TEST(standardised_features_have_mean_0_and_deviation_1)
     int64_t rows[N] = { 0, 1, 2, 3, 4, 5, 6 };
 
     assert_ok(cek_dataset_split_rows(whole, test, 2, &first, &second));
-    assert_ok(cek_dataset_standardize(second, first)); /* the test rows by the training rows: mean 3, deviation sqrt 2 */
+    /* the test rows by the training rows: mean 3, deviation sqrt 2 */
+    assert_ok(cek_dataset_standardize(second, first));
     assert_ok(cek_dataset_standardize(first, first));
     assert_ok(cek__dataset_read(second, rows, 2, inputs, targets));
     ck_assert_float_eq(inputs[0], (float)((6 - 3) / sqrt(2)));
@@ -313,7 +315,8 @@ START_TEST(digits_are_distinct_labelled_and_seeded)
     ck_assert_mem_ne(again, images + 12345 * CEK__GLYPH_PIXELS, sizeof again);
     qsort(images, ALL, CEK__GLYPH_PIXELS, by_bytes);
     for (int i = 1; i < ALL; i++)
-        ck_assert_int_ne(memcmp(images + (i - 1) * CEK__GLYPH_PIXELS, images + i * CEK__GLYPH_PIXELS, CEK__GLYPH_PIXELS),
+        ck_assert_int_ne(memcmp(images + (i - 1) * CEK__GLYPH_PIXELS,
+                                images + i * CEK__GLYPH_PIXELS, CEK__GLYPH_PIXELS),
                          0);
     free(images);
     free(digits);

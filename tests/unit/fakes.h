@@ -1,5 +1,5 @@
-/* fakes.h - fake plugins on disk for a test: copies of one built file under the names of what they shall be, in the scratch
- * folder. See tests/plugins/fake.h. */
+/* fakes.h - fake plugins on disk for a test: copies of one built file under the names of what they
+ * shall be, in the scratch folder. See tests/plugins/fake.h. */
 #ifndef CEK_TESTS_UNIT_FAKES_H
 #define CEK_TESTS_UNIT_FAKES_H
 
@@ -40,7 +40,8 @@ static inline const char *fake_install_patched(const char *name, const char *fro
     char *bytes = fake_bytes(&size);
     const char *path;
 
-    for (char *p = bytes; from != NULL && (p = memmem(p, size - (size_t)(p - bytes), from, strlen(from))) != NULL; patched++)
+    for (char *p = bytes; from != NULL && (p = memmem(p, size - (size_t)(p - bytes), from,
+                                                      strlen(from))) != NULL; patched++)
         memcpy(p, to, strlen(to));
     ck_assert(from == NULL || patched > 0);
     path = scratch_write(name, bytes, size);

@@ -1,8 +1,8 @@
 /* fuzz.c - every input format, cut short and with wrong bytes: no crash, no leak (with a sanitizer), never a silent
  * success on a file that is shorter than its header says.
  *
- * Seeded, so a failure comes back: 100 truncations and 1,000 changed bytes of each format. CEKERNELS_TEST_LONG: 50 times
- * as many. */
+ * Seeded, so a failure comes back: 100 truncations and 1,000 changed bytes of each format.
+ * CEKERNELS_TEST_LONG: 50 times as many. */
 #include <math.h>
 #include <stdint.h>
 
@@ -59,7 +59,8 @@ static bool idx_read(const char *path, const sample *original, size_t size, bool
         return false;
     }
     ck_assert(!cut); /* a value may have changed unseen, never the shape */
-    ck_assert(idx.rank == 3 && idx.type == CEK_U8 && idx.shape[0] == ROWS && idx.shape[1] == SIDE && idx.shape[2] == SIDE);
+    ck_assert(idx.rank == 3 && idx.type == CEK_U8 && idx.shape[0] == ROWS && idx.shape[1] == SIDE &&
+              idx.shape[2] == SIDE);
     free(idx.data);
     return true;
 }
@@ -94,7 +95,8 @@ static void csv_make(sample *s)
     int n = snprintf(s->bytes, ROOM, "\"a\",b,\"c \"\"d\"\"\",e,f\r\n");
 
     for (int i = 0; i < ROWS * COLUMNS; i++)
-        n += snprintf(s->bytes + n, (size_t)(ROOM - n), i % 7 == 0 ? "\"%.4g\"%s" : "%.4g%s", sin(i) * pow(10, i % 9 - 4),
+        n += snprintf(s->bytes + n, (size_t)(ROOM - n), i % 7 == 0 ? "\"%.4g\"%s" : "%.4g%s",
+                      sin(i) * pow(10, i % 9 - 4),
                       i % COLUMNS == COLUMNS - 1 ? "\r\n" : ",");
     s->size = (size_t)n;
 }
@@ -111,7 +113,9 @@ static bool csv_read(const char *path, const sample *original, size_t size, bool
     }
     for (int64_t i = 0; i < csv->rows * csv->columns; i++)
         ck_assert(isfinite(csv->values[i]));
-    if (cut) { /* the format has no length: what is left of the last number may be one, but no row may be missing or short */
+    /* the format has no length: what is left of the last number may be one, but no row may be
+     * missing or short */
+    if (cut) {
         for (size_t i = 0; i < size; i++)
             lines += original->bytes[i] == '\n';
         lines += size > 0 && original->bytes[size - 1] != '\n';

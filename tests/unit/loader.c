@@ -60,7 +60,8 @@ static cek_dataset *dataset_of(numbers *n, int64_t rows)
 
 static cek__loader_config config_of(uint32_t workers)
 {
-    return (cek__loader_config){ .batch = BATCH, .shuffle = true, .workers = workers, .prefetch = 3, .held = 1, .seed = 7 };
+    return (cek__loader_config){ .batch = BATCH, .shuffle = true, .workers = workers, .prefetch = 3,
+                                 .held = 1, .seed = 7 };
 }
 
 static void assert_batch(const cek__batch *b, int64_t number)

@@ -92,7 +92,8 @@ START_TEST(windows_are_counted_as_pytorch_counts_them)
 
         ck_assert_int_eq(cek_model_output_shape(m, shape), 3);
         for (int k = 0; k < 3; k++)
-            ck_assert_msg(shape[k] == cases[i].shape[k], "%s: dimension %d is %lld", cases[i].text, k, (long long)shape[k]);
+            ck_assert_msg(shape[k] == cases[i].shape[k], "%s: dimension %d is %lld", cases[i].text,
+                          k, (long long)shape[k]);
         cek_model_free(m);
     }
 }
@@ -155,7 +156,8 @@ START_TEST(impossible_nodes_leave_the_model_as_it_was)
     assert_fails(cek_model_activation(m, 0, 99, &n), CEK_INVALID, "node 1", "kind 99");
     assert_fails(cek_model_activation(m, 1, CEK_ACT_RELU, &n), CEK_INVALID, "node 1", "input 1");
     assert_fails(cek_model_linear(m, 0, 4, true, &n), CEK_INVALID, "node 1 (linear)", "flatten");
-    assert_fails(cek_model_pool2d(m, 0, &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer), .mode = 7 }, &n), CEK_INVALID,
+    assert_fails(cek_model_pool2d(m, 0, &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer), .mode = 7 }, &n),
+                 CEK_INVALID,
                  "pool", "mode 7");
     conv = (cek_conv2d_layer){ .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3 };
     assert_ok(cek_model_conv2d(m, 0, &conv, &a));

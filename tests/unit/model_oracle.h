@@ -1,5 +1,5 @@
-/* model_oracle.h - a model's forward and backward pass written the plainest way: PyTorch's layout, double precision, one
- * loop for each formula. What plans are held against.
+/* model_oracle.h - a model's forward and backward pass written the plainest way: PyTorch's layout,
+ * double precision, one loop for each formula. What plans are held against.
  *
  * Header only. Shares with the library the model's nodes (graph.h) and Philox, nothing else. */
 #ifndef CEK_TESTS_UNIT_MODEL_ORACLE_H
@@ -181,7 +181,8 @@ static inline double oracle_dropout(const oracle *o, int n, int64_t row, int64_t
 
         index = (uint64_t)(e % hw * image->dim[0] + e / hw);
     }
-    cek__philox4x32_10((uint32_t[4]){ (uint32_t)(index / 4), (uint32_t)n, (uint32_t)sample, (uint32_t)(sample >> 32) }, key,
+    cek__philox4x32_10((uint32_t[4]){ (uint32_t)(index / 4), (uint32_t)n, (uint32_t)sample,
+                                      (uint32_t)(sample >> 32) }, key,
                        word);
     return word[index % 4] >= floor(node->dropout * 4294967296.0 + 0.5) ? 1 / (1 - node->dropout) : 0;
 }
@@ -245,7 +246,8 @@ static inline void oracle_node_backward(oracle *o, int n, const double *w, int64
     const cek__node *node = &o->model->nodes[n];
     const cek__shape *in = &o->model->nodes[node->input[0]].shape;
     int64_t nx = oracle_elements(in), ny = oracle_elements(&node->shape);
-    double *x = o->value[node->input[0]] + row * nx, *dx = o->grad[node->input[0]] + row * nx, *dy = o->grad[n] + row * ny;
+    double *x = o->value[node->input[0]] + row * nx, *dx = o->grad[node->input[0]] + row * nx,
+        *dy = o->grad[n] + row * ny;
     double *dw = node->weight < 0 ? NULL : o->parameter_grad[node->weight];
     double *db = node->bias < 0 ? NULL : o->parameter_grad[node->bias];
     oracle_arrays a = { .x = x, .w = (double *)w, .dy = dy, .dx = dx, .dw = dw };

@@ -1,4 +1,5 @@
-/* model_state.c - a model's parameters elsewhere: in files, as a fingerprint, in device order; and where values of a plan lie. */
+/* model_state.c - a model's parameters elsewhere: in files, as a fingerprint, in device order; and
+ * where values of a plan lie. */
 #include "cekernels/nn.h"
 #include "core/base/fault.h"
 #include "core/base/random.h"
@@ -260,7 +261,8 @@ START_TEST(what_lives_at_one_time_never_overlaps)
             ck_assert_uint_le(item[i].offset + item[i].bytes, total);
             for (size_t k = 0; k < i; k++)
                 ck_assert(item[i].last < item[k].first || item[k].last < item[i].first ||
-                          item[i].offset + item[i].bytes <= item[k].offset || item[k].offset + item[k].bytes <= item[i].offset);
+                          item[i].offset + item[i].bytes <= item[k].offset ||
+                          item[k].offset + item[k].bytes <= item[i].offset);
         }
         /* No packing can do with less than what lives at once; this one must come near. */
         for (int t = 0; t < 120; t++) {

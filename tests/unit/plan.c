@@ -1,5 +1,6 @@
-/* plan.c - plans compute what their models mean: forward, loss and all gradients against plain double-precision loops, also
- * where branches meet, on a device that refuses every fused epilogue, and in micro-batches. */
+/* plan.c - plans compute what their models mean: forward, loss and all gradients against plain
+ * double-precision loops, also where branches meet, on a device that refuses every fused epilogue,
+ * and in micro-batches. */
 #include "plan_case.h"
 
 START_TEST(gradients_of_a_classifier_are_the_double_ones)
@@ -9,7 +10,8 @@ START_TEST(gradients_of_a_classifier_are_the_double_ones)
     bench_open(&b, "reference:0");
     text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu dropout:0.5 linear:5", 3, IMAGE, &train_ce,
                 5);
-    text_trains(&b, "conv:6,3,s2,p1,g3,d2 tanh maxpool:2,s1,p1 flatten linear:7 sigmoid linear:4", 3, IMAGE, &train_ce, 3);
+    text_trains(&b, "conv:6,3,s2,p1,g3,d2 tanh maxpool:2,s1,p1 flatten linear:7 sigmoid linear:4",
+                3, IMAGE, &train_ce, 3);
     text_trains(&b, "conv:4,2 gelu avgpool:3,s2,p1 dropout:0.25 conv:4,2 gap flatten linear:3", 3, IMAGE, &train_ce, 5);
     text_trains(&b, "relu maxpool:2 conv:5,2 relu dropout:0.3 maxpool:2 flatten linear:6 gelu linear:3", 3, IMAGE, &train_ce, 4);
     bench_close(&b);
@@ -37,15 +39,19 @@ static cek_model *random_graph(uint64_t seed)
     int64_t shape[3] = { 2, 6, 5 };
 
     assert_ok(cek_model_create(3, shape, &m));
-    assert_ok(cek_model_conv2d(m, 0, &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer), .out_channels = 4, .kernel_h = 3,
+    assert_ok(cek_model_conv2d(m, 0, &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer),
+                                                          .out_channels = 4, .kernel_h = 3,
                                                           .kernel_w = 3, .pad_h = 1, .pad_w = 1 }, &n));
     for (int i = 0; i < 8; i++) {
         int from = 1 + (int)(uniform(seed, 10, i) * n), other = 1 + (int)(uniform(seed, 11, i) * n);
 
         switch ((int)(uniform(seed, 12, i) * 6)) {
         case 0:
-            assert_ok(cek_model_conv2d(m, from, &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer), .out_channels = 4,
-                                                                     .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1,
+            assert_ok(cek_model_conv2d(m, from,
+                                       &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer),
+                                                            .out_channels = 4,
+                                                                     .kernel_h = 3, .kernel_w = 3,
+                                                                     .pad_h = 1, .pad_w = 1,
                                                                      .groups = 2, .no_bias = i % 2 }, &n));
             break;
         case 1: assert_ok(cek_model_activation(m, from, 1 + (cek_activation)(uniform(seed, 13, i) * 4), &n)); break;
@@ -53,7 +59,8 @@ static cek_model *random_graph(uint64_t seed)
         case 3:
             assert_ok(cek_model_pool2d(m, from, &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer),
                                                                      .mode = i % 2 ? CEK_POOL_MAX : CEK_POOL_AVERAGE,
-                                                                     .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1,
+                                                                     .kernel_h = 3, .kernel_w = 3,
+                                                                     .stride_h = 1, .stride_w = 1,
                                                                      .pad_h = 1, .pad_w = 1 }, &n));
             break;
         default: assert_ok(cek_model_add(m, from, other, &n));
@@ -108,12 +115,15 @@ START_TEST(gradients_of_branches_add_up)
 }
 END_TEST
 
-/* ReLU may move behind a pool that is its only reader; here a convolution reads it as well, before the pool or after it. */
+/* ReLU may move behind a pool that is its only reader; here a convolution reads it as well, before
+ * the pool or after it. */
 START_TEST(relu_stays_where_a_pool_is_not_its_only_reader)
 {
     bench b;
-    cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1 };
-    cek_conv2d_layer half = { .size = sizeof half, .out_channels = 4, .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2 };
+    cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3,
+                              .pad_h = 1, .pad_w = 1 };
+    cek_conv2d_layer half = { .size = sizeof half, .out_channels = 4, .kernel_h = 2, .kernel_w = 2,
+                              .stride_h = 2, .stride_w = 2 };
     cek_pool2d_layer pool = { .size = sizeof pool, .mode = CEK_POOL_MAX, .kernel_h = 2, .kernel_w = 2 };
 
     bench_open(&b, "reference:0");
@@ -281,7 +291,8 @@ START_TEST(evaluation_has_a_loss_and_no_gradients)
     all_near("loss", (double[]){ plan_run_loss(&r) }, &o.loss, 1, 1e-12);
     ck_assert_int_eq(plan_run_correct(&r), o.correct);
     ck_assert_int_eq(wrapped.created[CEK_OP_DROPOUT], 0);
-    ck_assert_int_eq(wrapped.created[CEK_OP_POINTWISE], 1); /* the input's conversion; relu rides with the convolution */
+    /* the input's conversion; relu rides with the convolution */
+    ck_assert_int_eq(wrapped.created[CEK_OP_POINTWISE], 1);
     ck_assert_int_eq(wrapped.created[CEK_OP_CONV_BACKWARD_WEIGHTS], 0);
     ck_assert_uint_eq(cek__plan_get_needs(r.plan)->output_bytes, 0);
     plan_run_close(&r);

@@ -27,7 +27,8 @@ static inline double uniform(uint64_t seed, uint64_t stream, int64_t i)
     return cek__random_uniform(seed, cek__stream(CEK__STREAM_USER, stream), (uint64_t)i);
 }
 
-static inline void case_make(test_case *c, cek_model *model, const cek__plan_options *options, int64_t valid, uint64_t seed)
+static inline void case_make(test_case *c, cek_model *model, const cek__plan_options *options,
+                             int64_t valid, uint64_t seed)
 {
     int64_t in = cek__model_inputs(model), out = cek__model_outputs(model), rows = options->rows;
     const cek__shape *shape = &model->nodes[0].shape;
@@ -125,7 +126,8 @@ static inline cek_model *parsed(const char *text, int rank, const int64_t *shape
     return model;
 }
 
-static inline void text_trains(bench *b, const char *text, int rank, const int64_t *shape, const cek__plan_options *options,
+static inline void text_trains(bench *b, const char *text, int rank, const int64_t *shape,
+                               const cek__plan_options *options,
                         int64_t valid)
 {
     test_case c;

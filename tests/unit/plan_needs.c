@@ -102,9 +102,10 @@ static void estimate_is_near(bench *b, const char *name, cek__plan_options optio
         assert_ok(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", &options, &plan));
         n = cek__plan_get_needs(plan);
         real = (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->output_bytes);
-        /* Backends may keep less of a pool than the estimate allows them: too small would be worse than too large. 8 KiB are
-         * what values of a few rows lose by their alignment. */
-        ck_assert_msg(guess >= real - 8192 && guess <= 1.1 * real + 8192, "%s, %lld rows: %.0f bytes, estimated %.0f", name,
+        /* Backends may keep less of a pool than the estimate allows them: too small would be worse
+         * than too large. 8 KiB are what values of a few rows lose by their alignment. */
+        ck_assert_msg(guess >= real - 8192 && guess <= 1.1 * real + 8192,
+                      "%s, %lld rows: %.0f bytes, estimated %.0f", name,
                       (long long)rows, real, guess);
         cek__plan_free(plan);
     }
@@ -139,9 +140,10 @@ START_TEST(the_arena_of_mnist_cnn_is_no_larger_than_its_lifetimes_ask)
     cek__layout *layout;
     cek__plan *plan;
     cek__plan_options options = train_ce;
-    /* f32 values of one sample: what lives when the pool's gradient is written. Activations kept: the input, the first
-     * convolution's output; behind the pool: its output, two of 1,024, the indices (at most as large as the output). The
-     * gradient behind the pool, and the one before it, 128x28x28; the second convolution's output itself is gone. */
+    /* f32 values of one sample: what lives when the pool's gradient is written. Activations kept:
+     * the input, the first convolution's output; behind the pool: its output, two of 1,024, the
+     * indices (at most as large as the output). The gradient behind the pool, and the one before
+     * it, 128x28x28; the second convolution's output itself is gone. */
     double floats = 784 + 64 * 784 + 128 * 196 * 2 + 2 * 1024 + 128 * 196 + 128 * 784, most = floats * 4 * 64 * 1.02;
 
     bench_open(&b, "cpu:0");
@@ -168,7 +170,8 @@ static void plan_fails(bench *b, cek_model *m, const cek__plan_options *options,
     cek__plan *plan;
 
     assert_ok(cek__layout_create(m, CEK_F64, &layout));
-    assert_fails(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", options, &plan), status, object, cause);
+    assert_fails(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", options, &plan),
+                 status, object, cause);
     ck_assert_ptr_null(plan);
     cek__layout_free(layout);
 }

@@ -131,7 +131,8 @@ static inline cek_f32x2 f32x2(double v)
     return (cek_f32x2){ (float)v, (float)(v - (float)v) };
 }
 
-static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dtype type, const cek__plan_options *options)
+static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dtype type,
+                                 const cek__plan_options *options)
 {
     const cek__plan_needs *n;
 

@@ -1,4 +1,5 @@
-/* tensor_late.c - tensors on a device that works late (see "lazy" in tests/plugins/fake.c): what is freed, short or failing. */
+/* tensor_late.c - tensors on a device that works late (see "lazy" in tests/plugins/fake.c): what is
+ * freed, short or failing. */
 #include "core/base/fault.h"
 #include "fakes.h"
 

@@ -52,7 +52,8 @@ START_TEST(the_loss_does_not_depend_on_the_number_of_devices)
             double loss = step(&b, i % 3, i == 4 ? 31 : 64);
             if (c == 0)
                 alone[i] = loss;
-            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]), "%zu devices, step %d: %.9g, alone %.9g", c + 1, i + 1,
+            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]),
+                          "%zu devices, step %d: %.9g, alone %.9g", c + 1, i + 1,
                           loss, alone[i]);
         }
         bench_close(&b);

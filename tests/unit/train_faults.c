@@ -1,5 +1,5 @@
-/* train_faults.c - every allocation of host memory fails once, from a trainer's creation to a prediction: a clean status with a
- * text each time, and a leak checker finds nothing. */
+/* train_faults.c - every allocation of host memory fails once, from a trainer's creation to a
+ * prediction: a clean status with a text each time, and a leak checker finds nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ static int32_t labels[SAMPLES];
 
 static void place_open(place *p, const char *list)
 {
-    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, SIDE, SIDE},
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
+                           .shape = {1, SIDE, SIDE},
                            .inputs = images, .labels = labels, .classes = CLASSES};
     setenv("CEKERNELS_CPU_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
@@ -108,7 +109,8 @@ static long every_site(place *p, cek_status (*work)(place *))
         cek__fault_set(CEK__FAULT_ALLOC, 0);
         if (pending)
             break;
-        ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "site %ld: %s: %s", site, cek_status_name(st), cek_error_text());
+        ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "site %ld: %s: %s", site,
+                      cek_status_name(st), cek_error_text());
         ck_assert_msg(st == CEK_OK || cek_error_text()[0] != 0, "site %ld: no text", site);
     }
     return site - 1;

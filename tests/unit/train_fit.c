@@ -6,7 +6,8 @@
 static cek_dataset *dataset_make(void)
 {
     cek_dataset *set;
-    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, SIDE, SIDE},
+    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
+                           .shape = {1, SIDE, SIDE},
                            .inputs = images, .labels = labels, .classes = CLASSES};
     ok(cek_dataset_arrays(&a, &set));
     return set;
@@ -55,7 +56,8 @@ START_TEST(devices_that_work_beside_the_host_train_and_predict_the_same)
         while (cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer) == CEK_OUT_OF_MEMORY)
             o.memory_limit += o.memory_limit / 4;
         ck_assert_ptr_nonnull(b.trainer);
-        ck_assert_int_lt(cek_trainer_micro_batch(b.trainer, 0), SAMPLES / 2); /* several, each upload beside another's work */
+        /* several, each upload beside another's work */
+        ck_assert_int_lt(cek_trainer_micro_batch(b.trainer, 0), SAMPLES / 2);
         for (int s = 0; s < 6; s++)
             loss[i] = step(&b, 0, s % 2 ? SAMPLES : 61);
         ok(cek_trainer_pull(b.trainer));

@@ -1,11 +1,12 @@
-/* train_shares.c - how a batch is shared out, how buckets are cut into shards, and the crew of threads that does the work. */
+/* train_shares.c - how a batch is shared out, how buckets are cut into shards, and the crew of
+ * threads that does the work. */
 #include <stdatomic.h>
 
 #include "nn/train/crew.h"
 #include "nn/train/shares.h"
 #include "scratch.h"
 
-/* ---- Shares and shards -------------------------------------------------------------------------------------------- */
+/* ---- Shares and shards ----------------------------------------------------------------------- */
 
 static void shares_are(int64_t total, size_t count, const double *weights, const int64_t *want)
 {
@@ -62,7 +63,7 @@ START_TEST(shards_tile_every_bucket)
 }
 END_TEST
 
-/* ---- Crew ----------------------------------------------------------------------------------------------------------- */
+/* ---- Crew ------------------------------------------------------------------------------------ */
 
 static cek_status count_up(void *user, size_t member)
 {

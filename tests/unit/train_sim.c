@@ -1,5 +1,6 @@
-/* train_sim.c - the public API over simulated devices: every kind of failure and hang, at many calls of a training run, ends
- * with its documented status and leaves what is the caller's as it was; virtual times are those of the devices' speeds. */
+/* train_sim.c - the public API over simulated devices: every kind of failure and hang, at many
+ * calls of a training run, ends with its documented status and leaves what is the caller's as it
+ * was; virtual times are those of the devices' speeds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void place_close(place *p)
     cek_engine_free(p->engine);
 }
 
-/* ---- Failures ------------------------------------------------------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 /* Creates a trainer, makes steps and pulls, up to the first failure. *trainer is the caller's to free. */
 static cek_status train(place *p, cek_trainer **trainer)
@@ -167,7 +168,7 @@ START_TEST(a_wrong_setting_is_quoted_where_the_device_is_missed)
 }
 END_TEST
 
-/* ---- Deadlines and times of streams --------------------------------------------------------------------------------------- */
+/* ---- Deadlines and times of streams ---------------------------------------------------------- */
 
 START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
 {
