@@ -2,6 +2,8 @@
 EXTRA_DIST += \
     .ci/run \
     quickstart \
+    %D%/check-gpu \
+    %D%/check-gpu-peer.py \
     %D%/check-reproducible \
     %D%/check-sanitizers \
     %D%/compare-pytorch \

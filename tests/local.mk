@@ -404,6 +404,9 @@ shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.s
     %D%/cli/badinput.sh
 EXTRA_DIST += %D%/cli/lib.sh
 
+# Scripts for people.
+shell_tests += %D%/scripts/check-gpu.sh %D%/cuda/check-gpu.sh
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
