@@ -19,8 +19,14 @@
 #define DEPTH 16
 #define EACH 4
 #define TILE (SIDE * EACH)
+#define LOADS (DEPTH * TILE / (SIDE * SIDE))  /* values of either strip that a work-item collects */
+#define SHARED (SIDE >= 4)                    /* all of them at one depth in A's strip, in one column of B's */
 
 typedef struct spot { cek_u32 image, at[3]; } spot;
+
+/* What of an element's place follows from one of its two numbers. It costs divisions, so each is found once and kept: a position by
+ * the output or input that it is, or a tap with its channel. */
+typedef struct part { spot at; cek_u32 channel; } part;
 
 DEVICE_FN spot spot_of(cek_u64 i, const cek_u32 *size)
 {
@@ -34,11 +40,10 @@ DEVICE_FN spot spot_of(cek_u64 i, const cek_u32 *size)
 
 /* Channel `channel` of the input position that `tap` of an output position reads; 0 in the padding. */
 #define POSITION(s, p, size) ((((cek_u64)(s).image * size[0] + (p)[0]) * size[1] + (p)[1]) * size[2] + (p)[2])
-DEVICE_FN cek_u32 reads(const cek_k_window *w, const spot *out, cek_u64 tap, cek_u32 *p)
+DEVICE_FN cek_u32 reads(const cek_k_window *w, const spot *out, const spot *tap, cek_u32 *p)
 {
-    spot t = spot_of(tap, w->taps);
     for (int d = 0; d < 3; d++) {
-        p[d] = out->at[d] * w->stride[d] + t.at[d] * w->dilation[d] - w->pad[d];
+        p[d] = out->at[d] * w->stride[d] + tap->at[d] * w->dilation[d] - w->pad[d];
         if (p[d] >= w->in[d])
             return 0;
     }
@@ -46,11 +51,10 @@ DEVICE_FN cek_u32 reads(const cek_k_window *w, const spot *out, cek_u64 tap, cek
 }
 
 /* The other way round: the output position whose `tap` reads an input position. */
-DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, cek_u64 tap, cek_u32 *p)
+DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, const spot *tap, cek_u32 *p)
 {
-    spot t = spot_of(tap, w->taps);
     for (int d = 0; d < 3; d++) {
-        cek_u32 padded = in->at[d] + w->pad[d], shift = t.at[d] * w->dilation[d];
+        cek_u32 padded = in->at[d] + w->pad[d], shift = tap->at[d] * w->dilation[d];
         p[d] = (padded - shift) / w->stride[d];
         if (padded < shift || (padded - shift) % w->stride[d] || p[d] >= w->out[d])
             return 0;
@@ -58,7 +62,15 @@ DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, cek_u64 tap, ce
     return 1;
 }
 
-/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. */
+DEVICE_FN part tap_part(const cek_k_window *w, cek_u64 i, cek_u32 channels)
+{
+    part t;
+    t.at = spot_of(i / channels, w->taps);
+    t.channel = (cek_u32)(i % channels);
+    return t;
+}
+
+/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. A_PARTS, B_PARTS: they are found from parts. */
 #if MODE == MODE_GEMM
 #define A_VALUE(i, p) LOAD(A_TYPE, A, z * a.a_batch + (i) * a.a_row + (p) * a.a_column)
 #define B_VALUE(p, j) LOAD(B_TYPE, B, z * a.b_batch + (p) * a.b_row + (j) * a.b_column)
@@ -69,47 +81,50 @@ DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, cek_u64 tap, ce
 #endif
 
 #if MODE == MODE_FORWARD
-#define A_VALUE(i, p) forward_a(&a, A, z, i, p)
+#define A_PARTS 1
+#define A_ROW(i) spot_of(i, a.window.out)
+#define A_DEPTH(p) tap_part(&a.window, p, a.in_group)
 #define B_VALUE(p, j) LOAD(B_TYPE, B, (z * a.out_group + (j)) * TAPS * a.in_group + (p))
 #define C_PLACE(i, j) ((i) * a.out_channels + z * a.out_group + (j))
 #define BIAS_PLACE(j) (z * a.out_group + (j))
-DEVICE_FN cek_f32 forward_a(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, cek_u64 i, cek_u64 p)
+DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, const spot *out, const part *tap)
 {
     cek_u32 at[3];
-    spot out = spot_of(i, a->window.out);
-    if (!reads(&a->window, &out, p / a->in_group, at))
+    if (!reads(&a->window, out, &tap->at, at))
         return 0.0f;
-    return LOAD(A_TYPE, A, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + p % a->in_group);
+    return LOAD(A_TYPE, A, POSITION(*out, at, a->window.in) * a->in_channels + z * a->in_group + tap->channel);
 }
 #endif
 
 #if MODE == MODE_DATA
-#define A_VALUE(i, p) data_a(&a, A, z, i, p)
+#define A_PARTS 1
+#define A_ROW(i) spot_of(i, a.window.in)
+#define A_DEPTH(p) tap_part(&a.window, p, a.out_group)
 #define B_VALUE(p, j) LOAD(B_TYPE, B, ((z * a.out_group + (p) % a.out_group) * TAPS + (p) / a.out_group) * a.in_group + (j))
 #define C_PLACE(i, j) ((i) * a.in_channels + z * a.in_group + (j))
 #define BIAS_PLACE(j) (j)
-DEVICE_FN cek_f32 data_a(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, cek_u64 i, cek_u64 p)
+DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, const spot *in, const part *tap)
 {
     cek_u32 at[3];
-    spot in = spot_of(i, a->window.in);
-    if (!read_by(&a->window, &in, p / a->out_group, at))
+    if (!read_by(&a->window, in, &tap->at, at))
         return 0.0f;
-    return LOAD(A_TYPE, A, POSITION(in, at, a->window.out) * a->out_channels + z * a->out_group + p % a->out_group);
+    return LOAD(A_TYPE, A, POSITION(*in, at, a->window.out) * a->out_channels + z * a->out_group + tap->channel);
 }
 #endif
 
 #if MODE == MODE_WEIGHTS
 #define A_VALUE(i, p) LOAD(A_TYPE, A, (p) * a.out_channels + z * a.out_group + (i))
-#define B_VALUE(p, j) weights_b(&a, B, z, p, j)
+#define B_PARTS 1
+#define B_COLUMN(j) tap_part(&a.window, j, a.in_group)
 #define C_PLACE(i, j) ((z * a.out_group + (i)) * TAPS * a.in_group + (j))
 #define BIAS_PLACE(j) (j)
-DEVICE_FN cek_f32 weights_b(const cek_k_product *a, GLOBAL const char *B, cek_u64 z, cek_u64 p, cek_u64 j)
+DEVICE_FN cek_f32 b_value(const cek_k_product *a, GLOBAL const char *B, cek_u64 z, cek_u64 p, const part *tap)
 {
     cek_u32 at[3];
     spot out = spot_of(p, a->window.out);
-    if (!reads(&a->window, &out, j / a->in_group, at))
+    if (!reads(&a->window, &out, &tap->at, at))
         return 0.0f;
-    return LOAD(B_TYPE, B, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + j % a->in_group);
+    return LOAD(B_TYPE, B, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + tap->channel);
 }
 #endif
 
@@ -148,9 +163,29 @@ KERNEL void product(OPERANDS)
     for (int r = 0; r < EACH; r++)
         for (int c = 0; c < EACH; c++)
             sum[r][c] = 0.0f;
+#ifdef A_PARTS
+    spot a_row[LOADS];
+    for (cek_u32 l = 0; l < LOADS; l++)
+        a_row[l] = A_ROW(row + (item + l * SIDE * SIDE) / DEPTH);
+#define A_VALUE(i, p) a_value(&a, A, z, &a_row[l], &a_depth)
+#endif
+#ifdef B_PARTS
+    part b_column[SHARED ? 1 : LOADS];
+    for (cek_u32 l = 0; l < (SHARED ? 1 : LOADS); l++)
+        b_column[l] = B_COLUMN(column + (item + l * SIDE * SIDE) % TILE);
+#define B_VALUE(p, j) b_value(&a, B, z, p, &b_column[SHARED ? 0 : l])
+#endif
     for (cek_u64 p = begin; p < end; p += DEPTH) {
-        for (cek_u32 e = item; e < DEPTH * TILE; e += SIDE * SIDE) {
+#ifdef A_PARTS
+        part a_depth = A_DEPTH(p + item % DEPTH);
+#endif
+        for (cek_u32 l = 0; l < LOADS; l++) {
+            cek_u32 e = item + l * SIDE * SIDE;
             cek_u64 i = row + e / DEPTH, j = column + e % TILE, pa = p + e % DEPTH, pb = p + e / TILE;
+#ifdef A_PARTS
+            if (!SHARED)
+                a_depth = A_DEPTH(pa);
+#endif
             strip_a[e % DEPTH][e / DEPTH] = i < a.m && pa < end ? A_VALUE(i, pa) : 0.0f;
             strip_b[e / TILE][e % TILE] = j < a.n && pb < end ? B_VALUE(pb, j) : 0.0f;
         }
