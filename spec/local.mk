@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
 %C%_libspec_la_SOURCES = \
     %D%/check.c %D%/check.h \
     %D%/conv.c \
+    %D%/conv_text.c \
     %D%/copy.c \
     %D%/gemm.c \
     %D%/gradient.c \
