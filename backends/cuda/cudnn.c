@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn.c - convolutions by cuDNN: the library, found at run time, its handles, and the calls of plans that cudnn_plan.c makes.
+ * cudnn.c - convolutions by cuDNN: the library, found at run time, its handles, and the calls of plans that
+ * cudnn_plan.c makes.
  *
- * One handle per device, made with its first operation: a handle carries a stream, so calls take turns for as long as it takes to
- * enqueue one; nothing is left to make while a graph is captured. Addresses go to cuDNN in a descriptor of their own, which is kept
- * until they change: in training they do not.
+ * One handle per device, made with its first operation: a handle carries a stream, so calls take turns for as long as
+ * it takes to enqueue one; nothing is left to make while a graph is captured. Addresses go to cuDNN in a descriptor
+ * of their own, which is kept until they change: in training they do not.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct cek__gpu_plan {
     void *addresses[4], *workspace;    /* that it holds */
 };
 
-/* --- the library ----------------------------------------------------------------------------------------------------- */
+/* --- the library ----------------------------------------------------------------------------------------------- */
 
 cek__cudnn *cek__cudnn_load(const cek_host *host)
 {
@@ -53,12 +54,14 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
     if (missing)
         cek__log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
     else if (version / 10000 != MAJOR)
-        cek__log(host, CEK_LOG_WARN, "%s says that it is version %u of cuDNN, not one of %u, and is left alone", path, version, MAJOR);
+        cek__log(host, CEK_LOG_WARN, "%s says that it is version %u of cuDNN, not one of %u, and is left alone", path,
+                 version, MAJOR);
     if (missing || version / 10000 != MAJOR) {
         free(dnn);
         return NULL;
     }
-    snprintf(dnn->version, sizeof dnn->version, "cuDNN %u.%u.%u", version / 10000, version % 10000 / 100, version % 100);
+    snprintf(dnn->version, sizeof dnn->version, "cuDNN %u.%u.%u", version / 10000, version % 10000 / 100,
+             version % 100);
     return dnn;
 }
 
@@ -96,8 +99,9 @@ static cek_status handle_get(cuda_dev *dev, const cek__cudnn *dnn)
         return CEK_OK;
     dev->cudnn_handle = NULL;
     dev->cudnn_failed = true;
-    cek__log(&dev->head.instance->host, CEK_LOG_WARN, "%s does not start on device %u (cudnnCreate: %s (%u)): our own kernels do convolutions",
-             dnn->version, dev->head.index, dnn->GetErrorString(error), error);
+    cek__log(&dev->head.instance->host, CEK_LOG_WARN,
+             "%s does not start on device %u (cudnnCreate: %s (%u)): our own kernels do convolutions", dnn->version,
+             dev->head.index, dnn->GetErrorString(error), error);
     return CEK_UNSUPPORTED;
 }
 
@@ -109,9 +113,10 @@ void cek__cudnn_device_close(cuda_dev *dev)
     cek__cuda_leave(dev);
 }
 
-/* --- plans ----------------------------------------------------------------------------------------------------------- */
+/* --- plans ----------------------------------------------------------------------------------------------------- */
 
-static cek_status plan_make(cuda_dev *dev, const cek__cudnn *dnn, const cek__request *request, uint32_t leave, cek__cudnn_plan *plan)
+static cek_status plan_make(cuda_dev *dev, const cek__cudnn *dnn, const cek__request *request, uint32_t leave,
+                            cek__cudnn_plan *plan)
 {
     cek_status st = cek__cuda_enter(dev, "op_create");
     if (st)
@@ -132,7 +137,8 @@ static bool is_convolution(uint32_t kind)
 
 static bool is_inexact(const cek__cudnn_plan *plan)
 {
-    return plan->notes >> CUDNN_NUMERICAL_NOTE_WINOGRAD & 1 || plan->notes >> CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 & 1 ||
+    return plan->notes >> CUDNN_NUMERICAL_NOTE_WINOGRAD & 1 ||
+           plan->notes >> CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 & 1 ||
            plan->notes >> CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 & 1;
 }
 
@@ -175,7 +181,7 @@ static void plan_free(cek_dev *head, cek__gpu_plan *plan)
     free(plan);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------------------------------------------- */
 
 static void *address(cek_ref ref)
 {
@@ -195,7 +201,8 @@ static cudnnStatus_t pack_make(cek__gpu_plan *plan, void *const *addresses, void
         numbers[i] = made->slots[i] + 1;
     cudnnBackendDescriptor_t pack = cek__cudnn_make(&set, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     cek__cudnn_tell(&set, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, made->slot_count, numbers);
-    cek__cudnn_tell(&set, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, made->slot_count, addresses);
+    cek__cudnn_tell(&set, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, made->slot_count,
+                    addresses);
     cek__cudnn_tell(&set, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
     cek__cudnn_finish(&set, pack);
     if (set.error) {
@@ -212,9 +219,10 @@ static cudnnStatus_t pack_make(cek__gpu_plan *plan, void *const *addresses, void
 
 static cek_status dnn_fail(cuda_dev *dev, const cek__cudnn *dnn, const char *function, cudnnStatus_t error)
 {
-    bool memory = error == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED || error == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-    return cek__fail(&dev->head.instance->host, memory ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_run: %s: %s (%u)", function,
-                     dnn->GetErrorString(error), error);
+    bool memory = error == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                  error == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    return cek__fail(&dev->head.instance->host, memory ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_run: %s: %s (%u)",
+                     function, dnn->GetErrorString(error), error);
 }
 
 static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref *refs)

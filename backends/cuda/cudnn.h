@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn.h - the part of NVIDIA's cuDNN 9 that is used here, declared by hand: the plugin builds where no cuDNN is. All of it is the
- * interface of descriptors: objects that are made, told attributes, finished, and only then used.
+ * cudnn.h - the part of NVIDIA's cuDNN 9 that is used here, declared by hand: the plugin builds where no cuDNN is.
+ * All of it is the interface of descriptors: objects that are made, told attributes, finished, and only then used.
  * tests/cuda/provider_declarations.c holds it against NVIDIA's headers where they are.
  */
 #ifndef CEK_BACKENDS_CUDA_CUDNN_H
@@ -24,7 +24,7 @@ typedef struct cudnnContext *cudnnHandle_t;
     ROW(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003)                                                     \
     ROW(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, 4004) ROW(CUDNN_STATUS_EXECUTION_FAILED, 5000)          \
     ROW(CUDNN_DATA_FLOAT, 0) ROW(CUDNN_DATA_HALF, 2) ROW(CUDNN_DATA_BFLOAT16, 9)                                      \
-    ROW(CUDNN_CROSS_CORRELATION, 1) ROW(CUDNN_HEUR_MODE_FALLBACK, 2) ROW(CUDNN_HEUR_MODE_A, 3)                                                         \
+    ROW(CUDNN_CROSS_CORRELATION, 1) ROW(CUDNN_HEUR_MODE_FALLBACK, 2) ROW(CUDNN_HEUR_MODE_A, 3)                       \
     ROW(CUDNN_POINTWISE_ADD, 0) ROW(CUDNN_POINTWISE_IDENTITY, 21) ROW(CUDNN_POINTWISE_RELU_FWD, 100)                  \
     ROW(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0) ROW(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                           \
     ROW(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2) ROW(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3)                                \
@@ -116,7 +116,7 @@ struct cek__cudnn {
 #undef CEK__CUDNN_MEMBER
 };
 
-/* --- cudnn_plan.c: from a convolution to a plan; needs no device ------------------------------------------------------------ */
+/* --- cudnn_plan.c: from a convolution to a plan; needs no device ----------------------------------------------- */
 
 /* What a plan is made for: the device of a handle, or one that is described (tests, on machines without any). */
 typedef struct cek__cudnn_target {
@@ -152,9 +152,10 @@ void cek__cudnn_tell(cek__cudnn_set *set, cudnnBackendDescriptor_t descriptor, c
 void cek__cudnn_finish(cek__cudnn_set *set, cudnnBackendDescriptor_t descriptor);
 void cek__cudnn_set_free(cek__cudnn_set *set);
 
-/* cek__cudnn_plan_make - the best plan for a convolution that keeps what plugin.h promises, in the least number of passes; `leave` as in
- * cek__gpu_offer. CEK_UNSUPPORTED: there is none. *to needs cek__cudnn_set_free after CEK_OK alone. */
-cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target, const cek__request *request,
-                                uint32_t leave, cek__cudnn_plan *to);
+/* cek__cudnn_plan_make - the best plan for a convolution that keeps what plugin.h promises, in the least number of
+ * passes; `leave` as in cek__gpu_offer. CEK_UNSUPPORTED: there is none. *to needs cek__cudnn_set_free after CEK_OK
+ * alone. */
+cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
+                                const cek__request *request, uint32_t leave, cek__cudnn_plan *to);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * cudnn_plan.c - from a convolution to a plan of cuDNN's: its tensors, what is fused behind it, and which engine computes it.
+ * cudnn_plan.c - from a convolution to a plan of cuDNN's: its tensors, what is fused behind it, and which engine
+ * computes it.
  *
- * Owns the choice: of the engines that cuDNN's heuristics name, best first, the first one that keeps what plugin.h promises (types of
- * sums, mathematics that the request allows, order of sums where it must be fixed) and needs a bearable workspace. Nothing is timed, so
- * the choice is a function of descriptor, device model and library. Knows neither devices nor queues: a plan can be made for a device
- * that is only described.
+ * Owns the choice: of the engines that cuDNN's heuristics name, best first, the first one that keeps what plugin.h
+ * promises (types of sums, mathematics that the request allows, order of sums where it must be fixed) and needs a
+ * bearable workspace. Nothing is timed, so the choice is a function of descriptor, device model and library. Knows
+ * neither devices nor queues: a plan can be made for a device that is only described.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 #define RANK_MAX 5                             /* batch, channels, three spatial dimensions */
 #define WANTED 64                              /* engines to choose from; the heuristics name about 40 */
 #define NOTES 32
-#define WORKSPACE_MOST ((uint64_t)512 << 20)   /* engines that bring all operands into another layout want more than that on large images */
+#define WORKSPACE_MOST ((uint64_t)512 << 20)   /* engines that change the layout of all operands want more for large ones */
 #define ALIGNMENT 16                           /* more is of no use to any engine */
 #define ELEMENTS_MOST INT32_MAX                /* engines count in 32 bits */
 #define BIT(NOTE) (UINT64_C(1) << CUDNN_NUMERICAL_NOTE_##NOTE)
 
-/* --- descriptors ------------------------------------------------------------------------------------------------------ */
+/* --- descriptors ----------------------------------------------------------------------------------------------- */
 
 cudnnBackendDescriptor_t cek__cudnn_make(cek__cudnn_set *set, cudnnBackendDescriptorType_t type)
 {
@@ -72,7 +73,7 @@ static void tell_other(cek__cudnn_set *set, cudnnBackendDescriptor_t to, cudnnBa
     cek__cudnn_tell(set, to, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
 }
 
-/* --- tensors ---------------------------------------------------------------------------------------------------------- */
+/* --- tensors --------------------------------------------------------------------------------------------------- */
 
 /* The three tensors of a convolution, by what they are to the forward one: X or DX, W or DW, Y or DY. */
 enum { IMAGE, WEIGHTS, OUT, TENSORS };
@@ -130,7 +131,8 @@ static bool problem_make(const cek__request *request, problem *p)
     spread(desc->pad_lo, desc->spatial, 0, p->before);
     spread(desc->pad_hi, desc->spatial, 0, p->behind);
     return extents_make(&p->tensors[IMAGE], desc->batch, desc->in_channels, in, p->spatial) &&
-           extents_make(&p->tensors[WEIGHTS], desc->out_channels, desc->in_channels / desc->groups, p->kernel, p->spatial) &&
+           extents_make(&p->tensors[WEIGHTS], desc->out_channels, desc->in_channels / desc->groups, p->kernel,
+                        p->spatial) &&
            extents_make(&p->tensors[OUT], desc->batch, desc->out_channels, out, p->spatial);
 }
 
@@ -139,7 +141,8 @@ static uint32_t type_of(cek_dtype type)
     return type == CEK_F32 ? CUDNN_DATA_FLOAT : type == CEK_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
 }
 
-static cudnnBackendDescriptor_t tensor_make(cek__cudnn_set *set, const problem *p, const extents *is, cek_dtype type, int64_t number)
+static cudnnBackendDescriptor_t tensor_make(cek__cudnn_set *set, const problem *p, const extents *is, cek_dtype type,
+                                            int64_t number)
 {
     const bool is_virtual = number >= FIRST_VIRTUAL;
     cudnnBackendDescriptor_t tensor = cek__cudnn_make(set, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -147,14 +150,15 @@ static cudnnBackendDescriptor_t tensor_make(cek__cudnn_set *set, const problem *
     cek__cudnn_tell(set, tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2 + p->spatial, is->sizes);
     cek__cudnn_tell(set, tensor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 2 + p->spatial, is->strides);
     tell_int(set, tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
-    tell_int(set, tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, p->request->align < ALIGNMENT ? p->request->align : ALIGNMENT);
+    tell_int(set, tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+             p->request->align < ALIGNMENT ? p->request->align : ALIGNMENT);
     if (is_virtual)
         cek__cudnn_tell(set, tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
     cek__cudnn_finish(set, tensor);
     return tensor;
 }
 
-/* --- the graph of operations ---------------------------------------------------------------------------------------------- */
+/* --- the graph of operations ----------------------------------------------------------------------------------- */
 
 /* What is asked of the library in one call. */
 typedef struct way {
@@ -165,7 +169,8 @@ typedef struct way {
     float beta;
 } way;
 
-/* How the three kinds differ: the operation, its attributes, the slots of image, weights and output, and which of them is the result. */
+/* How the three kinds differ: the operation, its attributes, the slots of image, weights and output, and which of
+ * them is the result. */
 static const struct part {
     uint32_t operation, alpha, beta, window, tensors[TENSORS], slots[TENSORS], result;
 } parts[] = {
@@ -230,7 +235,8 @@ static cudnnBackendDescriptor_t bias_make(cek__cudnn_set *set, const problem *p)
 }
 
 /* The convolution, then what is fused behind it; what passes between the two is f32 and never lies in memory. */
-static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p, const way *w, const cek__cudnn_target *target)
+static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p, const way *w,
+                                           const cek__cudnn_target *target)
 {
     const struct part *part = part_of(p->request);
     const bool chain = w->bias || w->relu || w->widen;
@@ -238,9 +244,10 @@ static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p
     cudnnBackendDescriptor_t tensors[TENSORS], operations[3];
     int64_t count = 0;
     for (uint32_t i = 0; i < TENSORS; i++)
-        tensors[i] = i != part->result ? tensor_make(set, p, &p->tensors[i], p->request->desc.conv.x_type, part->slots[i] + 1)
-                   : chain             ? tensor_make(set, p, &p->tensors[i], CEK_F32, FIRST_VIRTUAL)
-                                       : tensor_make(set, p, &p->tensors[i], w->type, part->slots[i] + 1);
+        tensors[i] = i != part->result
+                         ? tensor_make(set, p, &p->tensors[i], p->request->desc.conv.x_type, part->slots[i] + 1)
+                     : chain ? tensor_make(set, p, &p->tensors[i], CEK_F32, FIRST_VIRTUAL)
+                             : tensor_make(set, p, &p->tensors[i], w->type, part->slots[i] + 1);
     cudnnBackendDescriptor_t window = window_make(set, p);
     operations[count++] = cek__cudnn_make(set, part->operation);
     tell_other(set, operations[0], part->window, window);
@@ -251,7 +258,8 @@ static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p
     cek__cudnn_finish(set, operations[0]);
     if (chain) {
         const extents *is = &p->tensors[part->result];
-        cudnnBackendDescriptor_t sums = tensors[part->result], last = tensor_make(set, p, is, w->type, part->slots[part->result] + 1);
+        cudnnBackendDescriptor_t sums = tensors[part->result],
+                                 last = tensor_make(set, p, is, w->type, part->slots[part->result] + 1);
         if (w->bias) {
             cudnnBackendDescriptor_t to = w->relu ? tensor_make(set, p, is, CEK_F32, FIRST_VIRTUAL + 1) : last;
             operations[count++] = pointwise_make(set, CUDNN_POINTWISE_ADD, sums, bias_make(set, p), to);
@@ -270,14 +278,16 @@ static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p
     return graph;
 }
 
-/* --- engines ---------------------------------------------------------------------------------------------------------- */
+/* --- engines --------------------------------------------------------------------------------------------------- */
 
-/* Notes of engines that must not do this. Tensor cores see f32 operands as TF32; "down convert" may mean f16, whose range is too small
- * whatever the precision; of the transforms, those with large tiles lose more than plugin.h's bound allows. */
+/* Notes of engines that must not do this. Tensor cores see f32 operands as TF32; "down convert" may mean f16, whose
+ * range is too small whatever the precision; of the transforms, those with large tiles lose more than plugin.h's
+ * bound allows. */
 static uint64_t notes_forbidden(const cek__request *request)
 {
     const cek_op_desc *op = &request->desc.op;
-    const uint64_t winograd = BIT(WINOGRAD) | BIT(WINOGRAD_TILE_4x4) | BIT(WINOGRAD_TILE_6x6) | BIT(WINOGRAD_TILE_13x13);
+    const uint64_t winograd =
+        BIT(WINOGRAD) | BIT(WINOGRAD_TILE_4x4) | BIT(WINOGRAD_TILE_6x6) | BIT(WINOGRAD_TILE_13x13);
     uint64_t notes = BIT(DOWN_CONVERT_INPUTS) | BIT(REDUCED_PRECISION_REDUCTION) | BIT(FFT) | BIT(WINOGRAD_TILE_13x13);
     const bool f32 = request->desc.conv.x_type == CEK_F32;
     if (f32 && op->math != CEK_MATH_TF32 && op->math != CEK_MATH_FAST)
@@ -296,9 +306,12 @@ static bool engine_read(const struct cek__cudnn *dnn, cudnnBackendDescriptor_t c
     int64_t count = 0;
     if (dnn->BackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine))
         return false;
-    bool read = !dnn->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine) &&
-                !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &to->engine) &&
-                !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &count, notes);
+    bool read =
+        !dnn->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                  &engine) &&
+        !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &to->engine) &&
+        !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &count,
+                                  notes);
     (void)dnn->BackendDestroyDescriptor(engine);
     to->notes = 0;
     for (int64_t i = 0; read && i < count && i < NOTES; i++)
@@ -306,16 +319,19 @@ static bool engine_read(const struct cek__cudnn *dnn, cudnnBackendDescriptor_t c
     return read;
 }
 
-/* Engine and knobs, as the plan tells them in its description, between what it says of graph and device and the code that it may have
- * compiled, which is another every time. */
+/* Engine and knobs, as the plan tells them in its description, between what it says of graph and device and the code
+ * that it may have compiled, which is another every time. */
 static uint64_t choice_hash(const struct cek__cudnn *dnn, const cek__cudnn_plan *plan)
 {
     uint64_t hash = cek__hash_number(CEK__HASH_START, (uint64_t)plan->engine);
     int64_t bytes = 0;
-    if (dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &bytes, NULL) || bytes <= 0)
+    if (dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0,
+                                 &bytes, NULL) ||
+        bytes <= 0)
         return hash;
     char *text = calloc(1, (size_t)bytes + 1);
-    if (text && !dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, bytes, &bytes, text)) {
+    if (text && !dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                          bytes, &bytes, text)) {
         const char *engine = strstr(text, "\"engine\":");
         hash = engine ? cek__hash(hash, engine, strcspn(engine, "}")) : hash;
     }
@@ -331,12 +347,15 @@ static bool plan_try(const cek__cudnn_target *target, cudnnBackendDescriptor_t c
     cudnnBackendDescriptor_t plan = NULL;
     if (dnn->BackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan))
         return false;
-    bool made = !(target->handle ? dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target->handle)
-                                 : dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                                            &target->described)) &&
-                !dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) &&
+    bool made = !(target->handle ? dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE,
+                                                            1, &target->handle)
+                                 : dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                                            CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->described)) &&
+                !dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) &&
                 !dnn->BackendFinalize(plan) &&
-                !dnn->BackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &bytes) &&
+                !dnn->BackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
+                                          &bytes) &&
                 bytes >= 0 && (uint64_t)bytes <= WORKSPACE_MOST;
     if (!made) {
         (void)dnn->BackendDestroyDescriptor(plan);
@@ -348,8 +367,8 @@ static bool plan_try(const cek__cudnn_target *target, cudnnBackendDescriptor_t c
 }
 
 /* The configurations that the heuristics name, best first. */
-static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target, cudnnBackendDescriptor_t graph, uint32_t mode,
-                           cudnnBackendDescriptor_t configs[WANTED])
+static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target, cudnnBackendDescriptor_t graph,
+                           uint32_t mode, cudnnBackendDescriptor_t configs[WANTED])
 {
     const struct cek__cudnn *dnn = set->dnn;
     cudnnBackendDescriptor_t heuristics = cek__cudnn_make(set, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -359,9 +378,11 @@ static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target,
     if (!target->handle)
         tell_other(set, heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target->described);
     cek__cudnn_finish(set, heuristics);
-    while (!set->error && made < WANTED && !dnn->BackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]))
+    while (!set->error && made < WANTED &&
+           !dnn->BackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]))
         made++;
-    if (set->error || dnn->BackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &found, configs))
+    if (set->error || dnn->BackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                               CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &found, configs))
         found = 0;
     found = found < made ? found : made;
     while (made > found)
@@ -370,8 +391,8 @@ static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target,
 }
 
 /* The first configuration that may be used; it and its plan join the set. */
-static bool config_choose(const cek__cudnn_target *target, const problem *p, cudnnBackendDescriptor_t graph, uint32_t mode,
-                          cek__cudnn_plan *to)
+static bool config_choose(const cek__cudnn_target *target, const problem *p, cudnnBackendDescriptor_t graph,
+                          uint32_t mode, cek__cudnn_plan *to)
 {
     const uint64_t forbidden = notes_forbidden(p->request);
     cudnnBackendDescriptor_t configs[WANTED];
@@ -379,7 +400,8 @@ static bool config_choose(const cek__cudnn_target *target, const problem *p, cud
     bool made = false;
     int64_t count = configs_get(set, target, graph, mode, configs);
     for (int64_t i = 0; i < count; i++) {
-        if (!made && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) && plan_try(target, configs[i], to)) {
+        if (!made && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) &&
+            plan_try(target, configs[i], to)) {
             set->made[set->count++] = configs[i];  /* room is left for the two */
             set->made[set->count++] = to->plan;
             made = true;
@@ -394,21 +416,23 @@ static bool config_choose(const cek__cudnn_target *target, const problem *p, cud
 static bool way_try(const cek__cudnn_target *target, const problem *p, const way *w, cek__cudnn_plan *to)
 {
     cudnnBackendDescriptor_t graph = graph_make(&to->set, p, w, target);
-    if (config_choose(target, p, graph, CUDNN_HEUR_MODE_A, to) || config_choose(target, p, graph, CUDNN_HEUR_MODE_FALLBACK, to))
+    if (config_choose(target, p, graph, CUDNN_HEUR_MODE_A, to) ||
+        config_choose(target, p, graph, CUDNN_HEUR_MODE_FALLBACK, to))
         return true;
     cek__cudnn_set_free(&to->set);
     return false;
 }
 
-/* --- ways ------------------------------------------------------------------------------------------------------------- */
+/* --- ways ------------------------------------------------------------------------------------------------------ */
 
 static bool given(const cek__request *request, uint32_t slot)
 {
     return cek__request_given(request, slot);
 }
 
-/* Ways to the result, in the order of what they leave to other kernels. The library's ReLU and bias are plugin.h's; a derivative is
- * not (NaN passes there), other activations differ in their last bits, and what is added to afterwards must not have one. */
+/* Ways to the result, in the order of what they leave to other kernels. The library's ReLU and bias are plugin.h's; a
+ * derivative is not (NaN passes there), other activations differ in their last bits, and what is added to afterwards
+ * must not have one. */
 static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways)
 {
     const cek_conv_desc *desc = &request->desc.conv;
@@ -417,7 +441,10 @@ static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways
     const struct part *part = part_of(request);
     const float beta = cek__request_accumulates(request, part->slots[part->result]) ? 1.0f : 0.0f;
     uint32_t count = 0;
-    way whole = { .does = CEK__GPU_DOES_EPILOGUE | (relu ? CEK__GPU_DOES_ACTIVATION : 0), .relu = relu, .type = desc->x_type, .beta = beta };
+    way whole = { .does = CEK__GPU_DOES_EPILOGUE | (relu ? CEK__GPU_DOES_ACTIVATION : 0),
+                  .relu = relu,
+                  .type = desc->x_type,
+                  .beta = beta };
     if (desc->op.kind == CEK_OP_CONV_FORWARD && (relu || !request->epilogue.activation)) {
         whole.bias = given(request, CEK_CONV_FORWARD_BIAS);
         ways[count++] = whole;
@@ -434,8 +461,8 @@ static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways
     return count;
 }
 
-cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target, const cek__request *request,
-                                uint32_t leave, cek__cudnn_plan *to)
+cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
+                                const cek__request *request, uint32_t leave, cek__cudnn_plan *to)
 {
     const struct part *part = part_of(request);
     problem p;

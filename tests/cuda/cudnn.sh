@@ -1,5 +1,6 @@
-# cudnn.sh - convolutions by cuDNN: the fake one computes what our descriptors really say, so conformance through it proves layouts,
-# windows, groups, what is fused, accumulation and types; and that nothing but slower is what comes of a cuDNN that refuses or is broken.
+# cudnn.sh - convolutions by cuDNN: the fake one computes what our descriptors really say, so conformance through it
+# proves layouts, windows, groups, what is fused, accumulation and types; and that a cuDNN that refuses or is broken is
+# only slower.
 . "$top_srcdir/tests/cuda/lib.sh"
 ln -s "$fake/fake_cudnn.so" "$scratch/both/libcudnn.so.9" || exit 99
 with_compiler
@@ -35,9 +36,9 @@ FAKE_CUDNN=
 conforms "cuDNN" conv_forward conv_backward_data conv_backward_weights
 holds "$(value required) >= 200 && $(value optional_passed) >= 500"
 FAKE_CUDNN=norelunan
-conforms "cuDNN whose ReLU loses NaN" conv_forward
+conforms "cuDNN whose ReLU loses NaN" -t f32 conv_forward
 FAKE_CUDNN=nofuse
-conforms "cuDNN that fuses nothing" conv_forward conv_backward_weights
+conforms "cuDNN that fuses nothing" -t f32 conv_forward
 FAKE_CUDNN=wrong
 for kind in conv_forward conv_backward_data conv_backward_weights; do  # it is what is looked at, nearly everywhere
     run 1 check -t f32 -d cuda:0 --json $kind

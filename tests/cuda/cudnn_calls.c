@@ -1,5 +1,5 @@
-/* cudnn_calls.c - convolutions by cuDNN as a host calls them, over the fake ones: captured into command buffers, at addresses that
- * change, on several queues, deterministic where that was asked for; and nothing left behind. */
+/* cudnn_calls.c - convolutions by cuDNN as a host calls them, over the fake ones: captured into command buffers, at
+ * addresses that change, on several queues, deterministic where that was asked for; and nothing left behind. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,11 +55,25 @@ static void open_device(void)
 
 static cek_conv_desc forward(uint32_t math, uint32_t flags)
 {
-    return (cek_conv_desc){ .op = { .size = sizeof(cek_conv_desc), .kind = CEK_OP_CONV_FORWARD, .math = math, .flags = flags,
+    return (cek_conv_desc){ .op = { .size = sizeof(cek_conv_desc),
+                                    .kind = CEK_OP_CONV_FORWARD,
+                                    .math = math,
+                                    .flags = flags,
                                     .operands = 15 },
-                            .spatial = 2, .groups = 1, .batch = 2, .in_channels = IN, .out_channels = CHANNELS, .in = { 9, 9 },
-                            .kernel = { 3, 3 }, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad_lo = { 1, 1 }, .pad_hi = { 1, 1 },
-                            .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
+                            .spatial = 2,
+                            .groups = 1,
+                            .batch = 2,
+                            .in_channels = IN,
+                            .out_channels = CHANNELS,
+                            .in = { 9, 9 },
+                            .kernel = { 3, 3 },
+                            .stride = { 1, 1 },
+                            .dilation = { 1, 1 },
+                            .pad_lo = { 1, 1 },
+                            .pad_hi = { 1, 1 },
+                            .x_type = CEK_F32,
+                            .w_type = CEK_F32,
+                            .y_type = CEK_F32 };
 }
 
 /* What one output of the convolution is, written from plugin.h. */
@@ -71,7 +85,8 @@ static double expected(const float *image, int n, int row, int column, int chann
             for (int c = 0; c < IN; c++) {
                 int h = row + kh - 1, v = column + kw - 1;
                 if (h >= 0 && h < 9 && v >= 0 && v < 9)
-                    sum += (double)image[((n * 9 + h) * 9 + v) * IN + c] * (double)w[(channel * TAPS + kh * 3 + kw) * IN + c];
+                    sum += (double)image[((n * 9 + h) * 9 + v) * IN + c] *
+                           (double)w[(channel * TAPS + kh * 3 + kw) * IN + c];
             }
     return sum;
 }
@@ -245,7 +260,8 @@ START_TEST(ids_differ_by_engine_and_by_what_is_fused)
 {
     cek_op_info some, same, other;
     open_device();
-    cek_op *ops[] = { op_make(CEK_MATH_F32, 0, &some), op_make(CEK_MATH_F32, 0, &same), op_make(CEK_MATH_STRICT, 0, &other) };
+    cek_op *ops[] = { op_make(CEK_MATH_F32, 0, &some), op_make(CEK_MATH_F32, 0, &same),
+                      op_make(CEK_MATH_STRICT, 0, &other) };
     ck_assert_uint_eq(some.flags & CEK_OP_INFO_INEXACT, CEK_OP_INFO_INEXACT);
     ck_assert_uint_eq(some.numeric_id, same.numeric_id);
     ck_assert_uint_ne(some.numeric_id, other.numeric_id);

@@ -1,8 +1,8 @@
-/* cudnn_plans.c - the lowering of convolutions through the real cuDNN, where it is installed, as far as it goes without a GPU: its
- * heuristics and its plans for devices that are only described. Nothing is computed.
+/* cudnn_plans.c - the lowering of convolutions through the real cuDNN, where it is installed, as far as it goes
+ * without a GPU: its heuristics and its plans for devices that are only described. Nothing is computed.
  *
- * What mixes types cuDNN compiles at run time, and for that it wants a driver: cudnn_plans.sh has it find fake_loader.c, which loads
- * anything. */
+ * What mixes types cuDNN compiles at run time, and for that it wants a driver: cudnn_plans.sh has it find
+ * fake_loader.c, which loads anything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,19 +45,24 @@ static unsigned made, tensor_cores;
 static cek__cudnn_target describe(const struct device *d, cek__cudnn_set *set)
 {
     char text[1024];
-    int length = snprintf(text, sizeof text,
-                          "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
-                          "\"multiProcessorCount\":%d,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
-                          "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,"
-                          "\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"smClockRateKHz\":1700000,"
-                          "\"memClockRateKHz\":2600000,\"l2CacheSize\":50000000,\"totalGlobalMem\":85899345920,\"cudaDeviceId\":0,"
-                          "\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}",
-                          d->units, d->shared, d->version, d->name);
+    int length = snprintf(
+        text, sizeof text,
+        "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,"
+        "\"multiProcessorCount\":%d,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,"
+        "\"maxSharedMemoryPerBlockOptin\":%d,"
+        "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
+        "\"maxThreadsPerBlock\":1024,"
+        "\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"smClockRateKHz\":"
+        "1700000,"
+        "\"memClockRateKHz\":2600000,\"l2CacheSize\":50000000,\"totalGlobalMem\":85899345920,\"cudaDeviceId\":0,"
+        "\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}",
+        d->units, d->shared, d->version, d->name);
     *set = (cek__cudnn_set){ .dnn = dnn };
     cudnnBackendDescriptor_t device = cek__cudnn_make(set, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     cek__cudnn_tell(set, device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, length, text);
     cek__cudnn_finish(set, device);
-    ck_assert_msg(!set->error, "sm_%d cannot be described: %s (%u)", d->version / 10, dnn->GetErrorString(set->error), set->error);
+    ck_assert_msg(!set->error, "sm_%d cannot be described: %s (%u)", d->version / 10, dnn->GetErrorString(set->error),
+                  set->error);
     return (cek__cudnn_target){ .described = device };
 }
 
@@ -69,7 +74,8 @@ typedef struct ask {
     uint32_t leave;
 } ask;
 
-/* What becomes of a convolution on every described device from `first` on. NONE: it is refused; EVEN, RELU, SUMS: what the call does. */
+/* What becomes of a convolution on every described device from `first` on. NONE: it is refused; EVEN, RELU, SUMS:
+ * what the call does. */
 static void lowers(const char *problem, const ask *a, unsigned first, uint32_t want)
 {
     cek_conv_desc desc;
@@ -91,15 +97,20 @@ static void lowers(const char *problem, const ask *a, unsigned first, uint32_t w
         cek__cudnn_target target = describe(&devices[i], &set);
         cek__cudnn_plan plan, again;
         cek_status st = cek__cudnn_plan_make(dnn, &target, &request, a->leave, &plan);
-        ck_assert_msg(st == (want == NONE ? CEK_UNSUPPORTED : CEK_OK), "%s, kind %u, type %u, math %u on sm_%d: status %u", problem, a->kind,
-                      a->type, a->math, devices[i].version / 10, st);
+        ck_assert_msg(st == (want == NONE ? CEK_UNSUPPORTED : CEK_OK),
+                      "%s, kind %u, type %u, math %u on sm_%d: status %u", problem, a->kind, a->type, a->math,
+                      devices[i].version / 10, st);
         if (!st) {
             const bool f32 = a->type == CEK_F32, narrow = a->math == CEK_MATH_TF32 || a->math == CEK_MATH_FAST;
-            ck_assert_msg(plan.does == want, "%s, kind %u on sm_%d: does %u, not %u", problem, a->kind, devices[i].version / 10, plan.does, want);
+            ck_assert_msg(plan.does == want, "%s, kind %u on sm_%d: does %u, not %u", problem, a->kind,
+                          devices[i].version / 10, plan.does, want);
             ck_assert_msg(!(f32 && !narrow && plan.notes & NOTE(TENSOR_CORE)), "%s: f32 becomes TF32", problem);
-            ck_assert_msg(!(plan.notes & (NOTE(DOWN_CONVERT_INPUTS) | NOTE(REDUCED_PRECISION_REDUCTION))), "%s: loses precision", problem);
-            ck_assert_msg(!((a->math == CEK_MATH_STRICT || !f32) && plan.notes & WINOGRAD_NOTES), "%s: a transform", problem);
-            ck_assert_msg(!(a->flags & CEK_OP_DETERMINISTIC && plan.notes & NOTE(NONDETERMINISTIC)), "%s: in any order", problem);
+            ck_assert_msg(!(plan.notes & (NOTE(DOWN_CONVERT_INPUTS) | NOTE(REDUCED_PRECISION_REDUCTION))),
+                          "%s: loses precision", problem);
+            ck_assert_msg(!((a->math == CEK_MATH_STRICT || !f32) && plan.notes & WINOGRAD_NOTES), "%s: a transform",
+                          problem);
+            ck_assert_msg(!(a->flags & CEK_OP_DETERMINISTIC && plan.notes & NOTE(NONDETERMINISTIC)),
+                          "%s: in any order", problem);
             ck_assert_uint_le(plan.workspace_bytes, UINT64_C(512) << 20);
             ck_assert_uint_eq(cek__cudnn_plan_make(dnn, &target, &request, a->leave, &again), CEK_OK);
             ck_assert_msg(plan.choice == again.choice && plan.choice, "%s: another choice the second time", problem);
@@ -127,7 +138,10 @@ START_TEST(every_convolution_of_f32_has_a_plan_in_every_direction)
     for (unsigned p = 0; p < PROBLEMS; p++)
         for (unsigned k = 0; k < 3; k++) {
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F32 }, 0, EVEN);
-            lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_STRICT, .flags = CEK_OP_DETERMINISTIC }, 0, EVEN);
+            lowers(
+                problems[p],
+                &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_STRICT, .flags = CEK_OP_DETERMINISTIC },
+                0, EVEN);
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_TF32 }, 0, EVEN);
         }
 }
@@ -138,14 +152,27 @@ START_TEST(bias_and_relu_are_fused)
     const uint64_t bias = CEK_BIT(CEK_CONV_FORWARD_BIAS);
     for (unsigned p = 0; p < PROBLEMS; p++) {
         lowers(problems[p], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32 }, 0, EVEN);
-        lowers(problems[p], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_RELU }, 0, RELU);
+        lowers(problems[p],
+               &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_RELU },
+               0, RELU);
     }
     /* The rest is ours: a ReLU that loses NaN, other activations, derivatives. */
-    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_RELU,
-                                .leave = CEK__GPU_DOES_ACTIVATION }, 0, SUMS);
-    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_GELU }, 0, SUMS);
-    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_DATA, .operands = CEK_BIT(CEK_CONV_BACKWARD_DATA_ACT_REF), .type = CEK_F32,
-                                .act_grad = CEK_ACT_RELU }, 0, SUMS);
+    lowers(problems[1],
+           &(ask){ .kind = CEK_OP_CONV_FORWARD,
+                   .operands = bias,
+                   .type = CEK_F32,
+                   .activation = CEK_ACT_RELU,
+                   .leave = CEK__GPU_DOES_ACTIVATION },
+           0, SUMS);
+    lowers(problems[1],
+           &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_GELU }, 0,
+           SUMS);
+    lowers(problems[1],
+           &(ask){ .kind = CEK_OP_CONV_BACKWARD_DATA,
+                   .operands = CEK_BIT(CEK_CONV_BACKWARD_DATA_ACT_REF),
+                   .type = CEK_F32,
+                   .act_grad = CEK_ACT_RELU },
+           0, SUMS);
 }
 END_TEST
 
@@ -166,7 +193,8 @@ START_TEST(narrow_types_use_tensor_cores)
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F16 }, 0, EVEN);
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_BF16 }, 1, EVEN);
             if (p == 1 || p == 3)
-                ck_assert_msg(tensor_cores - cores == made - before, "%s: %u of %u", problems[p], tensor_cores - cores, made - before);
+                ck_assert_msg(tensor_cores - cores == made - before, "%s: %u of %u", problems[p],
+                              tensor_cores - cores, made - before);
         }
 }
 END_TEST
@@ -175,7 +203,8 @@ START_TEST(tensor_cores_are_for_those_who_allow_them)
 {
     unsigned before = made, cores = tensor_cores;
     for (unsigned k = 0; k < 3; k++)
-        lowers(problems[1], &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_TF32 }, 1, EVEN);  /* sm_75 has no TF32 */
+        lowers(problems[1], &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_TF32 }, 1,
+               EVEN); /* sm_75 has no TF32 */
     ck_assert_uint_eq(tensor_cores - cores, made - before);
     cores = tensor_cores;
     for (unsigned k = 0; k < 3; k++)
@@ -188,7 +217,8 @@ END_TEST
 START_TEST(narrow_types_are_fused_and_summed_in_f32)
 {
     static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
-    const uint64_t bias = CEK_BIT(CEK_CONV_FORWARD_BIAS), ref = CEK_BIT(CEK_CONV_BACKWARD_DATA_ACT_REF), added = CEK_BIT(2);
+    const uint64_t bias = CEK_BIT(CEK_CONV_FORWARD_BIAS), ref = CEK_BIT(CEK_CONV_BACKWARD_DATA_ACT_REF),
+                   added = CEK_BIT(2);
     char path[4096];
     const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .option = option };
     if (!cek__cuda_library_open(&host, names, path, sizeof path)) {
@@ -196,9 +226,13 @@ START_TEST(narrow_types_are_fused_and_summed_in_f32)
         return;
     }
     lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_BF16 }, 3, EVEN);
-    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F16, .activation = CEK_ACT_RELU }, 3, RELU);
+    lowers(problems[1],
+           &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F16, .activation = CEK_ACT_RELU }, 3,
+           RELU);
     lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_FORWARD, .type = CEK_BF16, .activation = CEK_ACT_GELU }, 3, SUMS);
-    lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_DATA, .operands = ref, .type = CEK_F16, .act_grad = CEK_ACT_RELU }, 3, SUMS);
+    lowers(problems[1],
+           &(ask){ .kind = CEK_OP_CONV_BACKWARD_DATA, .operands = ref, .type = CEK_F16, .act_grad = CEK_ACT_RELU }, 3,
+           SUMS);
     lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_WEIGHTS, .type = CEK_BF16 }, 3, EVEN);
     lowers(problems[1], &(ask){ .kind = CEK_OP_CONV_BACKWARD_WEIGHTS, .type = CEK_F16, .accumulate = added }, 3, SUMS);
 }
@@ -206,7 +240,8 @@ END_TEST
 
 START_TEST(what_is_too_large_is_refused)
 {
-    lowers("mb2048ic64ih128oc64oh128kh3ph1", &(ask){ .kind = CEK_OP_CONV_FORWARD, .type = CEK_F16 }, 0, NONE);  /* 2^31 elements */
+    lowers("mb2048ic64ih128oc64oh128kh3ph1", &(ask){ .kind = CEK_OP_CONV_FORWARD, .type = CEK_F16 }, 0,
+           NONE); /* 2^31 elements */
 }
 END_TEST
 

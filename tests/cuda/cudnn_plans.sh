@@ -1,5 +1,5 @@
-# cudnn_plans.sh - the lowering to the real cuDNN (cudnn_plans.c): what is there ready-made, and, with a driver that loads anything, what
-# cuDNN compiles.
+# cudnn_plans.sh - the lowering to the real cuDNN (cudnn_plans.c): what is there ready-made, and, with a driver that
+# loads anything, what cuDNN compiles.
 . "$top_srcdir/tests/cli/lib.sh"
 [ -x "$top_builddir/tests/cuda/cudnn_plans" ] || { echo "skipped: built without libcheck"; exit 77; }
 cases() {

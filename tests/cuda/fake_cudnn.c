@@ -2,12 +2,13 @@
  *
  * fake_cudnn.c - a cuDNN that computes what its descriptors say, on the fake driver's streams.
  *
- * It believes nothing: attributes must exist and have their type, descriptors be finished before they are used and alive while they
- * are, sizes must fit, addresses be those and as aligned as was said, first runs not be captured, nothing be left when the last handle
- * goes. As the real one it takes operands of one type, and results of another only through a fused copy.
- * Its heuristics name, best first: one that rounds f32 operands, one that cannot be finished, Winograd (inexact), one whose sums come
- * in another order every time; and, where it is asked for any, the right one. FAKE_CUDNN: words that change it - nofuse, norelunan, none,
- * nostart, noexecute, old; wrong: one result is off by one.
+ * It believes nothing: attributes must exist and have their type, descriptors be finished before they are used and
+ * alive while they are, sizes must fit, addresses be those and as aligned as was said, first runs not be captured,
+ * nothing be left when the last handle goes. As the real one it takes operands of one type, and results of another
+ * only through a fused copy. Its heuristics name, best first: one that rounds f32 operands, one that cannot be
+ * finished, Winograd (inexact), one whose sums come in another order every time; and, where it is asked for any, the
+ * right one. FAKE_CUDNN: words that change it - nofuse, norelunan, none, nostart, noexecute, old; wrong: one result
+ * is off by one.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -61,21 +62,23 @@ static bool told(const char *word)
     return words && strstr(words, word);
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------------------------ */
 
 static const struct rule {
     uint32_t object, name, type;
 } rules[] = {
 #define RULE(OBJECT, NAME, TYPE) { CUDNN_BACKEND_##OBJECT##_DESCRIPTOR, CUDNN_ATTR_##NAME, CUDNN_TYPE_##TYPE },
-    RULE(TENSOR, TENSOR_BYTE_ALIGNMENT, INT64) RULE(TENSOR, TENSOR_DATA_TYPE, DATA_TYPE) RULE(TENSOR, TENSOR_DIMENSIONS, INT64)
+    RULE(TENSOR, TENSOR_BYTE_ALIGNMENT, INT64) RULE(TENSOR, TENSOR_DATA_TYPE, DATA_TYPE)
+    RULE(TENSOR, TENSOR_DIMENSIONS, INT64)
     RULE(TENSOR, TENSOR_STRIDES, INT64) RULE(TENSOR, TENSOR_UNIQUE_ID, INT64) RULE(TENSOR, TENSOR_IS_VIRTUAL, BOOLEAN)
     RULE(CONVOLUTION, CONVOLUTION_COMP_TYPE, DATA_TYPE) RULE(CONVOLUTION, CONVOLUTION_CONV_MODE, CONVOLUTION_MODE)
     RULE(CONVOLUTION, CONVOLUTION_DILATIONS, INT64) RULE(CONVOLUTION, CONVOLUTION_FILTER_STRIDES, INT64)
     RULE(CONVOLUTION, CONVOLUTION_POST_PADDINGS, INT64) RULE(CONVOLUTION, CONVOLUTION_PRE_PADDINGS, INT64)
     RULE(CONVOLUTION, CONVOLUTION_SPATIAL_DIMS, INT64)
-#define CONVOLUTION_RULES(OBJECT, PREFIX, A, B, C)                                                                                    \
-    RULE(OBJECT, PREFIX##_ALPHA, FLOAT) RULE(OBJECT, PREFIX##_BETA, FLOAT) RULE(OBJECT, PREFIX##_CONV_DESC, BACKEND_DESCRIPTOR)       \
-    RULE(OBJECT, PREFIX##_##A, BACKEND_DESCRIPTOR) RULE(OBJECT, PREFIX##_##B, BACKEND_DESCRIPTOR) RULE(OBJECT, PREFIX##_##C, BACKEND_DESCRIPTOR)
+#define CONVOLUTION_RULES(OBJECT, PREFIX, A, B, C)                                                                \
+    RULE(OBJECT, PREFIX##_ALPHA, FLOAT) RULE(OBJECT, PREFIX##_BETA, FLOAT)                                        \
+    RULE(OBJECT, PREFIX##_CONV_DESC, BACKEND_DESCRIPTOR) RULE(OBJECT, PREFIX##_##A, BACKEND_DESCRIPTOR)           \
+    RULE(OBJECT, PREFIX##_##B, BACKEND_DESCRIPTOR) RULE(OBJECT, PREFIX##_##C, BACKEND_DESCRIPTOR)
     CONVOLUTION_RULES(OPERATION_CONVOLUTION_FORWARD, OPERATION_CONVOLUTION_FORWARD, X, W, Y)
     CONVOLUTION_RULES(OPERATION_CONVOLUTION_BACKWARD_DATA, OPERATION_CONVOLUTION_BWD_DATA, DX, W, DY)
     CONVOLUTION_RULES(OPERATION_CONVOLUTION_BACKWARD_FILTER, OPERATION_CONVOLUTION_BWD_FILTER, X, DW, DY)
@@ -86,7 +89,8 @@ static const struct rule {
     RULE(OPERATION_POINTWISE, OPERATION_POINTWISE_YDESC, BACKEND_DESCRIPTOR)
     RULE(OPERATIONGRAPH, OPERATIONGRAPH_HANDLE, HANDLE) RULE(OPERATIONGRAPH, OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR)
     RULE(ENGINEHEUR, ENGINEHEUR_MODE, HEUR_MODE) RULE(ENGINEHEUR, ENGINEHEUR_OPERATION_GRAPH, BACKEND_DESCRIPTOR)
-    RULE(EXECUTION_PLAN, EXECUTION_PLAN_HANDLE, HANDLE) RULE(EXECUTION_PLAN, EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR)
+    RULE(EXECUTION_PLAN, EXECUTION_PLAN_HANDLE, HANDLE)
+    RULE(EXECUTION_PLAN, EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR)
     RULE(VARIANT_PACK, VARIANT_PACK_UNIQUE_IDS, INT64) RULE(VARIANT_PACK, VARIANT_PACK_DATA_POINTERS, VOID_PTR)
     RULE(VARIANT_PACK, VARIANT_PACK_WORKSPACE, VOID_PTR)
 };
@@ -95,7 +99,11 @@ static size_t element_bytes(uint32_t type)
 {
     switch (type) {
     case CUDNN_TYPE_BOOLEAN: return sizeof(bool);
-    case CUDNN_TYPE_INT64: case CUDNN_TYPE_HANDLE: case CUDNN_TYPE_VOID_PTR: case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+        return 8;
     default: return 4;
     }
 }
@@ -150,7 +158,8 @@ static object *other_of(const object *o, uint32_t name, uint32_t type)
     return other;
 }
 
-FAKE_API cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor)
+FAKE_API cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                                    cudnnBackendDescriptor_t *descriptor)
 {
     object *o = calloc(1, sizeof *o);
     if (!o)
@@ -184,14 +193,15 @@ FAKE_API cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descrip
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         known |= rules[i].object == o->type && rules[i].name == name && rules[i].type == type;
     if (!known || o->finished || count < 1 || !values || o->count == ATTRIBUTES)
-        DIE("attribute %u of type %u cannot be told a descriptor of kind %u%s", name, type, o->type, o->finished ? ", which is finished" : "");
+        DIE("attribute %u of type %u cannot be told a descriptor of kind %u%s", name, type, o->type,
+            o->finished ? ", which is finished" : "");
     attribute *a = &o->attributes[o->count++];
     *a = (attribute){ name, type, count, malloc((size_t)count * element_bytes(type)) };
     memcpy(a->values, values, (size_t)count * element_bytes(type));
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- tensors and windows, read --------------------------------------------------------------------------------------------- */
+/* --- tensors and windows, read --------------------------------------------------------------------------------- */
 
 /* Always with three spatial dimensions: a missing first one is 1. */
 typedef struct tensor {
@@ -202,11 +212,14 @@ typedef struct tensor {
 
 static tensor tensor_read(const object *o)
 {
-    const attribute *sizes = attribute_of(o, CUDNN_ATTR_TENSOR_DIMENSIONS), *strides = attribute_of(o, CUDNN_ATTR_TENSOR_STRIDES);
+    const attribute *sizes = attribute_of(o, CUDNN_ATTR_TENSOR_DIMENSIONS),
+                    *strides = attribute_of(o, CUDNN_ATTR_TENSOR_STRIDES);
     const attribute *is_virtual = attribute_find(o, CUDNN_ATTR_TENSOR_IS_VIRTUAL);
     const int64_t rank = sizes->count;
-    tensor t = { .number = *ints_of(o, CUDNN_ATTR_TENSOR_UNIQUE_ID), .align = *ints_of(o, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT),
-                 .type = number_of(o, CUDNN_ATTR_TENSOR_DATA_TYPE), .is_virtual = is_virtual && *(const bool *)is_virtual->values,
+    tensor t = { .number = *ints_of(o, CUDNN_ATTR_TENSOR_UNIQUE_ID),
+                 .align = *ints_of(o, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT),
+                 .type = number_of(o, CUDNN_ATTR_TENSOR_DATA_TYPE),
+                 .is_virtual = is_virtual && *(const bool *)is_virtual->values,
                  .elements = 1 };
     if (strides->count != rank || rank < 4 || rank > 5)
         DIE("a tensor of %lld dimensions and %lld strides", (long long)rank, (long long)strides->count);
@@ -249,7 +262,7 @@ static window window_read(const object *o)
     return w;
 }
 
-/* --- operations, read -------------------------------------------------------------------------------------------------- */
+/* --- operations, read ------------------------------------------------------------------------------------------ */
 
 enum { IMAGE, WEIGHTS, OUT };
 typedef struct convolution {
@@ -265,15 +278,21 @@ static bool convolution_read(const object *o, convolution *c)
         uint32_t type, alpha, names[3];
         int result;
     } kinds[] = {
-        { CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+        { CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
           { CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y }, OUT },
-        { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y },
+          OUT },
+        { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
           { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY }, IMAGE },
-        { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY },
+          IMAGE },
+        { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
           { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY }, WEIGHTS },
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY },
+          WEIGHTS },
     };
     for (size_t k = 0; k < 3; k++) {
         if (kinds[k].type != o->type)
@@ -295,12 +314,14 @@ static void convolution_check(const convolution *c)
     if (in[0] != out[0] || w[0] != out[1] || in[1] % w[1] || out[1] % (in[1] / w[1]))
         DIE("batch or channels do not fit");
     for (int i = 0; i < 3; i++)
-        if ((in[2 + i] + c->window.before[i] + c->window.behind[i] - c->window.dilation[i] * (w[2 + i] - 1) - 1) / c->window.stride[i] + 1 !=
+        if ((in[2 + i] + c->window.before[i] + c->window.behind[i] - c->window.dilation[i] * (w[2 + i] - 1) - 1) /
+                    c->window.stride[i] +
+                1 !=
             out[2 + i])
             DIE("the output has not the size that the window gives");
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------ */
+/* --- graphs ---------------------------------------------------------------------------------------------------- */
 
 typedef struct graph {
     convolution conv;
@@ -322,14 +343,18 @@ static graph graph_read(const object *o)
     g.last = g.conv.tensors[g.conv.result];
     for (int i = 0; i < g.count; i++) {
         object *operation = object_of(list[1 + i], CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-        object *how = other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+        object *how =
+            other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         g.after[i].mode = number_of(how, CUDNN_ATTR_POINTWISE_MODE);
         if (number_of(how, CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT)
             DIE("pointwise operations in another type than f32");
-        g.after[i].x = tensor_read(other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
-        g.after[i].y = tensor_read(other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+        g.after[i].x =
+            tensor_read(other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+        g.after[i].y =
+            tensor_read(other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
         if (g.after[i].mode == CUDNN_POINTWISE_ADD)
-            g.after[i].b = tensor_read(other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+            g.after[i].b = tensor_read(
+                other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
         if (g.after[i].x.number != g.last.number || !g.last.is_virtual || g.last.type != CUDNN_DATA_FLOAT)
             DIE("what is fused does not follow in f32");
         if (memcmp(g.after[i].y.sizes, g.last.sizes, sizeof g.last.sizes))
@@ -397,7 +422,7 @@ FAKE_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- answers ----------------------------------------------------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------------------------------------------------- */
 
 static int64_t notes_of(int engine, uint32_t *notes)
 {
@@ -427,7 +452,8 @@ static void results_get(object *heuristics, int64_t wanted, int64_t *count, void
 }
 
 FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
-                                                cudnnBackendAttributeType_t type, int64_t wanted, int64_t *count, void *values)
+                                                cudnnBackendAttributeType_t type, int64_t wanted, int64_t *count,
+                                                void *values)
 {
     object *o = object_of(descriptor, ((object *)descriptor)->type);
     char text[64];
@@ -464,7 +490,7 @@ FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descrip
     }
 }
 
-/* --- arithmetic ------------------------------------------------------------------------------------------------------------ */
+/* --- arithmetic ------------------------------------------------------------------------------------------------ */
 
 typedef struct job {
     object *plan;
@@ -539,7 +565,8 @@ static int64_t at5(const int64_t sizes[5], int64_t n, int64_t c, const int64_t s
 }
 
 /* Everything that one tap of the window reads of one output position: `o` of image `n`, tap `k`. */
-static void tap(const job *j, const convolution *c, double *const values[3], int64_t n, const int64_t o[3], const int64_t k[3])
+static void tap(const job *j, const convolution *c, double *const values[3], int64_t n, const int64_t o[3],
+                const int64_t k[3])
 {
     const tensor *in = &c->tensors[IMAGE], *w = &c->tensors[WEIGHTS], *out = &c->tensors[OUT];
     const int64_t in_group = w->sizes[1], groups = in->sizes[1] / in_group, out_group = out->sizes[1] / groups;
@@ -555,7 +582,8 @@ static void tap(const job *j, const convolution *c, double *const values[3], int
             int64_t at[3] = { at5(in->sizes, n, channel / out_group * in_group + i, from), at5(w->sizes, channel, i, k),
                               at5(out->sizes, n, channel, o) };
             int a = c->result == IMAGE ? OUT : IMAGE, b = c->result == WEIGHTS ? OUT : WEIGHTS;
-            add(j, &values[c->result][at[c->result]], factor(j, type, values[a][at[a]]) * factor(j, type, values[b][at[b]]));
+            add(j, &values[c->result][at[c->result]],
+                factor(j, type, values[a][at[a]]) * factor(j, type, values[b][at[b]]));
         }
 }
 
@@ -611,7 +639,8 @@ static void job_run(void *user)
         for (int64_t i = 0; i < g.last.elements; i++) {
             values[i] = (float)values[i];
             if (g.after[a].mode == CUDNN_POINTWISE_ADD)
-                values[i] += load(memory_of(j, &g.after[a].b), g.after[a].b.type, place(&g.after[a].b, g.last.sizes, i));
+                values[i] +=
+                    load(memory_of(j, &g.after[a].b), g.after[a].b.type, place(&g.after[a].b, g.last.sizes, i));
             else if (g.after[a].mode == CUDNN_POINTWISE_RELU_FWD)
                 values[i] = relu(values[i]);
             else if (g.after[a].mode != CUDNN_POINTWISE_IDENTITY)
@@ -625,7 +654,7 @@ static void job_run(void *user)
     memset(j->workspace, 0xa5, WORKSPACE);
 }
 
-/* --- handles and execution --------------------------------------------------------------------------------------------------- */
+/* --- handles and execution ------------------------------------------------------------------------------------- */
 
 FAKE_API size_t cudnnGetVersion(void)
 {
@@ -683,9 +712,11 @@ static void tensor_check(const job *j, const tensor *t)
         DIE("tensor %lld is not aligned as was said", (long long)t->number);
 }
 
-FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t descriptor, cudnnBackendDescriptor_t pack)
+FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t descriptor,
+                                           cudnnBackendDescriptor_t pack)
 {
-    object *plan = object_of(descriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), *p = object_of(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    object *plan = object_of(descriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR),
+           *p = object_of(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     const attribute *numbers = attribute_of(p, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     fake_cuda_call_fn *call;
     fake_cuda_capturing_fn *capturing;
@@ -698,7 +729,8 @@ FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDes
     job j = { .plan = plan, .run = plan->runs++, .count = numbers->count,
               .workspace = *(unsigned char **)attribute_of(p, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->values };
     memcpy(j.numbers, numbers->values, (size_t)j.count * sizeof *j.numbers);
-    memcpy(j.addresses, attribute_of(p, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->values, (size_t)j.count * sizeof *j.addresses);
+    memcpy(j.addresses, attribute_of(p, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->values,
+           (size_t)j.count * sizeof *j.addresses);
     if (!j.run && capturing())
         DIE("the first run of a plan is inside a capture");
     if (!j.workspace || (uintptr_t)j.workspace % 256)
