@@ -40,7 +40,7 @@ unset CEKERNELS_CPU_DEVICES
 refused 2 'takes no argument' copy here
 refused 2 '--sizes=x: a size' copy --sizes=4K,x
 refused 2 '--sizes=: a size' copy --sizes=4K,
-run 6 copy -d cpu --sizes=900000G
+[ "$SANITIZERS" != no ] || run 6 copy -d cpu --sizes=900000G  # sanitizers end a program that asks for so much
 CEKERNELS_SIM_MEMORY=1M run 6 copy -d sim:0 --sizes=4M
 grep -q 'sim:0' "$scratch/err" || wrong "the device is not named: $(cat "$scratch/err")"
 
