@@ -80,7 +80,7 @@ static void entry_drop(entry *at, bool finished)
         free(at->copy);
     if (at->on)
         cek__ledger_release(at->on);
-    *at = (entry){ NULL };
+    *at = (entry){ 0 };
 }
 
 void cek__ledger_release(ledger *of)
