@@ -3,11 +3,12 @@
 
     check-gpu-peer.py gemm|conv|step --bench FILE --device cuda:0 [--side cuda|cpu] [--seconds N] [--quick]
 
-A round measures all rows of one precision with us, then the same rows with PyTorch; medians over the rounds count, and a ratio
-above 1 means that we are faster. Both sides get the same permission: f32 is --math=f32 and allow_tf32 off, tf32 is --math=tf32 and
-allow_tf32 on, bf16 and f16 sum in f32. PyTorch may have its faster memory layout, fused Adam, cudnn.benchmark; its operands lie on
-the device already. Times are those of the clock, with a synchronisation behind some milliseconds of work.
-The last line sums up. Exit status: 0 all rows measured, 1 a value of ours was wrong or something broke, 77 nothing to compare.
+A round measures all rows of one precision with us, then the same rows with PyTorch; medians over the rounds count, and
+a ratio above 1 means that we are faster. Both sides get the same permission: f32 is --math=f32 and allow_tf32 off, tf32
+is --math=tf32 and allow_tf32 on, bf16 and f16 sum in f32. PyTorch may have its faster memory layout, fused Adam,
+cudnn.benchmark; its operands lie on the device already. Times are those of the clock, with a synchronisation behind
+some milliseconds of work. The last line sums up. Exit status: 0 what could be measured was, 1 a value of ours was wrong or
+something broke, 77 nothing to compare.
 """
 import argparse
 import contextlib
@@ -69,7 +70,8 @@ class Table:
     def __init__(self, args, what):
         self.args, self.what, self.ratios, self.skipped = args, what, [], 0
         self.end = time.monotonic() + args.seconds
-        print(f"{'row':<42} {'type':<5} {'ours ms':>10} {'theirs ms':>10} {'ratio':>6}  {'TFLOP/s':>8} {'theirs':>8}  ours, theirs")
+        print(f"{'row':<42} {'type':<5} {'ours ms':>10} {'theirs ms':>10} {'ratio':>6}  {'TFLOP/s':>8} {'theirs':>8}  "
+              "ours, theirs")
 
     def row(self, name, kind, ours, theirs, work=0.0, note=""):
         a, b = statistics.median(ours), statistics.median(theirs)
@@ -108,7 +110,7 @@ class Table:
 # ---- products ------------------------------------------------------------------------------------------------------
 
 TYPES = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-# The linear layers of mnist-cnn, batch 64: forward, both gradients, and the last layer; its second convolution as a product.
+# The linear layers of mnist-cnn, batch 64: forward, both gradients, the last layer; its second convolution as one.
 LAYERS = ["64x1024x25088:tb", "64x25088x1024", "1024x25088x64:ta", "64x10x1024:tb", "50176x128x576"]
 
 
@@ -187,7 +189,8 @@ def conv(args):
             theirs = {s: {layout: [] for layout in layouts} for s in shapes}
             work = {}
             for _ in table.rounds():
-                rows = bench(args, table, "conv", "-s", ",".join(shapes), "--pass", direction, "-r", "5", f"--math={kind}")
+                rows = bench(args, table, "conv", "-s", ",".join(shapes), "--pass", direction, "-r", "5",
+                             f"--math={kind}")
                 if rows is None:
                     break
                 for row in (r for r in rows if "median_ns" in r):
@@ -199,7 +202,8 @@ def conv(args):
                         theirs[shape][name].append(measure(args.side, run))
             for shape in (s for s in shapes if ours[s]):
                 best = min(layouts, key=lambda name: statistics.median(theirs[shape][name]))
-                table.row(f"{shape} {direction}", kind, ours[shape], theirs[shape][best], work[shape], f"{algorithm[shape]}, {best}")
+                table.row(f"{shape} {direction}", kind, ours[shape], theirs[shape][best], work[shape],
+                          f"{algorithm[shape]}, {best}")
     return table.conclude(1.0)
 
 
@@ -213,8 +217,8 @@ class Trained:
         n = torch.nn
         torch.manual_seed(0)
         self.model = n.Sequential(
-            n.Conv2d(1, 64, 3, padding=1), n.ReLU(), n.Conv2d(64, 128, 3, padding=1), n.ReLU(), n.MaxPool2d(2), n.Flatten(),
-            n.Linear(25088, 1024), n.ReLU(), n.Dropout(0.5), n.Linear(1024, 10)).to(side)
+            n.Conv2d(1, 64, 3, padding=1), n.ReLU(), n.Conv2d(64, 128, 3, padding=1), n.ReLU(), n.MaxPool2d(2),
+            n.Flatten(), n.Linear(25088, 1024), n.ReLU(), n.Dropout(0.5), n.Linear(1024, 10)).to(side)
         self.loss = n.CrossEntropyLoss()
         flags = dict(fused=True, capturable=True) if side == "cuda" else dict(fused=True)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.001, **flags)
@@ -302,7 +306,8 @@ def step(args):
                 with alarm(table.end - time.monotonic()):
                     run = build(args.side, batch)
             except Exception as error:  # whatever a compiler may lack is a row less, not a failure of ours
-                table.skip(f"{name}, batch {batch}: {type(error).__name__}: {str(error).strip().splitlines()[:1]}"[:160])
+                why = (str(error).strip().splitlines() or [""])[0]
+                table.skip(f"{name}, batch {batch}: {type(error).__name__}: {why}"[:160])
                 continue
             ours, theirs = [], []
             for _ in table.rounds():
@@ -329,7 +334,8 @@ def main():
     if args.side == "cuda" and not torch.cuda.is_available():
         print(f"PyTorch {torch.__version__} has no CUDA device")
         return 77
-    print(f"{args.device}; PyTorch {torch.__version__} on {torch.cuda.get_device_name() if args.side == 'cuda' else 'the processor'}")
+    where = torch.cuda.get_device_name() if args.side == "cuda" else "the processor"
+    print(f"{args.device}; PyTorch {torch.__version__} on {where}")
     with torch.enable_grad() if args.table == "step" else torch.no_grad():
         return {"gemm": gemm, "conv": conv, "step": step}[args.table](args)
 

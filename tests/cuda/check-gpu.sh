@@ -1,5 +1,5 @@
-# check-gpu.sh - scripts/check-gpu on the fake driver: with and without its compiler, providers hidden, beside the CPU; a compiler that
-# fails is told.
+# check-gpu.sh - scripts/check-gpu on the fake driver: with and without its compiler, providers hidden, beside the CPU;
+# a compiler that fails is told.
 . "$top_srcdir/tests/cuda/lib.sh"
 PYTHON=false
 unset CEKERNELS_PROVIDERS
@@ -9,13 +9,18 @@ gpu() { # CODE ARG...
     shift
     checks=$((checks + 1))
     "$top_srcdir/scripts/check-gpu" --build="$top_builddir" --out="$scratch/logs" --quick --ops=softmax \
-        --model='conv:4,3,s2 relu maxpool:2 flatten linear:10' --only=devices,check,train,gemm,sanitizer "$@" >"$scratch/out" 2>"$scratch/err"
+        --model='conv:4,3,s2 relu maxpool:2 flatten linear:10' --only=devices,check,train,gemm,sanitizer "$@" \
+        >"$scratch/out" 2>"$scratch/err"
     got=$?
-    [ "$got" -eq "$want" ] || { wrong "check-gpu $*: exit code $got, not $want"; tail -n 20 "$scratch/out" "$scratch/err"; }
+    [ "$got" -eq "$want" ] || {
+        wrong "check-gpu $*: exit code $got, not $want"
+        tail -n 20 "$scratch/out" "$scratch/err"
+    }
 }
 says() { # SECTION VERDICT TEXT
     checks=$((checks + 1))
-    grep -Eq "^$1 +$2 +[0-9]+ s  .*$3" "$scratch/logs/summary" || wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
+    grep -Eq "^$1 +$2 +[0-9]+ s  .*$3" "$scratch/logs/summary" ||
+        wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
 }
 with_compiler
 gpu 0
@@ -25,7 +30,8 @@ says train passed '[5-9] runs, losses within 1e-5 of train-cpu:0'
 says gemm skipped 'no torch'
 grep -q 'check-cuda-no-providers: cuda:1: passed' "$scratch/out" || wrong "no run with providers hidden"
 grep -q 'check-cuda-nvrtc: cuda:0: passed' "$scratch/out" || wrong "no run without machine code"
-grep -q 'check-cuda-machine-code: skipped: not among' "$scratch/out" || wrong "no machine code, and not said: $(cat "$scratch/out")"
+grep -q 'check-cuda-machine-code: skipped: not among' "$scratch/out" ||
+    wrong "no machine code, and not said: $(cat "$scratch/out")"
 grep -q 'train-mixed: last loss' "$scratch/out" || wrong "no mixed training"
 CEKERNELS_CUDA_CACHE=off FAKE_CUDA_CXX='sh -c "echo no such compiler; exit 1" c++' gpu 1
 says check failed 'check-cuda: exit status 1'

@@ -1,5 +1,5 @@
-# check-gpu.sh - scripts/check-gpu on what every machine has: two CPU devices pass, what is missing is skipped with a reason, and a
-# section that fails or hangs is told, stops no other, and makes the exit status 1.
+# check-gpu.sh - scripts/check-gpu on what every machine has: two CPU devices pass, what is missing is skipped and why,
+# and a section that fails or hangs is told, stops no other, and makes the exit status 1.
 . "$top_srcdir/tests/cli/lib.sh"
 [ "$SANITIZERS" = no ] || { echo "skipped: what it runs is tested under the sanitizers elsewhere"; exit 77; }
 CEKERNELS_PLUGINS==cpu
@@ -17,12 +17,16 @@ gpu() {
     "$top_srcdir/scripts/check-gpu" --quick --out="$scratch/logs" --ops=softmax,reduce \
         --model='conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:10' "$@" >"$scratch/out" 2>"$scratch/err"
     got=$?
-    [ "$got" -eq "$want" ] || { wrong "check-gpu $*: exit code $got, not $want"; tail -n 20 "$scratch/out" "$scratch/err"; }
+    [ "$got" -eq "$want" ] || {
+        wrong "check-gpu $*: exit code $got, not $want"
+        tail -n 20 "$scratch/out" "$scratch/err"
+    }
 }
 # says SECTION VERDICT TEXT - a line of the summary.
 says() {
     checks=$((checks + 1))
-    grep -Eq "^$1 +$2 +[0-9]+ s  .*$3" "$scratch/logs/summary" || wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
+    grep -Eq "^$1 +$2 +[0-9]+ s  .*$3" "$scratch/logs/summary" ||
+        wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
 }
 
 gpu 0 --build "$top_builddir" --only=devices,check,train,gemm,conv,step,sanitizer
