@@ -103,7 +103,8 @@ cek_status cek__sim_inner_load(cek_instance *instance)
     if (!self_path(self))
         return cek__fail(host, CEK_INTERNAL, "sim: does not find its own file");
     if (!inner_path(name, self, path))
-        return cek__fail(host, CEK_INVALID, "option sim_inner=\"%.64s\": neither a plugin's name nor an absolute path", name);
+        return cek__fail(host, CEK_INVALID, "option sim_inner=\"%.64s\": neither a plugin's name "
+                                            "nor an absolute path", name);
     cek_status st = path_trust(host, path, self);
     if (st)
         return st;

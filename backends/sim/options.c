@@ -37,7 +37,8 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
             bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low;
             if (!good || (!*cursor && count > 0 && count + 1 != instance->count))
                 return cek__fail(&instance->host, CEK_INVALID,
-                                 "option %s=\"%.64s\": not one number from %llu up, nor %llu of them, with k, M, G or T",
+                                 "option %s=\"%.64s\": not one number from %llu up, nor %llu of "
+                                 "them, with k, M, G or T",
                                  key, text, (unsigned long long)low, (unsigned long long)instance->count);
             count++;
             if (!*cursor)

@@ -44,10 +44,12 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && shape->rank != 1)
-        return cek__fail(CEK_INVALID, "the model's output is an image %s where one value per class is wanted: end it with "
+        return cek__fail(CEK_INVALID, "the model's output is an image %s where one value per "
+                                      "class is wanted: end it with "
                                       "flatten and linear", text);
     if (o->loss == CEK_LOSS_MSE && o->target_columns != 0 && o->target_columns != outputs)
-        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets (%lld,%u): shapes must be equal",
+        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets "
+                                      "(%lld,%u): shapes must be equal",
                          (long long)o->rows, (long long)outputs, (long long)o->rows, o->target_columns);
     return CEK_OK;
 }

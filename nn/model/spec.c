@@ -203,7 +203,8 @@ static cek_status word_parse(cek_model *model, const char *text, size_t length)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].name, w.name) == 0)
             return words[i].parse(model, model->node_count - 1, &w);
-    return cek__fail(CEK_BAD_INPUT, "unknown; the words are conv linear relu gelu tanh sigmoid maxpool avgpool gap dropout "
+    return cek__fail(CEK_BAD_INPUT, "unknown; the words are conv linear relu gelu tanh sigmoid "
+                                    "maxpool avgpool gap dropout "
                                     "flatten");
 }
 
@@ -304,7 +305,8 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
     *out = NULL;
     if (!shape) {
         if (found < 0)
-            CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the input must be given", text);
+            CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the "
+                                    "input must be given", text);
         rank = builtins[found].rank;
         shape = builtins[found].shape;
     }

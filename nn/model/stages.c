@@ -219,7 +219,8 @@ cek_status cek__stages_build(const cek_model *model, bool training, cek__stages 
         if (b.live[i] || i == 0)
             b.tensor[i] = node_lower(&b, i);
         else if (training)
-            CEK_FAIL(CEK_INVALID, "node %d (%s) does not lead to the output, which is node %d, and cannot be trained", i,
+            CEK_FAIL(CEK_INVALID, "node %d (%s) does not lead to the output, which is node %d, "
+                                  "and cannot be trained", i,
                      cek__layer_class_of(model->nodes[i].layer)->name, model->node_count - 1);
     }
     out->output = plain(&b, model->node_count - 1, b.tensor[model->node_count - 1]);

@@ -23,15 +23,18 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
     for (int i = 0; i < rank; i++)
         t->outputs *= shape[i];
     if (rank != 1)
-        return cek__fail(CEK_INVALID, "the model's output has %d dimensions per sample: add flatten before the last linear layer", rank);
+        return cek__fail(CEK_INVALID, "the model's output has %d dimensions per sample: add "
+                                      "flatten before the last linear layer", rank);
     if (t->loss == CEK_LOSS_CROSS_ENTROPY) {
         if (o->target_columns)
-            return cek__fail(CEK_INVALID, "cross-entropy takes class labels, not %u values per sample", o->target_columns);
+            return cek__fail(CEK_INVALID, "cross-entropy takes class labels, not %u values per "
+                                          "sample", o->target_columns);
         return CEK_OK;
     }
     t->target_columns = o->target_columns ? o->target_columns : (uint32_t)t->outputs;
     if (t->target_columns != t->outputs)
-        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets (%lld,%u): shapes must be equal",
+        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets "
+                                      "(%lld,%u): shapes must be equal",
                          (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->target_columns);
     return CEK_OK;
 }
@@ -145,7 +148,8 @@ static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
         return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
                          cek_dtype_name(t->input_type));
     if (b->target_columns != t->target_columns)
-        return cek__fail(CEK_INVALID, "targets of %u values per sample, this trainer takes %u (0: class labels)", b->target_columns,
+        return cek__fail(CEK_INVALID, "targets of %u values per sample, this trainer takes %u (0: "
+                                      "class labels)", b->target_columns,
                          t->target_columns);
     for (int64_t i = 0; t->loss == CEK_LOSS_CROSS_ENTROPY && i < b->count; i++)
         if (labels[i] < 0 || labels[i] >= t->outputs)

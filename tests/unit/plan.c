@@ -8,12 +8,14 @@ START_TEST(gradients_of_a_classifier_are_the_double_ones)
     bench b;
 
     bench_open(&b, "reference:0");
-    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu dropout:0.5 linear:5", 3, IMAGE, &train_ce,
+    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
+                    "dropout:0.5 linear:5", 3, IMAGE, &train_ce,
                 5);
     text_trains(&b, "conv:6,3,s2,p1,g3,d2 tanh maxpool:2,s1,p1 flatten linear:7 sigmoid linear:4",
                 3, IMAGE, &train_ce, 3);
     text_trains(&b, "conv:4,2 gelu avgpool:3,s2,p1 dropout:0.25 conv:4,2 gap flatten linear:3", 3, IMAGE, &train_ce, 5);
-    text_trains(&b, "relu maxpool:2 conv:5,2 relu dropout:0.3 maxpool:2 flatten linear:6 gelu linear:3", 3, IMAGE, &train_ce, 4);
+    text_trains(&b, "relu maxpool:2 conv:5,2 relu dropout:0.3 maxpool:2 flatten linear:6 gelu "
+                    "linear:3", 3, IMAGE, &train_ce, 4);
     bench_close(&b);
 }
 END_TEST
@@ -161,7 +163,8 @@ START_TEST(a_device_without_fused_epilogues_computes_the_same)
     bench_wrap(&b);
     wrapped.refuse_epilogues = true;
     random_graphs_train(&b, 10);
-    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu dropout:0.5 linear:5", 3, IMAGE, &train_ce,
+    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
+                    "dropout:0.5 linear:5", 3, IMAGE, &train_ce,
                 5);
     text_trains(&b, "linear:9 tanh linear:8 sigmoid linear:7 gelu linear:2", 1, (int64_t[]){ 6 }, &train_mse, 5);
     ck_assert_int_gt(wrapped.refused, 10);
@@ -307,7 +310,8 @@ START_TEST(f32_on_the_cpu_is_near_the_double_one)
 {
     bench b;
     test_case c;
-    cek_model *m = parsed("conv:16,3,p1 tanh conv:24,3,p1 sigmoid avgpool:2 flatten linear:40 tanh dropout:0.5 linear:10", 3,
+    cek_model *m = parsed("conv:16,3,p1 tanh conv:24,3,p1 sigmoid avgpool:2 flatten linear:40 "
+                          "tanh dropout:0.5 linear:10", 3,
                           (int64_t[]){ 1, 12, 12 });
     cek__plan_options options = train_ce;
 
