@@ -7,8 +7,8 @@ A round measures all rows of one precision with us, then the same rows with PyTo
 a ratio above 1 means that we are faster. Both sides get the same permission: f32 is --math=f32 and allow_tf32 off, tf32
 is --math=tf32 and allow_tf32 on, bf16 and f16 sum in f32. PyTorch may have its faster memory layout, fused Adam,
 cudnn.benchmark; its operands lie on the device already. Times are those of the clock, with a synchronisation behind
-some milliseconds of work. The last line sums up. Exit status: 0 what could be measured was, 1 a value of ours was wrong or
-something broke, 77 nothing to compare.
+some milliseconds of work. The last line sums up. Exit status: 0 what could be measured was, 1 a value of ours was wrong
+or something broke, 77 nothing to compare.
 """
 import argparse
 import contextlib
