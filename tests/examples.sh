@@ -34,7 +34,8 @@ awk 'BEGIN { print "a,b,target"; for (i = 0; i < 160; i++) { a = (i * 37 % 101) 
 CEKERNELS_CPU_DEVICES=2 run "$examples/train_boston" -e 150 table.csv target
 says '^step 1: 128 samples = cpu:0 64, cpu:1 64$'
 says '^after 150 epochs'
-awk '/^after/ { sub(",", "", $6); exit !($6 < 2) }' "$work/out" || { wrong "train_boston does not learn:"; cat "$work/out" >&2; }
+awk '/^after/ { sub(",", "", $6); exit !($6 < 2) }' "$work/out" ||
+    { wrong "train_boston does not learn:"; cat "$work/out" >&2; }
 if "$examples/train_boston" table.csv nothing >out 2>&1; then wrong "a target that is not there is accepted"; else says 'nothing'; fi
 
 # The plugin: through pkg-config's answer for the header alone.

@@ -20,21 +20,25 @@ kernels=kernels/cpu/.libs
 uses 'vfmadd.*%ymm' $kernels/libavx2_la-*.o || wrong "no fused multiply-add on ymm registers in the AVX2 kernels"
 uses '%zmm' $kernels/libavx2_la-*.o && wrong "zmm registers in the AVX2 kernels"
 case $ISA_NAMES in
-    *avx512*) uses 'vfmadd.*%zmm' $kernels/libavx512_la-*.o || wrong "no fused multiply-add on zmm registers in the AVX-512 kernels" ;;
+    *avx512*) uses 'vfmadd.*%zmm' $kernels/libavx512_la-*.o ||
+        wrong "no fused multiply-add on zmm registers in the AVX-512 kernels" ;;
 esac
 # What the user asks for by -march goes everywhere; without it, everything but those kernels runs on every processor.
 case " $CFLAGS " in
     *' -m'*) ;;
     *)  uses '%[yz]mm' $kernels/libportable_la-*.o && wrong "ymm or zmm registers in the portable kernels"
-        find core nn backends plugins -name '*.o' | xargs objdump -d --no-show-raw-insn | grep -E '%[yz]mm' >"$work/wide" &&
+        find core nn backends plugins -name '*.o' | xargs objdump -d --no-show-raw-insn |
+            grep -E '%[yz]mm' >"$work/wide" &&
             wrong "ymm or zmm registers outside the kernels: $(head -n 1 "$work/wide")" ;;
 esac
 
 # One AVX2 kernel again, under a user's flags that would undo both its instruction set and its rounding.
 object=kernels/cpu/libavx2_la-gemm_f32.lo
 cd "$work" || exit 99
-if "$top_srcdir/configure" -q CFLAGS="-O2 -march=x86-64 -ffp-contract=off" >out 2>&1 && make -s V=1 $object >out 2>&1; then
-    uses 'vfmadd.*%ymm' kernels/cpu/.libs/libavx2_la-gemm_f32.o || wrong "-march=x86-64 takes AVX2 from the AVX2 kernels"
+if "$top_srcdir/configure" -q CFLAGS="-O2 -march=x86-64 -ffp-contract=off" >out 2>&1 &&
+    make -s V=1 $object >out 2>&1; then
+    uses 'vfmadd.*%ymm' kernels/cpu/.libs/libavx2_la-gemm_f32.o ||
+        wrong "-march=x86-64 takes AVX2 from the AVX2 kernels"
     grep -q -- '-ffp-contract=off.*-ffp-contract=fast' out || wrong "-ffp-contract of a user stands"
 else
     tail -n 20 out

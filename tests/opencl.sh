@@ -10,11 +10,13 @@ failures=0
 wrong() { echo "opencl: $*" >&2; failures=$((failures + 1)); }
 
 "$CEKERNELS_BENCH" devices -o jsonl >"$work/devices" 2>"$work/err"
-grep -q '"opencl:0"' "$work/devices" || { echo "opencl: no device: $(grep opencl.so "$work/err" "$work/devices")"; exit 77; }
+grep -q '"opencl:0"' "$work/devices" ||
+    { echo "opencl: no device: $(grep opencl.so "$work/err" "$work/devices")"; exit 77; }
 
 # Required cases of kinds whose kernels compile quickly; the whole suite takes minutes of compilation on a cold cache:
 # cekernels-bench check -d opencl:0
-timeout 120 "$CEKERNELS_BENCH" check -d opencl:0 softmax dropout pool_forward >"$work/check" 2>&1 || wrong "check -d opencl:0 exits $?"
+timeout 120 "$CEKERNELS_BENCH" check -d opencl:0 softmax dropout pool_forward >"$work/check" 2>&1 ||
+    wrong "check -d opencl:0 exits $?"
 awk '/^required / { split($2, n, "[/,]"); ok = n[1] == n[2] && n[1] >= 150 }
      END { exit !ok }' "$work/check" || { wrong "required cases:"; tail -n 20 "$work/check" >&2; }
 
@@ -28,7 +30,8 @@ losses cpu:0 alone
 losses opencl:0 opencl
 losses cpu:0,opencl:0 mixed
 for run in opencl mixed; do
-    paste "$work/alone.losses" "$work/$run.losses" | awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 10 }' ||
+    paste "$work/alone.losses" "$work/$run.losses" |
+        awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 10 }' ||
         { wrong "losses of $run are not those of cpu:0:"; paste "$work/alone.losses" "$work/$run.losses" >&2; }
 done
 exit $((failures > 0))

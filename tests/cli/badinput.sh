@@ -38,7 +38,8 @@ done
 for count in abc 0 -1 3x 1000000; do
     CEKERNELS_CPU_DEVICES=$count
     run 3 train linear:1 $table -d cpu
-    grep -q "cpu_devices=\"$count\"" "$scratch/err" || wrong "CEKERNELS_CPU_DEVICES=$count is not named: $(cat "$scratch/err")"
+    grep -q "cpu_devices=\"$count\"" "$scratch/err" ||
+        wrong "CEKERNELS_CPU_DEVICES=$count is not named: $(cat "$scratch/err")"
 done
 unset CEKERNELS_CPU_DEVICES
 refused 3 'f32 and f64' train linear:1 $table -t f16

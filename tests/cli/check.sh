@@ -16,7 +16,8 @@ group cpu conv_backward_weights 77
 group cpu optimizer 42
 
 run 0 check softmax -d reference
-tail -1 "$scratch/out" | grep -Eq '^required [1-9][0-9]*/[1-9][0-9]*, optional' || wrong "no counts at the end: $(tail -1 "$scratch/out")"
+tail -1 "$scratch/out" | grep -Eq '^required [1-9][0-9]*/[1-9][0-9]*, optional' ||
+    wrong "no counts at the end: $(tail -1 "$scratch/out")"
 run 0 check --match='3x10:log' -d cpu softmax --json
 holds "$(value required) == 3"
 run 0 check -t f64 -d reference reduce --json

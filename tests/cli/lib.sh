@@ -32,7 +32,8 @@ refused() {
     run "$want" "$@"
     grep -q -e "$text" "$scratch/err" || wrong "cekernels-bench $*: no \"$text\" in: $(cat "$scratch/err")"
     [ ! -s "$scratch/out" ] || wrong "cekernels-bench $*: it printed results"
-    [ "$(grep -c '^cekernels-bench: ' "$scratch/err")" -eq 1 ] || wrong "cekernels-bench $*: not one line: $(cat "$scratch/err")"
+    [ "$(grep -c '^cekernels-bench: ' "$scratch/err")" -eq 1 ] ||
+        wrong "cekernels-bench $*: not one line: $(cat "$scratch/err")"
 }
 
 # value PATH - of the JSON document in $scratch/out.

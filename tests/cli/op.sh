@@ -34,7 +34,8 @@ while [ $i -lt 36 ]; do
     holds "$(value results.$i.wrong) == 0 && $(value results.$i.bytes_per_second) > 0"
     i=$((i + 1))
 done
-[ "$(value results.35.from)" = cpu:1 ] && [ "$(value results.35.to)" = cpu:0 ] || wrong "not from cpu:1 to cpu:0 at last"
+[ "$(value results.35.from)" = cpu:1 ] && [ "$(value results.35.to)" = cpu:0 ] ||
+    wrong "not from cpu:1 to cpu:0 at last"
 holds "$(value results.0.bytes) == 1 && $(value results.35.bytes) == 1048576"
 unset CEKERNELS_CPU_DEVICES
 refused 2 'takes no argument' copy here

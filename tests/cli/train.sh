@@ -28,9 +28,11 @@ export CEKERNELS_CPU_DEVICES
 run 0 train linear:1 $table --steps 4 --log-every 2 --batch 20 -d cpu -o jsonl
 holds "$(wc -l <"$scratch/out") == 3"
 head -1 "$scratch/out" | "$json" step loss shares.0 shares.1 shares.2 >"$scratch/first" || wrong "no shares in the line"
-[ "$(sed -n '1p;3,5p' "$scratch/first" | tr '\n' ' ')" = "2 7 7 6 " ] || wrong "shares of 20 over 3 are $(cat "$scratch/first")"
+[ "$(sed -n '1p;3,5p' "$scratch/first" | tr '\n' ' ')" = "2 7 7 6 " ] ||
+    wrong "shares of 20 over 3 are $(cat "$scratch/first")"
 run 0 train linear:1 $table --steps 1 --log-every 1 --batch 20 -d cpu --shares=2,1,1 -o jsonl
-[ "$(head -1 "$scratch/out" | "$json" shares.0 shares.1 shares.2 | tr '\n' ' ')" = "10 5 5 " ] || wrong "shares 2,1,1 are $(cat "$scratch/out")"
+[ "$(head -1 "$scratch/out" | "$json" shares.0 shares.1 shares.2 | tr '\n' ' ')" = "10 5 5 " ] ||
+    wrong "shares 2,1,1 are $(cat "$scratch/out")"
 refused 2 'numbers >= 0' train linear:1 $table -d cpu --shares=1,2
 refused 2 'not all 0' train linear:1 $table -d cpu --shares=0,0,0
 unset CEKERNELS_CPU_DEVICES

@@ -9,7 +9,8 @@ done
 # The manual has every option, and no other.
 "$CEKERNELS_BENCH" --help | grep -o -e '--[a-z][a-z-]*' | sort -u >"$scratch/help"
 grep -o -e 'Fl -[a-z][a-z-]*' "$top_srcdir/man/cekernels-bench.1" | sed 's/Fl /-/' | sort -u >"$scratch/manual"
-cmp -s "$scratch/help" "$scratch/manual" || wrong "help and manual differ: $(diff "$scratch/help" "$scratch/manual" | tr '\n' ' ')"
+cmp -s "$scratch/help" "$scratch/manual" ||
+    wrong "help and manual differ: $(diff "$scratch/help" "$scratch/manual" | tr '\n' ' ')"
 run 0 --version
 grep -q '^cekernels-bench [0-9]' "$scratch/out" || wrong "--version prints no version"
 run 0 train --help

@@ -18,7 +18,8 @@ grind() { # VARIABLE=VALUE...
     checks=$((checks + 1))
     env LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_KERNELS="$scratch/kernels" OCL_ICD_VENDORS="$scratch/vendors" \
         OCLGRIND_LOG="$scratch/log" OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 "$@" \
-        timeout 300 "$top_builddir/tests/opencl/every" >"$scratch/out" 2>&1 || { wrong "$*: exit $?"; cat "$scratch/out"; }
+        timeout 300 "$top_builddir/tests/opencl/every" >"$scratch/out" 2>&1 ||
+            { wrong "$*: exit $?"; cat "$scratch/out"; }
     [ -f "$scratch/log" ] || wrong "$*: oclgrind kept no log"
     if [ -s "$scratch/log" ]; then wrong "$*: oclgrind reports:"; head -20 "$scratch/log"; fi
     rm -f "$scratch/log"
@@ -32,5 +33,6 @@ sed -n 's/^KERNEL void \([a-z_0-9]*\)(.*/\1/p' "$top_srcdir"/kernels/gpu/*.cl "$
 sort -u "$scratch/kernels" >"$scratch/run"
 holds "$(wc -l <"$scratch/written") >= 27"
 checks=$((checks + 1))
-diff "$scratch/written" "$scratch/run" >"$scratch/diff" || { wrong "kernels in the sources (<) are not those that ran (>):"; cat "$scratch/diff"; }
+diff "$scratch/written" "$scratch/run" >"$scratch/diff" ||
+    { wrong "kernels in the sources (<) are not those that ran (>):"; cat "$scratch/diff"; }
 finish
