@@ -6,6 +6,7 @@ EXTRA_DIST += \
     %D%/check-gpu-peer.py \
     %D%/check-reproducible \
     %D%/check-sanitizers \
+    %D%/compare-devices \
     %D%/compare-pytorch \
     %D%/glyphs-difficulty \
     %D%/leaks-of-others

@@ -13,6 +13,8 @@
 #define SPLIT_ABOVE 3072        /* longer sums are cut, so that a panel of B stays in a second-level cache: */
 #define SPLIT_K 2048            /* 32 columns x 2048 x 4 bytes = 256 KiB */
 #define A_BLOCK_BYTES (384 << 10)  /* of A for a work-item, in the rest of that cache */
+#define B_BLOCK_BYTES (256 << 10)  /* of B, where sums are short: */
+#define SHORT_K 128             /* so short that C is a good part of the memory traffic */
 #define ITEMS_ENOUGH 200        /* work-items that are shared out well although PoCL's threads wake up late, one after the other */
 #define SUMS_ENOUGH 24          /* of them, before a sum is cut for their sake */
 #define PIECE 512               /* of k for a packing work-item */
@@ -85,13 +87,24 @@ static void split_choose(cek_k_tile *a, uint64_t tiles)
     a->splits = ceil_div(a->k, a->split_k);
 }
 
-/* Tiles of A for a work-item: as many as the cache holds, as long as there is enough to share out. */
-static uint64_t row_tiles_choose(const cek_k_tile *a, uint64_t tiles, uint64_t others, uint32_t rows)
+/* Tiles of A, or panels of B, for a work-item: as many as the cache holds, as long as there is enough to share out. */
+static uint64_t block_choose(uint64_t cache_bytes, uint64_t each_bytes, uint64_t count, uint64_t others)
 {
-    uint64_t most = A_BLOCK_BYTES / (a->split_k * rows * sizeof(float)), chosen = most < tiles ? most : tiles;
-    while (chosen > 1 && ceil_div(tiles, chosen) * others < ITEMS_ENOUGH)
+    uint64_t most = cache_bytes / each_bytes, chosen = most < count ? most : count;
+    while (chosen > 1 && ceil_div(count, chosen) * others < ITEMS_ENOUGH)
         chosen = (chosen + 1) / 2;
     return chosen ? chosen : 1;
+}
+
+/* Long sums share a panel of B, which is then read once; short ones are as much about writing C: along its rows. */
+static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64_t others, tile_size size)
+{
+    const uint64_t tile_bytes = a->split_k * size.rows * sizeof(float);
+    const uint64_t panel_bytes = a->split_k * size.columns * sizeof(float);
+    a->panels = 1;
+    if (a->split_k <= SHORT_K)
+        a->panels = block_choose(B_BLOCK_BYTES, panel_bytes, panels, tiles * others);
+    a->row_tiles = block_choose(A_BLOCK_BYTES, tile_bytes, tiles, ceil_div(panels, a->panels) * others);
 }
 
 static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t batch, cek__gpu_place *buffers)
@@ -106,14 +119,14 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
         a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, batch, size.columns);
     a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
     split_choose(a, tiles * panels * batch);
-    a->row_tiles = row_tiles_choose(a, tiles, panels * batch * a->splits, size.rows);
+    blocks_choose(a, tiles, panels, batch * a->splits, size);
     buffers[0] = A.place;
     buffers[1] = B.place;
     buffers[5] = (cek__gpu_place){ CEK__GPU_NOTHING, 0 };
     if (a->splits > 1)
         buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
-    cek__gpu_step_fill(tile_step(op, direct ? "#define A_DIRECT 1\n" : "", "tile_product", panels, ceil_div(tiles, a->row_tiles),
-                                 batch * a->splits), buffers, 6, a, sizeof *a);
+    cek__gpu_step_fill(tile_step(op, direct ? "#define A_DIRECT 1\n" : "", "tile_product", ceil_div(panels, a->panels),
+                                 ceil_div(tiles, a->row_tiles), batch * a->splits), buffers, 6, a, sizeof *a);
     if (a->splits > 1)
         cek__gpu_step_fill(tile_step(op, "", "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "register tiles of %ux%u", size.rows, size.columns);

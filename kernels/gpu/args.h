@@ -118,7 +118,7 @@ typedef struct cek_k_pack {
 
 typedef struct cek_k_tile {
     cek_u64 at[6];                 /* A, B, C, BIAS, ACT_REF, partial sums */
-    cek_u64 m, n, k, row_tiles;
+    cek_u64 m, n, k, row_tiles, panels;  /* tiles of A and panels of B for a work-item */
     cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
     cek_u64 splits, split_k;
     cek_u32 bias, bias_rows, accumulate, activation, act_grad, unused;

@@ -147,50 +147,55 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
     }
 }
 
-/* C from A and B; a work-item takes one panel of B and `row_tiles` tiles of A. A is packed, or (A_DIRECT) read in place row by
- * row; B is packed, or read in place where each row has NR neighbours. */
+/* C from A and B; a work-item takes `panels` panels of B and `row_tiles` tiles of A, along C's rows. A is packed, or
+ * (A_DIRECT) read in place row by row; B is packed, or read in place where each row has NR neighbours. */
 KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
                          GLOBAL char *partial, const cek_k_tile a)
 {
     cek_u64 z = a.splits ? GROUP_ID(2) / a.splits : 0, split = a.splits ? GROUP_ID(2) % a.splits : 0;
-    cek_u64 column = GROUP_ID(0) * NR, tile_first = GROUP_ID(1) * a.row_tiles, tiles = (a.m + MR - 1) / MR;
+    cek_u64 tile_first = GROUP_ID(1) * a.row_tiles, tiles = (a.m + MR - 1) / MR;
     cek_u64 tile_end = tile_first + a.row_tiles < tiles ? tile_first + a.row_tiles : tiles;
+    cek_u64 panel_first = GROUP_ID(0) * a.panels, panels = (a.n + NR - 1) / NR;
+    cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
     cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
-    cek_u64 panels = (a.n + NR - 1) / NR;
-    cek_in B = (cek_in)AT(B_, 1) + z * a.b_batch + GROUP_ID(0) * a.b_panel + begin * a.b_k;
+    cek_in B = (cek_in)AT(B_, 1) + z * a.b_batch + begin * a.b_k;
     cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
     epilogue e;
     e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
     e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) + z * a.c_batch : 0;
     e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = a.bias_rows;
-    if (column >= a.n)
-        return;
     for (cek_u64 t = tile_first; t < tile_end; t++) {
-        ROWS(TILE_DECLARE)
-        cek_in b = B;
 #ifdef A_DIRECT
-        cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + begin;
-#define ROW_POINTER(i) cek_in r##i = x + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
+        cek_in rows = (cek_in)AT(A_, 0) + z * a.a_batch + begin;
+#define ROW_POINTER(i) cek_in r##i = rows + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
         ROWS(ROW_POINTER)
-#define A_OF(i) r##i[p]
-        for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k) {
-#else
-        cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + (t * a.k + begin) * MR;
-#define A_OF(i) x[i]
-        for (cek_u64 p = begin; p < end; p++, b += a.b_k, x += MR) {
 #endif
-            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-            PREFETCH(b + AHEAD * a.b_k)
-            PREFETCH(b + AHEAD * a.b_k + VW)
-            ROWS(TILE_STEP)
-        }
+        for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
+            ROWS(TILE_DECLARE)
+            cek_in b = B + panel * a.b_panel;
+#ifdef A_DIRECT
+#define A_OF(i) r##i[p]
+            for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k) {
+#else
+            cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + (t * a.k + begin) * MR;
+#define A_OF(i) x[i]
+            for (cek_u64 p = begin; p < end; p++, b += a.b_k, x += MR) {
+#endif
+                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                PREFETCH(b + AHEAD * a.b_k)
+                PREFETCH(b + AHEAD * a.b_k + VW)
+                ROWS(TILE_STEP)
+            }
 #undef A_OF
-        if (a.splits > 1) {
-            cek_out tile = (cek_out)AT(partial, 5) + (((z * a.splits + split) * tiles + t) * panels + GROUP_ID(0)) * (MR * NR);
-            ROWS(TILE_STORE)
-        } else {
-#define FINISH(i) if (t * MR + i < a.m) finish_row(&e, C, a.c_row, a.c_column, t * MR + i, column, a.n, lo##i, hi##i);
-            ROWS(FINISH)
+            if (a.splits > 1) {
+                cek_u64 number = ((z * a.splits + split) * tiles + t) * panels + panel;
+                cek_out tile = (cek_out)AT(partial, 5) + number * (MR * NR);
+                ROWS(TILE_STORE)
+            } else {
+#define FINISH(i) if (t * MR + i < a.m) \
+                    finish_row(&e, C, a.c_row, a.c_column, t * MR + i, panel * NR, a.n, lo##i, hi##i);
+                ROWS(FINISH)
+            }
         }
     }
 }
