@@ -266,6 +266,22 @@ static void kernel_note(cl_kernel kernel)
     pthread_mutex_unlock(&lock);
 }
 
+EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset,
+                                   size_t bytes, const void *from, cl_uint waits, const cl_event *list,
+                                   cl_event *event)
+{
+    if (fails(&shim.write))
+        return shim.write.error;
+    if (shim.running)
+        shim.unread = from;
+    serial_begin();
+    cl_int error = REAL(clEnqueueWriteBuffer)(queue, to, blocking, offset, bytes, from, waits, list, event);
+    serial_end();
+    if (!error && event)
+        shim.latest = *event;
+    return error;
+}
+
 #define ENQUEUES(member, name, parameters, arguments)          \
     EXPORT cl_int name parameters                              \
     {                                                          \
@@ -294,11 +310,6 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
         shim.latest = *event;
     return error;
 }
-ENQUEUES(write, clEnqueueWriteBuffer,
-         (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t bytes,
-          const void *from, cl_uint waits,
-          const cl_event *list, cl_event *event),
-         (queue, to, blocking, offset, bytes, from, waits, list, event))
 ENQUEUES(read, clEnqueueReadBuffer,
          (cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t bytes, void *to, cl_uint waits,
           const cl_event *list, cl_event *event),

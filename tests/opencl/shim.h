@@ -39,6 +39,7 @@ typedef struct shim_state {
     cl_int event_error;
     atomic_int event_error_after;   /* commands that still end well */
     atomic_bool running;
+    const void *unread;    /* what a write that does not end may still read */
     _Atomic(cl_event) victim, latest;  /* latest: of the last command that was enqueued */
     cl_int victim_error;
     /* What a device claims. */
