@@ -42,18 +42,13 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static void tile_defines(const cek_dev *dev, char *to, const char *more)
-{
-    tile_size size = tile_of(dev);
-    cek__gpu_defines(dev, to, "#define VW %u\n#define MR %u\n%s", size.width, size.rows, more);
-}
-
-static cek__gpu_step *tile_step(cek_op *op, const char *more, const char *name, uint64_t x, uint64_t y, uint64_t z)
+static cek__gpu_step *tile_step(cek_op *op, const char *name, uint64_t x, uint64_t y, uint64_t z)
 {
     char defines[CEK__GPU_DEFINES];
     const uint64_t groups[3] = { x, y, z };
     const uint32_t group[3] = { 1, 1, 1 };
-    tile_defines(op->dev, defines, more);
+    const tile_size size = tile_of(op->dev);
+    cek__gpu_defines(op->dev, defines, "#define VW %u\n#define MR %u\n", size.width, size.rows);
     return cek__gpu_step_grid(op, "tile.cl", defines, name, groups, group);
 }
 
@@ -72,7 +67,7 @@ static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t 
     const cek_k_pack a = { .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE, .from_batch = f->batch };
     cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
     const cek__gpu_place buffers[] = { f->place, to };
-    cek__gpu_step_fill(tile_step(op, "", kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
     *f = (factor){ to, 1, side, f->batch ? groups * side * k : 0 };
     return side * k;
 }
@@ -125,10 +120,10 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
     buffers[5] = (cek__gpu_place){ CEK__GPU_NOTHING, 0 };
     if (a->splits > 1)
         buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
-    cek__gpu_step_fill(tile_step(op, direct ? "#define A_DIRECT 1\n" : "", "tile_product", ceil_div(panels, a->panels),
+    cek__gpu_step_fill(tile_step(op, direct ? "tile_product_direct" : "tile_product", ceil_div(panels, a->panels),
                                  ceil_div(tiles, a->row_tiles), batch * a->splits), buffers, 6, a, sizeof *a);
     if (a->splits > 1)
-        cek__gpu_step_fill(tile_step(op, "", "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
+        cek__gpu_step_fill(tile_step(op, "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "register tiles of %ux%u", size.rows, size.columns);
 }
 
@@ -180,12 +175,10 @@ static void conv_add(cek_op *op, bool data)
     const cek_k_pack_weights pack = { .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data };
     cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
     const cek__gpu_place packing[] = { { data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, 0 }, packed };
-    cek__gpu_step_fill(tile_step(op, "", "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
-    char more[64] = "";
-    if (a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES)
-        snprintf(more, sizeof more, "#define GATHER 1\n");
-    if (data)
-        snprintf(more + strlen(more), sizeof more - strlen(more), "#define DATA 1\n");
+    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
+    static const char *const kernels[2][2] = { { "tile_conv_forward", "tile_conv_forward_gather" },
+                                               { "tile_conv_data", "tile_conv_data_gather" } };
+    const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
     a.row_tiles = CONV_TILES;
     while (a.row_tiles > 1 && ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
         a.row_tiles /= 2;
@@ -193,7 +186,7 @@ static void conv_add(cek_op *op, bool data)
                                        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
                                        data ? (cek__gpu_place){ CEK__GPU_NOTHING, 0 } : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
                                        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
-    cek__gpu_step_fill(tile_step(op, more, "tile_conv", ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a, sizeof a);
 }
 
 static void weights_add(cek_op *op)
@@ -205,7 +198,8 @@ static void weights_add(cek_op *op)
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation, desc->pad_lo);
     uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
     uint64_t panels = ceil_div(a.out, size.columns);
-    bool gather = a.in < size.rows;
+    const bool gather = a.in < size.rows;
+    a.gather = gather;
     uint64_t tiles = (gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows)) * panels;
     uint64_t sums = tiles * size.rows * size.columns * sizeof(float);
     factor dy = { { CEK_CONV_BACKWARD_WEIGHTS_DY, 0 }, 1, a.out, 0 };
@@ -220,11 +214,10 @@ static void weights_add(cek_op *op)
     if (!a.band)
         a.band = 1;
     cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
-    const char *more = gather ? "#define GATHER 1\n" : "";
     const cek__gpu_place buffers[] = { { CEK_CONV_BACKWARD_WEIGHTS_X, 0 }, dy.place, partial };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
-    cek__gpu_step_fill(tile_step(op, more, "tile_weights", gather ? 1 : taps, a.slices, 1), buffers, 3, &a, sizeof a);
-    cek__gpu_step_fill(tile_step(op, more, "tile_weights_finish", a.out, taps, 1), finish, 2, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", gather ? 1 : taps, a.slices, 1), buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, "tile_weights_finish", a.out, taps, 1), finish, 2, &a, sizeof a);
 }
 
 bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st)

@@ -105,8 +105,8 @@ typedef struct cek_k_product {
     cek_u32 bias, accumulate, activation, act_grad;
 } cek_k_product;
 
-/* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. Where a pixel has few channels, values are collected
- * first: of a window so many at most, or of so many pixels at a time. */
+/* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. Where a pixel has few channels, values
+ * are collected first: of a window so many at most, or of so many pixels at a time. */
 #define CEK_K_GATHER_VALUES 256
 #define CEK_K_GATHER_PIXELS 32
 
@@ -140,7 +140,7 @@ typedef struct cek_k_weights_tile {
     cek_u64 at[3];                 /* X, DY, partial sums; to finish: partial sums, DW */
     cek_u64 batch, slices, in, out, dy_panel, dy_pixel;
     cek_k_window window;
-    cek_u32 band, accumulate;
+    cek_u32 band, accumulate, gather, unused;
 } cek_k_weights_tile;
 
 #endif

@@ -2,9 +2,12 @@
  *
  * tile.cl - products on OpenCL devices that are CPUs: a work-item is a thread, a tile of C its vector registers.
  *
- * A tile has MR rows (one broadcast operand each) and NR = 2 VW columns (two vectors). VW and MR come from the host: 16 and 14
- * fill the 32 registers of AVX-512, 8 and 6 the 16 of AVX2. Rows and columns are named, not indexed, so that no compiler has to
- * be trusted to keep an array in registers.
+ * A tile has MR rows (one broadcast operand each) and NR = 2 VW columns (two vectors). VW and MR come from the
+ * host: 16 and 14 fill the 32 registers of AVX-512, 8 and 6 the 16 of AVX2. Rows and columns are named, not
+ * indexed, so that no compiler has to be trusted to keep an array in registers.
+ *
+ * Kernels that differ in one choice are one function with that choice as a constant. All are one program: drivers
+ * take as long to set up the compiler as to read the source.
  */
 #define VEC CEK_PASTE(float, VW)
 #define VLOAD(p) CEK_PASTE(vload, VW)(0, p)
@@ -22,7 +25,7 @@ typedef GLOBAL cek_f32 *cek_out;
 #define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
 #define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
 #define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
-/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */
+/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A; one that each row reads at its own pointer. */
 #define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
 
 /* --- what becomes of a finished row ----------------------------------------------------------------------------------- */
@@ -71,8 +74,8 @@ DEVICE_FN void finish_one(const epilogue *e, cek_out c, cek_u64 place, cek_u64 r
 }
 
 /* A row of a tile: row `row` of C, columns `column` to `end`, which are `c_column` elements apart. */
-DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 end,
-                          VEC lo, VEC hi)
+DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c_column, cek_u64 row, cek_u64 column,
+                          cek_u64 end, VEC lo, VEC hi)
 {
     if (c_column == 1 && column + NR <= end) {
         finish_vec(e, c, row * c_row + column, row, column, lo);
@@ -147,10 +150,19 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
     }
 }
 
+/* `place`: of C's first element in act_ref. */
+DEVICE_FN void epilogue_set(epilogue *e, const cek_k_tile *a, GLOBAL const char *bias, GLOBAL const char *act_ref,
+                            cek_u64 place)
+{
+    e->bias = a->bias ? (cek_in)bias : 0;
+    e->act_ref = a->act_grad ? (cek_in)act_ref + place : 0;
+    e->activation = a->activation, e->act_grad = a->act_grad, e->accumulate = a->accumulate, e->bias_rows = a->bias_rows;
+}
+
 /* C from A and B; a work-item takes `panels` panels of B and `row_tiles` tiles of A, along C's rows. A is packed, or
- * (A_DIRECT) read in place row by row; B is packed, or read in place where each row has NR neighbours. */
-KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
-                         GLOBAL char *partial, const cek_k_tile a)
+ * (direct) read in place row by row; B is packed, or read in place where each row has NR neighbours. */
+DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
+                       GLOBAL char *partial, const cek_k_tile a, const int direct)
 {
     cek_u64 z = a.splits ? GROUP_ID(2) / a.splits : 0, split = a.splits ? GROUP_ID(2) % a.splits : 0;
     cek_u64 tile_first = GROUP_ID(1) * a.row_tiles, tiles = (a.m + MR - 1) / MR;
@@ -158,35 +170,25 @@ KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOB
     cek_u64 panel_first = GROUP_ID(0) * a.panels, panels = (a.n + NR - 1) / NR;
     cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
     cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
-    cek_in B = (cek_in)AT(B_, 1) + z * a.b_batch + begin * a.b_k;
+    cek_in A = (cek_in)AT(A_, 0) + z * a.a_batch, B = (cek_in)AT(B_, 1) + z * a.b_batch + begin * a.b_k;
     cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
     epilogue e;
-    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
-    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) + z * a.c_batch : 0;
-    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = a.bias_rows;
+    epilogue_set(&e, &a, AT(bias, 3), AT(act_ref, 4), z * a.c_batch);
     for (cek_u64 t = tile_first; t < tile_end; t++) {
-#ifdef A_DIRECT
-        cek_in rows = (cek_in)AT(A_, 0) + z * a.a_batch + begin;
-#define ROW_POINTER(i) cek_in r##i = rows + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
+#define ROW_POINTER(i) cek_in r##i = A + begin + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
         ROWS(ROW_POINTER)
-#endif
         for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
             ROWS(TILE_DECLARE)
             cek_in b = B + panel * a.b_panel;
-#ifdef A_DIRECT
-#define A_OF(i) r##i[p]
-            for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k) {
-#else
-            cek_in x = (cek_in)AT(A_, 0) + z * a.a_batch + (t * a.k + begin) * MR;
-#define A_OF(i) x[i]
-            for (cek_u64 p = begin; p < end; p++, b += a.b_k, x += MR) {
-#endif
+            cek_in x = A + (t * a.k + begin) * MR;
+            for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k, x += MR) {
                 const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                 PREFETCH(b + AHEAD * a.b_k)
                 PREFETCH(b + AHEAD * a.b_k + VW)
+#define A_OF(i) (direct ? r##i[p] : x[i])
                 ROWS(TILE_STEP)
-            }
 #undef A_OF
+            }
             if (a.splits > 1) {
                 cek_u64 number = ((z * a.splits + split) * tiles + t) * panels + panel;
                 cek_out tile = (cek_out)AT(partial, 5) + number * (MR * NR);
@@ -200,33 +202,45 @@ KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOB
     }
 }
 
+KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
+                         GLOBAL char *partial, const cek_k_tile a)
+{
+    product(A_, B_, C_, bias, act_ref, partial, a, 0);
+}
+
+KERNEL void tile_product_direct(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias,
+                                GLOBAL char *act_ref, GLOBAL char *partial, const cek_k_tile a)
+{
+    product(A_, B_, C_, bias, act_ref, partial, a, 1);
+}
+
 /* The sum of the pieces of k, a tile per work-item. */
 KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
                         GLOBAL char *partial, const cek_k_tile a)
 {
-    cek_u64 tiles = (a.m + MR - 1) / MR, panels = (a.n + NR - 1) / NR, z = GROUP_ID(2), t = GROUP_ID(1), column = GROUP_ID(0) * NR;
+    cek_u64 tiles = (a.m + MR - 1) / MR, panels = (a.n + NR - 1) / NR;
+    cek_u64 z = GROUP_ID(2), t = GROUP_ID(1), column = GROUP_ID(0) * NR;
     if (column >= a.n || t >= tiles)
         return;
     cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
     epilogue e;
-    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
-    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) + z * a.c_batch : 0;
-    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = a.bias_rows;
+    epilogue_set(&e, &a, AT(bias, 3), AT(act_ref, 4), z * a.c_batch);
     for (cek_u64 row = t * MR; row < a.m && row < t * MR + MR; row++) {
         VEC lo = 0.0f, hi = 0.0f;
         for (cek_u64 split = 0; split < a.splits; split++) {
-            cek_in tile = (cek_in)AT(partial, 5) + (((z * a.splits + split) * tiles + t) * panels + GROUP_ID(0)) * (MR * NR) + (row - t * MR) * NR;
-            lo += VLOAD(tile);
-            hi += VLOAD(tile + VW);
+            cek_u64 number = ((z * a.splits + split) * tiles + t) * panels + GROUP_ID(0);
+            cek_in sums = (cek_in)AT(partial, 5) + number * (MR * NR) + (row - t * MR) * NR;
+            lo += VLOAD(sums);
+            hi += VLOAD(sums + VW);
         }
         finish_row(&e, C, a.c_row, a.c_column, row, column, a.n, lo, hi);
     }
 }
 
-/* --- convolutions ----------------------------------------------------------------------------------------------------- */
+/* --- convolutions, forward and backward to the input ------------------------------------------------------------ */
 
-/* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (DATA), and leaves
- * `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap. */
+/* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data),
+ * and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap. */
 KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pack_weights a)
 {
     cek_u64 panel = GROUP_ID(0), tap = GROUP_ID(1);
@@ -245,10 +259,35 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
             to_all[panels * a.taps * depth * NR + i] = 0.0f;
 }
 
-/* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel, read in place: a row of A is a pointer to the
- * pixel that the tap sees, or to zeros. Two spatial dimensions. DATA: the gradient of the input. GATHER: few channels, so
- * the tile's A is collected first. */
-KERNEL void tile_conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref, const cek_k_conv_tile a)
+/* A pixel of the result, and where its image begins in what is read. */
+typedef struct pixel { cek_u32 y, x; cek_u64 image; } pixel;
+
+/* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
+DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in X, cek_in zeros)
+{
+    const cek_k_window *w = &a->window;
+    cek_u32 y = p.y * w->stride[0] + ty * w->dilation[0] - w->pad[0];
+    cek_u32 x = p.x * w->stride[1] + tx * w->dilation[1] - w->pad[1];
+    return y < w->in[0] && x < w->in[1] ? X + p.image + ((cek_u64)y * w->in[1] + x) * a->depth : zeros;
+}
+
+DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in DY, cek_in zeros)
+{
+    const cek_k_window *w = &a->window;
+    cek_u32 py = p.y + w->pad[0] - ty * w->dilation[0], px = p.x + w->pad[1] - tx * w->dilation[1];
+    cek_u32 y = py, x = px, whole = 1;
+    if (a->strided) {
+        y = py / w->stride[0], x = px / w->stride[1];
+        whole = y * w->stride[0] == py && x * w->stride[1] == px;
+    }
+    whole = whole && (cek_i32)py >= 0 && (cek_i32)px >= 0 && y < w->out[0] && x < w->out[1];
+    return whole ? DY + p.image + ((cek_u64)y * w->out[1] + x) * a->depth : zeros;
+}
+
+/* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel. Two spatial dimensions. `data`:
+ * the gradient of the input. `gather`: few channels, so the tile's A is collected first; else it is read in place. */
+DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref,
+                    const cek_k_conv_tile a, const int data, const int gather)
 {
     const cek_k_window w = a.window;
     cek_u64 tiles = (a.pixels + MR - 1) / MR, tile_first = GROUP_ID(0) * a.row_tiles;
@@ -260,95 +299,116 @@ KERNEL void tile_conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL 
     e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
     e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) : 0;
     e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = 0;
-#ifdef DATA
-    const cek_u32 height = w.in[0], width = w.in[1], from_height = w.out[0], from_width = w.out[1];
-#else
-    const cek_u32 height = w.out[0], width = w.out[1], from_height = w.in[0], from_width = w.in[1];
-#endif
+    const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
+    const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
+#define SEEN(i) (data ? seen_data(&a, pixels[i], ty, tx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
     for (cek_u64 t = tile_first; t < tile_end; t++) {
-        cek_u32 y_of[MR], x_of[MR];
-        cek_u64 base_of[MR];
+        pixel pixels[MR];
         for (int i = 0; i < MR; i++) {
-            cek_u64 pixel = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
-            x_of[i] = (cek_u32)(pixel % width), pixel /= width;
-            y_of[i] = (cek_u32)(pixel % height);
-            base_of[i] = pixel / height * from_height * from_width * a.depth;
+            cek_u64 at = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
+            pixels[i].x = (cek_u32)(at % width), at /= width;
+            pixels[i].y = (cek_u32)(at % height);
+            pixels[i].image = at / height * image;
         }
-        cek_in r[MR];
-#ifdef DATA
-#define LOCATE(i, ty, tx) {                                                                                        \
-            cek_u32 py = y_of[i] + w.pad[0] - (ty) * w.dilation[0], px = x_of[i] + w.pad[1] - (tx) * w.dilation[1]; \
-            cek_u32 sy = py, sx = px, whole = 1;                                                                   \
-            if (a.strided) sy = py / w.stride[0], sx = px / w.stride[1], whole = sy * w.stride[0] == py && sx * w.stride[1] == px; \
-            r[i] = whole && (cek_i32)py >= 0 && (cek_i32)px >= 0 && sy < from_height && sx < from_width             \
-                 ? X + base_of[i] + ((cek_u64)sy * from_width + sx) * a.depth : zeros; }
-#else
-#define LOCATE(i, ty, tx) {                                                                                        \
-            cek_u32 sy = y_of[i] * w.stride[0] + (ty) * w.dilation[0] - w.pad[0];                                  \
-            cek_u32 sx = x_of[i] * w.stride[1] + (tx) * w.dilation[1] - w.pad[1];                                  \
-            r[i] = sy < from_height && sx < from_width ? X + base_of[i] + ((cek_u64)sy * from_width + sx) * a.depth : zeros; }
-#endif
-#ifdef GATHER
         cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
-        for (cek_u32 ty = 0, k = 0; ty < w.taps[0]; ty++)
-            for (cek_u32 tx = 0; tx < w.taps[1]; tx++, k += a.depth)
-                for (int i = 0; i < MR; i++) {
-                    LOCATE(i, ty, tx)
-                    for (cek_u32 c = 0; c < a.depth; c++)
-                        gathered[(k + c) * MR + i] = r[i][c];
-                }
-#endif
+        if (gather)
+            for (cek_u32 ty = 0, k = 0; ty < w.taps[0]; ty++)
+                for (cek_u32 tx = 0; tx < w.taps[1]; tx++, k += a.depth)
+                    for (int i = 0; i < MR; i++) {
+                        cek_in seen = SEEN(i);
+                        for (cek_u32 c = 0; c < a.depth; c++)
+                            gathered[(k + c) * MR + i] = seen[c];
+                    }
         for (cek_u64 panel = 0; panel < panels; panel++) {
             cek_in b = W + panel * taps * a.depth * NR;
             ROWS(TILE_DECLARE)
-#ifdef GATHER
-            const cek_f32 *x = gathered;
+            if (gather) {
+                const cek_f32 *x = gathered;
 #define A_OF(i) x[i]
-            for (cek_u64 k = 0; k < taps * a.depth; k++, b += NR, x += MR) {
-                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                ROWS(TILE_STEP)
-            }
-#undef A_OF
-#else
-            for (cek_u32 ty = 0; ty < w.taps[0]; ty++)
-                for (cek_u32 tx = 0; tx < w.taps[1]; tx++) {
-#define LOCATE_ROW(i) LOCATE(i, ty, tx) cek_in r##i = r[i];
-                    ROWS(LOCATE_ROW)
-#define A_OF(i) r##i[c]
-                    for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
-                        const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                        ROWS(TILE_STEP)
-                    }
-#undef A_OF
+                for (cek_u64 k = 0; k < taps * a.depth; k++, b += NR, x += MR) {
+                    const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                    ROWS(TILE_STEP)
                 }
-#endif
-#define CONV_FINISH(i) if (t * MR + i < a.pixels) finish_row(&e, Y, a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
+#undef A_OF
+            } else {
+                for (cek_u32 ty = 0; ty < w.taps[0]; ty++)
+                    for (cek_u32 tx = 0; tx < w.taps[1]; tx++) {
+#define SEEN_ROW(i) cek_in r##i = SEEN(i);
+                        ROWS(SEEN_ROW)
+#define A_OF(i) r##i[c]
+                        for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
+                            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                            ROWS(TILE_STEP)
+                        }
+#undef A_OF
+                    }
+            }
+#define CONV_FINISH(i) if (t * MR + i < a.pixels) \
+                finish_row(&e, Y, a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
             ROWS(CONV_FINISH)
         }
     }
 }
 
-/* Gradients of weights. A tile is MR input channels of one tap (GATHER: MR pairs of tap and channel) by NR output channels; k is
- * the pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
- * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in place. */
-KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+KERNEL void tile_conv_forward(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                              GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 0, 0);
+}
+
+KERNEL void tile_conv_forward_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                                     GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 0, 1);
+}
+
+KERNEL void tile_conv_data(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                           GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 1, 0);
+}
+
+KERNEL void tile_conv_data_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                                  GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 1, 1);
+}
+
+/* --- gradients of weights --------------------------------------------------------------------------------------- */
+
+/* A row of the window's image, `count` columns from `x0`, for the MR pairs of tap and channel from `row` on. */
+DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
+                              cek_u32 count, cek_f32 *gathered)
+{
+    const cek_k_window *w = &a->window;
+    const cek_u64 pairs = (cek_u64)w->taps[0] * w->taps[1] * a->in;
+    for (int i = 0; i < MR; i++) {
+        cek_u64 pair = row + i < pairs ? row + i : pairs - 1, tap = pair / a->in;
+        cek_u32 sy = y * w->stride[0] + (cek_u32)(tap / w->taps[1]) * w->dilation[0] - w->pad[0];
+        cek_in from = X + (image * w->in[0] + sy) * w->in[1] * a->in + pair % a->in;
+        for (cek_u32 x = 0; x < count; x++) {
+            cek_u32 sx = (x0 + x) * w->stride[1] + (cek_u32)(tap % w->taps[1]) * w->dilation[1] - w->pad[1];
+            gathered[x * MR + i] = sy < w->in[0] && sx < w->in[1] ? from[(cek_u64)sx * a->in] : 0.0f;
+        }
+    }
+}
+
+/* A tile is MR input channels of one tap (`gather`: MR pairs of tap and channel) by NR output channels; k is the
+ * pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
+ * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in
+ * place. */
+DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a, const int gather)
 {
     const cek_k_window w = a.window;
     cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], slice = GROUP_ID(1), panels = (a.out + NR - 1) / NR;
+    cek_u64 tap = gather ? 0 : GROUP_ID(0), tap_tiles = gather ? 1 : taps;
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (!a.batch)
         return;
     cek_u64 first = slice * a.batch / a.slices, end = (slice + 1) * a.batch / a.slices;
-#ifdef GATHER
-    cek_u64 row_tiles = (taps * a.in + MR - 1) / MR;
-    cek_u64 all_tiles = row_tiles * panels;
-    cek_out sums = (cek_out)AT(partial, 2) + slice * all_tiles * (MR * NR);
-#else
-    cek_u64 row_tiles = (a.in + MR - 1) / MR, tap = GROUP_ID(0);
-    cek_u64 all_tiles = row_tiles * panels;
-    cek_out sums = (cek_out)AT(partial, 2) + (slice * taps + tap) * all_tiles * (MR * NR);
+    cek_u64 row_tiles = ((gather ? taps * a.in : a.in) + MR - 1) / MR, all_tiles = row_tiles * panels;
+    cek_out sums = (cek_out)AT(partial, 2) + (slice * tap_tiles + tap) * all_tiles * (MR * NR);
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
-#endif
     for (cek_u64 i = 0; i < all_tiles * MR * NR; i += VW)
         VSTORE((VEC)0.0f, sums + i);
     for (cek_u64 image = first; image < end; image++)
@@ -361,38 +421,33 @@ KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial
                 ROWS(TILE_LOAD)
                 for (cek_u32 y = band; y < band_end; y++) {
                     cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
-#ifdef GATHER
-                    for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
-                        cek_u32 count = w.out[1] - x0 < CEK_K_GATHER_PIXELS ? w.out[1] - x0 : CEK_K_GATHER_PIXELS;
-                        cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
-                        for (int i = 0; i < MR; i++) {
-                            cek_u64 pair = row + i < taps * a.in ? row + i : taps * a.in - 1, tap = pair / a.in;
-                            cek_u32 sy = y * w.stride[0] + (cek_u32)(tap / w.taps[1]) * w.dilation[0] - w.pad[0];
-                            cek_in from = X + (image * w.in[0] + sy) * w.in[1] * a.in + pair % a.in;
-                            for (cek_u32 x = 0; x < count; x++) {
-                                cek_u32 sx = (x0 + x) * w.stride[1] + (cek_u32)(tap % w.taps[1]) * w.dilation[1] - w.pad[1];
-                                gathered[x * MR + i] = sy < w.in[0] && sx < w.in[1] ? from[(cek_u64)sx * a.in] : 0.0f;
-                            }
-                        }
-                        const cek_f32 *x = gathered;
+                    if (gather) {
+                        for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
+                            cek_u32 count = w.out[1] - x0 < CEK_K_GATHER_PIXELS ? w.out[1] - x0 : CEK_K_GATHER_PIXELS;
+                            cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
+                            const cek_f32 *x = gathered;
+                            weights_gather(&a, X, image, y, row, x0, count, gathered);
 #define A_OF(i) x[i]
-                        for (cek_u32 p = 0; p < count; p++, b += a.dy_pixel, x += MR) {
-                            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                            ROWS(TILE_STEP)
-                        }
+                            for (cek_u32 p = 0; p < count; p++, b += a.dy_pixel, x += MR) {
+                                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                                ROWS(TILE_STEP)
+                            }
 #undef A_OF
+                        }
+                        continue;
                     }
-#else
                     cek_u32 sy = y * w.stride[0] + ty * w.dilation[0] - w.pad[0];
                     if (sy >= w.in[0])
                         continue;
                     /* Columns whose tap lies inside the image. */
-                    cek_u32 shift = tx * w.dilation[1], x_first = shift < w.pad[1] ? (w.pad[1] - shift + w.stride[1] - 1) / w.stride[1] : 0;
-                    cek_u32 reach = w.in[1] + w.pad[1], x_end = reach > shift ? (reach - shift - 1) / w.stride[1] + 1 : 0;
+                    cek_u32 shift = tx * w.dilation[1], reach = w.in[1] + w.pad[1];
+                    cek_u32 x_first = shift < w.pad[1] ? (w.pad[1] - shift + w.stride[1] - 1) / w.stride[1] : 0;
+                    cek_u32 x_end = reach > shift ? (reach - shift - 1) / w.stride[1] + 1 : 0;
                     x_end = x_end < w.out[1] ? x_end : w.out[1];
                     /* The last tile of channels lies back, inside the pixel; its first rows are then computed twice. */
                     cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
-                    cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + (cek_i64)x_first * w.stride[1] + shift - w.pad[1]) * a.in + channel;
+                    cek_i64 sx = (cek_i64)x_first * w.stride[1] + shift - w.pad[1];
+                    cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + sx) * a.in + channel;
                     b += x_first * a.dy_pixel;
 #define A_OF(i) x[i]
                     for (cek_u32 p = x_first; p < x_end; p++, b += a.dy_pixel, x += w.stride[1] * a.in) {
@@ -400,35 +455,37 @@ KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial
                         ROWS(TILE_STEP)
                     }
 #undef A_OF
-#endif
                 }
                 ROWS(TILE_STORE)
             }
         }
 }
 
+KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+{
+    weights(X_, DY_, partial, a, 0);
+}
+
+KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+{
+    weights(X_, DY_, partial, a, 1);
+}
+
 /* The slices' sums in order, turned into [out][tap][in]: an output channel and a tap per work-item. */
 KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const cek_k_weights_tile a)
 {
     cek_u64 o = GROUP_ID(0), tap = GROUP_ID(1), taps = (cek_u64)a.window.taps[0] * a.window.taps[1];
-    cek_in sums = (cek_in)AT(partial, 0);
+    cek_u64 panels = (a.out + NR - 1) / NR, row_tiles = ((a.gather ? taps * a.in : a.in) + MR - 1) / MR;
+    cek_u64 tap_sums = row_tiles * panels * (MR * NR), stride = a.gather ? tap_sums : taps * tap_sums;
+    cek_in sums = (cek_in)AT(partial, 0) + (a.gather ? 0 : tap * tap_sums);
     cek_out to = (cek_out)AT(DW_, 1) + (o * taps + tap) * a.in;
     if (o >= a.out || tap >= taps)
         return;
-    cek_u64 panels = (a.out + NR - 1) / NR;
-#ifdef GATHER
-    cek_u64 row_tiles = (taps * a.in + MR - 1) / MR, stride = row_tiles * panels * (MR * NR);
-#else
-    cek_u64 row_tiles = (a.in + MR - 1) / MR, stride = taps * row_tiles * panels * (MR * NR);
-    sums += tap * row_tiles * panels * (MR * NR);
-#endif
     for (cek_u64 c = 0; c < a.in; c++) {
-#ifdef GATHER
-        cek_u64 tile = (tap * a.in + c) / MR, row = (tap * a.in + c) % MR;
-#else
-        cek_u64 tile = c / MR, row = tile * MR + MR <= a.in ? c % MR : c - (a.in - MR);
-#endif
-        cek_in at = sums + ((o / NR) * row_tiles + tile) * (MR * NR) + row * NR + o % NR;
+        cek_u64 line = a.gather ? tap * a.in + c : c, row = line % MR;
+        if (!a.gather && line - row + MR > a.in)  /* the last tile lies back */
+            row = c - (a.in - MR);
+        cek_in at = sums + ((o / NR) * row_tiles + line / MR) * (MR * NR) + row * NR + o % NR;
         cek_f32 sum = 0.0f;
         for (cek_u64 slice = 0; slice < a.slices; slice++)
             sum += at[slice * stride];

@@ -39,10 +39,8 @@ for mode in 0 1 2 3; do
 done
 if [ -n "$CLANG" ]; then
     for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do
-        for form in -DPLAIN -DA_DIRECT=1 -DDATA=1 -DGATHER=1 '-DDATA=1 -DGATHER=1'; do
-            checks=$((checks + 1))
-            opencl $size $form ../opencl/tile.cl
-        done
+        checks=$((checks + 1))
+        opencl $size ../opencl/tile.cl
     done
 fi
 cd "$top_builddir" || exit 99
