@@ -14,11 +14,17 @@ here=kernels/gpu
 # One line per variant, the definitions as NAME=VALUE.
 variants() {
     case $1 in
-    optimizer.cl)
-        for low in '' LOW_TYPE=f16 LOW_TYPE=bf16; do
-            echo "$low"
-            echo "$low MOMENTUM=1"
+    copy.cl)
+        for flat in '' FLAT=1; do
+            for size in 8 16 32; do echo "COPY_AS=cek_u$size $flat"; done
+            for from in f32 f16 bf16 u8 i32; do
+                for to in f32 f16 bf16 u8 i32; do
+                    [ $from = $to ] || echo "X_TYPE=$from Y_TYPE=$to $flat"
+                done
+            done
         done ;;
+    optimizer.cl)
+        for low in '' LOW_TYPE=f16 LOW_TYPE=bf16; do echo "TYPE=f32 $low"; done ;;
     pointwise.cl)
         echo INTERPRET=1 ;;
     pool.cl | random.cl | rows.cl)
@@ -33,16 +39,8 @@ variants() {
             done
             for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $part"; done
         done ;;
-    tensor.cl)
-        for flat in '' FLAT=1; do
-            for size in 8 16 32; do echo "COPY_AS=cek_u$size $flat"; done
-            for from in f32 f16 bf16 u8 i32; do
-                for to in f32 f16 bf16 u8 i32; do
-                    [ $from = $to ] || echo "X_TYPE=$from Y_TYPE=$to $flat"
-                done
-            done
-        done
-        for type in f32 f16 bf16 u8 i32; do echo "X_TYPE=$type"; done ;;
+    reduce.cl)
+        for type in f32 f16 bf16 u8 i32; do echo "TYPE=$type"; done ;;
     *) echo "images.sh: no variants of $1" >&2; exit 1 ;;
     esac
 }

@@ -56,14 +56,15 @@ noinst_LTLIBRARIES += $(kernels_cpu_libraries)
 # The kernels of devices that compile at run time, as text in a C file.
 kernels_device_sources = \
     %D%/gpu/args.h \
+    %D%/gpu/copy.cl \
     %D%/gpu/dialect.h \
     %D%/gpu/optimizer.cl \
     %D%/gpu/pointwise.cl \
     %D%/gpu/pool.cl \
     %D%/gpu/product.cl \
     %D%/gpu/random.cl \
+    %D%/gpu/reduce.cl \
     %D%/gpu/rows.cl \
-    %D%/gpu/tensor.cl \
     %D%/opencl/tile.cl
 %D%/sources.c: $(kernels_device_sources) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
@@ -72,14 +73,13 @@ EXTRA_DIST += $(kernels_device_sources) %D%/embed.sh
 
 # The same kernels as machine code for NVIDIA's devices, where nvcc is: all variants of one source in one file. The compiler is
 # wanted when this is built, never when it runs.
-kernels_cuda_names = optimizer pointwise pool product random rows tensor
 kernels_cuda_archs = -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_80,code=sm_80 \
     -gencode arch=compute_86,code=sm_86 -gencode arch=compute_89,code=sm_89 -gencode arch=compute_90,code=sm_90 \
     -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=sm_120
 if HAVE_NVCC
-kernels_cuda_images = %D%/cuda/optimizer.fatbin %D%/cuda/pointwise.fatbin %D%/cuda/pool.fatbin %D%/cuda/product.fatbin \
-    %D%/cuda/random.fatbin %D%/cuda/rows.fatbin %D%/cuda/tensor.fatbin
-kernels_cuda_built = optimizer.cl pointwise.cl pool.cl product.cl random.cl rows.cl tensor.cl
+kernels_cuda_images = %D%/cuda/copy.fatbin %D%/cuda/optimizer.fatbin %D%/cuda/pointwise.fatbin %D%/cuda/pool.fatbin \
+    %D%/cuda/product.fatbin %D%/cuda/random.fatbin %D%/cuda/reduce.fatbin %D%/cuda/rows.fatbin
+kernels_cuda_built = copy.cl optimizer.cl pointwise.cl pool.cl product.cl random.cl reduce.cl rows.cl
 else
 kernels_cuda_images =
 kernels_cuda_built =

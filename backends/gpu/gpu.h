@@ -222,7 +222,7 @@ void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, ch
 /* --- sources: kernels/gpu and kernels/opencl, embedded at build time -------------------------- */
 
 typedef struct cek__gpu_source {
-    const char *name;   /* "tensor.cl" */
+    const char *name;   /* "copy.cl" */
     const char *text;
 } cek__gpu_source;
 extern const cek__gpu_source cek__gpu_sources[];  /* ends with a NULL name */

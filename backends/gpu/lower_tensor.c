@@ -43,7 +43,7 @@ cek_status cek__gpu_lower_copy(cek_op *op)
     else
         cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n#define Y_TYPE %s\n%s", cek__gpu_type(desc->x_type),
                          cek__gpu_type(desc->y_type), flat);
-    cek__gpu_step *step = cek__gpu_step_add(op, "tensor.cl", defines, same ? "copy_same" : "copy_convert",
+    cek__gpu_step *step = cek__gpu_step_add(op, "copy.cl", defines, same ? "copy_same" : "copy_convert",
                                             cek__gpu_items(op->dev, a.count));
     const cek__gpu_place buffers[] = { { CEK_COPY_X, 0 }, { CEK_COPY_Y, 0 } };
     cek__gpu_step_fill(step, buffers, 2, &a, sizeof a);
@@ -212,12 +212,10 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
     uint64_t items = columns ? (a.outputs + lanes - 1) / lanes * a.chunks : a.outputs * a.chunks;
     cek__gpu_place partial = cek__gpu_workspace(op, a.outputs * a.chunks * sizeof(float));
     const cek__gpu_place buffers[] = { r->from, partial, r->to };
-    cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n", cek__gpu_type(r->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines,
-                                         columns
-        ? "reduce_columns" : "reduce_chunks", items), buffers, 3, &a,
-                       sizeof a);
-    cek__gpu_step_fill(cek__gpu_step_add(op, "tensor.cl", defines, "reduce_finish", a.outputs),
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(r->type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, columns ? "reduce_columns" : "reduce_chunks", items),
+                       buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, "reduce_finish", a.outputs),
                        buffers, 3, &a, sizeof a);
 }
 

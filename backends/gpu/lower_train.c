@@ -43,10 +43,8 @@ cek_status cek__gpu_lower_loss(cek_op *op)
         buffers[i] = cek__gpu_slot(op, i);
     buffers[6] = totals;
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(classes ? entropy->type : squared->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines,
-                                         classes
-        ? "cross_entropy" : "squared_error", a.rows), buffers, 7, &a,
-                       sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, classes ? "cross_entropy" : "squared_error", a.rows),
+                       buffers, 7, &a, sizeof a);
     if (t.loss || t.correct) {
         const cek__gpu_place sums[] = { totals, cek__gpu_slot(op, CEK_CROSS_ENTROPY_LOSS),
                                         classes ? cek__gpu_slot(op, CEK_CROSS_ENTROPY_CORRECT) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
@@ -104,7 +102,7 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
         buffers[i] = cek__gpu_slot(op, i);
     if (low)
         snprintf(low_line, sizeof low_line, "#define LOW_TYPE %s\n", cek__gpu_type(desc->low_type));
-    cek__gpu_defines(op->dev, defines, "%s%s", low_line, a.momentum_given && !adam ? "#define MOMENTUM 1\n" : "");
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n%s", cek__gpu_type(desc->type), low_line);
     for (uint32_t i = 0; i < desc->range_count; i++) {
         a.begin = desc->ranges[i].begin;
         a.count = desc->ranges[i].end - desc->ranges[i].begin;
@@ -137,9 +135,7 @@ cek_status cek__gpu_lower_pool(cek_op *op)
                                        cek__gpu_slot(op, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE) };
     char defines[CEK__GPU_DEFINES];
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines,
-                                         forward
-        ? "pool_forward" : "pool_backward", a.count), buffers, 3, &a,
-                       sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward", a.count),
+                       buffers, 3, &a, sizeof a);
     return op->failure;
 }

@@ -3,9 +3,10 @@
  * program.c - kernels compiled once per device: kept in memory for as long as the device is open,
  * on disk for the next time.
  *
- * A program is known by its source and the definitions in front of it. Some drivers leave the real
- * compilation to the first launch, per size of a group and per class of grid: kernel_warm has it
- * done when an operation is made.
+ * A program is known by its source and the definitions in front of it; sources that all models want
+ * and that are told only a type are one program, since a build takes drivers as long to set up as to
+ * do. Some leave the real compilation to the first launch, per size of a group and per class of
+ * grid: kernel_warm has it done when an operation is made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,10 @@
 
 #define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
 #define WARM_ITEMS 16384                        /* in a row: what launches on processors have at most, but for huge tilings */
+
+static const char *const typed_sources[] = { "optimizer.cl", "pool.cl", "random.cl", "reduce.cl", "rows.cl" };
+#define TYPED_SOURCES (sizeof typed_sources / sizeof *typed_sources)
+#define TYPED "optimizer, pool, random, reduce, rows.cl"  /* what the program of these is called */
 
 typedef struct warm_launch {
     struct warm_launch *next;
@@ -104,14 +109,36 @@ static void binary_store(opencl_dev *dev, cl_program program, const char *key)
     free(data);
 }
 
+static bool is_typed(const char *source)
+{
+    for (uint32_t i = 0; i < TYPED_SOURCES; i++)
+        if (!strcmp(source, typed_sources[i]))
+            return true;
+    return false;
+}
+
+/* The texts of a program; 0 where there is no such source. */
+static uint32_t texts_collect(const char *source, const char *defines, const char *texts[3 + TYPED_SOURCES])
+{
+    uint32_t count = 0;
+    texts[count++] = defines;
+    texts[count++] = cek__gpu_source_text("dialect.h");
+    texts[count++] = cek__gpu_source_text("args.h");
+    if (strcmp(source, TYPED))
+        texts[count++] = cek__gpu_source_text(source);
+    else
+        for (uint32_t i = 0; i < TYPED_SOURCES; i++)
+            texts[count++] = cek__gpu_source_text(typed_sources[i]);
+    return texts[count - 1] ? count : 0;
+}
+
 static cek_status program_build(opencl_dev *dev, const char *source, const char *defines, cl_program *out)
 {
-    const char *texts[] = { defines, cek__gpu_source_text("dialect.h"),
-                            cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
-    const uint32_t count = sizeof texts / sizeof *texts;
+    const char *texts[3 + TYPED_SOURCES];
+    const uint32_t count = texts_collect(source, defines, texts);
     char key[64];
     cl_int error;
-    if (!texts[3])
+    if (!count)
         return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "op_create: there is no source %s", source);
     if (dev->keeps_kernels) {
         key_make(dev, texts, count, key, sizeof key);
@@ -194,7 +221,7 @@ cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char
         return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     pthread_mutex_lock(&dev->programs_lock);
-    cek_status st = program_get(dev, source, defines, &kernel->program);
+    cek_status st = program_get(dev, is_typed(source) ? TYPED : source, defines, &kernel->program);
     pthread_mutex_unlock(&dev->programs_lock);
     if (!st) {
         kernel->kernel = clCreateKernel(kernel->program->program, name, &error);

@@ -135,6 +135,17 @@ DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 /* Buffer number `n` of a kernel: its pointer, from its memory's start. */
 #define AT(buffer, n) ((buffer) + a.at[n])
 
+/* Where element `i` of a shape lies. */
+DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const cek_u64 *stride)
+{
+    cek_u64 place = 0;
+    for (cek_u64 d = rank; d > 1; d--) {
+        place += i % shape[d - 1] * stride[d - 1];
+        i /= shape[d - 1];
+    }
+    return place + i * stride[0];
+}
+
 /* Activations by their numbers in plugin.h. */
 DEVICE_FN cek_f32 act_relu(cek_f32 x) { return x > 0.0f ? x : x <= 0.0f ? 0.0f : x; }
 DEVICE_FN cek_f32 act_sigmoid(cek_f32 x) { return 1.0f / (1.0f + exp(-x)); }

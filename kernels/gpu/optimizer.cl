@@ -39,14 +39,14 @@ DEVICE_FN cek_f32 steps_of(GLOBAL const char *state)
 KERNEL void sgd(OPERANDS)
 {
     PREPARE
+    GLOBAL cek_f32 *ms = (GLOBAL cek_f32 *)AT(m_, 2) + a.begin;
     FOR_EACH(i, a.count) {
         cek_f32 p = params[i], g = scale * grads[i] + decay * p, d = g;
-#ifdef MOMENTUM
-        GLOBAL cek_f32 *ms = (GLOBAL cek_f32 *)AT(m_, 2) + a.begin;
-        cek_f32 m = steps == 1.0f ? g : a.momentum * ms[i] + a.one_minus_dampening * g;
-        d = a.nesterov ? g + a.momentum * m : m;
-        ms[i] = m;
-#endif
+        if (a.momentum_given) {
+            cek_f32 m = steps == 1.0f ? g : a.momentum * ms[i] + a.one_minus_dampening * g;
+            d = a.nesterov ? g + a.momentum * m : m;
+            ms[i] = m;
+        }
         p -= lr * d;
         params[i] = p;
 #ifdef LOW_TYPE

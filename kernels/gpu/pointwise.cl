@@ -12,16 +12,6 @@
 DEVICE_FN cek_f32 pw_min(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q : p < q ? p : q; }
 DEVICE_FN cek_f32 pw_max(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q : p > q ? p : q; }
 
-DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const cek_u64 *stride)
-{
-    cek_u64 place = 0;
-    for (cek_u64 d = rank; d > 1; d--) {
-        place += i % shape[d - 1] * stride[d - 1];
-        i /= shape[d - 1];
-    }
-    return place + i * stride[0];
-}
-
 #ifdef FLAT
 #define PLACE(n) i
 #else

@@ -23,12 +23,13 @@ for type in f32 f16 bf16; do
     both -DTYPE=$type pool.cl
     both -DTYPE=$type rows.cl
     both -DTYPE=$type random.cl
-    both -DX_TYPE=$type tensor.cl
-    both -DX_TYPE=u8 -DY_TYPE=$type tensor.cl
+    both -DTYPE=$type reduce.cl
+    both -DX_TYPE=u8 -DY_TYPE=$type copy.cl
 done
-both -DCOPY_AS=cek_u16 -DFLAT=1 tensor.cl
-both -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 tensor.cl
-both -DMOMENTUM=1 -DLOW_TYPE=bf16 optimizer.cl
+both -DCOPY_AS=cek_u16 -DFLAT=1 copy.cl
+both -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 copy.cl
+both -DTYPE=f32 optimizer.cl
+both -DTYPE=f32 -DLOW_TYPE=bf16 optimizer.cl
 echo '#define CHAIN value = pw_max(IN(0), grad_gelu(IN(1), IN(2)));' >"$scratch/chain.h"
 both -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYPE=f16 -DACCUMULATE=1 pointwise.cl
 both -DINTERPRET=1 pointwise.cl

@@ -1,47 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor.cl - strided tensors: copy and reduce.
- *
- * X_TYPE, Y_TYPE: element types. COPY_AS: the type that is moved where both are alike (bytes, not numbers).
+ * reduce.cl - reductions of strided tensors; TYPE is the element type. Results and partial ones are f32.
  */
-
-/* Where element `i` of a shape lies. */
-DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const cek_u64 *stride)
-{
-    cek_u64 place = 0;
-    for (cek_u64 d = rank; d > 1; d--) {
-        place += i % shape[d - 1] * stride[d - 1];
-        i /= shape[d - 1];
-    }
-    return place + i * stride[0];
-}
-
-/* FLAT: both sides are dense and alike. */
-#ifdef FLAT
-#define PLACE(n) i
-#else
-#define PLACE(n) place_of(i, a.rank, a.shape, a.stride[n])
-#endif
-
-#ifdef COPY_AS
-KERNEL void copy_same(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_strided a)
-{
-    GLOBAL const COPY_AS *from = (GLOBAL const COPY_AS *)AT(x, 0);
-    GLOBAL COPY_AS *to = (GLOBAL COPY_AS *)AT(y, 1);
-    FOR_EACH(i, a.count)
-        to[PLACE(1)] = from[PLACE(0)];
-}
-#endif
-
-#ifdef X_TYPE
-#ifdef Y_TYPE
-KERNEL void copy_convert(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_strided a)
-{
-    FOR_EACH(i, a.count)
-        STORE(Y_TYPE, AT(y, 1), PLACE(1), LOAD(X_TYPE, AT(x, 0), PLACE(0)));
-}
-#else
-
 enum { SUM = 1, MEAN = 2, MAXIMUM = 3, MINIMUM = 4, SQUARES = 5, NONFINITE = 6 };
 
 DEVICE_FN cek_f32 reduce_start(cek_u32 function)
@@ -75,32 +35,36 @@ KERNEL void reduce_chunks(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, 
     cek_f32 result = reduce_start(a.function);
     if (a.reduced_rank <= 1)
         for (cek_u64 i = chunk; i < a.length; i += a.chunks)
-            result = reduce_add(a.function, result, LOAD(X_TYPE, AT(x, 0), first + i * a.reduced_stride[0]), 1);
+            result = reduce_add(a.function, result, LOAD(TYPE, AT(x, 0), first + i * a.reduced_stride[0]), 1);
     else
         for (cek_u64 i = chunk; i < a.length; i += a.chunks)
-            result = reduce_add(a.function, result,
-                                LOAD(X_TYPE, AT(x, 0), first + place_of(i, a.reduced_rank, a.reduced_shape, a.reduced_stride)), 1);
+            result = reduce_add(a.function, result, LOAD(TYPE, AT(x, 0), first + place_of(i, a.reduced_rank,
+                                a.reduced_shape, a.reduced_stride)), 1);
     ((GLOBAL cek_f32 *)AT(partial, 1))[chunk * a.outputs + output] = result;
 }
 
-/* Where neighbouring results are neighbours in memory and one dimension is summed: LANES results per work-item, row by row. */
+/* Where neighbouring results are neighbours in memory and one dimension is summed: LANES results per work-item, row by
+ * row. */
 KERNEL void reduce_columns(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, const cek_k_reduce a)
 {
     if (GLOBAL_ID() >= (a.outputs + LANES - 1) / LANES * a.chunks)
         return;
-    cek_u64 blocks = (a.outputs + LANES - 1) / LANES, first = GLOBAL_ID() % blocks * LANES, chunk = GLOBAL_ID() / blocks;
+    cek_u64 blocks = (a.outputs + LANES - 1) / LANES;
+    cek_u64 first = GLOBAL_ID() % blocks * LANES, chunk = GLOBAL_ID() / blocks;
     cek_u64 lanes = a.outputs - first < LANES ? a.outputs - first : LANES;
-    cek_u64 rows = (a.length + a.chunks - 1) / a.chunks, row = chunk * rows, end = row + rows < a.length ? row + rows : a.length;
+    cek_u64 rows = (a.length + a.chunks - 1) / a.chunks, row = chunk * rows;
+    cek_u64 end = row + rows < a.length ? row + rows : a.length;
     cek_f32 result[LANES];
     for (int l = 0; l < LANES; l++)
         result[l] = reduce_start(a.function);
     if (lanes == LANES)
         for (; row < end; row++)
             for (int l = 0; l < LANES; l++)
-                result[l] = reduce_add(a.function, result[l], LOAD(X_TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
+                result[l] = reduce_add(a.function, result[l],
+                                       LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
     for (; row < end; row++)
         for (cek_u64 l = 0; l < lanes; l++)
-            result[l] = reduce_add(a.function, result[l], LOAD(X_TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
+            result[l] = reduce_add(a.function, result[l], LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
     for (cek_u64 l = 0; l < lanes; l++)
         ((GLOBAL cek_f32 *)AT(partial, 1))[chunk * a.outputs + first + l] = result[l];
 }
@@ -113,10 +77,9 @@ KERNEL void reduce_finish(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y, 
         return;
     cek_f32 result = reduce_start(a.function);
     for (cek_u64 chunk = 0; chunk < a.chunks; chunk++)
-        result = reduce_add(a.function, result, ((GLOBAL const cek_f32 *)AT(partial, 1))[chunk * a.outputs + output], 0);
+        result = reduce_add(a.function, result,
+                            ((GLOBAL const cek_f32 *)AT(partial, 1))[chunk * a.outputs + output], 0);
     if (a.function == MEAN)
         result *= a.scale;
     to[output] = a.accumulate ? to[output] + result : result;
 }
-#endif
-#endif
