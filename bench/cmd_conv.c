@@ -134,15 +134,14 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
 
 static int conv_device(cek_device *device, const bench_options *o, output *out)
 {
-    char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
+    char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
     int code = list ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
     double peak = 0;
     uint64_t side;
     cek_status failed = code ? CEK_OK : peak_product(device, CEK_F32, o->math, &peak, &side);
     if (failed)
         code = complain_status(failed);
-    for (char *text = code ? NULL : strtok_r(list, ",", &save); text && code <= EXIT_WRONG;
-         text = strtok_r(NULL, ",", &save)) {
+    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
         conv_data c = { .f32 = { NULL } };
         uint64_t wrong = 0;
         cek_status st;

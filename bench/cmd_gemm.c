@@ -262,12 +262,11 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
     gemm_run r = { .device = device, .options = o, .out = out,
                    .runs = o->runs < 0 ? RUNS : o->runs,
                    .warmup = o->warmup < 0 ? WARMUP : o->warmup };
-    char *list = strdup(o->shapes ? o->shapes : default_shapes), *save = NULL;
+    char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
     r.ours = malloc((size_t)r.runs * sizeof(double));
     r.theirs = malloc((size_t)r.runs * sizeof(double));
     int code = list && r.ours && r.theirs ? gemm_open(&r) : complain(EXIT_MEMORY, "no host memory");
-    for (char *text = code ? NULL : strtok_r(list, ",", &save); text && code <= EXIT_WRONG;
-         text = strtok_r(NULL, ",", &save)) {
+    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
         int one = gemm_shape(&r, text);
         code = one > code ? one : code;
     }

@@ -33,8 +33,6 @@ int data_open(const bench_options *o, bench_data *d)
     *d = (bench_data){ .input_type = CEK_U8 };
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
-    if (!o->csv && (o->target || o->split))
-        return complain(EXIT_USAGE, "--target and --split are for --csv");
     int code = EXIT_OK;
     if (o->csv) {
         code = table_open(o, d);

@@ -99,7 +99,7 @@ static const option_row rows[] = {
     { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw or sgd" },
     { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
     { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd" },
-    { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "" },
+    { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
 };
@@ -116,27 +116,34 @@ int complain(int code, const char *fmt, ...)
     return code;
 }
 
+/* One command's own options, or (NULL) those of all commands. */
+static void usage_print_options(FILE *to, const bench_command *c)
+{
+    bool begun = false;
+    for (int i = 0; i < ROW_COUNT; i++) {
+        const option_row *r = &rows[i];
+        bool common = r->commands == ALL || r->code == 'd';
+        if (c ? common || !(r->commands & c->mask) : !common)
+            continue;
+        if (!begun)
+            fprintf(to, "\n%s%s\n", c ? "options of " : "options", c ? c->name : ":");
+        begun = true;
+        char left[48];
+        snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ',
+                 r->code < 256 ? r->code : ' ', r->code < 256 ? "," : " ", r->name,
+                 r->argument ? "=" : "", r->argument ? r->argument : "");
+        fprintf(to, "  %-26s %s\n", left, r->help);
+    }
+}
+
 static void usage_print(FILE *to)
 {
     fputs("usage: cekernels-bench [OPTION...] COMMAND [ARG...]\n\ncommands:\n", to);
     for (const bench_command *c = bench_commands; c->name; c++)
         fprintf(to, "  %-8s %-18s %s\n", c->name, c->operands, c->help);
-    for (const bench_command *c = NULL;; c = c ? c + 1 : bench_commands) {
-        if (c && !c->name)
-            break;
-        fprintf(to, "\n%s%s\n", c ? "options of " : "options", c ? c->name : ":");
-        for (int i = 0; i < ROW_COUNT; i++) {
-            const option_row *r = &rows[i];
-            bool common = r->commands == ALL || r->code == 'd';
-            if (c ? common || !(r->commands & c->mask) : !common)
-                continue;
-            char left[48];
-            snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ',
-                     r->code < 256 ? r->code : ' ', r->code < 256 ? "," : " ", r->name,
-                     r->argument ? "=" : "", r->argument ? r->argument : "");
-            fprintf(to, "  %-26s %s\n", left, r->help);
-        }
-    }
+    usage_print_options(to, NULL);
+    for (const bench_command *c = bench_commands; c->name; c++)
+        usage_print_options(to, c);
     fputs("\nSee cekernels-bench(1).\n", to);
 }
 
@@ -220,7 +227,7 @@ static const char *const passes[] = { "forward", "data", "weights", NULL };
 static const char *const losses[] = { "cross-entropy", "mse", NULL };
 static const char *const optimizers[] = { "adam", "adamw", "sgd", NULL };
 static const char *const yes_no[] = { "no", "yes", NULL };
-static const char *const types[] = { "", "f32", "f16", "bf16", "f64", "u8", "i32", NULL };
+static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 
 static bool option_take(bench_options *o, const option_row *row, const char *arg)
 {
@@ -228,9 +235,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     int64_t number = 0;
     switch (row->code) {
     case 'd': o->devices = arg; return true;
-    case 't':
-        return take_word(row->name, arg, types, &o->type) &&
-               (o->type || wrong_value(row->name, arg, "a type"));
+    case 't': return take_word(row->name, arg, types, &word) && (o->type = CEK_F32 + word, true);
     case 'o':
         return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
     case 'q': return o->quiet = true;
@@ -261,7 +266,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_SHUFFLE: return take_word(row->name, arg, yes_no, &word) && (o->shuffle = word, true);
     case O_LOSS: return one_of(row->name, arg, losses, &o->loss);
     case O_OPTIMIZER: return one_of(row->name, arg, optimizers, &o->optimizer);
-    case O_LR: return take_double(row->name, arg, 1e-30, 1e6, &o->lr); /* 0 means the default below */
+    case O_LR: return take_double(row->name, arg, 1e-30, 1e6, &o->lr); /* 0 would be the default to the library */
     case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
@@ -279,6 +284,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
 
 static void getopt_tables(char *letters, struct option *longs)
 {
+    *letters++ = ':'; /* a missing value is reported as ':', and nothing is printed */
     for (int i = 0; i < ROW_COUNT; i++) {
         longs[i] = (struct option){ rows[i].name,
                                     rows[i].argument ? required_argument : no_argument, NULL,
@@ -301,6 +307,21 @@ static const option_row *row_of(int code)
     return NULL;
 }
 
+/* What getopt_long would say in words of its own, in two lines with the program's path. */
+static bool option_unknown(int code, const char *argument)
+{
+    const option_row *row = row_of(optopt);
+    if (code == ':')
+        complain(EXIT_USAGE, "--%s needs a value: --%s=%s", row->name, row->name, row->argument);
+    else if (row)
+        complain(EXIT_USAGE, "--%s takes no value", row->name);
+    else if (optopt)
+        complain(EXIT_USAGE, "no option is called -%c; try --help", optopt);
+    else
+        complain(EXIT_USAGE, "%s: no option, or several, begin like that; try --help", argument);
+    return false;
+}
+
 static const bench_command *command_of(const char *name)
 {
     for (const bench_command *c = bench_commands; c->name; c++)
@@ -309,11 +330,30 @@ static const bench_command *command_of(const char *name)
     return NULL;
 }
 
+/* What says something about a table is not overlooked where there is none. */
+static bool table_options_agree(const bench_options *o, const bool *given)
+{
+    bool split = false, fraction = false;
+    for (int i = 0; i < ROW_COUNT; i++) {
+        const int code = rows[i].code;
+        split |= given[i] && code == O_SPLIT;
+        fraction |= given[i] && code == O_TEST_FRACTION;
+        const bool of_table = code == O_TARGET || code == O_SPLIT || code == O_TEST_FRACTION || code == O_STANDARDIZE;
+        if (given[i] && of_table && !o->csv) {
+            complain(EXIT_USAGE, "--%s is for --csv", rows[i].name);
+            return false;
+        }
+    }
+    if (split && fraction)
+        complain(EXIT_USAGE, "--split and --test-fraction cannot both choose the test set");
+    return !(split && fraction);
+}
+
 bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command,
                    int *code)
 {
     struct option longs[ROW_COUNT + 1];
-    char letters[2 * ROW_COUNT + 1];
+    char letters[2 * ROW_COUNT + 2];
     bool given[ROW_COUNT] = { false };
     *o = (bench_options){ .warmup = -1,
                           .runs = -1,
@@ -327,13 +367,12 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
                           .rows = -1,
                           .seed = 1 };
     *code = EXIT_USAGE;
+    opterr = 0;
     getopt_tables(letters, longs);
     for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         const option_row *row = row_of(c);
-        if (!row) {
-            fputs("Try cekernels-bench --help.\n", stderr); /* getopt_long has said what is wrong */
-            return false;
-        }
+        if (!row)
+            return option_unknown(c, argv[optind - 1]);
         if (c == 'h' || c == 'V') {
             *code = EXIT_OK;
             if (c == 'h')
@@ -360,6 +399,8 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
             return false;
         }
     }
+    if (!table_options_agree(o, given))
+        return false;
     o->argc = argc - optind - 1;
     o->argv = argv + optind + 1;
     return true;

@@ -16,8 +16,13 @@ grep -q '^cekernels-bench [0-9]' "$scratch/out" || wrong "--version prints no ve
 run 0 train --help
 
 run 2
-run 2 --no-such-option devices
-run 2 devices --output
+refused 2 '--no-such-option: no option' --no-such-option devices
+refused 2 '--s=3: no option, or several' gemm --s=3
+refused 2 'no option is called -z' devices -z
+refused 2 '--output needs a value: --output=FORMAT' devices --output
+refused 2 '--output needs a value' devices -o
+refused 2 '--json takes no value' devices --json=yes
+refused 2 '--dtype=f8: f32, f16, bf16, f64, u8 or i32 is wanted' gemm -t f8
 refused 2 'no command is called nonsense' nonsense
 refused 2 'takes no argument' devices cpu
 refused 2 'devices takes no option --epochs' devices --epochs=3
@@ -28,6 +33,10 @@ refused 2 '--runs=3x: a whole number' gemm -r 3x
 refused 2 '--warmup=-1: a whole number from 0' gemm --warmup=-1
 refused 2 'not a product MxNxK' gemm -s 512x512
 refused 2 'M and N must not be 0' gemm -s 0x5x5
+refused 2 'not a product' gemm -s ''
+refused 2 'not a product' gemm -s ,8x8x8
+refused 2 'needs ic' conv -s ''
+refused 2 'more elements than there can be' conv -s mb2000000000ic2000000000ih2000000000oc1kh1
 refused 2 'no convolution has "zz"' conv -s mb1ic3zz4
 refused 2 'no output of that size' conv -s mb1ic3ih3oc3kh5
 refused 2 'forward, data or weights is wanted' conv --pass=sideways
@@ -36,7 +45,10 @@ refused 2 'one MODEL' train lenet5 mnist-cnn
 refused 2 'needs --load' predict lenet5
 refused 2 'cannot both be' train lenet5 --data=/nowhere --csv=/nowhere --target=x
 refused 2 'needs --target' train boston-mlp --csv=/nowhere
-refused 2 'are for --csv' train boston-mlp --target=medv
+for option in --target=medv --split=/nowhere --test-fraction=0.5 --standardize=no; do
+    refused 2 "${option%=*} is for --csv" train boston-mlp $option
+done
+refused 2 'cannot both choose the test set' train boston-mlp --csv=/nowhere --target=y --split=/nowhere --test-fraction=0.5
 refused 2 '--lr=nan: a number' train lenet5 --lr=nan
 refused 2 '--dropout=1: a number' train lenet5 --dropout=1
 refused 2 'a size such as 512M' train lenet5 --limit-memory=lots
