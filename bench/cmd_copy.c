@@ -147,14 +147,17 @@ static cek_status station_measure(copy_run *r, const station *s, unsigned char *
     return st ? st : copy_measure(r, &first, &second);
 }
 
-/* One size, all devices, all pairs of them. */
-static cek_status size_measure(copy_run *r, cek_device *const *devices, size_t count)
+/* One size, all devices, all pairs of them. 0, or an exit code after complaining. */
+static int size_measure(copy_run *r, cek_device *const *devices, size_t count)
 {
     station *stations = calloc(count, sizeof *stations);
     unsigned char *pageable = malloc(r->bytes);
     r->pattern = malloc(r->bytes);
     r->back = malloc(r->bytes);
-    cek_status st = stations && pageable && r->pattern && r->back ? CEK_OK : CEK_OUT_OF_MEMORY;
+    bool room = stations && pageable && r->pattern && r->back;
+    int code = room ? EXIT_OK : complain(EXIT_MEMORY, "no host memory for %llu bytes three times",
+                                             (unsigned long long)r->bytes);
+    cek_status st = room ? CEK_OK : CEK_OUT_OF_MEMORY;
     for (uint64_t i = 0; i < r->bytes && !st; i++)
         r->pattern[i] = (unsigned char)(1 + i % 251);
     size_t open = 0;
@@ -171,10 +174,12 @@ static cek_status size_measure(copy_run *r, cek_device *const *devices, size_t c
             st = copy_measure(r, &from, &to);
         }
     }
+    if (st && room)
+        code = complain_status(st); /* before closing may fail too */
     while (open)
         station_close(&stations[--open]);
     free(stations), free(pageable), free(r->pattern), free(r->back);
-    return st;
+    return code;
 }
 
 /* Sizes separated by commas. 0, after complaining, if one of them is none. */
@@ -217,8 +222,7 @@ int cmd_copy(const bench_options *o)
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
         for (size_t i = 0; i < size_count && !code; i++) {
             r.bytes = sizes[i];
-            cek_status st = size_measure(&r, devices, count);
-            code = st ? complain_status(st) : EXIT_OK;
+            code = size_measure(&r, devices, count);
         }
         if (!code && r.wrong)
             code = complain(EXIT_WRONG, "%llu bytes arrived wrong", (unsigned long long)r.wrong);

@@ -82,6 +82,7 @@ typedef struct spec_job {
     cek_ref refs[CEK_SLOT_MAX];
     uint32_t ref_count;
     struct spec_job *forward;
+    cek_status created; /* what op_create answered, here or for `forward` */
 } spec_job;
 
 /* Creates the operation and the memory. False: found wrong, or s->unsupported, or *inexact is set:

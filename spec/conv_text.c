@@ -60,7 +60,7 @@ static bool conv_dimension(cek_conv_desc *d, int i, uint64_t out)
 
 bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char *error, size_t cap)
 {
-    uint64_t groups = 1, out[3], value;
+    uint64_t groups = 1, out[CEK_SPATIAL_MAX], value;
     const char *p = text;
     char key[8];
     *d = (cek_conv_desc){ .op = { .size = sizeof *d, .kind = CEK_OP_CONV_FORWARD }, .batch = 2 };
@@ -106,6 +106,13 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
         memmove(fields[f], fields[f] + first, d->spatial * sizeof(uint64_t));
         memset(fields[f] + d->spatial, 0, (CEK_SPATIAL_MAX - d->spatial) * sizeof(uint64_t));
+    }
+    spec_conv_out(d, out);
+    if (!spec_countable(d->spatial, d->in, d->batch * d->in_channels) ||
+        !spec_countable(d->spatial, out, d->batch * d->out_channels) ||
+        !spec_countable(d->spatial, d->kernel, d->in_channels * d->out_channels)) {
+        snprintf(error, cap, "%s: more elements than there can be", text);
+        return false;
     }
     *rest = p;
     return true;

@@ -57,13 +57,16 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
             s->broken = CEK_OUT_OF_MEMORY;
             return false;
         }
-        if (!spec_job_make(s, p->forward, job->forward, inexact) ||
+        bool made = spec_job_make(s, p->forward, job->forward, inexact);
+        job->created = job->forward->created;
+        if (!made ||
             !spec_job_run(s, job->forward, s->queue) || !spec_job_verify(s, job->forward))
             return false;
         p->desc.op.forward = job->forward->op;
     }
     job->info.size = sizeof job->info;
     cek_status st = s->plugin->op_create(s->dev, &p->desc.op, &job->info, &job->op);
+    job->created = st;
     if (st == CEK_UNSUPPORTED) {
         s->unsupported = true;
         return false;

@@ -44,8 +44,10 @@ static void output_judge(void *user, const spec_output *o)
 {
     spec_measurement *m = user;
     double *got = malloc(o->count * sizeof *got);
-    if (!got)
+    if (!got) {
+        m->uncompared = true;
         return;
+    }
     spec_decode(o->type, o->bytes, o->count, got);
     for (uint64_t i = 0; i < o->count; i++) {
         if (o->written && !o->written[i])
@@ -123,11 +125,15 @@ static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_
     spec_problem_init(p, kind->kind, type, SPEC_REAL, inexact, 1);
     if (!kind->build(text, p)) {
         spec_check_wrong(s, "%.200s", p->error);
-        s->broken = CEK_INVALID;
+        s->broken = p->no_memory ? CEK_OUT_OF_MEMORY : CEK_INVALID;
     } else if (spec_job_make(s, p, &job, &again) && spec_job_run(s, &job, s->queue)) {
         spec_job_verify(s, &job);
         counts_note(kind, &job, m);
         job_time(s, &job, m);
+        if (m->uncompared)
+            s->broken = CEK_OUT_OF_MEMORY;
+    } else if (job.created == CEK_INVALID) {
+        s->broken = CEK_INVALID; /* the problem is at fault, as long as conformance has the plugin's word */
     }
     spec_job_free(s, &job);
     spec_problem_free(p);
@@ -146,6 +152,7 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
         return CEK_OUT_OF_MEMORY;
     m->repeats = m->bytes = m->compared = m->wrong = 0;
     m->flops = m->max_error = 0;
+    m->uncompared = false;
     *m->algorithm = *m->error = 0;
     while (k < count && kinds[k]->kind != kind)
         k++;

@@ -111,10 +111,16 @@ static bool pool_read(const char *text, spec_problem *p, bool *reserve, geometry
                                                         : fallback[f];
         g->in[i] = (int64_t)d->in[i], g->kernel[i] = (int64_t)d->kernel[i];
         g->stride[i] = (int64_t)d->stride[i], g->lo[i] = (int64_t)d->pad_lo[i];
+        if (!d->in[i] || !d->kernel[i] || !d->stride[i] || d->kernel[i] > d->in[i] + d->pad_lo[i] + behind[i])
+            return spec_fail(p, "%s: no output of that size", text);
         g->out[i] = (g->in[i] + g->lo[i] + (int64_t)behind[i] - g->kernel[i]) / g->stride[i] + 1;
         g->inputs *= d->in[i], g->outputs *= (uint64_t)g->out[i];
         d->pad_hi[i] = behind[i];
     }
+    const uint64_t out[3] = { (uint64_t)g->out[0], (uint64_t)g->out[1], (uint64_t)g->out[2] };
+    if (!spec_countable(3, d->in, d->batch * d->channels) || !spec_countable(3, out, d->batch * d->channels) ||
+        !spec_countable(3, d->kernel, 1))
+        return spec_fail(p, "%s: more elements than there can be", text);
     d->spatial = (uint32_t)(3 - first);
     d->type = p->type;
     fields[4] = d->pad_hi;

@@ -158,6 +158,7 @@ void *spec_problem_alloc(spec_problem *p, uint64_t count, size_t size)
         p->blocks = blocks;
     void *block = blocks ? calloc(count ? count : 1, size) : NULL;
     if (!block) {
+        p->no_memory = true;
         spec_fail(p, "no memory for %llu elements of %zu bytes", (unsigned long long)count, size);
         return NULL;
     }
@@ -344,6 +345,14 @@ static bool number_read(const char **cursor, uint64_t *value)
     return true;
 }
 
+bool spec_countable(uint32_t rank, const uint64_t *shape, uint64_t times)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(times, shape[i] ? shape[i] : 1, &times))
+            return false;
+    return times <= SPEC_COUNT_MAX;
+}
+
 uint32_t spec_shape_read(const char **cursor, uint64_t shape[CEK_RANK_MAX])
 {
     const char *p = *cursor;
@@ -353,6 +362,8 @@ uint32_t spec_shape_read(const char **cursor, uint64_t shape[CEK_RANK_MAX])
             return 0;
         rank++;
     } while (*p == 'x' && p++);
+    if (!spec_countable(rank, shape, 1))
+        return 0;
     *cursor = p;
     return rank;
 }

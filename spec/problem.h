@@ -56,6 +56,7 @@ struct spec_problem {
 
     spec_operand operand[SPEC_OPERANDS_MAX];
     uint32_t operand_count;
+    bool no_memory;          /* why it could not be built */
     spec_problem *forward;   /* run before this one, to fill its reserve */
 
     cek_dtype type;
@@ -165,6 +166,10 @@ uint64_t spec_extent(uint32_t rank, const uint64_t *shape, const int64_t *stride
  * column-major, "_" = gaps between the elements of the last axis. False for other letters. */
 bool spec_layout(const char *letters, uint32_t rank, const uint64_t *shape, int64_t *strides);
 /* Reads letters and then a number ("mb12"): false if there are none. */
+/* More elements than this nobody can store, and products of sizes below it do not overflow. */
+#define SPEC_COUNT_MAX ((uint64_t)1 << 56)
+/* True if a tensor of these sizes has no more. */
+bool spec_countable(uint32_t rank, const uint64_t *shape, uint64_t times);
 bool spec_pair_read(const char **cursor, char key[8], uint64_t *value);
 
 /* Names and directions from the tables of plugin.h. NULL: no such slot. */

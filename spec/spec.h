@@ -110,6 +110,7 @@ typedef struct spec_measurement {
     double flops;               /* of a run; 0: not counted for this operation */
     uint64_t compared, wrong;   /* values of all outputs, and those beyond the error they may have */
     double max_error;
+    bool uncompared;            /* there was no memory to compare what came out */
     char algorithm[64];
     char error[SPEC_TEXT_MAX];
 } spec_measurement;

@@ -21,6 +21,16 @@ refused 2 'takes the name of an operation' op
 refused 2 'no operation is called add' op add
 run 2 op gemm 3x4
 grep -q 'gemm 3x4: .*not a product' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
+# A problem that no device could have is the caller's mistake, not the plugin's.
+for problem in mb1c1ih4kh2sh0:max mb1c1ih4kh0sh1:max mb1c1ih4kh9sh2:max mb64c32ih28kh99sh2:max mb0c1ih4kh2:max \
+    mb1073741824c1073741824ih4096kh1:max; do
+    run 2 op pool_forward $problem -d cpu -w 0 -r 1
+    run 2 op pool_backward $problem -d cpu -w 0 -r 1
+done
+for problem in 'softmax 0x5' 'reduce 5:a7:sum' 'reduce 1073741824x1073741824x1073741824:a0:sum' 'optimizer 0:adam' \
+    'pointwise 0/x0' 'copy 5'; do
+    run 2 op $problem -d cpu -w 0 -r 1
+done
 run 3 op gemm -t f64 -d cpu
 grep -q 'cpu:0: gemm .* f64 is not supported' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
 
@@ -41,7 +51,11 @@ unset CEKERNELS_CPU_DEVICES
 refused 2 'takes no argument' copy here
 refused 2 '--sizes=x: a size' copy --sizes=4K,x
 refused 2 '--sizes=: a size' copy --sizes=4K,
-[ "$SANITIZERS" != no ] || run 6 copy -d cpu --sizes=900000G  # sanitizers end a program that asks for so much
+if [ "$SANITIZERS" = no ]; then # sanitizers end a program that asks for so much
+    run 6 op gemm 3000000x3000000x1 -d cpu -w 0 -r 1
+    run 6 copy -d cpu --sizes=900000G
+    grep -q 'no host memory for 966367641600000 bytes' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
+fi
 CEKERNELS_SIM_MEMORY=1M run 6 copy -d sim:0 --sizes=4M
 grep -q 'sim:0' "$scratch/err" || wrong "the device is not named: $(cat "$scratch/err")"
 
