@@ -213,12 +213,36 @@ static int save_check(const char *path)
     if (realpath(path, real)) /* a link is followed */
         path = real;
     slash = strrchr(path, '/');
-    if (stat(path, &info) == 0 ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
+    bool there = stat(path, &info) == 0;
+    if (there ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
         return complain(EXIT_BAD_INPUT, "%s: cannot be written, it is not a regular file", *path ? path : "\"\"");
+    if (!there && errno != ENOENT) /* such as a name that is too long */
+        return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     if (access(folder, W_OK | X_OK))
         return complain(EXIT_BAD_INPUT, "%s: nothing can be written to %s: %s", path, folder, strerror(errno));
     return EXIT_OK;
+}
+
+/* The second of two files would replace the first. Links are followed, and folders' other names seen through. */
+static bool save_same(const char *a, const char *b)
+{
+    const char *names[] = { a, b };
+    char place[2][PATH_MAX];
+    struct stat folder[2];
+    for (int i = 0; i < 2; i++) {
+        if (!realpath(names[i], place[i])) /* nothing is there yet */
+            snprintf(place[i], sizeof place[i], "%s%s", strchr(names[i], '/') ? "" : "./", names[i]);
+        char *slash = strrchr(place[i], '/');
+        names[i] = slash + 1;
+        char first = slash[1];
+        slash[1] = 0; /* what is before it, for as long as stat looks */
+        bool failed = stat(place[i], &folder[i]) != 0;
+        slash[1] = first;
+        if (failed)
+            return false;
+    }
+    return folder[0].st_dev == folder[1].st_dev && folder[0].st_ino == folder[1].st_ino && !strcmp(names[0], names[1]);
 }
 
 /* ---- the run ---- */
@@ -344,6 +368,8 @@ int cmd_train(const bench_options *o)
     int code = save_check(o->save);
     if (!code)
         code = save_check(o->save_gradients);
+    if (!code && o->save && o->save_gradients && save_same(o->save, o->save_gradients))
+        code = complain(EXIT_USAGE, "--save and --save-gradients cannot both be %s", o->save);
     if (!code)
         code = devices_open(o, &engine, &devices, &count);
     if (!code)

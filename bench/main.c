@@ -1,8 +1,7 @@
 /* main.c - the entry of cekernels-bench: the list of commands, exit codes of statuses, engines and
  * devices for the commands. */
-#include "bench/bench.h"
+#include "bench/output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -106,7 +105,5 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
     if (options_parse(argc, argv, &options, &command, &code))
         return command->run(&options);
-    if (fflush(stdout) || ferror(stdout))
-        return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(errno));
-    return code;
+    return stdout_close(code);
 }

@@ -28,6 +28,15 @@ void output_set(output *out, const char *key, json_t *value)
     json_object_set_new(out->document, key, value);
 }
 
+/* The first failure counts: later calls may set errno to anything. */
+static int stdout_error;
+
+static void stdout_flush(void)
+{
+    if (fflush(stdout) && !stdout_error)
+        stdout_error = errno;
+}
+
 /* A value as text; `scaled` as people see it. Lists become a-b-c. */
 static void value_text(const json_t *value, const output_column *column, bool scaled, char *text,
                        size_t cap)
@@ -113,7 +122,7 @@ void output_row(output *out, json_t *row)
         heading_print(out);
         line_print(out, row);
     }
-    fflush(stdout);
+    stdout_flush();
     json_decref(row);
 }
 
@@ -126,7 +135,15 @@ void output_note(output *out, const char *fmt, ...)
     vprintf(fmt, args);
     va_end(args);
     putchar('\n');
-    fflush(stdout);
+    stdout_flush();
+}
+
+int stdout_close(int code)
+{
+    stdout_flush();
+    if (!stdout_error && !ferror(stdout))
+        return code;
+    return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(stdout_error ? stdout_error : EIO));
 }
 
 int output_close(output *out, int code)
@@ -142,7 +159,5 @@ int output_close(output *out, int code)
     json_decref(out->rows);
     json_decref(out->document);
     out->rows = out->document = NULL;
-    if (fflush(stdout) || ferror(stdout))
-        return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(errno));
-    return code;
+    return stdout_close(code);
 }

@@ -41,5 +41,9 @@ void output_note(output *out, const char *fmt, ...) __attribute__((__format__(__
 /* Prints what is left and flushes. JSON lines: the document without its rows is the last line, if
  * it holds anything. Returns `code`, or EXIT_BAD_INPUT if stdout could not be written. */
 int output_close(output *out, int code);
+/* `code`, or after complaining the exit code of a standard output that could not be written. */
+int stdout_close(int code);
+/* `code`, or after complaining the exit code of a standard output that cannot be written. */
+int stdout_close(int code);
 
 #endif

@@ -128,6 +128,14 @@ for place in /dev/full "$scratch" "$scratch/" '' "$scratch/none/x" "$scratch/t.c
     refused 5 . train linear:1 $table --epochs 100000000 --save="$place"
     refused 5 . train linear:1 $table --epochs 100000000 --save-gradients="$place"
 done
+refused 5 'File name too long' train linear:1 $table --epochs 100000000 --save="$scratch/$(printf '%0300d' 0)"
+ln -s . "$scratch/link"
+for other in "$scratch/both" "$scratch/./both" "$scratch/link/both"; do
+    refused 2 'cannot both be' train linear:1 $table --epochs 100000000 --save="$scratch/both" --save-gradients="$other"
+done
+run 0 train linear:1 $table --save="$scratch/both" --save-gradients="$scratch/other"
+refused 2 'cannot both be' train linear:1 $table --save="$scratch/both" --save-gradients="$scratch/link/both"
+rm "$scratch/link"
 (
     ulimit -f 1 # 512 bytes or 1 KiB: a disk that is full
     exec "$CEKERNELS_BENCH" train 'linear:3000 linear:1' $table --save="$good" >"$scratch/out" 2>"$scratch/err"
@@ -165,5 +173,8 @@ cmp -s "$scratch/closed.safetensors" "$scratch/kept" || wrong "without any strea
 [ ! -w /dev/full ] || {
     "$CEKERNELS_BENCH" --help >/dev/full 2>"$scratch/err"
     [ $? -eq 5 ] || wrong "--help on a full disk is a success"
+    "$CEKERNELS_BENCH" devices -o csv >/dev/full 2>"$scratch/err"
+    [ $? -eq 5 ] || wrong "a list on a full disk is a success"
+    grep -q 'standard output: No space left' "$scratch/err" || wrong "a full disk: $(cat "$scratch/err")"
 }
 finish
