@@ -23,14 +23,13 @@ static int table_open(const bench_options *o, bench_data *d)
     if (!st && o->standardize)
         st = cek_dataset_standardize(d->train, d->train);
     cek_dataset_free(whole);
-    d->input_type = CEK_F32;
     snprintf(d->source, sizeof d->source, "%.200s", o->csv);
     return st ? complain_status(st) : EXIT_OK;
 }
 
 int data_open(const bench_options *o, bench_data *d)
 {
-    *d = (bench_data){ .input_type = CEK_U8 };
+    *d = (bench_data){ .train = NULL };
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
     int code = EXIT_OK;
@@ -51,6 +50,8 @@ int data_open(const bench_options *o, bench_data *d)
     }
     if (code)
         data_close(d);
+    else
+        d->input_type = cek_dataset_input_type(d->train);
     return code;
 }
 
@@ -82,7 +83,7 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
         preset_guess(d, preset);
     cek_status st = cek_model_parse(o->argv[0], rank, shape, model);
     if (!st) {
-        if (d->input_type == CEK_U8)
+        if (d->input_type == CEK_U8) /* floats are what the network is to see */
             cek_model_set_input_scale(*model, 2.0 / 255, -1); /* pixels to [-1, 1] */
         cek_model_init(*model, o->seed);
         if (o->dropout >= 0)

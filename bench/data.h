@@ -8,7 +8,7 @@
 
 typedef struct bench_data {
     cek_dataset *train, *test;   /* test may be empty, and is then NULL */
-    cek_dtype input_type;        /* u8 images, or f32 rows of a table */
+    cek_dtype input_type;        /* u8 images, f32 images or rows of a table */
     char source[256];            /* for people: "generated digits" */
 } bench_data;
 

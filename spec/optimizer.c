@@ -65,6 +65,8 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
     p->steps = (uint32_t)steps;
     d->ranges = p->ranges, d->range_size = sizeof *p->ranges, d->range_count = ranges ? 3 : 1;
     if (ranges) {
+        if (d->count <= 64 + 1) /* the last of them begins at 64 */
+            return spec_fail(p, "%s: ranges need more than 65 parameters", text);
         p->ranges[0] = (cek_param_range){ .begin = 3, .end = 50, .group = 0 };
         p->ranges[1] = (cek_param_range){ .begin = 50, .end = 51, .group = 31 };
         p->ranges[2] = (cek_param_range){ .begin = 64, .end = d->count - 1, .group = 5 };

@@ -162,6 +162,7 @@ CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out
 typedef struct cek_dataset cek_dataset;
 CEK_API void cek_dataset_free(cek_dataset *dataset);
 CEK_API int64_t cek_dataset_size(const cek_dataset *dataset);
+CEK_API cek_dtype cek_dataset_input_type(const cek_dataset *dataset); /* CEK_U8 or CEK_F32 */
 CEK_API int64_t cek_dataset_classes(const cek_dataset *dataset);      /* 0: targets are values */
 /* {C,H,W} or {features}; the rank */
 CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX]);

@@ -17,6 +17,11 @@
 
 /* ---- what a data set is ---- */
 
+cek_dtype cek_dataset_input_type(const cek_dataset *dataset)
+{
+    return cek__dataset_format(dataset)->input_type;
+}
+
 int64_t cek_dataset_classes(const cek_dataset *dataset)
 {
     return cek__dataset_format(dataset)->class_count;

@@ -81,6 +81,14 @@ digits_are() { # digits_are TEXT
     refused 5 "$1" train 'flatten linear:10' --data="$digits" --steps 1 --batch 2
 }
 run 0 train 'flatten linear:10' --data="$digits" --steps 1 --batch 2
+mkdir "$scratch/floats"
+for set in train t10k; do # 3 images of 2 x 1 floats: 1 and -1
+    { octal 0 0 13 3 0 0 0 3 0 0 0 2 0 0 0 1 && for i in 1 2 3; do octal 63 128 0 0 191 128 0 0; done; } \
+        >"$scratch/floats/$set-images-idx3-ubyte"
+    cp "$digits/$set-labels-idx1-ubyte" "$scratch/floats"
+done
+run 0 train 'flatten linear:10' --data="$scratch/floats" --batch 2 --save="$scratch/floats/w"
+run 0 predict 'flatten linear:10' --data="$scratch/floats" --load="$scratch/floats/w"
 cp "$digits/train-images-idx3-ubyte" "$scratch/images"
 cp "$digits/train-labels-idx1-ubyte" "$scratch/labels"
 head -c 27 "$scratch/images" >"$digits/train-images-idx3-ubyte"

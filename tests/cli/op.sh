@@ -28,7 +28,7 @@ for problem in mb1c1ih4kh2sh0:max mb1c1ih4kh0sh1:max mb1c1ih4kh9sh2:max mb64c32i
     run 2 op pool_backward $problem -d cpu -w 0 -r 1
 done
 for problem in 'softmax 0x5' 'reduce 5:a7:sum' 'reduce 1073741824x1073741824x1073741824:a0:sum' 'optimizer 0:adam' \
-    'pointwise 0/x0' 'copy 5'; do
+    'pointwise 0/x0' 'copy 5' 'optimizer 5:adam:ranges'; do
     run 2 op $problem -d cpu -w 0 -r 1
 done
 run 3 op gemm -t f64 -d cpu

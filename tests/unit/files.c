@@ -67,6 +67,7 @@ START_TEST(a_folder_is_read_plain_or_compressed)
     assert_images(train);
     assert_images(test);
     ck_assert_int_eq(cek_dataset_classes(train), 10);
+    ck_assert_uint_eq(cek_dataset_input_type(train), CEK_U8);
     cek_dataset_free(train);
     cek_dataset_free(test);
     unlink(scratch_path("t10k-labels-idx1-ubyte.gz"));
