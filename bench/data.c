@@ -83,8 +83,8 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
         preset_guess(d, preset);
     cek_status st = cek_model_parse(o->argv[0], rank, shape, model);
     if (!st) {
-        if (d->input_type == CEK_U8) /* floats are what the network is to see */
-            cek_model_set_input_scale(*model, 2.0 / 255, -1); /* pixels to [-1, 1] */
+        const bool bytes = d->input_type == CEK_U8; /* pixels go to [-1, 1]; floats are what is to be seen */
+        cek_model_set_input_scale(*model, bytes ? 2.0 / 255 : 1, bytes ? -1 : 0);
         cek_model_init(*model, o->seed);
         if (o->dropout >= 0)
             st = cek_model_set_dropout(*model, o->dropout);
