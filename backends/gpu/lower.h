@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * lower.h - how an operation becomes steps. One function per family; each adds steps and may refuse with UNSUPPORTED.
+ * lower.h - how an operation becomes steps. One function per family; each adds steps and may refuse with
+ * UNSUPPORTED.
  *
  * Sizes of groups, chunks and tiles follow from the descriptor and the model of the device alone, so every operation is
  * deterministic.
@@ -17,9 +18,10 @@ cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool,
     cek__gpu_lower_pointwise, cek__gpu_lower_reduce,
     cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random, cek__gpu_lower_optimizer;
 
-/* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying (*st). */
-bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st);
-bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st);
+/* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying
+ * (op->failure). */
+bool cek__gpu_lower_gemm_tiles(cek_op *op);
+bool cek__gpu_lower_conv_tiles(cek_op *op);
 
 /* cek__gpu_lower_provided - gemm and convolutions by the call of a provider, with our own kernels
  * for what it leaves (provider.c); `leave` as in cek__gpu_offer, *does what the call does.

@@ -181,18 +181,12 @@ void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums)
 
 cek_status cek__gpu_lower_gemm(cek_op *op)
 {
-    cek_status st = CEK_OK;
     cek__gpu_lower_sums(op);
-    if (cek__gpu_lower_gemm_tiles(op, &st))
-        return st ? st : op->failure;
-    return product_add(op);
+    return cek__gpu_lower_gemm_tiles(op) ? op->failure : product_add(op);
 }
 
 cek_status cek__gpu_lower_conv(cek_op *op)
 {
-    cek_status st = CEK_OK;
     cek__gpu_lower_sums(op);
-    if (cek__gpu_lower_conv_tiles(op, &st))
-        return st ? st : op->failure;
-    return product_add(op);
+    return cek__gpu_lower_conv_tiles(op) ? op->failure : product_add(op);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * lower_tiles.c - products by register tiles (kernels/opencl/tile.cl), on OpenCL devices that are CPUs: f32, groups of one.
+ * lower_tiles.c - products by register tiles (kernels/opencl/tile.cl), on OpenCL devices that are CPUs.
  *
- * What is read often is packed first, what is read once is read in place. All sizes follow from the descriptor and the vector
- * width, never from the number of threads.
+ * What is read often is packed first, what is read once is read in place. Tiles are f32: operands of 16 bits are
+ * widened before, results narrowed behind. All sizes follow from the descriptor and the vector width, never from the
+ * number of threads.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +16,12 @@
 #define A_BLOCK_BYTES (384 << 10)  /* of A for a work-item, in the rest of that cache */
 #define B_BLOCK_BYTES (256 << 10)  /* of B, where sums are short: */
 #define SHORT_K 128             /* so short that C is a good part of the memory traffic */
-#define ITEMS_ENOUGH 200        /* work-items that are shared out well although PoCL's threads wake up late, one after the other */
+#define ITEMS_ENOUGH 200        /* work-items that are shared out well although PoCL's threads wake up late */
 #define SUMS_ENOUGH 24          /* of them, before a sum is cut for their sake */
 #define PIECE 512               /* of k for a packing work-item */
 #define FEW_PANELS 24           /* so few uses of A's rows do not pay for packing them */
 #define FEW_TILES 80            /* nor of B's, which are read 128 bytes at a time */
-#define CACHE_STRIDE 1024       /* elements: rows so far apart, or a multiple, drive each other out of the first cache */
+#define CACHE_STRIDE 1024       /* elements: rows a multiple of it apart drive each other out of the first cache */
 #define CONV_TILES 8            /* tiles of neighbouring pixels that share a panel of weights in the first cache */
 #define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel */
 #define BAND_PIXELS 256         /* whose 128 channels fill half of a second-level cache */
@@ -52,7 +53,46 @@ static cek__gpu_step *tile_step(cek_op *op, const char *name, uint64_t x, uint64
     return cek__gpu_step_grid(op, "tile.cl", defines, name, groups, group);
 }
 
-/* --- matrices --------------------------------------------------------------------------------------------------------- */
+/* --- 16 bits --------------------------------------------------------------------------------- */
+
+/* Whether the tiles take a product whose slots 0 and 1 have the first type, the result the second. */
+static bool takes(const cek_op *op, cek_dtype type, cek_dtype result)
+{
+    const cek__slot *slots = op->request.slots;
+    if (!op->dev->traits.vector_width)
+        return false;
+    if (type == CEK_F32)
+        return result == CEK_F32;
+    /* What lies between rows would be widened too. */
+    return (type == CEK_F16 || type == CEK_BF16) && slots[0].dense && slots[1].dense &&
+           (result == CEK_F32 || slots[CEK__GPU_RESULT].dense);
+}
+
+/* A dense operand as f32: in place, or widened into workspace. */
+static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
+{
+    const cek__gpu_place from = { slot, 0 };
+    if (type == CEK_F32)
+        return from;
+    char defines[CEK__GPU_DEFINES];
+    const uint64_t elements = op->request.slots[slot].bytes / op->request.slots[slot].element;
+    const cek_k_strided a = { .rank = 1, .count = elements, .shape = { elements }, .stride = { { 1 }, { 1 } } };
+    const cek__gpu_place buffers[] = { from, cek__gpu_workspace(op, elements * sizeof(float)) };
+    cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n#define Y_TYPE f32\n#define FLAT 1\n", cek__gpu_type(type));
+    cek__gpu_step_fill(cek__gpu_step_add(op, "copy.cl", defines, "copy_convert", cek__gpu_items(op->dev, elements)),
+                       buffers, 2, &a, sizeof a);
+    return buffers[1];
+}
+
+/* Where the tiles write: the result or, of 16 bits, f32 sums that are finished and narrowed afterwards. */
+static cek__gpu_place result_place(cek_op *op, cek_dtype type)
+{
+    const cek__slot *result = &op->request.slots[CEK__GPU_RESULT];
+    return type == CEK_F32 ? (cek__gpu_place){ CEK__GPU_RESULT, 0 }
+                           : cek__gpu_workspace(op, result->bytes / result->element * sizeof(float));
+}
+
+/* --- matrices -------------------------------------------------------------------------------- */
 
 /* An operand as rows (of A) or columns (of B) by k. */
 typedef struct factor {
@@ -60,11 +100,14 @@ typedef struct factor {
     uint64_t row, k, batch;   /* strides */
 } factor;
 
-/* Packs `count` rows or columns in groups of `side`; *f becomes the packed form. Returns the elements from group to group. */
-static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, uint64_t batches, uint32_t side)
+/* Packs `count` rows or columns in groups of `side`; *f becomes the packed form. Returns the elements from group to
+ * group. */
+static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, uint64_t batches,
+                            uint32_t side)
 {
     uint64_t groups = ceil_div(count, side), matrices = f->batch ? batches : 1;
-    const cek_k_pack a = { .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE, .from_batch = f->batch };
+    const cek_k_pack a = { .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE,
+                           .from_batch = f->batch };
     cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
     const cek__gpu_place buffers[] = { f->place, to };
     cek__gpu_step_fill(tile_step(op, kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
@@ -105,7 +148,7 @@ static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64
 static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t batch, cek__gpu_place *buffers)
 {
     const tile_size size = tile_of(op->dev);
-    uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
+    const uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
     bool direct = A.k == 1 && panels <= FEW_PANELS && A.row % CACHE_STRIDE;
     if (!direct)
         factor_pack(op, "tile_pack_a", &A, a->m, a->k, batch, size.rows);
@@ -119,7 +162,8 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
     buffers[1] = B.place;
     buffers[5] = (cek__gpu_place){ CEK__GPU_NOTHING, 0 };
     if (a->splits > 1)
-        buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
+        buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels *
+                                        size.rows * size.columns * sizeof(float));
     cek__gpu_step_fill(tile_step(op, direct ? "tile_product_direct" : "tile_product", ceil_div(panels, a->panels),
                                  ceil_div(tiles, a->row_tiles), batch * a->splits), buffers, 6, a, sizeof *a);
     if (a->splits > 1)
@@ -127,24 +171,29 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "register tiles of %ux%u", size.rows, size.columns);
 }
 
-bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st)
+bool cek__gpu_lower_gemm_tiles(cek_op *op)
 {
     const cek_gemm_desc *desc = &op->request.desc.gemm;
-    (void)st;
-    if (!op->dev->traits.vector_width || desc->a_type != CEK_F32 || desc->c_type != CEK_F32 || !desc->k)
+    if (!takes(op, desc->a_type, desc->c_type) || !desc->k)
         return false;
-    bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
+    const bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
+    const bool whole = desc->c_type == CEK_F32;
     uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
-    factor A = { { CEK_GEMM_A, 0 }, ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
-    factor B = { { CEK_GEMM_B, 0 }, tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
+    factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
+    factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
     cek_k_tile a = { .m = desc->m, .n = desc->n, .k = desc->k, .c_row = (uint64_t)desc->ldc, .c_column = 1,
-                     .c_batch = (uint64_t)desc->stride_c, .bias = cek__request_given(&op->request, CEK_GEMM_BIAS),
-                     .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
-                     .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
-    cek__gpu_place buffers[6] = { A.place, B.place, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS),
+                     .c_batch = (uint64_t)desc->stride_c };
+    if (whole) {
+        a.bias = cek__request_given(&op->request, CEK_GEMM_BIAS);
+        a.accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C);
+        a.activation = op->request.epilogue.activation;
+        a.act_grad = op->request.epilogue.act_grad;
+    }
+    const cek__gpu_place C = result_place(op, desc->c_type);
+    cek__gpu_place buffers[6] = { A.place, B.place, C, cek__gpu_slot(op, CEK_GEMM_BIAS),
                                   cek__gpu_slot(op, CEK_GEMM_ACT_REF) };
-    /* A large B whose rows run along k (the weights of a linear layer) takes A's place, where it is read as it lies: C comes out
-     * transposed. */
+    /* A large B whose rows run along k (the weights of a linear layer) takes A's place, where it is read as it lies: C
+     * comes out transposed. */
     if (tb && 2 * desc->m <= desc->n) {
         factor swap = A;
         A = B, B = swap;
@@ -153,40 +202,58 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op, cek_status *st)
         a.bias_rows = 1;
     }
     product_add(op, &a, A, B, desc->batch, buffers);
+    if (!whole)
+        cek__gpu_lower_finish(op, C);
     return true;
 }
 
-/* --- convolutions ----------------------------------------------------------------------------------------------------- */
+/* --- convolutions ---------------------------------------------------------------------------- */
 
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
-    const cek_conv_desc *desc = &op->request.desc.conv;
-    const tile_size size = tile_of(op->dev);
-    cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
-                          .depth = data ? desc->out_channels : desc->in_channels,
-                          .accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX),
-                          .bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS),
-                          .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
-    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation, desc->pad_lo);
-    a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
-    a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
-    uint64_t taps = cek__gpu_positions(a.window.taps), panels = ceil_div(a.columns, size.columns), tiles = ceil_div(a.pixels, size.rows);
-    const cek_k_pack_weights pack = { .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data };
-    cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
-    const cek__gpu_place packing[] = { { data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, 0 }, packed };
-    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
     static const char *const kernels[2][2] = { { "tile_conv_forward", "tile_conv_forward_gather" },
                                                { "tile_conv_data", "tile_conv_data_gather" } };
+    const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
+    const cek_conv_desc *desc = &op->request.desc.conv;
+    const tile_size size = tile_of(op->dev);
+    const bool whole = desc->x_type == CEK_F32;
+    cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
+                          .depth = data ? desc->out_channels : desc->in_channels };
+    if (whole) {
+        a.accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX);
+        a.bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS);
+        a.activation = op->request.epilogue.activation;
+        a.act_grad = op->request.epilogue.act_grad;
+    }
+    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
+                               desc->pad_lo);
+    a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
+    a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
+    const uint64_t taps = cek__gpu_positions(a.window.taps), panels = ceil_div(a.columns, size.columns);
+    const uint64_t tiles = ceil_div(a.pixels, size.rows);
     const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
     a.row_tiles = CONV_TILES;
     while (a.row_tiles > 1 && ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
         a.row_tiles /= 2;
-    const cek__gpu_place buffers[] = { { data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, 0 }, packed,
-                                       { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
-                                       data ? (cek__gpu_place){ CEK__GPU_NOTHING, 0 } : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
-                                       data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
-    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a, sizeof a);
+
+    const cek__gpu_place weights = as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, desc->w_type);
+    const cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
+    const cek__gpu_place packing[] = { weights, packed };
+    const cek_k_pack_weights pack = { .out = desc->out_channels, .in = desc->in_channels, .taps = taps,
+                                      .zeros = a.depth, .data = data };
+    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
+
+    const cek__gpu_place result = result_place(op, desc->x_type);
+    const cek__gpu_place buffers[] = {
+        as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type), packed, result,
+        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
+        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing
+    };
+    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1),
+                       buffers, 5, &a, sizeof a);
+    if (!whole)
+        cek__gpu_lower_finish(op, result);
 }
 
 static void weights_add(cek_op *op)
@@ -195,14 +262,15 @@ static void weights_add(cek_op *op)
     const tile_size size = tile_of(op->dev);
     cek_k_weights_tile a = { .batch = desc->batch, .in = desc->in_channels, .out = desc->out_channels,
                              .accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_DW) };
-    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation, desc->pad_lo);
-    uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
-    uint64_t panels = ceil_div(a.out, size.columns);
+    a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
+                               desc->pad_lo);
+    const uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
+    const uint64_t panels = ceil_div(a.out, size.columns);
     const bool gather = a.in < size.rows;
+    const uint64_t row_tiles = gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows);
+    const uint64_t sums = row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
-    uint64_t tiles = (gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows)) * panels;
-    uint64_t sums = tiles * size.rows * size.columns * sizeof(float);
-    factor dy = { { CEK_CONV_BACKWARD_WEIGHTS_DY, 0 }, 1, a.out, 0 };
+    factor dy = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0 };
     a.dy_panel = size.columns;
     if (a.out % size.columns)
         a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, 1, size.columns);
@@ -213,25 +281,27 @@ static void weights_add(cek_op *op)
     a.band = BAND_PIXELS / a.window.out[1];
     if (!a.band)
         a.band = 1;
-    cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
-    const cek__gpu_place buffers[] = { { CEK_CONV_BACKWARD_WEIGHTS_X, 0 }, dy.place, partial };
+
+    const cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
+    const cek__gpu_place buffers[] = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type), dy.place, partial };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
-    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", gather ? 1 : taps, a.slices, 1), buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", gather ? 1 : taps, a.slices, 1),
+                       buffers, 3, &a, sizeof a);
     cek__gpu_step_fill(tile_step(op, "tile_weights_finish", a.out, taps, 1), finish, 2, &a, sizeof a);
 }
 
-bool cek__gpu_lower_conv_tiles(cek_op *op, cek_status *st)
+bool cek__gpu_lower_conv_tiles(cek_op *op)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
-    (void)st;
-    if (!op->dev->traits.vector_width || desc->x_type != CEK_F32 || desc->y_type != CEK_F32 ||
-        desc->groups != 1 || desc->spatial > 2)
+    const bool weights = desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
+    if (!takes(op, desc->x_type, weights ? CEK_F32 : desc->x_type) || desc->groups != 1 || desc->spatial > 2)
         return false;
-    if (desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS)
+    if (weights)
         weights_add(op);
     else
         conv_add(op, desc->op.kind == CEK_OP_CONV_BACKWARD_DATA);
     const tile_size size = tile_of(op->dev);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "implicit gemm, register tiles of %ux%u", size.rows, size.columns);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "implicit gemm, register tiles of %ux%u", size.rows,
+             size.columns);
     return true;
 }
