@@ -22,6 +22,9 @@ cek_status cek__options_take(const char *what, void *to, size_t known, const voi
     memcpy(&given, from, sizeof given);
     if (given < sizeof given || given > SIZE_MAX_SEEN)
         return cek__fail(CEK_INVALID, "%s: the options' size (%" PRIu32 ") was not set", what, given);
+    for (size_t i = known; i < given; i++)
+        if (((const unsigned char *)from)[i] != 0)
+            return cek__fail(CEK_UNSUPPORTED, "%s: an option of a later version is set", what);
     memcpy(to, from, given < known ? given : known);
     return CEK_OK;
 }

@@ -12,7 +12,8 @@
 #include "core/base/status.h"
 
 /* A struct of options as this version knows it: of `from`, which starts with its uint32_t size, at most `known` bytes;
- * what an older program left out is zero, the default. NULL: all zero. CEK_INVALID if the size was not set. */
+ * what an older program left out is zero, the default. NULL: all zero. CEK_INVALID if the size was not set,
+ * CEK_UNSUPPORTED if a newer program has set what this version does not know: nothing is overlooked. */
 CEK__SHARED CEK__CHECKED cek_status cek__options_take(const char *what, void *to, size_t known, const void *from);
 
 /* The other direction: `out` starts with its uint32_t size, which the caller has set, and gets at

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/options.h"
 #include "core/device/search.h"
 
 const char *cek_version(void)
@@ -91,22 +92,6 @@ static void line_log(const cek__report_line *line)
                  line->reason);
 }
 
-static cek_status options_take(const cek_engine_options *given, cek_engine_options *out)
-{
-    *out = (cek_engine_options){ .size = sizeof *out };
-    if (given == NULL)
-        return CEK_OK;
-    if (given->size < offsetof(cek_engine_options, plugin_files) || given->size > 4096)
-        return cek__fail(CEK_INVALID, "cek_engine_create: options->size is not set");
-    for (size_t i = sizeof *out; i < given->size; i++)
-        if (((const uint8_t *)given)[i] != 0)
-            return cek__fail(CEK_UNSUPPORTED, "cek_engine_create: an option of a later version is set");
-    memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
-    if (out->flags != 0)
-        return cek__fail(CEK_UNSUPPORTED, "cek_engine_create: unknown flags %#x", out->flags);
-    return CEK_OK;
-}
-
 cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out)
 {
     cek_status st;
@@ -114,7 +99,9 @@ cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out
     cek_engine_options taken;
 
     *out = NULL;
-    CEK_TRY(options_take(options, &taken));
+    CEK_TRY(cek__options_take("cek_engine_create", &taken, sizeof taken, options));
+    if (taken.flags != 0)
+        CEK_FAIL(CEK_UNSUPPORTED, "cek_engine_create: unknown flags %#x", taken.flags);
     CEK_TRY(cek__calloc(1, sizeof *engine, &engine));
     cek__settings_init(&engine->settings);
     CEK_TRY(cek__search(&taken, &engine->report));

@@ -2,26 +2,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/options.h"
 #include "core/tensor/eager.h"
 #include "core/tensor/tensor.h"
 
 static cek_status options_take(const cek_conv2d_options *given, cek_conv2d_options *out)
 {
-    *out = (cek_conv2d_options){ .size = sizeof *out };
-    if (given != NULL) {
-        if (given->size < sizeof given->size || given->size > 4096)
-            return cek__fail(CEK_INVALID, "cek_conv2d: options->size is not set");
-        for (size_t i = sizeof *out; i < given->size; i++)
-            if (((const uint8_t *)given)[i] != 0)
-                return cek__fail(CEK_UNSUPPORTED, "cek_conv2d: an option of a later version is set");
-        memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
-    }
+    cek_status st = cek__options_take("cek_conv2d", out, sizeof *out, given);
+
     out->groups += out->groups == 0;
     out->stride_h += out->stride_h == 0;
     out->stride_w += out->stride_w == 0;
     out->dilation_h += out->dilation_h == 0;
     out->dilation_w += out->dilation_w == 0;
-    return CEK_OK;
+    return st;
 }
 
 /* A bias is added to sums, so it has their type: f32 beside f16 and bf16. */

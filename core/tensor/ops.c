@@ -80,6 +80,7 @@ static cek_status binary(const char *what, uint32_t code, const cek_tensor *a, c
     *out = NULL;
     CEK_TRY(cek__tensors_check(what, 2, (const char *const[]){ "a", "b" }, in));
     CEK_TRY(cek__shape_broadcast(what, &a->shape, &b->shape, &shape));
+    CEK_TRY(cek__shape_make(what, shape.rank, shape.dims, cek_dtype_bytes(a->type), &shape));
     CEK_TRY(cek__tensor_new(what, a->device, a->type, &shape, &y));
     CEK_TRY(pointwise_run(what, 2, in, &c, y));
     *out = y;
@@ -131,8 +132,11 @@ static cek_status axes_read(const char *what, const cek_tensor *x, int count, co
 {
     int rank = x->shape.rank;
 
-    *mask = count == 0 ? (1u << rank) - 1 : 0;
+    *mask = 0;
     *rest = (cek__shape){ 0 };
+    if (count < 0)
+        return cek__fail(CEK_INVALID, "%s: %d axes", what, count);
+    *mask = count == 0 ? (1u << rank) - 1 : 0;
     for (int i = 0; i < count; i++) {
         int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
 

@@ -52,6 +52,8 @@ cek_status cek_dataset_split_rows(const cek_dataset *whole, const int64_t *rows,
     cek_status st;
 
     *first = *second = NULL;
+    if (count < 0)
+        CEK_FAIL(CEK_INVALID, "split: %" PRId64 " rows", count);
     CEK_TRY(cek__calloc((size_t)n, 1, &flags));
     for (int64_t i = 0; i < count; i++) {
         if (rows[i] < 0 || rows[i] >= n)

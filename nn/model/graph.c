@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/model/layers.h"
 
@@ -186,20 +187,12 @@ void cek_model_free(cek_model *model)
     free(model);
 }
 
-/* Copies options of a caller that may be older or newer: what it lacks is 0, what we do not know must be 0. */
-static cek_status options_copy(void *dst, size_t known, size_t first_version, const void *src, const char *what)
+/* A layer has no defaults for all of it. */
+static cek_status layer_take(const char *what, void *to, size_t known, const void *layer)
 {
-    uint32_t size;
-
-    memcpy(&size, src, sizeof size);
-    if (size < first_version)
-        return cek__fail(CEK_INVALID, "%s: the options' size is %u, it is at least %zu", what, size, first_version);
-    for (size_t i = known; i < size; i++)
-        if (((const unsigned char *)src)[i])
-            return cek__fail(CEK_UNSUPPORTED, "%s: options of a newer version are set", what);
-    memset(dst, 0, known);
-    memcpy(dst, src, size < known ? size : known);
-    return CEK_OK;
+    if (layer == NULL)
+        return cek__fail(CEK_INVALID, "%s: the layer is NULL", what);
+    return cek__options_take(what, to, known, layer);
 }
 
 static void or_one(uint32_t *value)
@@ -211,7 +204,7 @@ static void or_one(uint32_t *value)
 cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node)
 {
     cek__node n = { .layer = CEK__LAYER_CONV, .inputs = 1, .input = { input } };
-    cek_status st = options_copy(&n.conv, sizeof n.conv, sizeof n.conv, layer, "conv");
+    cek_status st = layer_take("cek_model_conv2d", &n.conv, sizeof n.conv, layer);
 
     if (node)
         *node = -1;
@@ -240,7 +233,7 @@ cek_status cek_model_activation(cek_model *model, int input, cek_activation kind
 cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
 {
     cek__node n = { .layer = CEK__LAYER_POOL, .inputs = 1, .input = { input } };
-    cek_status st = options_copy(&n.pool, sizeof n.pool, sizeof n.pool, layer, "pool");
+    cek_status st = layer_take("cek_model_pool2d", &n.pool, sizeof n.pool, layer);
 
     if (node)
         *node = -1;

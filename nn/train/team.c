@@ -13,10 +13,13 @@ static cek_status devices_check(cek_device *const *devices, size_t count)
 {
     if (count == 0)
         return cek__fail(CEK_INVALID, "no device given");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (devices[i] == NULL)
+            return cek__fail(CEK_INVALID, "device %zu is NULL", i);
         for (size_t j = 0; j < i; j++)
             if (devices[i] == devices[j])
                 return cek__fail(CEK_INVALID, "device %s is given twice", cek_device_name(devices[i]));
+    }
     return CEK_OK;
 }
 

@@ -221,6 +221,7 @@ START_TEST(standardised_features_have_mean_0_and_deviation_1)
     float inputs[2 * N], targets[N];
     int64_t rows[N] = { 0, 1, 2, 3, 4, 5, 6 };
 
+    assert_fails(cek_dataset_split_rows(whole, test, -1, &first, &second), CEK_INVALID, "split", "-1 rows");
     assert_ok(cek_dataset_split_rows(whole, test, 2, &first, &second));
     /* the test rows by the training rows: mean 3, deviation sqrt 2 */
     assert_ok(cek_dataset_standardize(second, first));

@@ -153,6 +153,8 @@ START_TEST(impossible_nodes_leave_the_model_as_it_was)
     ck_assert_int_eq(n, -1);
     conv.size = 0;
     assert_fails(cek_model_conv2d(m, 0, &conv, &n), CEK_INVALID, "conv", "size");
+    assert_fails(cek_model_conv2d(m, 0, NULL, &n), CEK_INVALID, "conv", "NULL");
+    assert_fails(cek_model_pool2d(m, 0, NULL, &n), CEK_INVALID, "pool", "NULL");
     assert_fails(cek_model_activation(m, 0, 99, &n), CEK_INVALID, "node 1", "kind 99");
     assert_fails(cek_model_activation(m, 1, CEK_ACT_RELU, &n), CEK_INVALID, "node 1", "input 1");
     assert_fails(cek_model_linear(m, 0, 4, true, &n), CEK_INVALID, "node 1 (linear)", "flatten");
@@ -181,7 +183,7 @@ START_TEST(options_of_a_newer_caller_are_refused_where_they_say_something)
     assert_ok(cek_model_create(3, (int64_t[]){ 1, 2, 2 }, &m));
     assert_ok(cek_model_conv2d(m, 0, &options.known, NULL));
     options.newer[3] = 1;
-    assert_fails(cek_model_conv2d(m, 0, &options.known, NULL), CEK_UNSUPPORTED, "conv", "newer");
+    assert_fails(cek_model_conv2d(m, 0, &options.known, NULL), CEK_UNSUPPORTED, "conv", "later version");
     cek_model_free(m);
 }
 END_TEST

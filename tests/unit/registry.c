@@ -291,7 +291,7 @@ START_TEST(options_of_a_later_version_are_refused)
     options.later = 1;
     assert_fails(cek_engine_create(&options.known, &engine), CEK_UNSUPPORTED, "cek_engine_create", "later version");
     options.known.size = 3;
-    assert_fails(cek_engine_create(&options.known, &engine), CEK_INVALID, "cek_engine_create", "size is not set");
+    assert_fails(cek_engine_create(&options.known, &engine), CEK_INVALID, "cek_engine_create", "was not set");
 }
 END_TEST
 

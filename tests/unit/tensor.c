@@ -281,7 +281,7 @@ START_TEST(products_and_convolutions_name_both_shapes)
     assert_fails(cek_conv2d(x, big, NULL, NULL, &out), CEK_INVALID, "weight [1,6,3,3]",
                  "larger than the padded image in height");
     assert_fails(cek_conv2d(x, flat, NULL, NULL, &out), CEK_INVALID, "weight [6]", "[n,h,w,in]");
-    assert_fails(cek_conv2d(x, w3, NULL, &unset, &out), CEK_INVALID, "cek_conv2d", "size is not set");
+    assert_fails(cek_conv2d(x, w3, NULL, &unset, &out), CEK_INVALID, "cek_conv2d", "was not set");
     assert_fails(cek_conv2d(x, NULL, NULL, NULL, &out), CEK_INVALID, "cek_conv2d", "weight is NULL");
     assert_fails(cek_matmul(flat, flat, &out), CEK_INVALID, "cek_matmul: shapes [6] and [6]", "matrices");
     assert_fails(cek_matmul(b2, b3, &out), CEK_INVALID, "[2,5,3] and [3,3,4]", "batches differ");

@@ -221,6 +221,7 @@ START_TEST(reductions_of_one_element_and_of_nan)
 
         assert_ok(cek_sum(x, 0, NULL, &y));
         assert_holds(y, 0, NULL, (double[]){ 7 }, NULL, "sum of a scalar");
+        assert_fails(cek_sum(x, -1, (int[]){ 0 }, &y), CEK_INVALID, "cek_sum", "-1 axes");
         cek_tensor_free(x);
         x = tensor_of(device, CEK_F32, 1, (int64_t[]){ 3 }, (double[]){ 1, NAN, 2 });
         assert_ok(cek_max(x, 0, NULL, &y));

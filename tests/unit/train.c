@@ -148,6 +148,27 @@ START_TEST(what_does_not_fit_is_refused_and_the_trainer_goes_on)
 }
 END_TEST
 
+START_TEST(devices_are_given_and_given_once)
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    bench_engine(&b, "1", "cpu:0");
+    const struct {
+        cek_device *devices[2];
+        size_t count;
+        const char *text;
+    } wrong[] = { { { b.devices[0], NULL }, 2, "device 1 is NULL" },
+                  { { b.devices[0], b.devices[0] }, 2, "cpu:0 is given twice" },
+                  { { NULL, NULL }, 0, "no device" } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_uint_eq(cek_trainer_create(b.model, wrong[i].devices, wrong[i].count, &o, &b.trainer), CEK_INVALID);
+        ck_assert_ptr_null(b.trainer);
+        ck_assert_msg(strstr(cek_error_text(), wrong[i].text) != NULL, "%s", cek_error_text());
+    }
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(squared_error_of_different_shapes_is_refused_not_broadcast)
 {
     bench b;
@@ -237,6 +258,7 @@ int main(void)
     tcase_add_test(tc, the_gradient_is_that_of_the_whole_batch_however_it_is_split);
     tcase_add_test(tc, a_memory_limit_that_is_too_small_is_out_of_memory_with_the_numbers);
     tcase_add_test(tc, what_does_not_fit_is_refused_and_the_trainer_goes_on);
+    tcase_add_test(tc, devices_are_given_and_given_once);
     tcase_add_test(tc, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(tc, a_loss_that_is_not_finite_is_reported);
     tcase_add_test(tc, a_lost_device_ends_the_step_and_names_itself);
