@@ -20,6 +20,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/split.h \
     %D%/model/arena.c \
     %D%/model/arena.h \
+    %D%/model/binding.c \
+    %D%/model/binding.h \
     %D%/model/estimate.c \
     %D%/model/graph.c \
     %D%/model/graph.h \

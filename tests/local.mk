@@ -245,6 +245,13 @@ unit_tests += %D%/unit/plan_needs
 %C%_unit_plan_needs_LDFLAGS = $(check_ldflags)
 %C%_unit_plan_needs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/plan_record
+%C%_unit_plan_record_SOURCES = %D%/unit/plan_record.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
+    %D%/unit/model_oracle.h %D%/unit/scratch.h
+%C%_unit_plan_record_CPPFLAGS = $(unit_cppflags)
+%C%_unit_plan_record_LDFLAGS = $(check_ldflags)
+%C%_unit_plan_record_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/registry
 %C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)
@@ -372,6 +379,11 @@ unit_tests += %D%/cuda/failures
 %C%_cuda_failures_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_failures_LDFLAGS = $(check_ldflags)
 %C%_cuda_failures_LDADD = $(unit_libs)
+unit_tests += %D%/cuda/graphs
+%C%_cuda_graphs_SOURCES = %D%/cuda/graphs.c %D%/cuda/life.h %D%/cuda/fake.h %D%/door/door.h
+%C%_cuda_graphs_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_graphs_LDFLAGS = $(check_ldflags)
+%C%_cuda_graphs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 unit_tests += %D%/cuda/cudnn_calls
 %C%_cuda_cudnn_calls_SOURCES = %D%/cuda/cudnn_calls.c %D%/cuda/fake.h %D%/door/door.h
 %C%_cuda_cudnn_calls_CPPFLAGS = $(unit_cppflags)

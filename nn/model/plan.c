@@ -1,26 +1,27 @@
-/* plan.c - makes plans and runs them: checks, order of the passes, segments, binding (see plan.h). */
+/* plan.c - makes plans: checks, order of the passes, segments (see plan.h). They run in binding.c. */
 #include "nn/model/plan.h"
 
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/model/binding.h"
 #include "nn/model/lower.h"
-
-/* A piece of backward at whose end `buckets` buckets are ready. */
-typedef struct segment {
-    int begin, end; /* instructions */
-    size_t buckets;
-} segment;
 
 struct cek__plan {
     cek__plan_needs needs;
     cek__program program;
-    int forward_end;
     size_t bucket_count;
     size_t segment_count;
-    segment *segments;
+    size_t *segment_buckets; /* how many buckets are ready at a segment's end */
+    cek__stretch *stretches; /* forward; two for each segment: overwriting, accumulating */
+    cek__binding *bindings[CEK__PLAN_BINDINGS];
 };
+
+static size_t stretch_of(size_t segment, bool accumulate)
+{
+    return 1 + 2 * segment + accumulate;
+}
 
 /* ---- checks ---- */
 
@@ -78,9 +79,12 @@ out:
 /* Appends the segment that ends before instruction `end`. */
 static void segment_add(cek__plan *plan, int end, size_t buckets)
 {
-    int begin = plan->segment_count ? plan->segments[plan->segment_count - 1].end : plan->forward_end;
+    size_t at = stretch_of(plan->segment_count, false);
+    int begin = plan->stretches[at - 1].end;
 
-    plan->segments[plan->segment_count++] = (segment){ begin, end, buckets };
+    plan->stretches[at] = (cek__stretch){ begin, end, false };
+    plan->stretches[at + 1] = (cek__stretch){ begin, end, true };
+    plan->segment_buckets[plan->segment_count++] = buckets;
 }
 
 /* A bucket is ready behind the last instruction of backward that writes its gradients or reads its
@@ -91,8 +95,8 @@ static cek_status segments_make(cek__plan *plan)
     int *ready = NULL;
 
     CEK_TRY(cek__calloc(plan->bucket_count, sizeof *ready, &ready));
-    CEK_TRY(cek__calloc(plan->bucket_count, sizeof *plan->segments, &plan->segments));
-    for (int i = plan->forward_end; i < plan->program.count; i++) {
+    CEK_TRY(cek__calloc(plan->bucket_count, sizeof *plan->segment_buckets, &plan->segment_buckets));
+    for (int i = plan->stretches[0].end; i < plan->program.count; i++) {
         const cek__instruction *in = &plan->program.instructions[i];
 
         for (uint32_t slot = 0; slot < in->slots; slot++) {
@@ -129,7 +133,8 @@ static cek_status passes_lower(cek__plan *plan, cek__lowering *l)
     CEK_TRY(cek__lower_forward(l));
     if (o->loss != 0)
         CEK_TRY(cek__lower_loss(l));
-    plan->forward_end = plan->program.count;
+    CEK_TRY(cek__calloc(1 + 2 * plan->bucket_count, sizeof *plan->stretches, &plan->stretches));
+    plan->stretches[0].end = plan->program.count;
     if (o->training) {
         CEK_TRY(bucket_values(l, CEK__PLACE_GRADIENT, &l->gradient));
         CEK_TRY(cek__lower_backward(l));
@@ -205,8 +210,11 @@ void cek__plan_free(cek__plan *plan)
 {
     if (!plan)
         return;
+    for (size_t i = 0; i < CEK__PLAN_BINDINGS; i++)
+        cek__binding_free(plan->bindings[i]);
     cek__program_clear(&plan->program);
-    free(plan->segments);
+    free(plan->stretches);
+    free(plan->segment_buckets);
     free(plan);
 }
 
@@ -217,53 +225,28 @@ const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan)
 
 /* ---- binding and running ---- */
 
-static const char *place_name(cek__place place)
+cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding)
 {
-    static const char *const names[] = {
-        [CEK__PLACE_ARENA] = "the arena",            [CEK__PLACE_INPUT] = "the input",
-        [CEK__PLACE_TARGET] = "the target",          [CEK__PLACE_OUTPUT] = "the output",
-        [CEK__PLACE_STEP] = "the step block",        [CEK__PLACE_BATCH] = "the batch block",
-        [CEK__PLACE_LOSS] = "the loss",              [CEK__PLACE_CORRECT] = "the right answers",
-        [CEK__PLACE_PARAMETER] = "the parameters",   [CEK__PLACE_GRADIENT] = "the gradients",
+    const cek__places places = {
+        .single = {
+            [CEK__PLACE_ARENA] = binding->arena,     [CEK__PLACE_INPUT] = binding->input,
+            [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_OUTPUT] = binding->output,
+            [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
+            [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
+        },
+        .parameters = binding->parameters,
+        .gradients = binding->gradients,
+        .workspace = binding->workspace,
     };
 
-    return names[place];
+    cek__binding_free(plan->bindings[index]);
+    return cek__binding_create(&plan->program, plan->stretches, 1 + 2 * plan->segment_count, &places,
+                               &plan->bindings[index]);
 }
 
-cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding)
+cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_queue *queue)
 {
-    const cek_ref places[CEK__PLACE_SINGLE] = {
-        [CEK__PLACE_ARENA] = binding->arena,     [CEK__PLACE_INPUT] = binding->input,
-        [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_OUTPUT] = binding->output,
-        [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
-        [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
-    };
-
-    for (int i = 1; i < plan->program.value_count; i++) {
-        const cek__value *v = &plan->program.values[i];
-        cek_ref ref = { NULL, 0 };
-
-        if (v->first < 0)
-            continue;
-        if (v->place < CEK__PLACE_SINGLE)
-            ref = places[v->place];
-        else if (v->place == CEK__PLACE_PARAMETER && binding->parameters)
-            ref = binding->parameters[v->bucket];
-        else if (v->place == CEK__PLACE_GRADIENT && binding->gradients)
-            ref = binding->gradients[v->bucket];
-        if (!ref.mem)
-            return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", plan->program.device_name,
-                             place_name(v->place));
-    }
-    if (plan->needs.workspace_bytes && !binding->workspace.mem)
-        return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for the workspace", plan->program.device_name);
-    cek__program_bind(&plan->program, places, binding->parameters, binding->gradients, binding->workspace);
-    return CEK_OK;
-}
-
-cek_status cek__plan_forward(cek__plan *plan, cek_queue *queue)
-{
-    return cek__program_run(&plan->program, queue, 0, plan->forward_end, false);
+    return cek__binding_run(plan->bindings[index], queue, 0);
 }
 
 size_t cek__plan_segment_count(const cek__plan *plan)
@@ -271,14 +254,12 @@ size_t cek__plan_segment_count(const cek__plan *plan)
     return plan->segment_count;
 }
 
-size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment_index)
+size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment)
 {
-    return plan->segments[segment_index].buckets;
+    return plan->segment_buckets[segment];
 }
 
-cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue, size_t segment_index, bool accumulate)
+cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue, size_t segment, bool accumulate)
 {
-    const segment *s = &plan->segments[segment_index];
-
-    return cek__program_run(&plan->program, queue, s->begin, s->end, accumulate);
+    return cek__binding_run(plan->bindings[index], queue, stretch_of(segment, accumulate));
 }

@@ -1,7 +1,9 @@
 /* plan.h - a model compiled for one device and one number of samples: op objects, operands, fixed offsets.
  *
- * A plan is created, then bound to memory, then run any number of times on one queue at a time. Running allocates and
- * compiles nothing. It owns its op objects and nothing else: memory is the binder's (replica, predictor).
+ * A plan is created, then bound to memory, then run any number of times on one queue at a time. It owns its op objects
+ * and command buffers and nothing else: memory is the binder's (replica). Running compiles no op and allocates no
+ * memory of operands. What runs again is recorded: forward, and each segment of backward in each form, is a command
+ * buffer of the device from its second run on, where the device has command buffers.
  * Must not know: other devices, buckets' owners, the optimizer, the loader.
  *
  * Fusion: activations and their gradients go into the epilogues of gemm and convolution where the
@@ -61,12 +63,16 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_create_raw(const cek_model *model,
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 
-/* bind - resolves every operand; may be called again with other memory when no run is in flight.
- * Errors: CEK_INVALID names what is needed and missing. */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, const cek__plan_binding *binding);
+/* bind - makes binding `index`, resolving every operand. A command buffer's addresses are frozen, so who alternates
+ * between two places binds the plan to both and says at each run which; their runs must not overlap in time where they
+ * share memory. May be called again with other memory when no run of that binding is in flight. The plan is freed
+ * before the memory.
+ * Errors: CEK_INVALID names what is needed and missing; CEK_OUT_OF_MEMORY. The binding is gone then. */
+enum { CEK__PLAN_BINDINGS = 2 };
+CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding);
 
 /* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training). */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, cek_queue *queue);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_queue *queue);
 
 /* backward - in segments; when segment i has run, the gradients of the buckets below
  * cek__plan_segment_buckets(i) are complete and their parameters will not be read again. Segments
@@ -74,7 +80,7 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, cek_queue
  * parameters, and an evaluation plan, have no segment. */
 CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
 CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
-CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, cek_queue *queue,
+CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue,
                                                        size_t segment, bool accumulate);
 
 /* An estimate from the model alone, before any op exists: the needs of a plan with options->rows

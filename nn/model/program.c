@@ -1,4 +1,4 @@
-/* program.c - instructions, lifetimes, binding, running (see program.h). */
+/* program.c - instructions, their lifetimes, the arena (see program.h). */
 #include "nn/model/program.h"
 
 #include <stdio.h>
@@ -225,46 +225,4 @@ cek_status cek__program_finish(cek__program *program)
             program->workspace_bytes = in->workspace_bytes;
     }
     return arena_assign(program);
-}
-
-/* ---- binding and running ---- */
-
-void cek__program_bind(cek__program *program, const cek_ref places[CEK__PLACE_SINGLE], const cek_ref *parameters,
-                       const cek_ref *gradients, cek_ref workspace)
-{
-    program->workspace = workspace;
-    for (int i = 0; i < program->count; i++) {
-        cek__instruction *in = &program->instructions[i];
-
-        for (uint32_t slot = 0; slot < in->slots; slot++) {
-            const cek__value *v = &program->values[in->operand[slot]];
-            cek_ref base = { NULL, 0 };
-
-            if (in->operand[slot] == CEK__NO_VALUE)
-                base.mem = NULL;
-            else if (v->place == CEK__PLACE_PARAMETER)
-                base = parameters[v->bucket];
-            else if (v->place == CEK__PLACE_GRADIENT)
-                base = gradients[v->bucket];
-            else
-                base = places[v->place];
-            in->ref[slot] = base;
-            if (in->operand[slot] != CEK__NO_VALUE)
-                in->ref[slot].offset += v->offset;
-        }
-    }
-}
-
-cek_status cek__program_run(const cek__program *program, cek_queue *queue, int begin, int end, bool accumulate)
-{
-    for (int i = begin; i < end; i++) {
-        const cek__instruction *in = &program->instructions[i];
-        const cek_op *op = accumulate && in->accumulating ? in->accumulating : in->op;
-        cek_ref workspace = in->workspace_bytes ? program->workspace : (cek_ref){ NULL, 0 };
-        cek_status st = program->plugin->op_run(queue, op, in->ref, in->slots, workspace);
-
-        if (st != CEK_OK)
-            return cek__fail_prefix(st, "%s", program->device_name);
-    }
-    return CEK_OK;
 }

@@ -3,7 +3,7 @@
  * A value is written once, apart from instructions that accumulate onto it. Values of the arena get
  * their memory when the list is complete: by lifetimes, and in the place of an input that dies
  * where the operand tables of plugin.h allow it.
- * Must not know: layers, gradients, what an instruction is for. */
+ * Must not know: layers, gradients, what an instruction is for; whose memory it gets and how it runs (binding.h). */
 #ifndef CEK_NN_MODEL_PROGRAM_H
 #define CEK_NN_MODEL_PROGRAM_H
 
@@ -44,7 +44,6 @@ typedef struct cek__instruction {
     uint64_t workspace_bytes;
     uint64_t accumulate;  /* outputs that are always added to */
     int operand[CEK__SLOTS];
-    cek_ref ref[CEK__SLOTS];
 } cek__instruction;
 
 typedef struct cek__program {
@@ -58,7 +57,6 @@ typedef struct cek__program {
     int count, capacity;
     cek__instruction *instructions;
     uint64_t arena_bytes, workspace_bytes;
-    cek_ref workspace;
 } cek__program;
 
 cek_status cek__program_init(cek__program *program, const cek_plugin *plugin, cek_dev *dev, const char *device_name,
@@ -74,11 +72,5 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
 
 /* finish - gives the arena's values their memory. No emit afterwards. */
 cek_status cek__program_finish(cek__program *program);
-
-void cek__program_bind(cek__program *program, const cek_ref places[CEK__PLACE_SINGLE], const cek_ref *parameters,
-                       const cek_ref *gradients, cek_ref workspace);
-
-/* Enqueues the instructions from `begin` to before `end`; `accumulate` chooses the second form where there is one. */
-cek_status cek__program_run(const cek__program *program, cek_queue *queue, int begin, int end, bool accumulate);
 
 #endif

@@ -5,7 +5,7 @@
 #include "nn/train/replica.h"
 
 enum {
-    SLOTS = 2, /* micro-batches alternate between them, so that the next upload runs beside the computation */
+    SLOTS = CEK__PLAN_BINDINGS, /* micro-batches alternate between them: the next upload runs beside the computation */
     TALLY_BYTES = 2 * CEK_ALIGNMENT, /* loss, right answers */
     PADDING_ROW = 0                  /* rows beyond the share repeat this one */
 };
@@ -17,7 +17,7 @@ typedef struct sized_plan {
     cek__plan *plan;
 } sized_plan;
 
-/* Where one micro-batch's samples lie on the device, and who may touch them next. */
+/* Where one micro-batch's samples lie on the device, and who may touch them next. Plans are bound once to each. */
 typedef struct slot {
     cek_memory *input, *target;
     cek_marker *uploaded, *computed;
@@ -81,8 +81,6 @@ uint64_t cek__replica_rooms_bytes(const cek__replica *r); /* of activations, wor
 
 /* The plan for `rows` samples: the one of that size, a new one while there is room for one, else the next larger. */
 CEK__CHECKED cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out);
-/* Slots share everything but the samples' place, so a plan is bound again before each run. */
-CEK__CHECKED cek_status cek__replica_plan_bind(cek__replica *r, cek__plan *plan, const slot *s);
 
 /* ---- replica_run.c ---- */
 

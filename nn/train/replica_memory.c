@@ -112,23 +112,30 @@ static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__p
     return cek__plan_create(r->model, r->layout, r->device, &o, out);
 }
 
-cek_status cek__replica_plan_bind(cek__replica *r, cek__plan *plan, const slot *s)
+/* Slots share everything but the samples' place. */
+static cek_status plan_bind(cek__replica *r, cek__plan *plan)
 {
+    cek_status st;
     cek_ref tally = cek__ref_of(r->tally);
-    cek__plan_binding b = {
-        .arena = cek__ref_of(r->arena),
-        .workspace = cek__ref_of(r->workspace),
-        .input = cek__ref_of(s->input),
-        .target = cek__ref_of(s->target),
-        .output = cek__ref_of(r->output),
-        .parameters = r->parameter_refs,
-        .gradients = r->gradient_refs,
-        .step_block = cek__ref_of(r->step_block),
-        .batch_block = cek__ref_of(r->batch_block),
-        .loss = tally,
-        .correct = {tally.mem, tally.offset + CEK_ALIGNMENT},
-    };
-    return cek__plan_bind(plan, &b);
+    for (size_t i = 0; i < r->slot_count; i++) {
+        cek__plan_binding b = {
+            .arena = cek__ref_of(r->arena),
+            .workspace = cek__ref_of(r->workspace),
+            .input = cek__ref_of(r->slots[i].input),
+            .target = cek__ref_of(r->slots[i].target),
+            .output = cek__ref_of(r->output),
+            .parameters = r->parameter_refs,
+            .gradients = r->gradient_refs,
+            .step_block = cek__ref_of(r->step_block),
+            .batch_block = cek__ref_of(r->batch_block),
+            .loss = tally,
+            .correct = {tally.mem, tally.offset + CEK_ALIGNMENT},
+        };
+        CEK_TRY(cek__plan_bind(plan, i, &b));
+    }
+    return CEK_OK;
+out:
+    return st;
 }
 
 static void plans_drop(cek__replica *r)
@@ -152,10 +159,14 @@ static cek_status try_micro_batch(cek__replica *r, int64_t rows)
     CEK_TRY(plan_make(r, rows, false, &r->evaluate.plan));
     r->evaluate.rows = rows;
     CEK_TRY(rooms_make(r));
+    if (r->options.training)
+        CEK_TRY(plan_bind(r, r->train[0].plan));
+    CEK_TRY(plan_bind(r, r->evaluate.plan));
     r->micro_batch = rows;
     return CEK_OK;
 out:
     plans_drop(r);
+    rooms_drop(r);
     return st;
 }
 
@@ -203,8 +214,8 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
             return CEK_OK;
         if (st == CEK_OK) {
             uint64_t needed = cek__replica_rooms_bytes(r);
-            rooms_drop(r);
             plans_drop(r);
+            rooms_drop(r);
             st = cek__fail(CEK_OUT_OF_MEMORY,
                            "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
                            cek_device_name(r->device), (long long)cek__replica_even(rows, most),
@@ -231,18 +242,17 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
     *out = *best;
     if (best->rows == rows || r->train_count == CEK__REPLICA_PLANS)
         return CEK_OK;
-    st = plan_make(r, rows, true, &fresh.plan);
-    if (st == CEK_OUT_OF_MEMORY)
-        return CEK_OK; /* padding costs time, not the step */
-    if (st != CEK_OK)
-        return st;
-    if (!fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
-        cek__plan_free(fresh.plan);
+    CEK_TRY(plan_make(r, rows, true, &fresh.plan));
+    if (fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
+        CEK_TRY(plan_bind(r, fresh.plan));
+        r->train[r->train_count++] = fresh;
+        *out = fresh;
         return CEK_OK;
     }
-    r->train[r->train_count++] = fresh;
-    *out = fresh;
-    return CEK_OK;
+    st = CEK_OK;
+out:
+    cek__plan_free(fresh.plan);
+    return st == CEK_OUT_OF_MEMORY ? CEK_OK : st; /* padding costs time, not the step */
 }
 
 void cek__replica_memory_close(cek__replica *r)

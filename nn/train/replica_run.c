@@ -80,9 +80,9 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
     return wide;
 }
 
-/* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot. */
+/* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */
 static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
-                         int64_t wanted, slot **out)
+                         int64_t wanted, size_t *out)
 {
     cek_status st;
     size_t index = r->next_slot;
@@ -109,7 +109,7 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
         CEK_TRY(cek_stream_wait(r->compute, s->uploaded));
     }
     s->used = true;
-    *out = s;
+    *out = index;
     return CEK_OK;
 out:
     return st;
@@ -117,22 +117,21 @@ out:
 
 /* One micro-batch up to its loss. */
 static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
-                          const sized_plan *p, slot **s)
+                          const sized_plan *p, size_t *at)
 {
     cek_status st;
     cek_batch_block block = {.sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count};
-    CEK_TRY(upload(r, share, first, count, p->rows, s));
-    CEK_TRY(cek__replica_plan_bind(r, p->plan, *s));
+    CEK_TRY(upload(r, share, first, count, p->rows, at));
     CEK_TRY(r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->batch_block), &block, sizeof block));
-    CEK_TRY(cek__plan_forward(p->plan, cek_stream_raw(r->compute)));
+    CEK_TRY(cek__plan_forward(p->plan, *at, cek_stream_raw(r->compute)));
     return CEK_OK;
 out:
     return st;
 }
 
-static cek_status slot_done(cek__replica *r, slot *s)
+static cek_status slot_done(cek__replica *r, size_t at)
 {
-    return r->is_inline ? CEK_OK : cek_marker_record(s->computed, r->compute);
+    return r->is_inline ? CEK_OK : cek_marker_record(r->slots[at].computed, r->compute);
 }
 
 cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__segment_fn segment, void *user)
@@ -143,15 +142,15 @@ cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__seg
         int64_t count = share->rows - first < step ? share->rows - first : step;
         bool last = first + count == share->rows;
         sized_plan p;
-        slot *s;
+        size_t at;
         CEK_TRY(cek__replica_plan_for(r, count, &p));
-        CEK_TRY(forward(r, share, first, count, &p, &s));
+        CEK_TRY(forward(r, share, first, count, &p, &at));
         for (size_t i = 0; i < cek__plan_segment_count(p.plan); i++) {
-            CEK_TRY(cek__plan_backward(p.plan, cek_stream_raw(r->compute), i, first > 0));
+            CEK_TRY(cek__plan_backward(p.plan, at, cek_stream_raw(r->compute), i, first > 0));
             if (last && segment)
                 CEK_TRY(segment(user, cek__plan_segment_buckets(p.plan, i)));
         }
-        CEK_TRY(slot_done(r, s));
+        CEK_TRY(slot_done(r, at));
     }
     return CEK_OK;
 out:
@@ -163,9 +162,9 @@ cek_status cek__replica_evaluate(cek__replica *r, const cek__share *share)
     cek_status st;
     for (int64_t first = 0; first < share->rows; first += r->evaluate.rows) {
         int64_t left = share->rows - first;
-        slot *s;
-        CEK_TRY(forward(r, share, first, left < r->evaluate.rows ? left : r->evaluate.rows, &r->evaluate, &s));
-        CEK_TRY(slot_done(r, s));
+        size_t at;
+        CEK_TRY(forward(r, share, first, left < r->evaluate.rows ? left : r->evaluate.rows, &r->evaluate, &at));
+        CEK_TRY(slot_done(r, at));
     }
     return CEK_OK;
 out:
@@ -202,9 +201,9 @@ cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float 
     for (int64_t first = 0; first < share->rows; first += r->evaluate.rows) {
         int64_t left = share->rows - first, count = left < r->evaluate.rows ? left : r->evaluate.rows;
         float *dst = outputs + (uint64_t)first * r->outputs;
-        slot *s;
-        CEK_TRY(forward(r, share, first, count, &r->evaluate, &s));
-        CEK_TRY(slot_done(r, s));
+        size_t at;
+        CEK_TRY(forward(r, share, first, count, &r->evaluate, &at));
+        CEK_TRY(slot_done(r, at));
         if (cek__replica_in_f64(r)) {
             double *wide = (double *)(void *)r->staging;
             CEK_TRY(cek__replica_read(r, cek__ref_of(r->output), wide, (uint64_t)count * row_bytes));

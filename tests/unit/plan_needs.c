@@ -55,9 +55,9 @@ START_TEST(buckets_below_a_segment_are_final_when_it_has_run)
     ck_assert_uint_ge(r.layout->bucket_count, 3);
     ck_assert_uint_eq(cek__plan_segment_count(r.plan), r.layout->bucket_count);
     case_upload(&c, &r, 0, 2);
-    assert_ok(cek__plan_forward(r.plan, b.queue));
+    assert_ok(cek__plan_forward(r.plan, 0, b.queue));
     for (size_t s = 0; s < cek__plan_segment_count(r.plan); s++) {
-        assert_ok(cek__plan_backward(r.plan, b.queue, s, false));
+        assert_ok(cek__plan_backward(r.plan, 0, b.queue, s, false));
         ck_assert_uint_gt(cek__plan_segment_buckets(r.plan, s), done);
         done = cek__plan_segment_buckets(r.plan, s);
         for (size_t p = 0; p < m->parameter_count; p++) {
@@ -222,7 +222,7 @@ START_TEST(binding_names_what_is_missing)
     do {                                                                                 \
         broken = r.binding;                                                              \
         broken.field = value;                                                            \
-        assert_fails(cek__plan_bind(r.plan, &broken), CEK_INVALID, "the device", name);  \
+        assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "the device", name);  \
     } while (0)
     MISSING(arena, none[0], "arena");
     MISSING(input, none[0], "input");

@@ -163,7 +163,7 @@ static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dt
         .loss = bench_upload(b, (double[32]){ 0 }, 256),
         .correct = bench_upload(b, (double[32]){ 0 }, 256),
     };
-    assert_ok(cek__plan_bind(r->plan, &r->binding));
+    assert_ok(cek__plan_bind(r->plan, 0, &r->binding));
 }
 
 static inline void plan_run_close(plan_run *r)
@@ -191,9 +191,9 @@ static inline void plan_run_blocks(plan_run *r, uint64_t key, double inv_n, uint
 /* Forward and all of backward. */
 static inline void plan_run_step(plan_run *r, bool accumulate)
 {
-    assert_ok(cek__plan_forward(r->plan, r->b->queue));
+    assert_ok(cek__plan_forward(r->plan, 0, r->b->queue));
     for (size_t s = 0; s < cek__plan_segment_count(r->plan); s++)
-        assert_ok(cek__plan_backward(r->plan, r->b->queue, s, accumulate));
+        assert_ok(cek__plan_backward(r->plan, 0, r->b->queue, s, accumulate));
     assert_ok(r->b->plugin->queue_sync(r->b->queue, CEK_FOREVER));
 }
 

@@ -205,7 +205,7 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
     cek_status st = CEK_OK;
     cek_trainer_options o = options_small();
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
-    setenv("CEKERNELS_SIM_FAULTS", "device_lost@op_run#200/1", 1);
+    setenv("CEKERNELS_SIM_FAULTS", "device_lost@cmdbuf_run#40/1", 1);
     bench_open(&b, "1", "sim", &o);
     ck_assert_uint_eq(b.count, 2);
     for (int i = 0; i < 60 && st == CEK_OK; i++) {

@@ -8,7 +8,7 @@
 #include "cekernels/nn.h"
 #include "tests/suite.h"
 
-enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 12 };
+enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 40 };
 #define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
 
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
@@ -99,15 +99,79 @@ static const struct {
     {"hang", CEK_DEVICE_LOST}, /* the trainer waits without a deadline: the driver's watchdog ends it */
 };
 
-START_TEST(whatever_work_fails_the_status_is_documented_and_nothing_of_the_callers_changes)
+/* Every kind of failure, at many of the commands that reach sim:1. */
+static void work_fails(const char *first, const char *effect, cek_status status)
 {
     int failures = 0, runs = 0;
     for (int n = 1; n < 400; n += 1 + n / 6, runs++) {
-        char fault[64];
-        snprintf(fault, sizeof fault, "%s@enqueue#%d/1", kinds[_i].effect, n);
-        failures += run_fails(fault, kinds[_i].status);
+        char fault[128];
+        snprintf(fault, sizeof fault, "%s%s@enqueue#%d/1", first, effect, n);
+        failures += run_fails(fault, status);
     }
     ck_assert_int_eq(failures, runs); /* more than 400 commands reach sim:1 in these steps */
+}
+
+START_TEST(whatever_work_fails_the_status_is_documented_and_nothing_of_the_callers_changes)
+{
+    work_fails("", kinds[_i].effect, kinds[_i].status);
+}
+END_TEST
+
+START_TEST(so_it_is_on_devices_without_command_buffers)
+{
+    work_fails("unsupported@cmdbuf_create#1+,", kinds[_i].effect, kinds[_i].status);
+}
+END_TEST
+
+static const struct {
+    const char *fault;
+    cek_status status;
+} recordings[] = {
+    {"out_of_memory@cmdbuf_create/1", CEK_OUT_OF_MEMORY},
+    {"out_of_memory@cmdbuf_create#4/1", CEK_OUT_OF_MEMORY},
+    {"internal@cmdbuf_create#2/1", CEK_INTERNAL},
+    {"device_lost@cmdbuf_create#3/1", CEK_DEVICE_LOST},
+    {"out_of_memory@cmdbuf_run/1", CEK_OUT_OF_MEMORY},
+    {"internal@cmdbuf_run#3/1", CEK_INTERNAL},
+    {"later_internal@cmdbuf_run#3/1", CEK_INTERNAL},
+    {"device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST},
+    {"later_device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST},
+    {"hang@cmdbuf_run#5/1", CEK_DEVICE_LOST},
+};
+
+START_TEST(so_it_is_where_recording_fails)
+{
+    ck_assert(run_fails(recordings[_i].fault, recordings[_i].status));
+}
+END_TEST
+
+/* The model after some steps, in micro-batches of a few samples; a later batch is smaller. */
+static void weights_after_steps(const char *faults, char sha256[65])
+{
+    place p;
+    cek_trainer *trainer;
+    cek_batch smaller = batch;
+    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES, .memory_limit = 40000};
+    smaller.count = SAMPLES - 3;
+    place_open(&p, faults);
+    ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
+    ck_assert_int_lt(cek_trainer_micro_batch(trainer, 1), SAMPLES / 4);
+    for (int i = 0; i < STEPS; i++)
+        ok(cek_trainer_step(trainer, i % 3 == 2 ? &smaller : &batch, NULL));
+    ok(cek_trainer_pull(trainer));
+    cek_model_sha256(p.model, sha256);
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+
+START_TEST(command_buffers_change_no_bit_of_the_weights)
+{
+    char recorded[65], plain[65], some[65];
+    weights_after_steps("", recorded);
+    weights_after_steps("unsupported@cmdbuf_create#1+", plain);
+    weights_after_steps("unsupported@cmdbuf_create#3/0,unsupported@cmdbuf_create#2+/1", some);
+    ck_assert_str_eq(recorded, plain);
+    ck_assert_str_eq(recorded, some);
 }
 END_TEST
 
@@ -234,6 +298,9 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, whatever_work_fails_the_status_is_documented_and_nothing_of_the_callers_changes, 0,
                         sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(c, so_it_is_on_devices_without_command_buffers, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(c, so_it_is_where_recording_fails, 0, sizeof recordings / sizeof *recordings);
+    tcase_add_test(c, command_buffers_change_no_bit_of_the_weights);
     tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);

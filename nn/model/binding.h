@@ -1,0 +1,36 @@
+/* binding.h - a program bound to memory, and run there.
+ *
+ * Owns: where each instruction's operands lie, and the command buffers of the stretches. A stretch is a list of
+ * instructions that always run together. The first time it runs instruction by instruction; the second time it is
+ * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED it is not asked
+ * again for that stretch, which goes on instruction by instruction.
+ * Must not know: what a stretch is for, whose the memory is. */
+#ifndef CEK_NN_MODEL_BINDING_H
+#define CEK_NN_MODEL_BINDING_H
+
+#include "nn/model/program.h"
+
+typedef struct cek__binding cek__binding;
+
+typedef struct cek__stretch {
+    int begin, end;  /* instructions from `begin` to before `end` */
+    bool accumulate; /* in the form that adds to its gradients, where there is one */
+} cek__stretch;
+
+typedef struct cek__places {
+    cek_ref single[CEK__PLACE_SINGLE];
+    const cek_ref *parameters, *gradients; /* by bucket; NULL: there are none */
+    cek_ref workspace;
+} cek__places;
+
+/* create - resolves every operand. The program and the stretches outlive the binding; `places` does not.
+ * Errors: CEK_INVALID names what is needed and missing; CEK_OUT_OF_MEMORY. */
+CEK__CHECKED cek_status cek__binding_create(const cek__program *program, const cek__stretch *stretches, size_t count,
+                                            const cek__places *places, cek__binding **out);
+void cek__binding_free(cek__binding *binding); /* of which nothing is in flight; before the program and the memory */
+
+/* run - enqueues a stretch; one queue at a time. Errors: those of op_run, cmdbuf_create, cmdbuf_run, with the device's
+ * name. */
+CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_queue *queue, size_t stretch);
+
+#endif
