@@ -63,6 +63,8 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
     if (!st)
         st = cek__cache_check(&instance->head.host, "cuda_cache");
     if (!st)
+        st = cek__gpu_providers_check(&instance->head.host);
+    if (!st)
         st = cek__cuda_driver_load(&instance->head.host, &instance->driver);
     if (!st)
         st = devices_count(instance);

@@ -32,14 +32,6 @@ static uint64_t hash_of(const char *key, const void *data, uint64_t bytes)
     return cek__hash(cek__hash_text(CEK__HASH_START, key), data, bytes);
 }
 
-cek_status cek__cache_check(const cek_host *host, const char *option)
-{
-    const char *named = cek__option(host, option);
-    if (!named || *named == '/' || !strcmp(named, "off"))
-        return CEK_OK;
-    return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option, named);
-}
-
 /* The folder, made where it is missing. False: there is none. */
 static bool folder_get(const cek_host *host, const char *option, char *to, bool make)
 {
@@ -63,6 +55,25 @@ static bool folder_get(const cek_host *host, const char *option, char *to, bool 
         *slash = '/';
     }
     return !make || !mkdir(to, 0700) || errno == EEXIST;
+}
+
+cek_status cek__cache_check(const cek_host *host, const char *option)
+{
+    const char *named = cek__option(host, option);
+    char folder[PATH_BYTES];
+    struct stat about;
+    if (!named || !strcmp(named, "off"))
+        return CEK_OK;
+    if (*named != '/')
+        return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option, named);
+    errno = ENAMETOOLONG; /* unless there is another reason */
+    if (!folder_get(host, option, folder, true) || stat(folder, &about))
+        cek__log(host, CEK_LOG_WARN, "%s=%.200s: %s; no kernel is kept", option, named, strerror(errno));
+    else if (!S_ISDIR(about.st_mode))
+        cek__log(host, CEK_LOG_WARN, "%s=%.200s: not a folder; no kernel is kept", option, named);
+    else if (access(folder, W_OK | X_OK)) /* which may be meant so, with all kernels in it */
+        cek__log(host, CEK_LOG_INFO, "%s=%.200s: %s; new kernels are not kept", option, named, strerror(errno));
+    return CEK_OK;
 }
 
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes)

@@ -188,7 +188,7 @@ cek_status cek__gpu_update_check(cek_dev *dev, cek_ref dst, const void *src, uin
 
 /* cek__cache_check - CEK_INVALID where the setting says neither a folder nor "off". cek__cache_read
  * - the bytes stored under `key` (a file's name), malloc'ed, or NULL: none, or damaged. `option` is
- * the setting that names the folder ("opencl_cache"). */
+ * the setting that names the folder ("opencl_cache"); the log has whether nothing can be kept in one that is named. */
 cek_status cek__cache_check(const cek_host *host, const char *option);
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
 /* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
@@ -212,6 +212,8 @@ cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref 
 const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count);
 cek_status cek__gpu_tuner_create(cek_dev *dev);
 void cek__gpu_tuner_free(cek_dev *dev);
+/* cek__gpu_providers_check - CEK_INVALID where the option `providers` has a word that no plugin knows. */
+cek_status cek__gpu_providers_check(const cek_host *host);
 /* cek__gpu_provider_hidden - whether the option `providers` forbids it. */
 bool cek__gpu_provider_hidden(const cek_host *host, const char *name);
 /* cek__gpu_provider_asked - whether it wants it measured even where we expect nothing of it. */

@@ -34,6 +34,29 @@ static int option_says(const cek_host *host, const char *name)
     return says;
 }
 
+/* All that any plugin has: each sees the words that are meant for another. */
+static bool is_provider(const char *name, size_t length)
+{
+    static const char *const names[] = { "clblast", "cublaslt", "cudnn" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && !strncmp(names[i], name, length))
+            return true;
+    return false;
+}
+
+cek_status cek__gpu_providers_check(const cek_host *host)
+{
+    for (const char *at = cek__option(host, "providers"); at;) {
+        size_t length = strcspn(at, ",");
+        bool none = length == 4 && !strncmp(at, "none", 4);
+        if (!none && !(length > 1 && strchr("-=+", *at) && is_provider(at + 1, length - 1)))
+            return cek__fail(host, CEK_INVALID, "option providers: \"%.*s\" is neither none nor one of -, = and + "
+                             "before clblast, cublaslt or cudnn", length < 60 ? (int)length : 60, at);
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return CEK_OK;
+}
+
 bool cek__gpu_provider_hidden(const cek_host *host, const char *name)
 {
     return option_says(host, name) == MUST_NOT;

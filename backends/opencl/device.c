@@ -105,7 +105,7 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
     cl_uint platform_count = 0;
     cl_int error = clGetPlatformIDs(PLATFORMS_MAX, platforms, &platform_count);
     if (error || !platform_count)
-        return cek__fail(&instance->head.host, CEK_UNAVAILABLE, "no OpenCL platform: no driver is installed");
+        return cek__fail(&instance->head.host, CEK_UNAVAILABLE, "no OpenCL platform: no driver is installed, or none can be loaded");
     for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX; p++) {
         cl_device_id ids[DEVICES_MAX];
         cl_uint count = 0;
@@ -142,6 +142,8 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
         st = cek__option_number(&instance->head.host, "opencl_split", 1, SPLIT_MAX, &split);
     if (!st)
         st = cek__cache_check(&instance->head.host, "opencl_cache");
+    if (!st)
+        st = cek__gpu_providers_check(&instance->head.host);
     if (!st)
         st = devices_find(instance, (uint32_t)split);
     if (st) {

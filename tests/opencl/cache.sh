@@ -66,6 +66,10 @@ good "a device in the way"
 rm -rf "$cache"
 : >"$cache"
 good "a file where the folder should be"
+for place in "$cache" "$cache/below" /proc/none; do # one that is named is not left out in silence
+    CEKERNELS_OPENCL_CACHE=$place run 0 op softmax 4x4 -d opencl:0 -w 0 -r 1
+    grep -q "opencl_cache=$place: .*; no kernel is kept" "$scratch/err" || wrong "$place: $(cat "$scratch/err")"
+done
 rm "$cache"
 if [ -c /dev/full ]; then
     mkdir "$cache"

@@ -22,4 +22,10 @@ for none in none -clblast; do
 done
 run 0 check -t f32 -d opencl:0 gemm --json
 holds "$(value optional_passed) == $passed"
+for word in clblast foo -clblas = - , none, -clblast,, ++clblast; do
+    CEKERNELS_PROVIDERS=$word
+    run 3 gemm -d opencl:0 -s 8x8x8
+    grep -q 'option providers: ".*" is neither none nor' "$scratch/err" || wrong "CEKERNELS_PROVIDERS=$word: $(cat "$scratch/err")"
+done
+CEKERNELS_PROVIDERS=-clblast,=cudnn,none run 0 gemm -d opencl:0 -s 8x8x8
 finish
