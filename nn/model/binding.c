@@ -8,7 +8,8 @@
 
 /* A stretch is recorded when it runs for the second time. Making a command buffer costs a device as much as many runs
  * of it gain (a CUDA graph's instantiation takes milliseconds), and a plan of the last, smaller batch or of a single
- * prediction may never run again. The first run also has every operand checked by op_run, whose text says more. */
+ * prediction may never run again. The first run also has every operand checked by op_run, whose text says more, and
+ * lets a device's libraries load what they load at first use, which a recording may not. */
 typedef struct recording {
     enum { NEVER_RAN, RAN_ONCE, RECORDED, NOT_RECORDABLE } state;
     cek_cmdbuf *cmdbuf;
