@@ -371,7 +371,11 @@ check_LTLIBRARIES += %D%/cuda/fake_cublaslt.la
 %C%_cuda_fake_cublaslt_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 %C%_cuda_fake_cublaslt_la_LIBADD = $(DL_LIBS)
 check_LTLIBRARIES += %D%/cuda/fake_cudnn.la
-%C%_cuda_fake_cudnn_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_cudnn.c
+%C%_cuda_fake_cudnn_la_SOURCES = \
+    %D%/cuda/fake.h \
+    %D%/cuda/fake_cudnn.c %D%/cuda/fake_cudnn.h \
+    %D%/cuda/fake_cudnn_graph.c \
+    %D%/cuda/fake_cudnn_math.c
 %C%_cuda_fake_cudnn_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 %C%_cuda_fake_cudnn_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 unit_tests += %D%/cuda/failures
