@@ -247,16 +247,3 @@ void cek__file_abandon(cek__file_writer **writer)
     writer_free(*writer);
     *writer = NULL;
 }
-
-cek_status cek__file_replace(const char *path, const void *data, size_t size)
-{
-    cek_status st;
-    cek__file_writer *writer = NULL;
-
-    CEK_TRY(cek__file_create(path, &writer));
-    CEK_TRY(cek__file_write(writer, data, size));
-    return cek__file_commit(&writer);
-out:
-    cek__file_abandon(&writer);
-    return st;
-}

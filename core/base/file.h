@@ -36,7 +36,4 @@ CEK__SHARED CEK__CHECKED cek_status cek__file_commit(cek__file_writer **writer);
 /* Removes the temporary file; does nothing for NULL, so it may stand in every `out:` ladder. Keeps the error text. */
 CEK__SHARED void cek__file_abandon(cek__file_writer **writer);
 
-/* The three in one. */
-CEK__SHARED CEK__CHECKED cek_status cek__file_replace(const char *path, const void *data, size_t size);
-
 #endif

@@ -4,7 +4,6 @@
 #include "nn/data/split.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +11,6 @@
 #include "core/base/file.h"
 #include "core/base/options.h"
 #include "core/base/random.h"
-
-int64_t cek__split_count(int64_t whole, double fraction)
-{
-    return (int64_t)ceil((double)whole * fraction);
-}
 
 /* Views of the rows whose flag is 0 and of those whose flag is not, in order. */
 static cek_status split_by_flags(const cek_dataset *whole, const char *flags, cek_dataset **first, cek_dataset **second)

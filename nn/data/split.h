@@ -9,9 +9,6 @@
 #include "core/base/export.h"
 #include "nn/data/dataset.h"
 
-/* Samples of a share of the whole, rounded up: 0.2 of 506 are 102. */
-CEK__SHARED int64_t cek__split_count(int64_t whole, double fraction);
-
 /* Row numbers from 0, separated by blanks, commas or line ends; each below `whole` and there once.
  * At least one, and not all of them. *rows is the caller's (free). Errors are CEK_BAD_INPUT with
  * file and line. */

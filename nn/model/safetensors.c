@@ -35,11 +35,6 @@ static const struct {
     [CEK__ST_U8] = { "U8", 1 },
 };
 
-size_t cek__st_type_bytes(cek__st_type type)
-{
-    return types[type].bytes;
-}
-
 /* ---- reading: one tensor's entry ---- */
 
 typedef struct extent { /* where a tensor lies, for the check that all of them together cover the file */

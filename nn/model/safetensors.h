@@ -24,8 +24,6 @@ typedef enum cek__st_type {
     CEK__ST_TYPES
 } cek__st_type;
 
-CEK__SHARED size_t cek__st_type_bytes(cek__st_type type);
-
 typedef struct cek__st_tensor {
     const char *name;
     cek__st_type type;

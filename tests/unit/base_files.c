@@ -19,15 +19,29 @@ static void assert_holds(const char *path, const char *expected)
     free(data);
 }
 
+/* As savers do it. */
+static cek_status file_replace(const char *path, const void *data, size_t size)
+{
+    cek_status st;
+    cek__file_writer *writer = NULL;
+
+    CEK_TRY(cek__file_create(path, &writer));
+    CEK_TRY(cek__file_write(writer, data, size));
+    return cek__file_commit(&writer);
+out:
+    cek__file_abandon(&writer);
+    return st;
+}
+
 START_TEST(files_are_replaced_whole_and_keep_their_mode)
 {
     const char *path = scratch_path("a");
     struct stat info;
 
-    assert_ok(cek__file_replace(path, "one", 3));
+    assert_ok(file_replace(path, "one", 3));
     assert_holds(path, "one");
     ck_assert_int_eq(chmod(path, 0640), 0);
-    assert_ok(cek__file_replace(path, "second", 6));
+    assert_ok(file_replace(path, "second", 6));
     assert_holds(path, "second");
     ck_assert_int_eq(stat(path, &info), 0);
     ck_assert_int_eq(info.st_mode & 0777, 0640);
@@ -40,9 +54,9 @@ START_TEST(a_symbolic_link_stays_a_link)
     const char *link = scratch_path("link"), *path = scratch_path("a");
     struct stat info;
 
-    assert_ok(cek__file_replace(path, "one", 3));
+    assert_ok(file_replace(path, "one", 3));
     ck_assert_int_eq(symlink("a", link), 0);
-    assert_ok(cek__file_replace(link, "two", 3));
+    assert_ok(file_replace(link, "two", 3));
     assert_holds(path, "two");
     ck_assert_int_eq(lstat(link, &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
@@ -57,9 +71,9 @@ START_TEST(every_failing_system_call_of_a_save_leaves_a_whole_file)
     for (long nth = 1;; nth++) {
         cek_status st;
 
-        assert_ok(cek__file_replace(path, "before", 6));
+        assert_ok(file_replace(path, "before", 6));
         cek__fault_set(CEK__FAULT_FILE, nth);
-        st = cek__file_replace(path, "after", 5);
+        st = file_replace(path, "after", 5);
         if (cek__fault_pending(CEK__FAULT_FILE)) {
             assert_ok(st);
             break;
@@ -87,12 +101,12 @@ START_TEST(every_failing_allocation_of_a_save_is_reported)
     const char *path = scratch_path("a");
     long nth = 1;
 
-    assert_ok(cek__file_replace(path, "before", 6));
+    assert_ok(file_replace(path, "before", 6));
     for (;; nth++) {
         cek_status st;
 
         cek__fault_set(CEK__FAULT_ALLOC, nth);
-        st = cek__file_replace(path, "after", 5);
+        st = file_replace(path, "after", 5);
         if (cek__fault_pending(CEK__FAULT_ALLOC))
             break;
         ck_assert_uint_eq(st, CEK_OUT_OF_MEMORY);
@@ -110,11 +124,11 @@ START_TEST(a_full_disk_keeps_the_former_file)
     struct rlimit limit = { 1 << 16, 1 << 16 };
     char *big;
 
-    assert_ok(cek__file_replace(path, "before", 6));
+    assert_ok(file_replace(path, "before", 6));
     assert_ok(cek__calloc(1, 1 << 20, &big));
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0); /* 64 KiB are written, the rest is refused: a short write */
-    assert_fails(cek__file_replace(path, big, 1 << 20), CEK_IO, path, "write failed: File too large");
+    assert_fails(file_replace(path, big, 1 << 20), CEK_IO, path, "write failed: File too large");
     free(big);
     assert_holds(path, "before");
     ck_assert_int_eq(scratch_count(), 1);
@@ -145,10 +159,10 @@ START_TEST(what_cannot_be_read_or_written_is_named)
     assert_fails(cek__file_read(scratch_dir, 10, &data, &size), CEK_IO, scratch_dir, "not a regular file");
     ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     assert_fails(cek__file_read(fifo, 10, &data, &size), CEK_IO, "fifo", "not a regular file");
-    assert_fails(cek__file_replace(fifo, "x", 1), CEK_IO, "fifo", "not a regular file");
-    assert_fails(cek__file_replace("/dev/full", "x", 1), CEK_IO, "/dev/full", "not a regular file");
-    assert_fails(cek__file_replace(scratch_path("none/a"), "x", 1), CEK_IO, "none/a", "No such file");
-    assert_ok(cek__file_replace(path, "12345", 5));
+    assert_fails(file_replace(fifo, "x", 1), CEK_IO, "fifo", "not a regular file");
+    assert_fails(file_replace("/dev/full", "x", 1), CEK_IO, "/dev/full", "not a regular file");
+    assert_fails(file_replace(scratch_path("none/a"), "x", 1), CEK_IO, "none/a", "No such file");
+    assert_ok(file_replace(path, "12345", 5));
     assert_fails(cek__file_read(path, 4, &data, &size), CEK_BAD_INPUT, path, "at most 4");
     ck_assert_ptr_null(data);
 }

@@ -433,7 +433,8 @@ START_TEST(the_public_loader_fills_a_devices_memory)
         cek_loader_options known;
         uint64_t later;
     } newer = { .known = { .size = sizeof newer }, .later = 1 };
-    assert_fails(cek_loader_create(dataset, &newer.known, &loader), CEK_UNSUPPORTED, "cek_loader_create", "later version");
+    assert_fails(cek_loader_create(dataset, &newer.known, &loader), CEK_UNSUPPORTED, "cek_loader_create",
+                 "later version");
     newer.later = 0;
     assert_ok(cek_loader_create(dataset, &newer.known, &loader));
     cek_loader_free(loader);
