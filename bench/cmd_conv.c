@@ -7,6 +7,7 @@
 #include "bench/output.h"
 #include "bench/peak.h"
 #include "bench/stats.h"
+#include "spec/number.h"
 #include "spec/spec.h"
 
 /* The layers of mnist-cnn and lenet5 at batch 64, and one of a larger network. */
@@ -27,15 +28,19 @@ static const output_column columns[] = {
 /* The two inputs and the result, in the order of the slots of each of the three operations. */
 typedef struct conv_data {
     cek_conv_desc desc;
+    cek_dtype type[3];
     uint64_t count[3];
-    float *f32[3];
+    float *f32[3];   /* values that their type has */
     double *f64[2];
+    void *bytes[3];  /* as the device has them */
 } conv_data;
 
 static double conv_expect(void *user, uint64_t index, double *tolerance)
 {
     const conv_data *c = user;
-    return spec_conv_at(&c->desc, c->f64[0], c->f64[1], index, tolerance);
+    double value = spec_conv_at(&c->desc, c->f64[0], c->f64[1], index, tolerance);
+    *tolerance += type_rounding(c->type[2], value);
+    return value;
 }
 
 static bool conv_read(const char *text, const bench_options *o, conv_data *c)
@@ -47,7 +52,7 @@ static bool conv_read(const char *text, const bench_options *o, conv_data *c)
         return complain(EXIT_USAGE, "--shape: %s", error), false;
     if (*rest)
         return complain(EXIT_USAGE, "--shape: %s: a convolution takes no modifier", text), false;
-    d->x_type = d->w_type = d->y_type = CEK_F32;
+    d->x_type = d->w_type = d->y_type = o->type ? o->type : CEK_F32;
     d->op.math = o->math;
     d->op.kind = !o->pass || !strcmp(o->pass, "forward") ? CEK_OP_CONV_FORWARD
                : !strcmp(o->pass, "data")                ? CEK_OP_CONV_BACKWARD_DATA
@@ -61,10 +66,11 @@ static bool conv_read(const char *text, const bench_options *o, conv_data *c)
         x *= d->in[i], w *= d->kernel[i], y *= out[i];
     bool forward = d->op.kind == CEK_OP_CONV_FORWARD,
          data = d->op.kind == CEK_OP_CONV_BACKWARD_DATA;
-    c->count[0] = data ? y : x, c->count[1] = forward || data ? w : y,
-    c->count[2] = forward ? y
-                  : data  ? x
-                          : w;
+    c->count[0] = data ? y : x;
+    c->count[1] = forward || data ? w : y;
+    c->count[2] = forward ? y : data ? x : w;
+    c->type[0] = c->type[1] = d->x_type;
+    c->type[2] = forward || data ? d->x_type : CEK_F32; /* gradients of parameters */
     return true;
 }
 
@@ -73,11 +79,14 @@ static bool conv_alloc(conv_data *c, uint64_t seed)
     for (int i = 0; i < 3; i++) {
         if (!(c->f32[i] = calloc(c->count[i], sizeof(float))))
             return false;
+        if (i < 2)
+            random_fill(c->f32[i], c->count[i], seed + (uint64_t)i);
+        if (!(c->bytes[i] = numbers_encode(c->type[i], c->f32[i], c->count[i])))
+            return false;
         if (i == 2)
             break;
         if (!(c->f64[i] = malloc(c->count[i] * sizeof(double))))
             return false;
-        random_fill(c->f32[i], c->count[i], seed + (uint64_t)i);
         for (uint64_t k = 0; k < c->count[i]; k++)
             c->f64[i][k] = c->f32[i][k];
     }
@@ -87,7 +96,7 @@ static bool conv_alloc(conv_data *c, uint64_t seed)
 static void conv_free(conv_data *c)
 {
     for (int i = 0; i < 3; i++)
-        free(c->f32[i]);
+        free(c->f32[i]), free(c->bytes[i]);
     free(c->f64[0]);
     free(c->f64[1]);
 }
@@ -104,14 +113,15 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
         return CEK_OUT_OF_MEMORY;
     cek_status st = device_op_create(device, &c->desc.op, &op);
     for (uint32_t i = 0; i < 3 && !st; i++)
-        st = device_op_operand(&op, i, i < 2 ? c->f32[i] : NULL, c->count[i] * sizeof(float));
+        st = device_op_operand(&op, i, i < 2 ? c->bytes[i] : NULL, c->count[i] * spec_type_bytes(c->type[i]));
     for (int64_t i = 0; i <= warmup && !st; i++)
         st = device_op_time(&op, 1, &once);
     for (int64_t i = 0; i < runs && !st; i++)
         st = device_op_time(&op, device_op_repeats(once), &seconds[i]);
     if (!st)
-        st = device_op_read(&op, 2, c->f32[2], c->count[2] * sizeof(float));
+        st = device_op_read(&op, 2, c->bytes[2], c->count[2] * spec_type_bytes(c->type[2]));
     if (!st) {
+        numbers_decode(c->type[2], c->bytes[2], c->count[2], c->f32[2]);
         double flops = spec_conv_flops(&c->desc), median = stats_median(seconds, (size_t)runs);
         /* A transform's error depends on the largest inputs and grows (spec/conv.c): the bound of
          * plain sums is widened. */
@@ -120,8 +130,9 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
                                 (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
                                 slack, &max_error, &compared);
         output_row(
-            out, json_pack("{ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
-                           "shape", text, "pass", o->pass ? o->pass : "forward", "median_ns",
+            out, json_pack("{ss ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
+                           "shape", text, "type", spec_type_name(c->desc.x_type), "pass",
+                           o->pass ? o->pass : "forward", "median_ns",
                            median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
                            flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
                            number_json(max_error), "compared", (json_int_t)compared, "wrong",
@@ -138,7 +149,7 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
     int code = list ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
     double peak = 0;
     uint64_t side;
-    cek_status failed = code ? CEK_OK : peak_product(device, CEK_F32, o->math, &peak, &side);
+    cek_status failed = code ? CEK_OK : peak_product(device, o->type ? o->type : CEK_F32, o->math, &peak, &side);
     if (failed)
         code = complain_status(failed);
     for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
@@ -169,6 +180,9 @@ int cmd_conv(const bench_options *o)
     if (o->argc)
         return complain(EXIT_USAGE, "conv takes no argument: %s (problems come with --shape)",
                         o->argv[0]);
+    if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
+        return complain(EXIT_USAGE, "conv convolves f32, f16 or bf16, not %s",
+                        spec_type_name(o->type));
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;

@@ -1,6 +1,5 @@
 /* cmd_gemm.c - `gemm`: speed and errors of matrix products, alone or in turn with a CBLAS library.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +42,11 @@ typedef struct gemm_data {
     void *a_bytes, *b_bytes, *c_bytes; /* as the device has them */
 } gemm_data;
 
-/* What the result's type rounds away comes on top of the error of the sum. */
 static double gemm_expect(void *user, uint64_t index, double *tolerance)
 {
     const gemm_data *g = user;
-    const cek_dtype type = g->desc.c_type;
     double value = spec_gemm_at(&g->desc, g->a, g->b, index, tolerance);
-    if (type != CEK_F32)
-        *tolerance += fabs(value) * (type == CEK_F16 ? 0x1p-10 : 0x1p-7) + 0x1p-24;
+    *tolerance += type_rounding(g->desc.c_type, value);
     return value;
 }
 

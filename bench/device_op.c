@@ -117,6 +117,11 @@ void *numbers_encode(cek_dtype type, float *values, uint64_t count)
     return numbers;
 }
 
+double type_rounding(cek_dtype type, double value)
+{
+    return type == CEK_F32 ? 0 : fabs(value) * (type == CEK_F16 ? 0x1p-10 : 0x1p-7) + 0x1p-24;
+}
+
 uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,
                         double (*expect)(void *, uint64_t, double *), void *user, double slack,
                         double *max_error, uint64_t *compared)

@@ -34,6 +34,8 @@ void random_fill(float *values, uint64_t count, uint64_t seed);
  * `values` to them. NULL: no memory. numbers_decode - back again. */
 void *numbers_encode(cek_dtype type, float *values, uint64_t count);
 void numbers_decode(cek_dtype type, const void *numbers, uint64_t count, float *values);
+/* What rounding a value to the type may add to the error of a sum. */
+double type_rounding(cek_dtype type, double value);
 /* Compares elements of a result, about `budget` products' worth of them, spread over all, the last
  * one included. expect(user, index, &tolerance) is the definition. Returns the number of wrong
  * ones. */

@@ -61,7 +61,7 @@ typedef struct option_row {
 
 static const option_row rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
-    { "dtype", "TYPE", 't', CMD_GEMM | CMD_OP | CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
+    { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
     { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
     { "json", NULL, O_JSON, ALL, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },

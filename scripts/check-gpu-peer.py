@@ -158,11 +158,11 @@ RESNET = ["ic64ih56oc64oh56kh3ph1", "ic128ih28oc128oh28kh3ph1", "ic64ih56oc256oh
 PASSES = ["forward", "data", "weights"]
 
 
-def convolution(side, shape, direction, layout):
+def convolution(side, shape, direction, layout, dtype):
     """The run of one direction, and its floating-point operations."""
     p = {"sh": 1, **{word: int(number) for word, number in re.findall(r"([a-z]+)(\d+)", shape)}}
-    x = torch.randn(p["mb"], p["ic"], p["ih"], p["ih"], device=side).to(memory_format=layout)
-    w = torch.randn(p["oc"], p["ic"], p["kh"], p["kh"], device=side).to(memory_format=layout)
+    x = torch.randn(p["mb"], p["ic"], p["ih"], p["ih"], device=side, dtype=dtype).to(memory_format=layout)
+    w = torch.randn(p["oc"], p["ic"], p["kh"], p["kh"], device=side, dtype=dtype).to(memory_format=layout)
     stride, padding = [p["sh"]] * 2, [p["ph"]] * 2
     y = torch.nn.functional.conv2d(x, w, None, stride, padding)
     work = 2.0 * y.numel() * p["ic"] * p["kh"] ** 2
@@ -180,8 +180,9 @@ def conv(args):
     shapes = [f"mb{4 if args.side == 'cpu' else 32}{layer}" for layer in layers]
     layouts = {"NHWC": torch.channels_last, "NCHW": torch.contiguous_format}
     table = Table(args, "convolutions")
-    for kind in ["f32", "tf32"]:
+    for kind in ["f32", "tf32", "bf16"]:
         permit(kind == "tf32")
+        words = ["-t", kind] if kind == "bf16" else [f"--math={kind}"]
         for direction in PASSES:
             if table.late():
                 return table.conclude(1.0)
@@ -189,8 +190,7 @@ def conv(args):
             theirs = {s: {layout: [] for layout in layouts} for s in shapes}
             work = {}
             for _ in table.rounds():
-                rows = bench(args, table, "conv", "-s", ",".join(shapes), "--pass", direction, "-r", "5",
-                             f"--math={kind}")
+                rows = bench(args, table, "conv", "-s", ",".join(shapes), "--pass", direction, "-r", "5", *words)
                 if rows is None:
                     break
                 for row in (r for r in rows if "median_ns" in r):
@@ -198,7 +198,7 @@ def conv(args):
                     algorithm[row["shape"]] = row["algorithm"]
                 for shape in shapes:
                     for name, layout in layouts.items():
-                        run, work[shape] = convolution(args.side, shape, direction, layout)
+                        run, work[shape] = convolution(args.side, shape, direction, layout, TYPES[kind])
                         theirs[shape][name].append(measure(args.side, run))
             for shape in (s for s in shapes if ours[s]):
                 best = min(layouts, key=lambda name: statistics.median(theirs[shape][name]))

@@ -20,9 +20,15 @@ for type in f32 f16 bf16; do
     done
 done
 refused 2 'f32, f16 or bf16, not f64' gemm -t f64
+refused 2 'f32, f16 or bf16, not u8' conv -t u8
 refused 2 'multiplies f32, not f16' gemm -t f16 --peer=libopenblas.so.0
 
 for pass in forward data weights; do
+    for type in bf16 f16; do
+        run 0 conv -t $type -s mb2ic5ih7oc3oh7kh3ph1 --pass=$pass -r 1 -w 0 --json
+        [ "$(value results.0.type)" = $type ] || wrong "not of type $type"
+        holds "$(value results.0.wrong) == 0 && $(value results.0.compared) > 64"
+    done
     run 0 conv -s mb2ic5ih7oc3oh7kh3ph1,mb1ic4ih9oc4oh5kh3sh2ph1g4 --pass=$pass -r 1 -w 0 --json
     holds "$(value results) == 2 && $(value results.0.wrong) == 0 && $(value results.1.wrong) == 0"
     holds "$(value results.0.of_peak) > 0 && $(value results.0.of_peak) <= 1"
