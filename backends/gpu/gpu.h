@@ -149,7 +149,8 @@ struct cek__gpu_driver {
     /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
      * all zero, which every kernel takes for "nothing to do". */
     cek_status (*kernel_warm)(cek_dev *dev, const cek__gpu_step *step);
-    /* launch - enqueues a step; refs[i] is the memory of buffer i, {NULL, 0} for nothing. Caller holds the op's lock. */
+    /* launch - enqueues a step; refs[i] is the memory of buffer i, {NULL, 0} for nothing. The caller holds the op's
+     * lock. */
     cek_status (*launch)(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
     /* queue_ready - CEK_OK, the latched loss, or the failure that stuck to the queue. queue_dev - whose it is.
      * queue_fail - makes a failure stick. */

@@ -76,7 +76,8 @@ const char *cek__gpu_type(cek_dtype type);
  * 1 remains. */
 uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[CEK_RANK_MAX], uint32_t operands);
 
-/* cek__gpu_reduce_add - the steps of a reduction from one place to another; the workspace that it needs comes on top. */
+/* cek__gpu_reduce_add - the steps of a reduction from one place to another; the workspace that it needs comes on
+ * top. */
 typedef struct cek__gpu_reduction {
     cek__gpu_place from, to;
     cek_dtype type;

@@ -90,8 +90,8 @@ static void describe(const cek_op *op, product *p)
 
 static void defines_make(const cek_op *op, const product *p, const char *more, char *to)
 {
-    cek__gpu_defines(op->dev, to, "#define MODE %u\n#define A_TYPE %s\n#define B_TYPE %s\n#define C_TYPE %s\n%s", p->mode,
-                     cek__gpu_type(p->a_type), cek__gpu_type(p->b_type), cek__gpu_type(p->c_type), more);
+    cek__gpu_defines(op->dev, to, "#define MODE %u\n#define A_TYPE %s\n#define B_TYPE %s\n#define C_TYPE %s\n%s",
+                     p->mode, cek__gpu_type(p->a_type), cek__gpu_type(p->b_type), cek__gpu_type(p->c_type), more);
 }
 
 static void finish_add(cek_op *op, const product *p, const char *more)
@@ -157,7 +157,8 @@ static void bias_grad_add(cek_op *op)
                              .type = desc->y_type, .function = CEK_REDUCE_SUM,
                              .accumulate = cek__request_accumulates(&op->request,
                              CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD), .rank = 2,
-                             .axes = 1, .shape = { rows, desc->out_channels }, .strides = { (int64_t)desc->out_channels, 1 } };
+                             .axes = 1, .shape = { rows, desc->out_channels },
+                             .strides = { (int64_t)desc->out_channels, 1 } };
     cek__gpu_reduce_add(op, &r);
 }
 

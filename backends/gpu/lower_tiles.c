@@ -3,7 +3,7 @@
  * lower_tiles.c - products by register tiles (kernels/opencl/tile.cl), on OpenCL devices that are CPUs.
  *
  * What is read often is packed first, what is read once is read in place. Tiles are f32: operands of 16 bits are
- * widened before, results narrowed behind. All sizes follow from the descriptor and the vector width, never from the
+ * widened before. All sizes follow from the descriptor and the vector width, never from the
  * number of threads.
  */
 #include <stdio.h>
@@ -55,17 +55,14 @@ static cek__gpu_step *tile_step(cek_op *op, const char *name, uint64_t x, uint64
 
 /* --- 16 bits --------------------------------------------------------------------------------- */
 
-/* Whether the tiles take a product whose slots 0 and 1 have the first type, the result the second. */
-static bool takes(const cek_op *op, cek_dtype type, cek_dtype result)
+/* Whether the tiles take a product whose slots 0 and 1 are of that type. */
+static bool takes(const cek_op *op, cek_dtype type)
 {
     const cek__slot *slots = op->request.slots;
     if (!op->dev->traits.vector_width)
         return false;
-    if (type == CEK_F32)
-        return result == CEK_F32;
     /* What lies between rows would be widened too. */
-    return (type == CEK_F16 || type == CEK_BF16) && slots[0].dense && slots[1].dense &&
-           (result == CEK_F32 || slots[CEK__GPU_RESULT].dense);
+    return type == CEK_F32 || ((type == CEK_F16 || type == CEK_BF16) && slots[0].dense && slots[1].dense);
 }
 
 /* A dense operand as f32: in place, or widened into workspace. */
@@ -82,14 +79,6 @@ static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
     cek__gpu_step_fill(cek__gpu_step_add(op, "copy.cl", defines, "copy_convert", cek__gpu_items(op->dev, elements)),
                        buffers, 2, &a, sizeof a);
     return buffers[1];
-}
-
-/* Where the tiles write: the result or, of 16 bits, f32 sums that are finished and narrowed afterwards. */
-static cek__gpu_place result_place(cek_op *op, cek_dtype type)
-{
-    const cek__slot *result = &op->request.slots[CEK__GPU_RESULT];
-    return type == CEK_F32 ? (cek__gpu_place){ CEK__GPU_RESULT, 0 }
-                           : cek__gpu_workspace(op, result->bytes / result->element * sizeof(float));
 }
 
 /* --- matrices -------------------------------------------------------------------------------- */
@@ -174,23 +163,18 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
 bool cek__gpu_lower_gemm_tiles(cek_op *op)
 {
     const cek_gemm_desc *desc = &op->request.desc.gemm;
-    if (!takes(op, desc->a_type, desc->c_type) || !desc->k)
+    if (!takes(op, desc->a_type) || !desc->k)
         return false;
     const bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
-    const bool whole = desc->c_type == CEK_F32;
     uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
     factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
     factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
     cek_k_tile a = { .m = desc->m, .n = desc->n, .k = desc->k, .c_row = (uint64_t)desc->ldc, .c_column = 1,
-                     .c_batch = (uint64_t)desc->stride_c };
-    if (whole) {
-        a.bias = cek__request_given(&op->request, CEK_GEMM_BIAS);
-        a.accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C);
-        a.activation = op->request.epilogue.activation;
-        a.act_grad = op->request.epilogue.act_grad;
-    }
-    const cek__gpu_place C = result_place(op, desc->c_type);
-    cek__gpu_place buffers[6] = { A.place, B.place, C, cek__gpu_slot(op, CEK_GEMM_BIAS),
+                     .c_batch = (uint64_t)desc->stride_c, .type = desc->c_type,
+                     .bias = cek__request_given(&op->request, CEK_GEMM_BIAS),
+                     .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
+                     .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
+    cek__gpu_place buffers[6] = { A.place, B.place, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS),
                                   cek__gpu_slot(op, CEK_GEMM_ACT_REF) };
     /* A large B whose rows run along k (the weights of a linear layer) takes A's place, where it is read as it lies: C
      * comes out transposed. */
@@ -202,8 +186,6 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
         a.bias_rows = 1;
     }
     product_add(op, &a, A, B, desc->batch, buffers);
-    if (!whole)
-        cek__gpu_lower_finish(op, C);
     return true;
 }
 
@@ -217,15 +199,11 @@ static void conv_add(cek_op *op, bool data)
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
     const cek_conv_desc *desc = &op->request.desc.conv;
     const tile_size size = tile_of(op->dev);
-    const bool whole = desc->x_type == CEK_F32;
     cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
-                          .depth = data ? desc->out_channels : desc->in_channels };
-    if (whole) {
-        a.accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX);
-        a.bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS);
-        a.activation = op->request.epilogue.activation;
-        a.act_grad = op->request.epilogue.act_grad;
-    }
+                          .depth = data ? desc->out_channels : desc->in_channels, .type = desc->x_type,
+                          .accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX),
+                          .bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS),
+                          .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                desc->pad_lo);
     a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
@@ -244,16 +222,14 @@ static void conv_add(cek_op *op, bool data)
                                       .zeros = a.depth, .data = data };
     cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
 
-    const cek__gpu_place result = result_place(op, desc->x_type);
     const cek__gpu_place buffers[] = {
-        as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type), packed, result,
+        as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type), packed,
+        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
         data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
         data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing
     };
     cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1),
                        buffers, 5, &a, sizeof a);
-    if (!whole)
-        cek__gpu_lower_finish(op, result);
 }
 
 static void weights_add(cek_op *op)
@@ -294,7 +270,7 @@ bool cek__gpu_lower_conv_tiles(cek_op *op)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
     const bool weights = desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
-    if (!takes(op, desc->x_type, weights ? CEK_F32 : desc->x_type) || desc->groups != 1 || desc->spatial > 2)
+    if (!takes(op, desc->x_type) || desc->groups != 1 || desc->spatial > 2)
         return false;
     if (weights)
         weights_add(op);

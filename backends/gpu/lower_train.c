@@ -46,8 +46,9 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, classes ? "cross_entropy" : "squared_error", a.rows),
                        buffers, 7, &a, sizeof a);
     if (t.loss || t.correct) {
+        const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
         const cek__gpu_place sums[] = { totals, cek__gpu_slot(op, CEK_CROSS_ENTROPY_LOSS),
-                                        classes ? cek__gpu_slot(op, CEK_CROSS_ENTROPY_CORRECT) : (cek__gpu_place){ CEK__GPU_NOTHING, 0 } };
+                                        classes ? cek__gpu_slot(op, CEK_CROSS_ENTROPY_CORRECT) : nothing };
         cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, "total_rows", 1), sums, 3, &t, sizeof t);
     }
     return op->failure;
@@ -123,16 +124,18 @@ cek_status cek__gpu_lower_pool(cek_op *op)
     bool forward = desc->op.kind == CEK_OP_POOL_FORWARD, average = desc->mode == CEK_POOL_AVERAGE;
     cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out,
                                                desc->kernel, desc->stride, NULL, desc->pad_lo),
-                     .channels = (cek_u32)desc->channels, .average = average, .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
+                     .channels = (cek_u32)desc->channels, .average = average,
+                     .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
     a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
     uint32_t lanes = cek__gpu_lanes(op->dev);
     uint64_t outs = desc->batch * cek__gpu_positions(a.window.out);
     a.count = (forward ? outs : desc->batch * cek__gpu_positions(a.window.in)) * ((desc->channels + lanes - 1) / lanes);
     if (forward && a.reserve)
         op->info.reserve_bytes = outs * desc->channels * sizeof(uint32_t);
+    const uint32_t reserve = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
     const cek__gpu_place buffers[] = { { forward ? CEK_POOL_FORWARD_X : CEK_POOL_BACKWARD_DY, 0 },
                                        { forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DX, 0 },
-                                       cek__gpu_slot(op, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE) };
+                                       cek__gpu_slot(op, reserve) };
     char defines[CEK__GPU_DEFINES];
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
     cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward", a.count),

@@ -104,7 +104,8 @@ cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider)
     cek_status st = provider ? lower_provided(op, provider) : lowers[kind](op);
     if (!st && !provider)
         st = kernels_warm(op);
-    op->info.numeric_id = cek__hash_number(cek__hash_text(op->dev->traits.numeric_id ^ op->info.numeric_id, op->info.algorithm), kind);
+    const uint64_t device = op->dev->traits.numeric_id ^ op->info.numeric_id;
+    op->info.numeric_id = cek__hash_number(cek__hash_text(device, op->info.algorithm), kind);
     if (st)
         steps_clear(op);
     return st;

@@ -166,7 +166,8 @@ static bool all_nan(const void *data, uint64_t bytes, uint32_t element)
             return false;
     for (uint64_t i = 0; element == 2 && i < bytes / 2; i++) {
         uint16_t bits = ((const uint16_t *)data)[i];
-        /* Whatever of the two types it is: a NaN of bf16 is at least 0x7f81, one of f16 too when it came from all ones. */
+        /* Whatever of the two types it is: a NaN of bf16 is at least 0x7f81, one of f16 too when it came from all
+         * ones. */
         if ((bits & 0x7fff) <= 0x7c00)
             return false;
     }

@@ -19,7 +19,8 @@ typedef float cek_f32;
 #define CEK_K_RANK 8
 #define CEK_K_INPUTS 8
 
-/* copy, pointwise: element i of `shape` (row-major) lies at the sum of index * stride, per operand; the last is the output. */
+/* copy, pointwise: element i of `shape` (row-major) lies at the sum of index * stride, per operand; the last is the
+ * output. */
 typedef struct cek_k_strided {
     cek_u64 at[CEK_K_INPUTS + 1];
     cek_u64 count;
@@ -121,7 +122,7 @@ typedef struct cek_k_tile {
     cek_u64 m, n, k, row_tiles, panels;  /* tiles of A and panels of B for a work-item */
     cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
     cek_u64 splits, split_k;
-    cek_u32 bias, bias_rows, accumulate, activation, act_grad, unused;
+    cek_u32 bias, bias_rows, accumulate, activation, act_grad, type;  /* of C and ACT_REF, by its number in plugin.h */
 } cek_k_tile;
 
 typedef struct cek_k_pack_weights {
@@ -133,7 +134,7 @@ typedef struct cek_k_conv_tile {
     cek_u64 at[5];                 /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
     cek_u64 pixels, columns, depth, row_tiles;  /* columns: channels of the result; depth: of what is read */
     cek_k_window window;
-    cek_u32 bias, accumulate, activation, act_grad, strided, unused;
+    cek_u32 bias, accumulate, activation, act_grad, strided, type;
 } cek_k_conv_tile;
 
 typedef struct cek_k_weights_tile {

@@ -2,8 +2,8 @@
  *
  * dialect.h - the words in which kernels/gpu is written, for OpenCL C 1.2 and for CUDA.
  *
- * Scalars only: CUDA has no float16. Element types are names - f32, f16, bf16, u8, i32 - that LOAD and STORE paste into the
- * functions below; a kernel's TYPE macros hold such names.
+ * Scalars only: CUDA has no float16. Element types are names - f32, f16, bf16, u8, i32 - that LOAD and STORE paste
+ * into the functions below; a kernel's TYPE macros hold such names.
  */
 #define CEK_DEVICE_CODE 1
 
@@ -91,7 +91,10 @@ DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
 DEVICE_FN cek_f32 load_f32(GLOBAL const void *p, cek_u64 i) { return ((GLOBAL const cek_f32 *)p)[i]; }
 DEVICE_FN void store_f32(GLOBAL void *p, cek_u64 i, cek_f32 x) { ((GLOBAL cek_f32 *)p)[i] = x; }
 
-DEVICE_FN cek_f32 load_bf16(GLOBAL const void *p, cek_u64 i) { return AS_F32((cek_u32)((GLOBAL const cek_u16 *)p)[i] << 16); }
+DEVICE_FN cek_f32 load_bf16(GLOBAL const void *p, cek_u64 i)
+{
+    return AS_F32((cek_u32)((GLOBAL const cek_u16 *)p)[i] << 16);
+}
 DEVICE_FN void store_bf16(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
     cek_u32 bits = AS_U32(x);
@@ -120,8 +123,26 @@ DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 #define LOAD(type, p, i) CEK_PASTE(load_, type)(p, i)
 #define STORE(type, p, i, x) CEK_PASTE(store_, type)(p, i, x)
 
-/* Element i of `count`, and how many a work-item takes. On a CPU it is a piece of memory, whose loop the compiler vectorises;
- * elsewhere it is one, and neighbouring work-items take neighbours. LANES: of channels or columns, likewise. */
+/* The same for a type that only the arguments name, by its number in plugin.h. */
+DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const void *p, cek_u64 i)
+{
+    return type == 1 ? load_f32(p, i) : type == 2 ? load_f16(p, i) : type == 3 ? load_bf16(p, i)
+         : type == 5 ? load_u8(p, i) : load_i32(p, i);
+}
+DEVICE_FN void store_any(cek_u32 type, GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    switch (type) {
+    case 1: store_f32(p, i, x); break;
+    case 2: store_f16(p, i, x); break;
+    case 3: store_bf16(p, i, x); break;
+    case 5: store_u8(p, i, x); break;
+    default: store_i32(p, i, x);
+    }
+}
+
+/* Element i of `count`, and how many a work-item takes. On a CPU it is a piece of memory, whose loop the compiler
+ * vectorises; elsewhere it is one, and neighbouring work-items take neighbours. LANES: of channels or columns,
+ * likewise. */
 #ifdef CEK_CPU
 #define CHUNK 4096
 #define LANES 16

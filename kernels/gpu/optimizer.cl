@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * optimizer.cl - a step of SGD or Adam over one range of parameters; step_count counts the step once all ranges are done.
+ * optimizer.cl - a step of SGD or Adam over one range of parameters; step_count counts the step once all ranges are
+ * done.
  *
  * LOW_TYPE: of the rounded copy, where there is one. Words of the blocks of plugin.h:
  */
@@ -21,9 +22,10 @@ DEVICE_FN cek_f32 steps_of(GLOBAL const char *state)
     return (cek_f32)(((cek_u64)words[0] | (cek_u64)words[1] << 32) + 1);
 }
 
-#define OPERANDS GLOBAL char *RESTRICT param, GLOBAL char *RESTRICT grad, GLOBAL char *RESTRICT m_, GLOBAL char *RESTRICT v_, \
-                 GLOBAL char *RESTRICT state, GLOBAL char *RESTRICT step, GLOBAL char *RESTRICT update,                       \
-                 GLOBAL char *RESTRICT low, const cek_k_optimizer a
+#define OPERANDS                                                                                   \
+    GLOBAL char *RESTRICT param, GLOBAL char *RESTRICT grad, GLOBAL char *RESTRICT m_,             \
+    GLOBAL char *RESTRICT v_, GLOBAL char *RESTRICT state, GLOBAL char *RESTRICT step,             \
+    GLOBAL char *RESTRICT update, GLOBAL char *RESTRICT low, const cek_k_optimizer a
 
 /* The numbers that all elements share. */
 #define PREPARE                                                                                \

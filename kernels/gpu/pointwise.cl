@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pointwise.cl - a chain of instructions, which the host wrote out as the macro CHAIN: statements that end with `value`.
+ * pointwise.cl - a chain of instructions, which the host wrote out as the macro CHAIN: statements that end with
+ * `value`.
  *
  * IN(n): input n of the element at hand. FLAT: all operands are dense and alike, so the element's number is its place.
  * INTERPRET: no CHAIN; the kernel reads the instructions from its arguments. Slower, for where nothing can be compiled.
@@ -19,8 +20,9 @@ DEVICE_FN cek_f32 pw_max(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q 
 #endif
 #define IN(n) LOAD(CEK_PASTE(TYPE_, n), AT(CEK_PASTE(in, n), n), PLACE(n))
 
-#define OPERANDS GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOBAL char *in3, GLOBAL char *in4, GLOBAL char *in5, \
-                 GLOBAL char *in6, GLOBAL char *in7, GLOBAL char *out
+#define OPERANDS                                                                                   \
+    GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOBAL char *in3, GLOBAL char *in4,      \
+    GLOBAL char *in5, GLOBAL char *in6, GLOBAL char *in7, GLOBAL char *out
 
 #ifndef INTERPRET
 KERNEL void pointwise(OPERANDS, const cek_k_strided a)
@@ -36,24 +38,7 @@ KERNEL void pointwise(OPERANDS, const cek_k_strided a)
 }
 #else
 
-/* Types and instructions by their numbers in plugin.h. */
-DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const char *p, cek_u64 i)
-{
-    return type == 1 ? load_f32(p, i) : type == 2 ? load_f16(p, i) : type == 3 ? load_bf16(p, i) : type == 5 ? load_u8(p, i)
-                                                                                                    : load_i32(p, i);
-}
-
-DEVICE_FN void store_any(cek_u32 type, GLOBAL char *p, cek_u64 i, cek_f32 x)
-{
-    switch (type) {
-    case 1: store_f32(p, i, x); break;
-    case 2: store_f16(p, i, x); break;
-    case 3: store_bf16(p, i, x); break;
-    case 5: store_u8(p, i, x); break;
-    default: store_i32(p, i, x);
-    }
-}
-
+/* By its number in plugin.h. */
 DEVICE_FN cek_f32 instruction_of(cek_u32 code, cek_f32 p, cek_f32 q, cek_f32 imm)
 {
     switch (code) {
@@ -90,7 +75,8 @@ DEVICE_FN cek_f32 instruction_of(cek_u32 code, cek_f32 p, cek_f32 q, cek_f32 imm
 KERNEL void pointwise(OPERANDS, const cek_k_chain c)
 {
     const cek_k_strided a = c.strided;
-    GLOBAL char *const buffers[] = { AT(in0, 0), AT(in1, 1), AT(in2, 2), AT(in3, 3), AT(in4, 4), AT(in5, 5), AT(in6, 6), AT(in7, 7) };
+    GLOBAL char *const buffers[] = { AT(in0, 0), AT(in1, 1), AT(in2, 2), AT(in3, 3),
+                                     AT(in4, 4), AT(in5, 5), AT(in6, 6), AT(in7, 7) };
     FOR_EACH(i, a.count) {
         cek_f32 values[VALUES];
         cek_u32 count = c.inputs;

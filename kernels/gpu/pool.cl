@@ -47,7 +47,8 @@ DEVICE_FN cek_f32 divisor(const cek_k_window *w, const cek_u32 *out, cek_u32 cou
     else                                                        \
         for (cek_u32 l = 0; l < (s).lanes; l++) { body }
 
-KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBAL char *RESTRICT reserve, const cek_k_pool a)
+KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBAL char *RESTRICT reserve,
+                         const cek_k_pool a)
 {
     if (GLOBAL_ID() >= a.count)
         return;
@@ -69,7 +70,8 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
                     FOR_LANES(s, value[l] += LOAD(TYPE, AT(x, 0), from + l);)
                 } else {
                     FOR_LANES(s, cek_f32 v = LOAD(TYPE, AT(x, 0), from + l);
-                                 cek_u32 wins = (winner[l] == 0xffffffffu) | (v > value[l]) | ((v != v) & (value[l] == value[l]));
+                                 cek_u32 wins = (winner[l] == 0xffffffffu) | (v > value[l]) |
+                                                ((v != v) & (value[l] == value[l]));
                                  value[l] = wins ? v : value[l];
                                  winner[l] = wins ? tap : winner[l];)
                 }
@@ -82,7 +84,8 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
 }
 
 /* DX: what every window that reads a position sends back. */
-KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GLOBAL char *RESTRICT reserve, const cek_k_pool a)
+KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GLOBAL char *RESTRICT reserve,
+                          const cek_k_pool a)
 {
     if (GLOBAL_ID() >= a.count)
         return;
@@ -98,8 +101,9 @@ KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GL
                 cek_u32 p0 = s.at[0] + w.pad[0] - t0, p1 = s.at[1] + w.pad[1] - t1, p2 = s.at[2] + w.pad[2] - t2;
                 cek_u32 out[3];
                 out[0] = p0 / w.stride[0], out[1] = p1 / w.stride[1], out[2] = p2 / w.stride[2];
-                if (p0 % w.stride[0] || p1 % w.stride[1] || p2 % w.stride[2] || out[0] >= w.out[0] || out[1] >= w.out[1] ||
-                    out[2] >= w.out[2] || s.at[0] + w.pad[0] < t0 || s.at[1] + w.pad[1] < t1 || s.at[2] + w.pad[2] < t2)
+                if (p0 % w.stride[0] || p1 % w.stride[1] || p2 % w.stride[2] ||
+                    out[0] >= w.out[0] || out[1] >= w.out[1] || out[2] >= w.out[2] ||
+                    s.at[0] + w.pad[0] < t0 || s.at[1] + w.pad[1] < t1 || s.at[2] + w.pad[2] < t2)
                     continue;
                 cek_u64 from = element_of(&s, out[0], out[1], out[2], a.channels, w.out);
                 if (a.average) {

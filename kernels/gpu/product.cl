@@ -2,11 +2,11 @@
  *
  * product.cl - matrix products and convolutions, one tiled kernel: complete, on any device, decent on a GPU.
  *
- * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its SIDE x SIDE work-items
- * (16 x 16 where the device allows it) holds 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements of matrices, or of
- * images and weights (implicit GEMM).
- * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up. WHOLE: it
- * finishes sums that lie as C lies, and may be C itself.
+ * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its SIDE x SIDE
+ * work-items (16 x 16 where the device allows it) holds 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements
+ * of matrices, or of images and weights (implicit GEMM).
+ * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up.
+ * WHOLE: it finishes sums that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
 #define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
@@ -24,8 +24,8 @@
 
 typedef struct spot { cek_u32 image, at[3]; } spot;
 
-/* What of an element's place follows from one of its two numbers. It costs divisions, so each is found once and kept: a position by
- * the output or input that it is, or a tap with its channel. */
+/* What of an element's place follows from one of its two numbers. It costs divisions, so each is found once and kept:
+ * a position by the output or input that it is, or a tap with its channel. */
 typedef struct part { spot at; cek_u32 channel; } part;
 
 DEVICE_FN spot spot_of(cek_u64 i, const cek_u32 *size)
@@ -70,7 +70,8 @@ DEVICE_FN part tap_part(const cek_k_window *w, cek_u64 i, cek_u32 channels)
     return t;
 }
 
-/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. A_PARTS, B_PARTS: they are found from parts. */
+/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. A_PARTS, B_PARTS: they are found from
+ * parts. */
 #if MODE == MODE_GEMM
 #define A_VALUE(i, p) LOAD(A_TYPE, A, z * a.a_batch + (i) * a.a_row + (p) * a.a_column)
 #define B_VALUE(p, j) LOAD(B_TYPE, B, z * a.b_batch + (p) * a.b_row + (j) * a.b_column)
@@ -100,7 +101,8 @@ DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 
 #define A_PARTS 1
 #define A_ROW(i) spot_of(i, a.window.in)
 #define A_DEPTH(p) tap_part(&a.window, p, a.out_group)
-#define B_VALUE(p, j) LOAD(B_TYPE, B, ((z * a.out_group + (p) % a.out_group) * TAPS + (p) / a.out_group) * a.in_group + (j))
+#define B_VALUE(p, j) \
+    LOAD(B_TYPE, B, ((z * a.out_group + (p) % a.out_group) * TAPS + (p) / a.out_group) * a.in_group + (j))
 #define C_PLACE(i, j) ((i) * a.in_channels + z * a.in_group + (j))
 #define BIAS_PLACE(j) (j)
 DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, const spot *in, const part *tap)
@@ -129,8 +131,8 @@ DEVICE_FN cek_f32 b_value(const cek_k_product *a, GLOBAL const char *B, cek_u64 
 #endif
 
 /* The finished sum of C(i,j). */
-DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const char *bias, GLOBAL const char *act_ref, cek_u64 z, cek_u64 i,
-                      cek_u64 j, cek_f32 v)
+DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const char *bias, GLOBAL const char *act_ref,
+                      cek_u64 z, cek_u64 i, cek_u64 j, cek_f32 v)
 {
     const cek_k_product a = *args;
     cek_u64 place = C_PLACE(i, j);
@@ -142,8 +144,9 @@ DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const ch
     STORE(C_TYPE, C, place, a.accumulate ? LOAD(C_TYPE, C, place) + v : v);
 }
 
-#define OPERANDS GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref, GLOBAL char *partial, \
-                 const cek_k_product a
+#define OPERANDS                                                                                   \
+    GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,    \
+    GLOBAL char *partial, const cek_k_product a
 
 #ifndef WHOLE
 KERNEL void product(OPERANDS)
@@ -151,7 +154,8 @@ KERNEL void product(OPERANDS)
     LOCAL cek_f32 strip_a[DEPTH][TILE + 1], strip_b[DEPTH][TILE + 1];
     GLOBAL const char *A = AT(A_, 0);
     GLOBAL const char *B = AT(B_, 1);
-    /* Groups are numbered along x, the one direction without a low limit: columns first, then rows, pieces of k, batches. */
+    /* Groups are numbered along x, the one direction without a low limit: columns first, then rows, pieces of k,
+     * batches. */
     cek_u64 columns = (a.n + TILE - 1) / TILE, rows = (a.m + TILE - 1) / TILE, at = GROUP_ID(0);
     if (!a.splits)
         return;

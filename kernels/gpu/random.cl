@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * random.cl - dropout and random numbers, four of a sample per work-item: one output of Philox4x32-10 (plugin.h section 9).
+ * random.cl - dropout and random numbers, four of a sample per work-item: one output of Philox4x32-10 (plugin.h
+ * section 9).
  */
 DEVICE_FN void philox(cek_u32 *c, cek_u32 k0, cek_u32 k1)
 {
@@ -17,7 +18,8 @@ DEVICE_FN void philox(cek_u32 *c, cek_u32 k0, cek_u32 k1)
 }
 
 /* The words of block `item` % blocks of sample `item` / blocks. */
-DEVICE_FN void words_of(const cek_k_random *a, GLOBAL const char *step, GLOBAL const char *batch, cek_u64 item, cek_u32 *c)
+DEVICE_FN void words_of(const cek_k_random *a, GLOBAL const char *step, GLOBAL const char *batch, cek_u64 item,
+                        cek_u32 *c)
 {
     GLOBAL const cek_u32 *key = (GLOBAL const cek_u32 *)step;
     GLOBAL const cek_u32 *base = (GLOBAL const cek_u32 *)batch;
@@ -46,7 +48,8 @@ KERNEL void dropout(GLOBAL char *x, GLOBAL char *y, GLOBAL char *step, GLOBAL ch
 
 DEVICE_FN cek_f32 normal(const cek_u32 *words, cek_u32 own)
 {
-    cek_f32 u1 = (cek_f32)((words[own & 2] >> 8) + 1) * TWO_TO_MINUS_24, u2 = (cek_f32)(words[(own & 2) + 1] >> 8) * TWO_TO_MINUS_24;
+    cek_f32 u1 = (cek_f32)((words[own & 2] >> 8) + 1) * TWO_TO_MINUS_24;
+    cek_f32 u2 = (cek_f32)(words[(own & 2) + 1] >> 8) * TWO_TO_MINUS_24;
     cek_f32 radius = sqrt(-2.0f * log(u1)), angle = 6.28318530717958648f * u2;
     return radius * (own & 1 ? sin(angle) : cos(angle));
 }
@@ -57,8 +60,9 @@ KERNEL void random_fill(GLOBAL char *x, GLOBAL char *y, GLOBAL char *step, GLOBA
         cek_u32 words[4];
         words_of(&a, AT(step, 2), AT(batch, 3), item, words);
         cek_u64 index = item % a.blocks * 4, first = item / a.blocks * a.sample_elements + index;
-        for (cek_u32 i = 0; i < 4 && index + i < a.sample_elements && first + i < a.elements; i++)
-            STORE(TYPE, AT(y, 1), first + i, a.normal ? a.a + a.b * normal(words, i)
-                                                      : a.a + (a.b - a.a) * ((cek_f32)(words[i] >> 8) * TWO_TO_MINUS_24));
+        for (cek_u32 i = 0; i < 4 && index + i < a.sample_elements && first + i < a.elements; i++) {
+            cek_f32 uniform = (cek_f32)(words[i] >> 8) * TWO_TO_MINUS_24;
+            STORE(TYPE, AT(y, 1), first + i, a.normal ? a.a + a.b * normal(words, i) : a.a + (a.b - a.a) * uniform);
+        }
     }
 }

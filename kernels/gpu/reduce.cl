@@ -64,7 +64,8 @@ KERNEL void reduce_columns(GLOBAL char *x, GLOBAL char *partial, GLOBAL char *y,
                                        LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
     for (; row < end; row++)
         for (cek_u64 l = 0; l < lanes; l++)
-            result[l] = reduce_add(a.function, result[l], LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
+            result[l] = reduce_add(a.function, result[l],
+                                   LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l), 1);
     for (cek_u64 l = 0; l < lanes; l++)
         ((GLOBAL cek_f32 *)AT(partial, 1))[chunk * a.outputs + first + l] = result[l];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.cl - softmax and the losses, a row per work-item; TYPE is the element type. Sums of a loss are f32, over rows in order.
+ * rows.cl - softmax and the losses, a row per work-item; TYPE is the element type. Sums of a loss are f32, over rows
+ * in order.
  *
  * A row that does not count is selected out, not multiplied by zero: it may hold anything.
  */
@@ -41,8 +42,8 @@ DEVICE_FN cek_f32 gradient_scale(GLOBAL const char *step, cek_u32 given)
 }
 
 /* totals: loss of each row, then whether it was a hit, as f32. */
-KERNEL void cross_entropy(GLOBAL char *logits, GLOBAL char *labels, GLOBAL char *weights, GLOBAL char *step, GLOBAL char *batch,
-                          GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
+KERNEL void cross_entropy(GLOBAL char *logits, GLOBAL char *labels, GLOBAL char *weights, GLOBAL char *step,
+                          GLOBAL char *batch, GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
 {
     cek_u64 row = GLOBAL_ID();
     if (row >= a.rows)
@@ -84,8 +85,8 @@ KERNEL void cross_entropy(GLOBAL char *logits, GLOBAL char *labels, GLOBAL char 
     total[a.rows + row] = hit;
 }
 
-KERNEL void squared_error(GLOBAL char *prediction, GLOBAL char *target, GLOBAL char *weights, GLOBAL char *step, GLOBAL char *batch,
-                          GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
+KERNEL void squared_error(GLOBAL char *prediction, GLOBAL char *target, GLOBAL char *weights, GLOBAL char *step,
+                          GLOBAL char *batch, GLOBAL char *gradient, GLOBAL char *totals, const cek_k_rows a)
 {
     cek_u64 row = GLOBAL_ID();
     if (row >= a.rows)

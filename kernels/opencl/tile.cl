@@ -28,11 +28,40 @@ typedef GLOBAL cek_f32 *cek_out;
 /* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A; one that each row reads at its own pointer. */
 #define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
 
-/* --- what becomes of a finished row ----------------------------------------------------------------------------------- */
+/* --- what becomes of a finished row ---------------------------------------------------------- */
+
+enum { F32 = 1, F16 = 2, BF16 = 3 };  /* types, as plugin.h numbers them */
+#define UVEC CEK_PASTE(uint, VW)
+
+DEVICE_FN VEC load_vec(cek_u32 type, GLOBAL const char *p, cek_u64 i)
+{
+    if (type == F16)
+        return CEK_PASTE(vload_half, VW)(0, (GLOBAL const half *)p + i);
+    if (type == BF16) {
+        const UVEC bits = CEK_PASTE(convert_uint, VW)(CEK_PASTE(vload, VW)(0, (GLOBAL const ushort *)p + i));
+        return CEK_PASTE(as_float, VW)(bits << 16);
+    }
+    return VLOAD((cek_in)p + i);
+}
+
+DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
+{
+    if (type == F16) {
+        CEK_PASTE(CEK_PASTE(vstore_half, VW), _rte)(v, 0, (GLOBAL half *)p + i);
+    } else if (type == BF16) {  /* as store_bf16 */
+        const UVEC bits = CEK_PASTE(as_uint, VW)(v), rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+        const UVEC kept = select(rounded, bits | 0x400000u, (bits & 0x7fffffffu) > 0x7f800000u);
+        CEK_PASTE(vstore, VW)(CEK_PASTE(convert_ushort, VW)(kept >> 16), 0, (GLOBAL ushort *)p + i);
+    } else {
+        VSTORE(v, (cek_out)p + i);
+    }
+}
 
 typedef struct epilogue {
-    cek_in bias, act_ref;    /* NULL: none. act_ref lies as C */
-    cek_u32 activation, act_grad, accumulate, bias_rows;
+    GLOBAL char *c;              /* the result, and what lies as it does: */
+    GLOBAL const char *act_ref;  /* NULL: none */
+    cek_in bias;                 /* NULL: none */
+    cek_u32 type, activation, act_grad, accumulate, bias_rows;
 } epilogue;
 
 DEVICE_FN VEC relu_vec(VEC v)
@@ -41,52 +70,53 @@ DEVICE_FN VEC relu_vec(VEC v)
 }
 
 /* VW results of row `row` from column `column` on, neighbours in memory. */
-DEVICE_FN void finish_vec(const epilogue *e, cek_out c, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
+DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
 {
     if (e->bias)
         v += e->bias_rows ? (VEC)(e->bias[row]) : VLOAD(e->bias + column);
     if (e->activation == 1)
         v = relu_vec(v);
     if (e->act_grad == 1)
-        v = select(v, (VEC)0.0f, VLOAD(e->act_ref + place) <= (VEC)0.0f);
+        v = select(v, (VEC)0.0f, load_vec(e->type, e->act_ref, place) <= (VEC)0.0f);
     if (e->activation > 1 || e->act_grad > 1) {
         cek_f32 lane[VW];
         VSTORE(v, lane);
         for (int l = 0; l < VW; l++) {
             lane[l] = e->activation > 1 ? activate(e->activation, lane[l]) : lane[l];
-            lane[l] = e->act_grad > 1 ? activate_grad(e->act_grad, lane[l], e->act_ref[place + l]) : lane[l];
+            lane[l] = e->act_grad > 1 ? activate_grad(e->act_grad, lane[l], load_any(e->type, e->act_ref, place + l))
+                                      : lane[l];
         }
         v = CEK_PASTE(vload, VW)(0, lane);
     }
     if (e->accumulate)
-        v += VLOAD(c + place);
-    VSTORE(v, c + place);
+        v += load_vec(e->type, e->c, place);
+    store_vec(e->type, e->c, place, v);
 }
 
-DEVICE_FN void finish_one(const epilogue *e, cek_out c, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)
+DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)
 {
     if (e->bias)
         v += e->bias[e->bias_rows ? row : column];
     v = activate(e->activation, v);
     if (e->act_grad)
-        v = activate_grad(e->act_grad, v, e->act_ref[place]);
-    c[place] = e->accumulate ? c[place] + v : v;
+        v = activate_grad(e->act_grad, v, load_any(e->type, e->act_ref, place));
+    store_any(e->type, e->c, place, e->accumulate ? load_any(e->type, e->c, place) + v : v);
 }
 
-/* A row of a tile: row `row` of C, columns `column` to `end`, which are `c_column` elements apart. */
-DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c_column, cek_u64 row, cek_u64 column,
-                          cek_u64 end, VEC lo, VEC hi)
+/* A row of a tile: row `row` of C, which begins at `place`; columns `column` to `end`, `c_column` elements apart. */
+DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 end,
+                          VEC lo, VEC hi)
 {
     if (c_column == 1 && column + NR <= end) {
-        finish_vec(e, c, row * c_row + column, row, column, lo);
-        finish_vec(e, c, row * c_row + column + VW, row, column + VW, hi);
+        finish_vec(e, place + column, row, column, lo);
+        finish_vec(e, place + column + VW, row, column + VW, hi);
         return;
     }
     cek_f32 lane[NR];
     VSTORE(lo, lane);
     VSTORE(hi, lane + VW);
     for (cek_u64 j = column; j < end && j < column + NR; j++)
-        finish_one(e, c, row * c_row + j * c_column, row, j, lane[j - column]);
+        finish_one(e, place + j * c_column, row, j, lane[j - column]);
 }
 
 /* What the hardware does not foresee: rows of B that lie pages apart. */
@@ -98,7 +128,7 @@ DEVICE_FN void finish_row(const epilogue *e, cek_out c, cek_u64 c_row, cek_u64 c
 #define PREFETCH(p)
 #endif
 
-/* --- matrices --------------------------------------------------------------------------------------------------------- */
+/* --- matrices -------------------------------------------------------------------------------- */
 
 /* Packs rows of A into tiles [k][MR], zero below the last row; a work-item is a tile and a piece of k. */
 KERNEL void tile_pack_a(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
@@ -142,7 +172,8 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
         return;
     }
     columns = columns < NR ? columns : NR;
-    for (cek_u64 p = begin; p < end; p += VW) {  /* a block that stays in the first cache: rows are read along, written across */
+    /* Blocks that stay in the first cache: rows are read along, written across. */
+    for (cek_u64 p = begin; p < end; p += VW) {
         cek_u64 last = p + VW < end ? p + VW : end;
         for (cek_u64 j = 0; j < NR; j++)
             for (cek_u64 q = p; q < last; q++)
@@ -150,13 +181,13 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
     }
 }
 
-/* `place`: of C's first element in act_ref. */
-DEVICE_FN void epilogue_set(epilogue *e, const cek_k_tile *a, GLOBAL const char *bias, GLOBAL const char *act_ref,
-                            cek_u64 place)
+DEVICE_FN void epilogue_set(epilogue *e, const cek_k_tile *a, GLOBAL char *c, GLOBAL const char *bias,
+                            GLOBAL const char *act_ref)
 {
-    e->bias = a->bias ? (cek_in)bias : 0;
-    e->act_ref = a->act_grad ? (cek_in)act_ref + place : 0;
-    e->activation = a->activation, e->act_grad = a->act_grad, e->accumulate = a->accumulate, e->bias_rows = a->bias_rows;
+    e->c = c, e->type = a->type, e->accumulate = a->accumulate;
+    e->bias = a->bias ? (cek_in)bias : 0, e->bias_rows = a->bias_rows;
+    e->act_ref = a->act_grad ? act_ref : 0;
+    e->activation = a->activation, e->act_grad = a->act_grad;
 }
 
 /* C from A and B; a work-item takes `panels` panels of B and `row_tiles` tiles of A, along C's rows. A is packed, or
@@ -171,9 +202,8 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
     cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
     cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
     cek_in A = (cek_in)AT(A_, 0) + z * a.a_batch, B = (cek_in)AT(B_, 1) + z * a.b_batch + begin * a.b_k;
-    cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
     epilogue e;
-    epilogue_set(&e, &a, AT(bias, 3), AT(act_ref, 4), z * a.c_batch);
+    epilogue_set(&e, &a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4));
     for (cek_u64 t = tile_first; t < tile_end; t++) {
 #define ROW_POINTER(i) cek_in r##i = A + begin + (t * MR + i < a.m ? t * MR + i : a.m - 1) * a.a_row;
         ROWS(ROW_POINTER)
@@ -194,8 +224,9 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
                 cek_out tile = (cek_out)AT(partial, 5) + number * (MR * NR);
                 ROWS(TILE_STORE)
             } else {
+                const cek_u64 place = z * a.c_batch + t * MR * a.c_row;
 #define FINISH(i) if (t * MR + i < a.m) \
-                    finish_row(&e, C, a.c_row, a.c_column, t * MR + i, panel * NR, a.n, lo##i, hi##i);
+                    finish_row(&e, place + i * a.c_row, a.c_column, t * MR + i, panel * NR, a.n, lo##i, hi##i);
                 ROWS(FINISH)
             }
         }
@@ -222,9 +253,8 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
     cek_u64 z = GROUP_ID(2), t = GROUP_ID(1), column = GROUP_ID(0) * NR;
     if (column >= a.n || t >= tiles)
         return;
-    cek_out C = (cek_out)AT(C_, 2) + z * a.c_batch;
     epilogue e;
-    epilogue_set(&e, &a, AT(bias, 3), AT(act_ref, 4), z * a.c_batch);
+    epilogue_set(&e, &a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4));
     for (cek_u64 row = t * MR; row < a.m && row < t * MR + MR; row++) {
         VEC lo = 0.0f, hi = 0.0f;
         for (cek_u64 split = 0; split < a.splits; split++) {
@@ -233,11 +263,11 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
             lo += VLOAD(sums);
             hi += VLOAD(sums + VW);
         }
-        finish_row(&e, C, a.c_row, a.c_column, row, column, a.n, lo, hi);
+        finish_row(&e, z * a.c_batch + row * a.c_row, a.c_column, row, column, a.n, lo, hi);
     }
 }
 
-/* --- convolutions, forward and backward to the input ------------------------------------------------------------ */
+/* --- convolutions, forward and backward to the input ----------------------------------------- */
 
 /* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data),
  * and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap. */
@@ -294,11 +324,11 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     cek_u64 tile_end = tile_first + a.row_tiles < tiles ? tile_first + a.row_tiles : tiles;
     cek_u64 panels = (a.columns + NR - 1) / NR, taps = (cek_u64)w.taps[0] * w.taps[1];
     cek_in X = (cek_in)AT(X_, 0), W = (cek_in)AT(W_, 1), zeros = W + panels * taps * a.depth * NR;
-    cek_out Y = (cek_out)AT(Y_, 2);
     epilogue e;
-    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0;
-    e.act_ref = a.act_grad ? (cek_in)AT(act_ref, 4) : 0;
-    e.activation = a.activation, e.act_grad = a.act_grad, e.accumulate = a.accumulate, e.bias_rows = 0;
+    e.c = AT(Y_, 2), e.type = a.type, e.accumulate = a.accumulate;
+    e.bias = a.bias ? (cek_in)AT(bias, 3) : 0, e.bias_rows = 0;
+    e.act_ref = a.act_grad ? AT(act_ref, 4) : 0;
+    e.activation = a.activation, e.act_grad = a.act_grad;
     const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
     const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
 #define SEEN(i) (data ? seen_data(&a, pixels[i], ty, tx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
@@ -344,7 +374,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                     }
             }
 #define CONV_FINISH(i) if (t * MR + i < a.pixels) \
-                finish_row(&e, Y, a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
+                finish_row(&e, (t * MR + i) * a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
             ROWS(CONV_FINISH)
         }
     }
@@ -374,7 +404,7 @@ KERNEL void tile_conv_data_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char 
     conv(X_, W_, Y_, bias, act_ref, a, 1, 1);
 }
 
-/* --- gradients of weights --------------------------------------------------------------------------------------- */
+/* --- gradients of weights -------------------------------------------------------------------- */
 
 /* A row of the window's image, `count` columns from `x0`, for the MR pairs of tap and channel from `row` on. */
 DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
@@ -397,7 +427,8 @@ DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 ima
  * pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
  * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in
  * place. */
-DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a, const int gather)
+DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a,
+                       const int gather)
 {
     const cek_k_window w = a.window;
     cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], slice = GROUP_ID(1), panels = (a.out + NR - 1) / NR;
