@@ -9,6 +9,8 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
     %D%/common/check_tensor.c \
     %D%/common/check_train.c \
     %D%/common/check_window.c \
+    %D%/common/command.c \
+    %D%/common/command.h \
     %D%/common/extent.c \
     %D%/common/extent.h \
     %D%/common/fail.c \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/cuda/cuda.h"
 
 struct cek_event {
@@ -23,20 +23,18 @@ cek_status cek__cuda_event_create(cek_dev *head, const cek_event_desc *desc, cek
 {
     cuda_dev *dev = (cuda_dev *)head;
     const cek_host *host = &head->instance->host;
-    cek_event_desc want = { .size = sizeof want };
+    bool timing;
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "event_create");
-    if (!st && desc)
-        st = cek__struct_in(host, "event_create: descriptor", desc, &want, sizeof want);
-    if (!st && want.flags & ~(uint32_t)CEK_EVENT_TIMING)
-        st = cek__fail(host, CEK_UNSUPPORTED, "event_create: unknown flags %#x", want.flags);
+    if (!st)
+        st = cek__event_desc_in(host, desc, &timing);
     if (st)
         return st;
     cek_event *event = calloc(1, sizeof *event);
     if (!event)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
     event->dev = dev;
-    event->timing = want.flags & CEK_EVENT_TIMING;
+    event->timing = timing;
     st = cek__cuda_enter(dev, "event_create");
     if (!st) {
         CUresult error = cek__cuda_api(dev)->cuEventCreate(&event->event, event->timing ? 0 : CU_EVENT_DISABLE_TIMING);

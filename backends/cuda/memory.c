@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "backends/common/command.h"
 #include "backends/cuda/cuda.h"
 #include "backends/host/pages.h"
 
@@ -13,7 +14,9 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
     const cek_host *host = &head->instance->host;
     uint64_t bytes;
     *out = NULL;
-    cek_status st = cek__gpu_alloc_check(head, desc, &bytes);
+    cek_status st = cek__gpu_ready(head, "mem_alloc");
+    if (!st)
+        st = cek__mem_desc_in(&head->instance->host, desc, &bytes);
     if (st)
         return st;
     cuda_mem *mem = calloc(1, sizeof *mem);

@@ -9,23 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/cuda/cuda.h"
 
 #define DEADLINE_NS UINT64_C(10000000000)  /* of queue_destroy, where the host names none */
-#define UPDATE_MAX 4096
 
 cek_status cek__cuda_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
 {
     cuda_dev *dev = (cuda_dev *)head;
     const cek_host *host = &head->instance->host;
-    cek_queue_desc want = { .size = sizeof want };
+    cek_queue_desc want;
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "queue_create");
-    if (!st && desc)
-        st = cek__struct_in(host, "queue_create: descriptor", desc, &want, sizeof want);
-    if (!st && want.flags & ~(uint32_t)CEK_QUEUE_TIMING)
-        st = cek__fail(host, CEK_UNSUPPORTED, "queue_create: unknown flags %#x", want.flags);
+    if (!st)
+        st = cek__queue_desc_in(host, desc, &want);
     if (st)
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
@@ -189,7 +186,8 @@ cek_status cek__cuda_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint3
     cek_status st = cek__cuda_queue_ready(queue, "fill");
     if (st || !bytes)
         return st;
-    st = cek__gpu_fill_check(&queue->dev->head, dst, pattern_bytes, bytes);
+    st = cek__fill_check(&queue->dev->head.instance->host, dst, pattern_bytes, bytes, cek__gpu_mem_bytes,
+                         &queue->dev->head);
     if (!st)
         st = cek__cuda_enter(queue->dev, "fill");
     if (st)
@@ -207,11 +205,11 @@ cek_status cek__cuda_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint3
 /* The driver reads page-locked memory later, anything else before it returns: the stack is never page-locked. */
 cek_status cek__cuda_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
-    unsigned char copy[UPDATE_MAX];
+    unsigned char copy[CEK__UPDATE_MAX];
     cek_status st = cek__cuda_queue_ready(queue, "update");
     if (st || !bytes)
         return st;
-    st = cek__gpu_update_check(&queue->dev->head, dst, src, bytes);
+    st = cek__update_check(&queue->dev->head.instance->host, dst, src, bytes, cek__gpu_mem_bytes, &queue->dev->head);
     if (!st)
         st = cek__cuda_enter(queue->dev, "update");
     if (st)

@@ -179,11 +179,8 @@ cek_status cek__gpu_device_status(cek_dev *dev, char *text, uint64_t cap);
 /* A cek__mem_bytes_fn whose `user` is the device. */
 bool cek__gpu_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes);
 
-/* Checks of mem_alloc, queue_create, copy, fill and update that need no driver. */
-cek_status cek__gpu_alloc_check(cek_dev *dev, const cek_mem_desc *desc, uint64_t *bytes);
+/* Whether a copy may be queued on `dev`. */
 cek_status cek__gpu_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes);
-cek_status cek__gpu_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes);
-cek_status cek__gpu_update_check(cek_dev *dev, cek_ref dst, const void *src, uint64_t bytes);
 
 /* --- cache.c: compiled kernels on disk -------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/common/command.h"
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
 #include "backends/gpu/lower.h"
@@ -19,18 +20,10 @@
 static cek_status forward_check(cek_op *op)
 {
     const cek_host *host = &op->dev->instance->host;
-    const cek_pool_desc *backward = &op->request.desc.pool;
-    const cek_op *forward = backward->op.forward;
-    const cek_pool_desc *pool = &forward->request.desc.pool;
-    const size_t geometry = offsetof(cek_pool_desc, mode);
-    if (forward->dev != op->dev || pool->op.kind != CEK_OP_POOL_FORWARD)
+    const cek_op *forward = op->request.desc.op.forward;
+    if (forward->dev != op->dev)
         return cek__fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
-    if (!cek__request_given(&forward->request, CEK_POOL_FORWARD_RESERVE))
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward writes no reserve");
-    if (memcmp((const char *)pool + geometry, (const char *)backward + geometry, sizeof *pool - geometry))
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward has another geometry or type");
-    cek__request_reserve(&op->request, CEK_POOL_BACKWARD_RESERVE, forward->info.reserve_bytes);
-    return CEK_OK;
+    return cek__forward_check(host, &op->request, &forward->request, forward->info.reserve_bytes);
 }
 
 static cek__gpu_lower_fn *const lowers[] = {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/common/command.h"
 #include "backends/common/growth.h"
 #include "backends/host/host.h"
 
@@ -35,7 +36,8 @@ static cek_status command_prepare(cek_dev *dev, const cek_cmd *cmd, command *to)
     case CEK_CMD_FILL:
         to->pattern = cmd->pattern;
         to->pattern_bytes = cmd->pattern_bytes;
-        st = cmd->bytes ? cek__host_fill_check(dev, cmd->dst, cmd->pattern_bytes, cmd->bytes) : CEK_OK;
+        st = cmd->bytes ? cek__fill_check(&dev->instance->host, cmd->dst, cmd->pattern_bytes, cmd->bytes,
+                                          cek__host_mem_bytes, dev) : CEK_OK;
         break;
     case CEK_CMD_COPY:
         st = cmd->bytes ? cek__host_copy_check(dev, cmd->dst, cmd->src, cmd->bytes) : CEK_OK;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/host/host.h"
 
 cek_status cek__host_instance_init(cek_instance *instance, const cek_host *host)
@@ -23,14 +23,9 @@ void cek__host_instance_fini(cek_instance *instance)
 cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t index,
                                  const cek_device_options *options)
 {
-    if (options) {
-        cek_device_options known;
-        cek_status st = cek__struct_in(&instance->host, "device_open: options", options, &known, sizeof known);
-        if (st)
-            return st;
-        if (known.flags)
-            return cek__fail(&instance->host, CEK_UNSUPPORTED, "device_open: unknown flags %#x", known.flags);
-    }
+    cek_status st = cek__device_options_in(&instance->host, options);
+    if (st)
+        return st;
     dev->instance = instance;
     dev->index = index;
     atomic_init(&dev->lost, false);

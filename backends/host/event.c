@@ -8,26 +8,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/host/host.h"
 
 cek_status cek__host_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out)
 {
     const cek_host *host = &dev->instance->host;
-    cek_event_desc want = { .size = sizeof want };
+    bool timing;
     *out = NULL;
     cek_status st = cek__host_ready(dev, "event_create");
-    if (!st && desc)
-        st = cek__struct_in(host, "event_create: descriptor", desc, &want, sizeof want);
-    if (!st && want.flags & ~(uint32_t)CEK_EVENT_TIMING)
-        st = cek__fail(host, CEK_UNSUPPORTED, "event_create: unknown flags %#x", want.flags);
+    if (!st)
+        st = cek__event_desc_in(host, desc, &timing);
     if (st)
         return st;
     cek_event *event = calloc(1, sizeof *event);
     if (!event)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
     event->dev = dev;
-    event->timing = want.flags & CEK_EVENT_TIMING;
+    event->timing = timing;
     pthread_mutex_init(&event->lock, NULL);
     *out = event;
     return CEK_OK;

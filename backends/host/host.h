@@ -122,7 +122,6 @@ bool cek__host_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes);
 
 /* Checks of copy and fill for bytes > 0, shared by queues and command buffers, and the fill itself. */
 cek_status cek__host_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes);
-cek_status cek__host_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes);
 void cek__host_fill_bytes(unsigned char *at, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
 
 /* The operands of a run, checked, as addresses by slot. */

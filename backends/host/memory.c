@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/host/host.h"
 
 /* Whether `bytes` more may be taken. Looking costs a dozen system calls, so a look leaves a lease
@@ -62,24 +62,20 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
 cek_status cek__host_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
 {
     const cek_host *host = &dev->instance->host;
-    cek_mem_desc want;
+    uint64_t bytes;
     *out = NULL;
     cek_status st = cek__host_ready(dev, "mem_alloc");
     if (!st)
-        st = cek__struct_in(host, "mem_alloc: descriptor", desc, &want, sizeof want);
+        st = cek__mem_desc_in(host, desc, &bytes);
     if (st)
         return st;
-    if (want.flags)
-        return cek__fail(host, CEK_UNSUPPORTED, "mem_alloc: unknown flags %#x", want.flags);
-    if (!want.bytes)
-        return cek__fail(host, CEK_INVALID, "mem_alloc: 0 bytes");
 
     cek_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     mem->dev = dev;
-    mem->bytes = want.bytes;
-    st = backed_alloc(dev, "mem_alloc", want.bytes, true, &mem->base, &mem->mapped_bytes);
+    mem->bytes = bytes;
+    st = backed_alloc(dev, "mem_alloc", bytes, true, &mem->base, &mem->mapped_bytes);
     if (st) {
         free(mem);
         return st;

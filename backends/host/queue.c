@@ -8,19 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/host/host.h"
 
 cek_status cek__host_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out)
 {
     const cek_host *host = &dev->instance->host;
-    cek_queue_desc want = { .size = sizeof want };
+    cek_queue_desc want;
     *out = NULL;
     cek_status st = cek__host_ready(dev, "queue_create");
-    if (!st && desc)
-        st = cek__struct_in(host, "queue_create: descriptor", desc, &want, sizeof want);
-    if (!st && want.flags & ~(uint32_t)CEK_QUEUE_TIMING)
-        st = cek__fail(host, CEK_UNSUPPORTED, "queue_create: unknown flags %#x", want.flags);
+    if (!st)
+        st = cek__queue_desc_in(host, desc, &want);
     if (st)
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
@@ -109,15 +107,10 @@ cek_status cek__host_download(cek_queue *queue, void *dst, cek_ref src, uint64_t
 cek_status cek__host_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes)
 {
     const cek_host *host = &dev->instance->host;
-    cek_status st = cek__range_check(host, "copy: destination", dst, bytes, cek__host_mem_bytes, dev);
-    if (st)
-        return st;
-    if (src.mem && src.mem->dev->instance != dev->instance)
+    const cek_dev *from = src.mem ? src.mem->dev : dev;
+    if (from->instance != dev->instance)
         return cek__fail(host, CEK_UNSUPPORTED, "copy: the source is of another instance");
-    st = cek__range_check(host, "copy: source", src, bytes, cek__host_mem_bytes, src.mem ? src.mem->dev : dev);
-    if (!st && dst.mem == src.mem && dst.offset < src.offset + bytes && src.offset < dst.offset + bytes)
-        st = cek__fail(host, CEK_INVALID, "copy: source and destination overlap");
-    return st;
+    return cek__copy_check(host, dst, src, bytes, cek__host_mem_bytes, dev, from);
 }
 
 cek_status cek__host_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes)
@@ -129,17 +122,6 @@ cek_status cek__host_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64
     if (!st)
         memcpy(dst.mem->base + dst.offset, src.mem->base + src.offset, bytes);
     return st;
-}
-
-cek_status cek__host_fill_check(cek_dev *dev, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes)
-{
-    const cek_host *host = &dev->instance->host;
-    if (pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4)
-        return cek__fail(host, CEK_INVALID, "fill: a pattern of %u bytes", pattern_bytes);
-    if (dst.offset % pattern_bytes || bytes % pattern_bytes)
-        return cek__fail(host, CEK_INVALID, "fill: %llu bytes at offset %llu are not multiples of %u",
-                         (unsigned long long)bytes, (unsigned long long)dst.offset, pattern_bytes);
-    return cek__range_check(host, "fill", dst, bytes, cek__host_mem_bytes, dev);
 }
 
 void cek__host_fill_bytes(unsigned char *at, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
@@ -158,7 +140,7 @@ cek_status cek__host_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint3
     cek_status st = cek__host_queue_ready(queue, "fill");
     if (st || !bytes)
         return st;
-    st = cek__host_fill_check(queue->dev, dst, pattern_bytes, bytes);
+    st = cek__fill_check(&queue->dev->instance->host, dst, pattern_bytes, bytes, cek__host_mem_bytes, queue->dev);
     if (!st)
         cek__host_fill_bytes(dst.mem->base + dst.offset, pattern, pattern_bytes, bytes);
     return st;
@@ -166,17 +148,11 @@ cek_status cek__host_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint3
 
 cek_status cek__host_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
-    const cek_host *host = &queue->dev->instance->host;
-    if (!bytes)
-        return cek__host_queue_ready(queue, "update");
-    cek_status st = command_check(queue, "update", dst, bytes);
-    if (st)
+    cek_status st = cek__host_queue_ready(queue, "update");
+    if (st || !bytes)
         return st;
-    if (bytes > 4096 || bytes % 4 || dst.offset % 4)
-        return cek__fail(host, CEK_INVALID, "update: %llu bytes at offset %llu: at most 4096, multiples of 4",
-                         (unsigned long long)bytes, (unsigned long long)dst.offset);
-    if (!src)
-        return cek__fail(host, CEK_INVALID, "update: no source");
-    memmove(dst.mem->base + dst.offset, src, bytes);
-    return CEK_OK;
+    st = cek__update_check(&queue->dev->instance->host, dst, src, bytes, cek__host_mem_bytes, queue->dev);
+    if (!st)
+        memmove(dst.mem->base + dst.offset, src, bytes);
+    return st;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "backends/common/command.h"
 #include "backends/host/pages.h"
 #include "backends/opencl/opencl.h"
 
@@ -77,7 +78,9 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     opencl_instance *instance = (opencl_instance *)head->instance;
     uint64_t bytes, free_bytes = CEK_UNKNOWN, total_bytes = CEK_UNKNOWN;
     *out = NULL;
-    cek_status st = cek__gpu_alloc_check(head, desc, &bytes);
+    cek_status st = cek__gpu_ready(head, "mem_alloc");
+    if (!st)
+        st = cek__mem_desc_in(&head->instance->host, desc, &bytes);
     if (st)
         return st;
     if (bytes > dev->max_alloc_bytes)

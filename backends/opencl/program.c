@@ -16,7 +16,7 @@
 #include "backends/opencl/opencl.h"
 
 #define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
-#define WARM_ITEMS 16384                        /* in a row: what launches on processors have at most, but for huge tilings */
+#define WARM_ITEMS 16384  /* in a row: what launches on processors have at most, but for huge tilings */
 
 static const char *const typed_sources[] = { "optimizer.cl", "pool.cl", "random.cl", "reduce.cl", "rows.cl" };
 #define TYPED_SOURCES (sizeof typed_sources / sizeof *typed_sources)
@@ -60,10 +60,9 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
     for (size_t i = 0; log && i < bytes; i++)  /* an error is one line */
         if (!log[i] || log[i] == '\r' || log[i] == '\n')
             log[i] = ' ';
-    cek_status st = cek__fail(&dev->head.instance->host,
-                              cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY
-        : CEK_INTERNAL,
-                              "%s does not compile: %s (%d): %.600s", source, cek__opencl_error(error), error, log ? log : "");
+    cek_status st = cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
+    st = cek__fail(&dev->head.instance->host, st, "%s does not compile: %s (%d): %.600s", source,
+                   cek__opencl_error(error), error, log ? log : "");
     free(log);
     return st;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/opencl/opencl.h"
 
 #define DEADLINE_NS UINT64_C(10000000000)  /* of queue_destroy, where the host names none */
@@ -14,14 +14,12 @@ cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, c
 {
     opencl_dev *dev = (opencl_dev *)head;
     const cek_host *host = &head->instance->host;
-    cek_queue_desc want = { .size = sizeof want };
+    cek_queue_desc want;
     cl_int error;
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "queue_create");
-    if (!st && desc)
-        st = cek__struct_in(host, "queue_create: descriptor", desc, &want, sizeof want);
-    if (!st && want.flags & ~(uint32_t)CEK_QUEUE_TIMING)
-        st = cek__fail(host, CEK_UNSUPPORTED, "queue_create: unknown flags %#x", want.flags);
+    if (!st)
+        st = cek__queue_desc_in(host, desc, &want);
     if (st)
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
@@ -196,7 +194,8 @@ cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uin
     cek_status st = cek__opencl_queue_ready(queue, "fill");
     if (st || !bytes)
         return st;
-    st = cek__gpu_fill_check(&queue->dev->head, dst, pattern_bytes, bytes);
+    st = cek__fill_check(&queue->dev->head.instance->host, dst, pattern_bytes, bytes, cek__gpu_mem_bytes,
+                         &queue->dev->head);
     if (st)
         return st;
     /* The low bytes of the pattern come first: hosts of OpenCL devices that this project runs on are little-endian. */
@@ -211,7 +210,7 @@ cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, ui
     cek_status st = cek__opencl_queue_ready(queue, "update");
     if (st || !bytes)
         return st;
-    st = cek__gpu_update_check(&queue->dev->head, dst, src, bytes);
+    st = cek__update_check(&queue->dev->head.instance->host, dst, src, bytes, cek__gpu_mem_bytes, &queue->dev->head);
     if (st)
         return st;
     void *copy = malloc(bytes);
