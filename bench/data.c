@@ -15,8 +15,8 @@ static int table_open(const bench_options *o, bench_data *d)
     if (o->split)
         st = cek_dataset_split_file(whole, o->split, &d->train, &d->test);
     else
-        st = cek_dataset_split(whole, (int64_t)(o->test_fraction * (double)cek_dataset_size(whole) + 0.5), o->seed, &d->train,
-                               &d->test);
+        st = cek_dataset_split(whole, (int64_t)(o->test_fraction * (double)cek_dataset_size(whole) + 0.5), o->seed,
+                               &d->train, &d->test);
     /* The test set first: the training set's numbers change with its own turn. */
     if (!st && o->standardize && d->test && cek_dataset_size(d->test))
         st = cek_dataset_standardize(d->test, d->train);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * reference.c - the door of the reference plugin: the oracle in plain C, and the skeleton to clone for a new backend. */
+ * reference.c - the door of the reference plugin: the oracle in plain C, and the skeleton to clone for a
+ * new backend. */
 #include <stddef.h>
 
 #include "backends/reference/reference.h"

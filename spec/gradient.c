@@ -161,16 +161,16 @@ static long loss_compare(const spec_kind *kind, const char *text_, uint32_t x_sl
 }
 
 #define CONV(t)                                                                                   \
-    { &spec_kind_conv_forward, &spec_kind_conv_backward_data, t, t, CEK_CONV_FORWARD_X, CEK_CONV_FORWARD_Y,                 \
+    { &spec_kind_conv_forward, &spec_kind_conv_backward_data, t, t, CEK_CONV_FORWARD_X, CEK_CONV_FORWARD_Y,            \
       CEK_CONV_BACKWARD_DATA_DX, "DY", CEK_CONV_FORWARD_W, "W" },                                 \
-    { &spec_kind_conv_forward, &spec_kind_conv_backward_weights, t, t, CEK_CONV_FORWARD_W, CEK_CONV_FORWARD_Y,              \
+    { &spec_kind_conv_forward, &spec_kind_conv_backward_weights, t, t, CEK_CONV_FORWARD_W, CEK_CONV_FORWARD_Y,         \
       CEK_CONV_BACKWARD_WEIGHTS_DW, "DY", CEK_CONV_FORWARD_X, "X" }
 #define POOL(t)                                                                                   \
-    { &spec_kind_pool_forward, &spec_kind_pool_backward, t, t, CEK_POOL_FORWARD_X, CEK_POOL_FORWARD_Y, CEK_POOL_BACKWARD_DX, \
-      "DY", CEK_POOL_FORWARD_X, "X" }
+    { &spec_kind_pool_forward, &spec_kind_pool_backward, t, t, CEK_POOL_FORWARD_X, CEK_POOL_FORWARD_Y, \
+      CEK_POOL_BACKWARD_DX, "DY", CEK_POOL_FORWARD_X, "X" }
 /* The backward form reads the output as its second input; that of gelu the input. */
 #define ACTIVATION(forward, backward, reads)                                                      \
-    { &spec_kind_pointwise, &spec_kind_pointwise, "37/x0," forward, "37/x0,x1," backward, CEK_POINTWISE_IN0,                \
+    { &spec_kind_pointwise, &spec_kind_pointwise, "37/x0," forward, "37/x0,x1," backward, CEK_POINTWISE_IN0,           \
       CEK_POINTWISE_OUT, CEK_POINTWISE_OUT, "IN0", reads, "IN1" }
 static const gradient_case cases[] = {
     CONV("mb2ic4ih5oc6oh5kh3ph1"),

@@ -105,8 +105,8 @@ typedef struct spec_kind {
     bool (*build)(const char *text, spec_problem *p);
 } spec_kind;
 
-#define SPEC_KIND(name_, kind_, profile_, typical_, cases_, build_)                                                       \
-    { .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_,                            \
+#define SPEC_KIND(name_, kind_, profile_, typical_, cases_, build_)                                                    \
+    { .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_,                         \
       .case_count = sizeof cases_ / sizeof *cases_, .build = build_ }
 
 extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data,

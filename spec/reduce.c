@@ -11,8 +11,9 @@
 #define F32(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_ }
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
 #define FUNCTION(NAME)                                                                            \
-    REQUIRED("1:a0:" NAME, SPEC_F_BOTH), REQUIRED("1000:a0:" NAME, SPEC_F_ALL), REQUIRED("5x7:a0:" NAME, SPEC_F_ALL),    \
-    REQUIRED("5x7:a1:" NAME, SPEC_F_ALL), REQUIRED("3x4x5:a02:" NAME, SPEC_F_BOTH), REQUIRED("3x4x5:a1:" NAME, SPEC_F_BOTH), \
+    REQUIRED("1:a0:" NAME, SPEC_F_BOTH), REQUIRED("1000:a0:" NAME, SPEC_F_ALL), REQUIRED("5x7:a0:" NAME, SPEC_F_ALL),  \
+    REQUIRED("5x7:a1:" NAME, SPEC_F_ALL), REQUIRED("3x4x5:a02:" NAME, SPEC_F_BOTH),                                    \
+    REQUIRED("3x4x5:a1:" NAME, SPEC_F_BOTH),                                                          \
     REQUIRED("3x4x5:a012:x~^:" NAME, SPEC_F_BOTH), REQUIRED("6x33:a0:x~^:" NAME, SPEC_F_BOTH),    \
     REQUIRED("6x33:a1:x~_:" NAME, SPEC_F_BOTH), REQUIRED("9x20:a0:x~0:" NAME, SPEC_F_BOTH)
 static const spec_case reduce_cases[] = {

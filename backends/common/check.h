@@ -33,7 +33,8 @@ cek_status cek__check_fail(const cek__check *check, cek_status status, const cha
             return st_;                 \
     } while (0)
 
-/* cek__check_type - one of the types in the mask `allowed`. Unknown and not allowed ones are UNSUPPORTED, NONE INVALID. */
+/* cek__check_type - one of the types in the mask `allowed`. Unknown and not allowed ones are UNSUPPORTED,
+ * NONE INVALID. */
 cek_status cek__check_type(const cek__check *check, const char *field, cek_dtype type, uint32_t allowed);
 cek_status cek__check_reserved(const cek__check *check, uint32_t value);
 cek_status cek__check_positive(const cek__check *check, const char *field, uint64_t value);

@@ -11,7 +11,8 @@
 
 #include <cekernels/plugin.h>
 
-/* Bytes of one element, 0 for CEK_DTYPE_NONE and unknown types; the type of sums; whether it is f32, f64, f16 or bf16. */
+/* Bytes of one element, 0 for CEK_DTYPE_NONE and unknown types; the type of sums; whether it is f32, f64,
+ * f16 or bf16. */
 uint32_t cek__type_bytes(cek_dtype type);
 cek_dtype cek__type_sum(cek_dtype type);
 const char *cek__type_name(cek_dtype type);

@@ -56,7 +56,8 @@ static bool functions_find(cuda_compiler *compiler, void *library, char *text, s
 #undef FIND
     if (compiler->nvrtcVersion(&compiler->major, &compiler->minor) ||
         compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) ||
-        compiler->arch_count < 1 || compiler->arch_count > ARCHS_MAX || compiler->nvrtcGetSupportedArchs(compiler->archs)) {
+        compiler->arch_count < 1 || compiler->arch_count > ARCHS_MAX ||
+        compiler->nvrtcGetSupportedArchs(compiler->archs)) {
         snprintf(text, cap, "no NVRTC: it does not tell what it compiles for");
         return false;
     }

@@ -168,7 +168,8 @@ static int matrices_make(const cek_gemm_desc *desc, cek_dtype c_type, cek__gpu_p
     return error;
 }
 
-/* The epilogue, and the f32 vector that goes with it; its address is set at every call, here only its alignment counts. */
+/* The epilogue, and the f32 vector that goes with it; its address is set at every call, here only its
+ * alignment counts. */
 static int epilogue_set(cek__gpu_plan *plan, uint32_t epilogue)
 {
     const cek__cublaslt *lt = plan->lt;
@@ -198,7 +199,8 @@ static int preference_make(const cuda_dev *dev, const cek__request *request, con
     return error;
 }
 
-/* Whether f32 operands stay f32 in the algorithm: the mode says so, the algorithm's own flags must not say otherwise. */
+/* Whether f32 operands stay f32 in the algorithm: the mode says so, the algorithm's own flags must not say
+ * otherwise. */
 static bool keeps_f32(const cek__cublaslt *lt, const lt_algo *algo)
 {
     uint64_t flags = 0;

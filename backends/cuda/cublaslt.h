@@ -45,25 +45,27 @@ enum { LT_CAP_NUMERICAL_FLAGS = 15 };
 #define LT_NUMERICAL_INPUT_32F UINT64_C(0x08)
 
 /* Functions: the name behind "cublasLt", result, parameters. */
-#define CEK__CUBLASLT_FUNCTIONS(ROW)                                                                                     \
-    ROW(Create, int, (lt_handle *handle))                                                                                \
-    ROW(Destroy, int, (lt_handle handle))                                                                                \
-    ROW(GetVersion, size_t, (void))                                                                                      \
-    ROW(GetStatusString, const char *, (int status))                                                                     \
-    ROW(MatmulDescInit_internal, int, (lt_matmul *desc, size_t bytes, int compute, int scale_type))                      \
-    ROW(MatmulDescSetAttribute, int, (lt_matmul *desc, int what, const void *value, size_t bytes))                       \
-    ROW(MatrixLayoutInit_internal, int, (lt_matrix *matrix, size_t bytes, int type, uint64_t rows, uint64_t columns, int64_t ld)) \
-    ROW(MatrixLayoutSetAttribute, int, (lt_matrix *matrix, int what, const void *value, size_t bytes))                   \
-    ROW(MatmulPreferenceInit_internal, int, (lt_preference *preference, size_t bytes))                                   \
-    ROW(MatmulPreferenceSetAttribute, int, (lt_preference *preference, int what, const void *value, size_t bytes))       \
-    ROW(MatmulAlgoGetHeuristic, int,                                                                                     \
-        (lt_handle handle, lt_matmul *desc, lt_matrix *a, lt_matrix *b, lt_matrix *c, lt_matrix *d,                      \
-         lt_preference *preference, int wanted, lt_found *found, int *count))                                            \
-    ROW(MatmulAlgoConfigGetAttribute, int, (const lt_algo *algo, int what, void *value, size_t bytes, size_t *written))  \
-    ROW(MatmulAlgoCapGetAttribute, int, (const lt_algo *algo, int what, void *value, size_t bytes, size_t *written))     \
-    ROW(Matmul, int,                                                                                                     \
-        (lt_handle handle, lt_matmul *desc, const void *alpha, const void *a, lt_matrix *a_layout, const void *b,        \
-         lt_matrix *b_layout, const void *beta, const void *c, lt_matrix *c_layout, void *d, lt_matrix *d_layout,        \
+#define CEK__CUBLASLT_FUNCTIONS(ROW)                                                                                   \
+    ROW(Create, int, (lt_handle *handle))                                                                              \
+    ROW(Destroy, int, (lt_handle handle))                                                                              \
+    ROW(GetVersion, size_t, (void))                                                                                    \
+    ROW(GetStatusString, const char *, (int status))                                                                   \
+    ROW(MatmulDescInit_internal, int, (lt_matmul *desc, size_t bytes, int compute, int scale_type))                    \
+    ROW(MatmulDescSetAttribute, int, (lt_matmul *desc, int what, const void *value, size_t bytes))                     \
+    ROW(MatrixLayoutInit_internal, int,                                                                                \
+        (lt_matrix *matrix, size_t bytes, int type, uint64_t rows, uint64_t columns, int64_t ld))                      \
+    ROW(MatrixLayoutSetAttribute, int, (lt_matrix *matrix, int what, const void *value, size_t bytes))                 \
+    ROW(MatmulPreferenceInit_internal, int, (lt_preference *preference, size_t bytes))                                 \
+    ROW(MatmulPreferenceSetAttribute, int, (lt_preference *preference, int what, const void *value, size_t bytes))     \
+    ROW(MatmulAlgoGetHeuristic, int,                                                                                   \
+        (lt_handle handle, lt_matmul *desc, lt_matrix *a, lt_matrix *b, lt_matrix *c, lt_matrix *d,                    \
+         lt_preference *preference, int wanted, lt_found *found, int *count))                                          \
+    ROW(MatmulAlgoConfigGetAttribute, int,                                                                             \
+        (const lt_algo *algo, int what, void *value, size_t bytes, size_t *written))                                   \
+    ROW(MatmulAlgoCapGetAttribute, int, (const lt_algo *algo, int what, void *value, size_t bytes, size_t *written))   \
+    ROW(Matmul, int,                                                                                                   \
+        (lt_handle handle, lt_matmul *desc, const void *alpha, const void *a, lt_matrix *a_layout, const void *b,      \
+         lt_matrix *b_layout, const void *beta, const void *c, lt_matrix *c_layout, void *d, lt_matrix *d_layout,      \
          const lt_algo *algo, void *workspace, size_t workspace_bytes, void *stream))
 
 /* A loaded library (cek__cublaslt of cuda.h). */

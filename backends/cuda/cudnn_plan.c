@@ -17,7 +17,8 @@
 #define RANK_MAX 5                             /* batch, channels, three spatial dimensions */
 #define WANTED 64                              /* engines to choose from; the heuristics name about 40 */
 #define NOTES 32
-#define WORKSPACE_MOST ((uint64_t)512 << 20)   /* engines that change the layout of all operands want more for large ones */
+/* engines that change the layout of all operands want more for large ones */
+#define WORKSPACE_MOST ((uint64_t)512 << 20)
 #define ALIGNMENT 16                           /* more is of no use to any engine */
 #define ELEMENTS_MOST INT32_MAX                /* engines count in 32 bits */
 #define BIT(NOTE) (UINT64_C(1) << CUDNN_NUMERICAL_NOTE_##NOTE)

@@ -130,7 +130,8 @@ void cek__cuda_leave(cuda_dev *dev)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-#define SPIN_NS UINT64_C(2000000)  /* most waits of a training step; a sleep, which takes twice its time, would be felt in them */
+/* most waits of a training step; a sleep, which takes twice its time, would be felt in them */
+#define SPIN_NS UINT64_C(2000000)
 #define SLEEP_NS 50000L
 
 static uint64_t now_ns(void)

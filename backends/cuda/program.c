@@ -48,7 +48,8 @@ static const char *fmad_option(const char *source)
 
 static void key_make(cuda_dev *dev, const char *source, const char *text, char *key, uint64_t cap)
 {
-    const char *const parts[] = { dev->cache_key, cek__cuda_compiler_text(cek__cuda_instance(&dev->head)), source, fmad_option(source), text };
+    const char *const parts[] = { dev->cache_key, cek__cuda_compiler_text(cek__cuda_instance(&dev->head)), source,
+                                  fmad_option(source), text };
     uint64_t one = CEK__HASH_START, two = ~CEK__HASH_START;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         one = cek__hash_text(one, parts[i]);
@@ -307,7 +308,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (step->groups[0] > GRID_X_MAX || step->groups[1] > GRID_YZ_MAX || step->groups[2] > GRID_YZ_MAX)
         return cek__fail(&head->instance->host, CEK_UNSUPPORTED,
                          "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
-                         (unsigned long long)step->groups[0], (unsigned long long)step->groups[1], (unsigned long long)step->groups[2]);
+                         (unsigned long long)step->groups[0], (unsigned long long)step->groups[1],
+                         (unsigned long long)step->groups[2]);
     if (warm_before(dev, step->kernel))
         return CEK_OK;
     memset(idle.args, 0, sizeof idle.args);

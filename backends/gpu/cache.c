@@ -65,7 +65,8 @@ cek_status cek__cache_check(const cek_host *host, const char *option)
     if (!named || !strcmp(named, "off"))
         return CEK_OK;
     if (*named != '/')
-        return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option, named);
+        return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option,
+                         named);
     errno = ENAMETOOLONG; /* unless there is another reason */
     if (!folder_get(host, option, folder, true) || stat(folder, &about))
         cek__log(host, CEK_LOG_WARN, "%s=%.200s: %s; no kernel is kept", option, named, strerror(errno));

@@ -13,7 +13,8 @@
 
 #define PATH_BYTES 512
 
-/* The numbers behind `count` keys in a file of "key number" lines. Without keys: the number that the file begins with. */
+/* The numbers behind `count` keys in a file of "key number" lines. Without keys: the number that the file
+ * begins with. */
 static bool numbers_read(const char *path, const char *const *keys, int count, uint64_t *out)
 {
     char line[PATH_BYTES], *end;

@@ -122,7 +122,8 @@ cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_re
         return st;
     if (from.offset % slot->align || packed.offset % CEK_ALIGNMENT)
         return cek__fail(host, CEK_INVALID, "op_prepack: offsets %llu, %llu are not multiples of %u, %u",
-                         (unsigned long long)from.offset, (unsigned long long)packed.offset, slot->align, CEK_ALIGNMENT);
+                         (unsigned long long)from.offset, (unsigned long long)packed.offset, slot->align,
+                         CEK_ALIGNMENT);
     if (from.mem == packed.mem && from.offset < packed.offset + op->info.prepack_bytes &&
         packed.offset < from.offset + slot->bytes)
         return cek__fail(host, CEK_INVALID, "op_prepack: weights and packed overlap");

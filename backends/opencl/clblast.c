@@ -25,7 +25,8 @@ typedef int sgemm_fn(int layout, int a_transpose, int b_transpose, size_t m, siz
                      cl_command_queue *queue, cl_event *event, cl_mem scratch);
 typedef int sgemm_scratch_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n,
                              size_t k, size_t a_offset, size_t a_ld,
-                             size_t b_offset, size_t b_ld, size_t c_offset, size_t c_ld, cl_command_queue *queue, size_t *bytes);
+                             size_t b_offset, size_t b_ld, size_t c_offset, size_t c_ld,
+                             cl_command_queue *queue, size_t *bytes);
 typedef int clear_fn(void);
 
 struct cek__clblast {

@@ -27,7 +27,8 @@ static bool number_take(const char **cursor, uint64_t *out)
     return !**cursor || **cursor == ',';
 }
 
-/* One number for all devices or a list with one for each, all at least `low`. `place` is the field in the first device. */
+/* One number for all devices or a list with one for each, all at least `low`. `place` is the field in the
+ * first device. */
 static cek_status list_read(cek_instance *instance, const char *key, uint64_t low, size_t place, uint64_t otherwise)
 {
     const char *text = cek__option(&instance->host, key), *cursor = text;

@@ -35,7 +35,8 @@ CEK__SHARED uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t ind
 /* Uniform in [0,1): a multiple of 2^-24. */
 CEK__SHARED float cek__random_uniform(uint64_t key, uint64_t stream, uint64_t index);
 
-/* out[i] = low + (high - low) * uniform(key, stream, first + i); the same bits as number by number, a block at a time. */
+/* out[i] = low + (high - low) * uniform(key, stream, first + i); the same bits as number by number, a block
+ * at a time. */
 CEK__SHARED void cek__random_fill_uniform(uint64_t key, uint64_t stream, uint64_t first, size_t count, float low,
                                           float high, float *out);
 

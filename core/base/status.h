@@ -42,7 +42,8 @@
 
 enum { CEK__ERROR_TEXT_MAX = 1024 }; /* bytes with the final 0; what is longer ends in "..." */
 
-/* Sets this thread's text and returns `status`, which must not be CEK_OK. The arguments may include cek_error_text(). */
+/* Sets this thread's text and returns `status`, which must not be CEK_OK. The arguments may include
+ * cek_error_text(). */
 CEK__SHARED cek_status cek__fail(cek_status status, const char *fmt, ...) CEK__PRINTF(2, 3);
 CEK__SHARED cek_status cek__failv(cek_status status, const char *fmt, va_list args) CEK__PRINTF(2, 0);
 

@@ -179,7 +179,8 @@ static cek_status arrays_check(const cek__data_format *format, int64_t count, co
         return values_check("target", targets, (size_t)count * width, width);
     for (int64_t i = 0; i < count; i++)
         if (labels[i] < 0 || labels[i] >= format->class_count)
-            CEK_FAIL(CEK_BAD_INPUT, "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes",
+            CEK_FAIL(CEK_BAD_INPUT,
+                     "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes",
                      i, labels[i], format->class_count);
     return CEK_OK;
 out:

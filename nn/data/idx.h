@@ -25,7 +25,8 @@ typedef struct cek__idx {
 CEK__SHARED CEK__CHECKED cek_status cek__idx_read(const char *path, cek__idx *out);
 
 /* Images (count, height, width[, channels]) or rows (count, width) of u8 or f32, and as many labels of u8 or i32, each
- * below `class_count`. 0 classes: as many as the largest label says. A channel dimension of 1 is added where none is. */
+ * below `class_count`. 0 classes: as many as the largest label says. A channel dimension of 1 is added
+ * where none is. */
 CEK__SHARED CEK__CHECKED cek_status cek__idx_dataset(const char *inputs_path, const char *labels_path,
                                                      int64_t class_count, cek_dataset **out);
 

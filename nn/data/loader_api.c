@@ -1,6 +1,7 @@
 /* loader_api.c - nn.h's loader: one batch at a time, in memory that a device copies from fastest.
  *
- * Owns: options and their defaults, and which batch the caller has. Must not know: how batches are filled (loader.c). */
+ * Owns: options and their defaults, and which batch the caller has. Must not know: how batches are filled
+ * (loader.c). */
 #include "cekernels/nn.h"
 #include "core/base/options.h"
 #include "core/base/status.h"

@@ -111,8 +111,8 @@ static cek_status row_parse(const char *path, int64_t line, const char *text, si
                          (int)(length < SHOWN_MAX ? length : SHOWN_MAX), text);
     *row = strtoll(text, NULL, 10);
     if (*row >= whole)
-        return cek__fail(CEK_BAD_INPUT, "%s: line %" PRId64 ": no row %" PRId64 ", there are %" PRId64, path, line, *row,
-                         whole);
+        return cek__fail(CEK_BAD_INPUT, "%s: line %" PRId64 ": no row %" PRId64 ", there are %" PRId64, path, line,
+                         *row, whole);
     return CEK_OK;
 }
 

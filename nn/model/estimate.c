@@ -1,7 +1,8 @@
 /* estimate.c - what a plan will need, before any device is asked: the same planning against a
  * device that accepts every op and computes nothing.
  *
- * Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
+ * Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool
+ * (an index). */
 #include "core/base/status.h"
 #include "nn/model/plan.h"
 

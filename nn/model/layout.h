@@ -32,11 +32,13 @@ CEK__SHARED void cek__layout_free(cek__layout *layout);
 
 CEK__SHARED uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
 
-/* All parameters of one bucket between the model's host arrays (PyTorch's order, f32) and the bytes of a device bucket. */
+/* All parameters of one bucket between the model's host arrays (PyTorch's order, f32) and the bytes of a
+ * device bucket. */
 CEK__SHARED void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst);
 CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
 
-/* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for gradients. */
+/* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for
+ * gradients. */
 CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model,
                                         size_t parameter, const void *src,
                                         double *dst);

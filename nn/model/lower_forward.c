@@ -233,7 +233,8 @@ static cek_status lower_softmax(cek__lowering *l)
     CEK_TRY(cek__lower_value(l, flow->elements, &out));
     l->program->values[out].place = CEK__PLACE_OUTPUT;
     return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_SOFTMAX_X] = l->tensor[l->stages->output].value, [CEK_SOFTMAX_Y] = out },
+                             (int[CEK__SLOTS]){ [CEK_SOFTMAX_X] = l->tensor[l->stages->output].value,
+                                                [CEK_SOFTMAX_Y] = out },
                              0);
 out:
     return st;

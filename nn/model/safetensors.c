@@ -24,7 +24,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are used as th
 #define FILE_BYTES_MAX ((uint64_t)256 << 30)
 static const char metadata_name[] = "__metadata__";
 
-enum { NAME_SHOWN = 200, LENGTH_BYTES = 8, HEADER_ALIGN = 8 /* so that values of every type are aligned in the file */ };
+/* The header is padded so that values of every type are aligned in the file. */
+enum { NAME_SHOWN = 200, LENGTH_BYTES = 8, HEADER_ALIGN = 8 };
 
 static const struct {
     const char *name;

@@ -27,7 +27,8 @@ void fake_die(const char *format, ...) __attribute__((format(printf, 1, 2), nore
 
 /* --- fake_compile.c --------------------------------------------------------------------------- */
 
-/* fake_compile - the shared object of a CUDA source in the dialect, malloc'ed; NULL with the compiler's words in `log`. */
+/* fake_compile - the shared object of a CUDA source in the dialect, malloc'ed; NULL with the compiler's
+ * words in `log`. */
 void *fake_compile(const char *text, const char *include, uint64_t *bytes, char *log, size_t cap);
 
 /* --- fake_run.c ------------------------------------------------------------------------------- */

@@ -183,7 +183,8 @@ void *fake_compile(const char *text, const char *include, uint64_t *bytes, char 
         text_write(plain, to);
         fclose(to);
         free(plain);
-        if (shell(log_path, "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden %s/host.cc -o %s/object.so",
+        if (shell(log_path,
+                  "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden %s/host.cc -o %s/object.so",
                   compiler, folder, folder)) {
             snprintf(path, sizeof path, "%s/object.so", folder);
             object = file_read(path, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_loader.c - a libcuda.so.1 that does nothing but say yes: what the real cuDNN compiles at run time it can load, never run.
+ * fake_loader.c - a libcuda.so.1 that does nothing but say yes: what the real cuDNN compiles at run time it can
+ * load, never run.
  * With it cudnn_plans.c sees plans that need a driver.
  */
 #include <stddef.h>
@@ -16,7 +17,8 @@ static int anything;
     {                      \
         return 0;          \
     }
-YES(cuCtxGetCurrent) YES(cuCtxGetLimit) YES(cuCtxPopCurrent) YES(cuCtxPushCurrent) YES(cuDeviceGet) YES(cuDeviceGetCount)
+YES(cuCtxGetCurrent) YES(cuCtxGetLimit) YES(cuCtxPopCurrent) YES(cuCtxPushCurrent) YES(cuDeviceGet)
+YES(cuDeviceGetCount)
 YES(cuDriverGetVersion) YES(cuFuncSetAttribute) YES(cuGetErrorName) YES(cuGetErrorString) YES(cuKernelSetAttribute)
 YES(cuLaunchCooperativeKernel) YES(cuLaunchKernel) YES(cuLaunchKernelEx) YES(cuLibraryLoadFromFile) YES(cuLibraryUnload)
 YES(cuLinkAddData) YES(cuLinkComplete) YES(cuLinkCreate) YES(cuLinkDestroy) YES(cuOccupancyMaxPotentialClusterSize)

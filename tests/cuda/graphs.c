@@ -1,4 +1,5 @@
-/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how many, what happens
+/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how
+ * many, what happens
  * where a capture, a graph or a launch fails, and that none of it changes a bit. */
 #include "cekernels/nn.h"
 #include "nn/model/layout.h"
@@ -72,7 +73,8 @@ static void steps_are_launches(const char *net, size_t least_buckets)
         graphs = fake.calls("cuGraphLaunch");
         kernels = fake.calls("cuLaunchKernel");
         ok(cek_trainer_step(p.trainer, &batch, NULL));
-        /* Forward and each segment of backward. Kernels are the optimizer's alone: for each bucket, it and its count. */
+        /* Forward and each segment of backward. Kernels are the optimizer's alone: for each bucket, it and
+         * its count. */
         ck_assert_uint_eq(fake.calls("cuGraphLaunch") - graphs, 1 + buckets);
         ck_assert_uint_eq(fake.calls("cuLaunchKernel") - kernels, 2 * buckets);
     }

@@ -2,7 +2,8 @@
  *
  * abi_layout.c - the binary layout of plugin.h 1.0: every size, offset and number that a compiled plugin relies on.
  *
- * Compiled by abi_layout.sh as C and as C++; there is nothing to run. A line here that has to change is a break of the ABI:
+ * Compiled by abi_layout.sh as C and as C++; there is nothing to run. A line here that has to change is a
+ * break of the ABI:
  * only lines behind the last field of a struct, or new numbers, may be added within one major version.
  */
 #include <cekernels/plugin.h>

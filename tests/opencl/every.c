@@ -93,7 +93,8 @@ static void conv(uint32_t kind, uint64_t in, uint64_t out, uint64_t size, uint64
                            .spatial = 2, .groups = 1, .batch = 2, .in_channels = in,
                            .out_channels = out, .in = { size, size + 1 },
                            .kernel = { 3, 3 }, .stride = { stride, stride }, .dilation = { dilation, dilation },
-                           .pad_lo = { 1, 1 }, .pad_hi = { 1, 1 }, .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
+                           .pad_lo = { 1, 1 }, .pad_hi = { 1, 1 },
+                           .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
     uint64_t reach = 2 * dilation + 1, x = 2 * size * (size + 1) * in, w = out * 9 * in;
     uint64_t y = 2 * ((size + 2 - reach) / stride + 1) * ((size + 3 - reach) / stride + 1) * out;
     if (kind == CEK_OP_CONV_FORWARD) {
@@ -212,7 +213,8 @@ static void losses(void)
     both_run("squared_error", &squared.op, (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS), F(2, ROWS),
              IN(&step, sizeof step), IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1) }, 7, 0x60, 0);
     cek_dropout_desc dropout = { .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT }, .rows = ROWS, .columns = 11,
-                                 .rows_per_sample = 1, .scale = 2, .threshold = 1u << 31, .stream = 3, .type = CEK_F32 };
+                                 .rows_per_sample = 1, .scale = 2, .threshold = 1u << 31, .stream = 3,
+                                 .type = CEK_F32 };
     both_run("dropout", &dropout.op, (const array[]){ F(0, ROWS * 11), F(1, ROWS * 11),
                                                       IN(&step, sizeof step), IN(&batch, sizeof batch) },
              4, 2, 0);

@@ -115,7 +115,8 @@ START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
                            .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
     cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 },
                            .mode = CEK_POOL_AVERAGE,
-                           .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 }, .kernel = { 1 }, .stride = { 1 } };
+                           .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 },
+                           .kernel = { 1 }, .stride = { 1 } };
     uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0],
                                  &conv.batch, &conv.in_channels,
                                  &conv.out_channels, &pool.in[0], &pool.stride[0], &pool.batch, &pool.channels };

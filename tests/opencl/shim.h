@@ -23,8 +23,8 @@
 
 /* What can be made to fail, each by its own member of `shim`. */
 #define SHIM_CALLS(X) \
-    X(context) X(queue) X(buffer) X(svm) X(source) X(binary) X(build) X(kernel) X(argument) X(launch) X(write) X(read) X(copy) \
-    X(fill) X(map) X(unmap) X(marker) X(barrier) X(flush) X(event_info) X(profiling)
+    X(context) X(queue) X(buffer) X(svm) X(source) X(binary) X(build) X(kernel) X(argument) X(launch) X(write) X(read) \
+    X(copy) X(fill) X(map) X(unmap) X(marker) X(barrier) X(flush) X(event_info) X(profiling)
 
 typedef struct shim_call {
     cl_int error;          /* to give; 0: pass on */

@@ -60,7 +60,8 @@ static inline void oracle_conv_taps(const cek__node *node, const cek__shape *x, 
                         }
 }
 
-/* The window of one output: calls with its inputs in scan order. weight: number of the output's place in its channel. */
+/* The window of one output: calls with its inputs in scan order. weight: number of the output's place in
+ * its channel. */
 static inline void oracle_pool_taps(const cek__node *node, const cek__shape *x, oracle_tap *tap, void *user)
 {
     const cek_pool2d_layer *p = &node->pool;

@@ -146,7 +146,8 @@ static void order_is(const float *pytorch, const float *device, int64_t outer, i
 
 START_TEST(the_layout_turns_weights_and_back)
 {
-    cek_model *m = parsed("conv:6,3,p1,g3 relu maxpool:2 dropout:0.5 flatten linear:5 relu linear:4", 3, (int64_t[]){ 9, 8, 6 });
+    cek_model *m = parsed("conv:6,3,p1,g3 relu maxpool:2 dropout:0.5 flatten linear:5 relu linear:4", 3,
+                          (int64_t[]){ 9, 8, 6 });
     cek_model *copy = parsed("conv:6,3,p1,g3 relu maxpool:2 dropout:0.5 flatten linear:5 relu "
                              "linear:4", 3, (int64_t[]){ 9, 8, 6 });
     cek__layout *layout;

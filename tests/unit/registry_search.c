@@ -108,7 +108,8 @@ START_TEST(the_first_of_a_name_wins_and_folders_are_read_in_order)
 }
 END_TEST
 
-/* The library, copied with a plugin in the folder beside it, finds that one: this program shows it, run with the copy. */
+/* The library, copied with a plugin in the folder beside it, finds that one: this program shows it, run
+ * with the copy. */
 START_TEST(a_moved_installation_finds_the_plugins_beside_the_library)
 {
     char folder[300], command[2048], report[8192] = "", *library;
