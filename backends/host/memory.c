@@ -45,7 +45,8 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
 
     pthread_mutex_lock(&dev->instance->allocation);
     *base = NULL;
-    if (headroom_take(dev->instance, rounded, &free_bytes, &total_bytes))
+    bool room = headroom_take(dev->instance, rounded, &free_bytes, &total_bytes);
+    if (room)
         *base = *mapped_bytes ? cek__pages_map(rounded) : aligned_alloc(CEK_ALIGNMENT, rounded);
     if (*base && !*mapped_bytes)
         cek__pages_touch(*base, rounded);
@@ -54,8 +55,9 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     if (!*base && free_bytes == CEK_UNKNOWN)
         cek__host_memory(&free_bytes, &total_bytes);  /* for the text */
     if (!*base)
-        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free", call,
-                       (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free%s", call,
+                       (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
+                       room ? ", and this process is not given more (a limit such as ulimit -v)" : "");
     return st;
 }
 

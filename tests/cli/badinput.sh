@@ -171,6 +171,16 @@ cmp -s "$good" "$scratch/kept" || wrong "a checkpoint that was there has changed
 # ---- Memory ----
 refused 6 'cpu:0: .* of 1024' train linear:1 $table --limit-memory=1K
 
+if [ "$SANITIZERS" = no ]; then # which want much room for themselves
+    ( # the machine has the memory, the process may not have it
+        ulimit -v 1000000 # KiB: the weights fit twice, not with gradients and Adam's moments
+        exec "$CEKERNELS_BENCH" train 'linear:30000 linear:2000 linear:1' $table -d cpu:0 >"$scratch/out" 2>"$scratch/err"
+    )
+    code=$?
+    [ $code -eq 6 ] || wrong "a limit of the process: exit code $code: $(cat "$scratch/err")"
+    grep -q 'this process is not given more' "$scratch/err" || wrong "a limit of the process: $(cat "$scratch/err")"
+fi
+
 # ---- Standard streams ----
 "$CEKERNELS_BENCH" train linear:1 $table --save="$scratch/closed.safetensors" >&- 2>"$scratch/err"
 [ $? -eq 5 ] || wrong "a closed standard output is a success"
