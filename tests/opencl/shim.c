@@ -354,8 +354,10 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, v
     serial_end();
     if (error || what != CL_EVENT_COMMAND_EXECUTION_STATUS)
         return error;
-    if (shim.victim)
-        *status = event == shim.victim ? shim.victim_error : shim.running ? CL_RUNNING : *status;
+    if (shim.victim == event) /* no sooner than the command has left the memory that will be freed now */
+        *status = *status <= CL_COMPLETE ? shim.victim_error : CL_RUNNING;
+    else if (shim.victim)
+        *status = shim.running ? CL_RUNNING : *status;
     else if (shim.running)
         *status = CL_RUNNING;
     else if (shim.event_error && *status <= CL_COMPLETE && atomic_fetch_sub(&shim.event_error_after, 1) <= 0)
