@@ -37,6 +37,12 @@ refused 2 'numbers >= 0' train linear:1 $table -d cpu --shares=1,2
 refused 2 'not all 0' train linear:1 $table -d cpu --shares=0,0,0
 unset CEKERNELS_CPU_DEVICES
 
+# A part of the rows, rounded up: 0.201 of 200 is 41, and 0.07 of 200 is 14, although the product is a little more.
+for part in '0.201 41' '0.07 14' '0.5 100'; do
+    run 0 predict linear:1 $table --test-fraction="${part% *}" --load "$scratch/line.safetensors" --json
+    holds "$(value results) == ${part#* }"
+done
+
 # Rows of the test set from a file.
 printf '0\n5, 7\n199\n' >"$scratch/split"
 run 0 predict linear:1 $table --split="$scratch/split" --load "$scratch/line.safetensors" --json
