@@ -43,7 +43,5 @@ void output_note(output *out, const char *fmt, ...) __attribute__((__format__(__
 int output_close(output *out, int code);
 /* `code`, or after complaining the exit code of a standard output that could not be written. */
 int stdout_close(int code);
-/* `code`, or after complaining the exit code of a standard output that cannot be written. */
-int stdout_close(int code);
 
 #endif

@@ -23,9 +23,9 @@
 static void print_epoch(void *user, const cek_epoch_result *r)
 {
     (void)user;
-    printf("epoch %lld  train loss %.4f accuracy %.4f  test loss %.4f accuracy %.4f  %.0f "
-           "samples/s\n", (long long)r->epoch,
-           r->train.loss, r->train.accuracy, r->test.loss, r->test.accuracy, r->samples_per_second);
+    printf("epoch %lld  train loss %.4f accuracy %.4f  test loss %.4f accuracy %.4f  %.0f samples/s\n",
+           (long long)r->epoch, r->train.loss, r->train.accuracy, r->test.loss, r->test.accuracy,
+           r->samples_per_second);
 }
 
 int main(int argc, char **argv)

@@ -31,9 +31,8 @@ void cek__sim_queue_destroy(cek_queue *queue)
     if (!queue)
         return;
     if (queue->hangs && cek__sim_hold(queue->dev, queue->deadline_ns) == CEK_TIMEOUT)
-        cek__sim_lose(queue->dev, "queue_destroy: the work of a queue of sim:%u did not end in "
-                                  "%llu ms", queue->dev->index,
-                      (unsigned long long)(queue->deadline_ns / 1000000));
+        cek__sim_lose(queue->dev, "queue_destroy: the work of a queue of sim:%u did not end in %llu ms",
+                      queue->dev->index, (unsigned long long)(queue->deadline_ns / 1000000));
     queue->dev->instance->plugin.queue_destroy(queue->inner);
     free(queue);
 }

@@ -31,9 +31,8 @@ static cek_status product(size_t count, size_t size, size_t *bytes, void *out)
         return CEK_OK;
     if (out != NULL)
         memcpy(out, &none, sizeof none);
-    return cek__fail(CEK_OUT_OF_MEMORY, "out of host memory: %zu items of %zu bytes do not fit "
-                                        "the address space", count,
-                     size);
+    return cek__fail(CEK_OUT_OF_MEMORY, "out of host memory: %zu items of %zu bytes do not fit the address space",
+                     count, size);
 }
 
 static size_t at_least_one(size_t bytes)

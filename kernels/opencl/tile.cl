@@ -25,7 +25,7 @@ typedef GLOBAL cek_f32 *cek_out;
 #define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
 #define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
 #define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
-/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A; one that each row reads at its own pointer. */
+/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */
 #define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
 
 /* --- what becomes of a finished row ---------------------------------------------------------- */

@@ -167,8 +167,8 @@ cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by)
     if (format->input_type != CEK_F32 || by_format->input_type != CEK_F32)
         return cek__fail(CEK_INVALID, "data set: only f32 features are standardised");
     if (by_format->input_shape[by_format->input_rank - 1] != width)
-        return cek__fail(CEK_INVALID, "data set: %" PRId64 " features cannot be standardised by "
-                                                           "the statistics of %" PRId64,
+        return cek__fail(CEK_INVALID,
+                         "data set: %" PRId64 " features cannot be standardised by the statistics of %" PRId64,
                          width, by_format->input_shape[by_format->input_rank - 1]);
     CEK_TRY(cek__alloc_array((size_t)width, sizeof *mean, &mean));
     CEK_TRY(cek__alloc_array((size_t)width, sizeof *deviation, &deviation));

@@ -47,15 +47,13 @@ static cek_status conv_infer(cek__node *node, const cek__node *const inputs[2])
         CEK_FAIL(CEK_INVALID, "%u output channels, kernel %ux%u: each must be at least 1", c->out_channels, c->kernel_h,
                  c->kernel_w);
     if (in[0] % c->groups != 0 || c->out_channels % c->groups != 0)
-        CEK_FAIL(CEK_INVALID, "%u groups do not divide the channels of the input %s and the "
-                              "output channels %u", c->groups,
-                 text, c->out_channels);
+        CEK_FAIL(CEK_INVALID, "%u groups do not divide the channels of the input %s and the output channels %u",
+                 c->groups, text, c->out_channels);
     h = window_count(in[1], c->kernel_h, c->stride_h, c->pad_h, c->dilation_h);
     w = window_count(in[2], c->kernel_w, c->stride_w, c->pad_w, c->dilation_w);
     if (h < 1 || w < 1)
-        CEK_FAIL(CEK_INVALID, "kernel %ux%u (dilation %ux%u) is larger than the input %s with "
-                              "padding %ux%u", c->kernel_h,
-                 c->kernel_w, c->dilation_h, c->dilation_w, text, c->pad_h, c->pad_w);
+        CEK_FAIL(CEK_INVALID, "kernel %ux%u (dilation %ux%u) is larger than the input %s with padding %ux%u",
+                 c->kernel_h, c->kernel_w, c->dilation_h, c->dilation_w, text, c->pad_h, c->pad_w);
     node->shape = node->image = image_shape(c->out_channels, h, w);
     return CEK_OK;
 out:

@@ -153,9 +153,8 @@ static cek_status header_parse(cek__st_file *file, size_t bytes, const char **va
     memcpy(&length, start, sizeof length);
     length = le64toh(length);
     if (length > HEADER_BYTES_MAX || length > bytes - LENGTH_BYTES)
-        return cek__fail(CEK_BAD_INPUT, "%s: a header of %" PRIu64 " bytes does not fit a file of "
-                         "%zu", file->path, length,
-                         bytes);
+        return cek__fail(CEK_BAD_INPUT, "%s: a header of %" PRIu64 " bytes does not fit a file of %zu",
+                         file->path, length, bytes);
     if (length == 0 || start[LENGTH_BYTES] != '{')
         return cek__fail(CEK_BAD_INPUT, "%s: not a safetensors file (its header does not start with '{')", file->path);
     file->header = json_loadb(start + LENGTH_BYTES, length, JSON_REJECT_DUPLICATES, &error);

@@ -203,9 +203,8 @@ static cek_status word_parse(cek_model *model, const char *text, size_t length)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].name, w.name) == 0)
             return words[i].parse(model, model->node_count - 1, &w);
-    return cek__fail(CEK_BAD_INPUT, "unknown; the words are conv linear relu gelu tanh sigmoid "
-                                    "maxpool avgpool gap dropout "
-                                    "flatten");
+    return cek__fail(CEK_BAD_INPUT, "unknown; the words are conv linear relu gelu tanh sigmoid maxpool "
+                                    "avgpool gap dropout flatten");
 }
 
 /* ---- a text ---- */
