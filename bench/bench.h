@@ -18,21 +18,14 @@ enum {
     EXIT_USAGE = 2,
     EXIT_NO_DEVICE = 3,
     EXIT_LOST = 4,
-    EXIT_BAD_INPUT =
-        5, /* input that does not hold what it should, or the system refused to read or write */
+    EXIT_BAD_INPUT = 5, /* input that does not hold what it should, or the system refused to read or write */
     EXIT_MEMORY = 6,
     EXIT_NOT_FINITE = 7,
     EXIT_PLUGIN = 8,
     EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
-typedef enum output_format {
-    FORMAT_TABLE,
-    FORMAT_JSON,
-    FORMAT_JSONL,
-    FORMAT_CSV,
-    FORMAT_MD
-} output_format;
+typedef enum output_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD } output_format;
 
 /* Every option of every command; which of them a command takes is in options.c. Texts point into
  * argv. */
@@ -41,29 +34,29 @@ typedef struct bench_options {
     const char *devices;
     output_format output;
     bool quiet, verbose, no_progress;
-    const char *plugin;          /* a file: loaded instead of what is installed */
+    const char *plugin; /* a file: loaded instead of what is installed */
     /* gemm, conv */
     const char *shapes;
     uint32_t math;
     cek_dtype type;
-    int64_t warmup, runs;        /* -1: the command's default */
+    int64_t warmup, runs; /* -1: the command's default */
     const char *peer;
-    const char *pass;            /* conv: forward, data, weights */
-    const char *sizes;           /* copy */
+    const char *pass;  /* conv: forward, data, weights */
+    const char *sizes; /* copy */
     /* check */
     const char *match;
     /* train, predict */
     const char *data, *csv, *target, *split;
     double test_fraction;
     bool standardize;
-    int64_t epochs, steps, log_every, batch;   /* 0: not given */
+    int64_t epochs, steps, log_every, batch; /* 0: not given */
     bool shuffle;
     const char *loss, *optimizer, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
     uint64_t limit_memory;
     const char *load, *save, *save_gradients;
     uint64_t seed;
-    int64_t rows;                /* predict: -1 = not given */
+    int64_t rows; /* predict: -1 = not given */
     /* operands */
     int argc;
     char **argv;
@@ -102,8 +95,7 @@ int cmd_predict(const bench_options *o);
 
 /* options_parse - fills *out and *command. False: *code is the exit code, and everything has been
  * said (-h and -V too). */
-bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command,
-                   int *code);
+bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command, int *code);
 
 /* Reads a size such as 512M, in powers of 1024. False: complained, as of option --`name`. */
 bool bytes_parse(const char *name, const char *text, uint64_t *out);

@@ -13,10 +13,10 @@
 #include "spec/spec.h"
 
 static const output_column columns[] = {
-    { "device", "device", -14, 0, 0 },          { "group", "op", -22, 0, 0 },
-    { "type", "type", -5, 0, 0 },               { "required_passed", "required", 9, 0, 0 },
-    { "required", "of", 6, 0, 0 },              { "optional_passed", "optional", 9, 0, 0 },
-    { "optional", "of", 6, 0, 0 },              { "optional_unsupported", "unsupported", 11, 0, 0 },
+    { "device", "device", -14, 0, 0 }, { "group", "op", -22, 0, 0 },
+    { "type", "type", -5, 0, 0 },      { "required_passed", "required", 9, 0, 0 },
+    { "required", "of", 6, 0, 0 },     { "optional_passed", "optional", 9, 0, 0 },
+    { "optional", "of", 6, 0, 0 },     { "optional_unsupported", "unsupported", 11, 0, 0 },
 };
 
 typedef struct check_run {
@@ -49,10 +49,9 @@ static json_t *failure_json(const spec_failure *f)
     json_t *row = json_pack("{ss ss}", "case", f->name, "what", f->what);
     if (*f->operand)
         json_object_update_new(row,
-                               json_pack("{ss sI sI so so so}", "operand", f->operand, "index",
-                                         (json_int_t)f->index, "wrong", (json_int_t)f->wrong, "got",
-                                         number_json(f->got), "expected", number_json(f->expected),
-                                         "tolerance", number_json(f->tolerance)));
+                               json_pack("{ss sI sI so so so}", "operand", f->operand, "index", (json_int_t)f->index,
+                                         "wrong", (json_int_t)f->wrong, "got", number_json(f->got), "expected",
+                                         number_json(f->expected), "tolerance", number_json(f->tolerance)));
     return row;
 }
 
@@ -62,24 +61,22 @@ static void report_print(check_run *run, const char *device, const spec_report *
     for (uint32_t i = 0; i < r->line_count; i++) {
         const spec_line *l = &r->line[i];
         output_row(&run->out,
-                   json_pack("{ss ss ss si si si si si}", "device", device, "group", l->group,
-                             "type", l->type, "required", l->count.required, "required_passed",
-                             l->count.required_passed, "optional", l->count.optional,
-                             "optional_passed", l->count.optional_passed, "optional_unsupported",
+                   json_pack("{ss ss ss si si si si si}", "device", device, "group", l->group, "type", l->type,
+                             "required", l->count.required, "required_passed", l->count.required_passed, "optional",
+                             l->count.optional, "optional_passed", l->count.optional_passed, "optional_unsupported",
                              l->count.optional_unsupported));
     }
     for (uint32_t i = 0; i < r->failure_count && i < SPEC_FAILURES_MAX; i++) {
         json_array_append_new(failures, failure_json(&r->failure[i]));
-        output_note(&run->out, "%s: FAILED: %s: %s", device, r->failure[i].name,
-                    r->failure[i].what);
+        output_note(&run->out, "%s: FAILED: %s: %s", device, r->failure[i].name, r->failure[i].what);
     }
     if (r->failure_count > SPEC_FAILURES_MAX)
         output_note(&run->out, "%s: and %u more", device, r->failure_count - SPEC_FAILURES_MAX);
     if (*r->missing)
         output_note(&run->out, "%s: FAILED: %s", device, r->missing);
-    output_note(&run->out, "%s: %s, profile %s: required %u/%u, optional %u/%u", device,
-                r->ok ? "passed" : "failed", profile_name(r->profile), r->total.required_passed,
-                r->total.required, r->total.optional_passed, r->total.optional);
+    output_note(&run->out, "%s: %s, profile %s: required %u/%u, optional %u/%u", device, r->ok ? "passed" : "failed",
+                profile_name(r->profile), r->total.required_passed, r->total.required, r->total.optional_passed,
+                r->total.optional);
     run->required += r->total.required, run->required_passed += r->total.required_passed;
     run->optional += r->total.optional, run->optional_passed += r->total.optional_passed;
 }
@@ -113,8 +110,7 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         }
         report_print(run, name, &report);
         if (st)
-            code =
-                complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
+            code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
         else if (!report.ok)
             code = EXIT_WRONG;
     }
@@ -124,13 +120,11 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
 }
 
 /* All devices of a file whose names are wanted; `wanted` NULL: all. */
-static int check_file(check_run *run, const char *path, cek_device *const *wanted,
-                      size_t wanted_count)
+static int check_file(check_run *run, const char *path, cek_device *const *wanted, size_t wanted_count)
 {
     plugin_file file;
     int code = plugin_file_open(path, &file), worst = code;
-    for (uint32_t i = 0;
-         !code && i < file.plugin->device_count(file.instance) && worst != EXIT_LOST; i++) {
+    for (uint32_t i = 0; !code && i < file.plugin->device_count(file.instance) && worst != EXIT_LOST; i++) {
         char name[80];
         snprintf(name, sizeof name, "%s:%u", file.plugin->name, i);
         bool selected = !wanted;
@@ -167,14 +161,12 @@ static int check_installed(check_run *run)
 
 int cmd_check(const bench_options *o)
 {
-    check_run run = { .options = o,
-                      .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
+    check_run run = { .options = o, .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
     for (int i = 0; i < o->argc; i++)
         if (!spec_kind_parse(o->argv[i]))
             return complain(EXIT_USAGE, "no operation is called %s", o->argv[i]);
     if (o->plugin && o->devices)
-        return complain(EXIT_USAGE,
-                        "--plugin checks all devices of the file; --devices is for installed ones");
+        return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");
     output_open(&run.out, o->output, columns, sizeof columns / sizeof *columns, "results");
     output_set(&run.out, "failures", json_array());
 
@@ -187,9 +179,8 @@ int cmd_check(const bench_options *o)
     int worst = o->plugin ? check_file(&run, o->plugin, NULL, 0) : check_installed(&run);
     code = worst > code ? worst : code;
     if (run.required || run.optional)
-        output_note(&run.out, "gradients of the oracle %u/%u\nrequired %u/%u, optional %u/%u",
-                    gradients - failed, gradients, run.required_passed, run.required,
-                    run.optional_passed, run.optional);
+        output_note(&run.out, "gradients of the oracle %u/%u\nrequired %u/%u, optional %u/%u", gradients - failed,
+                    gradients, run.required_passed, run.required, run.optional_passed, run.optional);
     output_set(&run.out, "required", json_integer(run.required));
     output_set(&run.out, "required_passed", json_integer(run.required_passed));
     output_set(&run.out, "optional", json_integer(run.optional));

@@ -11,17 +11,14 @@
 #include "spec/spec.h"
 
 /* The layers of mnist-cnn and lenet5 at batch 64, and one of a larger network. */
-static const char default_shapes[] =
-    "mb64ic1ih28oc64oh28kh3ph1,mb64ic64ih28oc128oh28kh3ph1,mb64ic1ih28oc6oh28kh5ph2,"
-    "mb64ic6ih14oc16oh10kh5ph0,mb16ic128ih14oc128oh14kh3ph1";
+static const char default_shapes[] = "mb64ic1ih28oc64oh28kh3ph1,mb64ic64ih28oc128oh28kh3ph1,mb64ic1ih28oc6oh28kh5ph2,"
+                                     "mb64ic6ih14oc16oh10kh5ph0,mb16ic128ih14oc128oh14kh3ph1";
 enum { RUNS = 9, WARMUP = 2 };
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 }, { "shape", "shape", -34, 0, 0 },
-    { "pass", "pass", -8, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 3 }, { "spread", "spread %", 8, 100, 1 },
-    { "flops", "GFLOP/s", 9, 1e-9, 1 },   { "of_peak", "% peak", 6, 100, 1 },
-    { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
+    { "device", "device", -12, 0, 0 },       { "shape", "shape", -34, 0, 0 },        { "pass", "pass", -8, 0, 0 },
+    { "median_ns", "ms", 9, 1e-6, 3 },       { "spread", "spread %", 8, 100, 1 },    { "flops", "GFLOP/s", 9, 1e-9, 1 },
+    { "of_peak", "% peak", 6, 100, 1 },      { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
     { "algorithm", "algorithm", -32, 0, 0 },
 };
 
@@ -30,9 +27,9 @@ typedef struct conv_data {
     cek_conv_desc desc;
     cek_dtype type[3];
     uint64_t count[3];
-    float *f32[3];   /* values that their type has */
+    float *f32[3]; /* values that their type has */
     double *f64[2];
-    void *bytes[3];  /* as the device has them */
+    void *bytes[3]; /* as the device has them */
 } conv_data;
 
 static double conv_expect(void *user, uint64_t index, double *tolerance)
@@ -55,17 +52,15 @@ static bool conv_read(const char *text, const bench_options *o, conv_data *c)
     d->x_type = d->w_type = d->y_type = o->type ? o->type : CEK_F32;
     d->op.math = o->math;
     d->op.kind = !o->pass || !strcmp(o->pass, "forward") ? CEK_OP_CONV_FORWARD
-               : !strcmp(o->pass, "data")                ? CEK_OP_CONV_BACKWARD_DATA
+                 : !strcmp(o->pass, "data")              ? CEK_OP_CONV_BACKWARD_DATA
                                                          : CEK_OP_CONV_BACKWARD_WEIGHTS;
     d->op.operands = 7; /* slots 0 and 1 are the inputs and 2 the result, in all three */
-    uint64_t out[CEK_SPATIAL_MAX], x = d->batch * d->in_channels,
-                                   w = d->out_channels * (d->in_channels / d->groups);
+    uint64_t out[CEK_SPATIAL_MAX], x = d->batch * d->in_channels, w = d->out_channels * (d->in_channels / d->groups);
     uint64_t y = d->batch * d->out_channels;
     spec_conv_out(d, out);
     for (uint32_t i = 0; i < d->spatial; i++)
         x *= d->in[i], w *= d->kernel[i], y *= out[i];
-    bool forward = d->op.kind == CEK_OP_CONV_FORWARD,
-         data = d->op.kind == CEK_OP_CONV_BACKWARD_DATA;
+    bool forward = d->op.kind == CEK_OP_CONV_FORWARD, data = d->op.kind == CEK_OP_CONV_BACKWARD_DATA;
     c->count[0] = data ? y : x;
     c->count[1] = forward || data ? w : y;
     c->count[2] = forward ? y : data ? x : w;
@@ -101,8 +96,8 @@ static void conv_free(conv_data *c)
     free(c->f64[1]);
 }
 
-static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
-                           const bench_options *o, double peak, output *out, uint64_t *wrong)
+static cek_status conv_row(cek_device *device, const char *text, conv_data *c, const bench_options *o, double peak,
+                           output *out, uint64_t *wrong)
 {
     device_op op;
     double once = 0, max_error;
@@ -126,17 +121,14 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c,
         /* A transform's error depends on the largest inputs and grows (spec/conv.c): the bound of
          * plain sums is widened. */
         double slack = op.info.flags & CEK_OP_INFO_INEXACT ? 64 : 1;
-        *wrong = result_compare(c->f32[2], c->count[2],
-                                (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
+        *wrong = result_compare(c->f32[2], c->count[2], (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
                                 slack, &max_error, &compared);
-        output_row(
-            out, json_pack("{ss ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device),
-                           "shape", text, "type", spec_type_name(c->desc.x_type), "pass",
-                           o->pass ? o->pass : "forward", "median_ns",
-                           median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
-                           flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
-                           number_json(max_error), "compared", (json_int_t)compared, "wrong",
-                           (json_int_t)*wrong, "algorithm", op.info.algorithm));
+        output_row(out, json_pack("{ss ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
+                                  text, "type", spec_type_name(c->desc.x_type), "pass", o->pass ? o->pass : "forward",
+                                  "median_ns", median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
+                                  flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
+                                  number_json(max_error), "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong,
+                                  "algorithm", op.info.algorithm));
     }
     device_op_free(&op);
     free(seconds);
@@ -163,8 +155,8 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
         else if ((st = conv_row(device, text, &c, o, peak, out, &wrong)))
             code = complain_status(st);
         else if (wrong)
-            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,
-                            cek_device_name(device), (unsigned long long)wrong);
+            code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text, cek_device_name(device),
+                            (unsigned long long)wrong);
         conv_free(&c);
     }
     free(list);
@@ -178,11 +170,9 @@ int cmd_conv(const bench_options *o)
     size_t count = 0;
     output out;
     if (o->argc)
-        return complain(EXIT_USAGE, "conv takes no argument: %s (problems come with --shape)",
-                        o->argv[0]);
+        return complain(EXIT_USAGE, "conv takes no argument: %s (problems come with --shape)", o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
-        return complain(EXIT_USAGE, "conv convolves f32, f16 or bf16, not %s",
-                        spec_type_name(o->type));
+        return complain(EXIT_USAGE, "conv convolves f32, f16 or bf16, not %s", spec_type_name(o->type));
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;

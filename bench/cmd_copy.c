@@ -11,9 +11,8 @@ enum { RUNS = 9, WARMUP = 2, SIZES_MAX = 64 };
 static const char default_sizes[] = "4K,1M,64M";
 
 static const output_column columns[] = {
-    { "from", "from", -14, 0, 0 },       { "to", "to", -14, 0, 0 },
-    { "bytes", "bytes", 12, 0, 0 },      { "median_ns", "us", 10, 1e-3, 2 },
-    { "spread", "spread %", 8, 100, 1 }, { "bytes_per_second", "GB/s", 9, 1e-9, 2 },
+    { "from", "from", -14, 0, 0 },      { "to", "to", -14, 0, 0 },           { "bytes", "bytes", 12, 0, 0 },
+    { "median_ns", "us", 10, 1e-3, 2 }, { "spread", "spread %", 8, 100, 1 }, { "bytes_per_second", "GB/s", 9, 1e-9, 2 },
     { "wrong", "wrong", 6, 0, 0 },
 };
 
@@ -95,11 +94,10 @@ static cek_status copy_measure(copy_run *r, const place *from, const place *to)
     if (st)
         return st;
     double median = stats_median(r->seconds, (size_t)r->runs);
-    output_row(r->out, json_pack("{ss ss sI sf sf sf sI}", "from", from->name, "to", to->name,
-                                 "bytes", (json_int_t)r->bytes, "median_ns", median * 1e9,
-                                 "spread", stats_spread(r->seconds, (size_t)r->runs),
-                                 "bytes_per_second", (double)r->bytes / median, "wrong",
-                                 (json_int_t)wrong));
+    output_row(r->out,
+               json_pack("{ss ss sI sf sf sf sI}", "from", from->name, "to", to->name, "bytes", (json_int_t)r->bytes,
+                         "median_ns", median * 1e9, "spread", stats_spread(r->seconds, (size_t)r->runs),
+                         "bytes_per_second", (double)r->bytes / median, "wrong", (json_int_t)wrong));
     r->wrong += wrong;
     return CEK_OK;
 }
@@ -136,8 +134,7 @@ static place place_of(const station *s, cek_memory *memory)
 static cek_status station_measure(copy_run *r, const station *s, unsigned char *pageable)
 {
     const place first = place_of(s, s->first), second = place_of(s, s->second);
-    const place hosts[] = { { "host", NULL, { NULL, 0 }, pageable },
-                            { "pinned", NULL, { NULL, 0 }, s->pinned } };
+    const place hosts[] = { { "host", NULL, { NULL, 0 }, pageable }, { "pinned", NULL, { NULL, 0 }, s->pinned } };
     cek_status st = CEK_OK;
     for (int i = 0; i < 2 && !st; i++) {
         st = copy_measure(r, &hosts[i], &first);
@@ -155,8 +152,8 @@ static int size_measure(copy_run *r, cek_device *const *devices, size_t count)
     r->pattern = malloc(r->bytes);
     r->back = malloc(r->bytes);
     bool room = stations && pageable && r->pattern && r->back;
-    int code = room ? EXIT_OK : complain(EXIT_MEMORY, "no host memory for %llu bytes three times",
-                                             (unsigned long long)r->bytes);
+    int code = room ? EXIT_OK
+                    : complain(EXIT_MEMORY, "no host memory for %llu bytes three times", (unsigned long long)r->bytes);
     cek_status st = room ? CEK_OK : CEK_OUT_OF_MEMORY;
     for (uint64_t i = 0; i < r->bytes && !st; i++)
         r->pattern[i] = (unsigned char)(1 + i % 251);
@@ -207,8 +204,7 @@ int cmd_copy(const bench_options *o)
     size_t count = 0;
     uint64_t sizes[SIZES_MAX];
     output out;
-    copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs,
-                   .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = &out };
+    copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = &out };
     if (o->argc)
         return complain(EXIT_USAGE, "copy takes no argument: %s", o->argv[0]);
     const size_t size_count = sizes_parse(o->sizes ? o->sizes : default_sizes, sizes);

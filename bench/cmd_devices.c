@@ -8,9 +8,9 @@
 #include "spec/number.h"
 
 static const output_column columns[] = {
-    { "device", "device", -14, 0, 0 }, { "kind", "kind", -12, 0, 0 }, { "name", "name", -44, 0, 0 },
-    { "compute_units", "units", 5, 0, 0 }, { "total_bytes", "GiB", 8, 0x1p-30, 1 },
-    { "free_bytes", "free", 8, 0x1p-30, 1 },
+    { "device", "device", -14, 0, 0 },       { "kind", "kind", -12, 0, 0 },
+    { "name", "name", -44, 0, 0 },           { "compute_units", "units", 5, 0, 0 },
+    { "total_bytes", "GiB", 8, 0x1p-30, 1 }, { "free_bytes", "free", 8, 0x1p-30, 1 },
     { "types", "types", -22, 0, 0 },         { "joins", "joins", -5, 0, 0 },
 };
 
@@ -40,17 +40,14 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     char uuid[40] = "", id[20];
     uuid_text(info->uuid, uuid);
     snprintf(id, sizeof id, "%016" PRIx64, info->numeric_id);
-    return json_pack(
-        "{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb}", "device",
-        cek_device_name(device), "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name,
-        "vendor", info->vendor, "driver", info->driver, "pci", info->pci, "uuid", uuid,
-        "processor", info->processor, "numeric_id", id, "compute_units", (int)info->compute_units,
-        "copy_engines", (int)info->copy_engines, "total_bytes", size_json(info->total_bytes),
-        "free_bytes", size_json(info->free_bytes), "max_alloc_bytes",
-        size_json(info->max_alloc_bytes), "types", types, "unified_memory",
-        (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline",
-        (info->flags & CEK_DEVICE_INLINE) != 0, "joins",
-        !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
+    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb}", "device", cek_device_name(device),
+                     "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
+                     "driver", info->driver, "pci", info->pci, "uuid", uuid, "processor", info->processor, "numeric_id",
+                     id, "compute_units", (int)info->compute_units, "copy_engines", (int)info->copy_engines,
+                     "total_bytes", size_json(info->total_bytes), "free_bytes", size_json(info->free_bytes),
+                     "max_alloc_bytes", size_json(info->max_alloc_bytes), "types", types, "unified_memory",
+                     (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline", (info->flags & CEK_DEVICE_INLINE) != 0,
+                     "joins", !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
 }
 
 /* What the table has no room for. */
@@ -64,8 +61,7 @@ static void device_note(output *out, cek_device *device)
     output_note(out, "\n%s", cek_device_name(device));
     output_note(out, "    driver     %s%s%s", info.driver, *info.vendor ? ", " : "", info.vendor);
     if (info.max_alloc_bytes != CEK_UNKNOWN)
-        output_note(out, "    memory     at most %.1f GiB in one piece%s",
-                    (double)info.max_alloc_bytes * 0x1p-30,
+        output_note(out, "    memory     at most %.1f GiB in one piece%s", (double)info.max_alloc_bytes * 0x1p-30,
                     info.flags & CEK_DEVICE_UNIFIED_MEMORY ? ", the host's own" : "");
     output_note(out, "    processor  %s%s%s", info.processor, *uuid ? ", " : "", uuid);
     if (info.copy_engines)
@@ -82,11 +78,10 @@ static json_t *report_json(cek_engine *engine)
         cek_load_entry e;
         if (cek_engine_load_entry(engine, i, &e))
             continue;
-        json_array_append_new(list,
-                              json_pack("{ss ss ss ss ss ss si si}", "path", e.path, "plugin",
-                                        e.plugin, "version", e.version, "stage", e.stage, "reason",
-                                        e.reason, "status", cek_status_name(e.status), "profile",
-                                        (int)e.profile, "devices", (int)e.device_count));
+        json_array_append_new(list, json_pack("{ss ss ss ss ss ss si si}", "path", e.path, "plugin", e.plugin,
+                                              "version", e.version, "stage", e.stage, "reason", e.reason, "status",
+                                              cek_status_name(e.status), "profile", (int)e.profile, "devices",
+                                              (int)e.device_count));
     }
     return list;
 }

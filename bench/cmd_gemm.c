@@ -19,21 +19,16 @@ static const char default_shapes[] = "512x512x512,1024x1024x1024,64x1024x25088,1
 enum { RUNS = 15, WARMUP = 3 };
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 }, { "shape", "shape", -22, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 3 },
-    { "spread", "spread %", 8, 100, 1 }, { "flops", "GFLOP/s", 9, 1e-9, 1 },
-    { "peer_flops", "peer", 9, 1e-9, 1 },
-    { "ratio", "ratio", 6, 1, 3 }, { "max_error", "max error", 10, 1, 7 },
-    { "wrong", "wrong", 6, 0, 0 },
-    { "algorithm", "algorithm", -32, 0, 0 },
+    { "device", "device", -12, 0, 0 },  { "shape", "shape", -22, 0, 0 },
+    { "median_ns", "ms", 9, 1e-6, 3 },  { "spread", "spread %", 8, 100, 1 },
+    { "flops", "GFLOP/s", 9, 1e-9, 1 }, { "peer_flops", "peer", 9, 1e-9, 1 },
+    { "ratio", "ratio", 6, 1, 3 },      { "max_error", "max error", 10, 1, 7 },
+    { "wrong", "wrong", 6, 0, 0 },      { "algorithm", "algorithm", -32, 0, 0 },
 };
 static const output_column columns_alone[] = {
-    { "device", "device", -12, 0, 0 }, { "shape", "shape", -22, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 3 },
-    { "spread", "spread %", 8, 100, 1 }, { "flops", "GFLOP/s", 9, 1e-9, 1 },
-    { "of_peak", "% peak", 6, 100, 1 },
-    { "max_error", "max error", 10, 1, 7 },
-    { "wrong", "wrong", 6, 0, 0 },        { "algorithm", "algorithm", -32, 0, 0 },
+    { "device", "device", -12, 0, 0 },      { "shape", "shape", -22, 0, 0 },    { "median_ns", "ms", 9, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 },    { "flops", "GFLOP/s", 9, 1e-9, 1 }, { "of_peak", "% peak", 6, 100, 1 },
+    { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },      { "algorithm", "algorithm", -32, 0, 0 },
 };
 
 typedef struct gemm_data {
@@ -62,9 +57,7 @@ static bool gemm_read(const char *text, const bench_options *o, gemm_data *g)
         rest += 3;
     }
     if (*rest || !d->k)
-        return complain(EXIT_USAGE, "--shape: %s: MxNxK, then :ta or :tb for transposed matrices",
-                        text),
-               false;
+        return complain(EXIT_USAGE, "--shape: %s: MxNxK, then :ta or :tb for transposed matrices", text), false;
     d->lda = (int64_t)(d->trans & CEK_GEMM_TRANS_A ? d->m : d->k);
     d->ldb = (int64_t)(d->trans & CEK_GEMM_TRANS_B ? d->k : d->n);
     d->a_type = d->b_type = d->c_type = o->type ? o->type : CEK_F32;
@@ -99,8 +92,8 @@ static void gemm_free(gemm_data *g)
 static void peer_run(const peer *p, gemm_data *g)
 {
     const cek_gemm_desc *d = &g->desc;
-    peer_multiply(p, d->trans & CEK_GEMM_TRANS_A, d->trans & CEK_GEMM_TRANS_B, (int)d->m, (int)d->n,
-                  (int)d->k, g->a, g->b, g->c);
+    peer_multiply(p, d->trans & CEK_GEMM_TRANS_A, d->trans & CEK_GEMM_TRANS_B, (int)d->m, (int)d->n, (int)d->k, g->a,
+                  g->b, g->c);
 }
 
 static double peer_time(const peer *p, gemm_data *g, int64_t times)
@@ -177,8 +170,7 @@ static json_t *peer_json(gemm_run *r, double flops, double ours)
     if (r->ratio_count < sizeof r->ratios / sizeof *r->ratios)
         r->ratios[r->ratio_count++] = ratio;
     return json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9, "peer_spread",
-                     stats_spread(r->theirs, (size_t)r->runs), "peer_flops", flops / theirs,
-                     "ratio", ratio);
+                     stats_spread(r->theirs, (size_t)r->runs), "peer_flops", flops / theirs, "ratio", ratio);
 }
 
 /* Compares what came out and prints a row. */
@@ -188,20 +180,18 @@ static int gemm_row(gemm_run *r, const char *text, gemm_data *g, const char *alg
     const double ours = stats_median(r->ours, (size_t)r->runs), flops = spec_gemm_flops(d);
     double max_error = 0;
     uint64_t compared = 0;
-    uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error,
-                                    &compared);
-    json_t *row = json_pack(
-        "{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(r->device),
-        "shape", text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n",
-        (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
-        stats_spread(r->ours, (size_t)r->runs), "flops", flops / ours, "of_peak",
-        peak_part(flops / ours, r->peak), "max_error", number_json(max_error), "compared",
-        (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
+    uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
+    json_t *row = json_pack("{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(r->device),
+                            "shape", text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n",
+                            (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
+                            stats_spread(r->ours, (size_t)r->runs), "flops", flops / ours, "of_peak",
+                            peak_part(flops / ours, r->peak), "max_error", number_json(max_error), "compared",
+                            (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
     if (r->peer.so)
         json_object_update_new(row, peer_json(r, flops, ours));
     output_row(r->out, row);
-    return wrong ? complain(EXIT_WRONG, "%s on %s: %llu values wrong", text,
-                            cek_device_name(r->device), (unsigned long long)wrong)
+    return wrong ? complain(EXIT_WRONG, "%s on %s: %llu values wrong", text, cek_device_name(r->device),
+                            (unsigned long long)wrong)
                  : EXIT_OK;
 }
 
@@ -247,15 +237,16 @@ static int peer_conclude(gemm_run *r)
     double mean = stats_geometric_mean(r->ratios, r->ratio_count);
     output_set(r->out, "peer", json_string(r->peer.name));
     output_set(r->out, "geometric_mean", json_real(mean));
-    output_note(r->out, "geometric mean of the ratios on %s: %.3f", cek_device_name(r->device),
-                mean);
+    output_note(r->out, "geometric mean of the ratios on %s: %.3f", cek_device_name(r->device), mean);
     return mean < 1 ? EXIT_WRONG : EXIT_OK;
 }
 
 /* All shapes on one device. */
 static int gemm_device(cek_device *device, const bench_options *o, output *out)
 {
-    gemm_run r = { .device = device, .options = o, .out = out,
+    gemm_run r = { .device = device,
+                   .options = o,
+                   .out = out,
                    .runs = o->runs < 0 ? RUNS : o->runs,
                    .warmup = o->warmup < 0 ? WARMUP : o->warmup };
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
@@ -279,22 +270,18 @@ int cmd_gemm(const bench_options *o)
     size_t count = 0;
     output out;
     if (o->argc)
-        return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)",
-                        o->argv[0]);
+        return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)", o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
-        return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s",
-                        spec_type_name(o->type));
+        return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s", spec_type_name(o->type));
     if (o->peer && o->type && o->type != CEK_F32)
-        return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s",
-                        spec_type_name(o->type));
+        return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s", spec_type_name(o->type));
     int code = devices_open(o, &engine, &devices, &count);
     if (code)
         return code;
     if (o->peer)
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
     else
-        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone,
-                    "results");
+        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
     for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
         int one = gemm_device(devices[i], o, &out);
         code = one > code ? one : code;

@@ -9,11 +9,11 @@
 enum { RUNS = 9, WARMUP = 2 };
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 },        { "op", "op", -21, 0, 0 },
-    { "problem", "problem", -36, 0, 0 },      { "type", "type", -4, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 4 },        { "spread", "spread %", 8, 100, 1 },
-    { "flops", "GFLOP/s", 8, 1e-9, 1 },       { "bytes_per_second", "GB/s", 8, 1e-9, 2 },
-    { "max_error", "max error", 10, 1, 7 },   { "wrong", "wrong", 5, 0, 0 },
+    { "device", "device", -12, 0, 0 },       { "op", "op", -21, 0, 0 },
+    { "problem", "problem", -36, 0, 0 },     { "type", "type", -4, 0, 0 },
+    { "median_ns", "ms", 9, 1e-6, 4 },       { "spread", "spread %", 8, 100, 1 },
+    { "flops", "GFLOP/s", 8, 1e-9, 1 },      { "bytes_per_second", "GB/s", 8, 1e-9, 2 },
+    { "max_error", "max error", 10, 1, 7 },  { "wrong", "wrong", 5, 0, 0 },
     { "algorithm", "algorithm", -32, 0, 0 },
 };
 
@@ -23,24 +23,23 @@ static const char *core_error(void *user)
     return cek_error_text();
 }
 
-static void row_print(output *out, cek_device *device, const char *name, const char *problem,
-                      cek_dtype type, const spec_measurement *m)
+static void row_print(output *out, cek_device *device, const char *name, const char *problem, cek_dtype type,
+                      const spec_measurement *m)
 {
     double median = stats_median(m->seconds, m->runs);
-    json_t *row = json_pack(
-        "{ss ss ss ss sf sf sI sI sf so sI sI ss}", "device", cek_device_name(device), "op", name,
-        "problem", problem, "type", spec_type_name(type), "median_ns", median * 1e9, "spread",
-        stats_spread(m->seconds, m->runs), "repeats", (json_int_t)m->repeats, "bytes",
-        (json_int_t)m->bytes, "bytes_per_second", (double)m->bytes / median, "max_error",
-        number_json(m->max_error), "compared", (json_int_t)m->compared, "wrong",
-        (json_int_t)m->wrong, "algorithm", m->algorithm);
+    json_t *row = json_pack("{ss ss ss ss sf sf sI sI sf so sI sI ss}", "device", cek_device_name(device), "op", name,
+                            "problem", problem, "type", spec_type_name(type), "median_ns", median * 1e9, "spread",
+                            stats_spread(m->seconds, m->runs), "repeats", (json_int_t)m->repeats, "bytes",
+                            (json_int_t)m->bytes, "bytes_per_second", (double)m->bytes / median, "max_error",
+                            number_json(m->max_error), "compared", (json_int_t)m->compared, "wrong",
+                            (json_int_t)m->wrong, "algorithm", m->algorithm);
     if (m->flops > 0)
         json_object_update_new(row, json_pack("{sf}", "flops", m->flops / median));
     output_row(out, row);
 }
 
-static int problem_measure(cek_device *device, const bench_options *o, const char *problem,
-                           spec_measurement *m, output *out)
+static int problem_measure(cek_device *device, const bench_options *o, const char *problem, spec_measurement *m,
+                           output *out)
 {
     const char *name = o->argv[0];
     const uint32_t kind = spec_kind_parse(name);
@@ -51,14 +50,14 @@ static int problem_measure(cek_device *device, const bench_options *o, const cha
         return complain_status(st);
     st = spec_measure(&target, kind, problem, type, m);
     if (st == CEK_UNSUPPORTED)
-        return complain(EXIT_NO_DEVICE, "%s: %s %s %s is not supported", cek_device_name(device),
-                        name, problem, spec_type_name(type));
+        return complain(EXIT_NO_DEVICE, "%s: %s %s %s is not supported", cek_device_name(device), name, problem,
+                        spec_type_name(type));
     if (st)
         return complain(exit_code_of(st), "%s: %s %s: %s", cek_device_name(device), name, problem,
                         *m->error ? m->error : cek_status_name(st));
     row_print(out, device, name, problem, type, m);
-    return m->wrong ? complain(EXIT_WRONG, "%s %s on %s: %llu values wrong", name, problem,
-                               cek_device_name(device), (unsigned long long)m->wrong)
+    return m->wrong ? complain(EXIT_WRONG, "%s %s on %s: %llu values wrong", name, problem, cek_device_name(device),
+                               (unsigned long long)m->wrong)
                     : EXIT_OK;
 }
 

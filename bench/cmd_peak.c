@@ -13,9 +13,13 @@ enum { RUNS = 9, WARMUP = 2, LAUNCHES = 1000 };
 static const uint64_t MEMORY_BYTES = 64u << 20; /* beyond any cache of today but the largest */
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 }, { "peak", "peak", -26, 0, 0 }, { "type", "type", -5, 0, 0 },
-    { "flops", "GFLOP/s", 10, 1e-9, 1 }, { "bytes_per_second", "GB/s", 9, 1e-9, 2 },
-    { "median_ns", "us", 10, 1e-3, 2 },  { "spread", "spread %", 8, 100, 1 },
+    { "device", "device", -12, 0, 0 },
+    { "peak", "peak", -26, 0, 0 },
+    { "type", "type", -5, 0, 0 },
+    { "flops", "GFLOP/s", 10, 1e-9, 1 },
+    { "bytes_per_second", "GB/s", 9, 1e-9, 2 },
+    { "median_ns", "us", 10, 1e-3, 2 },
+    { "spread", "spread %", 8, 100, 1 },
 };
 
 typedef struct timing {
@@ -23,12 +27,11 @@ typedef struct timing {
     int64_t runs, warmup;
 } timing;
 
-static void row_print(output *out, cek_device *device, const char *peak, const char *type,
-                      double seconds, double bytes, timing *t)
+static void row_print(output *out, cek_device *device, const char *peak, const char *type, double seconds, double bytes,
+                      timing *t)
 {
-    json_t *row = json_pack("{ss ss ss sf sf}", "device", cek_device_name(device), "peak", peak,
-                            "type", type, "median_ns", seconds * 1e9, "spread",
-                            stats_spread(t->seconds, (size_t)t->runs));
+    json_t *row = json_pack("{ss ss ss sf sf}", "device", cek_device_name(device), "peak", peak, "type", type,
+                            "median_ns", seconds * 1e9, "spread", stats_spread(t->seconds, (size_t)t->runs));
     if (bytes > 0)
         json_object_update_new(row, json_pack("{sf}", "bytes_per_second", bytes / seconds));
     output_row(out, row);
@@ -56,9 +59,8 @@ static cek_status products_measure(cek_device *device, output *out)
             continue;
         if (st)
             return st;
-        output_row(out, json_pack("{ss ss ss sf sI}", "device", cek_device_name(device), "peak",
-                                  modes[i].name, "type", spec_type_name(modes[i].type), "flops",
-                                  flops, "side", (json_int_t)side));
+        output_row(out, json_pack("{ss ss ss sf sI}", "device", cek_device_name(device), "peak", modes[i].name, "type",
+                                  spec_type_name(modes[i].type), "flops", flops, "side", (json_int_t)side));
     }
     return CEK_OK;
 }
@@ -67,18 +69,22 @@ static cek_status products_measure(cek_device *device, output *out)
 
 static cek_status copies_measure(cek_device *device, uint64_t count, int64_t batch, timing *t)
 {
-    cek_copy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_COPY,
-                                   .operands = CEK_BIT(CEK_COPY_X) | CEK_BIT(CEK_COPY_Y) },
-                           .rank = 1, .x_type = CEK_F32, .y_type = CEK_F32, .shape = { count },
-                           .x_strides = { 1 }, .y_strides = { 1 } };
+    cek_copy_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = CEK_BIT(CEK_COPY_X) | CEK_BIT(CEK_COPY_Y) },
+        .rank = 1,
+        .x_type = CEK_F32,
+        .y_type = CEK_F32,
+        .shape = { count },
+        .x_strides = { 1 },
+        .y_strides = { 1 }
+    };
     device_op op;
     double once = 0;
     cek_status st = device_op_create(device, &desc.op, &op);
     if (st)
         return st;
     void *numbers = peak_numbers(CEK_F32, count, 1);
-    st = numbers ? device_op_operand(&op, CEK_COPY_X, numbers, count * sizeof(float))
-                 : CEK_OUT_OF_MEMORY;
+    st = numbers ? device_op_operand(&op, CEK_COPY_X, numbers, count * sizeof(float)) : CEK_OUT_OF_MEMORY;
     if (!st)
         st = device_op_operand(&op, CEK_COPY_Y, NULL, count * sizeof(float));
     for (int64_t i = 0; i <= t->warmup && !st; i++)
@@ -153,8 +159,7 @@ int cmd_peak(const bench_options *o)
     output out;
     if (o->argc)
         return complain(EXIT_USAGE, "peak takes no argument: %s", o->argv[0]);
-    timing t = { .runs = o->runs < 0 ? RUNS : o->runs,
-                 .warmup = o->warmup < 0 ? WARMUP : o->warmup };
+    timing t = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup };
     t.seconds = calloc((size_t)t.runs, sizeof *t.seconds);
     if (!t.seconds)
         return complain(EXIT_MEMORY, "no host memory");

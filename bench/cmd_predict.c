@@ -6,12 +6,14 @@
 #include "bench/output.h"
 
 static const output_column label_columns[] = {
-    { "row", "row", 7, 0, 0 }, { "predicted", "predicted", 9, 0, 0 },
+    { "row", "row", 7, 0, 0 },
+    { "predicted", "predicted", 9, 0, 0 },
     { "probability", "probability", 11, 1, 4 },
     { "target", "target", 6, 0, 0 },
 };
 static const output_column value_columns[] = {
-    { "row", "row", 7, 0, 0 }, { "predicted", "predicted", 12, 1, 5 },
+    { "row", "row", 7, 0, 0 },
+    { "predicted", "predicted", 12, 1, 5 },
     { "target", "target", 12, 1, 5 },
 };
 enum { ROWS_SHOWN = 10 }; /* in a table, unless --rows says otherwise; machines get all */
@@ -39,18 +41,16 @@ static void sample_add(verdict *v, const float *values, const cek_batch *batch, 
 {
     json_t *row = json_pack("{sI}", "row", (json_int_t)v->done);
     if (v->labels) {
-        int64_t label = ((const int32_t *)batch->targets)[i],
-                best = first_largest(values, v->columns);
+        int64_t label = ((const int32_t *)batch->targets)[i], best = first_largest(values, v->columns);
         v->correct += best == label;
-        json_object_update_new(row,
-                               json_pack("{sI so sI}", "predicted", (json_int_t)best, "probability",
-                                         number_json(values[best]), "target", (json_int_t)label));
+        json_object_update_new(row, json_pack("{sI so sI}", "predicted", (json_int_t)best, "probability",
+                                              number_json(values[best]), "target", (json_int_t)label));
     } else {
         const float *target = (const float *)batch->targets + i * v->columns;
         for (int64_t k = 0; k < v->columns; k++)
             v->squares += ((double)values[k] - target[k]) * ((double)values[k] - target[k]);
-        json_object_update_new(row, json_pack("{so so}", "predicted", number_json(values[0]),
-                                              "target", number_json(target[0])));
+        json_object_update_new(row, json_pack("{so so}", "predicted", number_json(values[0]), "target",
+                                              number_json(target[0])));
     }
     if (v->done++ < v->shown)
         output_row(&v->out, row);
@@ -83,8 +83,8 @@ static int64_t outputs_per_sample(const cek_model *model)
     return count;
 }
 
-static int predict_all(const bench_options *o, const bench_data *data, cek_model *model,
-                       cek_device *const *devices, size_t count)
+static int predict_all(const bench_options *o, const bench_data *data, cek_model *model, cek_device *const *devices,
+                       size_t count)
 {
     const cek_dataset *set = data->test ? data->test : data->train;
     int64_t size = cek_dataset_size(set), classes = cek_dataset_classes(set);
@@ -92,11 +92,11 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
     bool people = o->output == FORMAT_TABLE || o->output == FORMAT_MD;
     v.shown = o->rows >= 0 ? o->rows : people ? ROWS_SHOWN : INT64_MAX;
     if (!v.labels && v.columns != cek_dataset_target_columns(set))
-        return complain(EXIT_BAD_INPUT, "the model gives %lld values, the data has %lld",
-                        (long long)v.columns, (long long)cek_dataset_target_columns(set));
+        return complain(EXIT_BAD_INPUT, "the model gives %lld values, the data has %lld", (long long)v.columns,
+                        (long long)cek_dataset_target_columns(set));
     if (v.labels && v.columns < classes)
-        return complain(EXIT_BAD_INPUT, "the model gives %lld values for %lld classes",
-                        (long long)v.columns, (long long)classes);
+        return complain(EXIT_BAD_INPUT, "the model gives %lld values for %lld classes", (long long)v.columns,
+                        (long long)classes);
     float *outputs = malloc((size_t)(size * v.columns + 1) * sizeof *outputs);
     if (!outputs)
         return complain(EXIT_MEMORY, "no host memory for %lld predictions", (long long)size);
@@ -112,26 +112,22 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
         st = cek_predictor_run_dataset(predictor, set, outputs);
     double seconds = seconds_now() - start;
     if (v.labels)
-        output_open(&v.out, o->output, label_columns, sizeof label_columns / sizeof *label_columns,
-                    "results");
+        output_open(&v.out, o->output, label_columns, sizeof label_columns / sizeof *label_columns, "results");
     else
-        output_open(&v.out, o->output, value_columns, sizeof value_columns / sizeof *value_columns,
-                    "results");
+        output_open(&v.out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "results");
     if (!st)
         st = samples_add(&v, set, outputs);
     int code = st ? complain_status(st) : EXIT_OK;
     if (!st) {
-        double mean = v.labels ? (double)v.correct / (double)size
-                               : v.squares / ((double)size * (double)v.columns);
+        double mean = v.labels ? (double)v.correct / (double)size : v.squares / ((double)size * (double)v.columns);
         const char *key = v.labels     ? data->test ? "test_accuracy" : "train_accuracy"
                           : data->test ? "test_mse"
                                        : "train_mse";
         output_set(&v.out, key, number_json(mean));
         output_set(&v.out, "samples", json_integer(size));
-        output_set(&v.out, "samples_per_second",
-                   json_real(seconds > 0 ? (double)size / seconds : 0));
-        output_note(&v.out, "%lld samples of %s: %s %.5g", (long long)size, data->source,
-                    v.labels ? "accuracy" : "mse", mean);
+        output_set(&v.out, "samples_per_second", json_real(seconds > 0 ? (double)size / seconds : 0));
+        output_note(&v.out, "%lld samples of %s: %s %.5g", (long long)size, data->source, v.labels ? "accuracy" : "mse",
+                    mean);
     }
     cek_predictor_free(predictor);
     free(outputs);

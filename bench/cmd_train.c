@@ -58,18 +58,18 @@ static void signals_give(void)
 /* ---- what is printed ---- */
 
 static const output_column epoch_columns[] = {
-    { "epoch", "epoch", 5, 0, 0 },          { "step", "step", 7, 0, 0 },
-    { "train_loss", "loss", 9, 1, 5 },      { "train_accuracy", "accuracy", 9, 1, 4 },
-    { "test_loss", "test loss", 9, 1, 5 },  { "test_accuracy", "test accuracy", 13, 1, 4 },
-    { "seconds", "seconds", 8, 1, 2 },      { "samples_per_second", "samples/s", 10, 1, 0 },
+    { "epoch", "epoch", 5, 0, 0 },         { "step", "step", 7, 0, 0 },
+    { "train_loss", "loss", 9, 1, 5 },     { "train_accuracy", "accuracy", 9, 1, 4 },
+    { "test_loss", "test loss", 9, 1, 5 }, { "test_accuracy", "test accuracy", 13, 1, 4 },
+    { "seconds", "seconds", 8, 1, 2 },     { "samples_per_second", "samples/s", 10, 1, 0 },
 };
 static const output_column value_columns[] = {
-    { "epoch", "epoch", 5, 0, 0 },          { "step", "step", 7, 0, 0 },
-    { "train_loss", "loss", 11, 1, 5 },     { "test_loss", "test mse", 11, 1, 5 },
-    { "seconds", "seconds", 8, 1, 2 },      { "samples_per_second", "samples/s", 10, 1, 0 },
+    { "epoch", "epoch", 5, 0, 0 },      { "step", "step", 7, 0, 0 },
+    { "train_loss", "loss", 11, 1, 5 }, { "test_loss", "test mse", 11, 1, 5 },
+    { "seconds", "seconds", 8, 1, 2 },  { "samples_per_second", "samples/s", 10, 1, 0 },
 };
 static const output_column step_columns[] = {
-    { "step", "step", 7, 0, 0 }, { "loss", "loss", 12, 1, 7 }, { "samples", "samples", 7, 0, 0 },
+    { "step", "step", 7, 0, 0 },       { "loss", "loss", 12, 1, 7 },      { "samples", "samples", 7, 0, 0 },
     { "seconds", "seconds", 9, 1, 4 }, { "shares", "shares", -12, 0, 0 },
 };
 
@@ -102,12 +102,12 @@ static void on_step(void *user, const cek_step_result *r)
     run->epoch_samples += r->samples;
     run->seconds += r->seconds;
     if (run->progress)
-        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f",
-                (long long)run->epoch, (long long)r->step, (long long)run->epoch_samples, r->loss);
+        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f", (long long)run->epoch,
+                (long long)r->step, (long long)run->epoch_samples, r->loss);
     if (run->options->log_every && r->step % run->options->log_every == 0)
-        output_row(&run->out, json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss",
-                                        number_json(r->loss), "samples", (json_int_t)r->samples,
-                                        "seconds", r->seconds, "shares", shares_json(run)));
+        output_row(&run->out,
+                   json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
+                             (json_int_t)r->samples, "seconds", r->seconds, "shares", shares_json(run)));
 }
 
 static void on_epoch(void *user, const cek_epoch_result *r)
@@ -121,9 +121,9 @@ static void on_epoch(void *user, const cek_epoch_result *r)
         fputs("\r\033[K", stderr);
     if (run->options->log_every)
         return; /* a table of steps */
-    json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step",
-                            (json_int_t)r->step, "train_loss", number_json(r->train.loss),
-                            "seconds", r->seconds, "samples_per_second", r->samples_per_second);
+    json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
+                            "train_loss", number_json(r->train.loss), "seconds", r->seconds, "samples_per_second",
+                            r->samples_per_second);
     if (run->labels)
         json_object_set_new(row, "train_accuracy", json_real(r->train.accuracy));
     if (r->test.samples) {
@@ -138,14 +138,11 @@ static void output_begin(train_run *run)
 {
     const bench_options *o = run->options;
     if (o->log_every)
-        output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns,
-                    "steps");
+        output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns, "steps");
     else if (run->labels)
-        output_open(&run->out, o->output, epoch_columns,
-                    sizeof epoch_columns / sizeof *epoch_columns, "epochs");
+        output_open(&run->out, o->output, epoch_columns, sizeof epoch_columns / sizeof *epoch_columns, "epochs");
     else
-        output_open(&run->out, o->output, value_columns,
-                    sizeof value_columns / sizeof *value_columns, "epochs");
+        output_open(&run->out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "epochs");
 }
 
 /* ---- options ---- */
@@ -174,8 +171,7 @@ static int shares_read(const char *text, size_t devices, double **weights)
         return complain(EXIT_MEMORY, "no host memory");
     if (!well || count != devices || !(sum > 0) || !isfinite(sum)) {
         free(list);
-        return complain(EXIT_USAGE,
-                        "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text,
+        return complain(EXIT_USAGE, "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text,
                         devices);
     }
     *weights = list;
@@ -247,25 +243,23 @@ static bool save_same(const char *a, const char *b)
 
 /* ---- the run ---- */
 
-static void document_fill(train_run *run, const bench_data *data, cek_model *model,
-                          cek_device *const *devices, int64_t batch)
+static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices,
+                          int64_t batch)
 {
     json_t *list = json_array();
     char hex[65];
     for (size_t i = 0; i < run->device_count; i++)
-        json_array_append_new(
-            list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
-                            (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
-                            (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
-                            (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
+        json_array_append_new(list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
+                                              (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
+                                              (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
+                                              (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
     cek_model_sha256(model, hex);
     output_set(&run->out, "model", json_string(run->options->argv[0]));
     output_set(&run->out, "data", json_string(data->source));
     output_set(&run->out, "batch", json_integer(batch));
     output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
     output_set(&run->out, "devices", list);
-    output_set(&run->out, "samples_per_second",
-               json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
+    output_set(&run->out, "samples_per_second", json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
     if (run->has_last && run->last.test.samples && run->labels)
         output_set(&run->out, "test_accuracy", json_real(run->last.test.accuracy));
     else if (run->has_last && run->last.test.samples)
@@ -298,8 +292,8 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     return !code && signal_caught ? EXIT_SIGNAL + signal_caught : code;
 }
 
-static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model,
-                         const cek_preset *preset, cek_device *const *devices, size_t count)
+static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
+                         cek_device *const *devices, size_t count)
 {
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;

@@ -23,8 +23,7 @@ static int table_open(const bench_options *o, bench_data *d)
     if (o->split)
         st = cek_dataset_split_file(whole, o->split, &d->train, &d->test);
     else
-        st = cek_dataset_split(whole, rows_of(o->test_fraction, cek_dataset_size(whole)), o->seed, &d->train,
-                               &d->test);
+        st = cek_dataset_split(whole, rows_of(o->test_fraction, cek_dataset_size(whole)), o->seed, &d->train, &d->test);
     /* The test set first: the training set's numbers change with its own turn. */
     if (!st && o->standardize && d->test && cek_dataset_size(d->test))
         st = cek_dataset_standardize(d->test, d->train);
@@ -44,11 +43,9 @@ int data_open(const bench_options *o, bench_data *d)
     if (o->csv) {
         code = table_open(o, d);
     } else {
-        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train)
-                                : cek_dataset_digits(1, true, &d->train);
+        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train) : cek_dataset_digits(1, true, &d->train);
         if (!st)
-            st = o->data ? cek_dataset_mnist(o->data, false, &d->test)
-                         : cek_dataset_digits(1, false, &d->test);
+            st = o->data ? cek_dataset_mnist(o->data, false, &d->test) : cek_dataset_digits(1, false, &d->test);
         snprintf(d->source, sizeof d->source, "%.200s", o->data ? o->data : "generated digits");
         code = st ? complain_status(st) : EXIT_OK;
     }
@@ -75,7 +72,8 @@ static void preset_guess(const bench_data *d, cek_preset *preset)
 {
     *preset = (cek_preset){ .size = sizeof *preset,
                             .loss = cek_dataset_classes(d->train) ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE,
-                            .optimizer.algorithm = CEK_OPTIMIZER_ADAM, .batch = 64 };
+                            .optimizer.algorithm = CEK_OPTIMIZER_ADAM,
+                            .batch = 64 };
 }
 
 int model_open(const bench_options *o, const bench_data *d, cek_model **model, cek_preset *preset)
@@ -84,8 +82,7 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
     int rank = cek_dataset_shape(d->train, shape);
     *model = NULL;
     if (o->argc != 1)
-        return complain(EXIT_USAGE,
-                        o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
+        return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
     *preset = (cek_preset){ .size = sizeof *preset };
     if (cek_preset_find(o->argv[0], preset) != CEK_OK)
         preset_guess(d, preset);

@@ -7,9 +7,9 @@
 #include "bench/bench.h"
 
 typedef struct bench_data {
-    cek_dataset *train, *test;   /* test may be empty, and is then NULL */
-    cek_dtype input_type;        /* u8 images, f32 images or rows of a table */
-    char source[256];            /* for people: "generated digits" */
+    cek_dataset *train, *test; /* test may be empty, and is then NULL */
+    cek_dtype input_type;      /* u8 images, f32 images or rows of a table */
+    char source[256];          /* for people: "generated digits" */
 } bench_data;
 
 /* IDX files, a table or generated digits; a table is split and standardised by its training rows. 0
@@ -19,7 +19,6 @@ void data_close(bench_data *data);
 
 /* The model named on the command line, with parameters from --load or by --seed. *preset is that of
  * a built-in name, else what fits the data. 0 or an exit code. */
-int model_open(const bench_options *o, const bench_data *data, cek_model **model,
-               cek_preset *preset);
+int model_open(const bench_options *o, const bench_data *data, cek_model **model, cek_preset *preset);
 
 #endif

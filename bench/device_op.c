@@ -69,9 +69,8 @@ void device_op_free(device_op *d)
 
 int64_t device_op_repeats(double seconds)
 {
-    double times = ceil(
-        0.01 /
-        (seconds > 1e-9 ? seconds : 1e-9)); /* 10 ms are many ticks, and many wake-ups of a pool */
+    double times =
+        ceil(0.01 / (seconds > 1e-9 ? seconds : 1e-9)); /* 10 ms are many ticks, and many wake-ups of a pool */
     return times < 1 ? 1 : times > 10000 ? 10000 : (int64_t)times;
 }
 
@@ -123,8 +122,8 @@ double type_rounding(cek_dtype type, double value)
 }
 
 uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,
-                        double (*expect)(void *, uint64_t, double *), void *user, double slack,
-                        double *max_error, uint64_t *compared)
+                        double (*expect)(void *, uint64_t, double *), void *user, double slack, double *max_error,
+                        uint64_t *compared)
 {
     const uint64_t budget = 20000000; /* products: a fraction of a second */
     uint64_t samples = budget / (terms ? terms : 1), wrong = 0;
@@ -132,9 +131,7 @@ uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,
     samples = samples > count ? count : samples;
     *max_error = 0;
     for (uint64_t i = 0; i < samples; i++) {
-        uint64_t index = samples == 1
-                             ? count - 1
-                             : (uint64_t)((double)i * (double)(count - 1) / (double)(samples - 1));
+        uint64_t index = samples == 1 ? count - 1 : (uint64_t)((double)i * (double)(count - 1) / (double)(samples - 1));
         double tolerance, error = fabs(expect(user, index, &tolerance) - result[index]);
         wrong += !(error <= tolerance * slack);
         *max_error = error > *max_error || isnan(error) ? error : *max_error;

@@ -51,8 +51,7 @@ static void log_print(void *user, int level, const char *text)
 {
     static const char *const names[] = { "", "error", "warning", "info", "debug" };
     (void)user;
-    fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log",
-            text);
+    fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log", text);
 }
 
 int engine_open(const bench_options *o, cek_engine **engine)

@@ -129,9 +129,8 @@ static void usage_print_options(FILE *to, const bench_command *c)
             fprintf(to, "\n%s%s\n", c ? "options of " : "options", c ? c->name : ":");
         begun = true;
         char left[48];
-        snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ',
-                 r->code < 256 ? r->code : ' ', r->code < 256 ? "," : " ", r->name,
-                 r->argument ? "=" : "", r->argument ? r->argument : "");
+        snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ', r->code < 256 ? r->code : ' ',
+                 r->code < 256 ? "," : " ", r->name, r->argument ? "=" : "", r->argument ? r->argument : "");
         fprintf(to, "  %-26s %s\n", left, r->help);
     }
 }
@@ -160,8 +159,7 @@ static bool take_int(const char *name, const char *text, int64_t min, int64_t ma
     char wanted[80], *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)min,
-             (long long)max);
+    snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)min, (long long)max);
     if (!*text || *end || errno || v < min || v > max)
         return wrong_value(name, text, wanted);
     *out = v;
@@ -208,8 +206,7 @@ static bool take_word(const char *name, const char *text, const char *const *wor
             return true;
         }
         size_t used = strlen(wanted);
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "",
-                 words[i]);
+        snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
     }
     return wrong_value(name, text, wanted);
 }
@@ -236,8 +233,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     switch (row->code) {
     case 'd': o->devices = arg; return true;
     case 't': return take_word(row->name, arg, types, &word) && (o->type = CEK_F32 + word, true);
-    case 'o':
-        return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
+    case 'o': return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
     case 'q': return o->quiet = true;
     case 'v': return o->verbose = true;
     case 's': o->shapes = arg; return true;
@@ -251,9 +247,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_PASS: return one_of(row->name, arg, passes, &o->pass);
     case O_MATCH: o->match = arg; return true;
     case O_SIZES: o->sizes = arg; return true;
-    case O_SEED:
-        return take_int(row->name, arg, 0, INT64_MAX, &number) &&
-               (o->seed = (uint64_t)number, true);
+    case O_SEED: return take_int(row->name, arg, 0, INT64_MAX, &number) && (o->seed = (uint64_t)number, true);
     case O_DATA: o->data = arg; return true;
     case O_CSV: o->csv = arg; return true;
     case O_TARGET: o->target = arg; return true;
@@ -275,8 +269,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
-    case O_STANDARDIZE:
-        return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
+    case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
     case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
     default: return false;
     }
@@ -286,8 +279,7 @@ static void getopt_tables(char *letters, struct option *longs)
 {
     *letters++ = ':'; /* a missing value is reported as ':', and nothing is printed */
     for (int i = 0; i < ROW_COUNT; i++) {
-        longs[i] = (struct option){ rows[i].name,
-                                    rows[i].argument ? required_argument : no_argument, NULL,
+        longs[i] = (struct option){ rows[i].name, rows[i].argument ? required_argument : no_argument, NULL,
                                     rows[i].code };
         if (rows[i].code < 256) {
             *letters++ = (char)rows[i].code;
@@ -349,8 +341,7 @@ static bool table_options_agree(const bench_options *o, const bool *given)
     return !(split && fraction);
 }
 
-bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command,
-                   int *code)
+bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command, int *code)
 {
     struct option longs[ROW_COUNT + 1];
     char letters[2 * ROW_COUNT + 2];

@@ -12,8 +12,7 @@ json_t *number_json(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-void output_open(output *out, output_format format, const output_column *columns, size_t count,
-                 const char *rows_key)
+void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
 {
     *out = (output){ .format = format,
                      .columns = columns,
@@ -38,8 +37,7 @@ static void stdout_flush(void)
 }
 
 /* A value as text; `scaled` as people see it. Lists become a-b-c. */
-static void value_text(const json_t *value, const output_column *column, bool scaled, char *text,
-                       size_t cap)
+static void value_text(const json_t *value, const output_column *column, bool scaled, char *text, size_t cap)
 {
     *text = 0;
     if (json_is_string(value))
@@ -56,7 +54,8 @@ static void value_text(const json_t *value, const output_column *column, bool sc
     else if (json_is_array(value)) {
         size_t i, used = 0;
         const json_t *item;
-        json_array_foreach(value, i, item) {
+        json_array_foreach(value, i, item)
+        {
             char one[64];
             value_text(item, column, scaled, one, sizeof one);
             snprintf(text + used, cap - used, "%s%s", i ? "/" : "", one);
@@ -67,9 +66,7 @@ static void value_text(const json_t *value, const output_column *column, bool sc
 
 static void line_print(const output *out, const json_t *row)
 {
-    const char *separator = out->format == FORMAT_CSV  ? ","
-                            : out->format == FORMAT_MD ? " | "
-                                                       : "  ";
+    const char *separator = out->format == FORMAT_CSV ? "," : out->format == FORMAT_MD ? " | " : "  ";
     if (out->format == FORMAT_MD)
         fputs("| ", stdout);
     for (size_t i = 0; i < out->column_count; i++) {

@@ -13,7 +13,7 @@
 typedef struct output_column {
     const char *key, *heading;
     int width;
-    double scale;    /* 0: shown as it is, else multiplied */
+    double scale; /* 0: shown as it is, else multiplied */
     int decimals;
 } output_column;
 
@@ -21,7 +21,7 @@ typedef struct output {
     output_format format;
     const output_column *columns;
     size_t column_count;
-    const char *rows_key;  /* of the list of rows in the JSON document */
+    const char *rows_key; /* of the list of rows in the JSON document */
     json_t *document, *rows;
     bool begun;
 } output;
@@ -30,8 +30,7 @@ typedef struct output {
 json_t *number_json(double value);
 
 /* `rows_key`: "results". */
-void output_open(output *out, output_format format, const output_column *columns, size_t count,
-                 const char *rows_key);
+void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key);
 /* A key of the document beside the rows. Takes the reference. */
 void output_set(output *out, const char *key, json_t *value);
 /* Takes the reference. */

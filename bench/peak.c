@@ -22,8 +22,7 @@ void *peak_numbers(cek_dtype type, uint64_t count, uint64_t seed)
         bits = (seed << 40) + (i + 1) * 0x9E3779B97F4A7C15u;
         bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u >> 20;
         uint32_t f32 = 0x3f000000u | ((uint32_t)bits & 0x807fffffu);
-        uint16_t low = (uint16_t)(type == CEK_F16 ? 0x3800u | (bits & 0x83ffu)
-                                                  : 0x3f00u | (bits & 0x807fu));
+        uint16_t low = (uint16_t)(type == CEK_F16 ? 0x3800u | (bits & 0x83ffu) : 0x3f00u | (bits & 0x807fu));
         if (type == CEK_F32)
             ((uint32_t *)(void *)numbers)[i] = f32;
         else
@@ -32,15 +31,23 @@ void *peak_numbers(cek_dtype type, uint64_t count, uint64_t seed)
     return numbers;
 }
 
-static cek_status side_measure(cek_device *device, cek_dtype type, uint32_t math, uint64_t side,
-                               double *once, double *flops)
+static cek_status side_measure(cek_device *device, cek_dtype type, uint32_t math, uint64_t side, double *once,
+                               double *flops)
 {
-    const cek_gemm_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .math = math,
-                .operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C) },
-        .m = side, .n = side, .k = side, .batch = 1, .lda = (int64_t)side, .ldb = (int64_t)side,
-        .ldc = (int64_t)side, .a_type = type, .b_type = type, .c_type = type
-    };
+    const cek_gemm_desc desc = { .op = { .size = sizeof desc,
+                                         .kind = CEK_OP_GEMM,
+                                         .math = math,
+                                         .operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C) },
+                                 .m = side,
+                                 .n = side,
+                                 .k = side,
+                                 .batch = 1,
+                                 .lda = (int64_t)side,
+                                 .ldb = (int64_t)side,
+                                 .ldc = (int64_t)side,
+                                 .a_type = type,
+                                 .b_type = type,
+                                 .c_type = type };
     const uint64_t bytes = side * side * cek_dtype_bytes(type);
     double seconds[ROUNDS];
     device_op op;
@@ -66,8 +73,7 @@ static cek_status side_measure(cek_device *device, cek_dtype type, uint32_t math
     return st;
 }
 
-cek_status peak_product(cek_device *device, cek_dtype type, uint32_t math, double *flops,
-                        uint64_t *side)
+cek_status peak_product(cek_device *device, cek_dtype type, uint32_t math, double *flops, uint64_t *side)
 {
     *flops = 0;
     *side = 0;

@@ -7,8 +7,7 @@
 /* peak_product - FLOP/s of square matrix products of a type (operands and result), each twice as
  * wide as the one before, until one takes long enough to hide everything but arithmetic: the best
  * of them, and the side of that one. CEK_UNSUPPORTED where the device has no such product. */
-cek_status peak_product(cek_device *device, cek_dtype type, uint32_t math, double *flops,
-                        uint64_t *side);
+cek_status peak_product(cek_device *device, cek_dtype type, uint32_t math, double *flops, uint64_t *side);
 
 /* What part of the peak that is; a result above it is the peak. */
 double peak_part(double flops, double peak);

@@ -42,9 +42,9 @@ void peer_close(peer *p)
     *p = (peer){ .so = NULL };
 }
 
-void peer_multiply(const peer *p, bool trans_a, bool trans_b, int m, int n, int k, const float *a,
-                   const float *b, float *c)
+void peer_multiply(const peer *p, bool trans_a, bool trans_b, int m, int n, int k, const float *a, const float *b,
+                   float *c)
 {
-    p->sgemm(ROW_MAJOR, trans_a ? TRANS : NO_TRANS, trans_b ? TRANS : NO_TRANS, m, n, k, 1, a,
-             trans_a ? m : k, b, trans_b ? k : n, 0, c, n);
+    p->sgemm(ROW_MAJOR, trans_a ? TRANS : NO_TRANS, trans_b ? TRANS : NO_TRANS, m, n, k, 1, a, trans_a ? m : k, b,
+             trans_b ? k : n, 0, c, n);
 }

@@ -6,8 +6,8 @@
 
 typedef struct peer {
     void *so;
-    void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
-                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                  const float *b, int ldb, float beta, float *c, int ldc);
     char name[64];
 } peer;
 
@@ -16,7 +16,7 @@ typedef struct peer {
 int peer_open(const char *path, uint32_t threads, peer *p);
 void peer_close(peer *p);
 /* C = op(A) op(B), row-major. */
-void peer_multiply(const peer *p, bool trans_a, bool trans_b, int m, int n, int k, const float *a,
-                   const float *b, float *c);
+void peer_multiply(const peer *p, bool trans_a, bool trans_b, int m, int n, int k, const float *a, const float *b,
+                   float *c);
 
 #endif

@@ -48,17 +48,14 @@ int plugin_file_open(const char *path, plugin_file *file)
     if (!query)
         return complain(EXIT_PLUGIN, "%s: no symbol %s", path, CEK_PLUGIN_SYMBOL);
     file->plugin = query(CEK_ABI);
-    if (!file->plugin || file->plugin->abi >> 16 != CEK_ABI_MAJOR || !file->plugin->create ||
-        !file->plugin->destroy)
+    if (!file->plugin || file->plugin->abi >> 16 != CEK_ABI_MAJOR || !file->plugin->create || !file->plugin->destroy)
         return complain(EXIT_PLUGIN, "%s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
-    cek_host host = {
-        .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option
-    };
+    cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
     *latest = 0;
     cek_status st = file->plugin->create(&host, &file->instance);
     if (st)
-        return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s",
-                        path, cek_status_name(st), latest);
+        return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s", path,
+                        cek_status_name(st), latest);
     return EXIT_OK;
 }
 

@@ -15,8 +15,7 @@ static double quantile(const double *sorted, size_t count, double part)
 {
     double at = part * (double)(count - 1);
     size_t low = (size_t)at;
-    return low + 1 < count ? sorted[low] + (at - (double)low) * (sorted[low + 1] - sorted[low])
-                           : sorted[low];
+    return low + 1 < count ? sorted[low] + (at - (double)low) * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 
 double stats_median(double *values, size_t count)
@@ -30,9 +29,7 @@ double stats_median(double *values, size_t count)
 double stats_spread(double *values, size_t count)
 {
     double median = stats_median(values, count);
-    return count && median > 0
-               ? (quantile(values, count, 0.75) - quantile(values, count, 0.25)) / median
-               : 0;
+    return count && median > 0 ? (quantile(values, count, 0.75) - quantile(values, count, 0.25)) / median : 0;
 }
 
 double stats_geometric_mean(const double *values, size_t count)

@@ -15,7 +15,7 @@ static const char *kind_name(uint32_t kind)
 
 static int show(cek_device *device)
 {
-    cek_device_info info = {.size = sizeof info};
+    cek_device_info info = { .size = sizeof info };
     if (cek_device_describe(device, &info) != CEK_OK) {
         fprintf(stderr, "%s: %s\n", cek_device_name(device), cek_error_text());
         return 1;

@@ -27,7 +27,7 @@ typedef struct app {
 
 static cek_status plugin_open(app *a, const char *path)
 {
-    const cek_host host = {.size = sizeof host, .abi = CEK_ABI, .fail = on_fail};
+    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = on_fail };
     void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     cek_plugin_query_fn query;
     const cek_plugin *found;
@@ -53,11 +53,11 @@ static cek_status plugin_open(app *a, const char *path)
 /* Device memory with the given contents. */
 static cek_mem *memory(app *a, const void *data, uint64_t bytes)
 {
-    cek_mem_desc want = {.size = sizeof want, .bytes = bytes};
+    cek_mem_desc want = { .size = sizeof want, .bytes = bytes };
     cek_mem *mem = NULL;
     if (a->p.mem_alloc(a->dev, &want, &mem) != CEK_OK)
         return NULL;
-    if (data && a->p.upload(a->queue, (cek_ref){mem, 0}, data, bytes) != CEK_OK) {
+    if (data && a->p.upload(a->queue, (cek_ref){ mem, 0 }, data, bytes) != CEK_OK) {
         a->p.mem_free(mem);
         return NULL;
     }
@@ -67,7 +67,7 @@ static cek_mem *memory(app *a, const void *data, uint64_t bytes)
 /* Creates, runs and destroys one operation, and waits. */
 static cek_status run(app *a, const cek_op_desc *desc, const cek_ref *operands, uint32_t count)
 {
-    cek_op_info info = {.size = sizeof info};
+    cek_op_info info = { .size = sizeof info };
     cek_mem *workspace = NULL;
     cek_op *op = NULL;
     cek_status st = a->p.op_create(a->dev, desc, &info, &op);
@@ -77,7 +77,7 @@ static cek_status run(app *a, const cek_op_desc *desc, const cek_ref *operands, 
     if (info.workspace_bytes && !(workspace = memory(a, NULL, info.workspace_bytes)))
         st = CEK_OUT_OF_MEMORY;
     if (st == CEK_OK)
-        st = a->p.op_run(a->queue, op, operands, count, (cek_ref){workspace, 0});
+        st = a->p.op_run(a->queue, op, operands, count, (cek_ref){ workspace, 0 });
     if (st == CEK_OK)
         st = a->p.queue_sync(a->queue, 10000000000u);
     a->p.mem_free(workspace);
@@ -98,20 +98,28 @@ static int expect(const char *what, const float *got, const float *want, int cou
 
 static int multiply(app *a)
 {
-    const float x[6] = {1, 2, 3, 4, 5, 6}, y[6] = {7, 8, 9, 10, 11, 12}, want[4] = {58, 64, 139, 154};
-    float got[4] = {0};
+    const float x[6] = { 1, 2, 3, 4, 5, 6 }, y[6] = { 7, 8, 9, 10, 11, 12 }, want[4] = { 58, 64, 139, 154 };
+    float got[4] = { 0 };
     cek_mem *mx = memory(a, x, sizeof x), *my = memory(a, y, sizeof y), *mz = memory(a, NULL, sizeof got);
     int failed = 1;
     cek_gemm_desc gemm = {
-        .op = {.size = sizeof gemm, .kind = CEK_OP_GEMM,
-               .operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C)},
-        .m = 2, .n = 2, .k = 3, .batch = 1,
-        .lda = 3, .ldb = 2, .ldc = 2,
-        .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32,
+        .op = { .size = sizeof gemm,
+                .kind = CEK_OP_GEMM,
+                .operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C) },
+        .m = 2,
+        .n = 2,
+        .k = 3,
+        .batch = 1,
+        .lda = 3,
+        .ldb = 2,
+        .ldc = 2,
+        .a_type = CEK_F32,
+        .b_type = CEK_F32,
+        .c_type = CEK_F32,
     };
-    cek_ref operands[] = {[CEK_GEMM_A] = {mx, 0}, [CEK_GEMM_B] = {my, 0}, [CEK_GEMM_C] = {mz, 0}};
+    cek_ref operands[] = { [CEK_GEMM_A] = { mx, 0 }, [CEK_GEMM_B] = { my, 0 }, [CEK_GEMM_C] = { mz, 0 } };
     if (mx && my && mz && run(a, &gemm.op, operands, 3) == CEK_OK &&
-        a->p.download(a->queue, got, (cek_ref){mz, 0}, sizeof got) == CEK_OK &&
+        a->p.download(a->queue, got, (cek_ref){ mz, 0 }, sizeof got) == CEK_OK &&
         a->p.queue_sync(a->queue, 10000000000u) == CEK_OK)
         failed = expect("2x3 times 3x2", got, want, 4);
     a->p.mem_free(mz);
@@ -123,25 +131,38 @@ static int multiply(app *a)
 /* A 2x2 kernel of ones over a 3x3 image, plus a bias of 100. */
 static int convolve(app *a)
 {
-    const float image[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, kernel[4] = {1, 1, 1, 1}, bias[1] = {100};
-    const float want[4] = {112, 116, 124, 128};
-    float got[4] = {0};
+    const float image[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 }, kernel[4] = { 1, 1, 1, 1 }, bias[1] = { 100 };
+    const float want[4] = { 112, 116, 124, 128 };
+    float got[4] = { 0 };
     cek_mem *x = memory(a, image, sizeof image), *w = memory(a, kernel, sizeof kernel),
-        *b = memory(a, bias, sizeof bias);
+            *b = memory(a, bias, sizeof bias);
     cek_mem *y = memory(a, NULL, sizeof got);
     int failed = 1;
     cek_conv_desc conv = {
-        .op = {.size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .math = CEK_MATH_STRICT,
-               .operands = CEK_BIT(CEK_CONV_FORWARD_X) | CEK_BIT(CEK_CONV_FORWARD_W) | CEK_BIT(CEK_CONV_FORWARD_Y) |
-                           CEK_BIT(CEK_CONV_FORWARD_BIAS)},
-        .spatial = 2, .groups = 1, .batch = 1, .in_channels = 1, .out_channels = 1,
-        .in = {3, 3}, .kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1},
-        .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32,
+        .op = { .size = sizeof conv,
+                .kind = CEK_OP_CONV_FORWARD,
+                .math = CEK_MATH_STRICT,
+                .operands = CEK_BIT(CEK_CONV_FORWARD_X) | CEK_BIT(CEK_CONV_FORWARD_W) | CEK_BIT(CEK_CONV_FORWARD_Y) |
+                            CEK_BIT(CEK_CONV_FORWARD_BIAS) },
+        .spatial = 2,
+        .groups = 1,
+        .batch = 1,
+        .in_channels = 1,
+        .out_channels = 1,
+        .in = { 3, 3 },
+        .kernel = { 2, 2 },
+        .stride = { 1, 1 },
+        .dilation = { 1, 1 },
+        .x_type = CEK_F32,
+        .w_type = CEK_F32,
+        .y_type = CEK_F32,
     };
-    cek_ref operands[] = {[CEK_CONV_FORWARD_X] = {x, 0}, [CEK_CONV_FORWARD_W] = {w, 0}, [CEK_CONV_FORWARD_Y] = {y, 0},
-                          [CEK_CONV_FORWARD_BIAS] = {b, 0}};
+    cek_ref operands[] = { [CEK_CONV_FORWARD_X] = { x, 0 },
+                           [CEK_CONV_FORWARD_W] = { w, 0 },
+                           [CEK_CONV_FORWARD_Y] = { y, 0 },
+                           [CEK_CONV_FORWARD_BIAS] = { b, 0 } };
     if (x && w && b && y && run(a, &conv.op, operands, 4) == CEK_OK &&
-        a->p.download(a->queue, got, (cek_ref){y, 0}, sizeof got) == CEK_OK &&
+        a->p.download(a->queue, got, (cek_ref){ y, 0 }, sizeof got) == CEK_OK &&
         a->p.queue_sync(a->queue, 10000000000u) == CEK_OK)
         failed = expect("convolution", got, want, 4);
     a->p.mem_free(y);
@@ -153,8 +174,8 @@ static int convolve(app *a)
 
 int main(int argc, char **argv)
 {
-    app a = {0};
-    cek_device_info info = {.size = sizeof info};
+    app a = { 0 };
+    cek_device_info info = { .size = sizeof info };
     uint32_t index = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
     int failed = 1;
     if (argc < 2) {

@@ -7,12 +7,12 @@
 
 #include <cekernels/cekernels.h>
 
-#define TRY(call)                                                                       \
-    do {                                                                                \
-        if ((call) != CEK_OK) {                                                         \
-            fprintf(stderr, "tensors: %s\n", cek_error_text());                         \
-            goto out;                                                                   \
-        }                                                                               \
+#define TRY(call)                                               \
+    do {                                                        \
+        if ((call) != CEK_OK) {                                 \
+            fprintf(stderr, "tensors: %s\n", cek_error_text()); \
+            goto out;                                           \
+        }                                                       \
     } while (0)
 
 int main(int argc, char **argv)
@@ -21,8 +21,8 @@ int main(int argc, char **argv)
     cek_device *device, *other;
     cek_tensor *a = NULL, *b = NULL, *product = NULL, *bias = NULL, *sum = NULL, *moved = NULL, *mixed = NULL;
     cek_tensor *image = NULL, *kernel = NULL, *edges = NULL;
-    const float left[6] = {1, 2, 3, 4, 5, 6}, right[6] = {1, 0, 0, 1, 1, 1}, row[2] = {10, 20};
-    const float want[4] = {14, 25, 20, 31};
+    const float left[6] = { 1, 2, 3, 4, 5, 6 }, right[6] = { 1, 0, 0, 1, 1, 1 }, row[2] = { 10, 20 };
+    const float want[4] = { 14, 25, 20, 31 };
     float got[4], pixels[16], response[4];
     int failed = 1;
 
@@ -31,9 +31,9 @@ int main(int argc, char **argv)
     TRY(cek_engine_find(engine, argc > 2 ? argv[2] : "reference:0", &other));
 
     /* (2,3) x (3,2), then a row that is broadcast over both rows of the product. */
-    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){2, 3}, left, &a));
-    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){3, 2}, right, &b));
-    TRY(cek_tensor_from_host(device, CEK_F32, 1, (int64_t[]){2}, row, &bias));
+    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){ 2, 3 }, left, &a));
+    TRY(cek_tensor_from_host(device, CEK_F32, 2, (int64_t[]){ 3, 2 }, right, &b));
+    TRY(cek_tensor_from_host(device, CEK_F32, 1, (int64_t[]){ 2 }, row, &bias));
     TRY(cek_matmul(a, b, &product));
     TRY(cek_add(product, bias, &sum));
     TRY(cek_tensor_read(sum, got, sizeof got));
@@ -47,8 +47,8 @@ int main(int argc, char **argv)
     /* A 3x3 sum over a 4x4 image of one channel: NHWC, weights [out][kh][kw][in]. */
     for (int i = 0; i < 16; i++)
         pixels[i] = (float)i;
-    TRY(cek_tensor_from_host(device, CEK_F32, 4, (int64_t[]){1, 4, 4, 1}, pixels, &image));
-    TRY(cek_tensor_full(device, CEK_F32, 4, (int64_t[]){1, 3, 3, 1}, 1.0, &kernel));
+    TRY(cek_tensor_from_host(device, CEK_F32, 4, (int64_t[]){ 1, 4, 4, 1 }, pixels, &image));
+    TRY(cek_tensor_full(device, CEK_F32, 4, (int64_t[]){ 1, 3, 3, 1 }, 1.0, &kernel));
     TRY(cek_conv2d(image, kernel, NULL, NULL, &edges));
     TRY(cek_tensor_read(edges, response, sizeof response));
     printf("convolution: %g %g %g %g\n", response[0], response[1], response[2], response[3]);
@@ -60,8 +60,8 @@ int main(int argc, char **argv)
     /* tensor.to(device) */
     TRY(cek_tensor_to(sum, other, &moved));
     TRY(cek_tensor_read(moved, got, sizeof got));
-    printf("moved to %s: [[%g, %g], [%g, %g]]\n", cek_device_name(cek_tensor_device(moved)), got[0],
-           got[1], got[2], got[3]);
+    printf("moved to %s: [[%g, %g], [%g, %g]]\n", cek_device_name(cek_tensor_device(moved)), got[0], got[1], got[2],
+           got[3]);
 
     /* Tensors on two devices are never mixed silently. */
     if (other != device) {

@@ -11,12 +11,12 @@
 
 #include <cekernels/nn.h>
 
-#define TRY(call)                                                                       \
-    do {                                                                                \
-        if ((call) != CEK_OK) {                                                         \
-            fprintf(stderr, "train_boston: %s\n", cek_error_text());                    \
-            goto out;                                                                   \
-        }                                                                               \
+#define TRY(call)                                                    \
+    do {                                                             \
+        if ((call) != CEK_OK) {                                      \
+            fprintf(stderr, "train_boston: %s\n", cek_error_text()); \
+            goto out;                                                \
+        }                                                            \
     } while (0)
 
 typedef struct watch {
@@ -45,11 +45,14 @@ int main(int argc, char **argv)
     cek_engine *engine = NULL;
     cek_model *model = NULL;
     cek_dataset *all = NULL, *train = NULL, *test = NULL;
-    watch w = {0};
-    cek_fit_options fit = {.size = sizeof fit, .epochs = 100, .seed = 1, .on_step = print_shares, .user = &w};
-    cek_epoch_result last = {.size = sizeof last};
-    cek_trainer_options options = {.size = sizeof options, .loss = CEK_LOSS_MSE, .batch = 128, .seed = 1,
-                                   .optimizer = {.algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01}};
+    watch w = { 0 };
+    cek_fit_options fit = { .size = sizeof fit, .epochs = 100, .seed = 1, .on_step = print_shares, .user = &w };
+    cek_epoch_result last = { .size = sizeof last };
+    cek_trainer_options options = { .size = sizeof options,
+                                    .loss = CEK_LOSS_MSE,
+                                    .batch = 128,
+                                    .seed = 1,
+                                    .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01 } };
     int option, rank, failed = 1;
 
     while ((option = getopt(argc, argv, "d:e:")) != -1) {
@@ -79,9 +82,8 @@ int main(int argc, char **argv)
     w.steps_shown = (cek_dataset_size(train) + options.batch - 1) / options.batch;
     fit.test = test;
     TRY(cek_trainer_fit(w.trainer, train, &fit, &last));
-    printf("after %lld epochs: training error %.3f, test error %.3f (mean squared)\n",
-           (long long)last.epoch, last.train.loss,
-           last.test.loss);
+    printf("after %lld epochs: training error %.3f, test error %.3f (mean squared)\n", (long long)last.epoch,
+           last.train.loss, last.test.loss);
     failed = 0;
 out:
     cek_trainer_free(w.trainer);

@@ -12,12 +12,12 @@
 
 #include <cekernels/nn.h>
 
-#define TRY(call)                                                                       \
-    do {                                                                                \
-        if ((call) != CEK_OK) {                                                         \
-            fprintf(stderr, "train_mnist: %s\n", cek_error_text());                     \
-            goto out;                                                                   \
-        }                                                                               \
+#define TRY(call)                                                   \
+    do {                                                            \
+        if ((call) != CEK_OK) {                                     \
+            fprintf(stderr, "train_mnist: %s\n", cek_error_text()); \
+            goto out;                                               \
+        }                                                           \
     } while (0)
 
 static void print_epoch(void *user, const cek_epoch_result *r)
@@ -36,9 +36,10 @@ int main(int argc, char **argv)
     cek_model *model = NULL;
     cek_dataset *train = NULL, *test = NULL;
     cek_trainer *trainer = NULL;
-    cek_fit_options fit = {.size = sizeof fit, .epochs = 2, .seed = 1, .on_epoch = print_epoch};
-    cek_trainer_options options = {.size = sizeof options, .loss = CEK_LOSS_CROSS_ENTROPY, .batch = 64, .seed = 1,
-                                   .input_type = CEK_U8}; /* Adam with its defaults */
+    cek_fit_options fit = { .size = sizeof fit, .epochs = 2, .seed = 1, .on_epoch = print_epoch };
+    cek_trainer_options options = {
+        .size = sizeof options, .loss = CEK_LOSS_CROSS_ENTROPY, .batch = 64, .seed = 1, .input_type = CEK_U8
+    }; /* Adam with its defaults */
     int64_t shape[CEK_RANK_MAX];
     size_t count;
     char *summary = NULL;

@@ -8,9 +8,8 @@
 
 const char *spec_status_name(cek_status status)
 {
-    static const char *const names[] = { "OK",          "INVALID",       "UNSUPPORTED",
-                                         "UNAVAILABLE", "OUT_OF_MEMORY", "DEVICE_LOST",
-                                         "TIMEOUT",     "NOT_READY",     "INTERNAL" };
+    static const char *const names[] = { "OK",          "INVALID", "UNSUPPORTED", "UNAVAILABLE", "OUT_OF_MEMORY",
+                                         "DEVICE_LOST", "TIMEOUT", "NOT_READY",   "INTERNAL" };
     return status < sizeof names / sizeof *names ? names[status] : "an unknown status";
 }
 
@@ -20,25 +19,23 @@ static spec_line *line_of(spec_report *r, const char *group, cek_dtype type)
     for (uint32_t i = 0; i < r->line_count; i++)
         if (!strcmp(r->line[i].group, group) && !strcmp(r->line[i].type, name))
             return &r->line[i];
-    spec_line *line =
-        &r->line[r->line_count < SPEC_LINES_MAX ? r->line_count++ : SPEC_LINES_MAX - 1];
+    spec_line *line = &r->line[r->line_count < SPEC_LINES_MAX ? r->line_count++ : SPEC_LINES_MAX - 1];
     snprintf(line->group, sizeof line->group, "%s", group);
     snprintf(line->type, sizeof line->type, "%s", name);
     return line;
 }
 
-bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type,
-                      bool required, const char *fmt, ...)
+bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt,
+                      ...)
 {
     char rest[SPEC_TEXT_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(rest, sizeof rest, fmt, args);
     va_end(args);
-    snprintf(s->name, sizeof s->name, "%.40s %s%s%.200s", group, type ? spec_type_name(type) : "",
-             type ? " " : "", rest);
-    if (s->broken || (s->options.kind && s->options.kind != kind) ||
-        (s->options.type && s->options.type != type) ||
+    snprintf(s->name, sizeof s->name, "%.40s %s%s%.200s", group, type ? spec_type_name(type) : "", type ? " " : "",
+             rest);
+    if (s->broken || (s->options.kind && s->options.kind != kind) || (s->options.type && s->options.type != type) ||
         (s->options.match && !strstr(s->name, s->options.match)))
         return false;
     s->line = line_of(s->report, group, type);
@@ -71,16 +68,15 @@ void spec_check_wrong(spec_state *s, const char *fmt, ...)
     va_end(args);
 }
 
-void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong,
-                            double got, double expected, double tolerance)
+void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got,
+                            double expected, double tolerance)
 {
     spec_failure *f = failure_new(s);
     if (!f)
         return;
     snprintf(f->operand, sizeof f->operand, "%s", operand);
-    snprintf(f->what, sizeof f->what, "%s[%llu] is %.9g, expected %.9g within %.3g; %llu wrong",
-             operand, (unsigned long long)index, got, expected, tolerance,
-             (unsigned long long)wrong);
+    snprintf(f->what, sizeof f->what, "%s[%llu] is %.9g, expected %.9g within %.3g; %llu wrong", operand,
+             (unsigned long long)index, got, expected, tolerance, (unsigned long long)wrong);
     f->index = index, f->wrong = wrong;
     f->got = got, f->expected = expected, f->tolerance = tolerance;
 }
@@ -119,16 +115,14 @@ bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status wan
     if (got == want)
         return true;
     const char *text = got && s->target->error_text ? s->target->error_text(s->target->user) : "";
-    spec_check_wrong(s, "%.80s answered %s%s%.120s, not %s", call, spec_status_name(got),
-                     text && *text ? ": " : "", text ? text : "", spec_status_name(want));
+    spec_check_wrong(s, "%.80s answered %s%s%.120s, not %s", call, spec_status_name(got), text && *text ? ": " : "",
+                     text ? text : "", spec_status_name(want));
     return false;
 }
 
 bool spec_buffer_make(spec_state *s, uint64_t bytes, uint64_t shift, spec_buffer *b)
 {
-    *b = (spec_buffer){ .offset = SPEC_GUARD + shift,
-                        .bytes = bytes,
-                        .total = 2 * SPEC_GUARD + shift + bytes };
+    *b = (spec_buffer){ .offset = SPEC_GUARD + shift, .bytes = bytes, .total = 2 * SPEC_GUARD + shift + bytes };
     b->image = malloc(b->total);
     b->before = malloc(b->total);
     if (!b->image || !b->before) {

@@ -10,28 +10,26 @@
 
 typedef struct spec_state {
     const spec_target *target;
-    const cek_plugin *plugin;   /* a copy of the target's with what it lacks as NULL */
+    const cek_plugin *plugin; /* a copy of the target's with what it lacks as NULL */
     cek_dev *dev;
     spec_options options;
     spec_report *report;
-    cek_queue *queue;           /* for everything that does not test queues */
+    cek_queue *queue; /* for everything that does not test queues */
     uint64_t timeout_ns;
-    cek_status broken;          /* not CEK_OK: the run breaks off */
+    cek_status broken; /* not CEK_OK: the run breaks off */
 
-    char name[SPEC_TEXT_MAX];   /* of the check in hand */
+    char name[SPEC_TEXT_MAX]; /* of the check in hand */
     spec_line *line;
     bool required, wrong, unsupported;
 } spec_state;
 
 /* False: not selected by the options; the check is skipped. `kind` and `type` 0: none. */
-bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type,
-                      bool required, const char *fmt, ...)
-    __attribute__((__format__(__printf__, 6, 7)));
-void spec_check_wrong(spec_state *s, const char *fmt, ...)
-    __attribute__((__format__(__printf__, 2, 3)));
+bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt,
+                      ...) __attribute__((__format__(__printf__, 6, 7)));
+void spec_check_wrong(spec_state *s, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
 /* The same for a wrong value. */
-void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong,
-                            double got, double expected, double tolerance);
+void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got,
+                            double expected, double tolerance);
 void spec_check_end(spec_state *s);
 
 /* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it
@@ -49,8 +47,8 @@ enum { SPEC_GUARD = 256 };
 typedef struct spec_buffer {
     cek_mem *mem;
     uint64_t offset, bytes, total;
-    uint8_t *image;             /* total bytes: guard, contents, guard */
-    uint8_t *before;            /* a copy of it as uploaded */
+    uint8_t *image;  /* total bytes: guard, contents, guard */
+    uint8_t *before; /* a copy of it as uploaded */
 } spec_buffer;
 
 /* `shift`: bytes behind a multiple of 256 at which the contents begin. Contents start as 0xff. */
@@ -65,11 +63,9 @@ static inline cek_ref spec_buffer_ref(const spec_buffer *b)
     return (cek_ref){ b->mem, b->offset };
 }
 bool spec_buffer_upload(spec_state *s, spec_buffer *b, cek_queue *queue);
-bool spec_buffer_download(spec_state *s, spec_buffer *b,
-                          cek_queue *queue); /* enqueues; sync before looking */
+bool spec_buffer_download(spec_state *s, spec_buffer *b, cek_queue *queue); /* enqueues; sync before looking */
 bool spec_sync(spec_state *s, cek_queue *queue);
-bool spec_buffer_guards(spec_state *s, const spec_buffer *b,
-                        const char *what); /* after a download */
+bool spec_buffer_guards(spec_state *s, const spec_buffer *b, const char *what); /* after a download */
 
 /* A problem on the device. */
 typedef struct spec_job {

@@ -11,35 +11,36 @@
 #include "spec/problem.h"
 
 /* One list for all three operations, so that every shape is tried in every direction. */
-#define PROBLEMS(X, FILLS)                                                                        \
-    X("mb1ic1ih1oc1oh1kh1ph0", FILLS)                                                             \
-    X("mb2ic5ih7oc3oh7kh3ph1", FILLS)               /* odd channels: no vector tail is full */    \
-    X("mb1ic4ih9oc4oh5kh3sh2ph1g4", FILLS)          /* depthwise, stride 2 */                     \
-    X("mb3ic1ih28oc6oh28kh5ph2", FILLS)             /* first layer of lenet5 */                   \
-    X("mb2ic6ih14oc16oh10kh5ph0", FILLS)                                                          \
-    X("mb1ic3ih12oc64oh12kh3ph1", FILLS)                                                          \
-    X("mb2ic32ih8oc48oh8kh1ph0", FILLS)             /* 1x1 */                                     \
-    X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */              \
-    X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                                       \
-    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)             /* groups of 2 and 3 channels */              \
-    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)           /* dilated */                                 \
-    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                                      \
-    X("mb1ic4ih8oc3oh8kh4ph1", FILLS)               /* padding 1 before, 2 behind */              \
-    X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS)   /* padding behind alone */                    \
-    X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)            /* the last row is read by no window */       \
-    X("mb1ic2ih3oc3oh7kh3ph3", FILLS)               /* windows wholly in the padding */           \
-    X("mb1ic64ih14oc64oh14kh3ph1", FILLS)                                                         \
-    X("mb5ic24ih5oc40oh5kh3ph1", FILLS)             /* batch over several tiles */                \
+#define PROBLEMS(X, FILLS)                                                                \
+    X("mb1ic1ih1oc1oh1kh1ph0", FILLS)                                                     \
+    X("mb2ic5ih7oc3oh7kh3ph1", FILLS)      /* odd channels: no vector tail is full */     \
+    X("mb1ic4ih9oc4oh5kh3sh2ph1g4", FILLS) /* depthwise, stride 2 */                      \
+    X("mb3ic1ih28oc6oh28kh5ph2", FILLS)    /* first layer of lenet5 */                    \
+    X("mb2ic6ih14oc16oh10kh5ph0", FILLS)                                                  \
+    X("mb1ic3ih12oc64oh12kh3ph1", FILLS)                                                  \
+    X("mb2ic32ih8oc48oh8kh1ph0", FILLS)                    /* 1x1 */                      \
+    X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */      \
+    X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                               \
+    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)   /* groups of 2 and 3 channels */                \
+    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS) /* dilated */                                   \
+    X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                              \
+    X("mb1ic4ih8oc3oh8kh4ph1", FILLS)             /* padding 1 before, 2 behind */        \
+    X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS) /* padding behind alone */              \
+    X("mb2ic3ih8oc5oh3kh3sh3ph1", FILLS)          /* the last row is read by no window */ \
+    X("mb1ic2ih3oc3oh7kh3ph3", FILLS)             /* windows wholly in the padding */     \
+    X("mb1ic64ih14oc64oh14kh3ph1", FILLS)                                                 \
+    X("mb5ic24ih5oc40oh5kh3ph1", FILLS) /* batch over several tiles */                    \
     X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
 
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
-#define OTHER_RANKS(X)                                                  \
-    X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)                           \
-    X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)                       \
-    X("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1", SPEC_F_BOTH)                 \
+#define OTHER_RANKS(X)                                  \
+    X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)           \
+    X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)       \
+    X("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1", SPEC_F_BOTH) \
     X("mb2ic2id5ih4iw6oc3od2oh4ow3kd2kh3kw4sd2sw2pd0ph1pw1", SPEC_F_BOTH)
 
+/* clang-format off */
 static const spec_case forward_cases[] = {
     PROBLEMS(REQUIRED, SPEC_F_ALL)
     REQUIRED("mb2ic5ih7oc3oh7kh3ph1:bias", SPEC_F_ALL)
@@ -80,6 +81,7 @@ static const spec_case backward_weights_cases[] = {
     OTHER_RANKS(OPTIONAL)
     OPTIONAL("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
 };
+/* clang-format on */
 
 /* ---- the oracle ---- */
 
@@ -91,8 +93,11 @@ typedef struct geometry {
 
 static geometry geometry_of(const cek_conv_desc *d)
 {
-    geometry g = { .batch = d->batch, .ic = d->in_channels, .oc = d->out_channels,
-                   .icg = d->in_channels / d->groups, .ocg = d->out_channels / d->groups };
+    geometry g = { .batch = d->batch,
+                   .ic = d->in_channels,
+                   .oc = d->out_channels,
+                   .icg = d->in_channels / d->groups,
+                   .ocg = d->out_channels / d->groups };
     uint64_t out[CEK_SPATIAL_MAX];
     spec_conv_out(d, out);
     for (int i = 0; i < 3; i++) {
@@ -167,8 +172,7 @@ static inline void dot_add(dot *s, double a, double b)
 
 static dot forward_at(const geometry *g, const double *x, const double *w, uint64_t index)
 {
-    uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out),
-             n = index / g->oc / volume(g->out);
+    uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out), n = index / g->oc / volume(g->out);
     uint64_t group = oc / g->ocg;
     int64_t o[3], k[3];
     dot s = { 0 };
@@ -188,8 +192,7 @@ static dot forward_at(const geometry *g, const double *x, const double *w, uint6
 
 static dot backward_data_at(const geometry *g, const double *dy, const double *w, uint64_t index)
 {
-    uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in),
-             n = index / g->ic / volume(g->in);
+    uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in), n = index / g->ic / volume(g->in);
     uint64_t group = ic / g->icg;
     int64_t in[3], k[3];
     dot s = { 0 };
@@ -208,8 +211,7 @@ static dot backward_data_at(const geometry *g, const double *dy, const double *w
 
 static dot backward_weights_at(const geometry *g, const double *x, const double *dy, uint64_t index)
 {
-    uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel),
-             oc = index / g->icg / volume(g->kernel);
+    uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel), oc = index / g->icg / volume(g->kernel);
     uint64_t group = oc / g->ocg;
     int64_t o[3], k[3];
     dot s = { 0 };
@@ -226,8 +228,7 @@ static dot backward_weights_at(const geometry *g, const double *x, const double 
     return s;
 }
 
-double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, uint64_t index,
-                    double *tolerance)
+double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, uint64_t index, double *tolerance)
 {
     geometry g = geometry_of(d);
     dot s = d->op.kind == CEK_OP_CONV_BACKWARD_DATA      ? backward_data_at(&g, a, b, index)
@@ -253,10 +254,14 @@ static bool conv_read(const char *text, uint32_t kind, spec_problem *p, conv_cho
         return false;
     p->desc.op.kind = kind;
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "bias")) c->bias = true;
-        else if (!strcmp(word, "acc")) c->acc = true;
-        else if (!strcmp(word, "packed")) c->packed = true;
-        else if (spec_activation_parse(word)) c->activation = spec_activation_parse(word);
+        if (!strcmp(word, "bias"))
+            c->bias = true;
+        else if (!strcmp(word, "acc"))
+            c->acc = true;
+        else if (!strcmp(word, "packed"))
+            c->packed = true;
+        else if (spec_activation_parse(word))
+            c->activation = spec_activation_parse(word);
         else if (word[0] == 'g' && spec_activation_parse(word + 1))
             c->act_grad = spec_activation_parse(word + 1);
         else if (!spec_modifier_common(p, word))
@@ -281,13 +286,11 @@ static double largest(const spec_operand *o)
 /* A transform such as Winograd mixes the inputs of a tile before it multiplies: its error depends
  * on the largest of them, not on those of one window, times the growth of the transform (below 64
  * for F(4x4, 3x3)). */
-static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a,
-                         const spec_operand *b)
+static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a, const spec_operand *b)
 {
     if (p->inexact)
         s.magnitude = 64 * (long double)(s.terms ? s.terms : 1) * largest(a) * largest(b);
-    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p))
-                                 : spec_exact(0);
+    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
 }
 
 static bool forward_build(const char *text, spec_problem *p)
@@ -297,12 +300,9 @@ static bool forward_build(const char *text, spec_problem *p)
         return false;
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
-    spec_operand *x =
-        spec_operand_add(p, CEK_CONV_FORWARD_X, p->type, g.batch * volume(g.in) * g.ic);
-    spec_operand *w =
-        spec_operand_add(p, CEK_CONV_FORWARD_W, p->type, g.oc * volume(g.kernel) * g.icg);
-    spec_operand *y =
-        spec_operand_add(p, CEK_CONV_FORWARD_Y, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *x = spec_operand_add(p, CEK_CONV_FORWARD_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *w = spec_operand_add(p, CEK_CONV_FORWARD_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *y = spec_operand_add(p, CEK_CONV_FORWARD_Y, p->type, g.batch * volume(g.out) * g.oc);
     spec_operand *bias = c.bias ? spec_operand_add(p, CEK_CONV_FORWARD_BIAS, sum, g.oc) : NULL;
     if (!x || !w || !y || (c.bias && !bias))
         return false;
@@ -334,13 +334,10 @@ static bool backward_data_build(const char *text, spec_problem *p)
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
     uint64_t pixels = g.batch * volume(g.in) * g.ic;
-    spec_operand *dy =
-        spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DY, p->type, g.batch * volume(g.out) * g.oc);
-    spec_operand *w =
-        spec_operand_add(p, CEK_CONV_BACKWARD_DATA_W, p->type, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *w = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_W, p->type, g.oc * volume(g.kernel) * g.icg);
     spec_operand *dx = spec_operand_add(p, CEK_CONV_BACKWARD_DATA_DX, p->type, pixels);
-    spec_operand *ref =
-        c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
+    spec_operand *ref = c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
     if (!dy || !w || !dx || (c.act_grad && !ref))
         return false;
     spec_operand_fill(p, dy, -3, 3, true);
@@ -365,14 +362,10 @@ static bool backward_weights_build(const char *text, spec_problem *p)
         return false;
     geometry g = geometry_of(&p->desc.conv);
     cek_dtype sum = spec_sum_type(p->type);
-    spec_operand *x =
-        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_X, p->type, g.batch * volume(g.in) * g.ic);
-    spec_operand *dy =
-        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DY, p->type, g.batch * volume(g.out) * g.oc);
-    spec_operand *dw =
-        spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DW, sum, g.oc * volume(g.kernel) * g.icg);
-    spec_operand *db = c.bias ? spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, g.oc)
-                              : NULL;
+    spec_operand *x = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_X, p->type, g.batch * volume(g.in) * g.ic);
+    spec_operand *dy = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DY, p->type, g.batch * volume(g.out) * g.oc);
+    spec_operand *dw = spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_DW, sum, g.oc * volume(g.kernel) * g.icg);
+    spec_operand *db = c.bias ? spec_operand_add(p, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, g.oc) : NULL;
     if (!x || !dy || !dw || (c.bias && !db))
         return false;
     spec_operand_fill(p, x, -3, 3, true);
@@ -382,8 +375,7 @@ static bool backward_weights_build(const char *text, spec_problem *p)
     if (c.acc && db)
         spec_operand_accumulate(p, db);
     for (uint64_t i = 0; i < dw->count; i++)
-        spec_operand_expect(
-            dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
+        spec_operand_expect(dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
     for (uint64_t oc = 0; db && oc < g.oc; oc++) {
         dot s = { 0 };
         for (uint64_t i = oc; i < dy->count; i += g.oc)
@@ -393,6 +385,7 @@ static bool backward_weights_build(const char *text, spec_problem *p)
     return true;
 }
 
+/* clang-format off */
 const spec_kind spec_kind_conv_forward =
     SPEC_KIND("conv_forward", CEK_OP_CONV_FORWARD, CEK_PROFILE_INFERENCE,
               "mb2ic5ih7oc3oh7kh3ph1:bias", forward_cases, forward_build);
@@ -402,3 +395,4 @@ const spec_kind spec_kind_conv_backward_data =
 const spec_kind spec_kind_conv_backward_weights =
     SPEC_KIND("conv_backward_weights", CEK_OP_CONV_BACKWARD_WEIGHTS, CEK_PROFILE_TRAINING,
               "mb2ic5ih7oc3oh7kh3ph1:bias", backward_weights_cases, backward_weights_build);
+/* clang-format on */

@@ -8,9 +8,12 @@
 /* Letters of the problem and where they go; the last letter names a dimension. */
 static uint64_t *conv_field(cek_conv_desc *d, uint64_t *given_out, const char *key)
 {
-    if (!strcmp(key, "mb")) return &d->batch;
-    if (!strcmp(key, "ic")) return &d->in_channels;
-    if (!strcmp(key, "oc")) return &d->out_channels;
+    if (!strcmp(key, "mb"))
+        return &d->batch;
+    if (!strcmp(key, "ic"))
+        return &d->in_channels;
+    if (!strcmp(key, "oc"))
+        return &d->out_channels;
     if (strlen(key) != 2 || !strchr("dhw", key[1]))
         return NULL;
     int i = key[1] == 'd' ? 0 : key[1] == 'h' ? 1 : 2;
@@ -64,8 +67,7 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
     const char *p = text;
     char key[8];
     *d = (cek_conv_desc){ .op = { .size = sizeof *d, .kind = CEK_OP_CONV_FORWARD }, .batch = 2 };
-    absent(out), absent(d->in), absent(d->kernel), absent(d->stride), absent(d->pad_lo),
-        absent(d->dilation);
+    absent(out), absent(d->in), absent(d->kernel), absent(d->stride), absent(d->pad_lo), absent(d->dilation);
     while (spec_pair_read(&p, key, &value)) {
         uint64_t *field = !strcmp(key, "g") ? &groups : conv_field(d, out, key);
         if (!field) {
@@ -79,23 +81,20 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
         return false;
     }
     int first = d->in[0] != ABSENT ? 0 : d->in[1] != ABSENT ? 1 : 2;
-    if (d->in[first] == ABSENT || d->kernel[first] == ABSENT || !d->in_channels ||
-        !d->out_channels || !d->batch || !groups || d->in_channels % groups ||
-        d->out_channels % groups) {
-        snprintf(error, cap,
-                 "%s: needs ic, oc, an input and a kernel size; groups divide ic and oc", text);
+    if (d->in[first] == ABSENT || d->kernel[first] == ABSENT || !d->in_channels || !d->out_channels || !d->batch ||
+        !groups || d->in_channels % groups || d->out_channels % groups) {
+        snprintf(error, cap, "%s: needs ic, oc, an input and a kernel size; groups divide ic and oc", text);
         return false;
     }
     if (first == 0 && d->in[1] == ABSENT)
-        d->in[1] = d->in[0], d->kernel[1] = d->kernel[0], out[1] = out[0],
-        d->pad_lo[1] = d->pad_lo[0];
+        d->in[1] = d->in[0], d->kernel[1] = d->kernel[0], out[1] = out[0], d->pad_lo[1] = d->pad_lo[0];
     complete(d->in, first, ABSENT), complete(d->kernel, first, ABSENT);
     complete(out, first, ABSENT);
     complete(d->stride, first, 1), complete(d->pad_lo, first, 0), complete(d->dilation, first, 0);
     for (int i = first; i < 3; i++) {
         d->dilation[i]++;
-        if (!d->in[i] || d->in[i] == ABSENT || !d->kernel[i] || d->kernel[i] == ABSENT ||
-            !d->stride[i] || !conv_dimension(d, i, out[i])) {
+        if (!d->in[i] || d->in[i] == ABSENT || !d->kernel[i] || d->kernel[i] == ABSENT || !d->stride[i] ||
+            !conv_dimension(d, i, out[i])) {
             snprintf(error, cap, "%s: no output of that size", text);
             return false;
         }
@@ -121,11 +120,10 @@ bool spec_conv_read(const char *text, cek_conv_desc *d, const char **rest, char 
 void spec_conv_out(const cek_conv_desc *d, uint64_t out[CEK_SPATIAL_MAX])
 {
     for (uint32_t i = 0; i < CEK_SPATIAL_MAX; i++)
-        out[i] = i >= d->spatial ? 1
-                                 : (d->in[i] + d->pad_lo[i] + d->pad_hi[i] -
-                                    d->dilation[i] * (d->kernel[i] - 1) - 1) /
-                                           d->stride[i] +
-                                       1;
+        out[i] =
+            i >= d->spatial
+                ? 1
+                : (d->in[i] + d->pad_lo[i] + d->pad_hi[i] - d->dilation[i] * (d->kernel[i] - 1) - 1) / d->stride[i] + 1;
 }
 
 double spec_conv_flops(const cek_conv_desc *d)

@@ -9,21 +9,27 @@
 
 #include "spec/problem.h"
 
-#define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
-#define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true }
+#define REQUIRED(text_, fills_)                             \
+    {                                                       \
+        .text = text_, .types = SPEC_T_ALL, .fills = fills_ \
+    }
+#define OPTIONAL(text_, fills_)                                               \
+    {                                                                         \
+        .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true \
+    }
 static const spec_case gemm_cases[] = {
     REQUIRED("1x1x1", SPEC_F_ALL),
-    REQUIRED("1x1x0:bias", SPEC_F_ALL),          /* k = 0: the epilogue of 0 */
+    REQUIRED("1x1x0:bias", SPEC_F_ALL), /* k = 0: the epilogue of 0 */
     REQUIRED("3x5x0", SPEC_F_BOTH),
     REQUIRED("3x5x0:acc", SPEC_F_BOTH),
     REQUIRED("2x3x4", SPEC_F_ALL),
-    REQUIRED("7x9x11", SPEC_F_ALL),              /* no tile is full */
-    REQUIRED("1x67x129", SPEC_F_BOTH),           /* a row vector */
+    REQUIRED("7x9x11", SPEC_F_ALL),    /* no tile is full */
+    REQUIRED("1x67x129", SPEC_F_BOTH), /* a row vector */
     REQUIRED("1x67x129:tb", SPEC_F_BOTH),
-    REQUIRED("131x1x65", SPEC_F_BOTH),           /* a column */
+    REQUIRED("131x1x65", SPEC_F_BOTH), /* a column */
     REQUIRED("131x1x65:ta:bias", SPEC_F_BOTH),
-    REQUIRED("17x33x1", SPEC_F_BOTH),            /* an outer product */
-    REQUIRED("4x4x1000", SPEC_F_BOTH),           /* long sums, tiny result */
+    REQUIRED("17x33x1", SPEC_F_BOTH),  /* an outer product */
+    REQUIRED("4x4x1000", SPEC_F_BOTH), /* long sums, tiny result */
     REQUIRED("64x64x64", SPEC_F_ALL),
     REQUIRED("65x63x66:ta", SPEC_F_ALL),
     REQUIRED("65x63x66:tb", SPEC_F_ALL),
@@ -38,15 +44,15 @@ static const spec_case gemm_cases[] = {
     REQUIRED("13x17x19:b4:ta:ld", SPEC_F_BOTH),
     REQUIRED("13x17x19:b4:tb:a0", SPEC_F_BOTH),
     REQUIRED("13x17x19:b4:b0:bias:acc", SPEC_F_BOTH),
-    REQUIRED("10x84x64:ta:asum", SPEC_F_ALL),    /* weights of a linear layer: dY^T X, with the gradient of its bias */
+    REQUIRED("10x84x64:ta:asum", SPEC_F_ALL), /* weights of a linear layer: dY^T X, with the gradient of its bias */
     REQUIRED("10x84x64:ta:asum:acc", SPEC_F_BOTH),
     REQUIRED("37x5x90:asum:ld", SPEC_F_BOTH),
-    REQUIRED("64x10x84:tb:bias", SPEC_F_BOTH),   /* linear forward */
-    REQUIRED("64x84x10", SPEC_F_BOTH),           /* and backward to its input */
+    REQUIRED("64x10x84:tb:bias", SPEC_F_BOTH), /* linear forward */
+    REQUIRED("64x84x10", SPEC_F_BOTH),         /* and backward to its input */
     REQUIRED("130x70x260", SPEC_F_BOTH),
     REQUIRED("257x129x300:tb:bias", SPEC_F_BOTH), /* more than one block in every direction */
     REQUIRED("300x40x513:ta", SPEC_F_BOTH),
-    REQUIRED("8x700x40", SPEC_F_BOTH),           /* wide and flat */
+    REQUIRED("8x700x40", SPEC_F_BOTH), /* wide and flat */
     REQUIRED("700x8x40:tb", SPEC_F_BOTH),
     REQUIRED("33x34x770:det", SPEC_F_BOTH),
     REQUIRED("1x512x700:tb:det", SPEC_F(REAL)),
@@ -68,8 +74,7 @@ static const spec_case gemm_cases[] = {
     { .text = "33x40x50:acc:c32", .types = SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 };
 
-bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error,
-                    size_t cap)
+bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error, size_t cap)
 {
     uint64_t shape[CEK_RANK_MAX];
     const char *p = text;
@@ -105,8 +110,7 @@ static uint64_t b_index(const cek_gemm_desc *d, uint64_t b, uint64_t p, uint64_t
     return b * (uint64_t)d->stride_b + (d->trans & CEK_GEMM_TRANS_B ? j * ld + p : p * ld + j);
 }
 
-double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint64_t index,
-                    double *tolerance)
+double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint64_t index, double *tolerance)
 {
     uint64_t i = index / d->n % d->m, j = index % d->n, batch = index / (d->m * d->n);
     long double sum = 0, magnitude = 0;
@@ -131,27 +135,37 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
     char word[32];
     bool ld = false, one_a = false, one_b = false;
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "ta")) d->trans |= CEK_GEMM_TRANS_A;
-        else if (!strcmp(word, "tb")) d->trans |= CEK_GEMM_TRANS_B;
-        else if (!strcmp(word, "ld")) ld = true;
-        else if (!strcmp(word, "a0")) one_a = true;
-        else if (!strcmp(word, "b0")) one_b = true;
-        else if (!strcmp(word, "bias")) c->bias = true;
-        else if (!strcmp(word, "acc")) c->acc = true;
-        else if (!strcmp(word, "asum")) c->asum = true;
-        else if (!strcmp(word, "packed")) c->packed = true;
-        else if (!strcmp(word, "c32")) c->c32 = true;
+        if (!strcmp(word, "ta"))
+            d->trans |= CEK_GEMM_TRANS_A;
+        else if (!strcmp(word, "tb"))
+            d->trans |= CEK_GEMM_TRANS_B;
+        else if (!strcmp(word, "ld"))
+            ld = true;
+        else if (!strcmp(word, "a0"))
+            one_a = true;
+        else if (!strcmp(word, "b0"))
+            one_b = true;
+        else if (!strcmp(word, "bias"))
+            c->bias = true;
+        else if (!strcmp(word, "acc"))
+            c->acc = true;
+        else if (!strcmp(word, "asum"))
+            c->asum = true;
+        else if (!strcmp(word, "packed"))
+            c->packed = true;
+        else if (!strcmp(word, "c32"))
+            c->c32 = true;
         else if (spec_modifier_number(word, "b", &d->batch) || spec_modifier_common(p, word))
             continue;
-        else if (spec_activation_parse(word)) c->activation = spec_activation_parse(word);
+        else if (spec_activation_parse(word))
+            c->activation = spec_activation_parse(word);
         else if (word[0] == 'g' && spec_activation_parse(word + 1))
             c->act_grad = spec_activation_parse(word + 1);
-        else return spec_fail(p, "gemm: unknown modifier \"%s\"", word);
+        else
+            return spec_fail(p, "gemm: unknown modifier \"%s\"", word);
     }
-    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m,
-             a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
-    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k,
-             b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
+    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m, a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
+    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k, b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
     /* Unlike gaps: a backend that confuses two leading dimensions is wrong somewhere. */
     d->lda = (int64_t)(a_row + (ld ? 3 : 0)), d->ldb = (int64_t)(b_row + (ld ? 5 : 0)),
     d->ldc = (int64_t)(d->n + (ld ? 7 : 0));
@@ -167,8 +181,8 @@ static uint64_t extent(uint64_t batch, int64_t stride, uint64_t rows, int64_t ld
     return rows && row ? (batch - 1) * (uint64_t)stride + (rows - 1) * (uint64_t)ld + row : 1;
 }
 
-static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operand *a,
-                        const spec_operand *b, spec_operand *out)
+static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operand *a, const spec_operand *b,
+                        spec_operand *out)
 {
     const cek_gemm_desc *d = &p->desc.gemm;
     cek_dtype sum = spec_sum_type(d->a_type);
@@ -179,8 +193,7 @@ static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operan
         uint64_t at = batch * (uint64_t)d->stride_c + i * (uint64_t)d->ldc + j;
         long double v = 0, magnitude = 0;
         for (uint64_t k = 0; k < d->k; k++) {
-            long double term = (long double)a->value[a_index(d, batch, i, k)] *
-                               b->value[b_index(d, batch, k, j)];
+            long double term = (long double)a->value[a_index(d, batch, i, k)] * b->value[b_index(d, batch, k, j)];
             v += term;
             magnitude += fabsl(term);
         }
@@ -204,8 +217,7 @@ static void a_sum_expect(spec_problem *p, const spec_operand *a, spec_operand *o
             v += a->value[a_index(d, 0, i, k)];
             magnitude += fabs(a->value[a_index(d, 0, i, k)]);
         }
-        spec_operand_expect(out, i, spec_sum(out->type, v, magnitude, d->k, spec_whole(p)),
-                            out->type);
+        spec_operand_expect(out, i, spec_sum(out->type, v, magnitude, d->k, spec_whole(p)), out->type);
     }
 }
 
@@ -219,16 +231,12 @@ static bool gemm_build(const char *text, spec_problem *p)
     cek_dtype sum = spec_sum_type(p->type);
     d->a_type = d->b_type = p->type;
     d->c_type = c.c32 ? CEK_F32 : p->type;
-    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m,
-             a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
-    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k,
-             b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
+    uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m, a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
+    uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k, b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
     uint64_t c_extent = extent(d->batch, d->stride_c, d->m, d->ldc, d->n);
 
-    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type,
-                                       extent(d->batch, d->stride_a, a_rows, d->lda, a_row));
-    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type,
-                                       extent(d->batch, d->stride_b, b_rows, d->ldb, b_row));
+    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type, extent(d->batch, d->stride_a, a_rows, d->lda, a_row));
+    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type, extent(d->batch, d->stride_b, b_rows, d->ldb, b_row));
     spec_operand *out = spec_operand_add(p, CEK_GEMM_C, d->c_type, c_extent);
     if (!a || !b || !out || !(out->written = spec_problem_alloc(p, c_extent, 1)))
         return false;
@@ -272,5 +280,5 @@ static bool gemm_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_gemm =
-    SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, "7x9x11:bias", gemm_cases, gemm_build);
+const spec_kind spec_kind_gemm = SPEC_KIND("gemm", CEK_OP_GEMM, CEK_PROFILE_INFERENCE, "7x9x11:bias", gemm_cases,
+                                           gemm_build);

@@ -16,7 +16,7 @@ typedef struct preset {
     const char *name[3];
     const double *value[3];
     uint32_t count;
-    uint64_t moved;   /* element of the first that is moved by `by` */
+    uint64_t moved; /* element of the first that is moved by `by` */
     double by;
 } preset;
 
@@ -117,9 +117,8 @@ static long gradient_compare(const gradient_case *c, char *text, size_t cap)
         for (uint64_t i = 0; dx && i < dx->count; i++) {
             double numeric = difference(c, &forward, i, g);
             if (!(fabs(numeric - dx->expect[i]) <= 1e-6 * (1 + fabs(numeric))) && !wrong++)
-                snprintf(text, cap, "%s %s: element %llu is %g, differences give %g",
-                         c->backward->name, c->backward_text, (unsigned long long)i, dx->expect[i],
-                         numeric);
+                snprintf(text, cap, "%s %s: element %llu is %g, differences give %g", c->backward->name,
+                         c->backward_text, (unsigned long long)i, dx->expect[i], numeric);
         }
     }
     if (wrong < 0)
@@ -131,27 +130,25 @@ static long gradient_compare(const gradient_case *c, char *text, size_t cap)
 }
 
 /* Losses give value and gradient in one problem, with inv_n as a factor of the gradient alone. */
-static long loss_compare(const spec_kind *kind, const char *text_, uint32_t x_slot,
-                         uint32_t dx_slot, uint32_t loss_slot, char *text, size_t cap)
+static long loss_compare(const spec_kind *kind, const char *text_, uint32_t x_slot, uint32_t dx_slot,
+                         uint32_t loss_slot, char *text, size_t cap)
 {
     gradient_case c = { .forward = kind, .forward_text = text_, .y = loss_slot };
     preset none = { .count = 0 };
     spec_problem *start = build(kind, text_, &none);
     long wrong = start ? 0 : -1;
     if (start) {
-        const spec_operand *x = spec_operand_find(start, x_slot),
-                           *dx = spec_operand_find(start, dx_slot);
+        const spec_operand *x = spec_operand_find(start, x_slot), *dx = spec_operand_find(start, dx_slot);
         preset values = { .name = { x->name }, .value = { x->value }, .count = 1 };
         cek_step_block step;
-        uint32_t step_slot = kind->kind == CEK_OP_CROSS_ENTROPY ? CEK_CROSS_ENTROPY_STEP
-                                                                : CEK_SQUARED_ERROR_STEP;
+        uint32_t step_slot = kind->kind == CEK_OP_CROSS_ENTROPY ? CEK_CROSS_ENTROPY_STEP : CEK_SQUARED_ERROR_STEP;
         memcpy(&step, spec_operand_find(start, step_slot)->raw, sizeof step);
         double factor = ((double)step.inv_n.hi + step.inv_n.lo) * step.loss_scale.hi, one = 1;
         for (uint64_t i = 0; i < x->count; i++) {
             double numeric = difference(&c, &values, i, &one) * factor;
             if (!(fabs(numeric - dx->expect[i]) <= 1e-6 * (1 + fabs(numeric))) && !wrong++)
-                snprintf(text, cap, "%s %s: element %llu is %g, differences give %g", kind->name,
-                         text_, (unsigned long long)i, dx->expect[i], numeric);
+                snprintf(text, cap, "%s %s: element %llu is %g, differences give %g", kind->name, text_,
+                         (unsigned long long)i, dx->expect[i], numeric);
         }
     }
     if (wrong < 0)
@@ -160,6 +157,7 @@ static long loss_compare(const spec_kind *kind, const char *text_, uint32_t x_sl
     return wrong;
 }
 
+/* clang-format off */
 #define CONV(t)                                                                                   \
     { &spec_kind_conv_forward, &spec_kind_conv_backward_data, t, t, CEK_CONV_FORWARD_X, CEK_CONV_FORWARD_Y,            \
       CEK_CONV_BACKWARD_DATA_DX, "DY", CEK_CONV_FORWARD_W, "W" },                                 \
@@ -191,6 +189,7 @@ static const gradient_case cases[] = {
     ACTIVATION("sigmoid", "sigmoid_grad", CEK_POINTWISE_OUT),
     ACTIVATION("gelu", "gelu_grad", CEK_POINTWISE_IN0),
 };
+/* clang-format on */
 
 uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap)
 {
@@ -200,16 +199,14 @@ uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap)
 #define COUNT(call) (run++, (call) && !(*failed)++ ? (void)memcpy(first, latest, sizeof first) : (void)0)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         COUNT(gradient_compare(&cases[i], latest, sizeof latest));
-    COUNT(loss_compare(&spec_kind_cross_entropy, "6x10", CEK_CROSS_ENTROPY_LOGITS,
-                       CEK_CROSS_ENTROPY_DLOGITS, CEK_CROSS_ENTROPY_LOSS, latest, sizeof latest));
+    COUNT(loss_compare(&spec_kind_cross_entropy, "6x10", CEK_CROSS_ENTROPY_LOGITS, CEK_CROSS_ENTROPY_DLOGITS,
+                       CEK_CROSS_ENTROPY_LOSS, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_cross_entropy, "12x5:per3:valid2:w", CEK_CROSS_ENTROPY_LOGITS,
                        CEK_CROSS_ENTROPY_DLOGITS, CEK_CROSS_ENTROPY_LOSS, latest, sizeof latest));
-    COUNT(loss_compare(&spec_kind_squared_error, "7x3", CEK_SQUARED_ERROR_PREDICTION,
-                       CEK_SQUARED_ERROR_DPREDICTION, CEK_SQUARED_ERROR_LOSS, latest,
-                       sizeof latest));
+    COUNT(loss_compare(&spec_kind_squared_error, "7x3", CEK_SQUARED_ERROR_PREDICTION, CEK_SQUARED_ERROR_DPREDICTION,
+                       CEK_SQUARED_ERROR_LOSS, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_squared_error, "12x4:per3:valid2:w", CEK_SQUARED_ERROR_PREDICTION,
-                       CEK_SQUARED_ERROR_DPREDICTION, CEK_SQUARED_ERROR_LOSS, latest,
-                       sizeof latest));
+                       CEK_SQUARED_ERROR_DPREDICTION, CEK_SQUARED_ERROR_LOSS, latest, sizeof latest));
 #undef COUNT
     snprintf(text, cap, "%s", first);
     return run;

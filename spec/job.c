@@ -8,8 +8,7 @@
 static uint64_t operand_bytes(const spec_job *job, const spec_operand *o)
 {
     switch (o->sizing) {
-    case SPEC_SIZE_RESERVE:
-        return job->forward ? job->forward->info.reserve_bytes : job->info.reserve_bytes;
+    case SPEC_SIZE_RESERVE: return job->forward ? job->forward->info.reserve_bytes : job->info.reserve_bytes;
     case SPEC_SIZE_PREPACK: return job->info.prepack_bytes;
     default: return o->type ? o->count * spec_type_bytes(o->type) : o->count;
     }
@@ -44,8 +43,7 @@ static bool buffers_make(spec_state *s, spec_job *job)
         if (shares_forward(job, o))
             job->refs[o->slot] = job->forward->refs[CEK_POOL_FORWARD_RESERVE];
     }
-    return !job->info.workspace_bytes ||
-           spec_buffer_make(s, job->info.workspace_bytes, 0, &job->workspace);
+    return !job->info.workspace_bytes || spec_buffer_make(s, job->info.workspace_bytes, 0, &job->workspace);
 }
 
 bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
@@ -59,8 +57,7 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
         }
         bool made = spec_job_make(s, p->forward, job->forward, inexact);
         job->created = job->forward->created;
-        if (!made ||
-            !spec_job_run(s, job->forward, s->queue) || !spec_job_verify(s, job->forward))
+        if (!made || !spec_job_run(s, job->forward, s->queue) || !spec_job_verify(s, job->forward))
             return false;
         p->desc.op.forward = job->forward->op;
     }
@@ -149,8 +146,7 @@ bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue)
     for (uint32_t i = 0; i < p->operand_count; i++)
         if (!p->operand[i].plain)
             refs[p->operand[i].slot] = job->refs[p->operand[i].slot];
-    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
-                                           : (cek_ref){ NULL, 0 };
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
     bool ok = EXPECT_OK(s->plugin->op_run(queue, job->op, refs, job->ref_count, workspace));
     for (uint32_t i = 0; ok && i < p->operand_count; i++)
         if (job->buffer[i].mem)
@@ -206,11 +202,10 @@ static bool values_verify(spec_state *s, spec_job *job, const spec_operand *o, c
             first = i;
     }
     if (wrong && o->written && !o->written[first])
-        spec_check_wrong(s, "%s[%llu] was written, though it is not part of the result; %llu wrong",
-                         o->name, (unsigned long long)first, (unsigned long long)wrong);
+        spec_check_wrong(s, "%s[%llu] was written, though it is not part of the result; %llu wrong", o->name,
+                         (unsigned long long)first, (unsigned long long)wrong);
     else if (wrong)
-        spec_check_wrong_value(s, o->name, first, wrong, got[first], o->expect[first],
-                               o->bound[first]);
+        spec_check_wrong_value(s, o->name, first, wrong, got[first], o->expect[first], o->bound[first]);
     free(got);
     return !wrong;
 }
@@ -241,8 +236,7 @@ bool spec_job_verify(spec_state *s, spec_job *job)
             continue;
         if (!spec_buffer_guards(s, b, o->name))
             return false;
-        if (o->direction == SPEC_IN && !o->sizing && !shared_output(p, o->slot) &&
-            !unchanged_verify(s, o, b))
+        if (o->direction == SPEC_IN && !o->sizing && !shared_output(p, o->slot) && !unchanged_verify(s, o, b))
             return false;
         if (o->expect && !values_verify(s, job, o, b))
             return false;

@@ -70,8 +70,7 @@ static double now(void)
 
 static bool timed(spec_state *s, const spec_job *job, uint64_t times, double *seconds)
 {
-    const cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
-                                                 : (cek_ref){ NULL, 0 };
+    const cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
     double start = now();
     for (uint64_t i = 0; i < times; i++)
         if (!EXPECT_OK(s->plugin->op_run(s->queue, job->op, job->refs, job->ref_count, workspace)))
@@ -105,15 +104,15 @@ static void counts_note(const spec_kind *kind, const spec_job *job, spec_measure
         m->bytes += o->direction == SPEC_INOUT || o->accumulated ? 2 * bytes : bytes;
     }
     m->flops = kind->kind == CEK_OP_GEMM ? spec_gemm_flops(&p->desc.gemm)
-             : kind->kind >= CEK_OP_CONV_FORWARD && kind->kind <= CEK_OP_CONV_BACKWARD_WEIGHTS
-                 ? spec_conv_flops(&p->desc.conv)
-                 : 0;
+               : kind->kind >= CEK_OP_CONV_FORWARD && kind->kind <= CEK_OP_CONV_BACKWARD_WEIGHTS
+                   ? spec_conv_flops(&p->desc.conv)
+                   : 0;
     snprintf(m->algorithm, sizeof m->algorithm, "%s", job->info.algorithm);
 }
 
 /* True where the problem must be built again, with the bounds of a transform. */
-static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_dtype type,
-                    bool inexact, spec_measurement *m)
+static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_dtype type, bool inexact,
+                    spec_measurement *m)
 {
     spec_problem *p = calloc(1, sizeof *p);
     spec_job job = { 0 };
@@ -141,8 +140,7 @@ static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_
     return again;
 }
 
-cek_status spec_measure(const spec_target *target, uint32_t kind, const char *text, cek_dtype type,
-                        spec_measurement *m)
+cek_status spec_measure(const spec_target *target, uint32_t kind, const char *text, cek_dtype type, spec_measurement *m)
 {
     cek_plugin plugin = { 0 };
     spec_report *report = calloc(1, sizeof *report);
@@ -156,24 +154,20 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
     *m->algorithm = *m->error = 0;
     while (k < count && kinds[k]->kind != kind)
         k++;
-    memcpy(&plugin, target->plugin,
-           target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
-    spec_state s = { .target = target, .plugin = &plugin, .dev = target->dev, .report = report,
-                     .timeout_ns = 60000000000u };
+    memcpy(&plugin, target->plugin, target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
+    spec_state s = {
+        .target = target, .plugin = &plugin, .dev = target->dev, .report = report, .timeout_ns = 60000000000u
+    };
     s.options.tamper = output_judge;
     s.options.user = m;
-    cek_status st = k == count ? CEK_INVALID
-                  : !plugin.op_create || !plugin.op_run
-                      ? CEK_UNSUPPORTED
-                      : plugin.queue_create(s.dev, NULL, &s.queue);
+    cek_status st = k == count                            ? CEK_INVALID
+                    : !plugin.op_create || !plugin.op_run ? CEK_UNSUPPORTED
+                                                          : plugin.queue_create(s.dev, NULL, &s.queue);
     if (!st) {
         spec_check_begin(&s, kinds[k]->name, kind, type, true, "%s", text);
         if (attempt(&s, kinds[k], text, type, false, m))
             attempt(&s, kinds[k], text, type, true, m);
-        st = s.broken        ? s.broken
-           : s.unsupported   ? CEK_UNSUPPORTED
-           : s.wrong && !m->wrong ? CEK_INTERNAL
-                             : CEK_OK;
+        st = s.broken ? s.broken : s.unsupported ? CEK_UNSUPPORTED : s.wrong && !m->wrong ? CEK_INTERNAL : CEK_OK;
         spec_check_end(&s);
         if (report->failure_count)
             snprintf(m->error, sizeof m->error, "%s", report->failure[0].what);

@@ -34,8 +34,7 @@ static void device_info(spec_state *s)
     REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor);
     REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0);
     EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info));
-    EXPECT(CEK_INVALID,
-           p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
+    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
 }
 
 /* A host that knows more fields than the plugin: what the plugin does not know stays as it was. */
@@ -66,8 +65,7 @@ static void device_open_twice(spec_state *s)
     EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other));
     REQUIRE(!other);
     cek_device_options unknown = { .size = sizeof unknown, .flags = 1u << 31 };
-    EXPECT(CEK_UNSUPPORTED,
-           s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
+    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
     REQUIRE(!other);
 }
 
@@ -91,8 +89,7 @@ static void alloc_refusals(spec_state *s)
     cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem));
     REQUIRE(!mem);
-    REQUIRE(!s->target->error_text ||
-            *s->target->error_text(s->target->user)); /* refused with a reason */
+    REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user)); /* refused with a reason */
     mem = (cek_mem *)s;
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem));
     REQUIRE(!mem);
@@ -139,10 +136,10 @@ static void round_trips(spec_state *s)
         bool ok = data && spec_buffer_make(s, n, 1, &b);
         for (uint64_t k = 0; ok && k < n; k++)
             data[k] = (uint8_t)(k * 7 + i);
-        if (ok && spec_buffer_upload(s, &b, s->queue)
-            && EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), data, n))
-            && EXPECT_OK(s->plugin->download(s->queue, back, spec_buffer_ref(&b), n))
-            && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+        if (ok && spec_buffer_upload(s, &b, s->queue) &&
+            EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), data, n)) &&
+            EXPECT_OK(s->plugin->download(s->queue, back, spec_buffer_ref(&b), n)) &&
+            spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             REQUIRE(!memcmp(back, data, n));
             REQUIRE(!memcmp(spec_buffer_contents(&b), data, n));
             spec_buffer_guards(s, &b, "upload");
@@ -161,8 +158,8 @@ static void bounds(spec_state *s)
     spec_buffer b;
     uint8_t data[64] = { 0 };
     if (spec_buffer_make(s, 512, 0, &b)) {
-        cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 },
-                wrap = { b.mem, UINT64_MAX - 3 }, none = { NULL, 0 };
+        cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 }, wrap = { b.mem, UINT64_MAX - 3 },
+                none = { NULL, 0 };
         cek_ref start = { b.mem, 0 };
         EXPECT(CEK_INVALID, p->upload(q, end, data, 8));
         EXPECT(CEK_INVALID, p->upload(q, outside, data, 4));
@@ -203,10 +200,8 @@ static void fills(spec_state *s)
         uint32_t word = 0;
         uint16_t half = 0;
         EXPECT_OK(s->plugin->fill(s->queue, at, 0xa1b2c3d4u, 4, 400));
-        EXPECT_OK(
-            s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
-        EXPECT_OK(
-            s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
+        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
+        EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8));
@@ -218,8 +213,8 @@ static void fills(spec_state *s)
                 REQUIRE((memcpy(&half, bytes + i, 2), half == 0x5566));
             for (uint32_t i = 409; i < 412; i++)
                 REQUIRE(bytes[i] == 0x77);
-            REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff &&
-                    bytes[412] == 0xff && bytes[1023] == 0xff);
+            REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff && bytes[412] == 0xff &&
+                    bytes[1023] == 0xff);
             spec_buffer_guards(s, &b, "fill");
         }
     }
@@ -235,10 +230,10 @@ static void copies(spec_state *s)
         cek_ref src = spec_buffer_ref(&a), dst = { b.mem, b.offset + 1 };
         if (spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue) &&
             EXPECT_OK(s->plugin->copy(s->queue, dst, src, 5000)) &&
-            EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 },
-                                      (cek_ref){ b.mem, b.offset + 1 }, 100)) &&
-            EXPECT(CEK_INVALID, s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 },
-                                                (cek_ref){ b.mem, b.offset }, 100)) &&
+            EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 }, (cek_ref){ b.mem, b.offset + 1 },
+                                      100)) &&
+            EXPECT(CEK_INVALID,
+                   s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100)) &&
             spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000));
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100));
@@ -264,16 +259,13 @@ static void updates(spec_state *s)
         EXPECT_OK(s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 4100 }, data, 4));
         EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 4100));
         EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 6));
-        EXPECT(CEK_INVALID,
-               s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
         if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             uint32_t word;
             for (uint32_t i = 0; i < 1024; i++)
-                REQUIRE(
-                    (memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
+                REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
             REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4100, 4), word == 77));
-            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff &&
-                    spec_buffer_contents(&b)[4104] == 0xff);
+            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff && spec_buffer_contents(&b)[4104] == 0xff);
             spec_buffer_guards(s, &b, "update");
         }
     }
@@ -287,8 +279,7 @@ static void host_pointer(spec_state *s)
     cek_device_info info = { .size = sizeof info };
     s->plugin->device_info(s->target->instance, s->target->index, &info);
     spec_buffer b;
-    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
-        spec_sync(s, s->queue)) {
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
         uint8_t *address = s->plugin->mem_host_ptr(b.mem);
         if (!address) {
             REQUIRE(!(info.flags & CEK_DEVICE_UNIFIED_MEMORY));
@@ -312,8 +303,7 @@ static void mapping(spec_state *s)
     }
     spec_buffer b;
     void *address = NULL;
-    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
-        spec_sync(s, s->queue)) {
+    if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
         cek_status st = s->plugin->mem_map(b.mem, CEK_MAP_READ | CEK_MAP_WRITE, &address);
         s->unsupported = st == CEK_UNSUPPORTED;
         if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK)) {
@@ -354,17 +344,23 @@ static void pinned(spec_state *s)
 void spec_check_memory(spec_state *s)
 {
     static const named_check device_checks[] = {
-        { "info", device_info, false }, { "info of a newer host", device_info_grown, false },
+        { "info", device_info, false },
+        { "info of a newer host", device_info_grown, false },
         { "open twice", device_open_twice, false },
     };
     static const named_check checks[] = {
-        { "device status", device_status, false }, { "alloc refusals", alloc_refusals, false },
+        { "device status", device_status, false },
+        { "alloc refusals", alloc_refusals, false },
         { "alloc with a newer descriptor", alloc_grown, false },
         { "free of NULL", free_null, false },
-        { "round trips", round_trips, false }, { "bounds", bounds, false },
+        { "round trips", round_trips, false },
+        { "bounds", bounds, false },
         { "zero bytes", zero_bytes, false },
-        { "fills", fills, false }, { "copies", copies, false }, { "updates", updates, false },
-        { "host pointer", host_pointer, true }, { "map", mapping, true },
+        { "fills", fills, false },
+        { "copies", copies, false },
+        { "updates", updates, false },
+        { "host pointer", host_pointer, true },
+        { "map", mapping, true },
         { "pinned host memory", pinned, true },
     };
     for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {

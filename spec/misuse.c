@@ -42,8 +42,7 @@ static void head_refusals(spec_state *s, const spec_problem *p)
         if (!spec_slot_optional(p->desc.op.kind, slot) || p->desc.op.kind == CEK_OP_POINTWISE)
             TRY(CEK_INVALID, "a required operand left out", q->desc.op.operands &= ~CEK_BIT(slot));
         if (!(p->operand[i].direction & SPEC_OUT) || !spec_slot_accumulates(p->desc.op.kind, slot))
-            TRY(CEK_INVALID, "accumulation where there is none",
-                q->desc.op.accumulate |= CEK_BIT(slot));
+            TRY(CEK_INVALID, "accumulation where there is none", q->desc.op.accumulate |= CEK_BIT(slot));
     }
 #undef TRY
     free(q);
@@ -71,12 +70,11 @@ static void run_refusals(spec_state *s, spec_job *job)
 {
     const cek_plugin *p = s->plugin;
     uint32_t n = job->ref_count, first = job->problem->operand[0].slot;
-    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
-                                           : (cek_ref){ NULL, 0 },
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 },
             none = { NULL, 0 };
     cek_ref refs[CEK_SLOT_MAX];
-#define TRY(count, place, change)                                                                  \
-    (memcpy(refs, job->refs, sizeof refs), (change),                                               \
+#define TRY(count, place, change)                    \
+    (memcpy(refs, job->refs, sizeof refs), (change), \
      EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place)))
     for (uint32_t i = 0; i < job->problem->operand_count; i++) {
         const spec_operand *o = &job->problem->operand[i];
@@ -85,8 +83,7 @@ static void run_refusals(spec_state *s, spec_job *job)
         if (!b->mem)
             continue;
         TRY(n, workspace,
-            refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT +
-                                   CEK_ALIGNMENT); /* beyond its memory */
+            refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT + CEK_ALIGNMENT); /* beyond its memory */
         TRY(n, workspace, refs[o->slot].offset = UINT64_MAX - UINT64_MAX % CEK_ALIGNMENT);
         if (b->bytes > 1) {
             uint64_t last = (b->total - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
@@ -106,8 +103,7 @@ static void run_refusals(spec_state *s, spec_job *job)
         TRY(n, none, (void)0);
         TRY(n,
             ((cek_ref){ workspace.mem,
-                        workspace.offset +
-                            CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }),
+                        workspace.offset + CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }),
             (void)0);
     }
 #undef TRY
@@ -117,22 +113,19 @@ static void run_refusals(spec_state *s, spec_job *job)
 static void overlap_refusals(spec_state *s, spec_job *job)
 {
     spec_problem *p = job->problem;
-    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace)
-                                           : (cek_ref){ NULL, 0 };
+    cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
     for (uint32_t o = 0; o < p->operand_count; o++) {
         for (uint32_t i = 0; i < p->operand_count; i++) {
             const spec_operand *out = &p->operand[o], *in = &p->operand[i];
             /* The input's memory must hold the output, or the refusal could be for the bounds. */
-            if (!(out->direction & SPEC_OUT) || in->direction != SPEC_IN || out->alias ||
-                !job->buffer[i].mem || !job->buffer[o].mem ||
-                job->buffer[o].bytes > job->buffer[i].bytes ||
+            if (!(out->direction & SPEC_OUT) || in->direction != SPEC_IN || out->alias || !job->buffer[i].mem ||
+                !job->buffer[o].mem || job->buffer[o].bytes > job->buffer[i].bytes ||
                 spec_slot_aliases(p->desc.op.kind, out->slot) & CEK_BIT(in->slot))
                 continue;
             cek_ref refs[CEK_SLOT_MAX];
             memcpy(refs, job->refs, sizeof refs);
             refs[out->slot] = refs[in->slot];
-            EXPECT(CEK_INVALID,
-                   s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
+            EXPECT(CEK_INVALID, s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
         }
     }
 }
@@ -203,10 +196,9 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
         const char *name;
         job_fn fn;
     } checks[] = {
-        { "refused descriptors", head_check }, { "refused shapes", shapes_check },
+        { "refused descriptors", head_check },  { "refused shapes", shapes_check },
         { "info of a newer host", info_check }, { "a newer descriptor", grown_check },
-        { "refused runs", run_refusals },
-        { "refused overlaps", overlap_refusals },
+        { "refused runs", run_refusals },       { "refused overlaps", overlap_refusals },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, required, "%s", checks[i].name)) {

@@ -21,8 +21,7 @@ size_t spec_type_bytes(cek_dtype type)
 }
 
 static const char *const type_names[] = {
-    [CEK_F32] = "f32", [CEK_F16] = "f16", [CEK_BF16] = "bf16", [CEK_F64] = "f64", [CEK_U8] = "u8",
-    [CEK_I32] = "i32",
+    [CEK_F32] = "f32", [CEK_F16] = "f16", [CEK_BF16] = "bf16", [CEK_F64] = "f64", [CEK_U8] = "u8", [CEK_I32] = "i32",
 };
 
 const char *spec_type_name(cek_dtype type)
@@ -128,7 +127,7 @@ static double decode_f16(uint16_t h)
     int exponent = h >> 10 & 31;
     double fraction = h & 0x3ff;
     double r = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
-             : exponent       ? ldexp(1024 + fraction, exponent - 25)
+               : exponent     ? ldexp(1024 + fraction, exponent - 25)
                               : ldexp(fraction, -24);
     return h & 0x8000 ? -r : r;
 }
@@ -157,13 +156,9 @@ void spec_encode(cek_dtype type, const double *values, size_t count, void *bytes
         switch (type) {
         case CEK_F64: memcpy((char *)bytes + 8 * i, &values[i], 8); break;
         case CEK_F32: memcpy((char *)bytes + 4 * i, &(float){ (float)values[i] }, 4); break;
-        case CEK_I32:
-            memcpy((char *)bytes + 4 * i, &(int32_t){ (int32_t)spec_round(values[i], type) }, 4);
-            break;
+        case CEK_I32: memcpy((char *)bytes + 4 * i, &(int32_t){ (int32_t)spec_round(values[i], type) }, 4); break;
         case CEK_F16: memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_f16(values[i]) }, 2); break;
-        case CEK_BF16:
-            memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_bf16(values[i]) }, 2);
-            break;
+        case CEK_BF16: memcpy((char *)bytes + 2 * i, &(uint16_t){ encode_bf16(values[i]) }, 2); break;
         default: ((uint8_t *)bytes)[i] = (uint8_t)spec_round(values[i], CEK_U8);
         }
     }
@@ -177,10 +172,22 @@ void spec_decode(cek_dtype type, const void *bytes, size_t count, double *values
         int32_t n;
         uint16_t h;
         switch (type) {
-        case CEK_F64: memcpy(&d, (const char *)bytes + 8 * i, 8); values[i] = d; break;
-        case CEK_F32: memcpy(&f, (const char *)bytes + 4 * i, 4); values[i] = f; break;
-        case CEK_I32: memcpy(&n, (const char *)bytes + 4 * i, 4); values[i] = n; break;
-        case CEK_F16: memcpy(&h, (const char *)bytes + 2 * i, 2); values[i] = decode_f16(h); break;
+        case CEK_F64:
+            memcpy(&d, (const char *)bytes + 8 * i, 8);
+            values[i] = d;
+            break;
+        case CEK_F32:
+            memcpy(&f, (const char *)bytes + 4 * i, 4);
+            values[i] = f;
+            break;
+        case CEK_I32:
+            memcpy(&n, (const char *)bytes + 4 * i, 4);
+            values[i] = n;
+            break;
+        case CEK_F16:
+            memcpy(&h, (const char *)bytes + 2 * i, 2);
+            values[i] = decode_f16(h);
+            break;
         case CEK_BF16:
             memcpy(&h, (const char *)bytes + 2 * i, 2);
             values[i] = decode_bf16(h);
@@ -202,8 +209,7 @@ static spec_num rounded(cek_dtype type, long double v, long double e)
  * never exact. */
 static spec_num approximated(cek_dtype type, long double v, long double e)
 {
-    return (spec_num){ v, e + SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type) * (fabsl(v) + e) +
-                              spec_tiny(type) };
+    return (spec_num){ v, e + SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
 }
 
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole)
@@ -283,8 +289,7 @@ spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x)
     case CEK_ACT_TANH: return (spec_num){ tanhl(v), x.e + u * fabsl(tanhl(v)) + spec_tiny(type) };
     case CEK_ACT_SIGMOID: {
         long double y = 1 / (1 + expl(-v)), slope = y * (1 - y);
-        return (spec_num){ y, x.e / 4 + slope * fabsl(v) * spec_roundoff(type) + u * y +
-                                  spec_tiny(type) };
+        return (spec_num){ y, x.e / 4 + slope * fabsl(v) * spec_roundoff(type) + u * y + spec_tiny(type) };
     }
     case CEK_ACT_GELU: { /* erf is within u of 1, so 1 + erf has an absolute error of u; the slope
                             is below 1.13 */
@@ -305,8 +310,7 @@ spec_num spec_derivative(cek_dtype type, cek_activation act, spec_num ref)
     case CEK_ACT_GELU: {
         long double density = expl(-r * r / 2) / sqrtl(2 * acosl(-1));
         long double v = (1 + erfl(r / sqrtl(2))) / 2 + r * density;
-        return (spec_num){ v, 1.2L * ref.e + SPEC_FUNCTION_ROUNDOFFS * u *
-                                                 (1 + fabsl(r) * density * (1 + r * r)) };
+        return (spec_num){ v, 1.2L * ref.e + SPEC_FUNCTION_ROUNDOFFS * u * (1 + fabsl(r) * density * (1 + r * r)) };
     }
     default: return spec_exact(1);
     }
@@ -330,8 +334,8 @@ void spec_philox(uint64_t key, uint64_t sample, uint32_t stream, uint64_t block,
     uint32_t c[4] = { (uint32_t)block, stream, (uint32_t)sample, (uint32_t)(sample >> 32) };
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = { (uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1,
-                             (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0 };
+        uint32_t next[4] = { (uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c[3] ^ k1,
+                             (uint32_t)p0 };
         memcpy(c, next, sizeof c);
     }
     memcpy(word, c, sizeof c);

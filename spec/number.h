@@ -25,10 +25,10 @@ typedef struct spec_num {
 size_t spec_type_bytes(cek_dtype type);
 const char *spec_type_name(cek_dtype type);
 cek_dtype spec_type_parse(const char *name, size_t length);
-cek_dtype spec_sum_type(cek_dtype type);         /* f64 of f64, else f32 */
-long double spec_roundoff(cek_dtype type);       /* half an ulp of 1; 0 for integers */
-long double spec_tiny(cek_dtype type);           /* results below this may be flushed to zero */
-long double spec_integer_limit(cek_dtype type);  /* integers up to this are exact */
+cek_dtype spec_sum_type(cek_dtype type);        /* f64 of f64, else f32 */
+long double spec_roundoff(cek_dtype type);      /* half an ulp of 1; 0 for integers */
+long double spec_tiny(cek_dtype type);          /* results below this may be flushed to zero */
+long double spec_integer_limit(cek_dtype type); /* integers up to this are exact */
 
 /* The nearest value of the type, ties to even; integers saturate and NaN becomes 0. */
 double spec_round(long double v, cek_dtype type);

@@ -9,28 +9,42 @@
 
 #include "spec/problem.h"
 
-#define CASE(text_, fills_) { .text = text_, .types = SPEC_T_BOTH, .fills = fills_ }
-#define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
+#define CASE(text_, fills_)                                  \
+    {                                                        \
+        .text = text_, .types = SPEC_T_BOTH, .fills = fills_ \
+    }
+#define OPTIONAL(text_, fills_)                                               \
+    {                                                                         \
+        .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true \
+    }
 static const spec_case optimizer_cases[] = {
-    CASE("1:sgd", SPEC_F_BOTH), CASE("1000:sgd", SPEC_F_ALL), CASE("37:sgd:wd", SPEC_F_BOTH),
+    CASE("1:sgd", SPEC_F_BOTH),
+    CASE("1000:sgd", SPEC_F_ALL),
+    CASE("37:sgd:wd", SPEC_F_BOTH),
     CASE("37:sgd:update", SPEC_F_BOTH),
-    CASE("70001:sgd:m", SPEC_F_BOTH), CASE("37:sgd:m:steps4", SPEC_F_BOTH),
+    CASE("70001:sgd:m", SPEC_F_BOTH),
+    CASE("37:sgd:m:steps4", SPEC_F_BOTH),
     CASE("37:sgd:m:damp:steps4", SPEC_F_BOTH),
     CASE("37:sgd:m:nesterov:steps4", SPEC_F_BOTH),
     CASE("37:sgd:m:nesterov:wd:update:steps3", SPEC_F_BOTH),
-    CASE("200:sgd:ranges", SPEC_F_BOTH), CASE("200:sgd:m:wd:ranges:steps3", SPEC_F_BOTH),
+    CASE("200:sgd:ranges", SPEC_F_BOTH),
+    CASE("200:sgd:m:wd:ranges:steps3", SPEC_F_BOTH),
     CASE("37:sgd:m:skip:steps2", SPEC_F_BOTH),
     CASE("37:sgd:skip", SPEC_F(NAN)),
-    CASE("1:adam", SPEC_F(REAL)), CASE("37:adam:steps5", SPEC_F(REAL)),
+    CASE("1:adam", SPEC_F(REAL)),
+    CASE("37:adam:steps5", SPEC_F(REAL)),
     CASE("70001:adam:steps2", SPEC_F(REAL)),
-    CASE("37:adam:wd:steps3", SPEC_F(REAL)), CASE("37:adamw:steps3", SPEC_F(REAL)),
+    CASE("37:adam:wd:steps3", SPEC_F(REAL)),
+    CASE("37:adamw:steps3", SPEC_F(REAL)),
     CASE("37:adam:update:steps3", SPEC_F(REAL)),
     CASE("200:adam:ranges:steps3", SPEC_F(REAL)),
     CASE("200:adamw:ranges:update:steps3", SPEC_F(REAL)),
-    CASE("37:adam:skip:steps2", SPEC_F(REAL)), CASE("37:adam:skip", SPEC_F(NAN)),
+    CASE("37:adam:skip:steps2", SPEC_F(REAL)),
+    CASE("37:adam:skip", SPEC_F(NAN)),
     CASE("37:adam", SPEC_F(NAN)),
     CASE("300:adam:det:steps2", SPEC_F(REAL)),
-    OPTIONAL("37:sgd:lowbf16", SPEC_F_BOTH), OPTIONAL("37:adam:lowbf16:steps2", SPEC_F(REAL)),
+    OPTIONAL("37:sgd:lowbf16", SPEC_F_BOTH),
+    OPTIONAL("37:adam:lowbf16:steps2", SPEC_F(REAL)),
     OPTIONAL("37:sgd:lowf16", SPEC_F_BOTH),
 };
 
@@ -40,23 +54,31 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
     const char *rest = text;
     uint64_t shape[CEK_RANK_MAX], steps = 1;
     char word[32];
-    bool ranges = false,
-         whole = p->fill != SPEC_REAL; /* halves and quarters keep whole numbers exact */
+    bool ranges = false, whole = p->fill != SPEC_REAL; /* halves and quarters keep whole numbers exact */
     if (spec_shape_read(&rest, shape) != 1)
         return spec_fail(p, "%s: no count", text);
     d->count = shape[0], d->type = p->type;
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "sgd")) d->algorithm = CEK_OPTIMIZER_SGD;
-        else if (!strcmp(word, "adam")) d->algorithm = CEK_OPTIMIZER_ADAM, d->epsilon = 1e-8;
+        if (!strcmp(word, "sgd"))
+            d->algorithm = CEK_OPTIMIZER_SGD;
+        else if (!strcmp(word, "adam"))
+            d->algorithm = CEK_OPTIMIZER_ADAM, d->epsilon = 1e-8;
         else if (!strcmp(word, "adamw"))
             d->algorithm = CEK_OPTIMIZER_ADAM, d->flags |= CEK_OPTIMIZER_DECOUPLED, d->epsilon = 1e-8, *wd = true;
-        else if (!strcmp(word, "m")) d->momentum = whole ? 0.5 : 0.9;
-        else if (!strcmp(word, "damp")) d->dampening = whole ? 0.5 : 0.1;
-        else if (!strcmp(word, "nesterov")) d->flags |= CEK_OPTIMIZER_NESTEROV;
-        else if (!strcmp(word, "wd")) *wd = true;
-        else if (!strcmp(word, "update")) *update = true;
-        else if (!strcmp(word, "skip")) *update = *skip = true;
-        else if (!strcmp(word, "ranges")) ranges = true;
+        else if (!strcmp(word, "m"))
+            d->momentum = whole ? 0.5 : 0.9;
+        else if (!strcmp(word, "damp"))
+            d->dampening = whole ? 0.5 : 0.1;
+        else if (!strcmp(word, "nesterov"))
+            d->flags |= CEK_OPTIMIZER_NESTEROV;
+        else if (!strcmp(word, "wd"))
+            *wd = true;
+        else if (!strcmp(word, "update"))
+            *update = true;
+        else if (!strcmp(word, "skip"))
+            *update = *skip = true;
+        else if (!strcmp(word, "ranges"))
+            ranges = true;
         else if (!strncmp(word, "low", 3))
             d->low_type = spec_type_parse(word + 3, strlen(word + 3));
         else if (!spec_modifier_number(word, "steps", &steps) && !spec_modifier_common(p, word))
@@ -107,47 +129,38 @@ static spec_num sgd_direction(const cek_optimizer_desc *d, spec_num g, uint64_t 
     cek_dtype type = d->type;
     if (d->momentum == 0)
         return g;
-    spec_num momentum = spec_exact(spec_round(d->momentum, type)),
-             rest = spec_exact(1 - d->dampening);
+    spec_num momentum = spec_exact(spec_round(d->momentum, type)), rest = spec_exact(1 - d->dampening);
     if (type == CEK_F32 && rest.v != (float)rest.v)
         rest.e = 2 * spec_roundoff(type);
     if (momentum.v != d->momentum)
         momentum.e = spec_roundoff(type);
     u->m = t == 1 ? g : spec_add(type, spec_mul(type, momentum, u->m), spec_mul(type, rest, g));
-    return d->flags & CEK_OPTIMIZER_NESTEROV ? spec_add(type, g, spec_mul(type, momentum, u->m))
-                                             : u->m;
+    return d->flags & CEK_OPTIMIZER_NESTEROV ? spec_add(type, g, spec_mul(type, momentum, u->m)) : u->m;
 }
 
-static spec_num adam_direction(const cek_optimizer_desc *d, const cek_step_block *s, spec_num g,
-                               uint64_t t, update *u)
+static spec_num adam_direction(const cek_optimizer_desc *d, const cek_step_block *s, spec_num g, uint64_t t, update *u)
 {
     cek_dtype type = d->type;
-    spec_num ln1 = spec_exact(joined(type, s->ln_beta1)),
-             ln2 = spec_exact(joined(type, s->ln_beta2));
+    spec_num ln1 = spec_exact(joined(type, s->ln_beta1)), ln2 = spec_exact(joined(type, s->ln_beta2));
     spec_num one1 = spec_expm1(type, ln1), one2 = spec_expm1(type, ln2), steps = spec_exact(t);
     one1.v = -one1.v, one2.v = -one2.v; /* 1 - beta, not from a rounded beta */
     u->m = spec_add(type, spec_mul(type, spec_exp(type, ln1), u->m), spec_mul(type, one1, g));
-    u->v = spec_add(type, spec_mul(type, spec_exp(type, ln2), u->v),
-                    spec_mul(type, one2, spec_mul(type, g, g)));
-    spec_num bias1 = spec_expm1(type, spec_mul(type, steps, ln1)),
-             bias2 = spec_expm1(type, spec_mul(type, steps, ln2));
+    u->v = spec_add(type, spec_mul(type, spec_exp(type, ln2), u->v), spec_mul(type, one2, spec_mul(type, g, g)));
+    spec_num bias1 = spec_expm1(type, spec_mul(type, steps, ln1)), bias2 = spec_expm1(type, spec_mul(type, steps, ln2));
     bias1.v = -bias1.v, bias2.v = -bias2.v;
     spec_num root = spec_sqrt(type, spec_div(type, u->v, bias2));
     spec_num epsilon = { d->epsilon, spec_roundoff(type) * d->epsilon };
     return spec_div(type, spec_div(type, u->m, bias1), spec_add(type, root, epsilon));
 }
 
-static void optimizer_element(spec_problem *p, const cek_step_block *s, const cek_update_block *ub,
-                              uint32_t group, uint64_t t, uint64_t i)
+static void optimizer_element(spec_problem *p, const cek_step_block *s, const cek_update_block *ub, uint32_t group,
+                              uint64_t t, uint64_t i)
 {
     const cek_optimizer_desc *d = &p->desc.optimizer;
     cek_dtype type = d->type;
-    spec_operand *param = spec_operand_find(p, CEK_OPTIMIZER_PARAM),
-                 *m = spec_operand_find(p, CEK_OPTIMIZER_M);
-    spec_operand *v = spec_operand_find(p, CEK_OPTIMIZER_V),
-                 *low = spec_operand_find(p, CEK_OPTIMIZER_LOW);
-    spec_num lr = spec_exact(joined(type, s->lr[group])),
-             wd = spec_exact(joined(type, s->weight_decay[group]));
+    spec_operand *param = spec_operand_find(p, CEK_OPTIMIZER_PARAM), *m = spec_operand_find(p, CEK_OPTIMIZER_M);
+    spec_operand *v = spec_operand_find(p, CEK_OPTIMIZER_V), *low = spec_operand_find(p, CEK_OPTIMIZER_LOW);
+    spec_num lr = spec_exact(joined(type, s->lr[group])), wd = spec_exact(joined(type, s->weight_decay[group]));
     update u = { .p = spec_exact(param->value[i]),
                  .m = spec_exact(m ? m->value[i] : 0),
                  .v = spec_exact(v ? v->value[i] : 0) };
@@ -229,12 +242,12 @@ static bool optimizer_build(const char *text, spec_problem *p)
     uint64_t none[32] = { 0 };
     spec_operand *grad = spec_operand_add(p, CEK_OPTIMIZER_GRAD, p->type, d->count);
     bool adam = d->algorithm == CEK_OPTIMIZER_ADAM;
-    if (!grad || !optimizer_state(p, CEK_OPTIMIZER_PARAM, p->type, true)
-        || ((adam || d->momentum != 0) && !optimizer_state(p, CEK_OPTIMIZER_M, p->type, false))
-        || (adam && !optimizer_state(p, CEK_OPTIMIZER_V, p->type, false))
-        || (d->low_type && !optimizer_state(p, CEK_OPTIMIZER_LOW, d->low_type, false))
-        || !spec_operand_block(p, CEK_OPTIMIZER_STEP, &step, sizeof step)
-        || (update_given && !spec_operand_block(p, CEK_OPTIMIZER_UPDATE, &ub, sizeof ub)))
+    if (!grad || !optimizer_state(p, CEK_OPTIMIZER_PARAM, p->type, true) ||
+        ((adam || d->momentum != 0) && !optimizer_state(p, CEK_OPTIMIZER_M, p->type, false)) ||
+        (adam && !optimizer_state(p, CEK_OPTIMIZER_V, p->type, false)) ||
+        (d->low_type && !optimizer_state(p, CEK_OPTIMIZER_LOW, d->low_type, false)) ||
+        !spec_operand_block(p, CEK_OPTIMIZER_STEP, &step, sizeof step) ||
+        (update_given && !spec_operand_block(p, CEK_OPTIMIZER_UPDATE, &ub, sizeof ub)))
         return false;
     spec_operand *state = spec_operand_block(p, CEK_OPTIMIZER_STATE, none, sizeof none);
     if (!state || !(state->raw_expect = spec_problem_alloc(p, sizeof none, 1)))
@@ -245,6 +258,5 @@ static bool optimizer_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_optimizer =
-    SPEC_KIND("optimizer", CEK_OP_OPTIMIZER, CEK_PROFILE_TRAINING,
-              "37:adam", optimizer_cases, optimizer_build);
+const spec_kind spec_kind_optimizer = SPEC_KIND("optimizer", CEK_OP_OPTIMIZER, CEK_PROFILE_TRAINING, "37:adam",
+                                                optimizer_cases, optimizer_build);

@@ -11,6 +11,7 @@
 
 #include "spec/problem.h"
 
+/* clang-format off */
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
 #define F32(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_ }
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
@@ -82,34 +83,46 @@ static const spec_case pointwise_cases[] = {
     OPTIONAL("300/x0,copy:x0=bf16", SPEC_F_ALL),
     OPTIONAL("300/x0,mul_imm=100000:y=f16", SPEC_F_ALL),           /* overflow to infinity */
 };
+/* clang-format on */
 
 static const char *const instruction_names[] = {
-    [CEK_PW_CONST] = "const", [CEK_PW_COPY] = "copy", [CEK_PW_ADD] = "add", [CEK_PW_SUB] = "sub",
+    [CEK_PW_CONST] = "const",
+    [CEK_PW_COPY] = "copy",
+    [CEK_PW_ADD] = "add",
+    [CEK_PW_SUB] = "sub",
     [CEK_PW_MUL] = "mul",
-    [CEK_PW_DIV] = "div", [CEK_PW_MIN] = "min", [CEK_PW_MAX] = "max", [CEK_PW_NEG] = "neg",
+    [CEK_PW_DIV] = "div",
+    [CEK_PW_MIN] = "min",
+    [CEK_PW_MAX] = "max",
+    [CEK_PW_NEG] = "neg",
     [CEK_PW_ABS] = "abs",
-    [CEK_PW_SQRT] = "sqrt", [CEK_PW_EXP] = "exp", [CEK_PW_LOG] = "log",
+    [CEK_PW_SQRT] = "sqrt",
+    [CEK_PW_EXP] = "exp",
+    [CEK_PW_LOG] = "log",
     [CEK_PW_ADD_IMM] = "add_imm",
-    [CEK_PW_MUL_IMM] = "mul_imm", [CEK_PW_RELU] = "relu", [CEK_PW_TANH] = "tanh",
+    [CEK_PW_MUL_IMM] = "mul_imm",
+    [CEK_PW_RELU] = "relu",
+    [CEK_PW_TANH] = "tanh",
     [CEK_PW_SIGMOID] = "sigmoid",
-    [CEK_PW_GELU] = "gelu", [CEK_PW_RELU_GRAD] = "relu_grad", [CEK_PW_TANH_GRAD] = "tanh_grad",
-    [CEK_PW_SIGMOID_GRAD] = "sigmoid_grad", [CEK_PW_GELU_GRAD] = "gelu_grad",
+    [CEK_PW_GELU] = "gelu",
+    [CEK_PW_RELU_GRAD] = "relu_grad",
+    [CEK_PW_TANH_GRAD] = "tanh_grad",
+    [CEK_PW_SIGMOID_GRAD] = "sigmoid_grad",
+    [CEK_PW_GELU_GRAD] = "gelu_grad",
     [CEK_PW_LESS] = "less",
     [CEK_PW_EQUAL] = "equal",
 };
 
 static bool is_binary(uint32_t code)
 {
-    return (code >= CEK_PW_ADD && code <= CEK_PW_MAX) ||
-           (code >= CEK_PW_RELU_GRAD && code <= CEK_PW_EQUAL);
+    return (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || (code >= CEK_PW_RELU_GRAD && code <= CEK_PW_EQUAL);
 }
 
 /* Results of instructions are numbered behind the inputs, of which the number is known only at the
  * end. */
 enum { RESULT = 1000, STACK_MAX = 32 };
 
-static bool program_token(spec_problem *p, const char *word, uint32_t *stack, uint32_t *depth,
-                          double *constant)
+static bool program_token(spec_problem *p, const char *word, uint32_t *stack, uint32_t *depth, double *constant)
 {
     cek_pointwise_desc *d = &p->desc.pointwise;
     uint64_t n;
@@ -137,9 +150,7 @@ static bool program_token(spec_problem *p, const char *word, uint32_t *stack, ui
         if (*depth < needs || d->instruction_count == CEK_POINTWISE_INSTRUCTIONS)
             break;
         cek_pointwise_instruction *in = &p->instructions[d->instruction_count];
-        *in = (cek_pointwise_instruction){ .code = code,
-                                           .imm = word[length] ? strtod(word + length + 1, NULL)
-                                                               : 0 };
+        *in = (cek_pointwise_instruction){ .code = code, .imm = word[length] ? strtod(word + length + 1, NULL) : 0 };
         if (code == CEK_PW_CONST)
             in->imm = *constant;
         if (needs == 2)
@@ -194,8 +205,7 @@ static bool layout_read(spec_problem *p, const char *word, bool *positive)
 
 static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, const spec_num *v)
 {
-    spec_num a = v[in->a], b = v[in->b],
-             imm = spec_exact(type == CEK_F64 ? in->imm : (float)in->imm);
+    spec_num a = v[in->a], b = v[in->b], imm = spec_exact(type == CEK_F64 ? in->imm : (float)in->imm);
     bool nan = isnan(a.v) || isnan(b.v);
     switch (in->code) {
     case CEK_PW_CONST: return imm;
@@ -247,8 +257,7 @@ static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_
     }
 }
 
-static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_t *in_place,
-                           bool *positive)
+static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_t *in_place, bool *positive)
 {
     cek_pointwise_desc *d = &p->desc.pointwise;
     const char *rest = text;
@@ -264,7 +273,8 @@ static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_
         spec_strides(d->rank, d->shape, p->inputs[i].strides);
     }
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "acc")) *acc = true;
+        if (!strcmp(word, "acc"))
+            *acc = true;
         else if (!spec_modifier_number(word, "in", in_place) && !layout_read(p, word, positive) &&
                  !spec_modifier_common(p, word))
             return spec_fail(p, "pointwise: unknown modifier \"%s\"", word);
@@ -283,22 +293,13 @@ static bool pointwise_build(const char *text, spec_problem *p)
     if (!pointwise_read(text, p, &acc, &in_place, positive))
         return false;
     for (uint32_t i = 0; i < d->input_count; i++) {
-        inputs[i] = spec_operand_add(p, i, p->inputs[i].type,
-                                     spec_extent(d->rank, d->shape, p->inputs[i].strides));
+        inputs[i] = spec_operand_add(p, i, p->inputs[i].type, spec_extent(d->rank, d->shape, p->inputs[i].strides));
         if (!inputs[i])
             return false;
-        int high = inputs[i]->type == CEK_U8    ? 255
-                   : inputs[i]->type == CEK_I32 ? 100000
-                   : positive[i]                ? 8
-                                                : 3;
-        spec_operand_fill(p, inputs[i],
-                          positive[i]                 ? 1
-                          : inputs[i]->type == CEK_U8 ? 0
-                                                      : -high,
-                          high, i == 0);
+        int high = inputs[i]->type == CEK_U8 ? 255 : inputs[i]->type == CEK_I32 ? 100000 : positive[i] ? 8 : 3;
+        spec_operand_fill(p, inputs[i], positive[i] ? 1 : inputs[i]->type == CEK_U8 ? 0 : -high, high, i == 0);
         for (uint64_t n = 0; positive[i] && n < inputs[i]->count; n++)
-            inputs[i]->value[n] = spec_round(
-                inputs[i]->value[n] + (p->fill == SPEC_REAL ? 0.125 : 0), inputs[i]->type);
+            inputs[i]->value[n] = spec_round(inputs[i]->value[n] + (p->fill == SPEC_REAL ? 0.125 : 0), inputs[i]->type);
     }
     uint64_t extent = spec_extent(d->rank, d->shape, d->out_strides);
     spec_operand *out = spec_operand_add(p, CEK_POINTWISE_OUT, d->out_type, extent);
@@ -312,6 +313,5 @@ static bool pointwise_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_pointwise =
-    SPEC_KIND("pointwise", CEK_OP_POINTWISE, CEK_PROFILE_INFERENCE,
-              "37/x0,x1,add", pointwise_cases, pointwise_build);
+const spec_kind spec_kind_pointwise = SPEC_KIND("pointwise", CEK_OP_POINTWISE, CEK_PROFILE_INFERENCE, "37/x0,x1,add",
+                                                pointwise_cases, pointwise_build);

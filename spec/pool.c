@@ -12,39 +12,32 @@
 
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
-#define PROBLEMS(X, MODE, FILLS)                                               \
-    X("mb1c1ih4kh2sh2" MODE, FILLS)                                            \
-    X("mb2c3ih7kh3sh2" MODE, FILLS)           /* the last window is cut off */ \
-    X("mb2c3ih7kh3sh2ph1" MODE, FILLS)                                         \
-    X("mb1c17ih9iw6kh3kw2sh1sw2ph1pw0" MODE, FILLS)                            \
-    X("mb3c33ih8kh2sh2" MODE, FILLS)                                           \
-    X("mb1c16ih6kh3sh1ph0qh2pw2qw1" MODE, FILLS) /* unlike before and behind */ \
-    X("mb2c5ih8kh2sh3" MODE, FILLS)           /* positions that no window reads */ \
-    X("mb2c20ih7kh7sh1" MODE, FILLS)          /* global */                     \
-    X("mb1c64ih14kh5sh1ph2" MODE, FILLS)      /* windows overlap */
-#define OTHER_RANKS(X, MODE)                          \
-    X("mb2c3iw9kw3sw2pw1" MODE, SPEC_F_BOTH)          \
+#define PROBLEMS(X, MODE, FILLS)                                                      \
+    X("mb1c1ih4kh2sh2" MODE, FILLS)                                                   \
+    X("mb2c3ih7kh3sh2" MODE, FILLS) /* the last window is cut off */                  \
+    X("mb2c3ih7kh3sh2ph1" MODE, FILLS)                                                \
+    X("mb1c17ih9iw6kh3kw2sh1sw2ph1pw0" MODE, FILLS)                                   \
+    X("mb3c33ih8kh2sh2" MODE, FILLS)                                                  \
+    X("mb1c16ih6kh3sh1ph0qh2pw2qw1" MODE, FILLS) /* unlike before and behind */       \
+    X("mb2c5ih8kh2sh3" MODE, FILLS)              /* positions that no window reads */ \
+    X("mb2c20ih7kh7sh1" MODE, FILLS)             /* global */                         \
+    X("mb1c64ih14kh5sh1ph2" MODE, FILLS)         /* windows overlap */
+#define OTHER_RANKS(X, MODE)                 \
+    X("mb2c3iw9kw3sw2pw1" MODE, SPEC_F_BOTH) \
     X("mb1c3id4ih5iw6kd2kh3kw2sd2sh1sw2ph1" MODE, SPEC_F_BOTH)
 
 static const spec_case forward_cases[] = {
-    PROBLEMS(REQUIRED, ":max", SPEC_F_ALL)
-    PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
-    PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH)
-    REQUIRED("mb2c3ih7kh3sh2ph1:max:res", SPEC_F_ALL)
-    REQUIRED("mb2c24ih8kh2sh2:max:res", SPEC_F_BOTH)
-    REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
-    REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL))
-    OTHER_RANKS(OPTIONAL, ":max")
-    OTHER_RANKS(OPTIONAL, ":avg:pad")
+    PROBLEMS(REQUIRED, ":max", SPEC_F_ALL) PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
+        PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH) REQUIRED("mb2c3ih7kh3sh2ph1:max:res", SPEC_F_ALL)
+            REQUIRED("mb2c24ih8kh2sh2:max:res", SPEC_F_BOTH) REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
+                REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(OPTIONAL, ":max")
+                    OTHER_RANKS(OPTIONAL, ":avg:pad")
 };
 static const spec_case backward_cases[] = {
-    PROBLEMS(REQUIRED, ":max", SPEC_F_ALL)
-    PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
-    PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH)
-    REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
-    REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL))
-    OTHER_RANKS(OPTIONAL, ":max")
-    OTHER_RANKS(OPTIONAL, ":avg:pad")
+    PROBLEMS(REQUIRED, ":max", SPEC_F_ALL) PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
+        PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH) REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
+            REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(OPTIONAL, ":max")
+                OTHER_RANKS(OPTIONAL, ":avg:pad")
 };
 
 /* The problem with exactly three spatial dimensions, the unused ones in front. */
@@ -55,8 +48,10 @@ typedef struct geometry {
 
 static uint64_t *pool_field(cek_pool_desc *d, uint64_t *behind, const char *key)
 {
-    if (!strcmp(key, "mb")) return &d->batch;
-    if (!strcmp(key, "c")) return &d->channels;
+    if (!strcmp(key, "mb"))
+        return &d->batch;
+    if (!strcmp(key, "c"))
+        return &d->channels;
     if (strlen(key) != 2 || !strchr("dhw", key[1]))
         return NULL;
     int i = key[1] == 'd' ? 0 : key[1] == 'h' ? 1 : 2;
@@ -89,16 +84,19 @@ static bool pool_read(const char *text, spec_problem *p, bool *reserve, geometry
         *field = value;
     }
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "max")) d->mode = CEK_POOL_MAX;
-        else if (!strcmp(word, "avg")) d->mode = CEK_POOL_AVERAGE;
-        else if (!strcmp(word, "pad")) d->flags |= CEK_POOL_COUNT_PAD;
-        else if (!strcmp(word, "res")) *reserve = true;
+        if (!strcmp(word, "max"))
+            d->mode = CEK_POOL_MAX;
+        else if (!strcmp(word, "avg"))
+            d->mode = CEK_POOL_AVERAGE;
+        else if (!strcmp(word, "pad"))
+            d->flags |= CEK_POOL_COUNT_PAD;
+        else if (!strcmp(word, "res"))
+            *reserve = true;
         else if (!spec_modifier_common(p, word))
             return spec_fail(p, "pool: unknown modifier \"%s\"", word);
     }
     int first = d->in[0] != ABSENT ? 0 : d->in[1] != ABSENT ? 1 : 2;
-    if (*rest || !d->mode || !d->channels || !d->batch || d->in[first] == ABSENT ||
-        d->kernel[first] == ABSENT)
+    if (*rest || !d->mode || !d->channels || !d->batch || d->in[first] == ABSENT || d->kernel[first] == ABSENT)
         return spec_fail(p, "%s: not a pooling", text);
     *g = (geometry){ .inputs = 1, .outputs = 1, .channels = d->channels, .batch = d->batch };
     static const uint64_t fallback[5] = { ABSENT, ABSENT, 1, 0, 0 };
@@ -134,24 +132,21 @@ static bool pool_read(const char *text, spec_problem *p, bool *reserve, geometry
 /* The positions of the input that window `o` reads, in scan order; returns their number. */
 static uint32_t window_of(const geometry *g, uint64_t o, uint32_t *positions)
 {
-    int64_t at[3] = { (int64_t)(o / (uint64_t)(g->out[1] * g->out[2])),
-                      (int64_t)(o / (uint64_t)g->out[2]) % g->out[1],
+    int64_t at[3] = { (int64_t)(o / (uint64_t)(g->out[1] * g->out[2])), (int64_t)(o / (uint64_t)g->out[2]) % g->out[1],
                       (int64_t)(o % (uint64_t)g->out[2]) };
     uint32_t count = 0;
     for (int64_t k = 0; k < g->kernel[0] * g->kernel[1] * g->kernel[2]; k++) {
         int64_t in[3] = { at[0] * g->stride[0] - g->lo[0] + k / (g->kernel[1] * g->kernel[2]),
                           at[1] * g->stride[1] - g->lo[1] + k / g->kernel[2] % g->kernel[1],
                           at[2] * g->stride[2] - g->lo[2] + k % g->kernel[2] };
-        if (in[0] >= 0 && in[0] < g->in[0] && in[1] >= 0 && in[1] < g->in[1] && in[2] >= 0 &&
-            in[2] < g->in[2])
+        if (in[0] >= 0 && in[0] < g->in[0] && in[1] >= 0 && in[1] < g->in[1] && in[2] >= 0 && in[2] < g->in[2])
             positions[count++] = (uint32_t)((in[0] * g->in[1] + in[1]) * g->in[2] + in[2]);
     }
     return count;
 }
 
 /* First largest of the window, or its first NaN. */
-static uint32_t winner_of(const geometry *g, const double *image, uint64_t c,
-                          const uint32_t *positions, uint32_t count)
+static uint32_t winner_of(const geometry *g, const double *image, uint64_t c, const uint32_t *positions, uint32_t count)
 {
     uint32_t best = positions[0];
     for (uint32_t i = 1; i < count; i++) {
@@ -164,22 +159,19 @@ static uint32_t winner_of(const geometry *g, const double *image, uint64_t c,
 
 static uint64_t divisor_of(const geometry *g, const cek_pool_desc *d, uint32_t inside)
 {
-    return d->flags & CEK_POOL_COUNT_PAD ? (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2])
-                                         : inside;
+    return d->flags & CEK_POOL_COUNT_PAD ? (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]) : inside;
 }
 
-static bool forward_expect(spec_problem *p, const geometry *g, const spec_operand *x,
-                           spec_operand *y)
+static bool forward_expect(spec_problem *p, const geometry *g, const spec_operand *x, spec_operand *y)
 {
     const cek_pool_desc *d = &p->desc.pool;
     cek_dtype sum = spec_sum_type(p->type);
-    uint32_t *positions = spec_problem_alloc(
-        p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
+    uint32_t *positions = spec_problem_alloc(p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]),
+                                             sizeof *positions);
     if (!positions)
         return false;
     for (uint64_t i = 0; i < y->count; i++) {
-        uint64_t c = i % g->channels, o = i / g->channels % g->outputs,
-                 n = i / g->channels / g->outputs;
+        uint64_t c = i % g->channels, o = i / g->channels % g->outputs, n = i / g->channels / g->outputs;
         const double *image = x->value + n * g->inputs * g->channels;
         uint32_t count = window_of(g, o, positions);
         spec_num v;
@@ -201,12 +193,9 @@ static bool forward_expect(spec_problem *p, const geometry *g, const spec_operan
 
 static bool forward_make(spec_problem *p, const geometry *g, bool reserve)
 {
-    spec_operand *x =
-        spec_operand_add(p, CEK_POOL_FORWARD_X, p->type, g->batch * g->inputs * g->channels);
-    spec_operand *y =
-        spec_operand_add(p, CEK_POOL_FORWARD_Y, p->type, g->batch * g->outputs * g->channels);
-    if (!x || !y ||
-        (reserve && !spec_operand_sized(p, CEK_POOL_FORWARD_RESERVE, SPEC_SIZE_RESERVE)))
+    spec_operand *x = spec_operand_add(p, CEK_POOL_FORWARD_X, p->type, g->batch * g->inputs * g->channels);
+    spec_operand *y = spec_operand_add(p, CEK_POOL_FORWARD_Y, p->type, g->batch * g->outputs * g->channels);
+    if (!x || !y || (reserve && !spec_operand_sized(p, CEK_POOL_FORWARD_RESERVE, SPEC_SIZE_RESERVE)))
         return false;
     spec_operand_fill(p, x, -2, 2, true); /* few values: many ties */
     return forward_expect(p, g, x, y);
@@ -219,21 +208,19 @@ static bool forward_build(const char *text, spec_problem *p)
     return pool_read(text, p, &reserve, &g) && forward_make(p, &g, reserve);
 }
 
-static bool backward_expect(spec_problem *p, const geometry *g, const spec_operand *dy,
-                            spec_operand *dx)
+static bool backward_expect(spec_problem *p, const geometry *g, const spec_operand *dy, spec_operand *dx)
 {
     const cek_pool_desc *d = &p->desc.pool;
     cek_dtype sum = spec_sum_type(p->type);
     const spec_operand *x = p->forward ? spec_operand_find(p->forward, CEK_POOL_FORWARD_X) : NULL;
-    uint32_t *positions = spec_problem_alloc(
-        p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]), sizeof *positions);
+    uint32_t *positions = spec_problem_alloc(p, (uint64_t)(g->kernel[0] * g->kernel[1] * g->kernel[2]),
+                                             sizeof *positions);
     uint32_t *terms = spec_problem_alloc(p, dx->count, sizeof *terms);
     spec_num *total = spec_problem_alloc(p, dx->count, sizeof *total); /* e: sum of magnitudes */
     if (!positions || !terms || !total)
         return false;
     for (uint64_t i = 0; i < dy->count; i++) {
-        uint64_t c = i % g->channels, o = i / g->channels % g->outputs,
-                 n = i / g->channels / g->outputs;
+        uint64_t c = i % g->channels, o = i / g->channels % g->outputs, n = i / g->channels / g->outputs;
         uint64_t image = n * g->inputs * g->channels;
         uint32_t count = window_of(g, o, positions);
         long double share = dy->value[i];
@@ -254,8 +241,7 @@ static bool backward_expect(spec_problem *p, const geometry *g, const spec_opera
         /* two terms more for the division; a quotient may be whole by chance, so only sums of dy
          * count as whole */
         bool whole = spec_whole(p) && d->mode == CEK_POOL_MAX;
-        spec_num v = terms[i] ? spec_sum(sum, total[i].v, total[i].e, terms[i] + 2, whole)
-                              : spec_exact(0);
+        spec_num v = terms[i] ? spec_sum(sum, total[i].v, total[i].e, terms[i] + 2, whole) : spec_exact(0);
         spec_operand_expect(dx, i, v, sum);
     }
     return true;
@@ -267,10 +253,8 @@ static bool backward_build(const char *text, spec_problem *p)
     bool reserve = false;
     if (!pool_read(text, p, &reserve, &g))
         return false;
-    spec_operand *dy =
-        spec_operand_add(p, CEK_POOL_BACKWARD_DY, p->type, g.batch * g.outputs * g.channels);
-    spec_operand *dx =
-        spec_operand_add(p, CEK_POOL_BACKWARD_DX, p->type, g.batch * g.inputs * g.channels);
+    spec_operand *dy = spec_operand_add(p, CEK_POOL_BACKWARD_DY, p->type, g.batch * g.outputs * g.channels);
+    spec_operand *dx = spec_operand_add(p, CEK_POOL_BACKWARD_DX, p->type, g.batch * g.inputs * g.channels);
     if (!dy || !dx)
         return false;
     if (p->desc.pool.mode == CEK_POOL_MAX) {
@@ -287,9 +271,11 @@ static bool backward_build(const char *text, spec_problem *p)
     return backward_expect(p, &g, dy, dx);
 }
 
+/* clang-format off */
 const spec_kind spec_kind_pool_forward =
     SPEC_KIND("pool_forward", CEK_OP_POOL_FORWARD, CEK_PROFILE_INFERENCE,
               "mb2c3ih7kh3sh2ph1:max", forward_cases, forward_build);
 const spec_kind spec_kind_pool_backward =
     SPEC_KIND("pool_backward", CEK_OP_POOL_BACKWARD, CEK_PROFILE_TRAINING,
               "mb2c3ih7kh3sh2ph1:max", backward_cases, backward_build);
+/* clang-format on */

@@ -17,13 +17,7 @@ typedef struct slot_row {
 } slot_row;
 
 enum { DIRECTION_in = SPEC_IN, DIRECTION_out = SPEC_OUT, DIRECTION_inout = SPEC_INOUT };
-enum {
-    PRESENCE_required = 0,
-    PRESENCE_optional = 1,
-    PRESENCE_weights = 2,
-    ACCUMULATE_no = 0,
-    ACCUMULATE_acc = 1
-};
+enum { PRESENCE_required = 0, PRESENCE_optional = 1, PRESENCE_weights = 2, ACCUMULATE_no = 0, ACCUMULATE_acc = 1 };
 #define SLOT_ROW(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) \
     { CEK_OP_##KIND, NUMBER, DIRECTION_##DIRECTION, #SLOT, PRESENCE_##PRESENCE, ACCUMULATE_##ACCUMULATE, ALIASES },
 static const slot_row slot_rows[] = { CEK_ALL_OPERANDS(SLOT_ROW) };
@@ -121,8 +115,7 @@ uint32_t spec_kind_parse(const char *name)
     return 0;
 }
 
-void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact,
-                       uint64_t seed)
+void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact, uint64_t seed)
 {
     *p = (spec_problem){ .type = type, .fill = fill, .inexact = inexact, .seed = seed };
     p->desc.op.size = spec_desc_size(kind);
@@ -272,9 +265,7 @@ void spec_operand_expect(spec_operand *o, uint64_t i, spec_num v, cek_dtype sum_
     if (o->accumulated) {
         spec_num sum = spec_add(sum_type, v, spec_exact(o->value[i]));
         if (sum_type != o->type) /* a backend may round the sum before it adds: allow both orders */
-            sum.e += v.e > 0 || spec_round(v.v, o->type) != v.v
-                         ? spec_roundoff(o->type) * fabsl(v.v)
-                         : 0;
+            sum.e += v.e > 0 || spec_round(v.v, o->type) != v.v ? spec_roundoff(o->type) * fabsl(v.v) : 0;
         v = sum;
     }
     spec_store(o->type, v, &o->expect[i], &o->bound[i]);

@@ -19,17 +19,17 @@ typedef struct spec_operand {
     uint32_t slot;
     uint32_t direction;
     uint32_t sizing;
-    cek_dtype type;     /* NONE: raw bytes (blocks) */
-    uint64_t count;     /* elements, or bytes of raw ones */
-    double *value;      /* contents before the run */
-    double *expect;     /* contents after it, and the tolerance; outputs alone */
+    cek_dtype type; /* NONE: raw bytes (blocks) */
+    uint64_t count; /* elements, or bytes of raw ones */
+    double *value;  /* contents before the run */
+    double *expect; /* contents after it, and the tolerance; outputs alone */
     double *bound;
-    uint8_t *written;   /* NULL: all; else 0 for elements that must keep their old bits */
+    uint8_t *written; /* NULL: all; else 0 for elements that must keep their old bits */
     void *raw;
-    void *raw_expect;   /* of a raw output */
-    uint32_t alias;     /* 1 + slot of the input whose place this output shares; 0 = none */
-    bool plain;         /* given to op_prepack instead of op_run */
-    bool accumulated;   /* the old contents count */
+    void *raw_expect; /* of a raw output */
+    uint32_t alias;   /* 1 + slot of the input whose place this output shares; 0 = none */
+    bool plain;       /* given to op_prepack instead of op_run */
+    bool accumulated; /* the old contents count */
 } spec_operand;
 
 typedef struct spec_problem spec_problem;
@@ -56,22 +56,22 @@ struct spec_problem {
 
     spec_operand operand[SPEC_OPERANDS_MAX];
     uint32_t operand_count;
-    bool no_memory;          /* why it could not be built */
-    spec_problem *forward;   /* run before this one, to fill its reserve */
+    bool no_memory;        /* why it could not be built */
+    spec_problem *forward; /* run before this one, to fill its reserve */
 
     cek_dtype type;
     uint32_t fill;
-    bool inexact; /* the device announced a transform: bounds are those of INEXACT, nothing is exact
+    bool inexact;   /* the device announced a transform: bounds are those of INEXACT, nothing is exact
                    */
-    bool twice;              /* ":det": two runs, same bits */
+    bool twice;     /* ":det": two runs, same bits */
     uint32_t steps; /* runs in a row, 0 and 1 the same; before each but the first next() works on
                      * from the outputs that the device left in `value` of the inout operands */
     void (*next)(spec_problem *p, uint32_t step);
 
-    uint64_t seed;           /* of the fill */
+    uint64_t seed;                               /* of the fill */
     bool (*preset)(void *user, spec_operand *o); /* may write o->value instead of the fill (true) */
     void *preset_user;
-    void **blocks;           /* what spec_problem_free() frees */
+    void **blocks; /* what spec_problem_free() frees */
     uint32_t block_count;
     char error[SPEC_TEXT_MAX];
 };
@@ -79,10 +79,10 @@ struct spec_problem {
 /* A case of an operation. One check for each type and fill. */
 typedef struct spec_case {
     const char *text;
-    uint32_t types;          /* mask of 1 << cek_dtype */
-    uint32_t fills;          /* mask of 1 << SPEC_WHOLE ... */
-    bool optional;           /* else required, with f32 */
-    bool any_type;           /* required with its other types too */
+    uint32_t types; /* mask of 1 << cek_dtype */
+    uint32_t fills; /* mask of 1 << SPEC_WHOLE ... */
+    bool optional;  /* else required, with f32 */
+    bool any_type;  /* required with its other types too */
 } spec_case;
 
 #define SPEC_T(type) (1u << CEK_##type)
@@ -95,35 +95,33 @@ typedef struct spec_case {
 #define SPEC_F_ALL (SPEC_F_BOTH | SPEC_F(NAN))
 
 typedef struct spec_kind {
-    const char *name;        /* "gemm" */
+    const char *name; /* "gemm" */
     uint32_t kind;
-    uint32_t profile;        /* in which its required cases are required */
-    const char *typical;     /* a small case with f32, on which misuse is tried */
+    uint32_t profile;    /* in which its required cases are required */
+    const char *typical; /* a small case with f32, on which misuse is tried */
     const spec_case *cases;
     uint32_t case_count;
     /* Works the case out. False: p->error says why (an error of spec itself). */
     bool (*build)(const char *text, spec_problem *p);
 } spec_kind;
 
-#define SPEC_KIND(name_, kind_, profile_, typical_, cases_, build_)                                                    \
-    { .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_,                         \
-      .case_count = sizeof cases_ / sizeof *cases_, .build = build_ }
+#define SPEC_KIND(name_, kind_, profile_, typical_, cases_, build_)                              \
+    {                                                                                            \
+        .name = name_, .kind = kind_, .profile = profile_, .typical = typical_, .cases = cases_, \
+        .case_count = sizeof cases_ / sizeof *cases_, .build = build_                            \
+    }
 
 extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data,
-    spec_kind_conv_backward_weights, spec_kind_pool_forward, spec_kind_pool_backward,
-    spec_kind_pointwise, spec_kind_reduce, spec_kind_softmax, spec_kind_cross_entropy,
-    spec_kind_squared_error, spec_kind_dropout, spec_kind_random, spec_kind_optimizer,
-    spec_kind_copy;
+    spec_kind_conv_backward_weights, spec_kind_pool_forward, spec_kind_pool_backward, spec_kind_pointwise,
+    spec_kind_reduce, spec_kind_softmax, spec_kind_cross_entropy, spec_kind_squared_error, spec_kind_dropout,
+    spec_kind_random, spec_kind_optimizer, spec_kind_copy;
 const spec_kind *const *spec_kinds(uint32_t *count);
 
 /* spec_problem_init - sizes, kind and type; the rest is zero. */
-void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact,
-                       uint64_t seed);
+void spec_problem_init(spec_problem *p, uint32_t kind, cek_dtype type, uint32_t fill, bool inexact, uint64_t seed);
 void spec_problem_free(spec_problem *p);
-void *spec_problem_alloc(spec_problem *p, uint64_t count,
-                         size_t size); /* zeroed; NULL sets p->error */
-bool spec_fail(spec_problem *p, const char *fmt, ...)
-    __attribute__((__format__(__printf__, 2, 3))); /* returns false */
+void *spec_problem_alloc(spec_problem *p, uint64_t count, size_t size); /* zeroed; NULL sets p->error */
+bool spec_fail(spec_problem *p, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3))); /* returns false */
 
 /* spec_operand_add - puts the slot into the descriptor's mask; name and direction come from the
  * tables of plugin.h. Values are zero, bounds 0. NULL sets p->error. The pointer stays valid. */
@@ -138,7 +136,7 @@ spec_operand *spec_operand_find(spec_problem *p, uint32_t slot);
  * |high| > 8), as the problem's fill says; NaN for float types under SPEC_NAN if `nan`. */
 void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool nan);
 double spec_uniform(uint64_t seed, uint64_t index); /* [0,1) */
-bool spec_whole(const spec_problem *p); /* operands are integers and no transform is used */
+bool spec_whole(const spec_problem *p);             /* operands are integers and no transform is used */
 
 /* Marks an output as added to, and fills its old contents. */
 void spec_operand_accumulate(spec_problem *p, spec_operand *o);

@@ -80,11 +80,10 @@ static void order_within(spec_state *s)
         cek_ref ra = spec_buffer_ref(&a), rb = spec_buffer_ref(&b);
         bool ok = spec_buffer_upload(s, &a, s->queue) && spec_buffer_upload(s, &b, s->queue);
         for (uint32_t i = 0; ok && i < 50; i++)
-            ok =
-                EXPECT_OK(s->plugin->fill(s->queue, ra, i, 4, 65536)) &&
-                EXPECT_OK(s->plugin->copy(s->queue, rb, ra, 65536)) &&
-                EXPECT_OK(s->plugin->update(s->queue, ra, &(uint32_t){ 1000 + i }, 4)) &&
-                EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ rb.mem, rb.offset + 4 * i }, ra, 4));
+            ok = EXPECT_OK(s->plugin->fill(s->queue, ra, i, 4, 65536)) &&
+                 EXPECT_OK(s->plugin->copy(s->queue, rb, ra, 65536)) &&
+                 EXPECT_OK(s->plugin->update(s->queue, ra, &(uint32_t){ 1000 + i }, 4)) &&
+                 EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ rb.mem, rb.offset + 4 * i }, ra, 4));
         if (ok && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             uint32_t word;
             REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * 49, 4), word == 1049));
@@ -103,8 +102,7 @@ static void order_between(spec_state *s)
     cek_queue *q[2] = { queue_new(s, 0), queue_new(s, 0) };
     cek_event *e[2] = { event_new(s, 0), event_new(s, 0) };
     spec_buffer b;
-    bool ok = spec_buffer_make(s, 1 << 20, 0, &b) && q[0] && q[1] && e[0] && e[1] &&
-              spec_buffer_upload(s, &b, q[0]);
+    bool ok = spec_buffer_make(s, 1 << 20, 0, &b) && q[0] && q[1] && e[0] && e[1] && spec_buffer_upload(s, &b, q[0]);
     uint64_t half = (1 << 20) / 2;
     for (uint32_t i = 0; ok && i < 40; i++) {
         uint32_t me = i % 2;
@@ -114,14 +112,12 @@ static void order_between(spec_state *s)
         if (me == 0)
             ok = ok && EXPECT_OK(s->plugin->fill(q[me], spec_buffer_ref(&b), i, 4, half));
         else
-            ok = ok && EXPECT_OK(s->plugin->copy(q[me], (cek_ref){ b.mem, b.offset + half },
-                                                 spec_buffer_ref(&b), half));
+            ok = ok &&
+                 EXPECT_OK(s->plugin->copy(q[me], (cek_ref){ b.mem, b.offset + half }, spec_buffer_ref(&b), half));
         ok = ok && EXPECT_OK(s->plugin->event_record(q[me], e[me]));
     }
-    if (ok && EXPECT_OK(s->plugin->event_sync(e[1], s->timeout_ns)) &&
-        EXPECT_OK(s->plugin->event_query(e[1])) &&
-        EXPECT_OK(s->plugin->event_status(e[1], NULL, 0)) && spec_buffer_download(s, &b, q[1]) &&
-        spec_sync(s, q[1])) {
+    if (ok && EXPECT_OK(s->plugin->event_sync(e[1], s->timeout_ns)) && EXPECT_OK(s->plugin->event_query(e[1])) &&
+        EXPECT_OK(s->plugin->event_status(e[1], NULL, 0)) && spec_buffer_download(s, &b, q[1]) && spec_sync(s, q[1])) {
         uint32_t word;
         REQUIRE((memcpy(&word, spec_buffer_contents(&b) + half, 4), word == 38));
         REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 2 * half - 4, 4), word == 38));
@@ -162,12 +158,10 @@ static void never_recorded(spec_state *s)
 static void elapsed(spec_state *s)
 {
     cek_queue *q = queue_new(s, CEK_QUEUE_TIMING);
-    cek_event *start = event_new(s, CEK_EVENT_TIMING), *end = event_new(s, CEK_EVENT_TIMING),
-              *plain = event_new(s, 0);
+    cek_event *start = event_new(s, CEK_EVENT_TIMING), *end = event_new(s, CEK_EVENT_TIMING), *plain = event_new(s, 0);
     spec_buffer b;
     uint64_t ns = 0;
-    if (spec_buffer_make(s, 16 << 20, 0, &b) && q && start && end && plain &&
-        spec_buffer_upload(s, &b, q)) {
+    if (spec_buffer_make(s, 16 << 20, 0, &b) && q && start && end && plain && spec_buffer_upload(s, &b, q)) {
         EXPECT_OK(s->plugin->event_record(q, plain));
         EXPECT_OK(s->plugin->event_record(q, start));
         for (uint32_t i = 0; i < 4; i++)
@@ -175,7 +169,7 @@ static void elapsed(spec_state *s)
         EXPECT_OK(s->plugin->event_record(q, end));
         if (EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) &&
             EXPECT_OK(s->plugin->event_elapsed(start, end, &ns))) {
-            REQUIRE(ns > 0);             /* 64 MiB were written in between */
+            REQUIRE(ns > 0); /* 64 MiB were written in between */
             REQUIRE(ns < 60000000000u);
         }
         EXPECT(CEK_INVALID, s->plugin->event_elapsed(plain, end, &ns));
@@ -194,10 +188,8 @@ static void foreign_event(spec_state *s)
     cek_dev *other = NULL;
     cek_queue *q = NULL;
     cek_event *e = event_new(s, 0);
-    if (e &&
-        EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)) &&
-        EXPECT_OK(s->plugin->queue_create(other, NULL, &q)) &&
-        EXPECT_OK(s->plugin->event_record(s->queue, e))) {
+    if (e && EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)) &&
+        EXPECT_OK(s->plugin->queue_create(other, NULL, &q)) && EXPECT_OK(s->plugin->event_record(s->queue, e))) {
         EXPECT(CEK_UNSUPPORTED, s->plugin->event_wait(q, e));
         EXPECT_OK(s->plugin->queue_status(q, NULL, 0));
         EXPECT_OK(s->plugin->event_sync(e, s->timeout_ns));
@@ -212,8 +204,8 @@ static void destroy_waits(spec_state *s)
 {
     spec_buffer b;
     cek_queue *q = queue_new(s, 0);
-    bool ok = spec_buffer_make(s, 8 << 20, 0, &b) && q && spec_buffer_upload(s, &b, q)
-              && EXPECT_OK(s->plugin->fill(q, spec_buffer_ref(&b), 0x12345678, 4, b.bytes));
+    bool ok = spec_buffer_make(s, 8 << 20, 0, &b) && q && spec_buffer_upload(s, &b, q) &&
+              EXPECT_OK(s->plugin->fill(q, spec_buffer_ref(&b), 0x12345678, 4, b.bytes));
     s->plugin->queue_destroy(q);
     if (ok && spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
         REQUIRE(spec_buffer_contents(&b)[b.bytes - 1] == 0x12);
@@ -226,11 +218,15 @@ void spec_check_queues(spec_state *s)
         const char *name;
         void (*run)(spec_state *s);
     } checks[] = {
-        { "queue descriptors", queue_descriptors }, { "event descriptors", event_descriptors },
-        { "deadlines", sync_deadlines }, { "order within a queue", order_within },
+        { "queue descriptors", queue_descriptors },
+        { "event descriptors", event_descriptors },
+        { "deadlines", sync_deadlines },
+        { "order within a queue", order_within },
         { "order between queues", order_between },
-        { "an event never recorded", never_recorded }, { "elapsed time", elapsed },
-        { "an event of another device", foreign_event }, { "destroy waits", destroy_waits },
+        { "an event never recorded", never_recorded },
+        { "elapsed time", elapsed },
+        { "an event of another device", foreign_event },
+        { "destroy waits", destroy_waits },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (spec_check_begin(s, "queue", 0, 0, true, "%s", checks[i].name)) {

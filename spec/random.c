@@ -8,24 +8,37 @@
 
 #include "spec/problem.h"
 
-#define CASE(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
+#define CASE(text_, fills_)                                 \
+    {                                                       \
+        .text = text_, .types = SPEC_T_ALL, .fills = fills_ \
+    }
 static const spec_case dropout_cases[] = {
-    CASE("1x1:p500", SPEC_F_BOTH), CASE("3x7:p500", SPEC_F_ALL), CASE("13x33:p500", SPEC_F_BOTH),
+    CASE("1x1:p500", SPEC_F_BOTH),
+    CASE("3x7:p500", SPEC_F_ALL),
+    CASE("13x33:p500", SPEC_F_BOTH),
     CASE("64x130:p500", SPEC_F_BOTH),
-    CASE("5x1000:p100", SPEC_F_BOTH), CASE("5x40:p0", SPEC_F_ALL), CASE("5x40:p999", SPEC_F_BOTH),
-    CASE("12x10:p250:per4", SPEC_F_BOTH), CASE("12x9:p250:per3:base7", SPEC_F_BOTH),
+    CASE("5x1000:p100", SPEC_F_BOTH),
+    CASE("5x40:p0", SPEC_F_ALL),
+    CASE("5x40:p999", SPEC_F_BOTH),
+    CASE("12x10:p250:per4", SPEC_F_BOTH),
+    CASE("12x9:p250:per3:base7", SPEC_F_BOTH),
     CASE("9x9:p500:base4294967295", SPEC_F_BOTH),
-    CASE("7x31:p500:alias", SPEC_F_BOTH), CASE("6x22:p750:base3:alias", SPEC_F_ALL),
+    CASE("7x31:p500:alias", SPEC_F_BOTH),
+    CASE("6x22:p750:base3:alias", SPEC_F_ALL),
     CASE("8x50:p300:det", SPEC_F(REAL)),
 };
 static const spec_case random_cases[] = {
-    CASE("1x1:uniform", SPEC_F(REAL)), CASE("3x7:uniform", SPEC_F(REAL)),
+    CASE("1x1:uniform", SPEC_F(REAL)),
+    CASE("3x7:uniform", SPEC_F(REAL)),
     CASE("64x130:uniform", SPEC_F(REAL)),
-    CASE("12x9:uniform:per3:base7", SPEC_F(REAL)), CASE("9x9:uniform:base4294967295", SPEC_F(REAL)),
+    CASE("12x9:uniform:per3:base7", SPEC_F(REAL)),
+    CASE("9x9:uniform:base4294967295", SPEC_F(REAL)),
     CASE("8x50:uniform:det", SPEC_F(REAL)),
-    CASE("1x1:normal", SPEC_F(REAL)), CASE("3x7:normal", SPEC_F(REAL)),
+    CASE("1x1:normal", SPEC_F(REAL)),
+    CASE("3x7:normal", SPEC_F(REAL)),
     CASE("64x130:normal", SPEC_F(REAL)),
-    CASE("12x9:normal:per3:base7", SPEC_F(REAL)), CASE("9x9:normal:base4294967295", SPEC_F(REAL)),
+    CASE("12x9:normal:per3:base7", SPEC_F(REAL)),
+    CASE("9x9:normal:base4294967295", SPEC_F(REAL)),
     CASE("8x50:normal:det", SPEC_F(REAL)),
 };
 
@@ -45,24 +58,27 @@ static bool random_read(const char *text, spec_problem *p, random_choice *c)
         return spec_fail(p, "%s: not ROWSxCOLUMNS", text);
     *c = (random_choice){ .rows = shape[0], .columns = shape[1], .per = 1 };
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "alias")) c->alias = true;
-        else if (!strcmp(word, "normal")) c->normal = true;
-        else if (!strcmp(word, "uniform")) c->normal = false;
-        else if (spec_modifier_number(word, "base", &c->base)) c->has_base = true;
-        else if (!spec_modifier_number(word, "per", &c->per) && !spec_modifier_number(word, "p", &c->p)
-                 && !spec_modifier_common(p, word))
+        if (!strcmp(word, "alias"))
+            c->alias = true;
+        else if (!strcmp(word, "normal"))
+            c->normal = true;
+        else if (!strcmp(word, "uniform"))
+            c->normal = false;
+        else if (spec_modifier_number(word, "base", &c->base))
+            c->has_base = true;
+        else if (!spec_modifier_number(word, "per", &c->per) && !spec_modifier_number(word, "p", &c->p) &&
+                 !spec_modifier_common(p, word))
             return spec_fail(p, "random: unknown modifier \"%s\"", word);
     }
     return true;
 }
 
-static bool random_blocks(spec_problem *p, const random_choice *c, uint32_t step_slot,
-                          uint32_t batch_slot)
+static bool random_blocks(spec_problem *p, const random_choice *c, uint32_t step_slot, uint32_t batch_slot)
 {
     cek_step_block step = { .random_key = random_key };
     cek_batch_block batch = { .sample_base = c->base, .rows_valid = (uint32_t)c->rows };
-    return spec_operand_block(p, step_slot, &step, sizeof step)
-           && (!c->has_base || spec_operand_block(p, batch_slot, &batch, sizeof batch));
+    return spec_operand_block(p, step_slot, &step, sizeof step) &&
+           (!c->has_base || spec_operand_block(p, batch_slot, &batch, sizeof batch));
 }
 
 /* The four words of the block that element (row, column) belongs to; returns which of them is its
@@ -92,16 +108,13 @@ static bool dropout_build(const char *text, spec_problem *p)
     spec_operand_fill(p, x, 1, 5, false);
     y->alias = c.alias ? 1 + CEK_DROPOUT_X : 0;
     cek_dtype type = spec_sum_type(p->type);
-    spec_num scale = { d->scale, spec_round(d->scale, type) == d->scale
-                                     ? 0
-                                     : spec_roundoff(type) * d->scale };
+    spec_num scale = { d->scale, spec_round(d->scale, type) == d->scale ? 0 : spec_roundoff(type) * d->scale };
     for (uint64_t i = 0; i < x->count; i++) {
         uint32_t word[4], n = words_of(&c, i / c.columns, i % c.columns, word);
         bool keep = word[n] >= d->threshold;
         if (p->fill == SPEC_NAN && i % 5 == 0)
             x->value[i] = NAN; /* a kept NaN is NaN, a dropped one is 0 */
-        spec_operand_expect(
-            y, i, keep ? spec_mul(type, spec_exact(x->value[i]), scale) : spec_exact(0), type);
+        spec_operand_expect(y, i, keep ? spec_mul(type, spec_exact(x->value[i]), scale) : spec_exact(0), type);
     }
     return true;
 }
@@ -110,23 +123,18 @@ static spec_num uniform_of(cek_dtype type, const cek_random_desc *d, uint32_t wo
 {
     spec_num low = spec_exact(spec_round(d->a, type)), high = spec_exact(spec_round(d->b, type));
     spec_num width = spec_sub(type, high, low);
-    width.e +=
-        spec_roundoff(type) *
-        (fabs(d->a) + fabs(d->b)); /* the bounds may be rounded before or after the difference */
+    width.e += spec_roundoff(type) *
+               (fabs(d->a) + fabs(d->b)); /* the bounds may be rounded before or after the difference */
     return spec_add(type, low, spec_mul(type, width, spec_exact((word >> 8) * 0x1p-24L)));
 }
 
-static spec_num normal_of(cek_dtype type, const cek_random_desc *d, const uint32_t word[4],
-                          uint32_t n)
+static spec_num normal_of(cek_dtype type, const cek_random_desc *d, const uint32_t word[4], uint32_t n)
 {
     uint32_t pair = n & 2;
-    long double u1 = ((word[pair] >> 8) + 1) * 0x1p-24L,
-                angle = 2 * acosl(-1) * ((word[pair + 1] >> 8) * 0x1p-24L);
-    spec_num radius =
-        spec_sqrt(type, spec_mul(type, spec_exact(-2), spec_log(type, spec_exact(u1))));
+    long double u1 = ((word[pair] >> 8) + 1) * 0x1p-24L, angle = 2 * acosl(-1) * ((word[pair + 1] >> 8) * 0x1p-24L);
+    spec_num radius = spec_sqrt(type, spec_mul(type, spec_exact(-2), spec_log(type, spec_exact(u1))));
     /* The angle, below 2 pi, is rounded twice; sine and cosine are within their own error of 1. */
-    spec_num wave = { n & 1 ? sinl(angle) : cosl(angle),
-                      (2 * 6.3L + SPEC_FUNCTION_ROUNDOFFS) * spec_roundoff(type) };
+    spec_num wave = { n & 1 ? sinl(angle) : cosl(angle), (2 * 6.3L + SPEC_FUNCTION_ROUNDOFFS) * spec_roundoff(type) };
     spec_num std = spec_exact(spec_round(d->b, type)), mean = spec_exact(spec_round(d->a, type));
     return spec_add(type, mean, spec_mul(type, std, spec_mul(type, radius, wave)));
 }
@@ -147,13 +155,12 @@ static bool random_build(const char *text, spec_problem *p)
     cek_dtype type = spec_sum_type(p->type);
     for (uint64_t i = 0; i < y->count; i++) {
         uint32_t word[4], n = words_of(&c, i / c.columns, i % c.columns, word);
-        spec_operand_expect(
-            y, i, c.normal ? normal_of(type, d, word, n) : uniform_of(type, d, word[n]), type);
+        spec_operand_expect(y, i, c.normal ? normal_of(type, d, word, n) : uniform_of(type, d, word[n]), type);
     }
     return true;
 }
 
-const spec_kind spec_kind_dropout = SPEC_KIND("dropout", CEK_OP_DROPOUT, CEK_PROFILE_TRAINING,
-                                              "3x7:p500", dropout_cases, dropout_build);
-const spec_kind spec_kind_random = SPEC_KIND("random", CEK_OP_RANDOM, CEK_PROFILE_TRAINING,
-                                             "3x7:uniform", random_cases, random_build);
+const spec_kind spec_kind_dropout = SPEC_KIND("dropout", CEK_OP_DROPOUT, CEK_PROFILE_TRAINING, "3x7:p500",
+                                              dropout_cases, dropout_build);
+const spec_kind spec_kind_random = SPEC_KIND("random", CEK_OP_RANDOM, CEK_PROFILE_TRAINING, "3x7:uniform", random_cases,
+                                             random_build);

@@ -7,6 +7,7 @@
 
 #include "spec/problem.h"
 
+/* clang-format off */
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
 #define F32(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_ }
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
@@ -33,6 +34,7 @@ static const spec_case reduce_cases[] = {
     F32("997:a0:sum:align4", SPEC_F_BOTH), F32("97x5:a1:max:align4", SPEC_F_BOTH),
     OPTIONAL("5x7:a0:sum:x=u8", SPEC_F(WHOLE)), OPTIONAL("5x7:a1:max:x=i32", SPEC_F(WHOLE)),
 };
+/* clang-format on */
 
 typedef struct reduce_choice {
     int64_t strides[CEK_RANK_MAX];
@@ -58,40 +60,43 @@ static bool reduce_read(const char *text, spec_problem *p, reduce_choice *c)
     d->x_type = p->type;
     spec_strides(d->rank, d->shape, d->x_strides);
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "acc")) c->acc = true;
-        else if (!strcmp(word, "inf")) c->inf = true;
-        else if (function_parse(word)) d->function = function_parse(word);
+        if (!strcmp(word, "acc"))
+            c->acc = true;
+        else if (!strcmp(word, "inf"))
+            c->inf = true;
+        else if (function_parse(word))
+            d->function = function_parse(word);
         else if (word[0] == 'a' && strspn(word + 1, "01234567") == strlen(word + 1))
             for (const char *a = word + 1; *a; a++)
                 d->axes |= 1u << (*a - '0');
-        else if (!strncmp(word, "x=", 2)) d->x_type = spec_type_parse(word + 2, strlen(word + 2));
-        else if (!(word[0] == 'x' && word[1] == '~' && spec_layout(word + 2, d->rank, d->shape, d->x_strides))
-                 && !spec_modifier_common(p, word))
+        else if (!strncmp(word, "x=", 2))
+            d->x_type = spec_type_parse(word + 2, strlen(word + 2));
+        else if (!(word[0] == 'x' && word[1] == '~' && spec_layout(word + 2, d->rank, d->shape, d->x_strides)) &&
+                 !spec_modifier_common(p, word))
             return spec_fail(p, "reduce: unknown modifier \"%s\"", word);
     }
-    return d->function && d->axes && !*rest ? true
-                                            : spec_fail(p, "%s: no function or no axes", text);
+    return d->function && d->axes && !*rest ? true : spec_fail(p, "%s: no function or no axes", text);
 }
 
-static spec_num finish(spec_problem *p, cek_dtype type, long double v, long double magnitude,
-                       uint64_t n)
+static spec_num finish(spec_problem *p, cek_dtype type, long double v, long double magnitude, uint64_t n)
 {
     switch (p->desc.reduce.function) {
     case CEK_REDUCE_SUM: return spec_sum(type, v, magnitude, n, spec_whole(p));
-    case CEK_REDUCE_MEAN:
-        return spec_div(type, spec_sum(type, v, magnitude, n, spec_whole(p)), spec_exact(n));
+    case CEK_REDUCE_MEAN: return spec_div(type, spec_sum(type, v, magnitude, n, spec_whole(p)), spec_exact(n));
     case CEK_REDUCE_SUM_SQUARES: return spec_sum(type, v, magnitude, 2 * n, spec_whole(p));
     default: return spec_exact(v);
     }
 }
 
-static void step(uint32_t function, long double x, bool first, long double *v,
-                 long double *magnitude)
+static void step(uint32_t function, long double x, bool first, long double *v, long double *magnitude)
 {
     switch (function) {
     case CEK_REDUCE_MAX: *v = first || isnan(x) || (!isnan(*v) && x > *v) ? x : *v; break;
     case CEK_REDUCE_MIN: *v = first || isnan(x) || (!isnan(*v) && x < *v) ? x : *v; break;
-    case CEK_REDUCE_SUM_SQUARES: *v += x * x; *magnitude += x * x; break;
+    case CEK_REDUCE_SUM_SQUARES:
+        *v += x * x;
+        *magnitude += x * x;
+        break;
     case CEK_REDUCE_COUNT_NONFINITE: *v += !isfinite(x); break;
     default: *v += x; *magnitude += fabsl(x);
     }
@@ -112,8 +117,7 @@ static bool reduce_build(const char *text, spec_problem *p)
         y_strides[i] = (int64_t)kept;
         kept *= d->shape[i];
     }
-    spec_operand *x =
-        spec_operand_add(p, CEK_REDUCE_X, d->x_type, spec_extent(d->rank, d->shape, d->x_strides));
+    spec_operand *x = spec_operand_add(p, CEK_REDUCE_X, d->x_type, spec_extent(d->rank, d->shape, d->x_strides));
     spec_operand *y = spec_operand_add(p, CEK_REDUCE_Y, type, kept);
     uint64_t *seen = spec_problem_alloc(p, kept, sizeof *seen);
     long double *v = spec_problem_alloc(p, kept, sizeof *v),
@@ -135,5 +139,5 @@ static bool reduce_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE,
-                                             "5x7:a0:sum", reduce_cases, reduce_build);
+const spec_kind spec_kind_reduce = SPEC_KIND("reduce", CEK_OP_REDUCE, CEK_PROFILE_INFERENCE, "5x7:a0:sum", reduce_cases,
+                                             reduce_build);

@@ -11,45 +11,53 @@
 
 #include "spec/problem.h"
 
-#define CASE(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
+#define CASE(text_, fills_)                                 \
+    {                                                       \
+        .text = text_, .types = SPEC_T_ALL, .fills = fills_ \
+    }
 
 static const spec_case softmax_cases[] = {
-    CASE("1x1", SPEC_F_BOTH), CASE("3x10", SPEC_F_ALL), CASE("7x33", SPEC_F_ALL),
-    CASE("2x1000", SPEC_F_BOTH),
-    CASE("65x5", SPEC_F_ALL), CASE("5x17:big", SPEC_F_BOTH), CASE("9x31:alias", SPEC_F_BOTH),
-    CASE("8x16:tie", SPEC_F(WHOLE)),
-    CASE("12x40:det", SPEC_F(REAL)),
-    CASE("1x1:log", SPEC_F_BOTH), CASE("3x10:log", SPEC_F_ALL), CASE("7x33:log", SPEC_F_ALL),
-    CASE("2x1000:log", SPEC_F_BOTH),
-    CASE("5x17:log:big", SPEC_F_BOTH), CASE("9x31:log:alias", SPEC_F_BOTH),
+    CASE("1x1", SPEC_F_BOTH),        CASE("3x10", SPEC_F_ALL),          CASE("7x33", SPEC_F_ALL),
+    CASE("2x1000", SPEC_F_BOTH),     CASE("65x5", SPEC_F_ALL),          CASE("5x17:big", SPEC_F_BOTH),
+    CASE("9x31:alias", SPEC_F_BOTH), CASE("8x16:tie", SPEC_F(WHOLE)),   CASE("12x40:det", SPEC_F(REAL)),
+    CASE("1x1:log", SPEC_F_BOTH),    CASE("3x10:log", SPEC_F_ALL),      CASE("7x33:log", SPEC_F_ALL),
+    CASE("2x1000:log", SPEC_F_BOTH), CASE("5x17:log:big", SPEC_F_BOTH), CASE("9x31:log:alias", SPEC_F_BOTH),
 };
 static const spec_case cross_entropy_cases[] = {
-    CASE("1x2", SPEC_F_BOTH), CASE("6x10", SPEC_F_ALL), CASE("64x10", SPEC_F_BOTH),
+    CASE("1x2", SPEC_F_BOTH),
+    CASE("6x10", SPEC_F_ALL),
+    CASE("64x10", SPEC_F_BOTH),
     CASE("7x33", SPEC_F_ALL),
-    CASE("3x1000", SPEC_F_BOTH), CASE("300x3", SPEC_F_BOTH), CASE("5x1", SPEC_F_BOTH),
-    CASE("6x10:grad", SPEC_F_BOTH), CASE("6x10:loss", SPEC_F_ALL),
+    CASE("3x1000", SPEC_F_BOTH),
+    CASE("300x3", SPEC_F_BOTH),
+    CASE("5x1", SPEC_F_BOTH),
+    CASE("6x10:grad", SPEC_F_BOTH),
+    CASE("6x10:loss", SPEC_F_ALL),
     CASE("6x10:loss:acc", SPEC_F_BOTH),
-    CASE("13x10:acc", SPEC_F_BOTH), CASE("13x10:w", SPEC_F_ALL), CASE("13x10:w:acc", SPEC_F_BOTH),
-    CASE("8x10:valid5", SPEC_F_ALL), CASE("8x10:valid0", SPEC_F_BOTH),
+    CASE("13x10:acc", SPEC_F_BOTH),
+    CASE("13x10:w", SPEC_F_ALL),
+    CASE("13x10:w:acc", SPEC_F_BOTH),
+    CASE("8x10:valid5", SPEC_F_ALL),
+    CASE("8x10:valid0", SPEC_F_BOTH),
     CASE("8x10:valid8", SPEC_F_BOTH),
-    CASE("12x10:per3:valid2:w", SPEC_F_BOTH), CASE("8x10:loss:valid3:acc", SPEC_F_BOTH),
-    CASE("9x12:alias", SPEC_F_BOTH), CASE("9x12:alias:valid4", SPEC_F_BOTH),
-    CASE("6x17:big", SPEC_F_BOTH), CASE("9x10:label", SPEC_F_BOTH),
+    CASE("12x10:per3:valid2:w", SPEC_F_BOTH),
+    CASE("8x10:loss:valid3:acc", SPEC_F_BOTH),
+    CASE("9x12:alias", SPEC_F_BOTH),
+    CASE("9x12:alias:valid4", SPEC_F_BOTH),
+    CASE("6x17:big", SPEC_F_BOTH),
+    CASE("9x10:label", SPEC_F_BOTH),
     CASE("9x10:label:loss", SPEC_F_BOTH),
-    CASE("9x16:tie", SPEC_F(WHOLE)), CASE("9x16:tie:loss", SPEC_F(WHOLE)),
+    CASE("9x16:tie", SPEC_F(WHOLE)),
+    CASE("9x16:tie:loss", SPEC_F(WHOLE)),
     CASE("6x10:scale:w", SPEC_F_BOTH),
     CASE("40x10:det", SPEC_F(REAL)),
 };
 static const spec_case squared_error_cases[] = {
-    CASE("1x1", SPEC_F_ALL), CASE("128x1", SPEC_F_ALL), CASE("20x1:w", SPEC_F_BOTH),
-    CASE("7x13", SPEC_F_ALL),
-    CASE("300x5", SPEC_F_BOTH), CASE("7x13:grad", SPEC_F_BOTH), CASE("7x13:loss", SPEC_F_ALL),
-    CASE("7x13:loss:acc", SPEC_F_BOTH),
-    CASE("7x13:acc:w", SPEC_F_BOTH), CASE("8x3:valid5", SPEC_F_ALL),
-    CASE("8x3:valid0:acc", SPEC_F_BOTH),
-    CASE("12x4:per3:valid2:w", SPEC_F_BOTH), CASE("9x12:alias", SPEC_F_BOTH),
-    CASE("6x10:scale", SPEC_F_BOTH),
-    CASE("40x10:det", SPEC_F(REAL)),
+    CASE("1x1", SPEC_F_ALL),         CASE("128x1", SPEC_F_ALL),           CASE("20x1:w", SPEC_F_BOTH),
+    CASE("7x13", SPEC_F_ALL),        CASE("300x5", SPEC_F_BOTH),          CASE("7x13:grad", SPEC_F_BOTH),
+    CASE("7x13:loss", SPEC_F_ALL),   CASE("7x13:loss:acc", SPEC_F_BOTH),  CASE("7x13:acc:w", SPEC_F_BOTH),
+    CASE("8x3:valid5", SPEC_F_ALL),  CASE("8x3:valid0:acc", SPEC_F_BOTH), CASE("12x4:per3:valid2:w", SPEC_F_BOTH),
+    CASE("9x12:alias", SPEC_F_BOTH), CASE("6x10:scale", SPEC_F_BOTH),     CASE("40x10:det", SPEC_F(REAL)),
 };
 
 typedef struct rows_choice {
@@ -66,18 +74,30 @@ static bool rows_read(const char *text, spec_problem *p, rows_choice *c)
         return spec_fail(p, "%s: not ROWSxCOLUMNS", text);
     *c = (rows_choice){ .rows = shape[0], .columns = shape[1], .per = 1 };
     while (spec_modifier(&rest, word, sizeof word)) {
-        if (!strcmp(word, "log")) c->log = true;
-        else if (!strcmp(word, "w")) c->weights = true;
-        else if (!strcmp(word, "acc")) c->acc = true;
-        else if (!strcmp(word, "grad")) c->no_loss = true;
-        else if (!strcmp(word, "loss")) c->no_grad = true;
-        else if (!strcmp(word, "alias")) c->alias = true;
-        else if (!strcmp(word, "big")) c->big = true;
-        else if (!strcmp(word, "label")) c->label = true;
-        else if (!strcmp(word, "tie")) c->tie = true;
-        else if (!strcmp(word, "scale")) c->scale = true;
-        else if (spec_modifier_number(word, "valid", &c->valid)) c->has_valid = true;
-        else if (spec_modifier_number(word, "per", &c->per)) continue;
+        if (!strcmp(word, "log"))
+            c->log = true;
+        else if (!strcmp(word, "w"))
+            c->weights = true;
+        else if (!strcmp(word, "acc"))
+            c->acc = true;
+        else if (!strcmp(word, "grad"))
+            c->no_loss = true;
+        else if (!strcmp(word, "loss"))
+            c->no_grad = true;
+        else if (!strcmp(word, "alias"))
+            c->alias = true;
+        else if (!strcmp(word, "big"))
+            c->big = true;
+        else if (!strcmp(word, "label"))
+            c->label = true;
+        else if (!strcmp(word, "tie"))
+            c->tie = true;
+        else if (!strcmp(word, "scale"))
+            c->scale = true;
+        else if (spec_modifier_number(word, "valid", &c->valid))
+            c->has_valid = true;
+        else if (spec_modifier_number(word, "per", &c->per))
+            continue;
         else if (!spec_modifier_common(p, word))
             return spec_fail(p, "rows: unknown modifier \"%s\"", word);
     }
@@ -163,8 +183,7 @@ static bool softmax_build(const char *text, spec_problem *p)
 /* ---- losses ---- */
 
 /* The blocks of a loss: global divisor, loss scale, rows that count. */
-static bool loss_blocks(spec_problem *p, const rows_choice *c, uint32_t step_slot,
-                        uint32_t batch_slot, double *factor)
+static bool loss_blocks(spec_problem *p, const rows_choice *c, uint32_t step_slot, uint32_t batch_slot, double *factor)
 {
     bool grad = !c->no_grad;
     double inv_n = spec_whole(p) ? 0.25 : 1.0 / 37, scale = c->scale ? 1024 : 1;
@@ -199,8 +218,7 @@ static void total_add(total *t, spec_num x)
 
 static spec_num total_of(const total *t, cek_dtype type, bool whole)
 {
-    spec_num s = t->terms ? spec_sum(type, t->v, t->magnitude, t->terms, whole && t->e == 0)
-                          : spec_exact(0);
+    spec_num s = t->terms ? spec_sum(type, t->v, t->magnitude, t->terms, whole && t->e == 0) : spec_exact(0);
     s.e += t->e;
     return s;
 }
@@ -222,18 +240,16 @@ typedef struct cross_entropy {
     double factor;
 } cross_entropy;
 
-static void cross_entropy_row(const rows_choice *c, const cross_entropy *o, cek_dtype type,
-                              uint64_t r, total *loss, uint64_t *correct)
+static void cross_entropy_row(const rows_choice *c, const cross_entropy *o, cek_dtype type, uint64_t r, total *loss,
+                              uint64_t *correct)
 {
     const double *row = o->logits->value + r * c->columns;
     double label = o->labels->value[r], w = o->weights ? o->weights->value[r] : 1;
     bool counts = row_counts(c, r), known = label >= 0 && label < (double)c->columns;
     row_sum s = row_sum_of(type, row, c->columns);
     if (counts) {
-        spec_num gap = known ? spec_sub(type, spec_exact(s.top), spec_exact(row[(uint64_t)label]))
-                             : spec_exact(NAN);
-        gap.e += 2 * spec_roundoff(type) *
-                 fabsl(s.top); /* as in softmax: top + log sum may come first */
+        spec_num gap = known ? spec_sub(type, spec_exact(s.top), spec_exact(row[(uint64_t)label])) : spec_exact(NAN);
+        gap.e += 2 * spec_roundoff(type) * fabsl(s.top); /* as in softmax: top + log sum may come first */
         if (w != 0)
             total_add(loss, spec_mul(type, spec_exact(w), spec_add(type, gap, s.log_sum)));
         *correct += known && first_largest(row, c->columns) == (uint64_t)label;
@@ -271,13 +287,10 @@ static bool cross_entropy_build(const char *text, spec_problem *p)
     o.logits = spec_operand_add(p, CEK_CROSS_ENTROPY_LOGITS, p->type, c.rows * c.columns);
     o.labels = spec_operand_add(p, CEK_CROSS_ENTROPY_LABELS, CEK_I32, c.rows);
     o.weights = c.weights ? spec_operand_add(p, CEK_CROSS_ENTROPY_WEIGHTS, CEK_F32, c.rows) : NULL;
-    o.dlogits = c.no_grad
-                    ? NULL
-                    : spec_operand_add(p, CEK_CROSS_ENTROPY_DLOGITS, p->type, c.rows * c.columns);
+    o.dlogits = c.no_grad ? NULL : spec_operand_add(p, CEK_CROSS_ENTROPY_DLOGITS, p->type, c.rows * c.columns);
     o.loss = c.no_loss ? NULL : spec_operand_add(p, CEK_CROSS_ENTROPY_LOSS, type, 1);
     o.correct = c.no_loss ? NULL : spec_operand_add(p, CEK_CROSS_ENTROPY_CORRECT, CEK_I32, 1);
-    if (*p->error ||
-        !loss_blocks(p, &c, CEK_CROSS_ENTROPY_STEP, CEK_CROSS_ENTROPY_BATCH, &o.factor))
+    if (*p->error || !loss_blocks(p, &c, CEK_CROSS_ENTROPY_STEP, CEK_CROSS_ENTROPY_BATCH, &o.factor))
         return false;
     fill_rows(p, &c, o.logits);
     labels_fill(p, &c, o.labels);
@@ -309,14 +322,11 @@ static bool squared_error_build(const char *text, spec_problem *p)
     cek_squared_error_desc *d = &p->desc.squared_error;
     d->rows = c.rows, d->columns = c.columns, d->rows_per_sample = c.per, d->type = p->type;
     cek_dtype type = spec_sum_type(p->type);
-    spec_operand *x =
-        spec_operand_add(p, CEK_SQUARED_ERROR_PREDICTION, p->type, c.rows * c.columns);
+    spec_operand *x = spec_operand_add(p, CEK_SQUARED_ERROR_PREDICTION, p->type, c.rows * c.columns);
     spec_operand *t = spec_operand_add(p, CEK_SQUARED_ERROR_TARGET, type, c.rows * c.columns);
-    spec_operand *w = c.weights ? spec_operand_add(p, CEK_SQUARED_ERROR_WEIGHTS, CEK_F32, c.rows)
-                                : NULL;
-    spec_operand *dx =
-        c.no_grad ? NULL
-                  : spec_operand_add(p, CEK_SQUARED_ERROR_DPREDICTION, p->type, c.rows * c.columns);
+    spec_operand *w = c.weights ? spec_operand_add(p, CEK_SQUARED_ERROR_WEIGHTS, CEK_F32, c.rows) : NULL;
+    spec_operand *dx = c.no_grad ? NULL
+                                 : spec_operand_add(p, CEK_SQUARED_ERROR_DPREDICTION, p->type, c.rows * c.columns);
     spec_operand *loss = c.no_loss ? NULL : spec_operand_add(p, CEK_SQUARED_ERROR_LOSS, type, 1);
     if (*p->error || !loss_blocks(p, &c, CEK_SQUARED_ERROR_STEP, CEK_SQUARED_ERROR_BATCH, &factor))
         return false;
@@ -336,9 +346,7 @@ static bool squared_error_build(const char *text, spec_problem *p)
         spec_num gradient = spec_exact(0);
         if (row_counts(&c, r) && weight.v != 0) {
             total_add(&sum, spec_mul(type, weight, spec_mul(type, gap, gap)));
-            gradient = spec_mul(
-                type, spec_mul(type, spec_mul(type, spec_exact(factor), weight), spec_exact(2)),
-                gap);
+            gradient = spec_mul(type, spec_mul(type, spec_mul(type, spec_exact(factor), weight), spec_exact(2)), gap);
         }
         if (dx)
             spec_operand_expect(dx, i, gradient, type);
@@ -348,11 +356,9 @@ static bool squared_error_build(const char *text, spec_problem *p)
     return true;
 }
 
-const spec_kind spec_kind_softmax = SPEC_KIND("softmax", CEK_OP_SOFTMAX, CEK_PROFILE_INFERENCE,
-                                              "3x10", softmax_cases, softmax_build);
-const spec_kind spec_kind_cross_entropy =
-    SPEC_KIND("cross_entropy", CEK_OP_CROSS_ENTROPY, CEK_PROFILE_TRAINING,
-              "6x10", cross_entropy_cases, cross_entropy_build);
-const spec_kind spec_kind_squared_error =
-    SPEC_KIND("squared_error", CEK_OP_SQUARED_ERROR, CEK_PROFILE_TRAINING,
-              "7x13", squared_error_cases, squared_error_build);
+const spec_kind spec_kind_softmax = SPEC_KIND("softmax", CEK_OP_SOFTMAX, CEK_PROFILE_INFERENCE, "3x10", softmax_cases,
+                                              softmax_build);
+const spec_kind spec_kind_cross_entropy = SPEC_KIND("cross_entropy", CEK_OP_CROSS_ENTROPY, CEK_PROFILE_TRAINING, "6x10",
+                                                    cross_entropy_cases, cross_entropy_build);
+const spec_kind spec_kind_squared_error = SPEC_KIND("squared_error", CEK_OP_SQUARED_ERROR, CEK_PROFILE_TRAINING, "7x13",
+                                                    squared_error_cases, squared_error_build);

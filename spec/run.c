@@ -54,8 +54,8 @@ static bool run_again_equals(spec_state *s, spec_job *job)
 }
 
 /* The case on the device. *inexact: it must be built again with the bounds of a transform. */
-static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type,
-                         uint32_t fill, bool *inexact)
+static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill,
+                         bool *inexact)
 {
     spec_problem *p = calloc(1, sizeof *p);
     spec_job job = { 0 };
@@ -85,13 +85,10 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
     *inexact = again;
 }
 
-static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type,
-                     uint32_t fill)
+static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
 {
-    bool required = !c->optional && (type == CEK_F32 || c->any_type) &&
-                    s->report->profile >= kind->profile;
-    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text,
-                          fill_names[fill]))
+    bool required = !c->optional && (type == CEK_F32 || c->any_type) && s->report->profile >= kind->profile;
+    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text, fill_names[fill]))
         return;
     bool inexact = false;
     case_attempt(s, kind, c, type, fill, &inexact);
@@ -125,9 +122,8 @@ static void claims_examine(spec_state *s)
             if (!strcmp(r->line[l].group, kinds[i]->name))
                 run += r->line[l].count.required;
         if (!run && r->profile >= kinds[i]->profile)
-            snprintf(r->missing, sizeof r->missing,
-                     "profile %u is claimed, but no required case of %s was run", r->profile,
-                     kinds[i]->name);
+            snprintf(r->missing, sizeof r->missing, "profile %u is claimed, but no required case of %s was run",
+                     r->profile, kinds[i]->name);
     }
     if (!r->total.required && !r->total.optional && !s->broken) {
         snprintf(r->missing, sizeof r->missing, "no case was run");
@@ -142,7 +138,9 @@ static void claims_examine(spec_state *s)
  * nowhere. */
 static const char *slot_missing(const cek_plugin *p)
 {
-#define NEEDS(slot) if (!p->slot) return #slot
+#define NEEDS(slot) \
+    if (!p->slot)   \
+    return #slot
     NEEDS(create);
     NEEDS(destroy);
     NEEDS(device_count);
@@ -168,9 +166,13 @@ static const char *slot_missing(const cek_plugin *p)
     NEEDS(event_record);
     NEEDS(event_wait);
     NEEDS(event_query);
-    NEEDS(event_sync); NEEDS(event_status); NEEDS(event_elapsed);
+    NEEDS(event_sync);
+    NEEDS(event_status);
+    NEEDS(event_elapsed);
     if (p->profile >= CEK_PROFILE_INFERENCE) {
-        NEEDS(op_create); NEEDS(op_destroy); NEEDS(op_run);
+        NEEDS(op_create);
+        NEEDS(op_destroy);
+        NEEDS(op_run);
     }
 #undef NEEDS
     return NULL;
@@ -180,8 +182,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
 {
     cek_plugin plugin = { 0 };
     *report = (spec_report){ .ok = false };
-    memcpy(&plugin, target->plugin,
-           target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
+    memcpy(&plugin, target->plugin, target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
     report->profile = plugin.profile;
     const char *missing = slot_missing(&plugin);
     if (missing) {
@@ -194,8 +195,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
     s.timeout_ns = s.options.timeout_ns ? s.options.timeout_ns : 60000000000u;
     cek_status st = plugin.queue_create(s.dev, NULL, &s.queue);
     if (st != CEK_OK) {
-        snprintf(report->missing, sizeof report->missing, "queue_create answered %s",
-                 spec_status_name(st));
+        snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));
         return CEK_OK;
     }
     spec_check_memory(&s);

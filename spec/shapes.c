@@ -23,8 +23,8 @@ static void gemm_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("ldc shorter than a row", d->ldc = (int64_t)d->n - 1);
     INVALID("a negative stride", d->stride_a = -1);
     INVALID("batches of C over each other", (d->batch = 2, d->stride_c = 1));
-    INVALID("sizes beyond 64 bits", (d->m = d->n = d->k = (uint64_t)1 << 40,
-                                     d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
+    INVALID("sizes beyond 64 bits",
+            (d->m = d->n = d->k = (uint64_t)1 << 40, d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
     INVALID("PACKED without the flag", d->op.operands |= CEK_BIT(CEK_GEMM_PACKED));
     INVALID("ACT_REF without act_grad", d->op.operands |= CEK_BIT(CEK_GEMM_ACT_REF));
     INVALID("A_SUM of a batch", (d->batch = 2, d->stride_c = 1000, d->op.operands |= CEK_BIT(CEK_GEMM_A_SUM)));
@@ -112,8 +112,8 @@ static void cross_entropy_shapes(spec_state *s, const spec_problem *p, spec_prob
     INVALID("no classes", d->classes = 0);
     INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
     INVALID("a gradient without STEP", d->op.operands &= ~CEK_BIT(CEK_CROSS_ENTROPY_STEP));
-    INVALID("no output", d->op.operands &= ~(CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LOSS)
-                                             | CEK_BIT(CEK_CROSS_ENTROPY_CORRECT)));
+    INVALID("no output", d->op.operands &= ~(CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LOSS) |
+                                             CEK_BIT(CEK_CROSS_ENTROPY_CORRECT)));
 }
 
 static void squared_error_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
@@ -150,8 +150,8 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
             (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));
     INVALID("a group that is not there", (q->ranges[0].group = CEK_PARAM_GROUPS, d->ranges = q->ranges));
     INVALID("ranges over each other",
-            (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 },
-             d->range_count = 2, d->ranges = q->ranges));
+            (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 }, d->range_count = 2,
+             d->ranges = q->ranges));
     INVALID("Adam without V", d->op.operands &= ~CEK_BIT(CEK_OPTIMIZER_V));
     UNKNOWN("an unknown algorithm", d->algorithm = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
@@ -171,15 +171,19 @@ static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
 void spec_shapes_refused(spec_state *s, const spec_problem *p)
 {
     static void (*const by_kind[])(spec_state *, const spec_problem *, spec_problem *) = {
-        [CEK_OP_GEMM] = gemm_shapes, [CEK_OP_CONV_FORWARD] = conv_shapes,
+        [CEK_OP_GEMM] = gemm_shapes,
+        [CEK_OP_CONV_FORWARD] = conv_shapes,
         [CEK_OP_CONV_BACKWARD_DATA] = conv_shapes,
-        [CEK_OP_CONV_BACKWARD_WEIGHTS] = conv_shapes, [CEK_OP_POOL_FORWARD] = pool_shapes,
+        [CEK_OP_CONV_BACKWARD_WEIGHTS] = conv_shapes,
+        [CEK_OP_POOL_FORWARD] = pool_shapes,
         [CEK_OP_POOL_BACKWARD] = pool_shapes,
-        [CEK_OP_POINTWISE] = pointwise_shapes, [CEK_OP_REDUCE] = reduce_shapes,
+        [CEK_OP_POINTWISE] = pointwise_shapes,
+        [CEK_OP_REDUCE] = reduce_shapes,
         [CEK_OP_SOFTMAX] = softmax_shapes,
         [CEK_OP_CROSS_ENTROPY] = cross_entropy_shapes,
         [CEK_OP_SQUARED_ERROR] = squared_error_shapes,
-        [CEK_OP_DROPOUT] = random_shapes, [CEK_OP_RANDOM] = random_shapes,
+        [CEK_OP_DROPOUT] = random_shapes,
+        [CEK_OP_RANDOM] = random_shapes,
         [CEK_OP_OPTIMIZER] = optimizer_shapes,
         [CEK_OP_COPY] = copy_shapes,
     };

@@ -21,17 +21,15 @@
 enum {
     SPEC_WHOLE = 1, /* small integers: results are exact */
     SPEC_REAL = 2,  /* uniform in [-1,1): results within the bound of the arithmetic */
-    SPEC_NAN =
-        3 /* small integers with a few NaN: they must come out where they belong, and only there */
+    SPEC_NAN = 3    /* small integers with a few NaN: they must come out where they belong, and only there */
 };
 
 typedef struct spec_target {
     const cek_plugin *plugin;
     cek_instance *instance;
-    uint32_t index;             /* of the device in the instance */
+    uint32_t index; /* of the device in the instance */
     cek_dev *dev;
-    const char *(*error_text)(
-        void *user); /* the last text that the plugin gave to host->fail; may be NULL */
+    const char *(*error_text)(void *user); /* the last text that the plugin gave to host->fail; may be NULL */
     void *user;
 } spec_target;
 
@@ -40,20 +38,19 @@ enum { SPEC_PASSED = 1, SPEC_FAILED = 2, SPEC_UNSUPPORTED = 3 };
 /* Bytes of one output as the device left them, for a test that proves the comparison: what it
  * changes must be found. */
 typedef struct spec_output {
-    const char *name;           /* of the operand: "C" */
+    const char *name; /* of the operand: "C" */
     cek_dtype type;
     uint64_t count;
     void *bytes;
     const double *expect, *bound;
-    const uint8_t *written;     /* NULL: all; else 0 for elements that must keep their old bits */
+    const uint8_t *written; /* NULL: all; else 0 for elements that must keep their old bits */
 } spec_output;
 
 typedef struct spec_options {
-    const char
-        *match; /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
-    uint32_t kind;              /* CEK_OP_...: its cases alone; 0 = everything */
-    cek_dtype type;             /* this element type alone; 0 = all */
-    uint64_t timeout_ns;        /* of one case on the device; 0 = 60 s */
+    const char *match;   /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
+    uint32_t kind;       /* CEK_OP_...: its cases alone; 0 = everything */
+    cek_dtype type;      /* this element type alone; 0 = all */
+    uint64_t timeout_ns; /* of one case on the device; 0 = 60 s */
     void (*tamper)(void *user, const spec_output *output);
     void (*progress)(void *user, const char *name, int result, bool required);
     void *user;
@@ -74,9 +71,9 @@ typedef struct spec_line {
 } spec_line;
 
 typedef struct spec_failure {
-    char name[SPEC_TEXT_MAX];   /* full name of the case */
-    char what[SPEC_TEXT_MAX];   /* what went wrong, in words */
-    char operand[24]; /* and for wrong values: which, how many, the first of them; else "" */
+    char name[SPEC_TEXT_MAX]; /* full name of the case */
+    char what[SPEC_TEXT_MAX]; /* what went wrong, in words */
+    char operand[24];         /* and for wrong values: which, how many, the first of them; else "" */
     uint64_t index, wrong;
     double got, expected, tolerance;
 } spec_failure;
@@ -86,10 +83,10 @@ typedef struct spec_report {
     spec_line line[SPEC_LINES_MAX];
     uint32_t line_count;
     spec_failure failure[SPEC_FAILURES_MAX];
-    uint32_t failure_count;     /* all of them; the first SPEC_FAILURES_MAX are kept */
-    uint32_t profile;           /* as claimed */
+    uint32_t failure_count;      /* all of them; the first SPEC_FAILURES_MAX are kept */
+    uint32_t profile;            /* as claimed */
     char missing[SPEC_TEXT_MAX]; /* a claim of which no case was run, or "" */
-    bool ok;                    /* cases ran, none failed, every claim was examined */
+    bool ok;                     /* cases ran, none failed, every claim was examined */
 } spec_report;
 
 /* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
@@ -103,14 +100,14 @@ uint32_t spec_kind_parse(const char *name);
 
 /* One problem, measured. */
 typedef struct spec_measurement {
-    double *seconds;            /* the caller's, `runs` of them: each of one run, in the order measured */
-    uint32_t runs, warmup;      /* the caller's; warmup: runs that are not timed */
-    uint64_t repeats;           /* runs between two looks at the clock */
-    uint64_t bytes;             /* of the operands that a run reads and writes, each once */
-    double flops;               /* of a run; 0: not counted for this operation */
-    uint64_t compared, wrong;   /* values of all outputs, and those beyond the error they may have */
+    double *seconds;          /* the caller's, `runs` of them: each of one run, in the order measured */
+    uint32_t runs, warmup;    /* the caller's; warmup: runs that are not timed */
+    uint64_t repeats;         /* runs between two looks at the clock */
+    uint64_t bytes;           /* of the operands that a run reads and writes, each once */
+    double flops;             /* of a run; 0: not counted for this operation */
+    uint64_t compared, wrong; /* values of all outputs, and those beyond the error they may have */
     double max_error;
-    bool uncompared;            /* there was no memory to compare what came out */
+    bool uncompared; /* there was no memory to compare what came out */
     char algorithm[64];
     char error[SPEC_TEXT_MAX];
 } spec_measurement;
@@ -135,10 +132,8 @@ uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap);
  * cause. gemm: MxNxK conv: benchdnn's g, mb, ic, id ih iw, oc, od oh ow, kd kh kw, sd sh sw, pd ph
  * pw, dd dh dw (0 = dense). What is missing of d and w is taken from h; sizes of the output follow
  * from the rest, or, where given, the padding behind follows from them. */
-bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error,
-                    size_t cap);
-bool spec_conv_read(const char *text, cek_conv_desc *out, const char **rest, char *error,
-                    size_t cap);
+bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, char *error, size_t cap);
+bool spec_conv_read(const char *text, cek_conv_desc *out, const char **rest, char *error, size_t cap);
 /* The spatial sizes of the output of a valid descriptor; entries past `spatial` are 1. */
 void spec_conv_out(const cek_conv_desc *desc, uint64_t out[CEK_SPATIAL_MAX]);
 double spec_gemm_flops(const cek_gemm_desc *desc);
@@ -148,9 +143,7 @@ double spec_conv_flops(const cek_conv_desc *desc);
  * data, and the largest error that f32 sums may show: for checking samples of results too large to
  * compute in full. `index` is row-major in the result. desc->op.kind says which convolution; a and
  * b are X and W, DY and W, or X and DY. */
-double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index,
-                    double *tolerance);
-double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index,
-                    double *tolerance);
+double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
+double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index, double *tolerance);
 
 #endif

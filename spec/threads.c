@@ -37,8 +37,8 @@ static bool job_make(worker *w, const spec_kind *kind, const char *text, bool *i
     return kind->build(text, w->problem) && spec_job_make(&w->state, w->problem, &w->job, inexact);
 }
 
-static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text,
-                        cek_op *shared, const cek_op_info *info)
+static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const char *text, cek_op *shared,
+                        const cek_op_info *info)
 {
     bool inexact = shared && info->flags & CEK_OP_INFO_INEXACT;
     w->state = *s;
@@ -123,13 +123,18 @@ static void command_buffer(spec_state *s)
     if (spec_kind_gemm.build("7x9x11", problem) && spec_job_make(s, problem, &job, &inexact) &&
         spec_job_run(s, &job, s->queue) && spec_buffer_make(s, 7 * 9 * 4, 0, &copy) &&
         spec_buffer_upload(s, &copy, s->queue)) {
-        cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace)
-                                              : (cek_ref){ NULL, 0 };
+        cek_ref workspace = job.workspace.mem ? spec_buffer_ref(&job.workspace) : (cek_ref){ NULL, 0 };
         cek_cmd cmds[] = {
-            { .kind = CEK_CMD_FILL, .dst = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4,
-              .pattern = 0x7fc00000, .pattern_bytes = 4 },
-            { .kind = CEK_CMD_RUN, .operand_count = job.ref_count, .op = job.op,
-              .operands = job.refs, .workspace = workspace },
+            { .kind = CEK_CMD_FILL,
+              .dst = job.refs[CEK_GEMM_C],
+              .bytes = 7 * 9 * 4,
+              .pattern = 0x7fc00000,
+              .pattern_bytes = 4 },
+            { .kind = CEK_CMD_RUN,
+              .operand_count = job.ref_count,
+              .op = job.op,
+              .operands = job.refs,
+              .workspace = workspace },
             { .kind = CEK_CMD_COPY, .dst = spec_buffer_ref(&copy), .src = job.refs[CEK_GEMM_C], .bytes = 7 * 9 * 4 },
         };
         cek_status st = p->cmdbuf_create(s->dev, cmds, 3, sizeof *cmds, &buffer);
@@ -137,17 +142,16 @@ static void command_buffer(spec_state *s)
         if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK)) {
             memset(cmds, 0, sizeof cmds); /* everything was copied */
             for (int run = 0; run < 2; run++)
-                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) &&
-                    spec_buffer_download(s, &copy, s->queue) && spec_sync(s, s->queue))
-                    REQUIRE(!memcmp(spec_buffer_contents(&copy),
-                                    spec_buffer_contents(&job.buffer[CEK_GEMM_C]), 7 * 9 * 4));
+                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) &&
+                    spec_sync(s, s->queue))
+                    REQUIRE(!memcmp(spec_buffer_contents(&copy), spec_buffer_contents(&job.buffer[CEK_GEMM_C]),
+                                    7 * 9 * 4));
             p->cmdbuf_destroy(buffer);
             cek_cmd unknown = { .kind = 99 };
             EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
         }
     } else if (!s->wrong && !s->unsupported) {
-        spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s",
-                         problem->error);
+        spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);
     }
     spec_buffer_free(s, &copy);
     spec_job_free(s, &job);
@@ -168,9 +172,8 @@ void spec_check_threads(spec_state *s)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const spec_kind *kind = cases[i].kind;
-        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32,
-                             s->report->profile >= kind->profile, "%s on %d queues at once",
-                             cases[i].text, THREADS)) {
+        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, s->report->profile >= kind->profile,
+                             "%s on %d queues at once", cases[i].text, THREADS)) {
             queues_at_once(s, kind, cases[i].text);
             spec_check_end(s);
         }

@@ -16,7 +16,7 @@
 typedef struct cek__check {
     const cek_host *host;
     cek__request *request;
-    const char *kind;  /* for texts */
+    const char *kind; /* for texts */
 } cek__check;
 
 /* INVALID and UNSUPPORTED with "<kind>: " in front; for the return statements of checks. */
@@ -26,11 +26,11 @@ cek_status cek__check_fail(const cek__check *check, cek_status status, const cha
     __attribute__((format(printf, 3, 4), cold));
 
 /* Evaluates a check and returns from the function if it does not pass. */
-#define CEK__CHECK(expression)          \
-    do {                                \
-        cek_status st_ = (expression);  \
-        if (st_)                        \
-            return st_;                 \
+#define CEK__CHECK(expression)         \
+    do {                               \
+        cek_status st_ = (expression); \
+        if (st_)                       \
+            return st_;                \
     } while (0)
 
 /* cek__check_type - one of the types in the mask `allowed`. Unknown and not allowed ones are UNSUPPORTED,
@@ -47,15 +47,14 @@ cek_status cek__check_finite(const cek__check *check, const char *field, double 
 cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool needed, const char *why);
 
 /* cek__slot_size - the slot holds the product of `count` factors, elements of `type`, without gaps. */
-cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type,
-                          const uint64_t *factors, uint32_t count);
-#define CEK__SLOT_SIZE(check, slot, type, ...)                                   \
-    cek__slot_size(check, slot, type, (const uint64_t[]){ __VA_ARGS__ },         \
+cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type, const uint64_t *factors,
+                          uint32_t count);
+#define CEK__SLOT_SIZE(check, slot, type, ...)                           \
+    cek__slot_size(check, slot, type, (const uint64_t[]){ __VA_ARGS__ }, \
                    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 /* cek__slot_strided - the slot holds a strided tensor (rank <= CEK_RANK_MAX, strides checked here). */
 cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank,
-                             const uint64_t *shape,
-                             const int64_t *strides);
+                             const uint64_t *shape, const int64_t *strides);
 /* cek__slot_block - the slot holds `bytes` without a type (a block, state). */
 void cek__slot_block(const cek__check *check, uint32_t slot, uint64_t bytes);
 /* cek__check_shape - rank 1 to CEK_RANK_MAX, sizes > 0, a product that fits; entries past rank are 0. */

@@ -35,11 +35,9 @@ cek_status cek__check_gemm(const cek__check *check)
 
     bool trans_a = desc->trans & CEK_GEMM_TRANS_A, trans_b = desc->trans & CEK_GEMM_TRANS_B;
     CEK__CHECK(matrix_check(check, CEK_GEMM_A, desc->a_type, "a", trans_a ? desc->k : desc->m,
-                            trans_a ? desc->m : desc->k,
-                            desc->lda, desc->stride_a));
+                            trans_a ? desc->m : desc->k, desc->lda, desc->stride_a));
     CEK__CHECK(matrix_check(check, CEK_GEMM_B, desc->b_type, "b", trans_b ? desc->n : desc->k,
-                            trans_b ? desc->k : desc->n,
-                            desc->ldb, desc->stride_b));
+                            trans_b ? desc->k : desc->n, desc->ldb, desc->stride_b));
     CEK__CHECK(matrix_check(check, CEK_GEMM_C, desc->c_type, "c", desc->m, desc->n, desc->ldc, desc->stride_c));
     request->slots[CEK_GEMM_ACT_REF].bytes = request->slots[CEK_GEMM_C].bytes;
     request->slots[CEK_GEMM_ACT_REF].element = request->slots[CEK_GEMM_C].element;
@@ -47,8 +45,8 @@ cek_status cek__check_gemm(const cek__check *check)
     CEK__CHECK(CEK__SLOT_SIZE(check, CEK_GEMM_BIAS, sum, desc->n));
     CEK__CHECK(CEK__SLOT_SIZE(check, CEK_GEMM_A_SUM, sum, desc->m));
 
-    CEK__CHECK(cek__check_presence(check, CEK_GEMM_ACT_REF,
-                                   request->epilogue.act_grad != CEK_ACT_NONE, "with act_grad"));
+    CEK__CHECK(cek__check_presence(check, CEK_GEMM_ACT_REF, request->epilogue.act_grad != CEK_ACT_NONE,
+                                   "with act_grad"));
     CEK__CHECK(cek__check_presence(check, CEK_GEMM_PACKED, prepacked, "with CEK_OP_PREPACKED"));
     if (cek__request_given(request, CEK_GEMM_A_SUM) && desc->batch != 1)
         return CEK__INVALID(check, "A_SUM of %llu matrices", (unsigned long long)desc->batch);

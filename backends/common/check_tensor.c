@@ -11,14 +11,20 @@
 static uint32_t operand_count(uint32_t code)
 {
     switch (code) {
-    case CEK_PW_CONST:
-        return 0;
-    case CEK_PW_COPY: case CEK_PW_NEG: case CEK_PW_ABS: case CEK_PW_SQRT: case CEK_PW_EXP: case CEK_PW_LOG:
-    case CEK_PW_ADD_IMM: case CEK_PW_MUL_IMM:
-    case CEK_PW_RELU: case CEK_PW_TANH: case CEK_PW_SIGMOID: case CEK_PW_GELU:
-        return 1;
-    default:
-        return 2;
+    case CEK_PW_CONST: return 0;
+    case CEK_PW_COPY:
+    case CEK_PW_NEG:
+    case CEK_PW_ABS:
+    case CEK_PW_SQRT:
+    case CEK_PW_EXP:
+    case CEK_PW_LOG:
+    case CEK_PW_ADD_IMM:
+    case CEK_PW_MUL_IMM:
+    case CEK_PW_RELU:
+    case CEK_PW_TANH:
+    case CEK_PW_SIGMOID:
+    case CEK_PW_GELU: return 1;
+    default: return 2;
     }
 }
 
@@ -29,11 +35,11 @@ static cek_status instruction_check(const cek__check *check, uint32_t index, uin
     CEK__CHECK(cek__check_reserved(check, at->reserved));
     uint32_t reads = operand_count(at->code);
     if (reads > 0 ? at->a >= earlier : at->a)
-        return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index,
-                            at->code, at->a, earlier);
+        return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index, at->code, at->a,
+                            earlier);
     if (reads > 1 ? at->b >= earlier : at->b)
-        return CEK__INVALID(check, "instruction %u (code %u): b is %u of %u earlier values", index,
-                            at->code, at->b, earlier);
+        return CEK__INVALID(check, "instruction %u (code %u): b is %u of %u earlier values", index, at->code, at->b,
+                            earlier);
     return CEK_OK;
 }
 
@@ -51,9 +57,8 @@ static cek_status program_copy(const cek__check *check)
         (desc->instruction_count && (!desc->instructions || !desc->instruction_size)))
         return CEK__INVALID(check, "inputs or instructions are counted, but not given");
     for (uint32_t i = 0; i < desc->input_count; i++)
-        CEK__CHECK(cek__element_in(check->host, "pointwise input", desc->inputs, i,
-                                   desc->input_size, &request->inputs[i],
-                                   sizeof *request->inputs));
+        CEK__CHECK(cek__element_in(check->host, "pointwise input", desc->inputs, i, desc->input_size,
+                                   &request->inputs[i], sizeof *request->inputs));
     for (uint32_t i = 0; i < desc->instruction_count; i++)
         CEK__CHECK(cek__element_in(check->host, "pointwise instruction", desc->instructions, i, desc->instruction_size,
                                    &request->instructions[i], sizeof *request->instructions));
@@ -108,7 +113,7 @@ cek_status cek__check_reduce(const cek__check *check)
     CEK__CHECK(cek__slot_strided(check, CEK_REDUCE_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
     for (uint32_t i = 0; i < desc->rank; i++)
         if (!(desc->axes >> i & 1))
-            remaining *= desc->shape[i];  /* divides the product that check_shape saw fit */
+            remaining *= desc->shape[i]; /* divides the product that check_shape saw fit */
     return CEK__SLOT_SIZE(check, CEK_REDUCE_Y, cek__type_sum(desc->x_type), remaining);
 }
 

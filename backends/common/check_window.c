@@ -36,8 +36,7 @@ static uint64_t or_one(uint64_t size)
 }
 
 static cek_status image_size(const cek__check *check, uint32_t slot, cek_dtype type, uint64_t batch,
-                             const uint64_t *size,
-                             uint64_t channels)
+                             const uint64_t *size, uint64_t channels)
 {
     return CEK__SLOT_SIZE(check, slot, type, batch, or_one(size[0]), or_one(size[1]), or_one(size[2]), channels);
 }
@@ -70,15 +69,15 @@ static cek_status conv_slots(const cek__check *check)
         CEK__CHECK(weights_size(check, CEK_CONV_BACKWARD_DATA_W, desc->w_type));
         CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_DX, desc->x_type, desc->batch, desc->in,
                               desc->in_channels));
-        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_ACT_REF, desc->x_type, desc->batch,
-                              desc->in, desc->in_channels));
+        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_DATA_ACT_REF, desc->x_type, desc->batch, desc->in,
+                              desc->in_channels));
         if (epilogue->activation)
             return CEK__INVALID(check, "takes act_grad only, no activation");
         return cek__check_presence(check, CEK_CONV_BACKWARD_DATA_ACT_REF, epilogue->act_grad != CEK_ACT_NONE,
                                    "with act_grad");
     default:
-        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type, desc->batch,
-                              desc->in, desc->in_channels));
+        CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type, desc->batch, desc->in,
+                              desc->in_channels));
         CEK__CHECK(image_size(check, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type, desc->batch, out, desc->out_channels));
         CEK__CHECK(weights_size(check, CEK_CONV_BACKWARD_WEIGHTS_DW, sum));
         CEK__CHECK(CEK__SLOT_SIZE(check, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, sum, desc->out_channels));
@@ -89,8 +88,9 @@ static cek_status conv_slots(const cek__check *check)
 cek_status cek__check_conv(const cek__check *check)
 {
     const cek_conv_desc *desc = &check->request->desc.conv;
-    const window w = { desc->spatial, desc->in, desc->kernel, desc->stride, desc->dilation,
-                       desc->pad_lo, desc->pad_hi };
+    const window w = {
+        desc->spatial, desc->in, desc->kernel, desc->stride, desc->dilation, desc->pad_lo, desc->pad_hi
+    };
     CEK__CHECK(cek__check_reserved(check, desc->reserved));
     CEK__CHECK(cek__check_positive(check, "batch", desc->batch));
     CEK__CHECK(cek__check_positive(check, "in_channels", desc->in_channels));
@@ -102,7 +102,7 @@ cek_status cek__check_conv(const cek__check *check)
     CEK__CHECK(cek__check_type(check, "y_type", desc->y_type, 1u << desc->x_type));
     if (desc->op.kind != CEK_OP_CONV_BACKWARD_WEIGHTS)
         CEK__CHECK(cek__check_type(check, "w_type", desc->w_type, 1u << desc->x_type));
-    else if (desc->w_type)  /* DW has the sum type whatever the weights are stored in */
+    else if (desc->w_type) /* DW has the sum type whatever the weights are stored in */
         CEK__CHECK(cek__check_type(check, "w_type", desc->w_type, CEK__TYPES_REAL));
     CEK__CHECK(window_check(check, &w, check->request->out));
     return conv_slots(check);
@@ -113,9 +113,8 @@ static cek_status pool_slots(const cek__check *check)
     const cek_pool_desc *desc = &check->request->desc.pool;
     const uint64_t *out = check->request->out;
     bool backward = desc->op.kind == CEK_OP_POOL_BACKWARD, maximum = desc->mode == CEK_POOL_MAX;
-    CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DX : CEK_POOL_FORWARD_X, desc->type,
-                          desc->batch, desc->in,
-                          desc->channels));
+    CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DX : CEK_POOL_FORWARD_X, desc->type, desc->batch,
+                          desc->in, desc->channels));
     CEK__CHECK(image_size(check, backward ? CEK_POOL_BACKWARD_DY : CEK_POOL_FORWARD_Y, desc->type, desc->batch, out,
                           desc->channels));
     if (backward) {

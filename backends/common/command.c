@@ -79,8 +79,8 @@ cek_status cek__update_check(const cek_host *host, cek_ref dst, const void *src,
     return st;
 }
 
-cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint64_t bytes,
-                           cek__mem_bytes_fn *mem_bytes, const cek_dev *dev, const cek_dev *src_dev)
+cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint64_t bytes, cek__mem_bytes_fn *mem_bytes,
+                           const cek_dev *dev, const cek_dev *src_dev)
 {
     cek_status st = cek__range_check(host, "copy: destination", dst, bytes, mem_bytes, dev);
     if (!st)

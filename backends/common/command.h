@@ -17,7 +17,7 @@ cek_status cek__mem_desc_in(const cek_host *host, const cek_mem_desc *given, uin
 cek_status cek__queue_desc_in(const cek_host *host, const cek_queue_desc *given, cek_queue_desc *to);
 cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given, bool *timing);
 
-#define CEK__UPDATE_MAX 4096  /* bytes of one update */
+#define CEK__UPDATE_MAX 4096 /* bytes of one update */
 
 /* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device. */
 cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes,
@@ -25,8 +25,8 @@ cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_b
 cek_status cek__update_check(const cek_host *host, cek_ref dst, const void *src, uint64_t bytes,
                              cek__mem_bytes_fn *mem_bytes, const cek_dev *dev);
 /* Within one instance; `src_dev` is the source's device. */
-cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint64_t bytes,
-                           cek__mem_bytes_fn *mem_bytes, const cek_dev *dev, const cek_dev *src_dev);
+cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint64_t bytes, cek__mem_bytes_fn *mem_bytes,
+                           const cek_dev *dev, const cek_dev *src_dev);
 
 /* cek__forward_check - whether a pool_backward may name this operation of the same device as its forward, which writes
  * a reserve of `reserve_bytes`; takes over that size. */

@@ -6,8 +6,10 @@ uint32_t cek__type_bytes(cek_dtype type)
 {
     switch (type) {
     case CEK_F64: return 8;
-    case CEK_F32: case CEK_I32: return 4;
-    case CEK_F16: case CEK_BF16: return 2;
+    case CEK_F32:
+    case CEK_I32: return 4;
+    case CEK_F16:
+    case CEK_BF16: return 2;
     case CEK_U8: return 1;
     default: return 0;
     }
@@ -98,8 +100,7 @@ bool cek__window_out(uint64_t in, uint64_t kernel, uint64_t stride, uint64_t dil
 {
     uint64_t padded, reach;
     if (!cek__add(in, pad_lo, &padded) || !cek__add(padded, pad_hi, &padded) ||
-        !cek__mul(dilation, kernel - 1, &reach) ||
-        !cek__add(reach, 1, &reach) || padded < reach)
+        !cek__mul(dilation, kernel - 1, &reach) || !cek__add(reach, 1, &reach) || padded < reach)
         return false;
     *to = (padded - reach) / stride + 1;
     return true;

@@ -31,9 +31,9 @@ bool cek__strided_extent(uint32_t rank, const uint64_t *shape, const int64_t *st
 
 /* How the elements of a strided tensor lie to each other. */
 enum {
-    CEK__PLACES_OWN,     /* each element has its own place */
-    CEK__PLACES_SHARED,  /* two elements have the same place */
-    CEK__PLACES_UNKNOWN  /* the dimensions interlock, and it cannot be told cheaply */
+    CEK__PLACES_OWN,    /* each element has its own place */
+    CEK__PLACES_SHARED, /* two elements have the same place */
+    CEK__PLACES_UNKNOWN /* the dimensions interlock, and it cannot be told cheaply */
 };
 uint32_t cek__strided_places(uint32_t rank, const uint64_t *shape, const int64_t *strides);
 

@@ -30,8 +30,8 @@ cek_status cek__vfail(const cek_host *host, cek_status status, const char *forma
     __attribute__((format(printf, 3, 0), cold));
 
 /* cek__log - one line for people; nothing where the host has no log. */
-void cek__log(const cek_host *host, uint32_t level, const char *format,
-              ...) __attribute__((format(printf, 3, 4), cold));
+void cek__log(const cek_host *host, uint32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
 
 /* cek__option - the value of a setting or NULL. */
 const char *cek__option(const cek_host *host, const char *key);

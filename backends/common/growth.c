@@ -7,9 +7,8 @@
 #include "backends/common/fail.h"
 
 /* Copies `given_bytes` into `known` zeroed ones; what is beyond must be zero. */
-static cek_status copy_in(const cek_host *host, const char *what, const unsigned char *given,
-                          uint32_t given_bytes, void *to,
-                          uint32_t known)
+static cek_status copy_in(const cek_host *host, const char *what, const unsigned char *given, uint32_t given_bytes,
+                          void *to, uint32_t known)
 {
     for (uint32_t i = known; i < given_bytes; i++)
         if (given[i])
@@ -26,7 +25,7 @@ cek_status cek__struct_in(const cek_host *host, const char *what, const void *gi
         return cek__fail(host, CEK_INVALID, "%s: NULL", what);
     uint32_t size;
     memcpy(&size, given, sizeof size);
-    if (size < known)  /* what 1.0 knows is the least that any caller fills in */
+    if (size < known) /* what 1.0 knows is the least that any caller fills in */
         return cek__fail(host, CEK_INVALID, "%s: size %u, at least %u", what, size, known);
     cek_status st = copy_in(host, what, given, size, to, known);
     if (!st)

@@ -33,7 +33,7 @@ static inline uint16_t cek__f32_to_bf16(float x)
 {
     uint32_t bits = cek__float_bits(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40);  /* quiet, so that a NaN whose payload is in the low half stays one */
+        return (uint16_t)(bits >> 16 | 0x40); /* quiet, so that a NaN whose payload is in the low half stays one */
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -44,7 +44,7 @@ static inline float cek__f16_to_f32(uint16_t h)
         return cek__bits_float(sign | 0x7f800000u | fraction << 13);
     if (exponent)
         return cek__bits_float(sign | (exponent + 112) << 23 | fraction << 13);
-    float tiny = (float)fraction * 0x1p-24f;  /* subnormal or zero: exact */
+    float tiny = (float)fraction * 0x1p-24f; /* subnormal or zero: exact */
     return sign ? -tiny : tiny;
 }
 
@@ -53,9 +53,9 @@ static inline uint16_t cek__f32_to_f16(float x)
     uint32_t bits = cek__float_bits(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
-    if (magnitude >= 0x47800000u)  /* 65536 and above; 65520 to 65535 round up to infinity below */
+    if (magnitude >= 0x47800000u) /* 65536 and above; 65520 to 65535 round up to infinity below */
         return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000u) {  /* below 2^-14: a multiple of 2^-24, rounded by an addition that drops the rest */
+    if (magnitude < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, rounded by an addition that drops the rest */
         float shifted = cek__bits_float(magnitude) + 0.5f;
         return (uint16_t)(sign | (cek__float_bits(shifted) - 0x3f000000u));
     }
@@ -70,7 +70,7 @@ static inline float cek__f64_to_f32_odd(double x)
     float nearest = (float)x;
     if (isnan(x) || (double)nearest == x)
         return nearest;
-    if (isinf(nearest))  /* finite, beyond f32: both half types overflow as well */
+    if (isinf(nearest)) /* finite, beyond f32: both half types overflow as well */
         return nearest;
     uint32_t bits = cek__float_bits(nearest);
     if (fabs((double)nearest) > fabs(x))

@@ -19,7 +19,7 @@ static inline uint64_t cek__hash(uint64_t hash, const void *data, uint64_t bytes
 
 static inline uint64_t cek__hash_text(uint64_t hash, const char *text)
 {
-    return cek__hash(hash, text, strlen(text) + 1);  /* with its end, so that "a" "bc" and "ab" "c" differ */
+    return cek__hash(hash, text, strlen(text) + 1); /* with its end, so that "a" "bc" and "ab" "c" differ */
 }
 
 static inline uint64_t cek__hash_number(uint64_t hash, uint64_t number)

@@ -9,8 +9,7 @@
 #include <stdio.h>
 
 cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes,
-                            cek__mem_bytes_fn *mem_bytes,
-                            const void *user)
+                            cek__mem_bytes_fn *mem_bytes, const void *user)
 {
     uint64_t size;
     if (!ref.mem)
@@ -30,7 +29,7 @@ static cek_status operand_check(const cek__check *check, uint32_t slot, cek_ref 
     uint64_t size;
     if (!at->given)
         return ref.mem || ref.offset ? CEK__INVALID(check, "operand %u is given, but was not in the mask", slot)
-        : CEK_OK;
+                                     : CEK_OK;
     if (!ref.mem)
         return CEK__INVALID(check, "operand %s is missing", at->name);
     if (ref.offset & (at->align - 1))
@@ -59,7 +58,7 @@ static cek_status overlap_check(const cek__check *check, uint32_t w, uint32_t o,
     if (at == to && written->aliases >> o & 1)
         return CEK_OK;
     if (at != to && !(written->dense && other->dense))
-        return CEK_OK;  /* the one may lie in the gaps of the other */
+        return CEK_OK; /* the one may lie in the gaps of the other */
     return CEK__INVALID(check, "operand %s (%llu bytes at %llu) overlaps %s (%llu bytes at %llu)", written->name,
                         (unsigned long long)written->bytes, (unsigned long long)at, other->name,
                         (unsigned long long)other->bytes, (unsigned long long)to);
@@ -74,8 +73,7 @@ static cek_status workspace_check(const cek__check *check, const cek_ref *operan
     CEK__CHECK(cek__range_check(check->host, "workspace", workspace, bytes, mem_bytes, user));
     if (workspace.offset % CEK_ALIGNMENT)
         return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u",
-                            (unsigned long long)workspace.offset,
-                            CEK_ALIGNMENT);
+                            (unsigned long long)workspace.offset, CEK_ALIGNMENT);
     for (uint32_t i = 0; i < request->slot_count; i++)
         if (request->slots[i].given && operands[i].mem == workspace.mem &&
             ranges_meet(operands[i].offset, request->slots[i].bytes, workspace.offset, bytes))
@@ -83,10 +81,9 @@ static cek_status workspace_check(const cek__check *check, const cek_ref *operan
     return CEK_OK;
 }
 
-cek_status cek__request_operands(const cek_host *host, const cek__request *request,
-                                 const cek_ref *operands, uint32_t count,
-                                 cek_ref workspace, uint64_t workspace_bytes, cek__mem_bytes_fn *mem_bytes,
-                                 const void *user)
+cek_status cek__request_operands(const cek_host *host, const cek__request *request, const cek_ref *operands,
+                                 uint32_t count, cek_ref workspace, uint64_t workspace_bytes,
+                                 cek__mem_bytes_fn *mem_bytes, const void *user)
 {
     const cek__check check = { host, (cek__request *)request, cek__kind_name(request->desc.op.kind) };
     uint64_t mask = request->desc.op.operands;

@@ -24,8 +24,8 @@ static inline void cek__philox(const uint32_t counter[4], const uint32_t key[2],
 }
 
 /* cek__random_block - the words of elements 4 * block to 4 * block + 3 of a sample. */
-static inline void cek__random_block(uint64_t random_key, uint32_t stream, uint64_t sample,
-                                     uint64_t block, uint32_t word[4])
+static inline void cek__random_block(uint64_t random_key, uint32_t stream, uint64_t sample, uint64_t block,
+                                     uint32_t word[4])
 {
     const uint32_t key[2] = { (uint32_t)random_key, (uint32_t)(random_key >> 32) };
     const uint32_t counter[4] = { (uint32_t)block, stream, (uint32_t)sample, (uint32_t)(sample >> 32) };

@@ -35,7 +35,7 @@ CEK_ALL_OPERANDS(NEEDED)
 
 static const struct {
     const char *name;
-    uint32_t bytes;  /* of the descriptor */
+    uint32_t bytes; /* of the descriptor */
 } kinds[] = {
     [CEK_OP_GEMM] = { "gemm", sizeof(cek_gemm_desc) },
     [CEK_OP_CONV_FORWARD] = { "conv_forward", sizeof(cek_conv_desc) },
@@ -95,9 +95,9 @@ cek_status cek__check_positive(const cek__check *check, const char *field, uint6
 
 cek_status cek__check_flags(const cek__check *check, const char *field, uint64_t value, uint64_t known)
 {
-    return value & ~known ? CEK__UNSUPPORTED(check, "%s has unknown bits %#llx", field,
-                                             (unsigned long long)(value & ~known))
-                          : CEK_OK;
+    return value & ~known
+               ? CEK__UNSUPPORTED(check, "%s has unknown bits %#llx", field, (unsigned long long)(value & ~known))
+               : CEK_OK;
 }
 
 cek_status cek__check_enum(const cek__check *check, const char *field, uint32_t value, uint32_t first, uint32_t last)
@@ -107,8 +107,9 @@ cek_status cek__check_enum(const cek__check *check, const char *field, uint32_t 
 
 cek_status cek__check_finite(const cek__check *check, const char *field, double value, double low)
 {
-    return value >= low && value <= 1.7976931348623157e308 ? CEK_OK
-        : CEK__INVALID(check, "%s is %g: not finite, or below %g", field, value, low);
+    return value >= low && value <= 1.7976931348623157e308
+               ? CEK_OK
+               : CEK__INVALID(check, "%s is %g: not finite, or below %g", field, value, low);
 }
 
 cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool needed, const char *why)
@@ -119,8 +120,8 @@ cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool need
                         needed ? "missing from the mask" : "in the mask", why);
 }
 
-cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type,
-                          const uint64_t *factors, uint32_t count)
+cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type, const uint64_t *factors,
+                          uint32_t count)
 {
     cek__slot *at = &check->request->slots[slot];
     at->element = cek__type_bytes(type);
@@ -131,8 +132,7 @@ cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type
 }
 
 cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank,
-                             const uint64_t *shape,
-                             const int64_t *strides)
+                             const uint64_t *shape, const int64_t *strides)
 {
     cek__slot *at = &check->request->slots[slot];
     uint64_t elements, extent;
@@ -188,7 +188,10 @@ static cek_status slots_fill(const cek__check *check)
         if (row->kind != request->desc.op.kind)
             continue;
         request->slots[row->slot] = (cek__slot){
-            .name = row->name, .aliases = row->aliases, .element = 1, .written = row->written,
+            .name = row->name,
+            .aliases = row->aliases,
+            .element = 1,
+            .written = row->written,
             .given = cek__request_given(request, row->slot),
             .accumulated = cek__request_accumulates(request, row->slot),
         };
@@ -273,9 +276,8 @@ static cek_status align_check(const cek__check *check)
         if (!slot->align)
             slot->align = check->request->align;
         if (slot->given && slot->element > slot->align)
-            return CEK__INVALID(check, "align is %u, but an element of operand %s has %u bytes",
-                                slot->align, slot->name,
-                                slot->element);
+            return CEK__INVALID(check, "align is %u, but an element of operand %s has %u bytes", slot->align,
+                                slot->name, slot->element);
     }
     return CEK_OK;
 }

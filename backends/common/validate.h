@@ -19,19 +19,19 @@
 
 #include <cekernels/plugin.h>
 
-#define CEK__SLOTS 9  /* the most that any kind of 1.0 has (pointwise) */
+#define CEK__SLOTS 9 /* the most that any kind of 1.0 has (pointwise) */
 
 /* One operand slot of one request. */
 typedef struct cek__slot {
-    const char *name;    /* "BIAS" */
-    uint64_t aliases;    /* slots whose operand it may be identical with, types and strides considered */
-    uint64_t bytes;      /* from the operand's offset to behind the last element that is touched */
-    uint32_t element;    /* bytes of one element; 1 for blocks and private layouts */
-    uint32_t align;      /* of its offset: the descriptor's, or CEK_ALIGNMENT for blocks and private layouts */
-    bool given;          /* in the mask */
-    bool written;        /* out or inout */
-    bool accumulated;    /* in the mask `accumulate` */
-    bool dense;          /* every byte of the extent belongs to it (no gaps between rows) */
+    const char *name; /* "BIAS" */
+    uint64_t aliases; /* slots whose operand it may be identical with, types and strides considered */
+    uint64_t bytes;   /* from the operand's offset to behind the last element that is touched */
+    uint32_t element; /* bytes of one element; 1 for blocks and private layouts */
+    uint32_t align;   /* of its offset: the descriptor's, or CEK_ALIGNMENT for blocks and private layouts */
+    bool given;       /* in the mask */
+    bool written;     /* out or inout */
+    bool accumulated; /* in the mask `accumulate` */
+    bool dense;       /* every byte of the extent belongs to it (no gaps between rows) */
 } cek__slot;
 
 /* A descriptor given by a host, checked and copied. Nothing in it points at the caller's memory,
@@ -53,14 +53,14 @@ typedef struct cek__request {
         cek_optimizer_desc optimizer;
         cek_copy_desc copy;
     } desc;
-    cek_epilogue epilogue;  /* all zero where there is none */
+    cek_epilogue epilogue; /* all zero where there is none */
     cek_pointwise_input inputs[CEK_POINTWISE_INPUTS];
     cek_pointwise_instruction instructions[CEK_POINTWISE_INSTRUCTIONS];
-    cek_param_range *ranges;        /* of the optimizer, owned; desc.optimizer.ranges points here */
-    uint64_t out[CEK_SPATIAL_MAX];  /* output positions of convolutions and pools; 1 past `spatial` */
-    uint32_t align;                 /* of operand offsets: 0 resolved */
-    uint32_t slot_count;            /* slots of this kind */
-    cek__slot slots[CEK__SLOTS];    /* by slot number */
+    cek_param_range *ranges;       /* of the optimizer, owned; desc.optimizer.ranges points here */
+    uint64_t out[CEK_SPATIAL_MAX]; /* output positions of convolutions and pools; 1 past `spatial` */
+    uint32_t align;                /* of operand offsets: 0 resolved */
+    uint32_t slot_count;           /* slots of this kind */
+    cek__slot slots[CEK__SLOTS];   /* by slot number */
 } cek__request;
 
 /* cek__request_init - checks `desc` and fills in *to. CEK_INVALID where it breaks a rule of
@@ -91,17 +91,15 @@ typedef bool cek__mem_bytes_fn(const void *user, const cek_mem *mem, uint64_t *b
 
 /* cek__range_check - whether `bytes` from `ref` on lie inside its memory. `what` names it in the text. */
 cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes,
-                            cek__mem_bytes_fn *mem_bytes,
-                            const void *user);
+                            cek__mem_bytes_fn *mem_bytes, const void *user);
 
 /* cek__request_operands - whether a run may go ahead: exactly the slots of the mask are given,
  * offsets are aligned, extents lie inside their memories, nothing that is written overlaps anything
  * else but an input that it may be identical with. Overlap of operands with gaps (dense false) is
  * seen only where both begin at the same place. A workspace is needed where workspace_bytes > 0, at
  * a multiple of CEK_ALIGNMENT, apart from all operands. Allocates nothing. */
-cek_status cek__request_operands(const cek_host *host, const cek__request *request,
-                                 const cek_ref *operands, uint32_t count,
-                                 cek_ref workspace, uint64_t workspace_bytes, cek__mem_bytes_fn *mem_bytes,
-                                 const void *user);
+cek_status cek__request_operands(const cek_host *host, const cek__request *request, const cek_ref *operands,
+                                 uint32_t count, cek_ref workspace, uint64_t workspace_bytes,
+                                 cek__mem_bytes_fn *mem_bytes, const void *user);
 
 #endif

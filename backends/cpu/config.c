@@ -16,9 +16,15 @@ extern const cpu_kernels cek__kernels__avx2;
 extern const cpu_kernels cek__kernels__avx512;
 #endif
 
-static int runs_anywhere(void) { return 1; }
+static int runs_anywhere(void)
+{
+    return 1;
+}
 #ifdef CEK_HAVE_AVX2
-static int runs_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static int runs_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
 #endif
 #ifdef CEK_HAVE_AVX512
 static int runs_avx512(void)
@@ -35,24 +41,25 @@ typedef struct row {
 
 static const row rows[] = {
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512, { "avx512", &cek__kernels__avx512,
-        .mc = 112,              /* 8 panels of 14 rows: with kc, 172 KiB of L2 */
-        .kc = 384,              /* a panel of A is 14 x 384 floats = 21 KiB, two thirds of a 32 KiB L1 */
-        .b_bytes = 480 << 10    /* with A's block and the sums of C, two thirds of a 1 MiB L2 */
-    } },
+    { runs_avx512,
+      {
+          "avx512", &cek__kernels__avx512, .mc = 112, /* 8 panels of 14 rows: with kc, 172 KiB of L2 */
+          .kc = 384,           /* a panel of A is 14 x 384 floats = 21 KiB, two thirds of a 32 KiB L1 */
+          .b_bytes = 480 << 10 /* with A's block and the sums of C, two thirds of a 1 MiB L2 */
+      } },
 #endif
 #ifdef CEK_HAVE_AVX2
-    { runs_avx2, { "avx2", &cek__kernels__avx2,
-        .mc = 96,               /* 16 panels of 6 rows: with kc, 144 KiB */
-        .kc = 384,              /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
-        .b_bytes = 128 << 10    /* processors without AVX-512 may have an L2 of 256 KiB */
-    } },
+    { runs_avx2,
+      {
+          "avx2", &cek__kernels__avx2, .mc = 96, /* 16 panels of 6 rows: with kc, 144 KiB */
+          .kc = 384,                             /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
+          .b_bytes = 128 << 10                   /* processors without AVX-512 may have an L2 of 256 KiB */
+      } },
 #endif
-    { runs_anywhere, { "portable", &cek__kernels__portable,
-        .mc = 96,               /* as above */
-        .kc = 256,              /* a panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB */
-        .b_bytes = 128 << 10
-    } },
+    { runs_anywhere,
+      { "portable", &cek__kernels__portable, .mc = 96, /* as above */
+        .kc = 256, /* a panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB */
+        .b_bytes = 128 << 10 } },
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

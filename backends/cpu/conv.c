@@ -18,11 +18,9 @@ static int is_matrix(const conv_desc *d)
 static int is_transposed(const conv_desc *d, const cpu_config *config)
 {
     enum { LINE_COPY = 20 }; /* cycles of copying one line of taps, where windows are packed as B */
-    const int64_t out = conv_group_out(d), nr = config->kernels->nr,
-                  columns = conv_taps(d) * conv_group_in(d);
+    const int64_t out = conv_group_out(d), nr = config->kernels->nr, columns = conv_taps(d) * conv_group_in(d);
     /* a tile is two vectors wide, and the side that is B is rounded up to whole tiles */
-    const int64_t windows_b =
-        out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
+    const int64_t windows_b = out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
     const int64_t windows_a = columns * ((out + nr - 1) / nr) * 2;
     /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16
      * channels and more) */

@@ -35,16 +35,14 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-static void residue_dim_set(const conv_desc *d, int i, int64_t number, residue_dim *r,
-                            window_dim *w)
+static void residue_dim_set(const conv_desc *d, int i, int64_t number, residue_dim *r, window_dim *w)
 {
     const int64_t s = d->stride[i], dilation = d->dilation[i];
     int64_t first = 0, taps = 0;
 
     r->residue = number;
     r->every = s / gcd(s, dilation);
-    while (first < d->kernel[i] && first < r->every &&
-           (number + d->pad[i] - first * dilation) % s != 0)
+    while (first < d->kernel[i] && first < r->every && (number + d->pad[i] - first * dilation) % s != 0)
         first++;
     if (first < d->kernel[i] && first < r->every)
         taps = (d->kernel[i] - 1 - first) / r->every + 1;
@@ -70,13 +68,15 @@ static int is_dense(const conv_desc *d)
 }
 
 /* Residues beyond the input's size are empty. */
-static int64_t residues(const conv_desc *d, int i) { return conv_least(d->stride[i], d->in[i]); }
+static int64_t residues(const conv_desc *d, int i)
+{
+    return conv_least(d->stride[i], d->in[i]);
+}
 
 void cek__conv_data_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    const int in_place =
-        is_dense(d) && d->x == CPU_F32 && !(d->accumulate && d->deriv != CPU_ACT_NONE);
+    const int in_place = is_dense(d) && d->x == CPU_F32 && !(d->accumulate && d->deriv != CPU_ACT_NONE);
     int64_t depth = 0;
 
     /* blocks are those of the first residue, which has the most positions, with the depth of the
@@ -117,8 +117,7 @@ static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t
     return cek__conv_give_windows(p, &r->w, row, rows, k, depth, to);
 }
 
-static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                         const walk_scratch *to)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const residue *r = p->owner;
@@ -131,21 +130,18 @@ static int64_t weight_tap(const residue *r, int64_t tap)
     const conv_desc *d = &r->call.plan->d;
     const int64_t w = tap % r->w.dim[2].taps, h = tap / r->w.dim[2].taps % r->w.dim[1].taps;
     const int64_t dd = tap / r->w.dim[2].taps / r->w.dim[1].taps;
-    const int64_t kd = r->dim[0].last - dd * r->dim[0].every,
-                  kh = r->dim[1].last - h * r->dim[1].every;
+    const int64_t kd = r->dim[0].last - dd * r->dim[0].every, kh = r->dim[1].last - h * r->dim[1].every;
     return (kd * d->kernel[1] + kh) * d->kernel[2] + r->dim[2].last - w * r->dim[2].every;
 }
 
 /* Row (tap, out channel) of B is the input channels of that tap: rows of a matrix for as long as
  * the tap stays the same. */
-static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                         const walk_scratch *to)
+static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     const residue *r = p->owner;
     const conv_desc *d = &r->call.plan->d;
-    const int64_t in = conv_group_in(d), group_out = conv_group_out(d), ld = conv_taps(d) * in,
-                  nr = p->kernels->nr;
+    const int64_t in = conv_group_in(d), group_out = conv_group_out(d), ld = conv_taps(d) * in, nr = p->kernels->nr;
 
     for (int64_t kk = 0; kk < depth;) {
         const int64_t tap = (k + kk) / group_out, channel = (k + kk) % group_out;
@@ -165,8 +161,8 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
 }
 
 /* With strides, rows of a residue lie apart in dx: each is finished by itself. */
-static void take_scattered(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                           const float *c, int64_t ldc, const walk_scratch *scratch)
+static void take_scattered(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
+                           int64_t ldc, const walk_scratch *scratch)
 {
     const product_part *p = part;
     const residue *r = p->owner;
@@ -177,8 +173,7 @@ static void take_scattered(const void *part, int64_t row, int64_t rows, int64_t 
             index[j] = at % r->w.dim[j].positions * d->stride[j] + r->dim[j].residue;
             at /= r->w.dim[j].positions;
         }
-        const int64_t pixel =
-            ((at * d->in[0] + index[0]) * d->in[1] + index[1]) * d->in[2] + index[2];
+        const int64_t pixel = ((at * d->in[0] + index[0]) * d->in[1] + index[1]) * d->in[2] + index[2];
         cek__epilogue(p->kernels, &p->e, pixel, 1, col, cols, c + i * ldc, ldc, scratch->line);
     }
 }
@@ -190,17 +185,14 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = r->call.args;
     const int64_t in = conv_group_in(d), group_out = conv_group_out(d);
 
-    out->a = (pack_operand){ conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1,
-                             PACK_ALONG };
-    out->b = (pack_operand){ .at = conv_at(args->w, d->w, group * group_out * conv_taps(d) * in),
-                             .type = d->w };
-    out->e =
-        (epilogue){ .c = conv_at(args->out, d->x, group * in),
-                    .to = { d->x, d->in_channels, 1, 0 },
-                    .accumulate = d->accumulate && !r->product.in_place,
-                    .deriv = d->deriv,
-                    .ref = d->deriv != CPU_ACT_NONE ? conv_at(args->ref, d->ref, group * in) : NULL,
-                    .ref_at = { d->ref, d->in_channels, 1, 0 } };
+    out->a = (pack_operand){ conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG };
+    out->b = (pack_operand){ .at = conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), .type = d->w };
+    out->e = (epilogue){ .c = conv_at(args->out, d->x, group * in),
+                         .to = { d->x, d->in_channels, 1, 0 },
+                         .accumulate = d->accumulate && !r->product.in_place,
+                         .deriv = d->deriv,
+                         .ref = d->deriv != CPU_ACT_NONE ? conv_at(args->ref, d->ref, group * in) : NULL,
+                         .ref_at = { d->ref, d->in_channels, 1, 0 } };
 }
 
 static void residue_run(const residue *r, cpu_pool *pool, void *workspace)

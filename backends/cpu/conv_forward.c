@@ -34,8 +34,7 @@ static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t
     return cek__conv_give_windows(p, &call->plan->w, row, rows, k, depth, to);
 }
 
-static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                         const walk_scratch *to)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -49,10 +48,8 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
 
-    out->a =
-        (pack_operand){ conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG };
-    out->b =
-        (pack_operand){ conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG };
+    out->a = (pack_operand){ conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG };
+    out->b = (pack_operand){ conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG };
     out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
                          .to = { d->y, d->out_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,

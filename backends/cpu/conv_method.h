@@ -19,13 +19,22 @@ typedef struct conv_call {
     const conv_args *args;
 } conv_call;
 
-static inline int64_t conv_group_in(const conv_desc *d) { return d->in_channels / d->groups; }
-static inline int64_t conv_group_out(const conv_desc *d) { return d->out_channels / d->groups; }
+static inline int64_t conv_group_in(const conv_desc *d)
+{
+    return d->in_channels / d->groups;
+}
+static inline int64_t conv_group_out(const conv_desc *d)
+{
+    return d->out_channels / d->groups;
+}
 static inline int64_t conv_taps(const conv_desc *d)
 {
     return d->kernel[0] * d->kernel[1] * d->kernel[2];
 }
-static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t conv_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static inline char *conv_at(const void *p, cpu_type type, int64_t element)
 {
@@ -36,10 +45,10 @@ static inline char *conv_at(const void *p, cpu_type type, int64_t element)
 int cek__conv_slabs_plan(conv_plan *plan);
 
 /* Hands out packed windows, or a slab, as A. */
-int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows,
-                               int64_t k, int64_t depth, const walk_scratch *to);
-int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row,
-                            int64_t rows, int64_t k, int64_t depth, const walk_scratch *to);
+int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k,
+                               int64_t depth, const walk_scratch *to);
+int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows,
+                            int64_t k, int64_t depth, const walk_scratch *to);
 
 /* The windows over x, as forward and backward-weights see them. */
 void cek__conv_windows(const conv_desc *d, windows *out);

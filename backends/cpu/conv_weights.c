@@ -40,8 +40,7 @@ static int transposed_plan(conv_plan *plan)
         return 0;
     plan->product.way_a = PACK_DIRECT;
     plan->product.row_unit = plan->product.m;
-    plan->product.sizes =
-        (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
+    plan->product.sizes = (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
     return 1;
 }
 
@@ -53,8 +52,7 @@ static void product_set(conv_plan *plan)
     const int in_place = d->w == CPU_F32 && !windows_are_a;
     /* dy in whole panels is read where it is: with few windows to multiply it by, copying would be
      * a large part */
-    const int dy_in_place =
-        windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
+    const int dy_in_place = windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
     plan->product = (product_plan){
         .m = windows_are_a ? columns : out,
         .n = windows_are_a ? out : columns,
@@ -85,29 +83,25 @@ void cek__conv_weights_plan(conv_plan *plan)
 }
 
 /* Windows as B: a row at a time through a line, then cut into panels. */
-static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                         const walk_scratch *to)
+static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const int64_t nr = p->kernels->nr;
     for (int64_t kk = 0; kk < depth; kk++) {
-        cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols,
-                          to->line, cols);
+        cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
         p->kernels->panels(1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
     cek__pack_b_panels(p->kernels, depth, cols, to);
 }
 
-static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                      const walk_scratch *to)
+static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const slab *s = &call->plan->slab;
     const int64_t nr = p->kernels->nr;
-    cek__slab_copy(s, &call->plan->w, p->kernels, p->b.type, p->b.at, k, depth, to->b,
-                   to->b_offset);
+    cek__slab_copy(s, &call->plan->w, p->kernels, p->b.type, p->b.at, k, depth, to->b, to->b_offset);
     for (int64_t panel = 0; panel * nr < cols; panel++) {
         int32_t tap;
         cek__slab_taps(s, &call->plan->w, col + panel * nr, 1, &tap);
@@ -117,8 +111,8 @@ static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, i
 
 /* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels
  * with rows 1 apart. */
-static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k,
-                               int64_t depth, const walk_scratch *to)
+static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                               const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -126,8 +120,7 @@ static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int6
     const int64_t line = w->dim[2].taps * w->channels;
     int64_t panel = 0;
 
-    cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a,
-                   to->a_offset);
+    cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a, to->a_offset);
     for (int64_t r = 0; r < rows;) {
         const int64_t left = conv_least(line - (row + r) % line, rows - r),
                       height = walk_panel_rows(left, p->kernels->mr);

@@ -7,8 +7,7 @@
 
 enum {
     SLAB_BYTES = 160 << 10, /* a slab shares L2 with B */
-    SLAB_ROWS =
-        448, /* positions of a slab: beyond, lines that slabs share are a small part already */
+    SLAB_ROWS = 448,        /* positions of a slab: beyond, lines that slabs share are a small part already */
 };
 
 void cek__conv_windows(const conv_desc *d, windows *out)
@@ -32,8 +31,7 @@ int cek__conv_slabs_plan(conv_plan *plan)
     int64_t rows = width;
 
     /* B stays in L2 at full depth; and panels, which end where lines end, are at least half high */
-    if (columns == 0 || columns * kernels->nr * 4 > plan->config->b_bytes ||
-        width * 2 < panels * kernels->mr)
+    if (columns == 0 || columns * kernels->nr * 4 > plan->config->b_bytes || width * 2 < panels * kernels->mr)
         return 0;
     for (int64_t more = 2 * width; more <= SLAB_ROWS; more += width) {
         cek__slab_plan(w, more, &plan->slab);
@@ -51,8 +49,8 @@ int cek__conv_slabs_plan(conv_plan *plan)
     return 1;
 }
 
-int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows,
-                               int64_t k, int64_t depth, const walk_scratch *to)
+int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k,
+                               int64_t depth, const walk_scratch *to)
 {
     const int64_t ld = walk_row_floats(depth);
     cek__windows_copy(w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
@@ -61,8 +59,8 @@ int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t 
     return ld;
 }
 
-int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row,
-                            int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows,
+                            int64_t k, int64_t depth, const walk_scratch *to)
 {
     const int64_t width = w->dim[2].positions, mr = p->kernels->mr;
     int64_t panel = 0;

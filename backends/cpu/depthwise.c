@@ -26,14 +26,17 @@ typedef struct run {
     const cpu_kernels *kernels;
     int64_t channels, stride, taps; /* stride: floats of a line of channels */
     float *weights;                 /* [taps][stride] */
-    float *parts;           /* [part][taps + 1][stride]: the last line is the bias gradient's */
-    int64_t n_parts, lines; /* lines: of the pixels that are computed, or of dy */
+    float *parts;                   /* [part][taps + 1][stride]: the last line is the bias gradient's */
+    int64_t n_parts, lines;         /* lines: of the pixels that are computed, or of dy */
     char *scratch;
     size_t worker_bytes;
     epilogue e;
 } run;
 
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
 
 static int64_t lines_of(const conv_desc *d)
 {
@@ -61,8 +64,7 @@ static void run_size(const conv_plan *plan, run *r)
                 .taps = conv_taps(d),
                 .lines = lines_of(d) };
     r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? conv_least(r->lines, PARTS_MAX) : 0;
-    r->worker_bytes =
-        2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 4) * r->stride) * 4;
+    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 4) * r->stride) * 4;
 }
 
 static void run_place(run *r, char *workspace)
@@ -80,8 +82,7 @@ void cek__depthwise_plan(conv_plan *plan)
                             (size_t)plan->workers * r.worker_bytes;
 }
 
-static const float *pixel_at(const run *r, cpu_type type, const void *image, int64_t pixel,
-                             float *line)
+static const float *pixel_at(const run *r, cpu_type type, const void *image, int64_t pixel, float *line)
 {
     const char *at = conv_at(image, type, pixel * r->channels);
     if (type == CPU_F32)
@@ -98,15 +99,12 @@ static int64_t meets(const conv_desc *d, int i, int64_t at, int64_t tap)
         return in >= 0 && in < d->in[i] ? in : -1;
     }
     const int64_t scaled = at + d->pad[i] - tap * d->dilation[i];
-    return scaled >= 0 && scaled % d->stride[i] == 0 && scaled / d->stride[i] < d->out[i]
-               ? scaled / d->stride[i]
-               : -1;
+    return scaled >= 0 && scaled % d->stride[i] == 0 && scaled / d->stride[i] < d->out[i] ? scaled / d->stride[i] : -1;
 }
 
 /* Lists the pixels of the other side that a pixel meets, and the lines of `weights` that belong to
  * them; returns their number. */
-static int64_t taps_list(const run *r, int64_t image, const int64_t at[3], float *weights,
-                         const scratch *s)
+static int64_t taps_list(const run *r, int64_t image, const int64_t at[3], float *weights, const scratch *s)
 {
     const conv_desc *d = &r->call->plan->d;
     const int back = d->direction == CONV_BACKWARD_DATA;
@@ -143,8 +141,7 @@ static void lines_task(void *arg, int64_t task, int worker)
             const int64_t at[3] = { line / size[1] % size[0], line % size[1], i };
             const int64_t n = taps_list(r, line / size[1] / size[0], at, r->weights, &s);
             r->kernels->depthwise_sum(n, r->channels, s.x, s.w, s.sums);
-            cek__epilogue(r->kernels, &r->e, line * size[2] + i, 1, 0, r->channels, s.sums, 0,
-                          s.sums + r->stride);
+            cek__epilogue(r->kernels, &r->e, line * size[2] + i, 1, 0, r->channels, s.sums, 0, s.sums + r->stride);
         }
 }
 
@@ -163,8 +160,7 @@ static void part_task(void *arg, int64_t task, int worker)
         for (int64_t i = 0; i < d->out[2]; i++) {
             const int64_t at[3] = { line / d->out[1] % d->out[0], line % d->out[1], i };
             const int64_t n = taps_list(r, line / d->out[1] / d->out[0], at, part, &s);
-            const float *dy = pixel_at(r, d->y, r->call->args->y, line * d->out[2] + i,
-                                       s.lines + r->taps * r->stride);
+            const float *dy = pixel_at(r, d->y, r->call->args->y, line * d->out[2] + i, s.lines + r->taps * r->stride);
             r->kernels->depthwise_add(n, r->channels, s.x, dy, (float *const *)(const void *)s.w);
             r->kernels->add(r->channels, bias, dy, bias);
         }
@@ -180,8 +176,7 @@ static void parts_add(const run *r)
     for (int64_t part = 1; part < r->n_parts; part++)
         r->kernels->add(n, r->parts, r->parts + part * n, r->parts);
     for (int64_t tap = 0; tap < r->taps; tap++)
-        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0,
-                      s.sums + r->stride);
+        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0, s.sums + r->stride);
     if (args->dbias) {
         const float *sum = r->parts + r->taps * r->stride;
         if (r->call->plan->d.bias_accumulate)
@@ -195,9 +190,7 @@ void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
 {
     const conv_desc *d = &call->plan->d;
     const conv_args *args = call->args;
-    const cpu_type type = d->direction == CONV_FORWARD         ? d->y
-                          : d->direction == CONV_BACKWARD_DATA ? d->x
-                                                               : d->w;
+    const cpu_type type = d->direction == CONV_FORWARD ? d->y : d->direction == CONV_BACKWARD_DATA ? d->x : d->w;
     run r;
 
     run_size(call->plan, &r);
@@ -209,16 +202,14 @@ void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
                       .ref = args->ref,
                       .ref_at = { d->ref, r.channels, 1, 0 } };
     if (d->direction == CONV_BACKWARD_WEIGHTS) {
-        r.e.to = (gemm_matrix){ type, 1, r.taps,
-                                0 }; /* row = tap, column = channel, of dw[channel][tap] */
+        r.e.to = (gemm_matrix){ type, 1, r.taps, 0 }; /* row = tap, column = channel, of dw[channel][tap] */
         cek__pool_run(pool, r.n_parts, part_task, &r);
         parts_add(&r);
         return;
     }
     for (int64_t c = 0; c < r.channels; c++)
         for (int64_t tap = 0; tap < r.taps; tap++)
-            r.kernels->load(d->w, 1, conv_at(args->w, d->w, c * r.taps + tap),
-                            r.weights + tap * r.stride + c);
+            r.kernels->load(d->w, 1, conv_at(args->w, d->w, c * r.taps + tap), r.weights + tap * r.stride + c);
     if (d->direction == CONV_FORWARD) {
         r.e.act = d->act;
         r.e.bias = args->bias;

@@ -80,9 +80,7 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
         cek_host callbacks;
 
         st = cek__callbacks_copy(host, &callbacks);
-        return st == CEK_OK
-                   ? cek__fail(&callbacks, CEK_OUT_OF_MEMORY, "create: no memory for the cpu instance")
-                   : st;
+        return st == CEK_OK ? cek__fail(&callbacks, CEK_OUT_OF_MEMORY, "create: no memory for the cpu instance") : st;
     }
     st = cek__host_instance_init(&in->head, host);
     if (st != CEK_OK) {
@@ -115,9 +113,8 @@ static void driver_text(const cpu_instance *in, char *to, size_t cap)
 {
     const cpu_topology *t = &in->topology;
 
-    snprintf(to, cap, "%s, L1 %lld KiB, L2 %lld KiB, L3 %lld KiB, %s", in->config->isa,
-             (long long)t->l1d_bytes >> 10, (long long)t->l2_bytes >> 10, (long long)t->l3_bytes >> 10,
-             COMPILER);
+    snprintf(to, cap, "%s, L1 %lld KiB, L2 %lld KiB, L3 %lld KiB, %s", in->config->isa, (long long)t->l1d_bytes >> 10,
+             (long long)t->l2_bytes >> 10, (long long)t->l3_bytes >> 10, COMPILER);
 }
 
 cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info)
@@ -131,8 +128,7 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     cpu_slice slice;
 
     if (index >= in->devices)
-        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index,
-                         in->devices);
+        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index, in->devices);
     cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
     full.compute_units = (uint32_t)slice.workers;
     cek__host_memory(&full.free_bytes, &full.total_bytes);
@@ -145,8 +141,8 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     return cek__struct_out(&in->head.host, "device_info: info", info, &full, sizeof full);
 }
 
-cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index,
-                                const cek_device_options *options, cek_dev **out)
+cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
+                                cek_dev **out)
 {
     cpu_instance *in = (cpu_instance *)instance;
     const cek_host *host = &in->head.host;
@@ -171,8 +167,8 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index,
     dev->workers = slice.workers;
     error = slice.workers > 1 ? cek__pool_create(slice.workers, slice.cpus, slice.n_cpus, &dev->pool) : 0;
     if (error) {
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s",
-                       slice.workers - 1, strerror(error));
+        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1,
+                       strerror(error));
         cek__cpu_device_close(&dev->head);
         return st;
     }

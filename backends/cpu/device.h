@@ -13,7 +13,7 @@
 
 typedef struct cpu_instance {
     struct cek_instance head;
-    const cpu_config *config;    /* instruction set and block sizes */
+    const cpu_config *config; /* instruction set and block sizes */
     uint32_t devices;
     cpu_topology topology;
 } cpu_instance;
@@ -22,7 +22,7 @@ typedef struct cpu_dev {
     struct cek_dev head;
     const cpu_config *config;
     int workers;
-    cpu_pool *pool;              /* NULL where workers is 1 */
+    cpu_pool *pool; /* NULL where workers is 1 */
 } cpu_dev;
 
 /* The settings of an instance, read from the host once:
@@ -33,8 +33,8 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out);
 void cek__cpu_destroy(cek_instance *instance);
 uint32_t cek__cpu_device_count(cek_instance *instance);
 cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
-cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index,
-                                const cek_device_options *options, cek_dev **out);
+cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
+                                cek_dev **out);
 void cek__cpu_device_close(cek_dev *dev);
 
 /* cek__cpu_build - compiler, flags and instruction sets, one line. */

@@ -11,8 +11,7 @@ static char *element(const void *at, const gemm_matrix *m, int64_t row, int64_t 
 }
 
 /* n elements, `stride` apart, to floats and back. */
-static void row_load(const cpu_kernels *kernels, cpu_type type, int64_t n, const char *from,
-                     int64_t stride, float *to)
+static void row_load(const cpu_kernels *kernels, cpu_type type, int64_t n, const char *from, int64_t stride, float *to)
 {
     if (stride == 1) {
         kernels->load(type, n, from, to);
@@ -26,8 +25,7 @@ static void row_load(const cpu_kernels *kernels, cpu_type type, int64_t n, const
             kernels->load(type, 1, from + i * bytes, to + i);
 }
 
-static void row_store(const cpu_kernels *kernels, cpu_type type, int64_t n, const float *from,
-                      char *to, int64_t stride)
+static void row_store(const cpu_kernels *kernels, cpu_type type, int64_t n, const float *from, char *to, int64_t stride)
 {
     if (stride == 1) {
         kernels->store(type, n, from, to);
@@ -41,8 +39,8 @@ static void row_store(const cpu_kernels *kernels, cpu_type type, int64_t n, cons
             kernels->store(type, 1, from + i, to + i * bytes);
 }
 
-void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows,
-                   int64_t col, int64_t cols, const float *sums, int64_t ld, float *line)
+void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                   const float *sums, int64_t ld, float *line)
 {
     const int plain = e->to.type == CPU_F32 && e->to.col_stride == 1;
     float *other = line + (cols + 15) / 16 * 16;
@@ -50,11 +48,10 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
     for (int64_t i = 0; i < rows; i++, sums += ld) {
         char *c = element(e->c, &e->to, row + i, col);
         float *to = plain && !e->accumulate ? (float *)c : line;
-        kernels->finish(e->act, cols, sums, e->bias ? e->bias + col : NULL,
-                        e->row_bias ? e->row_bias[row + i] : 0, to);
+        kernels->finish(e->act, cols, sums, e->bias ? e->bias + col : NULL, e->row_bias ? e->row_bias[row + i] : 0, to);
         if (e->deriv != CPU_ACT_NONE) {
-            row_load(kernels, e->ref_at.type, cols, element(e->ref, &e->ref_at, row + i, col),
-                     e->ref_at.col_stride, other);
+            row_load(kernels, e->ref_at.type, cols, element(e->ref, &e->ref_at, row + i, col), e->ref_at.col_stride,
+                     other);
             kernels->deriv(e->deriv, cols, to, other, to);
         }
         if (e->accumulate && plain) {

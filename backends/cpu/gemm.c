@@ -23,14 +23,12 @@ static gemm_matrix flipped(gemm_matrix m)
 static pack_way way_a(const gemm_desc *d, const cpu_config *config)
 {
     const gemm_matrix *a = &d->a;
-    const int in_place = a->type == CPU_F32 && a->col_stride == 1 &&
-                         d->n <= DIRECT_PANELS * config->kernels->nr &&
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && d->n <= DIRECT_PANELS * config->kernels->nr &&
                          a->row_stride * 4 % WAY_BYTES != 0;
     return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
-static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped,
-                     gemm_plan *out)
+static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
     *out = (gemm_plan){ .d = *d, .swapped = swapped };
     if (swapped) {
@@ -85,9 +83,8 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     if (swapped.product.cost < out->product.cost)
         *out = swapped;
     out->workspace_bytes = out->product.workspace_bytes;
-    out->algorithm = out->product.splits > 1
-                         ? (out->swapped ? "gemm, swapped, split k" : "gemm, split k")
-                         : (out->swapped ? "gemm, swapped" : "gemm");
+    out->algorithm = out->product.splits > 1 ? (out->swapped ? "gemm, swapped, split k" : "gemm, split k")
+                                             : (out->swapped ? "gemm, swapped" : "gemm");
 }
 
 typedef struct call {
@@ -107,10 +104,10 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     const gemm_args *args = c->args;
     const int swapped = c->plan->swapped;
 
-    out->a = (pack_operand){ batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type,
-                             d->a.row_stride, d->a.col_stride, c->plan->product.way_a };
-    out->b = (pack_operand){ batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type,
-                             d->b.row_stride, d->b.col_stride, c->plan->product.way_b };
+    out->a = (pack_operand){ batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type, d->a.row_stride,
+                             d->a.col_stride, c->plan->product.way_a };
+    out->b = (pack_operand){ batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type, d->b.row_stride,
+                             d->b.col_stride, c->plan->product.way_b };
     out->e = (epilogue){
         .c = batch_at(args->c, &d->c, index),
         .to = d->c,

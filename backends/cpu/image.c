@@ -5,8 +5,14 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* A window position; `at` is what tap 0 looks at, along each dimension. */
 typedef struct position {
@@ -36,20 +42,19 @@ static void position_next(const windows *w, position *p)
 }
 
 /* The line of the image (its pixel 0) that taps (td, th) look at, or NULL outside. */
-static const char *line_at(const windows *w, int64_t bytes, const char *image, const position *p,
-                           int64_t td, int64_t th)
+static const char *line_at(const windows *w, int64_t bytes, const char *image, const position *p, int64_t td,
+                           int64_t th)
 {
     const int64_t d = p->at[0] + td * w->dim[0].tap_step, h = p->at[1] + th * w->dim[1].tap_step;
     if (d < 0 || d >= w->dim[0].size || h < 0 || h >= w->dim[1].size)
         return NULL;
-    return image + (((p->image * w->dim[0].size + d) * w->dim[1].size + h) * w->dim[2].size) *
-                       w->pixel * bytes;
+    return image + (((p->image * w->dim[0].size + d) * w->dim[1].size + h) * w->dim[2].size) * w->pixel * bytes;
 }
 
 /* Copies elements [low, high) of a run of `n`; the run's element e comes from from[e], zeros
  * outside [inside, outside). */
-static void run_copy(const cpu_kernels *kernels, cpu_type type, int64_t bytes, const char *from,
-                     int64_t low, int64_t high, int64_t inside, int64_t outside, float *to)
+static void run_copy(const cpu_kernels *kernels, cpu_type type, int64_t bytes, const char *from, int64_t low,
+                     int64_t high, int64_t inside, int64_t outside, float *to)
 {
     const int64_t first = least(most(low, inside), high), last = most(least(high, outside), first);
     for (int64_t e = low; e < first; e++)
@@ -64,8 +69,8 @@ static void run_copy(const cpu_kernels *kernels, cpu_type type, int64_t bytes, c
 
 /* The elements [low, high) that one line of taps (along w) gives to a row. Neighbouring taps are
  * neighbours in memory when there is one group and no dilation: then they are one run. */
-static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const char *line,
-                      int64_t at, int64_t low, int64_t high, float *to)
+static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const char *line, int64_t at,
+                      int64_t low, int64_t high, float *to)
 {
     const window_dim *x = &w->dim[2];
     const int64_t c = w->channels, bytes = cpu_type_bytes(type);
@@ -75,25 +80,22 @@ static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type typ
         return;
     }
     if (x->tap_step == 1 && c == w->pixel) {
-        run_copy(kernels, type, bytes, line + at * c * bytes, low, high, most(-at, 0) * c,
-                 most(x->size - at, 0) * c, to);
+        run_copy(kernels, type, bytes, line + at * c * bytes, low, high, most(-at, 0) * c, most(x->size - at, 0) * c,
+                 to);
         return;
     }
     for (int64_t tap = low / c; tap * c < high; tap++) {
-        const int64_t pixel = at + tap * x->tap_step, first = most(low - tap * c, 0),
-                      last = least(high - tap * c, c);
+        const int64_t pixel = at + tap * x->tap_step, first = most(low - tap * c, 0), last = least(high - tap * c, c);
         const int64_t inside = pixel >= 0 && pixel < x->size ? c : 0;
         run_copy(kernels, type, bytes, line + pixel * w->pixel * bytes, first, last, 0, inside,
                  to + tap * c + first - low);
     }
 }
 
-void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type,
-                       const void *image, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                       float *to, int64_t ld)
+void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image, int64_t row,
+                       int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld)
 {
-    const int64_t line = w->dim[2].taps * w->channels, bytes = cpu_type_bytes(type),
-                  end = col + cols;
+    const int64_t line = w->dim[2].taps * w->channels, bytes = cpu_type_bytes(type), end = col + cols;
     position p;
 
     position_set(w, row, &p);

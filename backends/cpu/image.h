@@ -39,8 +39,7 @@ static inline int64_t windows_columns(const windows *w)
 
 /* cek__windows_copy - columns [col, col + cols) of rows [row, row + rows) as floats, rows `ld`
  * apart. `image` is the first channel of the group in the first pixel. */
-void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type,
-                       const void *image, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                       float *to, int64_t ld);
+void cek__windows_copy(const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image, int64_t row,
+                       int64_t rows, int64_t col, int64_t cols, float *to, int64_t ld);
 
 #endif

@@ -20,8 +20,7 @@ pack_way cek__pack_way_b(const gemm_matrix *b)
 
 static const char *element(const pack_operand *m, int64_t row, int64_t col)
 {
-    return (const char *)m->at +
-           (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
+    return (const char *)m->at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
 }
 
 static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64_t row, int64_t col)
@@ -36,8 +35,8 @@ static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64
 
 /* [k, k + depth) x [first, first + count), rows of memory across k, into panels of `width`;
  * converted a line at a time. */
-static void across(const cpu_kernels *kernels, const pack_operand *m, const char *from,
-                   int64_t stride, int64_t depth, int64_t count, int64_t width, float *to)
+static void across(const cpu_kernels *kernels, const pack_operand *m, const char *from, int64_t stride, int64_t depth,
+                   int64_t count, int64_t width, float *to)
 {
     if (m->type == CPU_F32) {
         kernels->panels(depth, count, width, (const float *)from, stride, to, depth * width);
@@ -53,8 +52,8 @@ static void across(const cpu_kernels *kernels, const pack_operand *m, const char
     }
 }
 
-int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows,
-                    int64_t k, int64_t depth, const walk_scratch *to)
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
+                    int64_t depth, const walk_scratch *to)
 {
     const int64_t height = walk_panel_rows(rows, kernels->mr);
     const float *at = to->a;
@@ -88,8 +87,8 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
 
 /* Columns of B are rows of memory: each panel is a transpose. Types other than f32 are converted in
  * squares. */
-static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
-                    int64_t col, int64_t cols, float *to)
+static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                    int64_t cols, float *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t j = 0; j < cols; j += nr, to += depth * nr) {
@@ -97,8 +96,7 @@ static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k
         if (n < nr)
             memset(to, 0, (size_t)(depth * nr) * 4);
         if (b->type == CPU_F32) {
-            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to,
-                               nr);
+            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to, nr);
             continue;
         }
         for (int64_t kk = 0; kk < depth; kk += LINE) {
@@ -111,8 +109,8 @@ static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k
     }
 }
 
-static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
-                     int64_t col, int64_t cols, float *to)
+static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                     int64_t cols, float *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t j = 0; j < cols; j += nr)
@@ -121,8 +119,7 @@ static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t 
                 to[i] = j + i < cols ? gather_one(kernels, b, k + kk, col + j + i) : 0;
 }
 
-void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
-                        const walk_scratch *to)
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to)
 {
     const int64_t nr = kernels->nr;
     for (int64_t p = 0; p * nr < cols; p++)
@@ -130,8 +127,8 @@ void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
     cek__walk_offsets(to->b_offset, depth, nr);
 }
 
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
-                 int64_t col, int64_t cols, const walk_scratch *to)
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                 const walk_scratch *to)
 {
     const int64_t nr = kernels->nr;
     cek__pack_b_panels(kernels, depth, cols, to);
@@ -141,9 +138,7 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
             to->b_panel[p] = (const float *)element(b, k, col + p * nr);
         cek__walk_offsets(to->b_offset, depth, b->row_stride);
         return;
-    case PACK_ACROSS:
-        across(kernels, b, element(b, k, col), b->row_stride, depth, cols, nr, to->b);
-        return;
+    case PACK_ACROSS: across(kernels, b, element(b, k, col), b->row_stride, depth, cols, nr, to->b); return;
     case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, to->b); return;
     case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, to->b); return;
     }

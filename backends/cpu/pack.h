@@ -30,13 +30,12 @@ pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
-int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows,
-                    int64_t k, int64_t depth, const walk_scratch *to);
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth,
-                 int64_t col, int64_t cols, const walk_scratch *to);
+int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
+                    int64_t depth, const walk_scratch *to);
+void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                 const walk_scratch *to);
 
 /* cek__pack_b_panels - for whoever packs B into to->b: panels of `depth` rows, one after the other. */
-void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols,
-                        const walk_scratch *to);
+void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to);
 
 #endif

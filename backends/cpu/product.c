@@ -19,25 +19,29 @@ typedef struct run {
     int64_t ld; /* of a partial result */
 } run;
 
-static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
-static int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
+static int64_t ceil_div(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+static int64_t at_most(int64_t n, int64_t limit)
+{
+    return n < limit ? n : limit;
+}
 
-int64_t cek__product_a(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                       const walk_scratch *to)
+int64_t cek__product_a(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     return cek__pack_a(p->kernels, &p->a, row, rows, k, depth, to);
 }
 
-void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                    const walk_scratch *to)
+void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
     cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
-void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                       const float *c, int64_t ldc, const walk_scratch *scratch)
+void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
+                       int64_t ldc, const walk_scratch *scratch)
 {
     const product_part *p = part;
     cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc, scratch->line);
@@ -45,17 +49,14 @@ void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col,
 
 static void part_open(const run *r, int64_t index, product_part *out)
 {
-    *out = (product_part){ .kernels = r->plan->config->kernels,
-                           .owner = r->source->owner,
-                           .index = index };
+    *out = (product_part){ .kernels = r->plan->config->kernels, .owner = r->source->owner, .index = index };
     r->source->open(r->source->owner, index, out);
 }
 
 static void scratch_of(const run *r, int worker, walk_scratch *out)
 {
     const product_plan *plan = r->plan;
-    cek__walk_scratch(&plan->sizes, plan->config->kernels,
-                      r->scratch + (size_t)worker * plan->worker_bytes, out);
+    cek__walk_scratch(&plan->sizes, plan->config->kernels, r->scratch + (size_t)worker * plan->worker_bytes, out);
 }
 
 static void block_task(void *arg, int64_t task, int worker)
@@ -85,8 +86,7 @@ static void block_task(void *arg, int64_t task, int worker)
     t.cols = at_most(plan->sizes.nb, plan->n - t.col);
     t.depth = at_most(plan->split_depth, plan->k - t.k);
     if (plan->row_unit == 0) { /* blocks of like heights, in whole panels */
-        const int64_t mr = plan->config->kernels->mr,
-                      like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
+        const int64_t mr = plan->config->kernels->mr, like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
         w.mc = at_most(ceil_div(like, mr) * mr, w.mc);
     }
     if (plan->splits > 1) {
@@ -118,8 +118,7 @@ static void reduce_task(void *arg, int64_t task, int worker)
     const run *r = arg;
     const product_plan *plan = r->plan;
     const cpu_kernels *kernels = plan->config->kernels;
-    const int64_t first = task * REDUCE_ROWS,
-                  last = at_most(first + REDUCE_ROWS, plan->batch * plan->m);
+    const int64_t first = task * REDUCE_ROWS, last = at_most(first + REDUCE_ROWS, plan->batch * plan->m);
     const int64_t stride = plan->batch * plan->m * r->ld;
     walk_scratch scratch;
     product_part p;
@@ -169,8 +168,7 @@ static void sums_finish(const run *r)
     }
 }
 
-void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source,
-                      void *workspace)
+void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace)
 {
     const int64_t nr = plan->config->kernels->nr;
     run r = { .plan = plan,

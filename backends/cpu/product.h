@@ -33,9 +33,9 @@ typedef struct product_plan {
 
     /* chosen */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
-    int serial;  /* so small that it runs on the caller alone; `workers` is 1 then */
-    int stream;  /* C is written past the caches, where it is aligned */
-    double cost; /* estimated cycles */
+    int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
+    int stream;                  /* C is written past the caches, where it is aligned */
+    double cost;                 /* estimated cycles */
     size_t worker_bytes, partial_bytes, workspace_bytes;
 } product_plan;
 
@@ -70,7 +70,6 @@ walk_take cek__product_take;
 void cek__product_plan(product_plan *plan);
 
 /* cek__product_run - computes the whole batch. `workspace`: plan->workspace_bytes, aligned to 64. */
-void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source,
-                      void *workspace);
+void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
 
 #endif

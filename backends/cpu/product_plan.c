@@ -4,11 +4,11 @@
 #include "backends/cpu/product.h"
 
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
-static const double cost_copy = 1.5;    /* packing, a vector of elements, along the way they lie */
-static const double cost_transpose = 5; /* packing across it */
-static const double cost_gather = 40;   /* element by element */
-static const double cost_run = 40;      /* beginning to read a row of memory somewhere else */
-static const double cost_c = 2;         /* reading and writing a vector of C once per block of k */
+static const double cost_copy = 1.5;        /* packing, a vector of elements, along the way they lie */
+static const double cost_transpose = 5;     /* packing across it */
+static const double cost_gather = 40;       /* element by element */
+static const double cost_run = 40;          /* beginning to read a row of memory somewhere else */
+static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
 
@@ -18,18 +18,20 @@ enum {
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
     STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
-    SERIAL_CYCLES = 60000, /* some 20 us: waking helpers up may take longer than they could save */
-    BLOCKS_MAX = 64,       /* cuts of a dimension that are tried */
+    SERIAL_CYCLES = 60000,       /* some 20 us: waking helpers up may take longer than they could save */
+    BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
 
+/* clang-format off */
 static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+/* clang-format on */
 
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
  * `slab` is what is copied instead where tiles read a slab (0: they read the operand itself). */
-static double way_cost(pack_way way, double vectors, double transpose, double runs_along,
-                       double runs_across, double slab)
+static double way_cost(pack_way way, double vectors, double transpose, double runs_along, double runs_across,
+                       double slab)
 {
     switch (way) {
     case PACK_DIRECT: return (slab > 0 ? slab : vectors) * cost_copy;
@@ -45,20 +47,16 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
     const cpu_kernels *kernels = p->config->kernels;
     const double vl = kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double panels = (double)ceil_div(nb, kernels->nr),
-                 blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
+    const double panels = (double)ceil_div(nb, kernels->nr), blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)most(mb, 4);
-    const double store =
-        blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
-    const double slab_a =
-        blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
+    const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
+    const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     return depth * rows * panels * 2 + (double)mb * panels * 2 * store + cost_task +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, p->config->mc), slab_a) +
-           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth,
-                    slab_b);
+           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
 }
 
 /* Tries cuts of C into blocks and keeps the best. */
@@ -81,8 +79,7 @@ static void blocks_choose(product_plan *p)
             const int64_t tasks = ceil_div(p->m, mb) * ceil_div(p->n, nb) * p->batch * p->splits;
             const double one = block_cost(p, mb, nb);
             /* tasks do not all begin and take equally long: part of one is waited for at the end */
-            const double cost =
-                (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? 0.25 * one : 0);
+            const double cost = (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? 0.25 * one : 0);
             if (p->cost == 0 || cost < p->cost) {
                 p->cost = cost;
                 p->sizes.mb = mb;
@@ -100,14 +97,12 @@ static void blocks_choose(product_plan *p)
 static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
-    const int64_t splits =
-        p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
+    const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
     for (p->splits = 1; p->splits * 2 <= splits;)
         p->splits *= 2; /* even numbers of tasks for even numbers of workers */
     p->split_depth = ceil_div(p->k, p->splits);
     if (p->sizes.kc == 0)
-        p->sizes.kc =
-            most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
+        p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
     p->splits = most(ceil_div(p->k, p->split_depth), 1);
 }
@@ -144,8 +139,7 @@ void cek__product_plan(product_plan *p)
         blocks_choose(p);
     }
     sizes_complete(p);
-    p->stream =
-        p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
+    p->stream = p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)

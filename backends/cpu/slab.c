@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* Heights of the image that `lines` lines of windows look at. */
 static int64_t run_heights(const windows *w, int64_t lines)
@@ -21,8 +24,8 @@ void cek__slab_plan(const windows *w, int64_t rows, slab *out)
 {
     /* an odd number of cache lines from pixel to pixel, so that the pixels of a tile fall into
      * different sets */
-    const int64_t c = w->channels, widest = (w->dim[2].positions - 1) * w->dim[2].step +
-                                            (w->dim[2].taps - 1) * w->dim[2].tap_step + 1;
+    const int64_t c = w->channels,
+                  widest = (w->dim[2].positions - 1) * w->dim[2].step + (w->dim[2].taps - 1) * w->dim[2].tap_step + 1;
     const int64_t lines = (rows + w->dim[2].positions - 2) / w->dim[2].positions + 1;
     const int64_t runs = least(lines, (lines + w->dim[1].positions - 2) / w->dim[1].positions + 1);
 
@@ -35,8 +38,8 @@ void cek__slab_plan(const windows *w, int64_t rows, slab *out)
 }
 
 /* One line: pixels [first, first + n) of the image's line `from`, zeros outside it. */
-static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type,
-                      const char *from, int64_t first, int64_t n, float *to)
+static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type, const char *from,
+                      int64_t first, int64_t n, float *to)
 {
     const int64_t bytes = cpu_type_bytes(type) * w->pixel;
     const int64_t low = first < 0 ? least(-first, n) : 0, high = least(n, w->dim[2].size - first);
@@ -48,8 +51,7 @@ static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernel
     memset(to, 0, (size_t)(low * s->pixel) * 4);
     memset(to + high * s->pixel, 0, (size_t)((n - high) * s->pixel) * 4);
     if (s->pixel == w->pixel) {
-        kernels->load(type, (high - low) * w->pixel, from + (first + low) * bytes,
-                      to + low * s->pixel);
+        kernels->load(type, (high - low) * w->pixel, from + (first + low) * bytes, to + low * s->pixel);
         return;
     }
     for (int64_t i = low; i < high; i++)
@@ -57,40 +59,34 @@ static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernel
 }
 
 /* The run of `lines` lines of windows from (image, d, h). */
-static void run_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type,
-                     const char *image, int64_t number, int64_t d, int64_t h, int64_t lines,
-                     float *to)
+static void run_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type, const char *image,
+                     int64_t number, int64_t d, int64_t h, int64_t lines, float *to)
 {
     const window_dim *z = &w->dim[0], *y = &w->dim[1], *x = &w->dim[2];
     const int64_t width = (x->positions - 1) * x->step + (x->taps - 1) * x->tap_step + 1;
-    const int64_t heights = run_heights(w, lines),
-                  line_bytes = x->size * w->pixel * cpu_type_bytes(type);
+    const int64_t heights = run_heights(w, lines), line_bytes = x->size * w->pixel * cpu_type_bytes(type);
 
     for (int64_t i = 0; i < heights; i++)
         for (int64_t tap = 0; tap < z->taps; tap++, to += s->line) {
-            const int64_t at_d = d * z->step + z->first + tap * z->tap_step,
-                          at_h = h * y->step + y->first + i;
+            const int64_t at_d = d * z->step + z->first + tap * z->tap_step, at_h = h * y->step + y->first + i;
             if (at_d < 0 || at_d >= z->size || at_h < 0 || at_h >= y->size)
                 memset(to, 0, (size_t)(width * s->pixel) * 4);
             else
-                line_copy(s, w, kernels, type,
-                          image + ((number * z->size + at_d) * y->size + at_h) * line_bytes,
+                line_copy(s, w, kernels, type, image + ((number * z->size + at_d) * y->size + at_h) * line_bytes,
                           x->first, width, to);
         }
 }
 
-void cek__slab_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type,
-                    const void *image, int64_t row, int64_t rows, float *to, int32_t *pixel)
+void cek__slab_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type, const void *image,
+                    int64_t row, int64_t rows, float *to, int32_t *pixel)
 {
-    const int64_t width = w->dim[2].positions, high = w->dim[1].positions,
-                  deep = w->dim[0].positions;
+    const int64_t width = w->dim[2].positions, high = w->dim[1].positions, deep = w->dim[0].positions;
     int64_t used = 0;
 
     for (int64_t r = 0; r < rows;) {
         const int64_t line = (row + r) / width, last = (row + rows - 1) / width;
         const int64_t lines = least(last - line + 1, high - line % high);
-        run_copy(s, w, kernels, type, image, line / high / deep, line / high % deep, line % high,
-                 lines, to + used);
+        run_copy(s, w, kernels, type, image, line / high / deep, line / high % deep, line % high, lines, to + used);
         for (int64_t end = (line + lines) * width; r < rows && row + r < end; r++)
             pixel[r] = (int32_t)(used + ((row + r) / width - line) * w->dim[1].step * s->height +
                                  (row + r) % width * w->dim[2].step * s->pixel);
@@ -103,8 +99,7 @@ void cek__slab_taps(const slab *s, const windows *w, int64_t col, int64_t cols, 
     const int64_t c = w->channels, wide = w->dim[2].taps, high = w->dim[1].taps;
     for (int64_t i = 0; i < cols;) {
         const int64_t t = (col + i) / c, first = (col + i) % c, n = least(c - first, cols - i);
-        const int64_t at = t / wide / high * s->line +
-                           t / wide % high * w->dim[1].tap_step * s->height +
+        const int64_t at = t / wide / high * s->line + t / wide % high * w->dim[1].tap_step * s->height +
                            t % wide * w->dim[2].tap_step * s->pixel + first;
         for (int64_t j = 0; j < n; j++)
             tap[i + j] = (int32_t)(at + j);

@@ -129,8 +129,8 @@ static int join(cpu_pool *pool, uint32_t *last)
 {
     uint32_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
     while (is_new_run(state, *last))
-        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1,
-                                                  memory_order_acq_rel, memory_order_acquire)) {
+        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel,
+                                                  memory_order_acquire)) {
             *last = state & ~(uint32_t)COUNT_MASK;
             return 1;
         }
@@ -312,4 +312,7 @@ void cek__pool_destroy(cpu_pool *pool)
     free(pool);
 }
 
-int cek__pool_workers(const cpu_pool *pool) { return pool ? pool->workers : 1; }
+int cek__pool_workers(const cpu_pool *pool)
+{
+    return pool ? pool->workers : 1;
+}

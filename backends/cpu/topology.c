@@ -13,8 +13,8 @@
 
 /* Reads the first line of a file into `line`; 0 where there is none. The path is root + the
  * formatted text. */
-__attribute__((format(printf, 4, 5))) static int line_read(const char *root, char *line,
-                                                           size_t size, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static int line_read(const char *root, char *line, size_t size,
+                                                           const char *format, ...)
 {
     char path[512];
     va_list args;
@@ -58,8 +58,7 @@ static int affinity_read(int *cpus)
 static int core_of(const char *root, const int *cpus, int n, int cpu)
 {
     char line[256];
-    if (!line_read(root, line, sizeof line,
-                   "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+    if (!line_read(root, line, sizeof line, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
         return cpu;
     for (const char *p = line; *p;) { /* "0,64" or "0-1,8" */
         char *end;
@@ -161,8 +160,8 @@ static double quota_read(const char *root)
         const int v2 = controllers[0] == '\0';
         if (!v2 && !has_word(controllers, "cpu"))
             continue;
-        static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified",
-                                              "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct" };
+        static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu",
+                                              "/sys/fs/cgroup/cpu,cpuacct" };
         for (int m = v2 ? 0 : 2; m < (v2 ? 2 : 4); m++) {
             char climb[512];
             snprintf(climb, sizeof climb, "%s", strcmp(group, "/") == 0 ? "" : group);
@@ -179,12 +178,9 @@ static void caches_read(const char *root, int cpu, cpu_topology *out)
 {
     for (int i = 0; i < 8; i++) {
         char level[16], type[32], size[32];
-        if (!line_read(root, level, sizeof level,
-                       "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
-            !line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type",
-                       cpu, i) ||
-            !line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size",
-                       cpu, i))
+        if (!line_read(root, level, sizeof level, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
+            !line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", cpu, i) ||
+            !line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", cpu, i))
             break;
         char *unit;
         int64_t bytes = strtoll(size, &unit, 10);
@@ -210,8 +206,7 @@ static void model_read(const char *root, char *model, size_t size)
         return;
     while (fgets(line, sizeof line, f)) {
         char *value = strchr(line, ':');
-        if (value == NULL ||
-            (strncmp(line, "model name", 10) != 0 && strncmp(line, "Processor", 9) != 0))
+        if (value == NULL || (strncmp(line, "model name", 10) != 0 && strncmp(line, "Processor", 9) != 0))
             continue;
         value++;
         while (isspace((unsigned char)*value))
@@ -236,7 +231,10 @@ void cek__topology_read_from(const char *root, cpu_topology *out)
     model_read(root, out->model, sizeof out->model);
 }
 
-void cek__topology_read(cpu_topology *out) { cek__topology_read_from("", out); }
+void cek__topology_read(cpu_topology *out)
+{
+    cek__topology_read_from("", out);
+}
 
 void cek__topology_split(const cpu_topology *topology, int devices, int index, cpu_slice *out)
 {

@@ -13,9 +13,9 @@ typedef struct cpu_topology {
     int n_cpus; /* usable CPUs: the affinity mask */
     /* their numbers, ascending, SMT siblings after the first threads of all cores */
     int cpus[CPU_CPUS_MAX];
-    int n_cores;  /* physical cores among them: cpus[0 .. n_cores-1] are on different ones */
-    double quota; /* CPUs' worth of time the cgroup grants; 0 = no limit */
-    int workers; /* threads worth starting on the whole machine: min(n_cores, ceil(quota)), >= 1 */
+    int n_cores;                 /* physical cores among them: cpus[0 .. n_cores-1] are on different ones */
+    double quota;                /* CPUs' worth of time the cgroup grants; 0 = no limit */
+    int workers;                 /* threads worth starting on the whole machine: min(n_cores, ceil(quota)), >= 1 */
     int64_t l1d_bytes, l2_bytes; /* of one core; 0 = unknown */
     int64_t l3_bytes;            /* of the cluster that contains cpus[0]; 0 = unknown or none */
     char model[96];              /* "model name" of /proc/cpuinfo; "unknown" */

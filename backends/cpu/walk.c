@@ -6,10 +6,12 @@
 
 #include <string.h>
 
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
 
-size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base,
-                         walk_scratch *out)
+size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base, walk_scratch *out)
 {
     const int64_t width = round_up(s->nb, kernels->nr), pixels = s->mc > s->kc ? s->mc : s->kc;
     const int64_t bytes[] = {
@@ -35,8 +37,8 @@ size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *
     return used;
 }
 
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows,
-                      int64_t depth, const walk_scratch *to)
+void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth,
+                      const walk_scratch *to)
 {
     const int64_t height = walk_panel_rows(rows, kernels->mr);
     for (int64_t i = 0, p = 0; i < rows; i += height, p++) {
@@ -60,8 +62,7 @@ static void sum_rows(const walk_scratch *s, int64_t rows, int64_t lda, int64_t d
                 sum[i + r] += s->a_panel[p][s->a_offset[k] + r * lda];
 }
 
-static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth,
-                        float *sum)
+static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
 {
     const int64_t nr = w->kernels->nr;
     for (int64_t p = 0; p * nr < cols; p++) {
@@ -72,14 +73,13 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
 }
 
 /* A tile at the right edge of a C without room for it. */
-static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp,
-                      int64_t lda, int64_t depth, int64_t cols, float *c, int64_t ldc,
-                      cpu_store store)
+static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda,
+                      int64_t depth, int64_t cols, float *c, int64_t ldc, cpu_store store)
 {
     float whole[CPU_MR_MAX * CPU_NR_MAX] __attribute__((aligned(64)));
     const float *b = s->b_panel[jp];
-    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole,
-                                 CPU_NR_MAX, CPU_STORE, b, 0);
+    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE,
+                                 b, 0);
     for (int64_t i = 0; i < s->a_rows[ip]; i++)
         for (int64_t j = 0; j < cols; j++)
             c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (store == CPU_ADD ? c[i * ldc + j] : 0);
@@ -92,8 +92,7 @@ typedef struct fetch {
     int64_t row_bytes, row;
 } fetch;
 
-static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b,
-                             int64_t *ld)
+static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b, int64_t *ld)
 {
     if (f->at == NULL || ip * 64 >= nr * 4) {
         *ld = 0; /* a line that is in L1 anyway */
@@ -104,8 +103,8 @@ static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr,
 }
 
 /* All tiles of a block: `rows` rows of A against all columns. */
-static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth,
-                  float *c, cpu_store store, const fetch *f, const walk_scratch *s)
+static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c,
+                  cpu_store store, const fetch *f, const walk_scratch *s)
 {
     const cpu_kernels *kernels = w->kernels;
     const int64_t nr = kernels->nr;
@@ -116,8 +115,8 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (left >= nr || t->padded)
-                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b,
-                                             s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
+                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr,
+                                             t->ldc, store, next, ldnext);
             else
                 edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
         }
@@ -155,11 +154,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             if (t->row_sum)
                 sum_rows(s, rows, lda, depth, t->row_sum + i);
             f.row = i; /* later blocks of A have nothing left to fetch */
-            tiles(w, t, rows, lda, depth, c,
-                  t->add || k > t->k ? CPU_ADD
-                  : t->stream        ? CPU_STREAM
-                                     : CPU_STORE,
-                  &f, s);
+            tiles(w, t, rows, lda, depth, c, t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE, &f, s);
             if (w->take && k + depth == end)
                 w->take(w->source, t->row + i, rows, t->col, t->cols, c, t->ldc, s);
         }

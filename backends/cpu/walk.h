@@ -26,8 +26,8 @@ typedef struct walk_sizes {
 
 /* One worker's memory; every part aligned to 64 bytes. */
 typedef struct walk_scratch {
-    int32_t *a_offset, *b_offset; /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
-    int32_t *pixel_offset;        /* mc or kc: for slabs */
+    int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
+    int32_t *pixel_offset;            /* mc or kc: for slabs */
     const float **a_panel, **b_panel; /* first elements of the panels of a block */
     int64_t *a_rows;                  /* their numbers of rows, 1 .. mr */
     float *a, *b;                     /* packing space */
@@ -46,8 +46,8 @@ typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t c
                          const walk_scratch *to);
 
 /* Takes a block of rows once its sums are complete. */
-typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                       const float *c, int64_t ldc, const walk_scratch *scratch);
+typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
+                       int64_t ldc, const walk_scratch *scratch);
 
 /* Where row k of B begins at column `col`, and the distance of rows in bytes: what a later block
  * will read. */
@@ -76,18 +76,20 @@ typedef struct walk_task {
 
 /* Floats from one packed row of A to the next, where rows are k-contiguous: an odd number of cache
  * lines, so that the rows of a panel fall into different sets. */
-static inline int64_t walk_row_floats(int64_t depth) { return ((depth + 15) / 16 | 1) * 16; }
+static inline int64_t walk_row_floats(int64_t depth)
+{
+    return ((depth + 15) / 16 | 1) * 16;
+}
 
 /* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns
  * its bytes, a multiple of 64. */
-size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base,
-                         walk_scratch *out);
+size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base, walk_scratch *out);
 
 /* cek__walk_panels - cuts `rows` rows into as few panels of like height as possible, the first at
  * `at`, rows `lda` apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of
  * p) * depth, k-rows as long as the panel is high. */
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows,
-                      int64_t depth, const walk_scratch *to);
+void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth,
+                      const walk_scratch *to);
 
 /* Rows of one such panel (of the last: what is left). */
 static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)

@@ -14,23 +14,20 @@
 
 struct cek_cmdbuf {
     cuda_dev *dev;
-    CUgraphExec exec;  /* NULL: no commands */
+    CUgraphExec exec; /* NULL: no commands */
 };
 
 static cek_status command_enqueue(cek_queue *queue, const cek_cmd *cmd)
 {
     const cek_host *host = &queue->dev->head.instance->host;
     switch (cmd->kind) {
-    case CEK_CMD_RUN:
-        return cek__gpu_op_run(queue, cmd->op, cmd->operands, cmd->operand_count, cmd->workspace);
-    case CEK_CMD_FILL:
-        return cek__cuda_fill(queue, cmd->dst, cmd->pattern, cmd->pattern_bytes, cmd->bytes);
+    case CEK_CMD_RUN: return cek__gpu_op_run(queue, cmd->op, cmd->operands, cmd->operand_count, cmd->workspace);
+    case CEK_CMD_FILL: return cek__cuda_fill(queue, cmd->dst, cmd->pattern, cmd->pattern_bytes, cmd->bytes);
     case CEK_CMD_COPY:
         if (cmd->bytes && cmd->src.mem && cmd->src.mem->dev != &queue->dev->head)
             return cek__fail(host, CEK_INVALID, "cmdbuf_create: a copy within the device");
         return cek__cuda_copy(queue, cmd->dst, cmd->src, cmd->bytes);
-    default:
-        return cek__fail(host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
+    default: return cek__fail(host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
     }
 }
 
@@ -51,10 +48,9 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
             st = command_enqueue(queue, &cmd);
     }
     error = api->cuStreamEndCapture(queue->stream, graph);
-    if (cek__cuda_is_capture(error))  /* whatever the command itself said */
+    if (cek__cuda_is_capture(error)) /* whatever the command itself said */
         st = cek__fail(&dev->head.instance->host, CEK_UNSUPPORTED,
-                       "cmdbuf_create: a command cannot be captured: %s (%u)",
-                       cek__cuda_error(api, error), error);
+                       "cmdbuf_create: a command cannot be captured: %s (%u)", cek__cuda_error(api, error), error);
     else if (!st && error)
         st = cek__cuda_fail(dev, "cmdbuf_create", "cuStreamEndCapture", error);
     if (st && *graph) {
@@ -64,8 +60,8 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
     return st;
 }
 
-static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
-                             uint32_t cmd_size, CUgraphExec *exec)
+static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                             CUgraphExec *exec)
 {
     cuda_dev *dev = queue->dev;
     const cuda_driver *api = cek__cuda_api(dev);
@@ -84,8 +80,8 @@ static cek_status graph_make(cek_queue *queue, const cek_cmd *cmds, uint32_t cou
     return st;
 }
 
-cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t count,
-                                   uint32_t cmd_size, cek_cmdbuf **out)
+cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                   cek_cmdbuf **out)
 {
     const cek_host *host = &head->instance->host;
     cek_queue *queue;
@@ -94,9 +90,8 @@ cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t 
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
-                         cmds ? count : 0, cmd_size,
-                         sizeof *cmds);
+        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0,
+                         cmd_size, sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf);
     if (!cmdbuf)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for the handle");

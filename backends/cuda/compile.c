@@ -15,21 +15,21 @@
 typedef uint32_t nvrtc_result;
 typedef struct nvrtc_program_object *nvrtc_program;
 
-#define NVRTC_FUNCTIONS(ROW)                                                                                          \
-    ROW(nvrtcVersion, nvrtc_result, (int *major, int *minor))                                                         \
-    ROW(nvrtcGetErrorString, const char *, (nvrtc_result error))                                                      \
-    ROW(nvrtcGetNumSupportedArchs, nvrtc_result, (int *count))                                                        \
-    ROW(nvrtcGetSupportedArchs, nvrtc_result, (int *archs))                                                           \
-    ROW(nvrtcCreateProgram, nvrtc_result,                                                                             \
-        (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers,          \
-         const char *const *names))                                                                                   \
-    ROW(nvrtcDestroyProgram, nvrtc_result, (nvrtc_program * program))                                                 \
-    ROW(nvrtcCompileProgram, nvrtc_result, (nvrtc_program program, int count, const char *const *options))            \
-    ROW(nvrtcGetProgramLogSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                 \
-    ROW(nvrtcGetProgramLog, nvrtc_result, (nvrtc_program program, char *log))                                         \
-    ROW(nvrtcGetCUBINSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                      \
-    ROW(nvrtcGetCUBIN, nvrtc_result, (nvrtc_program program, char *image))                                            \
-    ROW(nvrtcGetPTXSize, nvrtc_result, (nvrtc_program program, size_t *bytes))                                        \
+#define NVRTC_FUNCTIONS(ROW)                                                                                 \
+    ROW(nvrtcVersion, nvrtc_result, (int *major, int *minor))                                                \
+    ROW(nvrtcGetErrorString, const char *, (nvrtc_result error))                                             \
+    ROW(nvrtcGetNumSupportedArchs, nvrtc_result, (int *count))                                               \
+    ROW(nvrtcGetSupportedArchs, nvrtc_result, (int *archs))                                                  \
+    ROW(nvrtcCreateProgram, nvrtc_result,                                                                    \
+        (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers, \
+         const char *const *names))                                                                          \
+    ROW(nvrtcDestroyProgram, nvrtc_result, (nvrtc_program * program))                                        \
+    ROW(nvrtcCompileProgram, nvrtc_result, (nvrtc_program program, int count, const char *const *options))   \
+    ROW(nvrtcGetProgramLogSize, nvrtc_result, (nvrtc_program program, size_t * bytes))                       \
+    ROW(nvrtcGetProgramLog, nvrtc_result, (nvrtc_program program, char *log))                                \
+    ROW(nvrtcGetCUBINSize, nvrtc_result, (nvrtc_program program, size_t * bytes))                            \
+    ROW(nvrtcGetCUBIN, nvrtc_result, (nvrtc_program program, char *image))                                   \
+    ROW(nvrtcGetPTXSize, nvrtc_result, (nvrtc_program program, size_t * bytes))                              \
     ROW(nvrtcGetPTX, nvrtc_result, (nvrtc_program program, char *image))
 
 #define ARCHS_MAX 64
@@ -39,7 +39,7 @@ struct cuda_compiler {
     NVRTC_FUNCTIONS(MEMBER)
 #undef MEMBER
     int major, minor;
-    int arch_count, archs[ARCHS_MAX];  /* 90 is sm_90 */
+    int arch_count, archs[ARCHS_MAX]; /* 90 is sm_90 */
 };
 
 /* --- load ------------------------------------------------------------------------------------- */
@@ -47,17 +47,16 @@ struct cuda_compiler {
 /* Everything of one library, or nothing. */
 static bool functions_find(cuda_compiler *compiler, void *library, char *text, size_t cap)
 {
-#define FIND(NAME, RESULT, PARAMETERS)                                           \
-    if (!(*(void **)&compiler->NAME = dlsym(library, #NAME))) {                  \
-        snprintf(text, cap, "no NVRTC: it is too old, without %s", #NAME);       \
-        return false;                                                            \
+#define FIND(NAME, RESULT, PARAMETERS)                                     \
+    if (!(*(void **)&compiler->NAME = dlsym(library, #NAME))) {            \
+        snprintf(text, cap, "no NVRTC: it is too old, without %s", #NAME); \
+        return false;                                                      \
     }
     NVRTC_FUNCTIONS(FIND)
 #undef FIND
     if (compiler->nvrtcVersion(&compiler->major, &compiler->minor) ||
-        compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) ||
-        compiler->arch_count < 1 || compiler->arch_count > ARCHS_MAX ||
-        compiler->nvrtcGetSupportedArchs(compiler->archs)) {
+        compiler->nvrtcGetNumSupportedArchs(&compiler->arch_count) || compiler->arch_count < 1 ||
+        compiler->arch_count > ARCHS_MAX || compiler->nvrtcGetSupportedArchs(compiler->archs)) {
         snprintf(text, cap, "no NVRTC: it does not tell what it compiles for");
         return false;
     }
@@ -83,10 +82,9 @@ static cuda_compiler *compiler_load(const cek_host *host, int driver, char *text
         free(compiler);
         return NULL;
     }
-    if (compiler->major > driver / 1000) {  /* its name did not say so */
-        snprintf(text, cap, "no NVRTC: %d.%d is too new for a driver of CUDA %d.%d",
-                 compiler->major, compiler->minor, driver / 1000,
-                 driver % 1000 / 10);
+    if (compiler->major > driver / 1000) { /* its name did not say so */
+        snprintf(text, cap, "no NVRTC: %d.%d is too new for a driver of CUDA %d.%d", compiler->major, compiler->minor,
+                 driver / 1000, driver % 1000 / 10);
         free(compiler);
         return NULL;
     }
@@ -99,8 +97,8 @@ cuda_compiler *cek__cuda_compiler(cuda_instance *instance)
 {
     pthread_mutex_lock(&instance->lock);
     if (!instance->compiler_sought) {
-        instance->compiler = compiler_load(&instance->head.host, instance->version,
-                                           instance->compiler_text, sizeof instance->compiler_text);
+        instance->compiler = compiler_load(&instance->head.host, instance->version, instance->compiler_text,
+                                           sizeof instance->compiler_text);
         instance->compiler_sought = true;
     }
     cuda_compiler *compiler = instance->compiler;
@@ -111,7 +109,7 @@ cuda_compiler *cek__cuda_compiler(cuda_instance *instance)
 const char *cek__cuda_compiler_text(cuda_instance *instance)
 {
     (void)cek__cuda_compiler(instance);
-    return instance->compiler_text;  /* never changes again */
+    return instance->compiler_text; /* never changes again */
 }
 
 void cek__cuda_compiler_free(cuda_compiler *compiler)
@@ -141,14 +139,13 @@ static cek_status compile_fail(cuda_dev *dev, nvrtc_program program, const char 
     char *log = calloc(1, bytes + 1);
     if (log)
         compiler->nvrtcGetProgramLog(program, log);
-    for (char *at = log; at && *at; at++)  /* an error is one line */
+    for (char *at = log; at && *at; at++) /* an error is one line */
         if (*at == '\n' || *at == '\r')
             *at = ' ';
     if (log)
         cek__log(host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
-    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
-                              "%s does not compile: %s: %.600s", source,
-                              compiler->nvrtcGetErrorString(error), log ? log : "");
+    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s does not compile: %s: %.600s",
+                              source, compiler->nvrtcGetErrorString(error), log ? log : "");
     free(log);
     return st;
 }
@@ -159,7 +156,7 @@ static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, v
     const cek_host *host = &dev->head.instance->host;
     size_t size = 0;
     nvrtc_result error = exact ? compiler->nvrtcGetCUBINSize(program, &size)
-        : compiler->nvrtcGetPTXSize(program, &size);
+                               : compiler->nvrtcGetPTXSize(program, &size);
     char *made = error ? NULL : malloc(size + 1);
     if (!error && !made)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %zu bytes of machine code", size);
@@ -175,8 +172,8 @@ static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, v
     return CEK_OK;
 }
 
-cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad,
-                             void **image, uint64_t *bytes)
+cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad, void **image,
+                             uint64_t *bytes)
 {
     const cuda_compiler *compiler = cek__cuda_compiler(cek__cuda_instance(&dev->head));
     char arch[64];
@@ -185,15 +182,14 @@ cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text
     nvrtc_program program = NULL;
     if (!number)
         return cek__fail(&dev->head.instance->host, CEK_UNAVAILABLE,
-                         "op_create: NVRTC %d.%d does not know sm_%d%d any more",
-                         compiler->major, compiler->minor, dev->major, dev->minor);
+                         "op_create: NVRTC %d.%d does not know sm_%d%d any more", compiler->major, compiler->minor,
+                         dev->major, dev->minor);
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", number);
     const char *const options[] = { arch, fmad, "--std=c++14" };
     nvrtc_result error = compiler->nvrtcCreateProgram(&program, text, source, 0, NULL, NULL);
     if (error)
         return cek__fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
-                         "op_create: nvrtcCreateProgram: %s",
-                         compiler->nvrtcGetErrorString(error));
+                         "op_create: nvrtcCreateProgram: %s", compiler->nvrtcGetErrorString(error));
     error = compiler->nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
     cek_status st = error ? compile_fail(dev, program, source, error) : image_take(dev, program, exact, image, bytes);
     compiler->nvrtcDestroyProgram(&program);

@@ -16,9 +16,9 @@
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cuda.h"
 
-#define WORKSPACE_LARGE ((uint64_t)32 << 20)  /* what the vendor advises, from sm_90 on */
+#define WORKSPACE_LARGE ((uint64_t)32 << 20) /* what the vendor advises, from sm_90 on */
 #define WORKSPACE_SMALL ((uint64_t)8 << 20)
-#define WANTED 16                             /* algorithms to choose from, best first */
+#define WANTED 16 /* algorithms to choose from, best first */
 
 /* --- the library ------------------------------------------------------------------------------ */
 
@@ -38,8 +38,8 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
         return NULL;
     }
     const char *missing = NULL;
-#define MEMBER_FIND(NAME, RESULT, PARAMETERS)                              \
-    *(void **)&lt->NAME = dlsym(lt->library, "cublasLt" #NAME);            \
+#define MEMBER_FIND(NAME, RESULT, PARAMETERS)                   \
+    *(void **)&lt->NAME = dlsym(lt->library, "cublasLt" #NAME); \
     missing = lt->NAME ? missing : "cublasLt" #NAME;
     CEK__CUBLASLT_FUNCTIONS(MEMBER_FIND)
 #undef MEMBER_FIND
@@ -48,7 +48,7 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
         free(lt);
         return NULL;
     }
-    unsigned version = (unsigned)lt->GetVersion();  /* 130002 is 13.0.2 */
+    unsigned version = (unsigned)lt->GetVersion(); /* 130002 is 13.0.2 */
     unsigned unit = version >= 100000 ? 10000 : 1000;
     snprintf(lt->version, sizeof lt->version, "cuBLASLt %u.%u.%u", version / unit, version % unit / 100, version % 100);
     return lt;
@@ -78,9 +78,8 @@ static const char *version(cek_instance *instance)
 
 static cek_status lt_fail(cuda_dev *dev, const cek__cublaslt *lt, const char *call, const char *function, int error)
 {
-    return cek__fail(&dev->head.instance->host,
-                     error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s: %s: %s (%d)", call,
-                     function, lt->GetStatusString(error), error);
+    return cek__fail(&dev->head.instance->host, error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                     "%s: %s: %s (%d)", call, function, lt->GetStatusString(error), error);
 }
 
 /* One handle per device serves all queues: it carries no stream. */
@@ -112,11 +111,11 @@ struct cek__gpu_plan {
     const cek__cublaslt *lt;
     lt_handle handle;
     lt_matmul matmul;
-    lt_matrix b, a, c;          /* our B and A are cuBLASLt's first and second factor */
+    lt_matrix b, a, c; /* our B and A are cuBLASLt's first and second factor */
     lt_algo algo;
     size_t workspace_bytes;
     float beta;
-    uint32_t vector;            /* slot that the descriptor's bias address is: BIAS, A_SUM, or CEK__GPU_NOTHING */
+    uint32_t vector; /* slot that the descriptor's bias address is: BIAS, A_SUM, or CEK__GPU_NOTHING */
 };
 
 static int type_of(cek_dtype type)
@@ -129,13 +128,13 @@ static int compute_of(const cek_gemm_desc *desc)
 {
     if (desc->a_type != CEK_F32)
         return LT_COMPUTE_32F;
-    return desc->op.math == CEK_MATH_TF32 ? LT_COMPUTE_32F_FAST_TF32
-        : desc->op.math == CEK_MATH_FAST ? LT_COMPUTE_32F_FAST_16BF : LT_COMPUTE_32F;
+    return desc->op.math == CEK_MATH_TF32   ? LT_COMPUTE_32F_FAST_TF32
+           : desc->op.math == CEK_MATH_FAST ? LT_COMPUTE_32F_FAST_16BF
+                                            : LT_COMPUTE_32F;
 }
 
-static int matrix_make(const cek__cublaslt *lt, lt_matrix *to, cek_dtype type, uint64_t rows,
-                       uint64_t columns, int64_t ld, uint64_t batch,
-                       int64_t stride)
+static int matrix_make(const cek__cublaslt *lt, lt_matrix *to, cek_dtype type, uint64_t rows, uint64_t columns,
+                       int64_t ld, uint64_t batch, int64_t stride)
 {
     int32_t count = (int32_t)batch;
     int error = lt->MatrixLayoutInit_internal(to, sizeof *to, type_of(type), rows, columns, ld);
@@ -152,11 +151,11 @@ static int matrices_make(const cek_gemm_desc *desc, cek_dtype c_type, cek__gpu_p
     const cek__cublaslt *lt = plan->lt;
     bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     const int32_t first = tb ? LT_OP_T : LT_OP_N, second = ta ? LT_OP_T : LT_OP_N;
-    int error = matrix_make(lt, &plan->b, desc->b_type, tb ? desc->k : desc->n,
-                            tb ? desc->n : desc->k, desc->ldb, desc->batch, desc->stride_b);
+    int error = matrix_make(lt, &plan->b, desc->b_type, tb ? desc->k : desc->n, tb ? desc->n : desc->k, desc->ldb,
+                            desc->batch, desc->stride_b);
     if (!error)
-        error = matrix_make(lt, &plan->a, desc->a_type, ta ? desc->m : desc->k,
-                            ta ? desc->k : desc->m, desc->lda, desc->batch, desc->stride_a);
+        error = matrix_make(lt, &plan->a, desc->a_type, ta ? desc->m : desc->k, ta ? desc->k : desc->m, desc->lda,
+                            desc->batch, desc->stride_a);
     if (!error)
         error = matrix_make(lt, &plan->c, c_type, desc->n, desc->m, desc->ldc, desc->batch, desc->stride_c);
     if (!error)
@@ -185,8 +184,8 @@ static int epilogue_set(cek__gpu_plan *plan, uint32_t epilogue)
 /* Split sums are added in f32, never in the type of the result, and never by whoever comes first. */
 static int preference_make(const cuda_dev *dev, const cek__request *request, const cek__cublaslt *lt, lt_preference *to)
 {
-    static const int aligns[] = { LT_PREFERENCE_ALIGN_A, LT_PREFERENCE_ALIGN_B,
-                                  LT_PREFERENCE_ALIGN_C, LT_PREFERENCE_ALIGN_D };
+    static const int aligns[] = { LT_PREFERENCE_ALIGN_A, LT_PREFERENCE_ALIGN_B, LT_PREFERENCE_ALIGN_C,
+                                  LT_PREFERENCE_ALIGN_D };
     const uint64_t workspace = dev->major >= 9 ? WORKSPACE_LARGE : WORKSPACE_SMALL;
     const uint32_t reductions = LT_REDUCTION_COMPUTE_TYPE, align = request->align;
     int error = lt->MatmulPreferenceInit_internal(to, sizeof *to);
@@ -222,8 +221,8 @@ static cek_status algorithm_choose(const cuda_dev *dev, const cek__request *requ
     memset(found, 0, sizeof found);
     if (preference_make(dev, request, lt, &preference))
         return CEK_UNSUPPORTED;
-    if (lt->MatmulAlgoGetHeuristic(plan->handle, &plan->matmul, &plan->b, &plan->a, &plan->c,
-                                   &plan->c, &preference, WANTED, found, &count))
+    if (lt->MatmulAlgoGetHeuristic(plan->handle, &plan->matmul, &plan->b, &plan->a, &plan->c, &plan->c, &preference,
+                                   WANTED, found, &count))
         return CEK_UNSUPPORTED;
     for (int i = 0; i < count; i++)
         if (!found[i].status && (!strict || keeps_f32(lt, &found[i].algo))) {
@@ -242,8 +241,8 @@ static void algorithm_tell(const cek__gpu_plan *plan, cek__gpu_offer *out)
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_ID, &id, sizeof id, &written);
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_TILE, &tile, sizeof tile, &written);
     (void)plan->lt->MatmulAlgoConfigGetAttribute(&plan->algo, LT_CONFIG_SPLIT_K, &split, sizeof split, &written);
-    snprintf(out->algorithm, sizeof out->algorithm, "%.24s, algorithm %d, tile %u, split %d",
-             plan->lt->version, id, tile, split);
+    snprintf(out->algorithm, sizeof out->algorithm, "%.24s, algorithm %d, tile %u, split %d", plan->lt->version, id,
+             tile, split);
     out->numeric_id = cek__hash(cek__hash_text(CEK__HASH_START, plan->lt->version), &plan->algo, sizeof plan->algo);
 }
 
@@ -272,11 +271,11 @@ static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways
     uint32_t count = 0;
     if (!request->epilogue.act_grad && (relu || !activation)) {
         way whole = { CEK__GPU_DOES_EPILOGUE | (relu ? CEK__GPU_DOES_ACTIVATION : 0),
-                      (relu ? LT_EPILOGUE_RELU : 0) | (bias ? LT_EPILOGUE_BIAS : 0), bias
-                      ? CEK_GEMM_BIAS : CEK__GPU_NOTHING, desc->c_type };
+                      (relu ? LT_EPILOGUE_RELU : 0) | (bias ? LT_EPILOGUE_BIAS : 0),
+                      bias ? CEK_GEMM_BIAS : CEK__GPU_NOTHING, desc->c_type };
         if (!whole.epilogue && given(request, CEK_GEMM_A_SUM) && !cek__request_accumulates(request, CEK_GEMM_A_SUM))
-            ways[count++] = (way){ CEK__GPU_DOES_EPILOGUE | CEK__GPU_DOES_SUMS, LT_EPILOGUE_BGRADB,
-                                   CEK_GEMM_A_SUM, desc->c_type };
+            ways[count++] = (way){ CEK__GPU_DOES_EPILOGUE | CEK__GPU_DOES_SUMS, LT_EPILOGUE_BGRADB, CEK_GEMM_A_SUM,
+                                   desc->c_type };
         whole.epilogue = whole.epilogue ? whole.epilogue : LT_EPILOGUE_DEFAULT;
         ways[count++] = whole;
     }
@@ -363,9 +362,8 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
         error = lt->MatmulDescSetAttribute(&matmul, LT_MATMUL_BIAS_POINTER, &vector, sizeof vector);
     }
     if (!error)
-        error = lt->Matmul(plan->handle, &matmul, &one, address(refs[CEK_GEMM_B]), &b,
-                           address(refs[CEK_GEMM_A]), &a, &plan->beta, result, &c,
-                           result, &c, &plan->algo, address(refs[CEK_GEMM_PACKED + 1]),
+        error = lt->Matmul(plan->handle, &matmul, &one, address(refs[CEK_GEMM_B]), &b, address(refs[CEK_GEMM_A]), &a,
+                           &plan->beta, result, &c, result, &c, &plan->algo, address(refs[CEK_GEMM_PACKED + 1]),
                            plan->workspace_bytes, queue->stream);
     cek__cuda_leave(dev);
     return error ? lt_fail(dev, lt, "op_run", "cublasLtMatmul", error) : CEK_OK;

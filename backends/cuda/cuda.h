@@ -24,17 +24,17 @@ typedef struct cek__cudnn cek__cudnn;
 typedef struct cuda_instance {
     cek_instance head;
     cuda_driver driver;
-    int version;             /* of CUDA that the driver knows: 13000 is 13.0 */
+    int version; /* of CUDA that the driver knows: 13000 is 13.0 */
     uint32_t count;
-    bool images_off;         /* the option cuda_images=off: as if built without nvcc */
-    pthread_mutex_t lock;    /* of all that follows: NVRTC is looked for when it is first needed */
+    bool images_off;      /* the option cuda_images=off: as if built without nvcc */
+    pthread_mutex_t lock; /* of all that follows: NVRTC is looked for when it is first needed */
     bool compiler_sought;
     cuda_compiler *compiler; /* or NULL */
     char compiler_text[320]; /* "NVRTC 13.0", or why there is none */
     bool cublaslt_sought;
     cek__cublaslt *cublaslt; /* or NULL */
     bool cudnn_sought;
-    cek__cudnn *cudnn;       /* or NULL */
+    cek__cudnn *cudnn; /* or NULL */
 } cuda_instance;
 
 typedef struct cuda_program cuda_program;
@@ -42,17 +42,17 @@ typedef struct cuda_program cuda_program;
 typedef struct cuda_dev {
     cek_dev head;
     CUdevice device;
-    CUcontext context;       /* the primary one, retained */
-    int major, minor;        /* compute capability */
-    char cache_key[64];      /* device and driver, for file names of compiled kernels */
+    CUcontext context;  /* the primary one, retained */
+    int major, minor;   /* compute capability */
+    char cache_key[64]; /* device and driver, for file names of compiled kernels */
     pthread_mutex_t programs_lock;
     cuda_program *programs;
-    void *cublaslt_handle;   /* under programs_lock until it is there */
+    void *cublaslt_handle; /* under programs_lock until it is there */
     /* of the two that follow and of every call of cuDNN: a handle is for one thread at a time */
     pthread_mutex_t cudnn_lock;
     void *cudnn_handle;
-    bool cudnn_failed;       /* it does not start here */
-    uint64_t peers_tried;    /* bit i: access to device i of the instance was asked for; under programs_lock */
+    bool cudnn_failed;    /* it does not start here */
+    uint64_t peers_tried; /* bit i: access to device i of the instance was asked for; under programs_lock */
 } cuda_dev;
 
 typedef struct cuda_mem {
@@ -136,14 +136,14 @@ const char *cek__cuda_compiler_text(cuda_instance *instance);
 void cek__cuda_compiler_free(cuda_compiler *compiler);
 /* cek__cuda_compile - machine code of `text` for the device (or PTX, where the compiler is older
  * than the device), malloc'ed. `source` names it in errors. There is a compiler. */
-cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad,
-                             void **image, uint64_t *bytes);
+cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text, const char *fmad, void **image,
+                             uint64_t *bytes);
 
 /* --- machine code that nvcc made when the plugin was built (kernels/images.sh); ends with a NULL source --- */
 
 typedef struct cek__cuda_image {
-    const char *source, *defines;  /* as kernel_load is given them */
-    const char *prefix;            /* of the kernels' names: one image holds all variants of a source */
+    const char *source, *defines; /* as kernel_load is given them */
+    const char *prefix;           /* of the kernels' names: one image holds all variants of a source */
     const void *data;
 } cek__cuda_image;
 extern const cek__cuda_image cek__cuda_images[];
@@ -151,8 +151,8 @@ extern const cek__cuda_image cek__cuda_images[];
 /* --- program.c -------------------------------------------------------------------------------- */
 
 void cek__cuda_programs_free(cuda_dev *dev);
-cek_status cek__cuda_kernel_load(cek_dev *dev, const char *source, const char *defines,
-                                 const char *name, cek__gpu_kernel **out);
+cek_status cek__cuda_kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
+                                 cek__gpu_kernel **out);
 void cek__cuda_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 cek_status cek__cuda_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
@@ -175,8 +175,8 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out);
 void cek__cuda_destroy(cek_instance *instance);
 uint32_t cek__cuda_device_count(cek_instance *instance);
 cek_status cek__cuda_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
-cek_status cek__cuda_device_open(cek_instance *instance, uint32_t index,
-                                 const cek_device_options *options, cek_dev **out);
+cek_status cek__cuda_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
+                                 cek_dev **out);
 void cek__cuda_device_close(cek_dev *dev);
 cek_status cek__cuda_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
@@ -209,8 +209,8 @@ cek_status cek__cuda_event_sync(cek_event *event, uint64_t timeout_ns);
 cek_status cek__cuda_event_status(cek_event *event, char *text, uint64_t cap);
 cek_status cek__cuda_event_elapsed(cek_event *start, cek_event *end, uint64_t *ns);
 
-cek_status cek__cuda_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
-                                   uint32_t cmd_size, cek_cmdbuf **out);
+cek_status cek__cuda_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                   cek_cmdbuf **out);
 void cek__cuda_cmdbuf_destroy(cek_cmdbuf *cmdbuf);
 cek_status cek__cuda_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
 

@@ -21,10 +21,10 @@
 struct cek__gpu_plan {
     const cek__cudnn *dnn;
     cek__cudnn_plan plan;
-    uint32_t workspace_slot;           /* the one behind the operation's */
+    uint32_t workspace_slot; /* the one behind the operation's */
     /* Under the device's cudnn_lock: */
-    cudnnBackendDescriptor_t pack;     /* or NULL */
-    void *addresses[4], *workspace;    /* that it holds */
+    cudnnBackendDescriptor_t pack;  /* or NULL */
+    void *addresses[4], *workspace; /* that it holds */
 };
 
 /* --- the library ----------------------------------------------------------------------------------------------- */
@@ -45,12 +45,12 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
         return NULL;
     }
     const char *missing = NULL;
-#define MEMBER_FIND(NAME, RESULT, PARAMETERS)                         \
-    *(void **)&dnn->NAME = dlsym(dnn->library, "cudnn" #NAME);        \
+#define MEMBER_FIND(NAME, RESULT, PARAMETERS)                  \
+    *(void **)&dnn->NAME = dlsym(dnn->library, "cudnn" #NAME); \
     missing = dnn->NAME ? missing : "cudnn" #NAME;
     CEK__CUDNN_FUNCTIONS(MEMBER_FIND)
 #undef MEMBER_FIND
-    unsigned version = missing ? 0 : (unsigned)dnn->GetVersion();  /* 91900 is 9.19.0 */
+    unsigned version = missing ? 0 : (unsigned)dnn->GetVersion(); /* 91900 is 9.19.0 */
     if (missing)
         cek__log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
     else if (version / 10000 != MAJOR)
@@ -227,7 +227,7 @@ static cek_status dnn_fail(cuda_dev *dev, const cek__cudnn *dnn, const char *fun
 
 static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref *refs)
 {
-    cek__gpu_plan *plan = (cek__gpu_plan *)of;  /* of which only the pack changes, under the lock */
+    cek__gpu_plan *plan = (cek__gpu_plan *)of; /* of which only the pack changes, under the lock */
     cuda_dev *dev = queue->dev;
     const cek__cudnn *dnn = plan->dnn;
     const char *function = "cudnnSetStream";

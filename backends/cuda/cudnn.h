@@ -10,7 +10,7 @@
 #include "backends/cuda/driver.h"
 #include "backends/gpu/gpu.h"
 
-#ifndef CUDNN_MAJOR  /* else NVIDIA's header was here first: the test of these declarations */
+#ifndef CUDNN_MAJOR /* else NVIDIA's header was here first: the test of these declarations */
 typedef uint32_t cudnnStatus_t;
 typedef uint32_t cudnnBackendDescriptorType_t;
 typedef uint32_t cudnnBackendAttributeName_t;
@@ -19,6 +19,7 @@ typedef void *cudnnBackendDescriptor_t;
 typedef struct cudnnContext *cudnnHandle_t;
 #endif
 
+/* clang-format off */
 #define CEK__CUDNN_NUMBERS(ROW)                                                                                       \
     ROW(CUDNN_STATUS_SUCCESS, 0) ROW(CUDNN_STATUS_BAD_PARAM, 2000) ROW(CUDNN_STATUS_NOT_SUPPORTED, 3000)              \
     ROW(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003)                                                     \
@@ -78,6 +79,7 @@ typedef struct cudnnContext *cudnnHandle_t;
     ROW(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, 4) ROW(CUDNN_NUMERICAL_NOTE_WINOGRAD, 5)                               \
     ROW(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, 6) ROW(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, 7)                     \
     ROW(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, 8)
+/* clang-format on */
 
 #ifndef CUDNN_MAJOR
 enum {
@@ -88,29 +90,29 @@ enum {
 #endif
 
 /* Functions: the name behind "cudnn", result, parameters. */
-#define CEK__CUDNN_FUNCTIONS(ROW)                                                                                     \
-    ROW(GetVersion, size_t, (void))                                                                                   \
-    ROW(GetErrorString, const char *, (cudnnStatus_t status))                                                         \
-    ROW(Create, cudnnStatus_t, (cudnnHandle_t * handle))                                                              \
-    ROW(Destroy, cudnnStatus_t, (cudnnHandle_t handle))                                                               \
-    ROW(SetStream, cudnnStatus_t, (cudnnHandle_t handle, CUstream stream))                                            \
-    ROW(BackendCreateDescriptor, cudnnStatus_t,                                                                       \
-        (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor))                                    \
-    ROW(BackendDestroyDescriptor, cudnnStatus_t, (cudnnBackendDescriptor_t descriptor))                               \
-    ROW(BackendFinalize, cudnnStatus_t, (cudnnBackendDescriptor_t descriptor))                                        \
-    ROW(BackendSetAttribute, cudnnStatus_t,                                                                           \
-        (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,     \
-         int64_t count, const void *values))                                                                          \
-    ROW(BackendGetAttribute, cudnnStatus_t,                                                                           \
-        (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,     \
-         int64_t wanted, int64_t *count, void *values))                                                               \
-    ROW(BackendExecute, cudnnStatus_t,                                                                                \
+#define CEK__CUDNN_FUNCTIONS(ROW)                                                                                 \
+    ROW(GetVersion, size_t, (void))                                                                               \
+    ROW(GetErrorString, const char *, (cudnnStatus_t status))                                                     \
+    ROW(Create, cudnnStatus_t, (cudnnHandle_t * handle))                                                          \
+    ROW(Destroy, cudnnStatus_t, (cudnnHandle_t handle))                                                           \
+    ROW(SetStream, cudnnStatus_t, (cudnnHandle_t handle, CUstream stream))                                        \
+    ROW(BackendCreateDescriptor, cudnnStatus_t,                                                                   \
+        (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))                               \
+    ROW(BackendDestroyDescriptor, cudnnStatus_t, (cudnnBackendDescriptor_t descriptor))                           \
+    ROW(BackendFinalize, cudnnStatus_t, (cudnnBackendDescriptor_t descriptor))                                    \
+    ROW(BackendSetAttribute, cudnnStatus_t,                                                                       \
+        (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, \
+         int64_t count, const void *values))                                                                      \
+    ROW(BackendGetAttribute, cudnnStatus_t,                                                                       \
+        (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, \
+         int64_t wanted, int64_t * count, void *values))                                                          \
+    ROW(BackendExecute, cudnnStatus_t,                                                                            \
         (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack))
 
 /* A loaded library (cek__cudnn of cuda.h). */
 struct cek__cudnn {
     void *library;
-    char version[64];  /* "cuDNN 9.19.0" */
+    char version[64]; /* "cuDNN 9.19.0" */
 #define CEK__CUDNN_MEMBER(NAME, RESULT, PARAMETERS) RESULT(*NAME) PARAMETERS;
     CEK__CUDNN_FUNCTIONS(CEK__CUDNN_MEMBER)
 #undef CEK__CUDNN_MEMBER
@@ -121,7 +123,7 @@ struct cek__cudnn {
 /* What a plan is made for: the device of a handle, or one that is described (tests, on machines without any). */
 typedef struct cek__cudnn_target {
     cudnnHandle_t handle;
-    cudnnBackendDescriptor_t described;  /* where handle is NULL */
+    cudnnBackendDescriptor_t described; /* where handle is NULL */
 } cek__cudnn_target;
 
 /* Descriptors that belong together, destroyed together; the first error stays and makes all that follows do nothing. */
@@ -135,15 +137,15 @@ typedef struct cek__cudnn_set {
 
 /* A plan, ready to be executed. Tensors have the number of their slot + 1. */
 typedef struct cek__cudnn_plan {
-    cek__cudnn_set set;                /* the plan and all that it was made from */
+    cek__cudnn_set set; /* the plan and all that it was made from */
     cudnnBackendDescriptor_t plan;
-    uint32_t does;                     /* CEK__GPU_DOES_... */
+    uint32_t does; /* CEK__GPU_DOES_... */
     uint32_t slot_count;
-    uint32_t slots[4];                 /* that it reads or writes */
+    uint32_t slots[4]; /* that it reads or writes */
     uint64_t workspace_bytes;
     int64_t engine;
-    uint64_t notes;                    /* of the engine: bit CUDNN_NUMERICAL_NOTE_... */
-    uint64_t choice;                   /* hash of engine and knobs */
+    uint64_t notes;  /* of the engine: bit CUDNN_NUMERICAL_NOTE_... */
+    uint64_t choice; /* hash of engine and knobs */
 } cek__cudnn_plan;
 
 cudnnBackendDescriptor_t cek__cudnn_make(cek__cudnn_set *set, cudnnBackendDescriptorType_t type);

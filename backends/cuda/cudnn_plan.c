@@ -14,13 +14,13 @@
 #include "backends/common/hash.h"
 #include "backends/cuda/cudnn.h"
 
-#define RANK_MAX 5                             /* batch, channels, three spatial dimensions */
-#define WANTED 64                              /* engines to choose from; the heuristics name about 40 */
+#define RANK_MAX 5 /* batch, channels, three spatial dimensions */
+#define WANTED 64  /* engines to choose from; the heuristics name about 40 */
 #define NOTES 32
 /* engines that change the layout of all operands want more for large ones */
 #define WORKSPACE_MOST ((uint64_t)512 << 20)
-#define ALIGNMENT 16                           /* more is of no use to any engine */
-#define ELEMENTS_MOST INT32_MAX                /* engines count in 32 bits */
+#define ALIGNMENT 16            /* more is of no use to any engine */
+#define ELEMENTS_MOST INT32_MAX /* engines count in 32 bits */
 #define BIT(NOTE) (UINT64_C(1) << CUDNN_NUMERICAL_NOTE_##NOTE)
 
 /* --- descriptors ----------------------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void tell_other(cek__cudnn_set *set, cudnnBackendDescriptor_t to, cudnnBa
 
 /* The three tensors of a convolution, by what they are to the forward one: X or DX, W or DW, Y or DY. */
 enum { IMAGE, WEIGHTS, OUT, TENSORS };
-enum { FIRST_VIRTUAL = 100 };  /* numbers of tensors that have no memory */
+enum { FIRST_VIRTUAL = 100 }; /* numbers of tensors that have no memory */
 
 /* Dimensions in cuDNN's order: batch, channels, then space; strides say that channels lie innermost. */
 typedef struct extents {
@@ -165,8 +165,8 @@ static cudnnBackendDescriptor_t tensor_make(cek__cudnn_set *set, const problem *
 typedef struct way {
     uint32_t does;
     bool bias, relu;
-    bool widen;        /* the sums stay f32 though the operands are not: they go through a copy of their own */
-    cek_dtype type;    /* of the result */
+    bool widen;     /* the sums stay f32 though the operands are not: they go through a copy of their own */
+    cek_dtype type; /* of the result */
     float beta;
 } way;
 
@@ -175,21 +175,30 @@ typedef struct way {
 static const struct part {
     uint32_t operation, alpha, beta, window, tensors[TENSORS], slots[TENSORS], result;
 } parts[] = {
-    { CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-      CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+    { CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
       { CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y },
-      { CEK_CONV_FORWARD_X, CEK_CONV_FORWARD_W, CEK_CONV_FORWARD_Y }, OUT },
-    { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+      { CEK_CONV_FORWARD_X, CEK_CONV_FORWARD_W, CEK_CONV_FORWARD_Y },
+      OUT },
+    { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
       { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY },
-      { CEK_CONV_BACKWARD_DATA_DX, CEK_CONV_BACKWARD_DATA_W, CEK_CONV_BACKWARD_DATA_DY }, IMAGE },
-    { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+      { CEK_CONV_BACKWARD_DATA_DX, CEK_CONV_BACKWARD_DATA_W, CEK_CONV_BACKWARD_DATA_DY },
+      IMAGE },
+    { CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
       { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY },
-      { CEK_CONV_BACKWARD_WEIGHTS_X, CEK_CONV_BACKWARD_WEIGHTS_DW, CEK_CONV_BACKWARD_WEIGHTS_DY }, WEIGHTS },
+      { CEK_CONV_BACKWARD_WEIGHTS_X, CEK_CONV_BACKWARD_WEIGHTS_DW, CEK_CONV_BACKWARD_WEIGHTS_DY },
+      WEIGHTS },
 };
 
 static const struct part *part_of(const cek__request *request)
@@ -287,8 +296,8 @@ static cudnnBackendDescriptor_t graph_make(cek__cudnn_set *set, const problem *p
 static uint64_t notes_forbidden(const cek__request *request)
 {
     const cek_op_desc *op = &request->desc.op;
-    const uint64_t winograd =
-        BIT(WINOGRAD) | BIT(WINOGRAD_TILE_4x4) | BIT(WINOGRAD_TILE_6x6) | BIT(WINOGRAD_TILE_13x13);
+    const uint64_t winograd = BIT(WINOGRAD) | BIT(WINOGRAD_TILE_4x4) | BIT(WINOGRAD_TILE_6x6) |
+                              BIT(WINOGRAD_TILE_13x13);
     uint64_t notes = BIT(DOWN_CONVERT_INPUTS) | BIT(REDUCED_PRECISION_REDUCTION) | BIT(FFT) | BIT(WINOGRAD_TILE_13x13);
     const bool f32 = request->desc.conv.x_type == CEK_F32;
     if (f32 && op->math != CEK_MATH_TF32 && op->math != CEK_MATH_FAST)
@@ -307,12 +316,12 @@ static bool engine_read(const struct cek__cudnn *dnn, cudnnBackendDescriptor_t c
     int64_t count = 0;
     if (dnn->BackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine))
         return false;
-    bool read =
-        !dnn->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
-                                  &engine) &&
-        !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count, &to->engine) &&
-        !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &count,
-                                  notes);
+    bool read = !dnn->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                          &engine) &&
+                !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
+                                          &to->engine) &&
+                !dnn->BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES,
+                                          &count, notes);
     (void)dnn->BackendDestroyDescriptor(engine);
     to->notes = 0;
     for (int64_t i = 0; read && i < count && i < NOTES; i++)
@@ -326,8 +335,8 @@ static uint64_t choice_hash(const struct cek__cudnn *dnn, const cek__cudnn_plan 
 {
     uint64_t hash = cek__hash_number(CEK__HASH_START, (uint64_t)plan->engine);
     int64_t bytes = 0;
-    if (dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0,
-                                 &bytes, NULL) ||
+    if (dnn->BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &bytes,
+                                 NULL) ||
         bytes <= 0)
         return hash;
     char *text = calloc(1, (size_t)bytes + 1);
@@ -352,8 +361,8 @@ static bool plan_try(const cek__cudnn_target *target, cudnnBackendDescriptor_t c
                                                             1, &target->handle)
                                  : dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
                                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->described)) &&
-                !dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) &&
+                !dnn->BackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                          1, &config) &&
                 !dnn->BackendFinalize(plan) &&
                 !dnn->BackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
                                           &bytes) &&
@@ -382,8 +391,8 @@ static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target,
     while (!set->error && made < WANTED &&
            !dnn->BackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]))
         made++;
-    if (set->error || dnn->BackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                               CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &found, configs))
+    if (set->error || dnn->BackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                               made, &found, configs))
         found = 0;
     found = found < made ? found : made;
     while (made > found)
@@ -403,7 +412,7 @@ static bool config_choose(const cek__cudnn_target *target, const problem *p, cud
     for (int64_t i = 0; i < count; i++) {
         if (!made && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) &&
             plan_try(target, configs[i], to)) {
-            set->made[set->count++] = configs[i];  /* room is left for the two */
+            set->made[set->count++] = configs[i]; /* room is left for the two */
             set->made[set->count++] = to->plan;
             made = true;
         } else {

@@ -25,11 +25,10 @@ const char cek__cuda_build[] = __VERSION__;
 static cek_status driver_fail(cuda_instance *instance, const char *function, CUresult error)
 {
     bool absent = error == CUDA_ERROR_NO_DEVICE || error == CUDA_ERROR_STUB_LIBRARY ||
-        error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
-                  error == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
+                  error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH || error == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
     cek_status st = absent ? CEK_UNAVAILABLE : error == CUDA_ERROR_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
-    return cek__fail(&instance->head.host, st, "%s: %s (%u)", function,
-                     cek__cuda_error(&instance->driver, error), error);
+    return cek__fail(&instance->head.host, st, "%s: %s (%u)", function, cek__cuda_error(&instance->driver, error),
+                     error);
 }
 
 static cek_status devices_count(cuda_instance *instance)
@@ -105,8 +104,8 @@ static uint32_t attribute(const cuda_driver *api, CUdevice device, CUdevice_attr
 static cek_status device_get(cuda_instance *instance, const char *call, uint32_t index, CUdevice *device)
 {
     if (index >= instance->count)
-        return cek__fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call,
-                         index, instance->count);
+        return cek__fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call, index,
+                         instance->count);
     CUresult error = instance->driver.cuDeviceGet(device, (int)index);
     return error ? driver_fail(instance, "cuDeviceGet", error) : CEK_OK;
 }
@@ -146,10 +145,13 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
     if (st)
         return st;
     cek_device_info full = {
-        .size = sizeof full, .kind = CEK_KIND_GPU, .vendor = "NVIDIA",
+        .size = sizeof full,
+        .kind = CEK_KIND_GPU,
+        .vendor = "NVIDIA",
         .compute_units = attribute(api, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .copy_engines = attribute(api, device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT),
-        .total_bytes = CEK_UNKNOWN, .free_bytes = CEK_UNKNOWN,
+        .total_bytes = CEK_UNKNOWN,
+        .free_bytes = CEK_UNKNOWN,
         .types = 1u << CEK_F32 | 1u << CEK_F16 | 1u << CEK_BF16 | 1u << CEK_U8 | 1u << CEK_I32,
         .numeric_id = numeric_id(instance, device),
     };
@@ -160,9 +162,8 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
         full.total_bytes = full.max_alloc_bytes = total;
     if (!api->cuDeviceGetUuid(&uuid, device))
         memcpy(full.uuid, uuid.bytes, sizeof full.uuid);
-    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s",
-             instance->version / 1000, instance->version % 1000 / 10,
-             attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s", instance->version / 1000,
+             instance->version % 1000 / 10, attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), cek__cuda_compiler_text(instance));
     cek__gpu_versions(head, &cek__cuda_driver, full.driver, sizeof full.driver);
     pci_read(api, device, full.pci);

@@ -16,8 +16,7 @@
 /* 11.3 */
 typedef CUresult get_address_fn(const char *name, void **address, int version, uint64_t flags);
 /* 12.0 */
-typedef CUresult get_address_2_fn(const char *name, void **address, int version, uint64_t flags,
-                                  uint32_t *how);
+typedef CUresult get_address_2_fn(const char *name, void **address, int version, uint64_t flags, uint32_t *how);
 
 typedef struct resolver {
     get_address_fn *get;
@@ -61,10 +60,10 @@ cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out)
 bool cek__cuda_is_lost(CUresult error)
 {
     switch (error) {
-    case CUDA_ERROR_NOT_INITIALIZED:  /* in a child that was forked */
+    case CUDA_ERROR_NOT_INITIALIZED: /* in a child that was forked */
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
-    case CUDA_ERROR_INVALID_CONTEXT:  /* ours is always pushed: somebody reset the device */
+    case CUDA_ERROR_INVALID_CONTEXT: /* ours is always pushed: somebody reset the device */
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
     case CUDA_ERROR_CONTAINED:
@@ -147,8 +146,8 @@ static cek_status work_failed(cuda_dev *dev, const char *call, const char *funct
 {
     if (cek__cuda_is_capture(error))
         return cek__cuda_fail(dev, call, function, error);
-    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function,
-                         cek__cuda_error(cek__cuda_api(dev), error), error);
+    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, cek__cuda_error(cek__cuda_api(dev), error),
+                         error);
     return cek__gpu_ready(&dev->head, call);
 }
 
@@ -166,7 +165,7 @@ static cek_status poll_until(cuda_dev *dev, const char *call, CUstream stream, C
             st = error ? work_failed(dev, call, event ? "cuEventQuery" : "cuStreamQuery", error) : CEK_OK;
             break;
         }
-        if (atomic_load(&dev->head.lost)) {  /* by another thread */
+        if (atomic_load(&dev->head.lost)) { /* by another thread */
             st = cek__gpu_ready(&dev->head, call);
             break;
         }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef CUDA_VERSION  /* else cuda.h was here first: the test of these declarations */
+#ifndef CUDA_VERSION /* else cuda.h was here first: the test of these declarations */
 typedef uint32_t CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -26,11 +26,14 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef struct CUuuid_st { char bytes[16]; } CUuuid;
+typedef struct CUuuid_st {
+    char bytes[16];
+} CUuuid;
 
 #endif
 
 /* The constants that are used, with their values. */
+/* clang-format off */
 #define CEK__CUDA_NUMBERS(ROW)                                                                                        \
     ROW(CUDA_SUCCESS, 0) ROW(CUDA_ERROR_OUT_OF_MEMORY, 2) ROW(CUDA_ERROR_NOT_INITIALIZED, 3)                          \
     ROW(CUDA_ERROR_DEINITIALIZED, 4)                                                                                  \
@@ -54,6 +57,7 @@ typedef struct CUuuid_st { char bytes[16]; } CUuuid;
     ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)       \
     ROW(CU_STREAM_NON_BLOCKING, 1) ROW(CU_EVENT_DISABLE_TIMING, 2) ROW(CU_MEMHOSTALLOC_PORTABLE, 1)                   \
     ROW(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)
+/* clang-format on */
 
 #ifndef CUDA_VERSION
 enum {
@@ -63,59 +67,59 @@ enum {
 };
 #endif
 
-#define CEK__CUDA_FUNCTIONS(ROW)                                                                                      \
-    ROW(cuInit, 2000, (unsigned int flags))                                                                           \
-    ROW(cuDriverGetVersion, 2020, (int *version))                                                                     \
-    ROW(cuGetErrorName, 6000, (CUresult error, const char **name))                                                    \
-    ROW(cuGetErrorString, 6000, (CUresult error, const char **text))                                                  \
-    ROW(cuDeviceGetCount, 2000, (int *count))                                                                         \
-    ROW(cuDeviceGet, 2000, (CUdevice * device, int ordinal))                                                          \
-    ROW(cuDeviceGetName, 2000, (char *name, int cap, CUdevice device))                                                \
-    ROW(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute what, CUdevice device))                           \
-    ROW(cuDeviceTotalMem, 3020, (size_t *bytes, CUdevice device))                                                     \
-    ROW(cuDeviceGetPCIBusId, 4010, (char *id, int cap, CUdevice device))                                              \
-    ROW(cuDeviceGetUuid, 11040, (CUuuid *uuid, CUdevice device))                                                       \
-    ROW(cuDeviceCanAccessPeer, 4000, (int *can, CUdevice device, CUdevice peer))                                      \
-    ROW(cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device))                                        \
-    ROW(cuDevicePrimaryCtxRelease, 11000, (CUdevice device))                                                          \
-    ROW(cuCtxPushCurrent, 4000, (CUcontext context))                                                                  \
-    ROW(cuCtxPopCurrent, 4000, (CUcontext *context))                                                                  \
-    ROW(cuCtxEnablePeerAccess, 4000, (CUcontext peer, unsigned int flags))                                            \
-    ROW(cuMemGetInfo, 3020, (size_t *free_bytes, size_t *total_bytes))                                                \
-    ROW(cuMemAlloc, 3020, (CUdeviceptr * address, size_t bytes))                                                      \
-    ROW(cuMemFree, 3020, (CUdeviceptr address))                                                                       \
-    ROW(cuMemHostAlloc, 2020, (void **address, size_t bytes, unsigned int flags))                                     \
-    ROW(cuMemFreeHost, 2000, (void *address))                                                                         \
-    ROW(cuMemcpyHtoDAsync, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                   \
-    ROW(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                         \
-    ROW(cuMemcpyDtoDAsync, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                   \
-    ROW(cuMemcpyPeerAsync, 4000,                                                                                      \
-        (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,                \
-         CUstream stream))                                                                                            \
-    ROW(cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))                  \
-    ROW(cuMemsetD16Async, 3020, (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                \
-    ROW(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned int value, size_t count, CUstream stream))                  \
-    ROW(cuStreamCreate, 2000, (CUstream * stream, unsigned int flags))                                                \
-    ROW(cuStreamDestroy, 4000, (CUstream stream))                                                                     \
-    ROW(cuStreamQuery, 2000, (CUstream stream))                                                                       \
-    ROW(cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned int flags))                                \
-    ROW(cuStreamBeginCapture, 10010, (CUstream stream, CUstreamCaptureMode mode))                                     \
-    ROW(cuStreamEndCapture, 10000, (CUstream stream, CUgraph * graph))                                                \
-    ROW(cuEventCreate, 2000, (CUevent * event, unsigned int flags))                                                   \
-    ROW(cuEventDestroy, 4000, (CUevent event))                                                                        \
-    ROW(cuEventRecord, 2000, (CUevent event, CUstream stream))                                                        \
-    ROW(cuEventQuery, 2000, (CUevent event))                                                                          \
-    ROW(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end))                                  \
-    ROW(cuModuleLoadData, 2000, (CUmodule * module, const void *image))                                               \
-    ROW(cuModuleUnload, 2000, (CUmodule module))                                                                      \
-    ROW(cuModuleGetFunction, 2000, (CUfunction * function, CUmodule module, const char *name))                        \
-    ROW(cuLaunchKernel, 4000,                                                                                         \
-        (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,    \
-         unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters,   \
-         void **extra))                                                                                               \
-    ROW(cuGraphInstantiateWithFlags, 11040, (CUgraphExec *exec, CUgraph graph, unsigned long long flags))             \
-    ROW(cuGraphLaunch, 10000, (CUgraphExec exec, CUstream stream))                                                    \
-    ROW(cuGraphExecDestroy, 10000, (CUgraphExec exec))                                                                \
+#define CEK__CUDA_FUNCTIONS(ROW)                                                                                    \
+    ROW(cuInit, 2000, (unsigned int flags))                                                                         \
+    ROW(cuDriverGetVersion, 2020, (int *version))                                                                   \
+    ROW(cuGetErrorName, 6000, (CUresult error, const char **name))                                                  \
+    ROW(cuGetErrorString, 6000, (CUresult error, const char **text))                                                \
+    ROW(cuDeviceGetCount, 2000, (int *count))                                                                       \
+    ROW(cuDeviceGet, 2000, (CUdevice * device, int ordinal))                                                        \
+    ROW(cuDeviceGetName, 2000, (char *name, int cap, CUdevice device))                                              \
+    ROW(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute what, CUdevice device))                         \
+    ROW(cuDeviceTotalMem, 3020, (size_t * bytes, CUdevice device))                                                  \
+    ROW(cuDeviceGetPCIBusId, 4010, (char *id, int cap, CUdevice device))                                            \
+    ROW(cuDeviceGetUuid, 11040, (CUuuid * uuid, CUdevice device))                                                   \
+    ROW(cuDeviceCanAccessPeer, 4000, (int *can, CUdevice device, CUdevice peer))                                    \
+    ROW(cuDevicePrimaryCtxRetain, 7000, (CUcontext * context, CUdevice device))                                     \
+    ROW(cuDevicePrimaryCtxRelease, 11000, (CUdevice device))                                                        \
+    ROW(cuCtxPushCurrent, 4000, (CUcontext context))                                                                \
+    ROW(cuCtxPopCurrent, 4000, (CUcontext * context))                                                               \
+    ROW(cuCtxEnablePeerAccess, 4000, (CUcontext peer, unsigned int flags))                                          \
+    ROW(cuMemGetInfo, 3020, (size_t * free_bytes, size_t * total_bytes))                                            \
+    ROW(cuMemAlloc, 3020, (CUdeviceptr * address, size_t bytes))                                                    \
+    ROW(cuMemFree, 3020, (CUdeviceptr address))                                                                     \
+    ROW(cuMemHostAlloc, 2020, (void **address, size_t bytes, unsigned int flags))                                   \
+    ROW(cuMemFreeHost, 2000, (void *address))                                                                       \
+    ROW(cuMemcpyHtoDAsync, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                 \
+    ROW(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                       \
+    ROW(cuMemcpyDtoDAsync, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                 \
+    ROW(cuMemcpyPeerAsync, 4000,                                                                                    \
+        (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,              \
+         CUstream stream))                                                                                          \
+    ROW(cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))                \
+    ROW(cuMemsetD16Async, 3020, (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))              \
+    ROW(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned int value, size_t count, CUstream stream))                \
+    ROW(cuStreamCreate, 2000, (CUstream * stream, unsigned int flags))                                              \
+    ROW(cuStreamDestroy, 4000, (CUstream stream))                                                                   \
+    ROW(cuStreamQuery, 2000, (CUstream stream))                                                                     \
+    ROW(cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned int flags))                              \
+    ROW(cuStreamBeginCapture, 10010, (CUstream stream, CUstreamCaptureMode mode))                                   \
+    ROW(cuStreamEndCapture, 10000, (CUstream stream, CUgraph * graph))                                              \
+    ROW(cuEventCreate, 2000, (CUevent * event, unsigned int flags))                                                 \
+    ROW(cuEventDestroy, 4000, (CUevent event))                                                                      \
+    ROW(cuEventRecord, 2000, (CUevent event, CUstream stream))                                                      \
+    ROW(cuEventQuery, 2000, (CUevent event))                                                                        \
+    ROW(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end))                                \
+    ROW(cuModuleLoadData, 2000, (CUmodule * module, const void *image))                                             \
+    ROW(cuModuleUnload, 2000, (CUmodule module))                                                                    \
+    ROW(cuModuleGetFunction, 2000, (CUfunction * function, CUmodule module, const char *name))                      \
+    ROW(cuLaunchKernel, 4000,                                                                                       \
+        (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,  \
+         unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters, \
+         void **extra))                                                                                             \
+    ROW(cuGraphInstantiateWithFlags, 11040, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))          \
+    ROW(cuGraphLaunch, 10000, (CUgraphExec exec, CUstream stream))                                                  \
+    ROW(cuGraphExecDestroy, 10000, (CUgraphExec exec))                                                              \
     ROW(cuGraphDestroy, 10000, (CUgraph graph))
 
 /* The functions of one loaded driver. */

@@ -13,9 +13,9 @@ struct cek_event {
     cuda_dev *dev;
     CUevent event;
     bool timing;
-    pthread_mutex_t lock;  /* of all that follows: record and query may come from two threads */
+    pthread_mutex_t lock; /* of all that follows: record and query may come from two threads */
     bool recorded;
-    cek_status failure;    /* of the queue that it was last recorded in */
+    cek_status failure; /* of the queue that it was last recorded in */
     char text[CEK__TEXT_BYTES];
 };
 
@@ -57,7 +57,7 @@ void cek__cuda_event_destroy(cek_event *event)
         return;
     cuda_dev *dev = event->dev;
     if (!atomic_load(&dev->head.lost) && !cek__cuda_enter(dev, "event_destroy")) {
-        CUresult error = cek__cuda_api(dev)->cuEventDestroy(event->event);  /* what waits for it still may */
+        CUresult error = cek__cuda_api(dev)->cuEventDestroy(event->event); /* what waits for it still may */
         cek__cuda_leave(dev);
         if (error)
             (void)cek__cuda_fail(dev, "event_destroy", "cuEventDestroy", error);
@@ -75,7 +75,7 @@ cek_status cek__cuda_event_record(cek_queue *queue, cek_event *event)
     if (st == CEK_DEVICE_LOST)
         return st;
     pthread_mutex_lock(&event->lock);
-    if (st) {  /* in a failed queue the event has failed too, so that nobody takes an older record for this one */
+    if (st) { /* in a failed queue the event has failed too, so that nobody takes an older record for this one */
         event->recorded = true;
         event->failure = st;
         snprintf(event->text, sizeof event->text, "%s", queue->text);

@@ -59,7 +59,7 @@ static void *named_try(const char *list, const char *name, char *path, uint64_t 
     char pattern[PATH_BYTES];
     for (const char *at = list; *at; at += strcspn(at, ":"), at += *at == ':') {
         int length = (int)strcspn(at, ":");
-        if (*at != '/')  /* never the working directory */
+        if (*at != '/') /* never the working directory */
             continue;
         for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
             snprintf(pattern, sizeof pattern, "%.*s%s", length, at, below[i]);

@@ -29,7 +29,7 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
         return st;
     }
     CUresult error = bytes > INT64_MAX ? CUDA_ERROR_OUT_OF_MEMORY
-        : cek__cuda_api(dev)->cuMemAlloc(&mem->address, bytes);
+                                       : cek__cuda_api(dev)->cuMemAlloc(&mem->address, bytes);
     size_t now_free = 0, total = 0;
     if (error == CUDA_ERROR_OUT_OF_MEMORY)
         (void)cek__cuda_api(dev)->cuMemGetInfo(&now_free, &total);
@@ -37,9 +37,8 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
     if (error) {
         free(mem);
         if (error == CUDA_ERROR_OUT_OF_MEMORY)
-            return cek__fail(host, CEK_OUT_OF_MEMORY,
-                             "mem_alloc: %llu bytes, but %zu of %zu are free", (unsigned long long)bytes,
-                             now_free, total);
+            return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %zu of %zu are free",
+                             (unsigned long long)bytes, now_free, total);
         return cek__cuda_fail(dev, "mem_alloc", "cuMemAlloc", error);
     }
     *out = &mem->head;
@@ -63,7 +62,7 @@ void cek__cuda_mem_free(cek_mem *head)
 
 void *cek__cuda_mem_host_ptr(cek_mem *mem)
 {
-    (void)mem;  /* device memory has no address of the host's */
+    (void)mem; /* device memory has no address of the host's */
     return NULL;
 }
 
@@ -80,13 +79,12 @@ cek_status cek__cuda_host_alloc(cek_dev *head, uint64_t bytes, void **out)
         return st;
     cek__host_memory(&free_bytes, &total_bytes);
     if (bytes > INT64_MAX || bytes > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY,
-                         "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
-                         (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
+                         (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
     st = cek__cuda_enter(dev, "host_alloc");
     if (st)
         return st;
-    void *made = NULL;  /* whole pages: aligned as it should be */
+    void *made = NULL; /* whole pages: aligned as it should be */
     CUresult error = cek__cuda_api(dev)->cuMemHostAlloc(&made, bytes, CU_MEMHOSTALLOC_PORTABLE);
     cek__cuda_leave(dev);
     if (error)

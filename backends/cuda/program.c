@@ -13,7 +13,7 @@
 #include "backends/common/hash.h"
 #include "backends/cuda/cuda.h"
 
-#define GRID_X_MAX INT32_MAX  /* the driver's limits */
+#define GRID_X_MAX INT32_MAX /* the driver's limits */
 #define GRID_YZ_MAX 65535
 #define WARM_TIMEOUT_NS UINT64_C(60000000000)
 
@@ -26,8 +26,8 @@ struct cuda_program {
     cuda_program *next;
     CUmodule module;
     warm_kernel *warm;
-    const char *prefix;      /* of its kernels' names in the module */
-    const void *image;       /* embedded, or NULL */
+    const char *prefix; /* of its kernels' names in the module */
+    const void *image;  /* embedded, or NULL */
     char *defines;
     char source[64];
 };
@@ -60,8 +60,8 @@ static void key_make(cuda_dev *dev, const char *source, const char *text, char *
 
 static char *text_join(const char *source, const char *defines)
 {
-    const char *const parts[] = { defines, cek__gpu_source_text("dialect.h"),
-                                  cek__gpu_source_text("args.h"), cek__gpu_source_text(source) };
+    const char *const parts[] = { defines, cek__gpu_source_text("dialect.h"), cek__gpu_source_text("args.h"),
+                                  cek__gpu_source_text(source) };
     size_t bytes = 1;
     for (int i = 0; i < 4; i++)
         bytes += parts[i] ? strlen(parts[i]) : 0;
@@ -75,10 +75,8 @@ static char *text_join(const char *source, const char *defines)
 static bool is_foreign(CUresult error)
 {
     return error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-        error == CUDA_ERROR_INVALID_PTX ||
-           error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_INVALID_SOURCE ||
-           error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
-           error == CUDA_ERROR_JIT_COMPILATION_DISABLED;
+           error == CUDA_ERROR_INVALID_PTX || error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_INVALID_SOURCE ||
+           error == CUDA_ERROR_JIT_COMPILER_NOT_FOUND || error == CUDA_ERROR_JIT_COMPILATION_DISABLED;
 }
 
 /* From disk or from NVRTC. What is on disk and of no use was made for another driver: it is made again. */
@@ -152,8 +150,8 @@ static cek_status program_make(cuda_dev *dev, const char *source, const char *de
         return cek__fail(&instance->head.host, CEK_INTERNAL, "op_create: there is no source %s", source);
     if (!cek__cuda_compiler(instance))
         return cek__fail(&instance->head.host, CEK_UNAVAILABLE,
-                         "op_create: %s for sm_%d%d: not among the machine code of this build, and %s",
-                         source, dev->major, dev->minor, cek__cuda_compiler_text(instance));
+                         "op_create: %s for sm_%d%d: not among the machine code of this build, and %s", source,
+                         dev->major, dev->minor, cek__cuda_compiler_text(instance));
     return module_compile(dev, source, defines, &made->module);
 }
 
@@ -220,8 +218,8 @@ static cek_status program_get(cuda_dev *dev, const char *source, const char *def
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *defines,
-                                 const char *name, cek__gpu_kernel **out)
+cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name,
+                                 cek__gpu_kernel **out)
 {
     cuda_dev *dev = (cuda_dev *)head;
     char symbol[96];
@@ -237,8 +235,8 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
         pthread_mutex_unlock(&dev->programs_lock);
         if (!st) {
             snprintf(symbol, sizeof symbol, "%s%s", kernel->program->prefix, name);
-            CUresult error = cek__cuda_api(dev)->cuModuleGetFunction(&kernel->function,
-                kernel->program->module, symbol);
+            CUresult error = cek__cuda_api(dev)->cuModuleGetFunction(&kernel->function, kernel->program->module,
+                                                                     symbol);
             if (error)
                 st = cek__cuda_fail(dev, "op_create", "cuModuleGetFunction", error);
         }
@@ -254,7 +252,7 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
 
 void cek__cuda_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
 {
-    (void)dev;  /* functions belong to their module */
+    (void)dev; /* functions belong to their module */
     free(kernel);
 }
 
@@ -273,10 +271,10 @@ cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const c
     cek_status st = cek__cuda_enter(queue->dev, "op_run");
     if (st)
         return st;
-    CUresult error = cek__cuda_api(queue->dev)->cuLaunchKernel(
-        step->kernel->function, (unsigned int)step->groups[0], (unsigned int)step->groups[1],
-        (unsigned int)step->groups[2],
-        step->group[0], step->group[1], step->group[2], 0, queue->stream, parameters, NULL);
+    CUresult error = cek__cuda_api(queue->dev)
+                         ->cuLaunchKernel(step->kernel->function, (unsigned int)step->groups[0],
+                                          (unsigned int)step->groups[1], (unsigned int)step->groups[2], step->group[0],
+                                          step->group[1], step->group[2], 0, queue->stream, parameters, NULL);
     cek__cuda_leave(queue->dev);
     return error ? cek__cuda_fail(queue->dev, step->kernel->name, "cuLaunchKernel", error) : CEK_OK;
 }
@@ -289,7 +287,7 @@ static bool warm_before(cuda_dev *dev, const cek__gpu_kernel *kernel)
     for (warm_kernel *at = kernel->program->warm; !before && at; at = at->next)
         before = at->function == kernel->function;
     warm_kernel *made = before ? NULL : calloc(1, sizeof *made);
-    if (made) {  /* without: warmed once more */
+    if (made) { /* without: warmed once more */
         *made = (warm_kernel){ kernel->program->warm, kernel->function };
         kernel->program->warm = made;
     }
@@ -321,8 +319,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__cuda_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL,
-                       "op_create: the first launch of %s did not end", step->kernel->name);
+        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
+                       step->kernel->name);
     cek__cuda_queue_destroy(queue);
     return st;
 }

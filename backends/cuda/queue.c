@@ -12,7 +12,7 @@
 #include "backends/common/command.h"
 #include "backends/cuda/cuda.h"
 
-#define DEADLINE_NS UINT64_C(10000000000)  /* of queue_destroy, where the host names none */
+#define DEADLINE_NS UINT64_C(10000000000) /* of queue_destroy, where the host names none */
 
 cek_status cek__cuda_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
 {
@@ -70,8 +70,8 @@ cek_status cek__cuda_queue_ready(cek_queue *queue, const char *call)
 {
     cek_status st = cek__gpu_ready(&queue->dev->head, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->head.instance->host, queue->failure,
-                       "%s: the queue failed before: %s", call, queue->text);
+        st = cek__fail(&queue->dev->head.instance->host, queue->failure, "%s: the queue failed before: %s", call,
+                       queue->text);
     return st;
 }
 
@@ -174,8 +174,8 @@ cek_status cek__cuda_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t b
         return enqueued(queue, "copy", "cuMemcpyDtoDAsync",
                         api->cuMemcpyDtoDAsync(to_address, from_address, bytes, queue->stream));
     peer_enable(dev, from);
-    CUresult error = api->cuMemcpyPeerAsync(to_address, dev->context, from_address, from->context,
-                                            bytes, queue->stream);
+    CUresult error = api->cuMemcpyPeerAsync(to_address, dev->context, from_address, from->context, bytes,
+                                            queue->stream);
     return enqueued(queue, "copy", "cuMemcpyPeerAsync", error);
 }
 
@@ -229,7 +229,7 @@ cek_dev *cek__cuda_queue_dev(cek_queue *queue)
 void cek__cuda_queue_fail(cek_queue *queue, cek_status status, const char *text)
 {
     if (queue->failure)
-        return;  /* the first one stays */
+        return; /* the first one stays */
     queue->failure = status;
     snprintf(queue->text, sizeof queue->text, "%s", text);
 }

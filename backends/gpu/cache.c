@@ -86,7 +86,7 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
     if (!folder_get(host, option, folder, false))
         return NULL;
     snprintf(path, sizeof path, "%s/%s", folder, key);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  /* a pipe that stands there is not waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that stands there is not waited for */
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file) {
         if (fd >= 0)
@@ -95,10 +95,9 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
     }
     /* What is loaded is code: it must be ours. */
     bool good = !fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
-        !(about.st_mode & (S_IWGRP | S_IWOTH)) &&
-                fread(&head, sizeof head, 1, file) == 1 && !memcmp(head.magic, magic, sizeof magic) && head.bytes &&
-                head.bytes <= FILE_MAX && (data = malloc(head.bytes)) &&
-                fread(data, 1, head.bytes, file) == head.bytes &&
+                !(about.st_mode & (S_IWGRP | S_IWOTH)) && fread(&head, sizeof head, 1, file) == 1 &&
+                !memcmp(head.magic, magic, sizeof magic) && head.bytes && head.bytes <= FILE_MAX &&
+                (data = malloc(head.bytes)) && fread(data, 1, head.bytes, file) == head.bytes &&
                 hash_of(key, data, head.bytes) == head.hash;
     fclose(file);
     if (!good) {

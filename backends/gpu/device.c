@@ -39,7 +39,7 @@ void cek__gpu_device_lose(cek_dev *dev, const char *format, ...)
         va_start(args, format);
         vsnprintf(dev->lost_text, sizeof dev->lost_text, format, args);
         va_end(args);
-        atomic_store(&dev->lost, true);  /* whoever sees it sees the text, which never changes again */
+        atomic_store(&dev->lost, true); /* whoever sees it sees the text, which never changes again */
     }
     pthread_mutex_unlock(&dev->lock);
 }

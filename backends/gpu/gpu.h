@@ -21,20 +21,20 @@
 
 typedef struct cek__gpu_driver cek__gpu_driver;
 typedef struct cek__gpu_tuner cek__gpu_tuner;
-typedef struct cek__gpu_kernel cek__gpu_kernel;  /* the driver's: one kernel, ready to be launched */
+typedef struct cek__gpu_kernel cek__gpu_kernel; /* the driver's: one kernel, ready to be launched */
 
 struct cek_instance {
-    cek_host host;  /* zeroed where there is none */
+    cek_host host; /* zeroed where there is none */
 };
 
 /* What lowering may look at. DETERMINISTIC operations depend on the model of the device: everything
  * here but compute_units. */
 typedef struct cek__gpu_traits {
     uint32_t compute_units;
-    uint32_t max_group;      /* work-items in a group */
-    uint32_t vector_width;   /* f32 lanes of a register where the device is a CPU, else 0 */
+    uint32_t max_group;    /* work-items in a group */
+    uint32_t vector_width; /* f32 lanes of a register where the device is a CPU, else 0 */
     uint64_t local_bytes;
-    uint64_t numeric_id;     /* device model, driver, compiler */
+    uint64_t numeric_id; /* device model, driver, compiler */
     /* no compiler at run time: only the kernels that were compiled when the plugin was built */
     bool built_in_only;
 } cek__gpu_traits;
@@ -43,8 +43,8 @@ struct cek_dev {
     cek_instance *instance;
     const cek__gpu_driver *driver;
     uint32_t index;
-    atomic_bool lost;        /* set once, after lost_text */
-    pthread_mutex_t lock;    /* of the first cek__gpu_device_lose() */
+    atomic_bool lost;     /* set once, after lost_text */
+    pthread_mutex_t lock; /* of the first cek__gpu_device_lose() */
     char lost_text[CEK__TEXT_BYTES];
     cek__gpu_traits traits;
     cek__gpu_tuner *tuner;
@@ -68,16 +68,16 @@ typedef struct cek__gpu_place {
 } cek__gpu_place;
 
 typedef struct cek__gpu_provider cek__gpu_provider;
-typedef struct cek__gpu_plan cek__gpu_plan;  /* a provider's: one call, ready to be made; immutable */
+typedef struct cek__gpu_plan cek__gpu_plan; /* a provider's: one call, ready to be made; immutable */
 
 /* One launch of a kernel, or one call of a provider. A call's buffers are the operation's slots, by
  * number, then its workspace. */
 typedef struct cek__gpu_step {
-    cek__gpu_kernel *kernel;     /* or NULL: */
+    cek__gpu_kernel *kernel; /* or NULL: */
     const cek__gpu_provider *provider;
     cek__gpu_plan *plan;
     uint64_t groups[3];
-    uint32_t group[3];       /* work-items of a group */
+    uint32_t group[3]; /* work-items of a group */
     uint32_t buffer_count;
     uint32_t args_bytes;
     cek__gpu_place buffers[CEK__GPU_BUFFERS];
@@ -88,21 +88,21 @@ struct cek_op {
     cek_dev *dev;
     cek__request request;
     cek_op_info info;
-    pthread_mutex_t lock;    /* a kernel object's arguments are set and launched by one thread at a time */
+    pthread_mutex_t lock; /* a kernel object's arguments are set and launched by one thread at a time */
     uint32_t step_count, step_room;
     cek__gpu_step *steps;
-    cek_status failure;      /* of lowering: the first one stays */
+    cek_status failure; /* of lowering: the first one stays */
 };
 
 /* What a provider answers to a request that it takes. */
 typedef struct cek__gpu_offer {
-    uint32_t leave;            /* set by the caller: CEK__GPU_DOES_ACTIVATION must not be among what the call does */
-    uint32_t info_flags;       /* CEK_OP_INFO_... */
+    uint32_t leave;      /* set by the caller: CEK__GPU_DOES_ACTIVATION must not be among what the call does */
+    uint32_t info_flags; /* CEK_OP_INFO_... */
     cek__gpu_plan *plan;
-    uint32_t does;             /* CEK__GPU_DOES_... */
-    uint64_t workspace_bytes;  /* of its own; begins at a multiple of CEK_ALIGNMENT */
-    uint64_t numeric_id;       /* library, version, algorithm */
-    char algorithm[64];        /* for people */
+    uint32_t does;            /* CEK__GPU_DOES_... */
+    uint64_t workspace_bytes; /* of its own; begins at a multiple of CEK_ALIGNMENT */
+    uint64_t numeric_id;      /* library, version, algorithm */
+    char algorithm[64];       /* for people */
 } cek__gpu_offer;
 enum {
     /* The result is whole: bias, activation, derivative, accumulation, in the type that was asked
@@ -120,7 +120,7 @@ enum {
  * sees validated requests of the kinds gemm and conv_*, and memory through cek_ref; it knows
  * nothing of steps. */
 struct cek__gpu_provider {
-    const char *name;  /* "clblast", as users write it in the option `providers` */
+    const char *name; /* "clblast", as users write it in the option `providers` */
     /* offer - a plan for the request, or CEK_UNSUPPORTED where the library, or this way to it, does
      * not do that. Anything else is a failure, which is logged; our own kernels do the work then. */
     cek_status (*offer)(cek_dev *dev, const cek__request *request, cek__gpu_offer *out);
@@ -143,8 +143,8 @@ struct cek__gpu_driver {
     const char *cache_option;
     /* kernel_load - the kernel `name` of `source` (a name of cek__gpu_source), compiled behind the lines of `defines`.
      * The driver keeps what it compiled, in memory and on disk; kernel_free releases the handle alone. */
-    cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines,
-                              const char *name, cek__gpu_kernel **out);
+    cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines, const char *name,
+                              cek__gpu_kernel **out);
     void (*kernel_free)(cek_dev *dev, cek__gpu_kernel *kernel);
     /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
      * all zero, which every kernel takes for "nothing to do". */
@@ -222,19 +222,19 @@ void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, ch
 /* --- sources: kernels/gpu and kernels/opencl, embedded at build time -------------------------- */
 
 typedef struct cek__gpu_source {
-    const char *name;   /* "copy.cl" */
+    const char *name; /* "copy.cl" */
     const char *text;
 } cek__gpu_source;
-extern const cek__gpu_source cek__gpu_sources[];  /* ends with a NULL name */
+extern const cek__gpu_source cek__gpu_sources[]; /* ends with a NULL name */
 const char *cek__gpu_source_text(const char *name);
 
 /* --- slots of the table ----------------------------------------------------------------------- */
 
 cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
 void cek__gpu_op_destroy(cek_op *op);
-cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                               uint32_t count, cek_ref packed);
-cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                           uint32_t count, cek_ref workspace);
+cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                               cek_ref packed);
+cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace);
 
 #endif

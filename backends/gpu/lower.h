@@ -14,9 +14,9 @@
 #include "kernels/gpu/args.h"
 
 typedef cek_status cek__gpu_lower_fn(cek_op *op);
-cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool,
-    cek__gpu_lower_pointwise, cek__gpu_lower_reduce,
-    cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random, cek__gpu_lower_optimizer;
+cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool, cek__gpu_lower_pointwise,
+    cek__gpu_lower_reduce, cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random,
+    cek__gpu_lower_optimizer;
 
 /* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying
  * (op->failure). */
@@ -33,7 +33,8 @@ cek_status cek__gpu_call_warm(cek_op *op, bool *keeps_nan);
 /* The slot of the result, of every kind that providers do. */
 enum { CEK__GPU_RESULT = CEK_GEMM_C };
 _Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWARD_DATA_DX &&
-               CEK_GEMM_C == CEK_CONV_BACKWARD_WEIGHTS_DW, "one slot for all");
+                   CEK_GEMM_C == CEK_CONV_BACKWARD_WEIGHTS_DW,
+               "one slot for all");
 
 /* What of an operation a provider leaves: its sums beside the product, before the call; the
  * epilogue from plain sums, which lie at `sums` as the result lies, after it. */
@@ -49,12 +50,11 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
  * memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
 /* The same with groups of a given size. */
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines,
-                                  const char *name, const uint64_t groups[3],
-                                  const uint32_t group[3]);
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
+                                  const uint64_t groups[3], const uint32_t group[3]);
 /* cek__gpu_step_fill - the buffers, as places, and the arguments. */
-void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count,
-                        const void *args, uint32_t bytes);
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args,
+                        uint32_t bytes);
 
 /* cek__gpu_workspace - `bytes` more of workspace: the place where they begin. */
 cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes);
@@ -90,9 +90,8 @@ typedef struct cek__gpu_reduction {
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *reduction);
 
 /* cek__gpu_window - the window of a convolution or a pool in three dimensions. `dilation` may be NULL. */
-cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out,
-                             const uint64_t *kernel, const uint64_t *stride,
-                             const uint64_t *dilation, const uint64_t *pad_lo);
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel,
+                             const uint64_t *stride, const uint64_t *dilation, const uint64_t *pad_lo);
 uint64_t cek__gpu_positions(const cek_u32 size[3]);
 
 #endif

@@ -7,12 +7,12 @@
 
 #include "backends/gpu/lower.h"
 
-#define SIDE 16             /* of product.cl: a group has SIDE x SIDE work-items, */
-#define EACH 4              /* each with EACH x EACH results */
-#define SPLIT_LEAST 1024    /* of k, that are worth a pass over the results */
-#define TILES_ENOUGH 256    /* groups that fill any device of today */
+#define SIDE 16          /* of product.cl: a group has SIDE x SIDE work-items, */
+#define EACH 4           /* each with EACH x EACH results */
+#define SPLIT_LEAST 1024 /* of k, that are worth a pass over the results */
+#define TILES_ENOUGH 256 /* groups that fill any device of today */
 
-enum { MODE_GEMM, MODE_FORWARD, MODE_DATA, MODE_WEIGHTS };  /* as in product.cl */
+enum { MODE_GEMM, MODE_FORWARD, MODE_DATA, MODE_WEIGHTS }; /* as in product.cl */
 
 /* An operation as the kernel sees it. `buffers` are A, B, C, BIAS, ACT_REF and partial sums. */
 typedef struct product {
@@ -29,31 +29,45 @@ static void gemm_describe(const cek_op *op, product *p)
     const cek_gemm_desc *desc = &op->request.desc.gemm;
     bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     *p = (product){
-        .a = { .m = desc->m, .n = desc->n, .k = desc->k, .batch = desc->batch,
-               .a_row = ta ? 1 : (uint64_t)desc->lda, .a_column = ta ? (uint64_t)desc->lda : 1,
+        .a = { .m = desc->m,
+               .n = desc->n,
+               .k = desc->k,
+               .batch = desc->batch,
+               .a_row = ta ? 1 : (uint64_t)desc->lda,
+               .a_column = ta ? (uint64_t)desc->lda : 1,
                .a_batch = (uint64_t)desc->stride_a,
-               .b_row = tb ? 1 : (uint64_t)desc->ldb, .b_column = tb ? (uint64_t)desc->ldb : 1,
+               .b_row = tb ? 1 : (uint64_t)desc->ldb,
+               .b_column = tb ? (uint64_t)desc->ldb : 1,
                .b_batch = (uint64_t)desc->stride_b,
-               .c_row = (uint64_t)desc->ldc, .c_batch = (uint64_t)desc->stride_c,
+               .c_row = (uint64_t)desc->ldc,
+               .c_batch = (uint64_t)desc->stride_c,
                .bias = cek__request_given(&op->request, CEK_GEMM_BIAS) },
-        .mode = MODE_GEMM, .a_type = desc->a_type, .b_type = desc->b_type, .c_type = desc->c_type,
-        .buffers = { { CEK_GEMM_A, 0 }, { CEK_GEMM_B, 0 }, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS),
-                     cek__gpu_slot(op, CEK_GEMM_ACT_REF), nothing },
+        .mode = MODE_GEMM,
+        .a_type = desc->a_type,
+        .b_type = desc->b_type,
+        .c_type = desc->c_type,
+        .buffers = { { CEK_GEMM_A, 0 },
+                     { CEK_GEMM_B, 0 },
+                     { CEK_GEMM_C, 0 },
+                     cek__gpu_slot(op, CEK_GEMM_BIAS),
+                     cek__gpu_slot(op, CEK_GEMM_ACT_REF),
+                     nothing },
     };
 }
 
 static void conv_describe(const cek_op *op, product *p)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
-    *p = (product){ .a = { .batch = desc->groups, .in_channels = (cek_u32)desc->in_channels,
+    *p = (product){ .a = { .batch = desc->groups,
+                           .in_channels = (cek_u32)desc->in_channels,
                            .out_channels = (cek_u32)desc->out_channels,
                            .in_group = (cek_u32)(desc->in_channels / desc->groups),
                            .out_group = (cek_u32)(desc->out_channels / desc->groups) } };
     cek_k_product *a = &p->a;
-    a->window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel,
-                                desc->stride, desc->dilation, desc->pad_lo);
+    a->window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
+                                desc->pad_lo);
     uint64_t ins = desc->batch * cek__gpu_positions(a->window.in),
-        outs = desc->batch * cek__gpu_positions(a->window.out);
+             outs = desc->batch * cek__gpu_positions(a->window.out);
     uint64_t taps = cek__gpu_positions(a->window.taps);
     for (uint32_t i = 0; i < 6; i++)
         p->buffers[i] = i < 3 ? (cek__gpu_place){ i, 0 } : nothing;
@@ -99,8 +113,7 @@ static void finish_add(cek_op *op, const product *p, const char *more)
     char defines[CEK__GPU_DEFINES];
     defines_make(op, p, more, defines);
     cek__gpu_step_fill(cek__gpu_step_add(op, "product.cl", defines, "product_finish", p->a.batch * p->a.m * p->a.n),
-                       p->buffers, 6,
-                       &p->a, sizeof p->a);
+                       p->buffers, 6, &p->a, sizeof p->a);
 }
 
 /* Two launches at most: the product and, where k is split, the sum of its pieces. */
@@ -125,8 +138,8 @@ static cek_status product_add(cek_op *op)
     const uint64_t groups[3] = { tiles * a->splits, 1, 1 };
     const uint32_t group[3] = { side, side, 1 };
     defines_make(op, &p, more, defines);
-    cek__gpu_step_fill(cek__gpu_step_grid(op, "product.cl", defines, "product", groups, group),
-                       p.buffers, 6, a, sizeof *a);
+    cek__gpu_step_fill(cek__gpu_step_grid(op, "product.cl", defines, "product", groups, group), p.buffers, 6, a,
+                       sizeof *a);
     if (a->splits > 1)
         finish_add(op, &p, more);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", side * EACH, side * EACH);
@@ -138,11 +151,15 @@ static void a_sum_add(cek_op *op)
 {
     const cek_gemm_desc *desc = &op->request.desc.gemm;
     bool trans = desc->trans & CEK_GEMM_TRANS_A;
-    cek__gpu_reduction r = { .from = { CEK_GEMM_A, 0 }, .to = { CEK_GEMM_A_SUM, 0 },
-                             .type = desc->a_type, .function = CEK_REDUCE_SUM,
-                             .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_A_SUM), .rank = 2, .axes = 2,
-                             .shape = { desc->m, desc->k }, .strides = { trans ? 1 : desc->lda,
-                             trans ? desc->lda : 1 } };
+    cek__gpu_reduction r = { .from = { CEK_GEMM_A, 0 },
+                             .to = { CEK_GEMM_A_SUM, 0 },
+                             .type = desc->a_type,
+                             .function = CEK_REDUCE_SUM,
+                             .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_A_SUM),
+                             .rank = 2,
+                             .axes = 2,
+                             .shape = { desc->m, desc->k },
+                             .strides = { trans ? 1 : desc->lda, trans ? desc->lda : 1 } };
     cek__gpu_reduce_add(op, &r);
 }
 
@@ -154,10 +171,12 @@ static void bias_grad_add(cek_op *op)
         rows *= op->request.out[i];
     cek__gpu_reduction r = { .from = { CEK_CONV_BACKWARD_WEIGHTS_DY, 0 },
                              .to = { CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, 0 },
-                             .type = desc->y_type, .function = CEK_REDUCE_SUM,
-                             .accumulate = cek__request_accumulates(&op->request,
-                             CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD), .rank = 2,
-                             .axes = 1, .shape = { rows, desc->out_channels },
+                             .type = desc->y_type,
+                             .function = CEK_REDUCE_SUM,
+                             .accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD),
+                             .rank = 2,
+                             .axes = 1,
+                             .shape = { rows, desc->out_channels },
                              .strides = { (int64_t)desc->out_channels, 1 } };
     cek__gpu_reduce_add(op, &r);
 }

@@ -38,8 +38,11 @@ cek_status cek__gpu_lower_copy(cek_op *op)
     bool same = desc->x_type == desc->y_type;
     const char *flat = is_flat(&a, (const uint32_t[]){ 0, 1 }, 2) ? "#define FLAT 1\n" : "";
     if (same)
-        cek__gpu_defines(op->dev, defines, "#define COPY_AS %s\n%s", cek__type_bytes(desc->x_type) == 1 ? "cek_u8" :
-                         cek__type_bytes(desc->x_type) == 2 ? "cek_u16" : "cek_u32", flat);
+        cek__gpu_defines(op->dev, defines, "#define COPY_AS %s\n%s",
+                         cek__type_bytes(desc->x_type) == 1   ? "cek_u8"
+                         : cek__type_bytes(desc->x_type) == 2 ? "cek_u16"
+                                                              : "cek_u32",
+                         flat);
     else
         cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n#define Y_TYPE %s\n%s", cek__gpu_type(desc->x_type),
                          cek__gpu_type(desc->y_type), flat);
@@ -53,6 +56,7 @@ cek_status cek__gpu_lower_copy(cek_op *op)
 /* --- pointwise -------------------------------------------------------------------------------- */
 
 /* What an instruction computes, of the values %a and %b. */
+/* clang-format off */
 static const char *const formulas[] = {
     [CEK_PW_COPY] = "%a", [CEK_PW_ADD] = "%a + %b", [CEK_PW_SUB] = "%a - %b",
         [CEK_PW_MUL] = "%a * %b", [CEK_PW_DIV] = "%a / %b",
@@ -64,6 +68,7 @@ static const char *const formulas[] = {
     [CEK_PW_LESS] = "%a < %b ? 1.0f : 0.0f", [CEK_PW_EQUAL] = "%a == %b ? 1.0f : 0.0f",
     [CEK_PW_CONST] = "%i", [CEK_PW_ADD_IMM] = "%a + %i", [CEK_PW_MUL_IMM] = "%a * %i",
 };
+/* clang-format on */
 
 /* Writes `formula` with its letters filled in; an immediate goes by its bits, so that every value is exact. */
 static int formula_write(char *to, size_t cap, const char *formula, const cek_pointwise_instruction *at)
@@ -102,8 +107,8 @@ static void chain_write(const cek_pointwise_desc *desc, char *to, size_t cap)
 /* The chain as numbers, for the kernel that reads it. */
 static void chain_number(const cek_op *op, const cek_pointwise_desc *desc, cek_k_chain *c)
 {
-    _Static_assert(CEK_POINTWISE_INSTRUCTIONS <= CEK_K_INSTRUCTIONS &&
-                   sizeof *c <= CEK__GPU_ARGS_BYTES, "a chain does not fit");
+    _Static_assert(CEK_POINTWISE_INSTRUCTIONS <= CEK_K_INSTRUCTIONS && sizeof *c <= CEK__GPU_ARGS_BYTES,
+                   "a chain does not fit");
     c->inputs = desc->input_count;
     c->instructions = desc->instruction_count;
     c->accumulate = cek__request_accumulates(&op->request, CEK_POINTWISE_OUT);
@@ -167,8 +172,8 @@ cek_status cek__gpu_lower_pointwise(cek_op *op)
 
 /* --- reduce ----------------------------------------------------------------------------------- */
 
-#define CHUNK_LEAST 256        /* elements that are worth a partial result of their own */
-#define ITEMS_ENOUGH 16384     /* work-items that fill any device of today */
+#define CHUNK_LEAST 256    /* elements that are worth a partial result of their own */
+#define ITEMS_ENOUGH 16384 /* work-items that fill any device of today */
 
 static bool is_columns(const cek_k_reduce *a)
 {
@@ -178,8 +183,8 @@ static bool is_columns(const cek_k_reduce *a)
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
 {
     cek_k_reduce a = { .function = r->function, .accumulate = r->accumulate };
-    uint64_t kept[CEK_RANK_MAX] = { 0 }, reduced[CEK_RANK_MAX] = { 0 },
-        kept_strides[1][CEK_RANK_MAX], reduced_strides[1][CEK_RANK_MAX];
+    uint64_t kept[CEK_RANK_MAX] = { 0 }, reduced[CEK_RANK_MAX] = { 0 }, kept_strides[1][CEK_RANK_MAX],
+             reduced_strides[1][CEK_RANK_MAX];
     uint32_t kept_rank = 0, reduced_rank = 0;
     char defines[CEK__GPU_DEFINES];
     for (uint32_t d = 0; d < r->rank; d++)
@@ -207,7 +212,7 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
         a.chunks = 1;
     uint32_t lanes = cek__gpu_lanes(op->dev);
     bool columns = is_columns(&a) && lanes > 1;
-    if (columns)  /* fewer, longer: each takes whole rows of lanes */
+    if (columns) /* fewer, longer: each takes whole rows of lanes */
         a.chunks = most < 64 ? most : 64;
     uint64_t items = columns ? (a.outputs + lanes - 1) / lanes * a.chunks : a.outputs * a.chunks;
     cek__gpu_place partial = cek__gpu_workspace(op, a.outputs * a.chunks * sizeof(float));
@@ -215,16 +220,19 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(r->type));
     cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, columns ? "reduce_columns" : "reduce_chunks", items),
                        buffers, 3, &a, sizeof a);
-    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, "reduce_finish", a.outputs),
-                       buffers, 3, &a, sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, "reduce_finish", a.outputs), buffers, 3, &a,
+                       sizeof a);
 }
 
 cek_status cek__gpu_lower_reduce(cek_op *op)
 {
     const cek_reduce_desc *desc = &op->request.desc.reduce;
-    cek__gpu_reduction r = { .from = { CEK_REDUCE_X, 0 }, .to = { CEK_REDUCE_Y, 0 },
-                             .type = desc->x_type, .function = desc->function,
-                             .accumulate = cek__request_accumulates(&op->request, CEK_REDUCE_Y), .rank = desc->rank,
+    cek__gpu_reduction r = { .from = { CEK_REDUCE_X, 0 },
+                             .to = { CEK_REDUCE_Y, 0 },
+                             .type = desc->x_type,
+                             .function = desc->function,
+                             .accumulate = cek__request_accumulates(&op->request, CEK_REDUCE_Y),
+                             .rank = desc->rank,
                              .axes = desc->axes };
     memcpy(r.shape, desc->shape, sizeof r.shape);
     memcpy(r.strides, desc->x_strides, sizeof r.strides);

@@ -11,25 +11,25 @@
 
 #include "backends/gpu/lower.h"
 
-#define SPLIT_ABOVE 3072        /* longer sums are cut, so that a panel of B stays in a second-level cache: */
-#define SPLIT_K 2048            /* 32 columns x 2048 x 4 bytes = 256 KiB */
-#define A_BLOCK_BYTES (384 << 10)  /* of A for a work-item, in the rest of that cache */
-#define B_BLOCK_BYTES (256 << 10)  /* of B, where sums are short: */
-#define SHORT_K 128             /* so short that C is a good part of the memory traffic */
-#define ITEMS_ENOUGH 200        /* work-items that are shared out well although PoCL's threads wake up late */
-#define SUMS_ENOUGH 24          /* of them, before a sum is cut for their sake */
-#define PIECE 512               /* of k for a packing work-item */
-#define FEW_PANELS 24           /* so few uses of A's rows do not pay for packing them */
-#define FEW_TILES 80            /* nor of B's, which are read 128 bytes at a time */
-#define CACHE_STRIDE 1024       /* elements: rows a multiple of it apart drive each other out of the first cache */
-#define CONV_TILES 8            /* tiles of neighbouring pixels that share a panel of weights in the first cache */
-#define GATHER_DEPTH 8          /* fewer channels than this are collected pixel by pixel */
-#define BAND_PIXELS 256         /* whose 128 channels fill half of a second-level cache */
-#define SLICES 16               /* of a batch, summed apart */
+#define SPLIT_ABOVE 3072          /* longer sums are cut, so that a panel of B stays in a second-level cache: */
+#define SPLIT_K 2048              /* 32 columns x 2048 x 4 bytes = 256 KiB */
+#define A_BLOCK_BYTES (384 << 10) /* of A for a work-item, in the rest of that cache */
+#define B_BLOCK_BYTES (256 << 10) /* of B, where sums are short: */
+#define SHORT_K 128               /* so short that C is a good part of the memory traffic */
+#define ITEMS_ENOUGH 200          /* work-items that are shared out well although PoCL's threads wake up late */
+#define SUMS_ENOUGH 24            /* of them, before a sum is cut for their sake */
+#define PIECE 512                 /* of k for a packing work-item */
+#define FEW_PANELS 24             /* so few uses of A's rows do not pay for packing them */
+#define FEW_TILES 80              /* nor of B's, which are read 128 bytes at a time */
+#define CACHE_STRIDE 1024         /* elements: rows a multiple of it apart drive each other out of the first cache */
+#define CONV_TILES 8              /* tiles of neighbouring pixels that share a panel of weights in the first cache */
+#define GATHER_DEPTH 8            /* fewer channels than this are collected pixel by pixel */
+#define BAND_PIXELS 256           /* whose 128 channels fill half of a second-level cache */
+#define SLICES 16                 /* of a batch, summed apart */
 #define SLICES_BYTES ((uint64_t)64 << 20)
 
 typedef struct tile_size {
-    uint32_t width, rows, columns;  /* VW, MR, NR */
+    uint32_t width, rows, columns; /* VW, MR, NR */
 } tile_size;
 
 static tile_size tile_of(const cek_dev *dev)
@@ -86,7 +86,7 @@ static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
 /* An operand as rows (of A) or columns (of B) by k. */
 typedef struct factor {
     cek__gpu_place place;
-    uint64_t row, k, batch;   /* strides */
+    uint64_t row, k, batch; /* strides */
 } factor;
 
 /* Packs `count` rows or columns in groups of `side`; *f becomes the packed form. Returns the elements from group to
@@ -95,8 +95,9 @@ static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t 
                             uint32_t side)
 {
     uint64_t groups = ceil_div(count, side), matrices = f->batch ? batches : 1;
-    const cek_k_pack a = { .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE,
-                           .from_batch = f->batch };
+    const cek_k_pack a = {
+        .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE, .from_batch = f->batch
+    };
     cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
     const cek__gpu_place buffers[] = { f->place, to };
     cek__gpu_step_fill(tile_step(op, kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
@@ -151,10 +152,11 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t 
     buffers[1] = B.place;
     buffers[5] = (cek__gpu_place){ CEK__GPU_NOTHING, 0 };
     if (a->splits > 1)
-        buffers[5] = cek__gpu_workspace(op, batch * a->splits * tiles * panels *
-                                        size.rows * size.columns * sizeof(float));
+        buffers[5] = cek__gpu_workspace(op,
+                                        batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
     cek__gpu_step_fill(tile_step(op, direct ? "tile_product_direct" : "tile_product", ceil_div(panels, a->panels),
-                                 ceil_div(tiles, a->row_tiles), batch * a->splits), buffers, 6, a, sizeof *a);
+                                 ceil_div(tiles, a->row_tiles), batch * a->splits),
+                       buffers, 6, a, sizeof *a);
     if (a->splits > 1)
         cek__gpu_step_fill(tile_step(op, "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "register tiles of %ux%u", size.rows, size.columns);
@@ -169,13 +171,20 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
     uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
     factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
     factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
-    cek_k_tile a = { .m = desc->m, .n = desc->n, .k = desc->k, .c_row = (uint64_t)desc->ldc, .c_column = 1,
-                     .c_batch = (uint64_t)desc->stride_c, .type = desc->c_type,
+    cek_k_tile a = { .m = desc->m,
+                     .n = desc->n,
+                     .k = desc->k,
+                     .c_row = (uint64_t)desc->ldc,
+                     .c_column = 1,
+                     .c_batch = (uint64_t)desc->stride_c,
+                     .type = desc->c_type,
                      .bias = cek__request_given(&op->request, CEK_GEMM_BIAS),
                      .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
-                     .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
-    cek__gpu_place buffers[6] = { A.place, B.place, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS),
-                                  cek__gpu_slot(op, CEK_GEMM_ACT_REF) };
+                     .activation = op->request.epilogue.activation,
+                     .act_grad = op->request.epilogue.act_grad };
+    cek__gpu_place buffers[6] = {
+        A.place, B.place, { CEK_GEMM_C, 0 }, cek__gpu_slot(op, CEK_GEMM_BIAS), cek__gpu_slot(op, CEK_GEMM_ACT_REF)
+    };
     /* A large B whose rows run along k (the weights of a linear layer) takes A's place, where it is read as it lies: C
      * comes out transposed. */
     if (tb && 2 * desc->m <= desc->n) {
@@ -200,10 +209,12 @@ static void conv_add(cek_op *op, bool data)
     const cek_conv_desc *desc = &op->request.desc.conv;
     const tile_size size = tile_of(op->dev);
     cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
-                          .depth = data ? desc->out_channels : desc->in_channels, .type = desc->x_type,
+                          .depth = data ? desc->out_channels : desc->in_channels,
+                          .type = desc->x_type,
                           .accumulate = data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX),
                           .bias = !data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS),
-                          .activation = op->request.epilogue.activation, .act_grad = op->request.epilogue.act_grad };
+                          .activation = op->request.epilogue.activation,
+                          .act_grad = op->request.epilogue.act_grad };
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                desc->pad_lo);
     a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
@@ -218,25 +229,27 @@ static void conv_add(cek_op *op, bool data)
     const cek__gpu_place weights = as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, desc->w_type);
     const cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
     const cek__gpu_place packing[] = { weights, packed };
-    const cek_k_pack_weights pack = { .out = desc->out_channels, .in = desc->in_channels, .taps = taps,
-                                      .zeros = a.depth, .data = data };
+    const cek_k_pack_weights pack = {
+        .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data
+    };
     cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
 
-    const cek__gpu_place buffers[] = {
-        as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type), packed,
-        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
-        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
-        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing
-    };
-    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1),
-                       buffers, 5, &a, sizeof a);
+    const cek__gpu_place buffers[] = { as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type),
+                                       packed,
+                                       { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
+                                       data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
+                                       data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing };
+    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
+                       sizeof a);
 }
 
 static void weights_add(cek_op *op)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
     const tile_size size = tile_of(op->dev);
-    cek_k_weights_tile a = { .batch = desc->batch, .in = desc->in_channels, .out = desc->out_channels,
+    cek_k_weights_tile a = { .batch = desc->batch,
+                             .in = desc->in_channels,
+                             .out = desc->out_channels,
                              .accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_DW) };
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                desc->pad_lo);

@@ -23,8 +23,9 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     const cek_squared_error_desc *squared = &op->request.desc.squared_error;
     bool classes = op->request.desc.op.kind == CEK_OP_CROSS_ENTROPY;
     _Static_assert((int)CEK_CROSS_ENTROPY_BATCH == (int)CEK_SQUARED_ERROR_BATCH &&
-                   (int)CEK_CROSS_ENTROPY_LOSS == (int)CEK_SQUARED_ERROR_LOSS &&
-                   (int)CEK_CROSS_ENTROPY_DLOGITS == (int)CEK_SQUARED_ERROR_DPREDICTION, "the losses' slots differ");
+                       (int)CEK_CROSS_ENTROPY_LOSS == (int)CEK_SQUARED_ERROR_LOSS &&
+                       (int)CEK_CROSS_ENTROPY_DLOGITS == (int)CEK_SQUARED_ERROR_DPREDICTION,
+                   "the losses' slots differ");
     cek_k_rows a = { .rows = classes ? entropy->rows : squared->rows,
                      .columns = classes ? entropy->classes : squared->columns,
                      .rows_per_sample = classes ? entropy->rows_per_sample : squared->rows_per_sample };
@@ -32,11 +33,12 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     a.step = cek__request_given(&op->request, CEK_CROSS_ENTROPY_STEP);
     a.batch = cek__request_given(&op->request, CEK_CROSS_ENTROPY_BATCH);
     a.gradient = cek__request_given(&op->request, CEK_CROSS_ENTROPY_DLOGITS);
-    cek_k_total t = { .rows = a.rows, .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
+    cek_k_total t = { .rows = a.rows,
+                      .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
                       .correct = classes && cek__request_given(&op->request, CEK_CROSS_ENTROPY_CORRECT),
                       .accumulate_loss = cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_LOSS),
-                      .accumulate_correct = classes && cek__request_accumulates(&op->request,
-                      CEK_CROSS_ENTROPY_CORRECT) };
+                      .accumulate_correct = classes &&
+                                            cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_CORRECT) };
     cek__gpu_place totals = cek__gpu_workspace(op, 2 * a.rows * sizeof(float)), buffers[7];
     char defines[CEK__GPU_DEFINES];
     for (uint32_t i = 0; i < 6; i++)
@@ -72,7 +74,7 @@ cek_status cek__gpu_lower_random(cek_op *op)
     a.a = drop ? (float)dropout->scale : (float)random->a;
     a.b = drop ? 0 : (float)random->b;
     const cek__gpu_place buffers[] = { drop ? (cek__gpu_place){ CEK_DROPOUT_X, 0 }
-                                       : (cek__gpu_place){ CEK__GPU_NOTHING, 0 },
+                                            : (cek__gpu_place){ CEK__GPU_NOTHING, 0 },
                                        { drop ? CEK_DROPOUT_Y : CEK_RANDOM_Y, 0 },
                                        { drop ? CEK_DROPOUT_STEP : CEK_RANDOM_STEP, 0 },
                                        cek__gpu_slot(op, drop ? CEK_DROPOUT_BATCH : CEK_RANDOM_BATCH) };
@@ -88,12 +90,14 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
 {
     const cek_optimizer_desc *desc = &op->request.desc.optimizer;
     bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM, low = cek__request_given(&op->request, CEK_OPTIMIZER_LOW);
-    cek_k_optimizer a = { .update = cek__request_given(&op->request, CEK_OPTIMIZER_UPDATE), .low = low,
+    cek_k_optimizer a = { .update = cek__request_given(&op->request, CEK_OPTIMIZER_UPDATE),
+                          .low = low,
                           .nesterov = desc->flags & CEK_OPTIMIZER_NESTEROV,
                           .decoupled = desc->flags & CEK_OPTIMIZER_DECOUPLED,
                           .momentum_given = cek__request_given(&op->request, CEK_OPTIMIZER_M),
                           .momentum = (float)desc->momentum,
-                          .one_minus_dampening = (float)(1 - desc->dampening), .epsilon = (float)desc->epsilon };
+                          .one_minus_dampening = (float)(1 - desc->dampening),
+                          .epsilon = (float)desc->epsilon };
     cek__gpu_place buffers[8];
     char defines[CEK__GPU_DEFINES], low_line[64] = "";
     if (desc->op.operands && desc->type != CEK_F32)
@@ -122,9 +126,10 @@ cek_status cek__gpu_lower_pool(cek_op *op)
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
     bool forward = desc->op.kind == CEK_OP_POOL_FORWARD, average = desc->mode == CEK_POOL_AVERAGE;
-    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out,
-                                               desc->kernel, desc->stride, NULL, desc->pad_lo),
-                     .channels = (cek_u32)desc->channels, .average = average,
+    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride,
+                                               NULL, desc->pad_lo),
+                     .channels = (cek_u32)desc->channels,
+                     .average = average,
                      .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
     a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
     uint32_t lanes = cek__gpu_lanes(op->dev);

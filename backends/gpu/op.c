@@ -153,8 +153,9 @@ static cek_status types_check(cek_op *op)
             if (r->desc.pointwise.inputs[i].type == CEK_F64)
                 type = CEK_F64;
     }
-    return type == CEK_F64 ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64",
-                                       cek__kind_name(r->desc.op.kind)) : CEK_OK;
+    return type == CEK_F64
+               ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind))
+               : CEK_OK;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -172,15 +173,16 @@ static cek_status extents_check(const cek_op *op)
     if (!pools && (kind < CEK_OP_CONV_FORWARD || kind > CEK_OP_CONV_BACKWARD_WEIGHTS))
         return CEK_OK;
     const uint64_t *in = pools ? pool->in : conv->in, *lo = pools ? pool->pad_lo : conv->pad_lo,
-        *hi = pools ? pool->pad_hi : conv->pad_hi;
+                   *hi = pools ? pool->pad_hi : conv->pad_hi;
     const uint64_t *stride = pools ? pool->stride : conv->stride, *dilation = pools ? pool->stride : conv->dilation;
     uint64_t largest = pools ? larger(pool->batch, pool->channels)
-        : larger(conv->batch, larger(conv->in_channels, conv->out_channels));
+                             : larger(conv->batch, larger(conv->in_channels, conv->out_channels));
     for (uint32_t i = 0; i < (pools ? pool->spatial : conv->spatial); i++)
         largest = larger(larger(largest, in[i] + lo[i] + hi[i]), larger(stride[i], dilation[i]));
-    return largest > INT32_MAX ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED,
-                                           "%s: an extent of %llu is beyond 32 bits",
-                                           cek__kind_name(kind), (unsigned long long)largest) : CEK_OK;
+    return largest > INT32_MAX
+               ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: an extent of %llu is beyond 32 bits",
+                           cek__kind_name(kind), (unsigned long long)largest)
+               : CEK_OK;
 }
 
 static cek_status publish(cek_op *op, cek_op_info *info)
@@ -242,6 +244,7 @@ void cek__gpu_op_destroy(cek_op *op)
 
 /* --- run -------------------------------------------------------------------------------------- */
 
+/* clang-format off */
 static void refs_resolve(const cek__gpu_step *step, const cek_ref *operands, cek_ref workspace, cek_ref *refs)
 {
     for (uint32_t i = 0; i < step->buffer_count; i++) {
@@ -251,6 +254,7 @@ static void refs_resolve(const cek__gpu_step *step, const cek_ref *operands, cek
         refs[i].offset += place->offset;
     }
 }
+/* clang-format on */
 
 cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace)
 {
@@ -261,14 +265,14 @@ cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref 
         const cek__gpu_step *step = &op->steps[i];
         refs_resolve(step, operands, workspace, refs);
         st = step->kernel ? driver->launch(queue, step, refs) : step->provider->call(queue, step->plan, refs);
-        if (st && i)  /* half an operation is on its way: the queue's contents are no longer what anyone asked for */
+        if (st && i) /* half an operation is on its way: the queue's contents are no longer what anyone asked for */
             driver->queue_fail(queue, st, "op_run: only a part of an operation could be launched");
     }
     return st;
 }
 
-cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                           uint32_t count, cek_ref workspace)
+cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace)
 {
     if (!op)
         return CEK_INVALID;
@@ -279,8 +283,8 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     if (!st && op->dev != dev)
         st = cek__fail(host, CEK_INVALID, "op_run: the operation is of another device");
     if (!st)
-        st = cek__request_operands(host, &op->request, operands, count, workspace,
-                                   op->info.workspace_bytes, cek__gpu_mem_bytes, dev);
+        st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes,
+                                   cek__gpu_mem_bytes, dev);
     if (st)
         return st;
     pthread_mutex_t *lock = &((cek_op *)op)->lock;
@@ -290,14 +294,15 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     return st;
 }
 
-cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                               uint32_t count, cek_ref packed)
+cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                               cek_ref packed)
 {
     (void)operands, (void)count, (void)packed;
     if (!op)
         return CEK_INVALID;
     const cek__gpu_driver *driver = op->dev->driver;
     cek_status st = driver->queue_ready(queue, "op_prepack");
-    return st ? st : cek__fail(&op->dev->instance->host, CEK_INVALID,
-                               "op_prepack: the operation was not made with CEK_OP_PREPACKED");
+    return st ? st
+              : cek__fail(&op->dev->instance->host, CEK_INVALID,
+                          "op_prepack: the operation was not made with CEK_OP_PREPACKED");
 }

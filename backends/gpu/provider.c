@@ -11,9 +11,9 @@
 
 #include "backends/gpu/lower.h"
 
-#define WARM_TIMEOUT_NS UINT64_C(300000000000)     /* five minutes: libraries compile too */
-#define NAN_PATTERN UINT32_MAX                     /* a NaN in f32, two in f16 and bf16 */
-#define LOOK_BYTES 65536                           /* of a result, for NaN: tiles of all kinds are among them */
+#define WARM_TIMEOUT_NS UINT64_C(300000000000) /* five minutes: libraries compile too */
+#define NAN_PATTERN UINT32_MAX                 /* a NaN in f32, two in f16 and bf16 */
+#define LOOK_BYTES 65536                       /* of a result, for NaN: tiles of all kinds are among them */
 
 /* --- the option `providers` ------------------------------------------------------------------- */
 
@@ -50,8 +50,10 @@ cek_status cek__gpu_providers_check(const cek_host *host)
         size_t length = strcspn(at, ",");
         bool none = length == 4 && !strncmp(at, "none", 4);
         if (!none && !(length > 1 && strchr("-=+", *at) && is_provider(at + 1, length - 1)))
-            return cek__fail(host, CEK_INVALID, "option providers: \"%.*s\" is neither none nor one of -, = and + "
-                             "before clblast, cublaslt or cudnn", length < 60 ? (int)length : 60, at);
+            return cek__fail(host, CEK_INVALID,
+                             "option providers: \"%.*s\" is neither none nor one of -, = and + "
+                             "before clblast, cublaslt or cudnn",
+                             length < 60 ? (int)length : 60, at);
         at = at[length] ? at + length + 1 : NULL;
     }
     return CEK_OK;
@@ -80,7 +82,7 @@ uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK
         int says = option_says(host, driver->providers[i]->name);
         if (says == MUST_NOT)
             continue;
-        if (says == MUST) {  /* before all that only may */
+        if (says == MUST) { /* before all that only may */
             memmove(list + forced + 1, list + forced, (count - forced) * sizeof *list);
             list[forced++] = driver->providers[i];
             count++;
@@ -100,7 +102,8 @@ void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, ch
     for (uint32_t i = 0; driver->providers && driver->providers[i]; i++) {
         size_t at = strlen(text);
         const char *version = cek__gpu_provider_hidden(&instance->host, driver->providers[i]->name)
-                            ? "" : driver->providers[i]->version(instance);
+                                  ? ""
+                                  : driver->providers[i]->version(instance);
         if (*version && at < cap)
             snprintf(text + at, cap - at, "; %s", version);
     }
@@ -187,8 +190,8 @@ static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scrat
         st = op->dev->driver->queue_sync(queue, WARM_TIMEOUT_NS);
     *keeps_nan = !st && all_nan(data, bytes, result->element);
     if (st == CEK_TIMEOUT)
-        return cek__fail(&op->dev->instance->host, CEK_INTERNAL,
-                         "op_create: the first run of %s did not end", op->info.algorithm);
+        return cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
+                         op->info.algorithm);
     free(data);
     return st;
 }
@@ -223,7 +226,7 @@ cek_status cek__gpu_call_warm(cek_op *op, bool *keeps_nan)
     want.bytes = bytes + op->info.workspace_bytes;
     cek_status st = driver->mem_alloc(op->dev, &want, &scratch);
     if (st == CEK_OUT_OF_MEMORY)
-        return CEK_OK;  /* the first run will be slow, no more; of activations nothing is known, so they are ours */
+        return CEK_OK; /* the first run will be slow, no more; of activations nothing is known, so they are ours */
     if (!st)
         st = driver->queue_create(op->dev, NULL, &queue);
     if (!st)

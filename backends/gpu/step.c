@@ -7,10 +7,10 @@
 
 #include "backends/gpu/lower.h"
 
-#define GROUP_ITEMS 128    /* of kernels without local memory: a multiple of every device's wavefront */
-#define CPU_CHUNK 4096     /* CHUNK in kernels/gpu/dialect.h */
-#define CPU_LANES 16       /* LANES there */
-#define CPU_GROUPS 16384   /* in a row: PoCL compiles grids of 65535 and more once again */
+#define GROUP_ITEMS 128  /* of kernels without local memory: a multiple of every device's wavefront */
+#define CPU_CHUNK 4096   /* CHUNK in kernels/gpu/dialect.h */
+#define CPU_LANES 16     /* LANES there */
+#define CPU_GROUPS 16384 /* in a row: PoCL compiles grids of 65535 and more once again */
 
 /* Room for one more, all zero. */
 static cek__gpu_step *step_next(cek_op *op)
@@ -21,8 +21,8 @@ static cek__gpu_step *step_next(cek_op *op)
         uint32_t room = op->step_room ? 2 * op->step_room : 4;
         cek__gpu_step *larger = realloc(op->steps, room * sizeof *larger);
         if (!larger) {
-            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY,
-                                    "op_create: no memory for %u launches", room);
+            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for %u launches",
+                                    room);
             return NULL;
         }
         op->steps = larger;
@@ -33,9 +33,8 @@ static cek__gpu_step *step_next(cek_op *op)
     return step;
 }
 
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines,
-                                  const char *name, const uint64_t groups[3],
-                                  const uint32_t group[3])
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
+                                  const uint64_t groups[3], const uint32_t group[3])
 {
     cek__gpu_step *step = step_next(op);
     if (!step)
@@ -83,8 +82,8 @@ cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *def
     return cek__gpu_step_grid(op, source, defines, name, groups, group);
 }
 
-void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count,
-                        const void *args, uint32_t bytes)
+void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args,
+                        uint32_t bytes)
 {
     if (!step)
         return;
@@ -163,9 +162,8 @@ uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[C
     return kept ? kept : 1;
 }
 
-cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out,
-                             const uint64_t *kernel, const uint64_t *stride,
-                             const uint64_t *dilation, const uint64_t *pad_lo)
+cek_k_window cek__gpu_window(uint32_t spatial, const uint64_t *in, const uint64_t *out, const uint64_t *kernel,
+                             const uint64_t *stride, const uint64_t *dilation, const uint64_t *pad_lo)
 {
     cek_k_window w;
     for (uint32_t i = 0; i < 3; i++) {

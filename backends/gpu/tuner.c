@@ -17,25 +17,25 @@
 #include "backends/common/hash.h"
 #include "backends/gpu/lower.h"
 
-#define SIDE_MIN_LOG2 4                 /* sides shorter than 16 are one class */
-#define SIDE_MAX_LOG2 12                /* and longer than 4096 */
-#define WORK_MIN (UINT64_C(1) << 24)    /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
-#define WORK_TRIAL (UINT64_C(1) << 26)  /* and that a trial is cut down to: 2 to 20 ms on two cores */
-#define RUNS 3                          /* timed; the fastest counts */
-#define MARGIN 0.95                     /* of our own time, that a provider must stay below: no choice between equals */
+#define SIDE_MIN_LOG2 4                /* sides shorter than 16 are one class */
+#define SIDE_MAX_LOG2 12               /* and longer than 4096 */
+#define WORK_MIN (UINT64_C(1) << 24)   /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
+#define WORK_TRIAL (UINT64_C(1) << 26) /* and that a trial is cut down to: 2 to 20 ms on two cores */
+#define RUNS 3                         /* timed; the fastest counts */
+#define MARGIN 0.95                    /* of our own time, that a provider must stay below: no choice between equals */
 #define TRIAL_TIMEOUT_NS UINT64_C(60000000000)
 #define REMEMBERED_MAX 4096
 
 typedef struct choice {
-    uint64_t class, taken;   /* hashes: of the class, of the provider's version; 0: our own kernels */
+    uint64_t class, taken; /* hashes: of the class, of the provider's version; 0: our own kernels */
 } choice;
 
 struct cek__gpu_tuner {
     pthread_mutex_t lock;
-    bool read;               /* the file was looked at */
+    bool read; /* the file was looked at */
     uint32_t count;
     choice *choices;
-    char key[64];            /* the file's name */
+    char key[64]; /* the file's name */
 };
 
 cek_status cek__gpu_tuner_create(cek_dev *dev)
@@ -83,8 +83,8 @@ static void memory_read(cek_dev *dev)
     cek__gpu_tuner *tuner = dev->tuner;
     uint64_t bytes;
     tuner->read = true;
-    snprintf(tuner->key, sizeof tuner->key, "tuned-%016llx", (unsigned long long)
-             cek__hash_number(dev->traits.numeric_id, dev->traits.compute_units));
+    snprintf(tuner->key, sizeof tuner->key, "tuned-%016llx",
+             (unsigned long long)cek__hash_number(dev->traits.numeric_id, dev->traits.compute_units));
     if (!dev->driver->cache_option)
         return;
     unsigned char *data = cek__cache_read(&dev->instance->host, dev->driver->cache_option, tuner->key, &bytes);
@@ -110,8 +110,8 @@ static void choice_keep(cek_dev *dev, uint64_t class, uint64_t taken)
     cek__gpu_tuner *tuner = dev->tuner;
     choice *at = choice_find(tuner, class);
     if (!at) {
-        choice *larger = tuner->count < REMEMBERED_MAX
-            ? realloc(tuner->choices, (tuner->count + 1) * sizeof *larger) : NULL;
+        choice *larger = tuner->count < REMEMBERED_MAX ? realloc(tuner->choices, (tuner->count + 1) * sizeof *larger)
+                                                       : NULL;
         if (!larger)
             return;
         tuner->choices = larger;
@@ -142,10 +142,18 @@ static void trial_describe(const cek_gemm_desc *desc, cek_gemm_desc *trial)
     }
     bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     *trial = (cek_gemm_desc){
-        .op = { .size = sizeof *trial, .kind = CEK_OP_GEMM, .math = desc->op.math,
+        .op = { .size = sizeof *trial,
+                .kind = CEK_OP_GEMM,
+                .math = desc->op.math,
                 .operands = 1u << CEK_GEMM_A | 1u << CEK_GEMM_B | 1u << CEK_GEMM_C },
-        .m = UINT64_C(1) << m, .n = UINT64_C(1) << n, .k = UINT64_C(1) << k, .batch = 1,
-        .a_type = desc->a_type, .b_type = desc->b_type, .c_type = desc->c_type, .trans = desc->trans,
+        .m = UINT64_C(1) << m,
+        .n = UINT64_C(1) << n,
+        .k = UINT64_C(1) << k,
+        .batch = 1,
+        .a_type = desc->a_type,
+        .b_type = desc->b_type,
+        .c_type = desc->c_type,
+        .trans = desc->trans,
     };
     trial->lda = (int64_t)(ta ? trial->m : trial->k);
     trial->ldb = (int64_t)(tb ? trial->k : trial->n);
@@ -178,7 +186,7 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
     if (!st)
         st = driver->fill(queue, (cek_ref){ scratch, 0 }, 0, 4, want.bytes & ~(uint64_t)3);
     *ns = UINT64_MAX;
-    for (uint32_t run = 0; !st && run <= RUNS; run++) {  /* the first does not count: it loads and compiles */
+    for (uint32_t run = 0; !st && run <= RUNS; run++) { /* the first does not count: it loads and compiles */
         uint64_t start = now_ns();
         st = cek__gpu_steps_run(queue, op, operands, workspace);
         if (!st)
@@ -195,8 +203,8 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
     return st;
 }
 
-static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc,
-                                 const cek__gpu_provider *provider, uint64_t most, uint64_t *ns)
+static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider,
+                                 uint64_t most, uint64_t *ns)
 {
     cek_op *op = calloc(1, sizeof *op);
     if (!op)
@@ -213,8 +221,8 @@ static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc,
 }
 
 /* The fastest; a candidate that does not take the shape, or fails, is out. */
-static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc,
-                                      const cek__gpu_provider *const *list, uint32_t count)
+static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *const *list,
+                                      uint32_t count)
 {
     const cek__gpu_provider *best = NULL;
     cek_gemm_desc shape;
@@ -273,7 +281,7 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
             best = there[i];
             known = true;
         }
-    if (!known) {  /* nor of another version of the library */
+    if (!known) { /* nor of another version of the library */
         best = trial(dev, desc, there, there_count);
         choice_keep(dev, class, name_of(dev, best));
     }

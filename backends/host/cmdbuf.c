@@ -37,15 +37,15 @@ static cek_status command_prepare(cek_dev *dev, const cek_cmd *cmd, command *to)
         to->pattern = cmd->pattern;
         to->pattern_bytes = cmd->pattern_bytes;
         st = cmd->bytes ? cek__fill_check(&dev->instance->host, cmd->dst, cmd->pattern_bytes, cmd->bytes,
-                                          cek__host_mem_bytes, dev) : CEK_OK;
+                                          cek__host_mem_bytes, dev)
+                        : CEK_OK;
         break;
     case CEK_CMD_COPY:
         st = cmd->bytes ? cek__host_copy_check(dev, cmd->dst, cmd->src, cmd->bytes) : CEK_OK;
         if (!st && cmd->bytes && cmd->src.mem->dev != dev)
             st = cek__fail(&dev->instance->host, CEK_INVALID, "cmdbuf_create: a copy within the device");
         break;
-    default:
-        return cek__fail(&dev->instance->host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
+    default: return cek__fail(&dev->instance->host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
     }
     if (!st && cmd->bytes) {
         to->dst = cmd->dst.mem->base + cmd->dst.offset;
@@ -54,8 +54,8 @@ static cek_status command_prepare(cek_dev *dev, const cek_cmd *cmd, command *to)
     return st;
 }
 
-cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
-                                   uint32_t cmd_size, cek_cmdbuf **out)
+cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                   cek_cmdbuf **out)
 {
     const cek_host *host = &dev->instance->host;
     *out = NULL;
@@ -63,9 +63,8 @@ cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t c
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
-                         cmds ? count : 0, cmd_size,
-                         sizeof *cmds);
+        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0,
+                         cmd_size, sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf + count * sizeof *cmdbuf->commands);
     if (!cmdbuf)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);

@@ -46,7 +46,7 @@ void cek__host_device_lose(cek_dev *dev, const char *format, ...)
         va_start(args, format);
         vsnprintf(dev->lost_text, sizeof dev->lost_text, format, args);
         va_end(args);
-        atomic_store(&dev->lost, true);  /* whoever sees it sees the text, which never changes again */
+        atomic_store(&dev->lost, true); /* whoever sees it sees the text, which never changes again */
     }
     pthread_mutex_unlock(&dev->lock);
 }
@@ -55,8 +55,8 @@ cek_status cek__host_ready(const cek_dev *dev, const char *call)
 {
     if (!atomic_load(&dev->lost))
         return CEK_OK;
-    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call,
-                     dev->index, dev->lost_text);
+    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call, dev->index,
+                     dev->lost_text);
 }
 
 cek_status cek__host_device_status(cek_dev *dev, char *text, uint64_t cap)

@@ -107,7 +107,7 @@ cek_status cek__host_event_query(cek_event *event)
 cek_status cek__host_event_sync(cek_event *event, uint64_t timeout_ns)
 {
     record latest;
-    (void)timeout_ns;  /* the record has happened */
+    (void)timeout_ns; /* the record has happened */
     cek_status st = record_read(event, "event_sync", &latest);
     return st ? st : latest.failure;
 }

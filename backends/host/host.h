@@ -28,40 +28,40 @@
 #include "backends/host/pages.h"
 
 struct cek_instance {
-    cek_host host;               /* zeroed where there is none */
-    pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
-    uint64_t lease_bytes;        /* may be taken without looking at the system again */
+    cek_host host;              /* zeroed where there is none */
+    pthread_mutex_t allocation; /* one at a time: each sees the memory that the one before it took */
+    uint64_t lease_bytes;       /* may be taken without looking at the system again */
 };
 
 struct cek_dev {
     cek_instance *instance;
     uint32_t index;
-    atomic_bool lost;            /* set once, after lost_text */
-    pthread_mutex_t lock;        /* of the first cek__host_device_lose() */
+    atomic_bool lost;     /* set once, after lost_text */
+    pthread_mutex_t lock; /* of the first cek__host_device_lose() */
     char lost_text[CEK__TEXT_BYTES];
 };
 
 struct cek_mem {
     cek_dev *dev;
-    unsigned char *base;         /* aligned to CEK_ALIGNMENT */
+    unsigned char *base; /* aligned to CEK_ALIGNMENT */
     uint64_t bytes;
-    uint64_t mapped_bytes;       /* of the mmap, 0 where base is from the C library */
-    atomic_bool mapped;          /* between mem_map and mem_unmap */
+    uint64_t mapped_bytes; /* of the mmap, 0 where base is from the C library */
+    atomic_bool mapped;    /* between mem_map and mem_unmap */
 };
 
 struct cek_queue {
     cek_dev *dev;
     bool timing;
-    cek_status failure;          /* CEK_OK until work failed */
+    cek_status failure; /* CEK_OK until work failed */
     char text[CEK__TEXT_BYTES];
 };
 
 struct cek_event {
     cek_dev *dev;
-    pthread_mutex_t lock;        /* of all that follows: record and query may come from two threads */
+    pthread_mutex_t lock; /* of all that follows: record and query may come from two threads */
     bool timing, recorded;
-    bool timed;                  /* the latest record was in a queue with CEK_QUEUE_TIMING */
-    cek_status failure;          /* of the queue at the latest record */
+    bool timed;         /* the latest record was in a queue with CEK_QUEUE_TIMING */
+    cek_status failure; /* of the queue at the latest record */
     uint64_t time_ns;
     char text[CEK__TEXT_BYTES];
 };
@@ -129,9 +129,8 @@ typedef struct cek__host_addresses {
     void *at[CEK__SLOTS];
     void *workspace;
 } cek__host_addresses;
-cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands,
-                                  uint32_t count, cek_ref workspace,
-                                  cek__host_addresses *out);
+cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands, uint32_t count,
+                                  cek_ref workspace, cek__host_addresses *out);
 
 /* --- slots of the table, as plugin.h says ------------------------------------------------------------------------- */
 
@@ -167,13 +166,13 @@ cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
 
 /* op_destroy frees the operation with free(): a backend allocates its struct with calloc(). */
 void cek__host_op_destroy(cek_op *op);
-cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                                uint32_t count, cek_ref packed);
-cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                            uint32_t count, cek_ref workspace);
+cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                                cek_ref packed);
+cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                            cek_ref workspace);
 
-cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
-                                   uint32_t cmd_size, cek_cmdbuf **out);
+cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                   cek_cmdbuf **out);
 void cek__host_cmdbuf_destroy(cek_cmdbuf *cmdbuf);
 cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
 

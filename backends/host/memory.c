@@ -53,7 +53,7 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     pthread_mutex_unlock(&dev->instance->allocation);
 
     if (!*base && free_bytes == CEK_UNKNOWN)
-        cek__host_memory(&free_bytes, &total_bytes);  /* for the text */
+        cek__host_memory(&free_bytes, &total_bytes); /* for the text */
     if (!*base)
         st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free%s", call,
                        (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes,

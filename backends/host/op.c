@@ -66,9 +66,8 @@ cek_status cek__host_op_publish(cek_op *op, cek_op_info *info, cek_op **out)
     return st;
 }
 
-cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands,
-                                  uint32_t count, cek_ref workspace,
-                                  cek__host_addresses *out)
+cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref *operands, uint32_t count,
+                                  cek_ref workspace, cek__host_addresses *out)
 {
     const cek_host *host = &dev->instance->host;
     if (!op || op->dev != dev)
@@ -86,8 +85,8 @@ cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref 
     return CEK_OK;
 }
 
-cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                            uint32_t count, cek_ref workspace)
+cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                            cek_ref workspace)
 {
     cek__host_addresses addresses;
     cek_status st = cek__host_queue_ready(queue, "op_run");
@@ -98,8 +97,8 @@ cek_status cek__host_op_run(cek_queue *queue, const cek_op *op, const cek_ref *o
     return st;
 }
 
-cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                                uint32_t count, cek_ref packed)
+cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                                cek_ref packed)
 {
     const cek_host *host = &queue->dev->instance->host;
     cek_status st = cek__host_queue_ready(queue, "op_prepack");
@@ -116,8 +115,8 @@ cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_re
     const cek_ref from = operands[plain];
     st = cek__range_check(host, "op_prepack: weights", from, slot->bytes, cek__host_mem_bytes, queue->dev);
     if (!st)
-        st = cek__range_check(host, "op_prepack: packed", packed, op->info.prepack_bytes,
-                              cek__host_mem_bytes, queue->dev);
+        st = cek__range_check(host, "op_prepack: packed", packed, op->info.prepack_bytes, cek__host_mem_bytes,
+                              queue->dev);
     if (st)
         return st;
     if (from.offset % slot->align || packed.offset % CEK_ALIGNMENT)

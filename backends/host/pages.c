@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
 void cek__pages_touch(unsigned char *base, uint64_t bytes)
@@ -20,8 +20,8 @@ void cek__pages_touch(unsigned char *base, uint64_t bytes)
 
 unsigned char *cek__pages_map(uint64_t bytes)
 {
-    unsigned char *start = mmap(NULL, bytes + CEK__HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *start = mmap(NULL, bytes + CEK__HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                -1, 0);
     if (start == MAP_FAILED)
         return NULL;
     uint64_t lead = -(uintptr_t)start % CEK__HUGE_PAGE_BYTES;
@@ -30,10 +30,10 @@ unsigned char *cek__pages_map(uint64_t bytes)
         munmap(start, lead);
     if (CEK__HUGE_PAGE_BYTES - lead)
         munmap(base + bytes, CEK__HUGE_PAGE_BYTES - lead);
-    (void)madvise(base, bytes, MADV_HUGEPAGE);  /* a wish */
+    (void)madvise(base, bytes, MADV_HUGEPAGE); /* a wish */
     if (!madvise(base, bytes, MADV_POPULATE_WRITE))
         return base;
-    if (errno == EINVAL) {  /* an older kernel */
+    if (errno == EINVAL) { /* an older kernel */
         cek__pages_touch(base, bytes);
         return base;
     }

@@ -39,7 +39,7 @@ void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *forma
 {
     va_list args;
     if (queue->failure)
-        return;  /* the first one stays */
+        return; /* the first one stays */
     va_start(args, format);
     vsnprintf(queue->text, sizeof queue->text, format, args);
     va_end(args);
@@ -50,8 +50,8 @@ cek_status cek__host_queue_ready(const cek_queue *queue, const char *call)
 {
     cek_status st = cek__host_ready(queue->dev, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->instance->host, queue->failure,
-                       "%s: the queue failed before: %s", call, queue->text);
+        st = cek__fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call,
+                       queue->text);
     return st;
 }
 
@@ -65,7 +65,7 @@ cek_status cek__host_queue_status(cek_queue *queue, char *text, uint64_t cap)
 
 cek_status cek__host_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
-    (void)timeout_ns;  /* all has finished */
+    (void)timeout_ns; /* all has finished */
     return cek__host_queue_ready(queue, "queue_sync");
 }
 

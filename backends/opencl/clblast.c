@@ -18,14 +18,11 @@
 /* --- the library ------------------------------------------------------------------------------ */
 
 enum { ROW_MAJOR = 101, TRANSPOSE_NO = 111, TRANSPOSE_YES = 112 };
-typedef int sgemm_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k,
-                     float alpha, cl_mem a, size_t a_offset,
-                     size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c,
-                     size_t c_offset, size_t c_ld,
-                     cl_command_queue *queue, cl_event *event, cl_mem scratch);
-typedef int sgemm_scratch_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n,
-                             size_t k, size_t a_offset, size_t a_ld,
-                             size_t b_offset, size_t b_ld, size_t c_offset, size_t c_ld,
+typedef int sgemm_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k, float alpha, cl_mem a,
+                     size_t a_offset, size_t a_ld, cl_mem b, size_t b_offset, size_t b_ld, float beta, cl_mem c,
+                     size_t c_offset, size_t c_ld, cl_command_queue *queue, cl_event *event, cl_mem scratch);
+typedef int sgemm_scratch_fn(int layout, int a_transpose, int b_transpose, size_t m, size_t n, size_t k,
+                             size_t a_offset, size_t a_ld, size_t b_offset, size_t b_ld, size_t c_offset, size_t c_ld,
                              cl_command_queue *queue, size_t *bytes);
 typedef int clear_fn(void);
 
@@ -66,7 +63,7 @@ static cek__clblast *library_load(const cek_host *host)
     *(void **)&clblast->clear = dlsym(clblast->library, "CLBlastClearCache");
     if (!clblast->sgemm || !clblast->sgemm_scratch || !clblast->clear) {
         cek__log(host, CEK_LOG_WARN, "CLBlast is older than 1.5 and is left alone");
-        free(clblast);  /* the library stays: closing one that started threads is not safe */
+        free(clblast); /* the library stays: closing one that started threads is not safe */
         return NULL;
     }
     version_tell(clblast);
@@ -107,8 +104,8 @@ static cek_status clblast_fail(opencl_dev *dev, const char *call, int error)
 {
     if (error > -1024)
         return cek__opencl_fail(dev, call, "CLBlastSgemmWithTempBuffer", error);
-    return cek__fail(&dev->head.instance->host, CEK_INTERNAL,
-                     "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d", call, error);
+    return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d", call,
+                     error);
 }
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -130,9 +127,8 @@ static cek_status scratch_ask(opencl_dev *dev, cek__gpu_plan *plan)
     cl_command_queue queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
     if (!queue)
         return cek__opencl_fail(dev, "op_create", "clCreateCommandQueue", error);
-    error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m,
-                                         plan->n, plan->k, 64, plan->lda, 64,
-                                         plan->ldb, 64, plan->ldc, &queue, &plan->scratch_bytes);
+    error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k, 64,
+                                         plan->lda, 64, plan->ldb, 64, plan->ldc, &queue, &plan->scratch_bytes);
     clReleaseCommandQueue(queue);
     if (error)
         return clblast_fail(dev, "op_create", error);
@@ -145,7 +141,7 @@ static cek_status scratch_ask(opencl_dev *dev, cek__gpu_plan *plan)
 static uint32_t does(const cek__request *request)
 {
     bool plain = !cek__request_given(request, CEK_GEMM_BIAS) && !request->epilogue.activation &&
-        !request->epilogue.act_grad;
+                 !request->epilogue.act_grad;
     return plain ? CEK__GPU_DOES_EPILOGUE : 0;
 }
 
@@ -163,9 +159,17 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of CLBlast");
     out->does = does(request);
     *plan = (cek__gpu_plan){
-        .clblast = clblast, .m = desc->m, .n = desc->n, .k = desc->k, .batch = desc->batch,
-        .lda = (size_t)desc->lda, .ldb = (size_t)desc->ldb, .ldc = (size_t)desc->ldc,
-        .stride_a = (size_t)desc->stride_a, .stride_b = (size_t)desc->stride_b, .stride_c = (size_t)desc->stride_c,
+        .clblast = clblast,
+        .m = desc->m,
+        .n = desc->n,
+        .k = desc->k,
+        .batch = desc->batch,
+        .lda = (size_t)desc->lda,
+        .ldb = (size_t)desc->ldb,
+        .ldc = (size_t)desc->ldc,
+        .stride_a = (size_t)desc->stride_a,
+        .stride_b = (size_t)desc->stride_b,
+        .stride_c = (size_t)desc->stride_c,
         .a_transpose = desc->trans & CEK_GEMM_TRANS_A ? TRANSPOSE_YES : TRANSPOSE_NO,
         .b_transpose = desc->trans & CEK_GEMM_TRANS_B ? TRANSPOSE_YES : TRANSPOSE_NO,
         .beta = out->does && cek__request_accumulates(request, CEK_GEMM_C) ? 1.0f : 0.0f,
@@ -207,19 +211,17 @@ static cek_status scratch_make(opencl_dev *dev, const cek__gpu_plan *plan, cek_r
 static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_ref *refs)
 {
     cl_mem scratch, a = ((const opencl_mem *)refs[CEK_GEMM_A].mem)->buffer,
-        b = ((const opencl_mem *)refs[CEK_GEMM_B].mem)->buffer;
+                    b = ((const opencl_mem *)refs[CEK_GEMM_B].mem)->buffer;
     cl_mem c = ((const opencl_mem *)refs[CEK_GEMM_C].mem)->buffer;
     size_t a_offset = refs[CEK_GEMM_A].offset / sizeof(float), b_offset = refs[CEK_GEMM_B].offset / sizeof(float);
     size_t c_offset = refs[CEK_GEMM_C].offset / sizeof(float);
     cek_status st = scratch_make(queue->dev, plan, refs[CEK_GEMM_PACKED + 1], &scratch);
     for (size_t i = 0; !st && i < plan->batch; i++) {
         cl_event event = NULL;
-        int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m,
-                                         plan->n, plan->k, 1.0f, a,
-                                         a_offset + i * plan->stride_a, plan->lda, b,
-                                         b_offset + i * plan->stride_b, plan->ldb,
-                                         plan->beta, c, c_offset + i * plan->stride_c,
-                                         plan->ldc, &queue->queue, &event, scratch);
+        int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k,
+                                         1.0f, a, a_offset + i * plan->stride_a, plan->lda, b,
+                                         b_offset + i * plan->stride_b, plan->ldb, plan->beta, c,
+                                         c_offset + i * plan->stride_c, plan->ldc, &queue->queue, &event, scratch);
         if (error) {
             st = clblast_fail(queue->dev, "op_run", error);
             /* Of several kernels some may be on their way. */

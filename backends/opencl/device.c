@@ -21,7 +21,7 @@
 const char cek__opencl_build[] = __VERSION__;
 
 #define PLATFORMS_MAX 64
-#define DEVICES_MAX 256   /* of one platform */
+#define DEVICES_MAX 256 /* of one platform */
 #define SPLIT_MAX 64
 
 /* --- what is found ---------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void text_read(cl_device_id id, cl_device_info what, char *to, uint64_t c
     char text[1024] = "";
     if (clGetDeviceInfo(id, what, sizeof text - 1, text, NULL))
         *text = 0;
-    const char *from = text + strspn(text, " ");  /* some drivers indent */
+    const char *from = text + strspn(text, " "); /* some drivers indent */
     snprintf(to, cap, "%s", from);
     for (size_t end = strlen(to); end && to[end - 1] == ' '; end--)
         to[end - 1] = 0;
@@ -74,9 +74,8 @@ static cek_status device_split(opencl_instance *instance, cl_platform_id platfor
                                  : clCreateSubDevices(id, by_counts, parts, made, &count);
     if (error || count != parts) {
         text_read(id, CL_DEVICE_NAME, name, sizeof name);
-        return cek__fail(&instance->head.host, CEK_INVALID,
-                         "create: opencl_split=%u: %s has %u compute units: %s (%d)", parts,
-                         name, units, cek__opencl_error(error), error);
+        return cek__fail(&instance->head.host, CEK_INVALID, "create: opencl_split=%u: %s has %u compute units: %s (%d)",
+                         parts, name, units, cek__opencl_error(error), error);
     }
     cek_status st = CEK_OK;
     for (uint32_t i = 0; i < count; i++)
@@ -115,15 +114,15 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
             cek__log(&instance->head.host, CEK_LOG_WARN, "OpenCL platform %u: clGetDeviceIDs: %s (%d)", p,
                      cek__opencl_error(error), error);
         for (cl_uint i = 0; !error && i < count && i < DEVICES_MAX; i++) {
-            cek_status st = split > 1 && can_split(ids[i]) ? device_split(instance, platforms[p], ids[i], split)
-                                                           : device_add(instance,
-                                                           (found_device){ platforms[p], ids[i], false });
+            cek_status st = split > 1 && can_split(ids[i])
+                                ? device_split(instance, platforms[p], ids[i], split)
+                                : device_add(instance, (found_device){ platforms[p], ids[i], false });
             if (st)
                 return st;
         }
     }
-    return instance->count ? CEK_OK : cek__fail(&instance->head.host, CEK_UNAVAILABLE,
-                                                "no device on any OpenCL platform");
+    return instance->count ? CEK_OK
+                           : cek__fail(&instance->head.host, CEK_UNAVAILABLE, "no device on any OpenCL platform");
 }
 
 cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
@@ -180,8 +179,8 @@ uint32_t cek__opencl_device_count(cek_instance *head)
 static bool is_cpu(cl_device_id id)
 {
     cl_device_type type = 0;
-    return !clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) &&
-        type & CL_DEVICE_TYPE_CPU && !(type & CL_DEVICE_TYPE_GPU);
+    return !clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && type & CL_DEVICE_TYPE_CPU &&
+           !(type & CL_DEVICE_TYPE_GPU);
 }
 
 static bool has_extension(cl_device_id id, const char *name)
@@ -214,7 +213,11 @@ static bool is_simulator(cl_platform_id platform)
 static bool pci_read(cl_device_id id, char *to, uint64_t cap)
 {
     cl_uint khr[4];
-    struct { cl_uint type; cl_char unused[17]; cl_char bus, device, function; } amd;  /* cl_device_topology_amd */
+    struct {
+        cl_uint type;
+        cl_char unused[17];
+        cl_char bus, device, function;
+    } amd; /* cl_device_topology_amd */
     if (has_extension(id, "cl_khr_pci_bus_info") &&
         !clGetDeviceInfo(id, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof khr, khr, NULL)) {
         snprintf(to, cap, "%04x:%02x:%02x.%x", khr[0] & 0xffff, khr[1] & 0xff, khr[2] & 0xff, khr[3] & 0xf);
@@ -272,8 +275,8 @@ static bool is_second_view(const opencl_instance *instance, const found_device *
     if (is_cpu(found->id) || !pci_read(found->id, own, sizeof own))
         return false;
     for (const found_device *at = instance->devices; at < found; at++)
-        if (at->platform != found->platform && !is_cpu(at->id) &&
-            pci_read(at->id, other, sizeof other) && !strcmp(own, other))
+        if (at->platform != found->platform && !is_cpu(at->id) && pci_read(at->id, other, sizeof other) &&
+            !strcmp(own, other))
             return true;
     return false;
 }
@@ -300,7 +303,7 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     bool simulator = is_simulator(found->platform), cpu = is_cpu(found->id);
     full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
     full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
-        (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
+                 (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
     full.compute_units = number_read(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     memory_tell(found, &full.free_bytes, &full.total_bytes);
     full.max_alloc_bytes = long_read(found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -364,7 +367,7 @@ static void traits_read(opencl_dev *dev, const found_device *found)
         traits->vector_width = width ? width : 4;
     }
     if (clGetDeviceInfo(dev->id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL))
-        svm = 0;  /* OpenCL 1.x */
+        svm = 0; /* OpenCL 1.x */
     dev->fine_grained = dev->host_memory && svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
     dev->max_alloc_bytes = long_read(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     dev->keeps_kernels = keeps_kernels(dev);

@@ -11,11 +11,11 @@
 
 struct cek_event {
     opencl_dev *dev;
-    pthread_mutex_t lock;   /* of all that follows: record and query may come from two threads */
+    pthread_mutex_t lock; /* of all that follows: record and query may come from two threads */
     bool timing;
-    ledger *ledger;         /* NULL: never recorded */
+    ledger *ledger; /* NULL: never recorded */
     uint64_t position;
-    cl_event marker;        /* of a record in a queue with CEK_QUEUE_TIMING */
+    cl_event marker; /* of a record in a queue with CEK_QUEUE_TIMING */
 };
 
 cek_status cek__opencl_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out)
@@ -71,7 +71,7 @@ cek_status cek__opencl_event_record(cek_queue *queue, cek_event *event)
         cek__ledger_add(queue->ledger, marker, "event_record", NULL);
     }
     if (!st)
-        clFlush(queue->queue);  /* whoever polls finds it on its way; a failure shows at the command's own event */
+        clFlush(queue->queue); /* whoever polls finds it on its way; a failure shows at the command's own event */
     ledger *now = cek__ledger_share(queue->ledger);
     uint64_t position = cek__ledger_end(now);
     pthread_mutex_lock(&event->lock);
@@ -118,7 +118,7 @@ cek_status cek__opencl_event_wait(cek_queue *queue, cek_event *event)
         st = record_read(event, "event_wait", &of, &position);
     if (st)
         return st;
-    if (of == queue->ledger) {  /* in order anyway */
+    if (of == queue->ledger) { /* in order anyway */
         cek__ledger_release(of);
         return CEK_OK;
     }

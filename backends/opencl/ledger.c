@@ -24,21 +24,21 @@
 typedef struct entry {
     cl_event event;
     const char *call;
-    void *copy;             /* freed once the command has finished */
-    ledger *on;             /* what it waits for, or NULL */
+    void *copy; /* freed once the command has finished */
+    ledger *on; /* what it waits for, or NULL */
     uint64_t on_position;
 } entry;
 
 struct ledger {
     opencl_dev *dev;
     uint32_t users;
-    uint64_t seen, end;     /* commands seen to have finished; commands added */
-    entry *entries;         /* of seen to end, a ring of `room` (a power of two) */
+    uint64_t seen, end; /* commands seen to have finished; commands added */
+    entry *entries;     /* of seen to end, a ring of `room` (a power of two) */
     uint64_t room;
-    ledger *next_on;        /* dependency of the next command to be added */
+    ledger *next_on; /* dependency of the next command to be added */
     uint64_t next_position;
     cek_status failure;
-    uint64_t failed_at;     /* position from which on the failure counts: commands before it are looked at as ever */
+    uint64_t failed_at; /* position from which on the failure counts: commands before it are looked at as ever */
     char text[CEK__TEXT_BYTES];
 };
 
@@ -102,7 +102,7 @@ void cek__ledger_release(ledger *of)
 
 static void fail_locked(ledger *of, uint64_t position, cek_status status, const char *text)
 {
-    if (of->failure) {  /* the first one stays, but it may reach further back */
+    if (of->failure) { /* the first one stays, but it may reach further back */
         of->failed_at = position < of->failed_at ? position : of->failed_at;
         return;
     }
@@ -202,7 +202,7 @@ static bool rest(patience *p)
     uint64_t spent = now_ns() - p->start;
     if (spent >= p->timeout)
         return false;
-    if (spent < 100000) {  /* short work ends sooner than a sleep would */
+    if (spent < 100000) { /* short work ends sooner than a sleep would */
         sched_yield();
         return true;
     }

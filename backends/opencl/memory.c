@@ -14,14 +14,14 @@
 #include "backends/opencl/opencl.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
 static cek_status too_much(opencl_dev *dev, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
 {
     return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                     "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once",
-                     (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
+                     "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once", (unsigned long long)bytes,
+                     (unsigned long long)free_bytes, (unsigned long long)total_bytes,
                      (unsigned long long)dev->max_alloc_bytes);
 }
 
@@ -38,7 +38,7 @@ static cek_status shared_alloc(opencl_dev *dev, opencl_mem *mem, uint64_t rounde
     if (!mem->buffer)
         return cek__opencl_fail(dev, "mem_alloc", "clCreateBuffer", error);
     if (align == CEK__HUGE_PAGE_BYTES) {
-        (void)madvise(mem->shared, rounded & ~(align - 1), MADV_HUGEPAGE);  /* a wish, and a faster way to touch */
+        (void)madvise(mem->shared, rounded & ~(align - 1), MADV_HUGEPAGE); /* a wish, and a faster way to touch */
         (void)madvise(mem->shared, rounded & ~(align - 1), MADV_POPULATE_WRITE);
     }
     cek__pages_touch(mem->shared, rounded);
@@ -139,8 +139,8 @@ static cek_status map_sync(opencl_dev *dev, const char *call, opencl_mem *mem, c
     if (unmap)
         error = clEnqueueUnmapMemObject(queue->queue, mem->buffer, mem->map, 0, NULL, &event);
     else
-        mem->map = clEnqueueMapBuffer(queue->queue, mem->buffer, CL_FALSE, flags, 0,
-                                      mem->head.bytes, 0, NULL, &event, &error);
+        mem->map = clEnqueueMapBuffer(queue->queue, mem->buffer, CL_FALSE, flags, 0, mem->head.bytes, 0, NULL, &event,
+                                      &error);
     if (error) {
         st = cek__opencl_fail(dev, call, unmap ? "clEnqueueUnmapMemObject" : "clEnqueueMapBuffer", error);
     } else {
@@ -169,8 +169,11 @@ cek_status cek__opencl_mem_map(cek_mem *head, uint32_t access, void **out)
     if (mem->shared)
         mem->map = mem->shared;
     else
-        st = map_sync(dev, "mem_map", mem, access == CEK_MAP_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION :
-                      (access & CEK_MAP_READ ? CL_MAP_READ : 0) | (access & CEK_MAP_WRITE ? CL_MAP_WRITE : 0), false);
+        st = map_sync(dev, "mem_map", mem,
+                      access == CEK_MAP_WRITE
+                          ? CL_MAP_WRITE_INVALIDATE_REGION
+                          : (access & CEK_MAP_READ ? CL_MAP_READ : 0) | (access & CEK_MAP_WRITE ? CL_MAP_WRITE : 0),
+                      false);
     if (st)
         atomic_store(&mem->mapped, false);
     else
@@ -198,7 +201,7 @@ cek_status cek__opencl_mem_unmap(cek_mem *head)
 /* Page-locked memory is a buffer of the driver's, mapped for as long as it lives. */
 struct pinned_block {
     pinned_block *next;
-    void *given;           /* in it: drivers align less than plugin.h says */
+    void *given; /* in it: drivers align less than plugin.h says */
     opencl_mem mem;
 };
 
@@ -216,10 +219,9 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     cek__host_memory(&free_bytes, &total_bytes);
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     if (bytes > INT64_MAX || rounded > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY,
-                         "host_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
-                         (unsigned long long)free_bytes, (unsigned long long)total_bytes);
-    if (dev->host_memory) {  /* there is no bus to be fast on */
+        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
+                         (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+    if (dev->host_memory) { /* there is no bus to be fast on */
         *out = aligned_alloc(CEK_ALIGNMENT, rounded);
         if (!*out)
             return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
@@ -231,8 +233,8 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
         return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
     cl_int error;
     block->mem.head = (cek_mem){ head, rounded + CEK_ALIGNMENT };
-    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                       block->mem.head.bytes, NULL, &error);
+    block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, block->mem.head.bytes,
+                                       NULL, &error);
     st = block->mem.buffer ? map_sync(dev, "host_alloc", &block->mem, CL_MAP_READ | CL_MAP_WRITE, false)
                            : cek__opencl_fail(dev, "host_alloc", "clCreateBuffer", error);
     if (st) {

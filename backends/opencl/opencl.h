@@ -22,19 +22,19 @@ extern const cek__gpu_driver cek__opencl_driver;
 typedef struct found_device {
     cl_platform_id platform;
     cl_device_id id;
-    bool part;             /* a sub-device, which is ours to release */
+    bool part; /* a sub-device, which is ours to release */
 } found_device;
 
 typedef struct cek__clblast cek__clblast;
 
 typedef struct opencl_instance {
     cek_instance head;
-    pthread_mutex_t allocation;  /* one at a time: each sees the memory that the one before it took */
+    pthread_mutex_t allocation; /* one at a time: each sees the memory that the one before it took */
     uint32_t count;
     found_device *devices;
-    pthread_mutex_t clblast_lock;  /* of the two below: CLBlast is looked for when it is first asked of */
+    pthread_mutex_t clblast_lock; /* of the two below: CLBlast is looked for when it is first asked of */
     bool clblast_sought;
-    cek__clblast *clblast;         /* or NULL */
+    cek__clblast *clblast; /* or NULL */
 } opencl_instance;
 
 typedef struct opencl_program opencl_program;
@@ -45,18 +45,18 @@ typedef struct opencl_dev {
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
-    bool host_memory;      /* device memory is host memory: allocations are held against the host's and touched */
-    bool fine_grained;     /* and may be used from both sides without mapping */
+    bool host_memory;  /* device memory is host memory: allocations are held against the host's and touched */
+    bool fine_grained; /* and may be used from both sides without mapping */
     uint64_t max_alloc_bytes;
-    bool keeps_kernels;    /* compiled kernels are stored on disk by us; not where the driver does so itself */
+    bool keeps_kernels; /* compiled kernels are stored on disk by us; not where the driver does so itself */
     char build_options[80];
-    char cache_key[64];    /* device and driver, for file names of compiled kernels */
+    char cache_key[64]; /* device and driver, for file names of compiled kernels */
     atomic_bool clblast_used;
     /* Of all ledgers of the device, which look into each other: two queues that wait for each
      * other's events in turn would lock each other out with a lock each. Recursive, because such a
      * look can come back to where it began. */
     pthread_mutex_t ledgers_lock;
-    pthread_mutex_t programs_lock;  /* of the two lists below */
+    pthread_mutex_t programs_lock; /* of the two lists below */
     opencl_program *programs;
     pinned_block *pinned;
 } opencl_dev;
@@ -145,8 +145,8 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out);
 void cek__opencl_destroy(cek_instance *instance);
 uint32_t cek__opencl_device_count(cek_instance *instance);
 cek_status cek__opencl_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
-cek_status cek__opencl_device_open(cek_instance *instance, uint32_t index,
-                                   const cek_device_options *options, cek_dev **out);
+cek_status cek__opencl_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
+                                   cek_dev **out);
 void cek__opencl_device_close(cek_dev *dev);
 cek_status cek__opencl_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
 

@@ -15,12 +15,12 @@
 #include "backends/common/hash.h"
 #include "backends/opencl/opencl.h"
 
-#define WARM_TIMEOUT_NS UINT64_C(300000000000)  /* five minutes: some compilers are that slow */
-#define WARM_ITEMS 16384  /* in a row: what launches on processors have at most, but for huge tilings */
+#define WARM_TIMEOUT_NS UINT64_C(300000000000) /* five minutes: some compilers are that slow */
+#define WARM_ITEMS 16384 /* in a row: what launches on processors have at most, but for huge tilings */
 
 static const char *const typed_sources[] = { "optimizer.cl", "pool.cl", "random.cl", "reduce.cl", "rows.cl" };
 #define TYPED_SOURCES (sizeof typed_sources / sizeof *typed_sources)
-#define TYPED "optimizer, pool, random, reduce, rows.cl"  /* what the program of these is called */
+#define TYPED "optimizer, pool, random, reduce, rows.cl" /* what the program of these is called */
 
 typedef struct warm_launch {
     struct warm_launch *next;
@@ -57,7 +57,7 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
     char *rest = NULL;
     for (const char *line = log ? strtok_r(log, "\r\n", &rest) : NULL; line; line = strtok_r(NULL, "\r\n", &rest))
         cek__log(&dev->head.instance->host, CEK_LOG_ERROR, "%s: %s", source, line);
-    for (size_t i = 0; log && i < bytes; i++)  /* an error is one line */
+    for (size_t i = 0; log && i < bytes; i++) /* an error is one line */
         if (!log[i] || log[i] == '\r' || log[i] == '\n')
             log[i] = ' ';
     cek_status st = cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
@@ -70,7 +70,7 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
 static void key_make(opencl_dev *dev, const char *const *texts, uint32_t count, char *key, uint64_t cap)
 {
     uint64_t one = cek__hash_text(CEK__HASH_START, dev->build_options),
-        two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
+             two = cek__hash_text(~CEK__HASH_START, dev->cache_key);
     one = cek__hash_text(one, dev->cache_key);
     for (uint32_t i = 0; i < count; i++) {
         one = cek__hash_text(one, texts[i]);
@@ -91,7 +91,7 @@ static cl_program binary_load(opencl_dev *dev, const char *key)
     cl_program program = clCreateProgramWithBinary(dev->context, 1, &dev->id, &length, &from, &status, &error);
     free(data);
     if (program && (error || status || clBuildProgram(program, 1, &dev->id, dev->build_options, NULL, NULL))) {
-        clReleaseProgram(program);  /* another build of the driver: from source, then */
+        clReleaseProgram(program); /* another build of the driver: from source, then */
         program = NULL;
     }
     return program;
@@ -307,7 +307,7 @@ static bool warm_before(const opencl_program *program, const cek__gpu_step *step
 static void warm_note(opencl_program *program, const cek__gpu_step *step, uint64_t width)
 {
     warm_launch *made = calloc(1, sizeof *made);
-    if (made) {  /* without: warmed once more */
+    if (made) { /* without: warmed once more */
         memcpy(made->group, step->group, sizeof made->group);
         made->width = width;
         snprintf(made->kernel, sizeof made->kernel, "%s", step->kernel->name);
@@ -338,8 +338,8 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__opencl_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL,
-                       "op_create: the first launch of %s did not end", step->kernel->name);
+        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
+                       step->kernel->name);
     cek__opencl_queue_destroy(queue);
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);

@@ -8,7 +8,7 @@
 #include "backends/common/command.h"
 #include "backends/opencl/opencl.h"
 
-#define DEADLINE_NS UINT64_C(10000000000)  /* of queue_destroy, where the host names none */
+#define DEADLINE_NS UINT64_C(10000000000) /* of queue_destroy, where the host names none */
 
 cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
 {
@@ -116,8 +116,8 @@ static cl_mem buffer_of(cek_ref ref)
 }
 
 /* The end of every command: its event is kept, or its failure told. `copy` is freed when the command has finished. */
-static cek_status enqueued(cek_queue *queue, const char *call, const char *function, cl_int error,
-                           cl_event event, void *copy)
+static cek_status enqueued(cek_queue *queue, const char *call, const char *function, cl_int error, cl_event event,
+                           void *copy)
 {
     if (error) {
         free(copy);
@@ -146,8 +146,8 @@ cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, ui
     cek_status st = range_check(queue, "upload", dst, src, bytes);
     if (st)
         return st;
-    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes,
-                                        src, 0, NULL, &event);
+    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, src, 0, NULL,
+                                        &event);
     return enqueued(queue, "upload", "clEnqueueWriteBuffer", error, event, NULL);
 }
 
@@ -174,8 +174,8 @@ cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t
     if (st)
         return st;
     if (src.mem->dev == &queue->dev->head) {
-        error = clEnqueueCopyBuffer(queue->queue, buffer_of(src), buffer_of(dst), src.offset,
-                                    dst.offset, bytes, 0, NULL, &event);
+        error = clEnqueueCopyBuffer(queue->queue, buffer_of(src), buffer_of(dst), src.offset, dst.offset, bytes, 0,
+                                    NULL, &event);
         return enqueued(queue, "copy", "clEnqueueCopyBuffer", error, event, NULL);
     }
     /* Contexts share nothing, but what the host can read can be written here. */
@@ -183,8 +183,8 @@ cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t
     if (!from)
         return cek__fail(&queue->dev->head.instance->host, CEK_UNSUPPORTED,
                          "copy: the source's device shares no memory with the host");
-    error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes,
-                                 from + src.offset, 0, NULL, &event);
+    error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, from + src.offset, 0, NULL,
+                                 &event);
     return enqueued(queue, "copy", "clEnqueueWriteBuffer", error, event, NULL);
 }
 
@@ -199,8 +199,8 @@ cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uin
     if (st)
         return st;
     /* The low bytes of the pattern come first: hosts of OpenCL devices that this project runs on are little-endian. */
-    cl_int error = clEnqueueFillBuffer(queue->queue, buffer_of(dst), &pattern, pattern_bytes,
-                                       dst.offset, bytes, 0, NULL, &event);
+    cl_int error = clEnqueueFillBuffer(queue->queue, buffer_of(dst), &pattern, pattern_bytes, dst.offset, bytes, 0,
+                                       NULL, &event);
     return enqueued(queue, "fill", "clEnqueueFillBuffer", error, event, NULL);
 }
 
@@ -218,8 +218,8 @@ cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, ui
         return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "update: no memory for %llu bytes",
                          (unsigned long long)bytes);
     memcpy(copy, src, bytes);
-    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes,
-                                        copy, 0, NULL, &event);
+    cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, copy, 0, NULL,
+                                        &event);
     return enqueued(queue, "update", "clEnqueueWriteBuffer", error, event, copy);
 }
 

@@ -2,6 +2,7 @@
  * status.c - names of OpenCL's errors, and what plugin.h calls them. */
 #include "backends/opencl/opencl.h"
 
+/* clang-format off */
 #define ERRORS(ROW)                                                                                                   \
     ROW(CL_DEVICE_NOT_FOUND) ROW(CL_DEVICE_NOT_AVAILABLE) ROW(CL_COMPILER_NOT_AVAILABLE)                              \
     ROW(CL_MEM_OBJECT_ALLOCATION_FAILURE) ROW(CL_OUT_OF_RESOURCES) ROW(CL_OUT_OF_HOST_MEMORY)                         \
@@ -17,12 +18,14 @@
     ROW(CL_INVALID_WORK_ITEM_SIZE) ROW(CL_INVALID_GLOBAL_OFFSET) ROW(CL_INVALID_EVENT_WAIT_LIST) ROW(CL_INVALID_EVENT) \
     ROW(CL_INVALID_OPERATION) ROW(CL_INVALID_BUFFER_SIZE) ROW(CL_INVALID_GLOBAL_WORK_SIZE) ROW(CL_INVALID_PROPERTY)   \
     ROW(CL_INVALID_COMPILER_OPTIONS) ROW(CL_INVALID_LINKER_OPTIONS) ROW(CL_INVALID_DEVICE_PARTITION_COUNT)
+/* clang-format on */
 
 const char *cek__opencl_error(cl_int error)
 {
-#define NAME(ERROR) case ERROR: return #ERROR;
+#define NAME(ERROR) \
+    case ERROR: return #ERROR;
     switch (error) {
-    ERRORS(NAME)
+        ERRORS(NAME)
     default: return "an error of the driver's own";
     }
 #undef NAME

@@ -12,10 +12,10 @@
 static inline double activate(cek_activation activation, double x)
 {
     switch (activation) {
-    case CEK_ACT_RELU: return x > 0 ? x : x <= 0 ? 0 : x;  /* the last: NaN */
+    case CEK_ACT_RELU: return x > 0 ? x : x <= 0 ? 0 : x; /* the last: NaN */
     case CEK_ACT_TANH: return tanh(x);
     case CEK_ACT_SIGMOID: return 1 / (1 + exp(-x));
-    case CEK_ACT_GELU: return x * 0.5 * erfc(-x * M_SQRT1_2);  /* erfc: 1 + erf cancels for negative x */
+    case CEK_ACT_GELU: return x * 0.5 * erfc(-x * M_SQRT1_2); /* erfc: 1 + erf cancels for negative x */
     default: return x;
     }
 }

@@ -13,7 +13,7 @@ typedef struct shape {
     window window;
     uint64_t taps, in_positions, out_positions;
     uint64_t in_channels, out_channels;
-    uint64_t in_group, out_group;  /* channels of a group */
+    uint64_t in_group, out_group; /* channels of a group */
 } shape;
 
 static shape shape_of(const cek_op *op)
@@ -68,9 +68,8 @@ void cek__reference_conv_forward(const cek_op *op, cek_queue *queue, void *const
         for (uint64_t tap = 0; tap < s.taps; tap++)
             if (window_reads(&s.window, position, tap, &from))
                 for (uint64_t o = 0; o < s.out_channels; o++)
-                    sums[o] += dot(desc->x_type, at[CEK_CONV_FORWARD_X],
-                                   in_at(&s, image, from) + group_start(&s, o), weights,
-                                   weights_at(&s, o, tap), 1, s.in_group);
+                    sums[o] += dot(desc->x_type, at[CEK_CONV_FORWARD_X], in_at(&s, image, from) + group_start(&s, o),
+                                   weights, weights_at(&s, o, tap), 1, s.in_group);
         for (uint64_t o = 0; o < s.out_channels; o++) {
             double v = sums[o];
             if (at[CEK_CONV_FORWARD_BIAS])
@@ -96,8 +95,7 @@ void cek__reference_conv_backward_data(const cek_op *op, cek_queue *queue, void 
                 for (uint64_t o = 0; o < s.out_channels; o++)
                     add_scaled(sums + group_start(&s, o),
                                load(at[CEK_CONV_BACKWARD_DATA_DY], desc->y_type, out_at(&s, image, from) + o),
-                               desc->w_type,
-                               at[CEK_CONV_BACKWARD_DATA_W], weights_at(&s, o, tap), 1, s.in_group);
+                               desc->w_type, at[CEK_CONV_BACKWARD_DATA_W], weights_at(&s, o, tap), 1, s.in_group);
         for (uint64_t c = 0; c < s.in_channels; c++) {
             uint64_t place = in_at(&s, image, position) + c;
             double v = sums[c];
@@ -133,15 +131,13 @@ void cek__reference_conv_backward_weights(const cek_op *op, cek_queue *queue, vo
         for (uint64_t position = 0; position < s.out_positions; position++)
             if (window_reads(&s.window, position, tap, &from))
                 for (uint64_t image = 0; image < desc->batch; image++)
-                    add_scaled(sums, load(at[CEK_CONV_BACKWARD_WEIGHTS_DY], desc->y_type,
-                                          out_at(&s, image, position) + o),
+                    add_scaled(sums,
+                               load(at[CEK_CONV_BACKWARD_WEIGHTS_DY], desc->y_type, out_at(&s, image, position) + o),
                                desc->x_type, at[CEK_CONV_BACKWARD_WEIGHTS_X],
-                               in_at(&s, image, from) + group_start(&s, o), 1,
-                               s.in_group);
+                               in_at(&s, image, from) + group_start(&s, o), 1, s.in_group);
         for (uint64_t c = 0; c < s.in_group; c++)
-            store_or_add(at[CEK_CONV_BACKWARD_WEIGHTS_DW], cek__type_sum(desc->x_type),
-                         weights_at(&s, o, tap) + c, sums[c],
-                         add);
+            store_or_add(at[CEK_CONV_BACKWARD_WEIGHTS_DW], cek__type_sum(desc->x_type), weights_at(&s, o, tap) + c,
+                         sums[c], add);
     }
     if (at[CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD])
         bias_grad_run(op, at, &s, sums);

@@ -54,23 +54,22 @@ static inline void store_or_add(void *base, cek_dtype type, uint64_t i, double x
 }
 
 /* Does DO(element type, conversion) for one of the floating-point types: keeps the choice out of inner loops. */
-#define FOR_TYPE(type, DO)                                     \
-    switch (type) {                                            \
-    case CEK_F32: DO(float, (double)); break;                  \
+#define FOR_TYPE(type, DO)                                        \
+    switch (type) {                                               \
+    case CEK_F32: DO(float, (double)); break;                     \
     case CEK_F16: DO(uint16_t, (double)cek__f16_to_f32); break;   \
     case CEK_BF16: DO(uint16_t, (double)cek__bf16_to_f32); break; \
-    default: DO(double, ); break;                              \
+    default: DO(double, ); break;                                 \
     }
 
 /* The sum of x[first_x + i] * y[first_y + i * stride_y] for i < count. */
-static inline double dot(cek_dtype type, const void *x, uint64_t first_x, const void *y,
-                         uint64_t first_y, uint64_t stride_y,
-                         uint64_t count)
+static inline double dot(cek_dtype type, const void *x, uint64_t first_x, const void *y, uint64_t first_y,
+                         uint64_t stride_y, uint64_t count)
 {
     double sum = 0;
-#define DOT(T, TO_DOUBLE)                                   \
-    for (uint64_t i = 0; i < count; i++)                    \
-        sum += TO_DOUBLE(((const T *)x)[first_x + i]) * TO_DOUBLE(((const T *)y)[first_y + i * stride_y])
+#define DOT(T, TO_DOUBLE)                \
+    for (uint64_t i = 0; i < count; i++) \
+    sum += TO_DOUBLE(((const T *)x)[first_x + i]) * TO_DOUBLE(((const T *)y)[first_y + i * stride_y])
     FOR_TYPE(type, DOT)
 #undef DOT
     return sum;
@@ -80,9 +79,9 @@ static inline double dot(cek_dtype type, const void *x, uint64_t first_x, const 
 static inline void add_scaled(double *sums, double a, cek_dtype type, const void *x, uint64_t first, uint64_t stride,
                               uint64_t count)
 {
-#define ADD(T, TO_DOUBLE)                                   \
-    for (uint64_t i = 0; i < count; i++)                    \
-        sums[i] += a * TO_DOUBLE(((const T *)x)[first + i * stride])
+#define ADD(T, TO_DOUBLE)                \
+    for (uint64_t i = 0; i < count; i++) \
+    sums[i] += a * TO_DOUBLE(((const T *)x)[first + i * stride])
     FOR_TYPE(type, ADD)
 #undef ADD
 }

@@ -10,7 +10,7 @@
 /* B as a run reads it: plain, or dense k x n matrices as prepack wrote them. */
 typedef struct factor {
     const void *base;
-    uint64_t row, column;  /* elements from (p, j) to (p+1, j) and to (p, j+1) */
+    uint64_t row, column; /* elements from (p, j) to (p+1, j) and to (p, j+1) */
     uint64_t batch;
 } factor;
 
@@ -111,6 +111,8 @@ void cek__reference_gemm_prepack(const cek_op *op, cek_queue *queue, void *const
     for (uint64_t batch = 0; batch < b_matrices(desc); batch++)
         for (uint64_t p = 0; p < desc->k; p++)
             for (uint64_t j = 0; j < desc->n; j++, to += bytes)
-                memcpy(to, (const char *)at[CEK_GEMM_B] +
-                               (batch * (uint64_t)desc->stride_b + (trans ? j * ld + p : p * ld + j)) * bytes, bytes);
+                memcpy(to,
+                       (const char *)at[CEK_GEMM_B] +
+                           (batch * (uint64_t)desc->stride_b + (trans ? j * ld + p : p * ld + j)) * bytes,
+                       bytes);
 }

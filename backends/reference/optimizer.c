@@ -7,9 +7,9 @@
 
 /* The numbers of one step. */
 typedef struct step {
-    double steps;       /* applied, with this one */
+    double steps; /* applied, with this one */
     double grad_scale;
-    double lr, weight_decay;  /* of the range at hand */
+    double lr, weight_decay; /* of the range at hand */
     double ln_beta1, ln_beta2;
 } step;
 
@@ -60,9 +60,10 @@ void cek__reference_optimizer(const cek_op *op, cek_queue *queue, void *const *a
         return;
     applied++;
 
-    step s = { .steps = (double)applied, .grad_scale = block_number(update.grad_scale, desc->type),
-               .ln_beta1 = block_number(block.ln_beta1,
-                                        desc->type), .ln_beta2 = block_number(block.ln_beta2, desc->type) };
+    step s = { .steps = (double)applied,
+               .grad_scale = block_number(update.grad_scale, desc->type),
+               .ln_beta1 = block_number(block.ln_beta1, desc->type),
+               .ln_beta2 = block_number(block.ln_beta2, desc->type) };
     for (uint32_t r = 0; r < desc->range_count; r++) {
         const cek_param_range *range = &desc->ranges[r];
         s.lr = block_number(block.lr[range->group], desc->type);

@@ -47,7 +47,7 @@ static double evaluate(const cek_pointwise_instruction *at, double a, double b)
     case CEK_PW_SIGMOID_GRAD: return activate_backward(CEK_ACT_SIGMOID, a, b);
     case CEK_PW_GELU_GRAD: return activate_backward(CEK_ACT_GELU, a, b);
     case CEK_PW_LESS: return a < b;
-    default: return a == b;  /* CEK_PW_EQUAL */
+    default: return a == b; /* CEK_PW_EQUAL */
     }
 }
 

@@ -34,7 +34,7 @@ void cek__reference_pool_forward(const cek_op *op, cek_queue *queue, void *const
     for (uint64_t i = 0; i < desc->batch * outs * desc->channels; i++) {
         uint64_t channel = i % desc->channels, position = i / desc->channels % outs, image = i / desc->channels / outs;
         double sum = 0, best = 0;
-        uint64_t winner = taps;  /* none yet */
+        uint64_t winner = taps; /* none yet */
         for (uint64_t tap = 0; tap < taps; tap++) {
             if (!window_reads(&w, position, tap, &from))
                 continue;

@@ -66,8 +66,8 @@ void cek__reference_random(const cek_op *op, cek_queue *queue, void *const *at, 
     for (uint64_t i = 0; i < desc->rows * desc->columns; i++) {
         uint32_t own = source_words(&from, i, words);
         double x = desc->distribution == CEK_RANDOM_NORMAL
-            ? desc->a + desc->b * normal(words, own)
-            : desc->a + (desc->b - desc->a) * ((double)(words[own] >> 8) * 0x1p-24);
+                       ? desc->a + desc->b * normal(words, own)
+                       : desc->a + (desc->b - desc->a) * ((double)(words[own] >> 8) * 0x1p-24);
         store(at[CEK_RANDOM_Y], desc->type, i, x);
     }
 }

@@ -42,7 +42,7 @@ uint64_t cek__sim_copy_ns(const cek_dev *dev, cek_ref src, uint64_t bytes)
         return cek__sim_work_ns(here, 0, add(bytes, bytes));
     /* The slower of the two links is what the bytes wait for. */
     uint64_t to = cek__sim_transfer_ns(here, bytes),
-        from = cek__sim_transfer_ns(&cek__sim_state(src.mem->dev)->speed, bytes);
+             from = cek__sim_transfer_ns(&cek__sim_state(src.mem->dev)->speed, bytes);
     return to > from ? to : from;
 }
 

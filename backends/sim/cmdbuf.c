@@ -52,8 +52,8 @@ static cek_status inner_cmds(const cek_dev *dev, const cek_cmd *cmds, uint32_t c
     return st;
 }
 
-cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
-                                  uint32_t cmd_size, cek_cmdbuf **out)
+cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                  cek_cmdbuf **out)
 {
     const cek_host *host = &dev->instance->host;
     cek_status st = cek__sim_wrapper_make(dev, CEK__SIM_cmdbuf_create, sizeof **out, out);

@@ -11,13 +11,13 @@
 #include "backends/sim/sim.h"
 
 enum {
-    SOFTMAX_FLOPS = 5,        /* maximum, difference, exponential, sum, quotient */
-    CROSS_ENTROPY_FLOPS = 7,  /* softmax; difference to the label, scale */
-    SQUARED_ERROR_FLOPS = 5,  /* difference, square, sum; times two, scale */
+    SOFTMAX_FLOPS = 5,       /* maximum, difference, exponential, sum, quotient */
+    CROSS_ENTROPY_FLOPS = 7, /* softmax; difference to the label, scale */
+    SQUARED_ERROR_FLOPS = 5, /* difference, square, sum; times two, scale */
     DROPOUT_FLOPS = 1,
     RANDOM_FLOPS = 2,
-    SGD_FLOPS = 2,            /* rate times gradient, difference */
-    MOMENTUM_FLOPS = 4,       /* and momentum times mean, sum */
+    SGD_FLOPS = 2,      /* rate times gradient, difference */
+    MOMENTUM_FLOPS = 4, /* and momentum times mean, sum */
     /* scale, two means of three each, two corrections, root, sum, quotient, rate, difference */
     ADAM_FLOPS = 13
 };
@@ -75,17 +75,16 @@ static uint64_t request_flops(const cek__request *request)
     case CEK_OP_SOFTMAX:
         return product(SOFTMAX_FLOPS, product(request->desc.softmax.rows, request->desc.softmax.columns));
     case CEK_OP_CROSS_ENTROPY:
-        return product(CROSS_ENTROPY_FLOPS, product(request->desc.cross_entropy.rows,
-                                                    request->desc.cross_entropy.classes));
+        return product(CROSS_ENTROPY_FLOPS,
+                       product(request->desc.cross_entropy.rows, request->desc.cross_entropy.classes));
     case CEK_OP_SQUARED_ERROR:
-        return product(SQUARED_ERROR_FLOPS, product(request->desc.squared_error.rows,
-                                                    request->desc.squared_error.columns));
+        return product(SQUARED_ERROR_FLOPS,
+                       product(request->desc.squared_error.rows, request->desc.squared_error.columns));
     case CEK_OP_DROPOUT:
         return product(DROPOUT_FLOPS, product(request->desc.dropout.rows, request->desc.dropout.columns));
-    case CEK_OP_RANDOM:
-        return product(RANDOM_FLOPS, product(request->desc.random.rows, request->desc.random.columns));
+    case CEK_OP_RANDOM: return product(RANDOM_FLOPS, product(request->desc.random.rows, request->desc.random.columns));
     case CEK_OP_OPTIMIZER: return optimizer_flops(&request->desc.optimizer);
-    default: return 0;  /* a copy moves, and computes nothing */
+    default: return 0; /* a copy moves, and computes nothing */
     }
 }
 
@@ -121,8 +120,7 @@ static void private_sizes(cek__request *request, uint64_t packed_bytes, uint64_t
 }
 
 cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes,
-                            uint64_t reserve_bytes,
-                            uint64_t *flops, uint64_t *bytes)
+                            uint64_t reserve_bytes, uint64_t *flops, uint64_t *bytes)
 {
     cek__request request;
     cek_status st = cek__request_init(host, desc, &request);

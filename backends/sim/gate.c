@@ -136,8 +136,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     else if (fault.effect == CEK__SIM_LATER && fault.status == CEK_DEVICE_LOST)
         cek__sim_lose(dev, "%s: simulated loss of sim:%u by work in a queue", name, dev->index);
     else if (fault.effect == CEK__SIM_LATER)
-        cek__sim_queue_fail(queue, fault.status,
-                            "%s: simulated failure of sim:%u by work in a queue", name, dev->index);
+        cek__sim_queue_fail(queue, fault.status, "%s: simulated failure of sim:%u by work in a queue", name,
+                            dev->index);
     else if (fault.effect == CEK__SIM_HANG)
         queue->hangs = true;
     return !fault.effect && !queue->hangs;

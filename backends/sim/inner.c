@@ -65,13 +65,37 @@ static const char *slot_missing(const cek_plugin *p)
 {
 #define MISSING(slot) \
     if (!p->slot)     \
-        return #slot
-    MISSING(create); MISSING(destroy); MISSING(device_count); MISSING(device_info); MISSING(device_open);
-    MISSING(device_close); MISSING(device_status); MISSING(device_memory); MISSING(mem_alloc); MISSING(mem_free);
-    MISSING(mem_host_ptr); MISSING(queue_create); MISSING(queue_destroy); MISSING(queue_status); MISSING(queue_sync);
-    MISSING(upload); MISSING(download); MISSING(copy); MISSING(fill); MISSING(update); MISSING(event_create);
-    MISSING(event_destroy); MISSING(event_record); MISSING(event_wait); MISSING(event_query); MISSING(event_sync);
-    MISSING(event_status); MISSING(op_create); MISSING(op_destroy); MISSING(op_run);
+    return #slot
+    MISSING(create);
+    MISSING(destroy);
+    MISSING(device_count);
+    MISSING(device_info);
+    MISSING(device_open);
+    MISSING(device_close);
+    MISSING(device_status);
+    MISSING(device_memory);
+    MISSING(mem_alloc);
+    MISSING(mem_free);
+    MISSING(mem_host_ptr);
+    MISSING(queue_create);
+    MISSING(queue_destroy);
+    MISSING(queue_status);
+    MISSING(queue_sync);
+    MISSING(upload);
+    MISSING(download);
+    MISSING(copy);
+    MISSING(fill);
+    MISSING(update);
+    MISSING(event_create);
+    MISSING(event_destroy);
+    MISSING(event_record);
+    MISSING(event_wait);
+    MISSING(event_query);
+    MISSING(event_sync);
+    MISSING(event_status);
+    MISSING(op_create);
+    MISSING(op_destroy);
+    MISSING(op_run);
 #undef MISSING
     if (p->cmdbuf_create && (!p->cmdbuf_destroy || !p->cmdbuf_run))
         return "cmdbuf_destroy or cmdbuf_run";
@@ -103,8 +127,10 @@ cek_status cek__sim_inner_load(cek_instance *instance)
     if (!self_path(self))
         return cek__fail(host, CEK_INTERNAL, "sim: does not find its own file");
     if (!inner_path(name, self, path))
-        return cek__fail(host, CEK_INVALID, "option sim_inner=\"%.64s\": neither a plugin's name "
-                                            "nor an absolute path", name);
+        return cek__fail(host, CEK_INVALID,
+                         "option sim_inner=\"%.64s\": neither a plugin's name "
+                         "nor an absolute path",
+                         name);
     cek_status st = path_trust(host, path, self);
     if (st)
         return st;

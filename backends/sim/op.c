@@ -31,8 +31,8 @@ static cek_status cost_set(cek_op *op, const cek_op_desc *desc, const cek_op_inf
     const cek__sim_speed *speed = &cek__sim_state(op->dev)->speed;
     uint64_t flops, bytes;
     op->reserve_bytes = desc->forward ? desc->forward->reserve_bytes : info->reserve_bytes;
-    cek_status st = cek__sim_op_cost(&op->dev->instance->host, desc, info->prepack_bytes,
-                                     op->reserve_bytes, &flops, &bytes);
+    cek_status st = cek__sim_op_cost(&op->dev->instance->host, desc, info->prepack_bytes, op->reserve_bytes, &flops,
+                                     &bytes);
     if (st)
         return st;
     op->cost_ns = cek__sim_work_ns(speed, flops, bytes);
@@ -76,8 +76,8 @@ cek_status cek__sim_operands(const cek_dev *dev, const cek_ref *operands, uint32
     return CEK_OK;
 }
 
-cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                               uint32_t count, cek_ref packed)
+cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                               cek_ref packed)
 {
     cek_status st;
     cek_ref refs[CEK_SLOT_MAX];
@@ -88,8 +88,8 @@ cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
     return cek__sim_advance(queue, st, op->prepack_ns);
 }
 
-cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                           uint32_t count, cek_ref workspace)
+cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace)
 {
     cek_status st;
     cek_ref refs[CEK_SLOT_MAX];

@@ -53,7 +53,11 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
 cek_status cek__sim_options_read(cek_instance *instance)
 {
     /* Without any wish: what a small card on a bus does, near enough for one to be told from the other. */
-    static const struct { const char *key; size_t place; uint64_t low, otherwise; } lists[] = {
+    static const struct {
+        const char *key;
+        size_t place;
+        uint64_t low, otherwise;
+    } lists[] = {
         { "sim_memory", offsetof(cek__sim_device, memory_bytes), 1, CEK_UNKNOWN },
         { "sim_flops", offsetof(cek__sim_device, speed.flops), 1, 1000000000000 },
         { "sim_bandwidth", offsetof(cek__sim_device, speed.bandwidth), 1, 100000000000 },

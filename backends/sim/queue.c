@@ -11,7 +11,7 @@
 
 cek_status cek__sim_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out)
 {
-    enum { DEADLINE_NS = 10000000000 };  /* plugin.h, section 6 */
+    enum { DEADLINE_NS = 10000000000 }; /* plugin.h, section 6 */
     cek_queue_desc want = { .size = sizeof want };
     cek_status st = cek__sim_wrapper_make(dev, CEK__SIM_queue_create, sizeof **out, out);
     if (st)
@@ -61,11 +61,11 @@ cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 }
 
 /* A command that goes to the inner queue unless the gate answers, and takes its time there. */
-#define ENQUEUE(queue, slot, cost_ns, ...)                                                            \
-    cek_status st;                                                                                    \
-    if (!cek__sim_queue_pass(queue, CEK__SIM_##slot, &st))                                            \
-        return st;                                                                                    \
-    st = INNER((queue)->dev, slot, (queue)->inner, __VA_ARGS__);                                      \
+#define ENQUEUE(queue, slot, cost_ns, ...)                       \
+    cek_status st;                                               \
+    if (!cek__sim_queue_pass(queue, CEK__SIM_##slot, &st))       \
+        return st;                                               \
+    st = INNER((queue)->dev, slot, (queue)->inner, __VA_ARGS__); \
     return cek__sim_advance(queue, st, st ? 0 : (cost_ns))
 
 static const cek__sim_speed *speed_of(const cek_queue *queue)
@@ -90,8 +90,8 @@ cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t by
 
 cek_status cek__sim_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    ENQUEUE(queue, fill, bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0, inner_ref(dst),
-            pattern, pattern_bytes, bytes);
+    ENQUEUE(queue, fill, bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0, inner_ref(dst), pattern,
+            pattern_bytes, bytes);
 }
 
 cek_status cek__sim_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)

@@ -22,6 +22,7 @@ extern const cek_plugin cek__sim_plugin;
 enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16 };
 
 /* Calls that a fault may strike, each with the group that it belongs to. */
+/* clang-format off */
 #define CEK__SIM_CALLS(CALL)                                                                                      \
     CALL(device_open, MAKE) CALL(mem_alloc, MAKE) CALL(host_alloc, MAKE) CALL(queue_create, MAKE)                 \
     CALL(event_create, MAKE) CALL(op_create, MAKE) CALL(cmdbuf_create, MAKE)                                      \
@@ -33,36 +34,37 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16 };
     CALL(event_query, LOOK) CALL(event_elapsed, LOOK)
 #define CEK__SIM_CALL_ENUM(NAME, GROUP) CEK__SIM_##NAME,
 typedef enum cek__sim_call { CEK__SIM_CALLS(CEK__SIM_CALL_ENUM) CEK__SIM_CALL_COUNT } cek__sim_call;
+/* clang-format on */
 
 /* What a fault does to the call that it strikes. */
 typedef enum cek__sim_effect {
     CEK__SIM_NONE,
-    CEK__SIM_FAIL,    /* the call returns the status */
-    CEK__SIM_LATER,   /* the call succeeds, what it enqueued fails with the status */
-    CEK__SIM_HANG     /* what it enqueued, or the call itself, does not end */
+    CEK__SIM_FAIL,  /* the call returns the status */
+    CEK__SIM_LATER, /* the call succeeds, what it enqueued fails with the status */
+    CEK__SIM_HANG   /* what it enqueued, or the call itself, does not end */
 } cek__sim_effect;
 
 typedef struct cek__sim_fault {
     cek__sim_effect effect;
     cek_status status;
-    uint32_t calls;      /* mask of 1 << cek__sim_call */
-    uint32_t device;     /* UINT32_MAX: each, counted by itself */
-    uint64_t at;         /* the call of these that is struck, from 1 */
+    uint32_t calls;  /* mask of 1 << cek__sim_call */
+    uint32_t device; /* UINT32_MAX: each, counted by itself */
+    uint64_t at;     /* the call of these that is struck, from 1 */
     bool from_then_on;
 } cek__sim_fault;
 
 /* How fast a device is. Nothing is 0, so that no time is infinite. */
 typedef struct cek__sim_speed {
-    uint64_t flops, bandwidth;       /* a second: of its operations, of its own memory (bytes) */
-    uint64_t link;                   /* bytes a second between it and the host or another device */
-    uint64_t latency_ns, launch_ns;  /* before each transfer over the link; before each operation, fill and copy */
+    uint64_t flops, bandwidth;      /* a second: of its operations, of its own memory (bytes) */
+    uint64_t link;                  /* bytes a second between it and the host or another device */
+    uint64_t latency_ns, launch_ns; /* before each transfer over the link; before each operation, fill and copy */
 } cek__sim_speed;
 
 typedef struct cek__sim_device {
-    uint64_t memory_bytes;           /* CEK_UNKNOWN: what the inner plugin has */
+    uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
-    pthread_mutex_t lock;            /* of what follows */
-    pthread_cond_t lost_now;         /* ends waits for what hangs */
+    pthread_mutex_t lock;    /* of what follows */
+    pthread_cond_t lost_now; /* ends waits for what hangs */
     uint64_t used_bytes, seen[CEK__SIM_FAULTS];
     bool lost;
     char lost_text[CEK__TEXT_BYTES];
@@ -70,7 +72,7 @@ typedef struct cek__sim_device {
 
 struct cek_instance {
     cek_host host;
-    cek_plugin plugin;       /* the inner one */
+    cek_plugin plugin; /* the inner one */
     cek_instance *inner;
     pthread_key_t host_time; /* per thread: how far on the virtual clock this thread of the host has got */
     uint64_t count, watchdog_ns;
@@ -93,8 +95,8 @@ struct cek_queue {
     cek_dev *dev;
     cek_queue *inner;
     bool timing, hangs;
-    uint64_t deadline_ns;    /* of its destruction while it hangs */
-    uint64_t time_ns;        /* virtual: when what was enqueued so far ends */
+    uint64_t deadline_ns; /* of its destruction while it hangs */
+    uint64_t time_ns;     /* virtual: when what was enqueued so far ends */
     cek_status failure;
     char text[CEK__TEXT_BYTES];
 };
@@ -102,7 +104,7 @@ struct cek_event {
     cek_dev *dev;
     cek_event *inner;
     bool timing;
-    pthread_mutex_t lock;    /* of what follows: the queue at the latest record */
+    pthread_mutex_t lock; /* of what follows: the queue at the latest record */
     bool timed, hangs;
     uint64_t time_ns;
     cek_status failure;
@@ -192,8 +194,7 @@ void cek__sim_host_saw(cek_instance *instance, uint64_t time_ns);
 /* cek__sim_op_cost - floating-point operations and bytes of one run. Sizes private to the inner
  * plugin: `packed_bytes` and `reserve_bytes`. The errors of cek__request_init. */
 cek_status cek__sim_op_cost(const cek_host *host, const cek_op_desc *desc, uint64_t packed_bytes,
-                            uint64_t reserve_bytes,
-                            uint64_t *flops, uint64_t *bytes);
+                            uint64_t reserve_bytes, uint64_t *flops, uint64_t *bytes);
 
 /* Calls a slot of the inner plugin; a missing one is CEK_UNSUPPORTED. */
 #define INNER(dev, slot, ...) \

@@ -8,22 +8,22 @@
 #include <string.h>
 
 /* Every status once: the constant of plugin.h, its name, what it means in a sentence. */
-#define STATUS_LIST(X)                                                                  \
-    X(CEK_OK, "ok", "no failure")                                                       \
-    X(CEK_INVALID, "invalid", "an argument or a call is against the contract")          \
-    X(CEK_UNSUPPORTED, "unsupported", "valid, but not available here")                  \
-    X(CEK_UNAVAILABLE, "unavailable", "hardware, driver or library is absent")          \
-    X(CEK_OUT_OF_MEMORY, "out_of_memory", "memory ran out or a limit was reached")      \
-    X(CEK_DEVICE_LOST, "device_lost", "the device failed and cannot be used any more")  \
-    X(CEK_TIMEOUT, "timeout", "the time allowed has passed")                            \
-    X(CEK_NOT_READY, "not_ready", "the work has not come that far")                     \
-    X(CEK_INTERNAL, "internal", "a defect in cekernels, a plugin or a driver")          \
-    X(CEK_BAD_INPUT, "bad_input", "a file or a text does not hold what it should")      \
-    X(CEK_IO, "io", "the system refused to read or write")                              \
-    X(CEK_NOT_FOUND, "not_found", "nothing has that name")                              \
-    X(CEK_CANCELLED, "cancelled", "stopped on request")                                 \
-    X(CEK_NO_DEVICE, "no_device", "no device fits the request")                         \
-    X(CEK_BAD_PLUGIN, "bad_plugin", "a plugin broke the ABI or was refused")            \
+#define STATUS_LIST(X)                                                                 \
+    X(CEK_OK, "ok", "no failure")                                                      \
+    X(CEK_INVALID, "invalid", "an argument or a call is against the contract")         \
+    X(CEK_UNSUPPORTED, "unsupported", "valid, but not available here")                 \
+    X(CEK_UNAVAILABLE, "unavailable", "hardware, driver or library is absent")         \
+    X(CEK_OUT_OF_MEMORY, "out_of_memory", "memory ran out or a limit was reached")     \
+    X(CEK_DEVICE_LOST, "device_lost", "the device failed and cannot be used any more") \
+    X(CEK_TIMEOUT, "timeout", "the time allowed has passed")                           \
+    X(CEK_NOT_READY, "not_ready", "the work has not come that far")                    \
+    X(CEK_INTERNAL, "internal", "a defect in cekernels, a plugin or a driver")         \
+    X(CEK_BAD_INPUT, "bad_input", "a file or a text does not hold what it should")     \
+    X(CEK_IO, "io", "the system refused to read or write")                             \
+    X(CEK_NOT_FOUND, "not_found", "nothing has that name")                             \
+    X(CEK_CANCELLED, "cancelled", "stopped on request")                                \
+    X(CEK_NO_DEVICE, "no_device", "no device fits the request")                        \
+    X(CEK_BAD_PLUGIN, "bad_plugin", "a plugin broke the ABI or was refused")           \
     X(CEK_NOT_FINITE, "not_finite", "a loss is NaN or infinite")
 
 static _Thread_local char error_text[CEK__ERROR_TEXT_MAX];
@@ -92,7 +92,8 @@ const char *cek_error_text(void)
 const char *cek_status_name(cek_status status)
 {
     switch (status) {
-#define NAME(constant, name, text) case constant: return name;
+#define NAME(constant, name, text) \
+    case constant: return name;
         STATUS_LIST(NAME)
 #undef NAME
     default: return "unknown";
@@ -102,7 +103,8 @@ const char *cek_status_name(cek_status status)
 const char *cek__status_text(cek_status status)
 {
     switch (status) {
-#define TEXT(constant, name, text) case constant: return text;
+#define TEXT(constant, name, text) \
+    case constant: return text;
         STATUS_LIST(TEXT)
 #undef TEXT
     default: return "a status that this version does not know";

@@ -27,11 +27,11 @@
 #include "core/base/export.h"
 
 /* Both leave through the function's `out:` label with the status in its local `st`. */
-#define CEK_TRY(expr)          \
-    do {                       \
-        st = (expr);           \
-        if (st != CEK_OK)      \
-            goto out;          \
+#define CEK_TRY(expr)     \
+    do {                  \
+        st = (expr);      \
+        if (st != CEK_OK) \
+            goto out;     \
     } while (0)
 
 #define CEK_FAIL(status, ...)                  \

@@ -18,9 +18,9 @@ struct cek_device {
     char name[48];            /* "cpu:0" */
     cek_device_info info;     /* as it was at the start */
 
-    pthread_mutex_t lock;      /* over opening, `streams`, `pinned` */
-    _Atomic(cek_dev *) dev;    /* NULL until opened */
-    cek_stream *streams;       /* all but the default one */
+    pthread_mutex_t lock;   /* over opening, `streams`, `pinned` */
+    _Atomic(cek_dev *) dev; /* NULL until opened */
+    cek_stream *streams;    /* all but the default one */
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
     cek__pool pool;
 

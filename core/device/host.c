@@ -62,7 +62,7 @@ static bool key_is_name(const char *key)
 {
     size_t length = key != NULL ? strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_") : 0;
 
-    return length > 0 && length < sizeof ((struct cek__setting *)0)->key && key[length] == '\0';
+    return length > 0 && length < sizeof((struct cek__setting *)0)->key && key[length] == '\0';
 }
 
 const char *cek__settings_get(cek__settings *settings, const char *key)
@@ -109,8 +109,10 @@ static void host_log(void *user, uint32_t level, const char *text)
 
     line_copy(line, sizeof line, text);
     /* A level of a later minor is finer than all that are known, an unset one coarser. */
-    cek__log(level < CEK_LOG_ERROR ? CEK_LOG_ERROR : level > CEK_LOG_DEBUG ? CEK_LOG_DEBUG : (int)level, "%s: %s",
-             host->name, line);
+    cek__log(level < CEK_LOG_ERROR   ? CEK_LOG_ERROR
+             : level > CEK_LOG_DEBUG ? CEK_LOG_DEBUG
+                                     : (int)level,
+             "%s: %s", host->name, line);
 }
 
 static const char *host_option(void *user, const char *key)
@@ -120,10 +122,7 @@ static const char *host_option(void *user, const char *key)
 
 void cek__host_fill(cek_host *host, cek__host_user *user)
 {
-    *host = (cek_host){ .size = sizeof *host,
-                        .abi = CEK_ABI,
-                        .user = user,
-                        .fail = host_fail,
-                        .log = host_log,
-                        .option = host_option };
+    *host = (cek_host){
+        .size = sizeof *host, .abi = CEK_ABI, .user = user, .fail = host_fail, .log = host_log, .option = host_option
+    };
 }

@@ -117,8 +117,7 @@ out:
 
 /* ---- start ---- */
 
-static cek_status info_text_check(const cek__module *module, uint32_t index, const char *field, char *text,
-                                  size_t size)
+static cek_status info_text_check(const cek__module *module, uint32_t index, const char *field, char *text, size_t size)
 {
     if (memchr(text, '\0', size) == NULL)
         return cek__fail(CEK_BAD_PLUGIN, "%s:%u: device_info: %s has no end", module->user.name, index, field);

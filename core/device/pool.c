@@ -18,10 +18,10 @@
 #include "core/device/device.h"
 
 #define UNIT ((uint64_t)CEK_ALIGNMENT)
-#define SMALL_MAX ((uint64_t)1 << 20)   /* requests up to this share segments */
+#define SMALL_MAX ((uint64_t)1 << 20)    /* requests up to this share segments */
 #define SEGMENT_STEP ((uint64_t)2 << 20) /* segments are multiples of this: a page of most GPUs */
-#define KEEP_MIN ((uint64_t)1 << 20)    /* a remainder of a large block worth a block of its own */
-#define BYTES_MAX ((uint64_t)1 << 62)   /* so that no rounding overflows */
+#define KEEP_MIN ((uint64_t)1 << 20)     /* a remainder of a large block worth a block of its own */
+#define BYTES_MAX ((uint64_t)1 << 62)    /* so that no rounding overflows */
 
 typedef struct cek__segment {
     struct cek__segment *prev, *next;
@@ -36,8 +36,8 @@ struct cek_memory {
     cek_device *device;
     segment *segment;
     uint64_t offset, bytes;
-    cek_memory *left, *right;         /* neighbours in the segment */
-    cek_memory *bin_prev, *bin_next;  /* while free */
+    cek_memory *left, *right;        /* neighbours in the segment */
+    cek_memory *bin_prev, *bin_next; /* while free */
     bool free;
 };
 
@@ -443,8 +443,7 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     memset(out, 0, size);
     out->size = size;
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(
-        CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
+    CEK_TRY(CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
     pthread_mutex_lock(&pool->lock);
     stats.used_bytes = pool->used;
     stats.cached_bytes = pool->held - pool->used;

@@ -57,7 +57,7 @@ cek_status cek__report_stop(cek__report_line *line, const char *stage, cek_statu
 
     line->stage = stage;
     line->status = status;
-    if (line->plugin != NULL)  /* a plugin's own words: the line says already whose, and in which call */
+    if (line->plugin != NULL) /* a plugin's own words: the line says already whose, and in which call */
         reason = text_behind(text_behind(reason, line->plugin), stage);
     return cek__strdup(reason, &line->reason);
 }

@@ -148,8 +148,8 @@ static bool part_complete(const cek_engine *engine, const part *p)
 static void part_take(const cek_engine *engine, const part *p, selection *s)
 {
     for (size_t i = 0; i < engine->device_count; i++)
-        if (p->all ? may_join(engine->devices[i]) &&
-            !is_second_view(engine, i) : is_meant(engine, engine->devices[i], p))
+        if (p->all ? may_join(engine->devices[i]) && !is_second_view(engine, i)
+                   : is_meant(engine, engine->devices[i], p))
             take(s, engine->devices[i]);
 }
 

@@ -11,6 +11,7 @@ enum { NEVER = CEK_PROFILE_TRAINING + 1 };
 enum { TABLE_MAX = 1 << 16 }; /* bytes: a table of 8,000 slots; more is garbage, not growth */
 
 /* Every slot once: its name and the first profile that requires it. */
+/* clang-format off */
 #define SLOTS(X)                                                                                                  \
     X(create, CEK_PROFILE_MEMORY) X(destroy, CEK_PROFILE_MEMORY) X(device_count, CEK_PROFILE_MEMORY)              \
     X(device_info, CEK_PROFILE_MEMORY) X(device_open, CEK_PROFILE_MEMORY) X(device_close, CEK_PROFILE_MEMORY)     \
@@ -26,6 +27,7 @@ enum { TABLE_MAX = 1 << 16 }; /* bytes: a table of 8,000 slots; more is garbage,
     X(op_create, CEK_PROFILE_INFERENCE) X(op_destroy, CEK_PROFILE_INFERENCE) X(op_prepack, NEVER)                 \
     X(op_run, CEK_PROFILE_INFERENCE)                                                                              \
     X(cmdbuf_create, NEVER) X(cmdbuf_destroy, NEVER) X(cmdbuf_run, NEVER)
+/* clang-format on */
 
 /* ---- stand-ins ---- */
 
@@ -163,10 +165,10 @@ static cek_status profile_check(cek_plugin *p)
     if (p->profile > CEK_PROFILE_TRAINING && p->abi > CEK_ABI)
         p->profile = CEK_PROFILE_TRAINING;
     if (p->profile < CEK_PROFILE_MEMORY || p->profile > CEK_PROFILE_TRAINING)
-        return cek__fail(CEK_BAD_PLUGIN, "its profile is %u, which ABI %u.%u does not define", p->profile,
-                         p->abi >> 16, p->abi & 0xffff);
-#define REQUIRE(slot, first_profile)                                                                       \
-    if (p->slot == NULL && p->profile >= (first_profile))                                                  \
+        return cek__fail(CEK_BAD_PLUGIN, "its profile is %u, which ABI %u.%u does not define", p->profile, p->abi >> 16,
+                         p->abi & 0xffff);
+#define REQUIRE(slot, first_profile)                      \
+    if (p->slot == NULL && p->profile >= (first_profile)) \
         return cek__fail(CEK_BAD_PLUGIN, "the slot %s is empty, which its profile %u requires", #slot, p->profile);
     SLOTS(REQUIRE)
 #undef REQUIRE

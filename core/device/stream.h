@@ -8,16 +8,16 @@
 struct cek_stream {
     cek_device *device;
     cek_queue *queue;
-    cek_event *fence;         /* recorded where another stream of the device has to wait for this one */
-    cek_stream *prev, *next;  /* in the device's list, if listed */
+    cek_event *fence;        /* recorded where another stream of the device has to wait for this one */
+    cek_stream *prev, *next; /* in the device's list, if listed */
     bool listed;
 };
 
 /* A call whose first argument is the stream's queue. A failure that stuck to the queue is told with the text that the
  * plugin keeps with it. */
-#define CEK__STREAM_CALL(stream, slot, ...)                                                      \
-    (cek__call_begin(), cek__stream_call_end((stream), #slot,                                    \
-                                             (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
+#define CEK__STREAM_CALL(stream, slot, ...) \
+    (cek__call_begin(),                     \
+     cek__stream_call_end((stream), #slot, (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 
 /* `listed`: cek_device_sync waits for it through the device's list. */

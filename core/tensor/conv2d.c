@@ -30,8 +30,7 @@ static cek_status bias_check(const cek_tensor *x, const cek_tensor *w, const cek
                          x->device->name, bias->device->name);
     if (bias->type != cek__dtype_sum(x->type))
         return cek__fail(CEK_INVALID, "cek_conv2d: bias is %s, beside x of %s it has to be %s; cast it first",
-                         cek_dtype_name(bias->type), cek_dtype_name(x->type),
-                         cek_dtype_name(cek__dtype_sum(x->type)));
+                         cek_dtype_name(bias->type), cek_dtype_name(x->type), cek_dtype_name(cek__dtype_sum(x->type)));
     if (bias->shape.rank != 1 || bias->shape.dims[0] != w->shape.dims[0])
         return cek__fail(CEK_INVALID,
                          "cek_conv2d: bias %s and weight %s: a bias for each of %" PRId64 " output channels "
@@ -43,8 +42,7 @@ static cek_status bias_check(const cek_tensor *x, const cek_tensor *w, const cek
 static cek_status channels_check(const cek__shape *x, const cek__shape *w, uint32_t groups)
 {
     if (x->rank != 4 || w->rank != 4)
-        return cek__fail(CEK_INVALID,
-                         "cek_conv2d: x %s and weight %s: [n,h,w,in] and [out,kh,kw,in/groups] are needed",
+        return cek__fail(CEK_INVALID, "cek_conv2d: x %s and weight %s: [n,h,w,in] and [out,kh,kw,in/groups] are needed",
                          CEK__SHAPE_TEXT_OF(x), CEK__SHAPE_TEXT_OF(w));
     if (x->dims[3] % groups != 0 || w->dims[0] % groups != 0)
         return cek__fail(CEK_INVALID,

@@ -51,8 +51,8 @@ static uint16_t narrow(double value, int fraction, int bias)
     if (isinf(value) || magnitude == 0)
         return (uint16_t)(sign | (magnitude == 0 ? 0 : infinity));
     frexp(magnitude, &exponent);
-    exponent =
-        exponent - 1 < 1 - bias ? 1 - bias : exponent - 1; /* below the smallest normal number all steps are equal */
+    exponent = exponent - 1 < 1 - bias ? 1 - bias
+                                       : exponent - 1; /* below the smallest normal number all steps are equal */
     if (exponent > bias)
         return (uint16_t)(sign | infinity);
     steps = nearbyint(ldexp(magnitude, fraction - exponent));

@@ -13,9 +13,9 @@
 #include "core/device/call.h"
 #include "core/device/stream.h"
 
-enum { OPS_MAX = 64 };   /* descriptors of an eager program's loop; each costs its backend some KiB */
+enum { OPS_MAX = 64 };            /* descriptors of an eager program's loop; each costs its backend some KiB */
 #define LAST_WAIT_NS 10000000000u /* as long as a queue waits when it is destroyed */
-enum { KEY_MAX = 4096 }; /* the largest descriptor with its arrays is 1.5 KiB */
+enum { KEY_MAX = 4096 };          /* the largest descriptor with its arrays is 1.5 KiB */
 
 typedef struct entry {
     cek_op *op;

@@ -19,22 +19,22 @@ typedef struct chain {
     uint32_t length;
 } chain;
 
-static cek_status pointwise_run(const char *what, int count, const cek_tensor *const *in, const chain *c,
-                                cek_tensor *y)
+static cek_status pointwise_run(const char *what, int count, const cek_tensor *const *in, const chain *c, cek_tensor *y)
 {
     cek__shape over = y->shape;
     int64_t strides[3][CEK_RANK_MAX];
     cek_pointwise_input inputs[2];
     cek_ref operands[CEK_POINTWISE_OUT + 1] = { [CEK_POINTWISE_OUT] = cek_tensor_ref(y) };
-    cek_pointwise_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE,
-                                        .operands = CEK_BIT(CEK_POINTWISE_OUT) },
-                                .out_type = y->type,
-                                .inputs = inputs,
-                                .instructions = c->code,
-                                .input_count = (uint32_t)count,
-                                .input_size = sizeof *inputs,
-                                .instruction_count = c->length,
-                                .instruction_size = sizeof *c->code };
+    cek_pointwise_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE, .operands = CEK_BIT(CEK_POINTWISE_OUT) },
+        .out_type = y->type,
+        .inputs = inputs,
+        .instructions = c->code,
+        .input_count = (uint32_t)count,
+        .input_size = sizeof *inputs,
+        .instruction_count = c->length,
+        .instruction_size = sizeof *c->code
+    };
 
     for (int k = 0; k < count; k++)
         cek__shape_strides(&in[k]->shape, &y->shape, strides[k]);
@@ -90,10 +90,10 @@ out:
     return st;
 }
 
-#define BINARY(name, instruction)                                                           \
-    cek_status cek_##name(const cek_tensor *a, const cek_tensor *b, cek_tensor **out)       \
-    {                                                                                       \
-        return binary("cek_" #name, instruction, a, b, out);                                \
+#define BINARY(name, instruction)                                                     \
+    cek_status cek_##name(const cek_tensor *a, const cek_tensor *b, cek_tensor **out) \
+    {                                                                                 \
+        return binary("cek_" #name, instruction, a, b, out);                          \
     }
 BINARY(add, CEK_PW_ADD)
 BINARY(sub, CEK_PW_SUB)
@@ -101,9 +101,9 @@ BINARY(mul, CEK_PW_MUL)
 BINARY(div, CEK_PW_DIV)
 #undef BINARY
 
-#define UNARY(name, instruction)                                                            \
-    cek_status cek_##name(const cek_tensor *x, cek_tensor **out)                            \
-    {                                                                                       \
+#define UNARY(name, instruction)                                                                          \
+    cek_status cek_##name(const cek_tensor *x, cek_tensor **out)                                          \
+    {                                                                                                     \
         return unary("cek_" #name, x, &(chain){ .code = { { .code = instruction } }, .length = 1 }, out); \
     }
 UNARY(neg, CEK_PW_NEG)
@@ -121,7 +121,8 @@ cek_status cek_scale(const cek_tensor *x, double factor, double offset, cek_tens
     return unary("cek_scale", x,
                  &(chain){ .code = { { .code = CEK_PW_MUL_IMM, .imm = factor },
                                      { .code = CEK_PW_ADD_IMM, .a = 1, .imm = offset } },
-                           .length = 2 }, out);
+                           .length = 2 },
+                 out);
 }
 
 /* ---- reductions ---- */
@@ -165,14 +166,15 @@ static cek_status reduce(const char *what, uint32_t function, const cek_tensor *
     CEK_TRY(axes_read(what, x, count, axes, &mask, &rest));
     CEK_TRY(cek__tensor_new(what, x->device, cek__dtype_sum(x->type), &rest, &y));
     cek_ref operands[] = { [CEK_REDUCE_X] = cek_tensor_ref(x), [CEK_REDUCE_Y] = cek_tensor_ref(y) };
-    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE,
-                                     .operands = CEK_BIT(CEK_REDUCE_X) | CEK_BIT(CEK_REDUCE_Y) },
-                             .function = function,
-                             .axes = x->shape.rank > 0 ? mask : 1,
-                             .rank = x->shape.rank > 0 ? (uint32_t)x->shape.rank : 1,
-                             .x_type = x->type,
-                             .shape = { 1 },
-                             .x_strides = { 1 } };
+    cek_reduce_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE, .operands = CEK_BIT(CEK_REDUCE_X) | CEK_BIT(CEK_REDUCE_Y) },
+        .function = function,
+        .axes = x->shape.rank > 0 ? mask : 1,
+        .rank = x->shape.rank > 0 ? (uint32_t)x->shape.rank : 1,
+        .x_type = x->type,
+        .shape = { 1 },
+        .x_strides = { 1 }
+    };
     for (int i = 0; i < x->shape.rank; i++)
         desc.shape[i] = (uint64_t)x->shape.dims[i];
     if (x->shape.rank > 0)
@@ -211,7 +213,8 @@ cek_status cek_softmax(const cek_tensor *x, cek_tensor **out)
     CEK_TRY(cek__tensor_new("cek_softmax", x->device, x->type, &x->shape, &y));
     columns = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
     cek_ref operands[] = { [CEK_SOFTMAX_X] = cek_tensor_ref(x), [CEK_SOFTMAX_Y] = cek_tensor_ref(y) };
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX,
+    cek_softmax_desc desc = { .op = { .size = sizeof desc,
+                                      .kind = CEK_OP_SOFTMAX,
                                       .operands = CEK_BIT(CEK_SOFTMAX_X) | CEK_BIT(CEK_SOFTMAX_Y) },
                               .rows = (uint64_t)(cek_tensor_count(x) / columns),
                               .columns = (uint64_t)columns,
@@ -276,16 +279,25 @@ cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out
     CEK_TRY(product_plan(&a->shape, &b->shape, &p));
     CEK_TRY(cek__shape_make("cek_matmul", p.shape.rank, p.shape.dims, cek_dtype_bytes(a->type), &p.shape));
     CEK_TRY(cek__tensor_new("cek_matmul", a->device, a->type, &p.shape, &c));
-    cek_ref operands[] = { [CEK_GEMM_A] = cek_tensor_ref(a), [CEK_GEMM_B] = cek_tensor_ref(b),
-                           [CEK_GEMM_C] = cek_tensor_ref(c) };
-    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM,
+    cek_ref operands[] = {
+        [CEK_GEMM_A] = cek_tensor_ref(a), [CEK_GEMM_B] = cek_tensor_ref(b), [CEK_GEMM_C] = cek_tensor_ref(c)
+    };
+    cek_gemm_desc desc = { .op = { .size = sizeof desc,
+                                   .kind = CEK_OP_GEMM,
                                    .operands = CEK_BIT(CEK_GEMM_A) | CEK_BIT(CEK_GEMM_B) | CEK_BIT(CEK_GEMM_C) },
-                           .m = p.m, .n = p.n, .k = p.k, .batch = p.batch,
-                           .lda = (int64_t)p.k, .ldb = (int64_t)p.n, .ldc = (int64_t)p.n,
+                           .m = p.m,
+                           .n = p.n,
+                           .k = p.k,
+                           .batch = p.batch,
+                           .lda = (int64_t)p.k,
+                           .ldb = (int64_t)p.n,
+                           .ldc = (int64_t)p.n,
                            .stride_a = p.a_batched ? (int64_t)(p.m * p.k) : 0,
                            .stride_b = p.b_batched ? (int64_t)(p.k * p.n) : 0,
                            .stride_c = (int64_t)(p.m * p.n),
-                           .a_type = a->type, .b_type = b->type, .c_type = c->type };
+                           .a_type = a->type,
+                           .b_type = b->type,
+                           .c_type = c->type };
     CEK_TRY(cek__eager_run("cek_matmul", a->device, &desc.op, operands, 3));
     *out = c;
     return CEK_OK;
@@ -312,8 +324,7 @@ out:
 }
 
 static cek_status random_fill(const char *what, uint32_t distribution, cek_device *device, int rank,
-                              const int64_t *dims, double a, double b, uint64_t seed, uint32_t stream,
-                              cek_tensor **out)
+                              const int64_t *dims, double a, double b, uint64_t seed, uint32_t stream, cek_tensor **out)
 {
     cek_status st;
     cek__shape shape;
@@ -327,12 +338,14 @@ static cek_status random_fill(const char *what, uint32_t distribution, cek_devic
     CEK_TRY(cek__tensor_new(what, device, CEK_F32, &shape, &y));
     CEK_TRY(key_upload(device, seed, &step));
     cek_ref operands[] = { [CEK_RANDOM_Y] = cek_tensor_ref(y), [CEK_RANDOM_STEP] = cek_memory_ref(step) };
-    cek_random_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_RANDOM,
+    cek_random_desc desc = { .op = { .size = sizeof desc,
+                                     .kind = CEK_OP_RANDOM,
                                      .operands = CEK_BIT(CEK_RANDOM_Y) | CEK_BIT(CEK_RANDOM_STEP) },
                              .rows = 1,
                              .columns = (uint64_t)cek_tensor_count(y),
                              .rows_per_sample = 1,
-                             .a = a, .b = b,
+                             .a = a,
+                             .b = b,
                              .distribution = distribution,
                              .stream = stream,
                              .type = CEK_F32 };
@@ -352,8 +365,8 @@ cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape
     return random_fill("cek_tensor_uniform", CEK_RANDOM_UNIFORM, device, rank, shape, low, high, seed, stream, out);
 }
 
-cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std,
-                             uint64_t seed, uint32_t stream, cek_tensor **out)
+cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std, uint64_t seed,
+                             uint32_t stream, cek_tensor **out)
 {
     return random_fill("cek_tensor_normal", CEK_RANDOM_NORMAL, device, rank, shape, mean, std, seed, stream, out);
 }

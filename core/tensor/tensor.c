@@ -13,8 +13,8 @@
 #include "core/device/stream.h"
 #include "core/tensor/eager.h"
 
-enum { UPDATE_MAX = 4096 };       /* bytes that a queue takes over at once (plugin.h, update) */
-enum { FILL_CHUNK = 64 * 1024 };  /* of patterns that no queue fills with */
+enum { UPDATE_MAX = 4096 };      /* bytes that a queue takes over at once (plugin.h, update) */
+enum { FILL_CHUNK = 64 * 1024 }; /* of patterns that no queue fills with */
 
 /* ---- making ---- */
 
@@ -104,8 +104,8 @@ static cek_status fill_queue(cek_tensor *tensor, cek_stream *stream, double valu
     memcpy(&pattern, element, sizeof pattern);
     if (size == 8 && memcmp(element, element + 4, 4) != 0)
         return fill_wide(stream, cek_tensor_ref(tensor), element, cek_tensor_bytes(tensor));
-    return CEK__STREAM_CALL(stream, fill, cek_tensor_ref(tensor), pattern,
-                            size < 4 ? (uint32_t)size : 4, cek_tensor_bytes(tensor));
+    return CEK__STREAM_CALL(stream, fill, cek_tensor_ref(tensor), pattern, size < 4 ? (uint32_t)size : 4,
+                            cek_tensor_bytes(tensor));
 }
 
 cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape, double value,
@@ -183,8 +183,10 @@ cek_status cek__tensors_check(const char *what, int count, const char *const *na
         if (t == NULL)
             return cek__fail(CEK_INVALID, "%s: %s is NULL", what, names[i]);
         if (t->device != first->device)
-            return cek__fail(CEK_INVALID, "%s: tensors on different devices: %s is on %s, %s on %s; move one with "
-                             "cek_tensor_to", what, names[0], first->device->name, names[i], t->device->name);
+            return cek__fail(CEK_INVALID,
+                             "%s: tensors on different devices: %s is on %s, %s on %s; move one with "
+                             "cek_tensor_to",
+                             what, names[0], first->device->name, names[i], t->device->name);
         if (t->type != first->type)
             return cek__fail(CEK_INVALID, "%s: tensors of different types: %s is %s, %s is %s; cast one first", what,
                              names[0], cek_dtype_name(first->type), names[i], cek_dtype_name(t->type));
@@ -356,9 +358,11 @@ static cek_status copy_run(const char *what, const cek_tensor *x, const cek__sha
     cek__shape over = *shape;
     int64_t strides[2][CEK_RANK_MAX];
     cek_ref operands[] = { [CEK_COPY_X] = cek_tensor_ref(x), [CEK_COPY_Y] = cek_tensor_ref(y) };
-    cek_copy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_COPY,
-                                   .operands = CEK_BIT(CEK_COPY_X) | CEK_BIT(CEK_COPY_Y) },
-                           .x_type = x->type, .y_type = y->type };
+    cek_copy_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = CEK_BIT(CEK_COPY_X) | CEK_BIT(CEK_COPY_Y) },
+        .x_type = x->type,
+        .y_type = y->type
+    };
 
     memcpy(strides[0], x_strides, sizeof strides[0]);
     cek__shape_strides(&y->shape, shape, strides[1]);

@@ -334,8 +334,8 @@ static cek_status event_record(cek_queue *queue, cek_event *event)
 
 static cek_status event_query(cek_event *event)
 {
-    return event->recorded ? CEK_OK : fail(event->dev->instance, CEK_INVALID,
-                                           "example: an event that was never recorded");
+    return event->recorded ? CEK_OK
+                           : fail(event->dev->instance, CEK_INVALID, "example: an event that was never recorded");
 }
 
 static cek_status event_wait(cek_queue *queue, cek_event *event)

@@ -53,13 +53,13 @@ CEK_API const char *cek_version(void); /* of the library that runs, "0.1.0" */
 
 /* Statuses of the libraries, beyond those of plugin.h (0 to 63). */
 enum {
-    CEK_BAD_INPUT = 64,   /* a file or a text does not hold what it should */
-    CEK_IO = 65,          /* the system refused to read or write */
-    CEK_NOT_FOUND = 66,   /* nothing has that name */
-    CEK_CANCELLED = 67,   /* stopped on request */
-    CEK_NO_DEVICE = 68,   /* no device fits the request; the text quotes the load report */
-    CEK_BAD_PLUGIN = 69,  /* a plugin broke the ABI or was refused */
-    CEK_NOT_FINITE = 70   /* a loss is NaN or infinite */
+    CEK_BAD_INPUT = 64,  /* a file or a text does not hold what it should */
+    CEK_IO = 65,         /* the system refused to read or write */
+    CEK_NOT_FOUND = 66,  /* nothing has that name */
+    CEK_CANCELLED = 67,  /* stopped on request */
+    CEK_NO_DEVICE = 68,  /* no device fits the request; the text quotes the load report */
+    CEK_BAD_PLUGIN = 69, /* a plugin broke the ABI or was refused */
+    CEK_NOT_FINITE = 70  /* a loss is NaN or infinite */
 };
 
 /* The text of this thread's latest failure: one line that names the object and the cause. "" before
@@ -103,8 +103,7 @@ typedef struct cek_engine_options {
  * used.
  * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed
  * variable). */
-CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options,
-                                                 cek_engine **out);
+CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
 
 /* Frees everything that the engine owns. Tensors, streams and models in use must be freed
  * before. */
@@ -113,21 +112,20 @@ CEK_API void cek_engine_free(cek_engine *engine);
 /* One line for every candidate file. Texts belong to the engine. */
 typedef struct cek_load_entry {
     const char *path;
-    const char *plugin;    /* its name, "" if it did not get that far */
+    const char *plugin; /* its name, "" if it did not get that far */
     const char *version;
-    const char *stage;     /* "search", "permissions", "open", "query", "create", "devices",
+    const char *stage;  /* "search", "permissions", "open", "query", "create", "devices",
                             * "loaded" */
-    const char *reason;    /* why it stopped there; "" for a loaded one */
-    cek_status status;     /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or
+    const char *reason; /* why it stopped there; "" for a loaded one */
+    cek_status status;  /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or
                             * left out on purpose (by CEKERNELS_PLUGINS, or behind another of its
                             * name); else a fault */
-    uint32_t profile;      /* CEK_PROFILE_..., 0 unless loaded */
+    uint32_t profile;   /* CEK_PROFILE_..., 0 unless loaded */
     uint32_t device_count;
     uint32_t abi;
 } cek_load_entry;
 CEK_API size_t cek_engine_load_count(const cek_engine *engine);
-CEK_API cek_status cek_engine_load_entry(const cek_engine *engine, size_t index,
-                                         cek_load_entry *out);
+CEK_API cek_status cek_engine_load_entry(const cek_engine *engine, size_t index, cek_load_entry *out);
 /* All entries as text, a line each; the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_engine_load_report(const cek_engine *engine, char **out);
 
@@ -147,13 +145,12 @@ CEK_API cek_device *cek_engine_device(const cek_engine *engine, size_t index);
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.
  * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report), CEK_INVALID
  * (malformed). */
-CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list,
-                                                 cek_device ***out, size_t *count);
+CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device ***out,
+                                                 size_t *count);
 
 /* The first device of a list of alternatives that exists: "cuda:0,opencl:0,cpu:0" falls back from
  * left to right. NULL: the first of cek_engine_select(NULL). Errors: CEK_NO_DEVICE. */
-CEK_API CEK_CHECKED cek_status cek_engine_find(cek_engine *engine, const char *alternatives,
-                                               cek_device **out);
+CEK_API CEK_CHECKED cek_status cek_engine_find(cek_engine *engine, const char *alternatives, cek_device **out);
 
 /* ---- Device ---------------------------------------------------------------------------------- */
 
@@ -169,8 +166,7 @@ CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
  * (and for nn). Opens the device. Both live as long as the engine. Every slot may be called: those
  * that the plugin lacks answer CEK_UNSUPPORTED. The text of a failed call of the table, where the
  * plugin gave one, is in cek_error_text(). */
-CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin,
-                                              cek_dev **dev);
+CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
@@ -180,11 +176,11 @@ CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plug
 typedef struct cek_memory_stats {
     uint32_t size;
     uint32_t reserved;
-    uint64_t used_bytes;       /* in the hands of callers, rounded as allocated */
-    uint64_t cached_bytes;     /* kept for reuse */
+    uint64_t used_bytes;   /* in the hands of callers, rounded as allocated */
+    uint64_t cached_bytes; /* kept for reuse */
     uint64_t peak_used_bytes;
-    uint64_t limit_bytes;      /* of used + cached; CEK_UNKNOWN without a limit */
-    uint64_t alloc_count;      /* requests; those served by the plugin rather than the cache: */
+    uint64_t limit_bytes; /* of used + cached; CEK_UNKNOWN without a limit */
+    uint64_t alloc_count; /* requests; those served by the plugin rather than the cache: */
     uint64_t plugin_alloc_count;
     uint64_t device_free_bytes, device_total_bytes; /* as the device says, or CEK_UNKNOWN */
 } cek_memory_stats;
@@ -201,8 +197,7 @@ enum { CEK_MEMORY_ALONE = 1u << 0 };
 /* cek_memory_alloc - `bytes` > 0 of device memory, aligned to CEK_ALIGNMENT, contents undefined.
  * The caller frees it after the work that uses it has finished. Threads: any. Errors:
  * CEK_OUT_OF_MEMORY (needed, used, limit and free in the text). */
-CEK_API CEK_CHECKED cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags,
-                                                cek_memory **out);
+CEK_API CEK_CHECKED cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, cek_memory **out);
 CEK_API void cek_memory_free(cek_memory *memory);
 CEK_API cek_ref cek_memory_ref(const cek_memory *memory);
 CEK_API uint64_t cek_memory_bytes(const cek_memory *memory);
@@ -227,10 +222,8 @@ CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
 /* Host memory stays valid and untouched until the stream has passed the copy; for ever, once the
  * device is lost. */
-CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src,
-                                                 uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src,
-                                                   uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes);
 
 /* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of
  * `to`; any two devices. Ordered after all work queued on `from` and before work queued on `to`
@@ -238,8 +231,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst
  * `from` and copies through host memory (without staging where one side is host memory). Both
  * streams are the caller's for the duration. from == to is allowed.
  * As with uploads, `src` must stay as it is until `to` has passed the copy. */
-CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from,
-                                               cek_ref src, uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src,
+                                               uint64_t bytes);
 
 CEK_API CEK_CHECKED cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out);
 CEK_API void cek_marker_free(cek_marker *marker);
@@ -268,14 +261,11 @@ CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *m
 typedef struct cek_tensor cek_tensor;
 
 /* Contents undefined; rank 0 to 8, dimensions >= 1. */
-CEK_API CEK_CHECKED cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank,
-                                                 const int64_t *shape,
+CEK_API CEK_CHECKED cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
                                                  cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_tensor_from_host(cek_device *device, cek_dtype type, int rank,
-                                                    const int64_t *shape,
+CEK_API CEK_CHECKED cek_status cek_tensor_from_host(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
                                                     const void *data, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank,
-                                               const int64_t *shape,
+CEK_API CEK_CHECKED cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
                                                double value, cek_tensor **out);
 CEK_API void cek_tensor_free(cek_tensor *tensor); /* queued work still finishes */
 
@@ -295,20 +285,16 @@ CEK_API size_t cek_dtype_bytes(cek_dtype type);     /* 0 for an unknown one */
  * Any device to any device; one staging copy through host memory where the two share no link.
  * Ordered after all work queued on `src`; *out may be used at once on its own device. `src` stays
  * the caller's and may be freed at once. Errors: CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
-CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *device,
-                                             cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor **out);
 /* Waits for the work that makes the tensor, then copies all of it; `bytes` must equal its size. */
 CEK_API CEK_CHECKED cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src,
-                                                uint64_t bytes);
-CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type,
-                                               cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes);
+CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type, cek_tensor **out);
 /* Another shape of the same element count; shares no memory with x. One dimension may be -1. */
-CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank,
-                                                  const int64_t *shape, cek_tensor **out);
-/* out.shape[i] = x.shape[axes[i]]; NCHW to NHWC is {0, 2, 3, 1}. */
-CEK_API CEK_CHECKED cek_status cek_tensor_permute(const cek_tensor *x, const int *axes,
+CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank, const int64_t *shape,
                                                   cek_tensor **out);
+/* out.shape[i] = x.shape[axes[i]]; NCHW to NHWC is {0, 2, 3, 1}. */
+CEK_API CEK_CHECKED cek_status cek_tensor_permute(const cek_tensor *x, const int *axes, cek_tensor **out);
 
 /* Elementwise, broadcasting as NumPy does: shapes are aligned at the last dimension, and 1
  * stretches. */
@@ -317,8 +303,7 @@ CEK_API CEK_CHECKED cek_status cek_sub(const cek_tensor *a, const cek_tensor *b,
 CEK_API CEK_CHECKED cek_status cek_mul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_div(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 /* x*factor + offset */
-CEK_API CEK_CHECKED cek_status cek_scale(const cek_tensor *x, double factor, double offset,
-                                         cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_scale(const cek_tensor *x, double factor, double offset, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_neg(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_exp(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_log(const cek_tensor *x, cek_tensor **out);
@@ -330,43 +315,36 @@ CEK_API CEK_CHECKED cek_status cek_gelu(const cek_tensor *x, cek_tensor **out);
 
 /* Over `count` axes (negative ones count from the end), which disappear; count 0: over all, giving
  * rank 0. The result is f64 for f64, else f32. */
-CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes,
-                                       cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes,
-                                        cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes,
-                                       cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
 /* Over the last dimension. */
 CEK_API CEK_CHECKED cek_status cek_softmax(const cek_tensor *x, cek_tensor **out);
 
 /* [m,k] x [k,n] -> [m,n]; leading dimensions are batches: equal, or absent on one side. */
-CEK_API CEK_CHECKED cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b,
-                                          cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
 
 typedef struct cek_conv2d_options {
     uint32_t size;
-    uint32_t groups;                              /* 0 = 1 */
-    uint32_t stride_h, stride_w;                  /* 0 = 1 */
-    uint32_t dilation_h, dilation_w;              /* 0 = 1 */
+    uint32_t groups;                 /* 0 = 1 */
+    uint32_t stride_h, stride_w;     /* 0 = 1 */
+    uint32_t dilation_h, dilation_w; /* 0 = 1 */
     uint32_t pad_top, pad_left, pad_bottom, pad_right;
 } cek_conv2d_options;
 /* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL ->
  * [n,oh,ow,out]. The bias is f64 for f64, else f32.
  * A channel mismatch is CEK_INVALID and names both shapes. */
-CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight,
-                                          const cek_tensor *bias,
+CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_tensor *bias,
                                           const cek_conv2d_options *options, cek_tensor **out);
 
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
 /* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device,
  * f32, fewer than 2^34. Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. */
-CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank,
-                                                  const int64_t *shape, double low, double high,
-                                                  uint64_t seed, uint32_t stream, cek_tensor **out);
-CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank,
-                                                 const int64_t *shape, double mean, double std,
-                                                 uint64_t seed, uint32_t stream, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low,
+                                                  double high, uint64_t seed, uint32_t stream, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean,
+                                                 double std, uint64_t seed, uint32_t stream, cek_tensor **out);
 
 #ifdef __cplusplus
 }

@@ -51,38 +51,33 @@ CEK_API void cek_model_free(cek_model *model);
  *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   dropout:P   flatten
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
-CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape,
-                                               cek_model **out);
+CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
 
 typedef struct cek_conv2d_layer {
     uint32_t size;
     uint32_t out_channels;
     uint32_t kernel_h, kernel_w;
-    uint32_t stride_h, stride_w;      /* 0 = 1 */
-    uint32_t dilation_h, dilation_w;  /* 0 = 1 */
+    uint32_t stride_h, stride_w;     /* 0 = 1 */
+    uint32_t dilation_h, dilation_w; /* 0 = 1 */
     uint32_t pad_h, pad_w;
-    uint32_t groups;                  /* 0 = 1 */
+    uint32_t groups; /* 0 = 1 */
     bool no_bias;
     uint8_t reserved[3];
 } cek_conv2d_layer;
 typedef struct cek_pool2d_layer {
     uint32_t size;
-    uint32_t mode;                    /* CEK_POOL_MAX or CEK_POOL_AVERAGE (padding counts, as in
+    uint32_t mode;               /* CEK_POOL_MAX or CEK_POOL_AVERAGE (padding counts, as in
                                        * PyTorch) */
-    uint32_t kernel_h, kernel_w;      /* 0 = the whole image */
-    uint32_t stride_h, stride_w;      /* 0 = kernel */
+    uint32_t kernel_h, kernel_w; /* 0 = the whole image */
+    uint32_t stride_h, stride_w; /* 0 = kernel */
     uint32_t pad_h, pad_w;
 } cek_pool2d_layer;
 /* Each adds a node that reads node `input`; *node is its number. Errors name the layer and the
  * shapes (CEK_INVALID). */
-CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input,
-                                                const cek_conv2d_layer *layer, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out,
-                                                bool bias, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input,
-                                                    cek_activation kind, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input,
-                                                const cek_pool2d_layer *layer, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node);
+CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_flatten(cek_model *model, int input, int *node);
 /* a + b, equal shapes */
@@ -101,12 +96,12 @@ CEK_API int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RAN
 /* Parameters, in the order of the layers, weight before bias. Host memory, f32, PyTorch's
  * shapes. */
 typedef struct cek_parameter {
-    const char *name;                 /* "0.weight" */
+    const char *name; /* "0.weight" */
     int rank;
     uint32_t reserved;
     int64_t shape[CEK_RANK_MAX];
     int64_t count;
-    float *data;                      /* the model's; may be written while no trainer is being
+    float *data; /* the model's; may be written while no trainer is being
                                        * created from it */
 } cek_parameter;
 CEK_API size_t cek_model_parameter_count(const cek_model *model);
@@ -128,26 +123,26 @@ CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 
 /* A table of layers with shapes and parameter counts, and the memory that training with this batch
  * takes on `device` (NULL: the table alone). *text is the caller's (free). */
-CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device,
-                                                 int64_t batch, char **text);
+CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch,
+                                                 char **text);
 
 /* What a built-in model is usually trained with. */
 typedef uint32_t cek_loss;
 enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2 };
 
 typedef struct cek_optimizer {
-    uint32_t algorithm;               /* CEK_OPTIMIZER_SGD or CEK_OPTIMIZER_ADAM; 0 = Adam */
-    uint32_t flags;                   /* CEK_OPTIMIZER_NESTEROV, CEK_OPTIMIZER_DECOUPLED */
-    double lr;                        /* 0 = 0.001 (Adam) or 0.01 (SGD) */
+    uint32_t algorithm; /* CEK_OPTIMIZER_SGD or CEK_OPTIMIZER_ADAM; 0 = Adam */
+    uint32_t flags;     /* CEK_OPTIMIZER_NESTEROV, CEK_OPTIMIZER_DECOUPLED */
+    double lr;          /* 0 = 0.001 (Adam) or 0.01 (SGD) */
     double weight_decay;
-    double momentum, dampening;       /* SGD */
-    double beta1, beta2, epsilon;     /* Adam; 0 = 0.9, 0.999, 1e-8 */
+    double momentum, dampening;   /* SGD */
+    double beta1, beta2, epsilon; /* Adam; 0 = 0.9, 0.999, 1e-8 */
 } cek_optimizer;
 
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;
-    const char *name, *text;          /* the model's words */
+    const char *name, *text; /* the model's words */
     cek_optimizer optimizer;
     int64_t batch;
 } cek_preset;
@@ -170,52 +165,47 @@ CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK
 CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset);
 
 /* IDX files, plain or .gz, as MNIST and its relatives are distributed. */
-CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels,
-                                               int64_t classes, cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes,
+                                               cek_dataset **out);
 /* train-images-idx3-ubyte[.gz] etc. or t10k-... in a directory; 10 classes. */
-CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool train,
-                                                 cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool train, cek_dataset **out);
 /* Drawn digits, 28 x 28, u8: 20,000 for training or 10,000 others for testing. The same for a seed
  * on every machine. */
 CEK_API CEK_CHECKED cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out);
 /* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the
  * others are features. */
-CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target,
-                                               cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out);
 
 typedef struct cek_array_options {
     uint32_t size;
-    cek_dtype input_type;             /* CEK_U8 or CEK_F32 */
+    cek_dtype input_type; /* CEK_U8 or CEK_F32 */
     int64_t count;
     int rank;
-    bool nhwc;                        /* images are stored H,W,C; default C,H,W (converted while
+    bool nhwc;   /* images are stored H,W,C; default C,H,W (converted while
                                        * copying) */
-    bool borrow;                      /* keep the pointers (they outlive the dataset) instead of
+    bool borrow; /* keep the pointers (they outlive the dataset) instead of
                                        * copying; not for C,H,W with C > 1 */
     uint8_t reserved[2];
-    int64_t shape[CEK_RANK_MAX];      /* of one sample, {C,H,W} or {features} */
+    int64_t shape[CEK_RANK_MAX]; /* of one sample, {C,H,W} or {features} */
     const void *inputs;
-    const int32_t *labels;            /* with classes > 0 */
+    const int32_t *labels; /* with classes > 0 */
     int64_t classes;
-    const float *values;              /* with classes = 0: count x columns */
+    const float *values; /* with classes = 0: count x columns */
     int64_t columns;
 } cek_array_options;
-CEK_API CEK_CHECKED cek_status cek_dataset_arrays(const cek_array_options *options,
-                                                  cek_dataset **out);
+CEK_API CEK_CHECKED cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **out);
 
 /* The first `count` of a permutation by seed go to *second, the others to *first; each keeps the
  * file's order. */
-CEK_API CEK_CHECKED cek_status cek_dataset_split(const cek_dataset *whole, int64_t count,
-                                                 uint64_t seed,
+CEK_API CEK_CHECKED cek_status cek_dataset_split(const cek_dataset *whole, int64_t count, uint64_t seed,
                                                  cek_dataset **first, cek_dataset **second);
 /* `rows` (distinct row numbers from 0) go to *second, the others to *first. */
-CEK_API CEK_CHECKED cek_status cek_dataset_split_rows(const cek_dataset *whole,
-                                                      const int64_t *rows, int64_t count,
+CEK_API CEK_CHECKED cek_status cek_dataset_split_rows(const cek_dataset *whole, const int64_t *rows, int64_t count,
                                                       cek_dataset **first, cek_dataset **second);
 /* The same with the row numbers in a text file, separated by blanks, commas or line ends; some, and
  * not all. CEK_BAD_INPUT names file and line. */
-CEK_API CEK_CHECKED cek_status cek_dataset_split_file(const cek_dataset *whole, const char *path,
-                                                      cek_dataset **first, cek_dataset **second);
+CEK_API CEK_CHECKED cek_status cek_dataset_split_file(const cek_dataset *whole, const char *path, cek_dataset **first,
+                                                      cek_dataset **second);
 /* Brings every feature of `dataset` to mean 0 and deviation 1 by the statistics of `by` (which may
  * be the same; standardise the test set first). f32 features only; constant columns are only
  * centred. */
@@ -223,28 +213,27 @@ CEK_API CEK_CHECKED cek_status cek_dataset_standardize(cek_dataset *dataset, con
 
 typedef struct cek_loader_options {
     uint32_t size;
-    uint32_t workers;                 /* threads that fill batches; 0: the caller's own */
-    int64_t batch;                    /* 0 = 64 */
-    uint64_t seed;                    /* of the order */
+    uint32_t workers; /* threads that fill batches; 0: the caller's own */
+    int64_t batch;    /* 0 = 64 */
+    uint64_t seed;    /* of the order */
     bool shuffle;
     bool drop_last;
     uint8_t reserved[2];
-    uint32_t prefetch;                /* batches ready ahead; 0 = 2 */
-    cek_device *pin_for;              /* batches lie in memory from which this device copies
+    uint32_t prefetch;   /* batches ready ahead; 0 = 2 */
+    cek_device *pin_for; /* batches lie in memory from which this device copies
                                        * fastest; NULL: ordinary memory */
 } cek_loader_options;
 /* A batch. Memory belongs to the loader until the batch is given back. */
 typedef struct cek_batch {
-    int64_t count;                    /* samples */
-    const void *inputs;               /* count rows, as the dataset stores them (images NHWC) */
-    const void *targets;              /* int32_t labels[count], or float values[count][columns] */
-    const int64_t *rows;              /* row numbers in the dataset */
+    int64_t count;       /* samples */
+    const void *inputs;  /* count rows, as the dataset stores them (images NHWC) */
+    const void *targets; /* int32_t labels[count], or float values[count][columns] */
+    const int64_t *rows; /* row numbers in the dataset */
     cek_dtype input_type;
-    uint32_t target_columns;          /* 0: labels */
+    uint32_t target_columns; /* 0: labels */
 } cek_batch;
 typedef struct cek_loader cek_loader;
-CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset,
-                                                 const cek_loader_options *options,
+CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options,
                                                  cek_loader **out);
 CEK_API void cek_loader_free(cek_loader *loader); /* also while workers are busy */
 /* Starts epoch `epoch` (its order depends on seed and epoch alone). */
@@ -264,21 +253,21 @@ typedef struct cek_trainer cek_trainer;
 enum { CEK_SHARES_EQUAL = 0, CEK_SHARES_GIVEN = 1 };
 typedef struct cek_trainer_options {
     uint32_t size;
-    cek_loss loss;                    /* 0: cross-entropy */
+    cek_loss loss; /* 0: cross-entropy */
     cek_optimizer optimizer;
-    int64_t batch;                    /* largest batch of a step; 0 = 64 */
-    uint64_t seed;                    /* of dropout */
-    uint32_t shares;                  /* CEK_SHARES_EQUAL: sizes differ by at most one, the earlier
+    int64_t batch;               /* largest batch of a step; 0 = 64 */
+    uint64_t seed;               /* of dropout */
+    uint32_t shares;             /* CEK_SHARES_EQUAL: sizes differ by at most one, the earlier
                                        * devices the larger */
-    cek_dtype type;                   /* CEK_F32 (default) or CEK_F64 (where the devices compute in
+    cek_dtype type;              /* CEK_F32 (default) or CEK_F64 (where the devices compute in
                                        * it) */
-    const double *share_weights;      /* CEK_SHARES_GIVEN: one number >= 0 per device, in
+    const double *share_weights; /* CEK_SHARES_GIVEN: one number >= 0 per device, in
                                        * proportion; not all 0 */
-    uint64_t memory_limit;            /* bytes per device; a share that does not fit is run as
+    uint64_t memory_limit;       /* bytes per device; a share that does not fit is run as
                                        * micro-batches; 0: what is free */
-    cek_dtype input_type;             /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
+    cek_dtype input_type;        /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
                                        * converted on the device */
-    uint32_t target_columns;          /* MSE: values per sample; 0 = the model's outputs. Anything
+    uint32_t target_columns;     /* MSE: values per sample; 0 = the model's outputs. Anything
                                        * else than those is refused */
 } cek_trainer_options;
 
@@ -288,57 +277,53 @@ typedef struct cek_trainer_options {
  * per device, beyond which rows are padded.
  * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss),
  * CEK_UNSUPPORTED (names device and layer). */
-CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices,
-                                                  size_t count,
-                                                  const cek_trainer_options *options,
-                                                  cek_trainer **out);
+CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
+                                                  const cek_trainer_options *options, cek_trainer **out);
 CEK_API void cek_trainer_free(cek_trainer *trainer);
 
 typedef struct cek_step_result {
     uint32_t size;
     uint32_t reserved;
-    int64_t step;                     /* from 1 */
+    int64_t step; /* from 1 */
     int64_t samples;
-    double loss;                      /* mean over the batch, before the update */
-    int64_t correct;                  /* cross-entropy: right answers in the batch */
+    double loss;     /* mean over the batch, before the update */
+    int64_t correct; /* cross-entropy: right answers in the batch */
     double seconds;
 } cek_step_result;
 /* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors:
  * CEK_INVALID (batch of another form), CEK_BAD_INPUT (a label out of range): nothing was done;
  * CEK_NOT_FINITE: the parameters have been updated; anything else (CEK_DEVICE_LOST): the replicas
  * may differ, every later call but free returns the same failure. */
-CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch,
-                                                cek_step_result *result);
+CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
 typedef struct cek_metrics {
     uint32_t size;
     uint32_t reserved;
     int64_t samples;
-    double loss;                      /* mean */
-    double accuracy;                  /* cross-entropy; else 0 */
+    double loss;     /* mean */
+    double accuracy; /* cross-entropy; else 0 */
 } cek_metrics;
 /* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's
  * devices. */
-CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer,
-                                                    const cek_dataset *dataset, cek_metrics *out);
+CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer, const cek_dataset *dataset, cek_metrics *out);
 
 typedef struct cek_epoch_result {
     uint32_t size;
     uint32_t reserved;
-    int64_t epoch;                    /* from 1 */
-    int64_t step;                     /* steps so far */
-    cek_metrics train;                /* while training (with dropout) */
-    cek_metrics test;                 /* samples = 0 without a test set */
-    double seconds;                   /* of training, without the test */
+    int64_t epoch;     /* from 1 */
+    int64_t step;      /* steps so far */
+    cek_metrics train; /* while training (with dropout) */
+    cek_metrics test;  /* samples = 0 without a test set */
+    double seconds;    /* of training, without the test */
     double samples_per_second;
 } cek_epoch_result;
 typedef struct cek_fit_options {
     uint32_t size;
-    uint32_t workers;                 /* of the loader; 0: one thread beside the trainer's */
-    int64_t epochs;                   /* 0 = 1 */
-    int64_t max_steps;                /* 0: no limit */
-    const cek_dataset *test;          /* or NULL */
-    uint64_t seed;                    /* of the order of samples */
+    uint32_t workers;        /* of the loader; 0: one thread beside the trainer's */
+    int64_t epochs;          /* 0 = 1 */
+    int64_t max_steps;       /* 0: no limit */
+    const cek_dataset *test; /* or NULL */
+    uint64_t seed;           /* of the order of samples */
     bool no_shuffle;
     bool drop_last;
     uint8_t reserved[6];
@@ -350,8 +335,7 @@ typedef struct cek_fit_options {
 /* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A
  * request to stop ends it between two steps: CEK_CANCELLED. */
 CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train,
-                                               const cek_fit_options *options,
-                                               cek_epoch_result *last);
+                                               const cek_fit_options *options, cek_epoch_result *last);
 /* Safe from any thread and from signal handlers; holds until the next fit begins. */
 CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 
@@ -364,13 +348,12 @@ CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t in
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
 /* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the
  * trainer's type), to compare replicas; `bytes` = count x size of the type. */
-CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index,
-                                                        size_t parameter, void *dst,
+CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst,
                                                         uint64_t bytes);
 /* The whole batch's gradient of the last step, summed over the devices, PyTorch's shape, as doubles
  * [count]. */
-CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter,
-                                                         double *dst, int64_t count);
+CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter, double *dst,
+                                                         int64_t count);
 /* All of them as a safetensors file of f64 tensors under the parameters' names, atomically
  * written. */
 CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path);
@@ -382,24 +365,21 @@ CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, 
 typedef struct cek_predictor cek_predictor;
 typedef struct cek_predictor_options {
     uint32_t size;
-    cek_dtype input_type;             /* CEK_U8 or CEK_F32 (default) */
-    int64_t batch;                    /* samples at a time over all devices; 0 = 256 */
-    bool softmax;                     /* probabilities instead of logits */
+    cek_dtype input_type; /* CEK_U8 or CEK_F32 (default) */
+    int64_t batch;        /* samples at a time over all devices; 0 = 256 */
+    bool softmax;         /* probabilities instead of logits */
     uint8_t reserved[7];
-    uint64_t memory_limit;            /* bytes per device; 0: what is free */
+    uint64_t memory_limit; /* bytes per device; 0: what is free */
 } cek_predictor_options;
-CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model,
-                                                    cek_device *const *devices, size_t count,
-                                                    const cek_predictor_options *options,
-                                                    cek_predictor **out);
+CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,
+                                                    const cek_predictor_options *options, cek_predictor **out);
 CEK_API void cek_predictor_free(cek_predictor *predictor);
 /* inputs: `count` samples (images NHWC) of the declared type; outputs: count x outputs, f32. Any
  * count >= 0. */
-CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs,
-                                                 int64_t count, float *outputs);
+CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count,
+                                                 float *outputs);
 /* The same over a dataset's rows in order. */
-CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predictor,
-                                                         const cek_dataset *dataset,
+CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predictor, const cek_dataset *dataset,
                                                          float *outputs);
 
 #ifdef __cplusplus

@@ -116,12 +116,13 @@ extern "C" {
 #define CEK_ABI (CEK_ABI_MAJOR << 16 | CEK_ABI_MINOR)
 
 #define CEK_PLUGIN_SYMBOL "cek_plugin_query"
-#define CEK_SPATIAL_MAX 4       /* entries of spatial arrays; 1 to 3 are used */
-#define CEK_RANK_MAX 8          /* entries of tensor shapes and strides */
-#define CEK_ALIGNMENT 256u      /* base alignment of device memory, and of operand offsets unless a
+#define CEK_SPATIAL_MAX 4 /* entries of spatial arrays; 1 to 3 are used */
+#define CEK_RANK_MAX 8    /* entries of tensor shapes and strides */
+#define CEK_ALIGNMENT \
+    256u                       /* base alignment of device memory, and of operand offsets unless a
                                  * descriptor says less */
-#define CEK_UNKNOWN UINT64_MAX  /* a size that the device cannot tell */
-#define CEK_FOREVER UINT64_MAX  /* a time-out that never comes */
+#define CEK_UNKNOWN UINT64_MAX /* a size that the device cannot tell */
+#define CEK_FOREVER UINT64_MAX /* a time-out that never comes */
 
 /* -------------------------------------------------------------------------------------------------
  * 2 Status and types
@@ -132,30 +133,30 @@ extern "C" {
 typedef uint32_t cek_status;
 enum {
     CEK_OK = 0,
-    CEK_INVALID = 1,        /* the caller broke a rule of this header: a bad handle, size, shape,
+    CEK_INVALID = 1,       /* the caller broke a rule of this header: a bad handle, size, shape,
                              * operand set or order of calls */
-    CEK_UNSUPPORTED = 2,    /* a valid request that this backend does not implement; another way may
+    CEK_UNSUPPORTED = 2,   /* a valid request that this backend does not implement; another way may
                              * work */
-    CEK_UNAVAILABLE = 3,    /* the hardware, driver or library is absent; create() says so,
+    CEK_UNAVAILABLE = 3,   /* the hardware, driver or library is absent; create() says so,
                              * quietly */
-    CEK_OUT_OF_MEMORY = 4,  /* device or host memory is exhausted; nothing changed, smaller requests
+    CEK_OUT_OF_MEMORY = 4, /* device or host memory is exhausted; nothing changed, smaller requests
                              * may work */
-    CEK_DEVICE_LOST = 5,    /* the device is gone or hangs; latches on the device */
-    CEK_TIMEOUT = 6,        /* the deadline of a sync came first; the work goes on, sync may be
+    CEK_DEVICE_LOST = 5,   /* the device is gone or hangs; latches on the device */
+    CEK_TIMEOUT = 6,       /* the deadline of a sync came first; the work goes on, sync may be
                              * called again */
-    CEK_NOT_READY = 7,      /* event_query, event_elapsed: not yet */
-    CEK_INTERNAL = 8        /* the backend or its driver failed in another way (a build error, a
+    CEK_NOT_READY = 7,     /* event_query, event_elapsed: not yet */
+    CEK_INTERNAL = 8       /* the backend or its driver failed in another way (a build error, a
                              * failed kernel) */
 };
 
 /* Element types. Bit (1 << type) of cek_device_info.types says that a device stores it. */
 typedef uint32_t cek_dtype;
 enum {
-    CEK_DTYPE_NONE = 0,  /* "absent": the value of a type field that does not apply */
-    CEK_F32 = 1,         /* IEEE binary32 */
-    CEK_F16 = 2,         /* IEEE binary16 storage; sums are f32 */
-    CEK_BF16 = 3,        /* upper half of binary32, round to nearest even; sums are f32 */
-    CEK_F64 = 4,         /* IEEE binary64; sums, losses and gradients are then f64 too */
+    CEK_DTYPE_NONE = 0, /* "absent": the value of a type field that does not apply */
+    CEK_F32 = 1,        /* IEEE binary32 */
+    CEK_F16 = 2,        /* IEEE binary16 storage; sums are f32 */
+    CEK_BF16 = 3,       /* upper half of binary32, round to nearest even; sums are f32 */
+    CEK_F64 = 4,        /* IEEE binary64; sums, losses and gradients are then f64 too */
     CEK_U8 = 5,
     CEK_I32 = 6
 };
@@ -163,22 +164,22 @@ enum {
 /* What f32 operands may be turned into. f16 and bf16 operands may use matrix units with f32
  * accumulation under any of them. */
 enum {
-    CEK_MATH_F32 = 0,     /* default: f32 products; also transforms such as Winograd, within the
+    CEK_MATH_F32 = 0,    /* default: f32 products; also transforms such as Winograd, within the
                            * bound that conformance checks */
-    CEK_MATH_STRICT = 1,  /* f32 products and sums, in any order, no transforms */
-    CEK_MATH_TF32 = 2,    /* operands may be rounded to 10 bits of fraction */
-    CEK_MATH_FAST = 3     /* operands may be rounded to bf16 */
+    CEK_MATH_STRICT = 1, /* f32 products and sums, in any order, no transforms */
+    CEK_MATH_TF32 = 2,   /* operands may be rounded to 10 bits of fraction */
+    CEK_MATH_FAST = 3    /* operands may be rounded to bf16 */
 };
 
 typedef uint32_t cek_activation;
 enum {
     CEK_ACT_NONE = 0,
-    CEK_ACT_RELU = 1,     /* y = x > 0 ? x : x <= 0 ? 0 : NaN.  dx = y <= 0 ? 0 : dy (so NaN
+    CEK_ACT_RELU = 1,    /* y = x > 0 ? x : x <= 0 ? 0 : NaN.  dx = y <= 0 ? 0 : dy (so NaN
                            * passes). Backward reads the output y */
-    CEK_ACT_TANH = 2,     /* dx = dy * (1 - y*y).  Backward reads the output y */
-    CEK_ACT_SIGMOID = 3,  /* y = 1 / (1 + exp(-x)); dx = dy * y * (1 - y).  Backward reads the
+    CEK_ACT_TANH = 2,    /* dx = dy * (1 - y*y).  Backward reads the output y */
+    CEK_ACT_SIGMOID = 3, /* y = 1 / (1 + exp(-x)); dx = dy * y * (1 - y).  Backward reads the
                            * output y */
-    CEK_ACT_GELU = 4      /* y = x/2 * (1 + erf(x / sqrt 2)).  Backward reads the input x, so
+    CEK_ACT_GELU = 4     /* y = x/2 * (1 + erf(x / sqrt 2)).  Backward reads the input x, so
                            * training does not fuse it forward */
 };
 
@@ -194,7 +195,7 @@ typedef struct cek_cmdbuf cek_cmdbuf;
 /* A place in device memory. Frozen at 16 bytes. {NULL, 0} means "no operand". */
 typedef struct cek_ref {
     cek_mem *mem;
-    uint64_t offset;  /* bytes; for operands of operations a multiple of the descriptor's align */
+    uint64_t offset; /* bytes; for operands of operations a multiple of the descriptor's align */
 } cek_ref;
 
 /* -------------------------------------------------------------------------------------------------
@@ -208,8 +209,8 @@ enum { CEK_LOG_ERROR = 1, CEK_LOG_WARN = 2, CEK_LOG_INFO = 3, CEK_LOG_DEBUG = 4 
  * returns. Texts are UTF-8, one line, copied by the host. */
 typedef struct cek_host {
     uint32_t size;
-    uint32_t abi;  /* the host's CEK_ABI */
-    void *user;    /* handed back as the first argument */
+    uint32_t abi; /* the host's CEK_ABI */
+    void *user;   /* handed back as the first argument */
     /* the reason of the error about to be returned */
     void (*fail)(void *user, cek_status status, const char *text);
     void (*log)(void *user, uint32_t level, const char *text);
@@ -220,9 +221,9 @@ typedef struct cek_host {
 } cek_host;
 
 enum {
-    CEK_PROFILE_MEMORY = 1,     /* devices, memory, queues, events, copies */
-    CEK_PROFILE_INFERENCE = 2,  /* and the operations [I] */
-    CEK_PROFILE_TRAINING = 3    /* and the operations [T] */
+    CEK_PROFILE_MEMORY = 1,    /* devices, memory, queues, events, copies */
+    CEK_PROFILE_INFERENCE = 2, /* and the operations [I] */
+    CEK_PROFILE_TRAINING = 3   /* and the operations [T] */
 };
 
 /* -------------------------------------------------------------------------------------------------
@@ -232,10 +233,10 @@ enum {
 enum { CEK_KIND_CPU = 1, CEK_KIND_GPU = 2, CEK_KIND_ACCELERATOR = 3 };
 
 enum {
-    CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,   /* device memory is host memory: mem_host_ptr works */
-    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a
+    CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,  /* device memory is host memory: mem_host_ptr works */
+    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1, /* never joins a job by itself (an oracle, a
                                             * simulator) */
-    CEK_DEVICE_INLINE = 1u << 2            /* commands have been executed when the enqueuing call
+    CEK_DEVICE_INLINE = 1u << 2           /* commands have been executed when the enqueuing call
                                             * returns */
 };
 
@@ -244,22 +245,22 @@ typedef struct cek_device_info {
     uint32_t size;
     uint32_t kind;
     uint32_t flags;
-    uint32_t compute_units;  /* cores, compute units, multiprocessors */
-    uint32_t copy_engines;   /* copies that can run beside computation; 0 if none or unknown */
+    uint32_t compute_units; /* cores, compute units, multiprocessors */
+    uint32_t copy_engines;  /* copies that can run beside computation; 0 if none or unknown */
     uint32_t reserved;
-    uint64_t total_bytes;    /* memory, or CEK_UNKNOWN */
-    uint64_t free_bytes;     /* at the time of the call, or CEK_UNKNOWN */
+    uint64_t total_bytes; /* memory, or CEK_UNKNOWN */
+    uint64_t free_bytes;  /* at the time of the call, or CEK_UNKNOWN */
     uint64_t max_alloc_bytes;
-    uint64_t types;          /* 1 << cek_dtype, for types that at least the copy operation
+    uint64_t types;      /* 1 << cek_dtype, for types that at least the copy operation
                               * supports */
-    uint64_t numeric_id;     /* algorithms, ISA, compiler and driver in one number: explains
+    uint64_t numeric_id; /* algorithms, ISA, compiler and driver in one number: explains
                               * differences between devices */
     char name[128];
     char vendor[64];
-    char driver[128];        /* driver or library versions, for people */
-    char pci[16];            /* "0000:01:00.0" */
-    uint8_t uuid[16];        /* all zero if there is none */
-    char processor[64];      /* which silicon: "cpu" for the host's own processor,
+    char driver[128];   /* driver or library versions, for people */
+    char pci[16];       /* "0000:01:00.0" */
+    uint8_t uuid[16];   /* all zero if there is none */
+    char processor[64]; /* which silicon: "cpu" for the host's own processor,
                               * "pci:0000:01:00.0" for a card, else any text. Two *plugins*
                               * reporting the same text report the same processor twice; a host uses
                               * one of them. */
@@ -267,7 +268,7 @@ typedef struct cek_device_info {
 
 typedef struct cek_device_options {
     uint32_t size;
-    uint32_t flags;     /* none yet */
+    uint32_t flags; /* none yet */
 } cek_device_options;
 
 /* -------------------------------------------------------------------------------------------------
@@ -276,8 +277,8 @@ typedef struct cek_device_options {
 
 typedef struct cek_mem_desc {
     uint32_t size;
-    uint32_t flags;  /* none yet */
-    uint64_t bytes;  /* > 0; contents start undefined */
+    uint32_t flags; /* none yet */
+    uint64_t bytes; /* > 0; contents start undefined */
 } cek_mem_desc;
 
 enum { CEK_MAP_READ = 1u << 0, CEK_MAP_WRITE = 1u << 1 };
@@ -288,16 +289,16 @@ enum { CEK_MAP_READ = 1u << 0, CEK_MAP_WRITE = 1u << 1 };
 
 typedef struct cek_queue_desc {
     uint32_t size;
-    uint32_t flags;         /* CEK_QUEUE_TIMING */
-    uint64_t deadline_ns;   /* of queue_destroy; 0 = 10 seconds */
+    uint32_t flags;       /* CEK_QUEUE_TIMING */
+    uint64_t deadline_ns; /* of queue_destroy; 0 = 10 seconds */
 } cek_queue_desc;
-enum { CEK_QUEUE_TIMING = 1u << 0 };  /* events of this queue will be asked for event_elapsed */
+enum { CEK_QUEUE_TIMING = 1u << 0 }; /* events of this queue will be asked for event_elapsed */
 
 typedef struct cek_event_desc {
     uint32_t size;
     uint32_t flags;
 } cek_event_desc;
-enum { CEK_EVENT_TIMING = 1u << 0 };  /* event_elapsed will be asked */
+enum { CEK_EVENT_TIMING = 1u << 0 }; /* event_elapsed will be asked */
 
 /* -------------------------------------------------------------------------------------------------
  * 7 Operations
@@ -336,25 +337,25 @@ enum { CEK_EVENT_TIMING = 1u << 0 };  /* event_elapsed will be asked */
  */
 
 enum {
-    CEK_OP_GEMM = 1,                   /* [I] */
-    CEK_OP_CONV_FORWARD = 2,           /* [I] */
-    CEK_OP_CONV_BACKWARD_DATA = 3,     /* [T] */
-    CEK_OP_CONV_BACKWARD_WEIGHTS = 4,  /* [T] */
-    CEK_OP_POOL_FORWARD = 5,           /* [I] */
-    CEK_OP_POOL_BACKWARD = 6,          /* [T] */
-    CEK_OP_POINTWISE = 7,              /* [I] */
-    CEK_OP_REDUCE = 8,                 /* [I] */
-    CEK_OP_SOFTMAX = 9,                /* [I] */
-    CEK_OP_CROSS_ENTROPY = 10,         /* [T] */
-    CEK_OP_SQUARED_ERROR = 11,         /* [T] */
-    CEK_OP_DROPOUT = 12,               /* [T] */
-    CEK_OP_RANDOM = 13,                /* [T] */
-    CEK_OP_OPTIMIZER = 14,             /* [T] */
-    CEK_OP_COPY = 15                   /* [I] */
+    CEK_OP_GEMM = 1,                  /* [I] */
+    CEK_OP_CONV_FORWARD = 2,          /* [I] */
+    CEK_OP_CONV_BACKWARD_DATA = 3,    /* [T] */
+    CEK_OP_CONV_BACKWARD_WEIGHTS = 4, /* [T] */
+    CEK_OP_POOL_FORWARD = 5,          /* [I] */
+    CEK_OP_POOL_BACKWARD = 6,         /* [T] */
+    CEK_OP_POINTWISE = 7,             /* [I] */
+    CEK_OP_REDUCE = 8,                /* [I] */
+    CEK_OP_SOFTMAX = 9,               /* [I] */
+    CEK_OP_CROSS_ENTROPY = 10,        /* [T] */
+    CEK_OP_SQUARED_ERROR = 11,        /* [T] */
+    CEK_OP_DROPOUT = 12,              /* [T] */
+    CEK_OP_RANDOM = 13,               /* [T] */
+    CEK_OP_OPTIMIZER = 14,            /* [T] */
+    CEK_OP_COPY = 15                  /* [I] */
 };
 
 enum {
-    CEK_OP_DETERMINISTIC = 1u << 0,  /* algorithm and order of sums depend on descriptor, device
+    CEK_OP_DETERMINISTIC = 1u << 0, /* algorithm and order of sums depend on descriptor, device
                                       * model and library versions alone: no timing, no atomics, no
                                       * number of threads */
     CEK_OP_PREPACKED = 1u << 1
@@ -369,7 +370,7 @@ enum {
 typedef struct cek_epilogue {
     uint32_t size;
     cek_activation activation;
-    cek_activation act_grad;  /* ACT_REF holds what that activation's backward reads (see
+    cek_activation act_grad; /* ACT_REF holds what that activation's backward reads (see
                                * cek_activation), in the type and layout of the result */
     uint32_t reserved;
 } cek_epilogue;
@@ -378,37 +379,37 @@ typedef struct cek_op_extra cek_op_extra; /* where the head may grow in later mi
 
 /* Head of every descriptor: `op` in the structs of section 10. Frozen at 64 bytes. */
 typedef struct cek_op_desc {
-    uint32_t size;                 /* of the whole descriptor of this kind, e.g.
+    uint32_t size;       /* of the whole descriptor of this kind, e.g.
                                     * sizeof(cek_gemm_desc) */
-    uint32_t kind;                 /* CEK_OP_... */
-    uint64_t operands;             /* mask of slots that every run fills */
-    uint64_t accumulate;           /* mask of output slots that are added to */
+    uint32_t kind;       /* CEK_OP_... */
+    uint64_t operands;   /* mask of slots that every run fills */
+    uint64_t accumulate; /* mask of output slots that are added to */
     uint32_t flags;
     uint32_t math;
-    uint32_t align;                /* every operand offset is a multiple of this power of two; 0 =
+    uint32_t align; /* every operand offset is a multiple of this power of two; 0 =
                                     * CEK_ALIGNMENT. At least the size of the element. A backend may
                                     * refuse less than CEK_ALIGNMENT for any operation but
                                     * pointwise, reduce and copy with CEK_UNSUPPORTED */
     uint32_t reserved;
-    const cek_op *forward;         /* backward operations that read a reserve; else NULL */
-    const cek_epilogue *epilogue;  /* gemm and convolution; else, or when there is none, NULL */
-    const cek_op_extra *extra;     /* NULL; anything else is CEK_UNSUPPORTED in 1.0 */
+    const cek_op *forward;        /* backward operations that read a reserve; else NULL */
+    const cek_epilogue *epilogue; /* gemm and convolution; else, or when there is none, NULL */
+    const cek_op_extra *extra;    /* NULL; anything else is CEK_UNSUPPORTED in 1.0 */
 } cek_op_desc;
 
 /* Filled in by op_create. */
 typedef struct cek_op_info {
     uint32_t size;
-    uint32_t flags;            /* CEK_OP_INFO_... */
-    uint64_t workspace_bytes;  /* scratch that op_run needs; contents do not survive */
+    uint32_t flags;           /* CEK_OP_INFO_... */
+    uint64_t workspace_bytes; /* scratch that op_run needs; contents do not survive */
     uint64_t reserve_bytes;
     uint64_t prepack_bytes;
     uint64_t prepack_layout;
-    uint64_t numeric_id;       /* of DETERMINISTIC operations: equal ids give equal bits for equal
+    uint64_t numeric_id; /* of DETERMINISTIC operations: equal ids give equal bits for equal
                                 * operands, on any device of any plugin (hash the plugin's name into
                                 * it). 0 promises nothing */
-    char algorithm[64];        /* for people: "implicit gemm 14x32 avx512" */
+    char algorithm[64];  /* for people: "implicit gemm 14x32 avx512" */
 } cek_op_info;
-enum { CEK_OP_INFO_INEXACT = 1u << 0 };  /* a transform is used: small integers are not exact */
+enum { CEK_OP_INFO_INEXACT = 1u << 0 }; /* a transform is used: small integers are not exact */
 
 /* -------------------------------------------------------------------------------------------------
  * 8 Blocks: what changes while training lives in device memory
@@ -429,29 +430,29 @@ typedef struct cek_f32x2 {
 
 /* Step block: written before the step, the same on every device. */
 typedef struct cek_step_block {
-    uint64_t random_key;       /* key of dropout and random operations; changes each step */
-    cek_f32x2 inv_n;           /* 1 / (global sum of sample weights [x columns, for squared
+    uint64_t random_key;  /* key of dropout and random operations; changes each step */
+    cek_f32x2 inv_n;      /* 1 / (global sum of sample weights [x columns, for squared
                                 * error]) */
-    cek_f32x2 loss_scale;      /* 1 unless f16 gradients are scaled */
-    cek_f32x2 ln_beta1;        /* natural logarithm of Adam's beta1 (0.9) and beta2 (0.999) */
+    cek_f32x2 loss_scale; /* 1 unless f16 gradients are scaled */
+    cek_f32x2 ln_beta1;   /* natural logarithm of Adam's beta1 (0.9) and beta2 (0.999) */
     cek_f32x2 ln_beta2;
     uint32_t reserved[54];
-    cek_f32x2 lr[CEK_PARAM_GROUPS];            /* by parameter group */
+    cek_f32x2 lr[CEK_PARAM_GROUPS]; /* by parameter group */
     cek_f32x2 weight_decay[CEK_PARAM_GROUPS];
 } cek_step_block;
 
 /* Update block: written after backward, by an operation (one device) or by the host (several). */
 typedef struct cek_update_block {
-    cek_f32x2 grad_scale;      /* gradients are multiplied by this: clip / loss scale */
-    uint32_t skip;             /* any bit set (so a device may write it as f32): the optimizer
+    cek_f32x2 grad_scale; /* gradients are multiplied by this: clip / loss scale */
+    uint32_t skip;        /* any bit set (so a device may write it as f32): the optimizer
                                 * changes nothing */
     uint32_t reserved[61];
 } cek_update_block;
 
 /* Batch block: one per plan, updated in queue order before each micro-batch. */
 typedef struct cek_batch_block {
-    uint64_t sample_base;      /* position of this micro-batch's first sample in the global batch */
-    uint32_t rows_valid;       /* samples (each rows_per_sample rows of an operand) that count; the
+    uint64_t sample_base; /* position of this micro-batch's first sample in the global batch */
+    uint32_t rows_valid;  /* samples (each rows_per_sample rows of an operand) that count; the
                                 * rest is padding: finite, without effect on any loss or gradient */
     uint32_t reserved[61];
 } cek_batch_block;
@@ -489,7 +490,7 @@ typedef struct cek_batch_block {
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
-#define CEK_SLOT_ENUM_(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE)        \
+#define CEK_SLOT_ENUM_(KIND, SLOT, NUMBER, DIRECTION, PRESENCE, ACCUMULATE, ALIASES, SHAPE) \
     CEK_##KIND##_##SLOT = NUMBER,
 
 /* gemm: C[b] = epilogue(op(A[b]) op(B[b])) for b < batch, op(A) m x k, op(B) k x n, C m x n.
@@ -508,19 +509,17 @@ typedef struct cek_gemm_desc {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
     cek_dtype a_type, b_type, c_type;
-    uint32_t trans;  /* CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B */
+    uint32_t trans; /* CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B */
 } cek_gemm_desc;
 enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
-#define CEK_GEMM_OPERANDS(ROW)                                                                     \
-    ROW(GEMM, A,       0, in,  required, no,  0,                                                   \
-        "a_type; batch matrices m x k (k x m with TRANS_A)")                                       \
-    ROW(GEMM, B,       1, in,  weights,  no,  0,                                                   \
-        "b_type; batch matrices k x n (n x k with TRANS_B)")                                       \
-    ROW(GEMM, C,       2, out, required, acc, 0, "c_type; batch matrices m x n")                   \
-    ROW(GEMM, BIAS,    3, in,  optional, no,  0, "sum type; [n], added to every row")              \
-    ROW(GEMM, ACT_REF, 4, in,  optional, no,  0, "c_type; as C, required with act_grad")           \
-    ROW(GEMM, A_SUM,   5, out, optional, acc, 0, "sum type; [m]")                                  \
-    ROW(GEMM, PACKED,  6, in,  optional, no,  0, "prepack_bytes; B as op_prepack wrote it")
+#define CEK_GEMM_OPERANDS(ROW)                                                                \
+    ROW(GEMM, A, 0, in, required, no, 0, "a_type; batch matrices m x k (k x m with TRANS_A)") \
+    ROW(GEMM, B, 1, in, weights, no, 0, "b_type; batch matrices k x n (n x k with TRANS_B)")  \
+    ROW(GEMM, C, 2, out, required, acc, 0, "c_type; batch matrices m x n")                    \
+    ROW(GEMM, BIAS, 3, in, optional, no, 0, "sum type; [n], added to every row")              \
+    ROW(GEMM, ACT_REF, 4, in, optional, no, 0, "c_type; as C, required with act_grad")        \
+    ROW(GEMM, A_SUM, 5, out, optional, acc, 0, "sum type; [m]")                               \
+    ROW(GEMM, PACKED, 6, in, optional, no, 0, "prepack_bytes; B as op_prepack wrote it")
 
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
  * Layouts: images [batch][spatial...][channels] (NHWC), weights [out][kernel...][in/groups].
@@ -542,33 +541,26 @@ typedef struct cek_conv_desc {
     uint64_t in[CEK_SPATIAL_MAX], kernel[CEK_SPATIAL_MAX];
     uint64_t stride[CEK_SPATIAL_MAX], dilation[CEK_SPATIAL_MAX];
     uint64_t pad_lo[CEK_SPATIAL_MAX], pad_hi[CEK_SPATIAL_MAX];
-    cek_dtype x_type, w_type, y_type;  /* of X or DX, W, Y or DY; DW and BIAS_GRAD have the sum
+    cek_dtype x_type, w_type, y_type; /* of X or DX, W, Y or DY; DW and BIAS_GRAD have the sum
                                         * type */
     uint32_t reserved;
 } cek_conv_desc;
-#define CEK_CONV_FORWARD_OPERANDS(ROW)                                                             \
-    ROW(CONV_FORWARD, X,      0, in,  required, no, 0, "x_type; [batch][in...][in_channels]")      \
-    ROW(CONV_FORWARD, W,      1, in,  weights,  no, 0,                                             \
-        "w_type; [out_channels][kernel...][in_channels/groups]")                                   \
-    ROW(CONV_FORWARD, Y,      2, out, required, no, 0, "y_type; [batch][out...][out_channels]")    \
-    ROW(CONV_FORWARD, BIAS,   3, in,  optional, no, 0, "sum type; [out_channels]")                 \
-    ROW(CONV_FORWARD, PACKED, 4, in,  optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
-#define CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                                                       \
-    ROW(CONV_BACKWARD_DATA, DY,      0, in,  required, no,  0,                                     \
-        "y_type; [batch][out...][out_channels]")                                                   \
-    ROW(CONV_BACKWARD_DATA, W,       1, in,  required, no,  0,                                     \
-        "w_type; [out_channels][kernel...][in_channels/groups]")                                   \
-    ROW(CONV_BACKWARD_DATA, DX,      2, out, required, acc, 0,                                     \
-        "x_type; [batch][in...][in_channels]")                                                     \
-    ROW(CONV_BACKWARD_DATA, ACT_REF, 3, in,  optional, no,  0,                                     \
-        "x_type; as DX, required with act_grad")
-#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW)                                                    \
-    ROW(CONV_BACKWARD_WEIGHTS, X,         0, in,  required, no,  0,                                \
-        "x_type; [batch][in...][in_channels]")                                                     \
-    ROW(CONV_BACKWARD_WEIGHTS, DY,        1, in,  required, no,  0,                                \
-        "y_type; [batch][out...][out_channels]")                                                   \
-    ROW(CONV_BACKWARD_WEIGHTS, DW,        2, out, required, acc, 0,                                \
-        "sum type; [out_channels][kernel...][in_channels/groups]")                                 \
+#define CEK_CONV_FORWARD_OPERANDS(ROW)                                                                   \
+    ROW(CONV_FORWARD, X, 0, in, required, no, 0, "x_type; [batch][in...][in_channels]")                  \
+    ROW(CONV_FORWARD, W, 1, in, weights, no, 0, "w_type; [out_channels][kernel...][in_channels/groups]") \
+    ROW(CONV_FORWARD, Y, 2, out, required, no, 0, "y_type; [batch][out...][out_channels]")               \
+    ROW(CONV_FORWARD, BIAS, 3, in, optional, no, 0, "sum type; [out_channels]")                          \
+    ROW(CONV_FORWARD, PACKED, 4, in, optional, no, 0, "prepack_bytes; W as op_prepack wrote it")
+#define CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)                                                                    \
+    ROW(CONV_BACKWARD_DATA, DY, 0, in, required, no, 0, "y_type; [batch][out...][out_channels]")                \
+    ROW(CONV_BACKWARD_DATA, W, 1, in, required, no, 0, "w_type; [out_channels][kernel...][in_channels/groups]") \
+    ROW(CONV_BACKWARD_DATA, DX, 2, out, required, acc, 0, "x_type; [batch][in...][in_channels]")                \
+    ROW(CONV_BACKWARD_DATA, ACT_REF, 3, in, optional, no, 0, "x_type; as DX, required with act_grad")
+#define CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW)                                                     \
+    ROW(CONV_BACKWARD_WEIGHTS, X, 0, in, required, no, 0, "x_type; [batch][in...][in_channels]")    \
+    ROW(CONV_BACKWARD_WEIGHTS, DY, 1, in, required, no, 0, "y_type; [batch][out...][out_channels]") \
+    ROW(CONV_BACKWARD_WEIGHTS, DW, 2, out, required, acc, 0,                                        \
+        "sum type; [out_channels][kernel...][in_channels/groups]")                                  \
     ROW(CONV_BACKWARD_WEIGHTS, BIAS_GRAD, 3, out, optional, acc, 0, "sum type; [out_channels]")
 
 /* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1.
@@ -581,8 +573,8 @@ typedef struct cek_conv_desc {
  * Types: x = y f32 required; f64, f16, bf16 optional. spatial 2 required, 1 and 3 optional. */
 typedef struct cek_pool_desc {
     cek_op_desc op;
-    uint32_t mode;   /* CEK_POOL_MAX, CEK_POOL_AVERAGE */
-    uint32_t flags;  /* CEK_POOL_COUNT_PAD */
+    uint32_t mode;  /* CEK_POOL_MAX, CEK_POOL_AVERAGE */
+    uint32_t flags; /* CEK_POOL_COUNT_PAD */
     uint32_t spatial;
     cek_dtype type;
     uint64_t batch, channels;
@@ -591,15 +583,14 @@ typedef struct cek_pool_desc {
 } cek_pool_desc;
 enum { CEK_POOL_MAX = 1, CEK_POOL_AVERAGE = 2 };
 enum { CEK_POOL_COUNT_PAD = 1u << 0 };
-#define CEK_POOL_FORWARD_OPERANDS(ROW)                                                             \
-    ROW(POOL_FORWARD, X,       0, in,  required, no, 0, "type; [batch][in...][channels]")          \
-    ROW(POOL_FORWARD, Y,       1, out, required, no, 0, "type; [batch][out...][channels]")         \
+#define CEK_POOL_FORWARD_OPERANDS(ROW)                                               \
+    ROW(POOL_FORWARD, X, 0, in, required, no, 0, "type; [batch][in...][channels]")   \
+    ROW(POOL_FORWARD, Y, 1, out, required, no, 0, "type; [batch][out...][channels]") \
     ROW(POOL_FORWARD, RESERVE, 2, out, optional, no, 0, "reserve_bytes")
-#define CEK_POOL_BACKWARD_OPERANDS(ROW)                                                            \
-    ROW(POOL_BACKWARD, DY,      0, in,  required, no, 0, "type; [batch][out...][channels]")        \
-    ROW(POOL_BACKWARD, DX,      1, out, required, no, 0, "type; [batch][in...][channels]")         \
-    ROW(POOL_BACKWARD, RESERVE, 2, in,  optional, no, 0,                                           \
-        "reserve_bytes of `forward`; required for maximum")
+#define CEK_POOL_BACKWARD_OPERANDS(ROW)                                               \
+    ROW(POOL_BACKWARD, DY, 0, in, required, no, 0, "type; [batch][out...][channels]") \
+    ROW(POOL_BACKWARD, DX, 1, out, required, no, 0, "type; [batch][in...][channels]") \
+    ROW(POOL_BACKWARD, RESERVE, 2, in, optional, no, 0, "reserve_bytes of `forward`; required for maximum")
 
 /* Pointwise: a short chain of instructions, evaluated for every element of `shape`. Inputs are
  * converted to f32 (f64 where OUT is f64; i32 and u8 exactly or rounded), read through strides (0
@@ -613,66 +604,66 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
 #define CEK_POINTWISE_INPUTS 8
 #define CEK_POINTWISE_INSTRUCTIONS 16
 enum {
-    CEK_PW_CONST = 1,     /* imm */
-    CEK_PW_COPY = 2,      /* a */
-    CEK_PW_ADD = 3,       /* a + b */
+    CEK_PW_CONST = 1, /* imm */
+    CEK_PW_COPY = 2,  /* a */
+    CEK_PW_ADD = 3,   /* a + b */
     CEK_PW_SUB = 4,
     CEK_PW_MUL = 5,
     CEK_PW_DIV = 6,
-    CEK_PW_MIN = 7,       /* NaN if either is NaN; so for MAX */
+    CEK_PW_MIN = 7, /* NaN if either is NaN; so for MAX */
     CEK_PW_MAX = 8,
     CEK_PW_NEG = 9,
     CEK_PW_ABS = 10,
     CEK_PW_SQRT = 11,
     CEK_PW_EXP = 12,
-    CEK_PW_LOG = 13,      /* natural */
-    CEK_PW_ADD_IMM = 14,  /* a + imm */
-    CEK_PW_MUL_IMM = 15,  /* a * imm */
-    CEK_PW_RELU = 16,     /* of a; see cek_activation for these and for the gradients */
+    CEK_PW_LOG = 13,     /* natural */
+    CEK_PW_ADD_IMM = 14, /* a + imm */
+    CEK_PW_MUL_IMM = 15, /* a * imm */
+    CEK_PW_RELU = 16,    /* of a; see cek_activation for these and for the gradients */
     CEK_PW_TANH = 17,
     CEK_PW_SIGMOID = 18,
     CEK_PW_GELU = 19,
-    CEK_PW_RELU_GRAD = 20,     /* a = dy, b = y */
-    CEK_PW_TANH_GRAD = 21,     /* a = dy, b = y */
-    CEK_PW_SIGMOID_GRAD = 22,  /* a = dy, b = y */
-    CEK_PW_GELU_GRAD = 23,     /* a = dy, b = x */
-    CEK_PW_LESS = 24,          /* a < b ? 1 : 0 */
-    CEK_PW_EQUAL = 25          /* a == b ? 1 : 0 */
+    CEK_PW_RELU_GRAD = 20,    /* a = dy, b = y */
+    CEK_PW_TANH_GRAD = 21,    /* a = dy, b = y */
+    CEK_PW_SIGMOID_GRAD = 22, /* a = dy, b = y */
+    CEK_PW_GELU_GRAD = 23,    /* a = dy, b = x */
+    CEK_PW_LESS = 24,         /* a < b ? 1 : 0 */
+    CEK_PW_EQUAL = 25         /* a == b ? 1 : 0 */
 };
 typedef struct cek_pointwise_input {
     cek_dtype type;
     uint32_t reserved;
-    int64_t strides[CEK_RANK_MAX];  /* elements, >= 0 */
+    int64_t strides[CEK_RANK_MAX]; /* elements, >= 0 */
 } cek_pointwise_input;
 typedef struct cek_pointwise_instruction {
-    uint32_t code;  /* CEK_PW_... */
-    uint32_t a, b;  /* numbers of earlier values; 0 where not used */
+    uint32_t code; /* CEK_PW_... */
+    uint32_t a, b; /* numbers of earlier values; 0 where not used */
     uint32_t reserved;
     double imm;
 } cek_pointwise_instruction;
 typedef struct cek_pointwise_desc {
     cek_op_desc op;
-    uint32_t rank;  /* 1 to CEK_RANK_MAX */
+    uint32_t rank; /* 1 to CEK_RANK_MAX */
     cek_dtype out_type;
     uint64_t shape[CEK_RANK_MAX];
     int64_t out_strides[CEK_RANK_MAX];
     const cek_pointwise_input *inputs;
     const cek_pointwise_instruction *instructions;
-    uint32_t input_count, input_size;              /* input_size = sizeof(cek_pointwise_input) of
+    uint32_t input_count, input_size; /* input_size = sizeof(cek_pointwise_input) of
                                                     * the caller */
     uint32_t instruction_count, instruction_size;
 } cek_pointwise_desc;
-#define CEK_POINTWISE_OPERANDS(ROW)                                                                \
-    ROW(POINTWISE, IN0, 0, in,  optional, no, 0, "inputs[0].type; shape through its strides")      \
-    ROW(POINTWISE, IN1, 1, in,  optional, no, 0, "inputs[1].type")                                 \
-    ROW(POINTWISE, IN2, 2, in,  optional, no, 0, "inputs[2].type")                                 \
-    ROW(POINTWISE, IN3, 3, in,  optional, no, 0, "inputs[3].type")                                 \
-    ROW(POINTWISE, IN4, 4, in,  optional, no, 0, "inputs[4].type")                                 \
-    ROW(POINTWISE, IN5, 5, in,  optional, no, 0, "inputs[5].type")                                 \
-    ROW(POINTWISE, IN6, 6, in,  optional, no, 0, "inputs[6].type")                                 \
-    ROW(POINTWISE, IN7, 7, in,  optional, no, 0, "inputs[7].type")                                 \
-    ROW(POINTWISE, OUT, 8, out, required, acc, 0xff,                                               \
-        "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are "     \
+#define CEK_POINTWISE_OPERANDS(ROW)                                                            \
+    ROW(POINTWISE, IN0, 0, in, optional, no, 0, "inputs[0].type; shape through its strides")   \
+    ROW(POINTWISE, IN1, 1, in, optional, no, 0, "inputs[1].type")                              \
+    ROW(POINTWISE, IN2, 2, in, optional, no, 0, "inputs[2].type")                              \
+    ROW(POINTWISE, IN3, 3, in, optional, no, 0, "inputs[3].type")                              \
+    ROW(POINTWISE, IN4, 4, in, optional, no, 0, "inputs[4].type")                              \
+    ROW(POINTWISE, IN5, 5, in, optional, no, 0, "inputs[5].type")                              \
+    ROW(POINTWISE, IN6, 6, in, optional, no, 0, "inputs[6].type")                              \
+    ROW(POINTWISE, IN7, 7, in, optional, no, 0, "inputs[7].type")                              \
+    ROW(POINTWISE, OUT, 8, out, required, acc, 0xff,                                           \
+        "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are " \
         "given")
 
 /* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that
@@ -697,8 +688,8 @@ typedef struct cek_reduce_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX];
 } cek_reduce_desc;
-#define CEK_REDUCE_OPERANDS(ROW)                                                                   \
-    ROW(REDUCE, X, 0, in,  required, no,  0, "x_type; shape through x_strides")                    \
+#define CEK_REDUCE_OPERANDS(ROW)                                              \
+    ROW(REDUCE, X, 0, in, required, no, 0, "x_type; shape through x_strides") \
     ROW(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")
 
 /* Softmax over each row of a rows x columns matrix, computed without overflow; CEK_SOFTMAX_LOG
@@ -707,11 +698,11 @@ typedef struct cek_softmax_desc {
     cek_op_desc op;
     uint64_t rows, columns;
     cek_dtype type;
-    uint32_t flags;  /* CEK_SOFTMAX_LOG */
+    uint32_t flags; /* CEK_SOFTMAX_LOG */
 } cek_softmax_desc;
 enum { CEK_SOFTMAX_LOG = 1u << 0 };
-#define CEK_SOFTMAX_OPERANDS(ROW)                                                                  \
-    ROW(SOFTMAX, X, 0, in,  required, no, 0, "type; [rows][columns]")                              \
+#define CEK_SOFTMAX_OPERANDS(ROW)                                    \
+    ROW(SOFTMAX, X, 0, in, required, no, 0, "type; [rows][columns]") \
     ROW(SOFTMAX, Y, 1, out, required, no, CEK_BIT(0), "type; [rows][columns]")
 
 /* Cross-entropy of logits against class labels, and its gradient. A row r counts if r /
@@ -733,14 +724,14 @@ typedef struct cek_cross_entropy_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_cross_entropy_desc;
-#define CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                            \
-    ROW(CROSS_ENTROPY, LOGITS,  0, in,  required, no,  0, "type; [rows][classes]")                 \
-    ROW(CROSS_ENTROPY, LABELS,  1, in,  required, no,  0, "i32; [rows]")                           \
-    ROW(CROSS_ENTROPY, WEIGHTS, 2, in,  optional, no,  0, "f32; [rows]")                           \
-    ROW(CROSS_ENTROPY, STEP,    3, in,  optional, no,  0, "cek_step_block")                        \
-    ROW(CROSS_ENTROPY, BATCH,   4, in,  optional, no,  0, "cek_batch_block")                       \
-    ROW(CROSS_ENTROPY, DLOGITS, 5, out, optional, no,  CEK_BIT(0), "type; [rows][classes]")        \
-    ROW(CROSS_ENTROPY, LOSS,    6, out, optional, acc, 0, "sum type; [1]")                         \
+#define CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                    \
+    ROW(CROSS_ENTROPY, LOGITS, 0, in, required, no, 0, "type; [rows][classes]")            \
+    ROW(CROSS_ENTROPY, LABELS, 1, in, required, no, 0, "i32; [rows]")                      \
+    ROW(CROSS_ENTROPY, WEIGHTS, 2, in, optional, no, 0, "f32; [rows]")                     \
+    ROW(CROSS_ENTROPY, STEP, 3, in, optional, no, 0, "cek_step_block")                     \
+    ROW(CROSS_ENTROPY, BATCH, 4, in, optional, no, 0, "cek_batch_block")                   \
+    ROW(CROSS_ENTROPY, DLOGITS, 5, out, optional, no, CEK_BIT(0), "type; [rows][classes]") \
+    ROW(CROSS_ENTROPY, LOSS, 6, out, optional, acc, 0, "sum type; [1]")                    \
     ROW(CROSS_ENTROPY, CORRECT, 7, out, optional, acc, 0, "i32; [1]")
 
 /* Squared error: rows, weights and w = 0 as above, `columns` values each.
@@ -756,14 +747,14 @@ typedef struct cek_squared_error_desc {
     cek_dtype type;
     uint32_t reserved;
 } cek_squared_error_desc;
-#define CEK_SQUARED_ERROR_OPERANDS(ROW)                                                            \
-    ROW(SQUARED_ERROR, PREDICTION,  0, in,  required, no,  0, "type; [rows][columns]")             \
-    ROW(SQUARED_ERROR, TARGET,      1, in,  required, no,  0, "sum type; [rows][columns]")         \
-    ROW(SQUARED_ERROR, WEIGHTS,     2, in,  optional, no,  0, "f32; [rows]")                       \
-    ROW(SQUARED_ERROR, STEP,        3, in,  optional, no,  0, "cek_step_block")                    \
-    ROW(SQUARED_ERROR, BATCH,       4, in,  optional, no,  0, "cek_batch_block")                   \
-    ROW(SQUARED_ERROR, DPREDICTION, 5, out, optional, no,  CEK_BIT(0), "type; [rows][columns]")    \
-    ROW(SQUARED_ERROR, LOSS,        6, out, optional, acc, 0, "sum type; [1]")
+#define CEK_SQUARED_ERROR_OPERANDS(ROW)                                                        \
+    ROW(SQUARED_ERROR, PREDICTION, 0, in, required, no, 0, "type; [rows][columns]")            \
+    ROW(SQUARED_ERROR, TARGET, 1, in, required, no, 0, "sum type; [rows][columns]")            \
+    ROW(SQUARED_ERROR, WEIGHTS, 2, in, optional, no, 0, "f32; [rows]")                         \
+    ROW(SQUARED_ERROR, STEP, 3, in, optional, no, 0, "cek_step_block")                         \
+    ROW(SQUARED_ERROR, BATCH, 4, in, optional, no, 0, "cek_batch_block")                       \
+    ROW(SQUARED_ERROR, DPREDICTION, 5, out, optional, no, CEK_BIT(0), "type; [rows][columns]") \
+    ROW(SQUARED_ERROR, LOSS, 6, out, optional, acc, 0, "sum type; [1]")
 
 /* Dropout, forward and backward alike: Y = keep ? X * scale : 0, mask from section 9. The kept
  * value of a NaN is NaN. Types: f32 required, others optional. */
@@ -771,17 +762,17 @@ typedef struct cek_dropout_desc {
     cek_op_desc op;
     uint64_t rows, columns;
     uint64_t rows_per_sample;
-    double scale;        /* 1 / (1 - p) */
+    double scale; /* 1 / (1 - p) */
     uint32_t threshold;
-    uint32_t stream;     /* number of the layer */
+    uint32_t stream; /* number of the layer */
     cek_dtype type;
     uint32_t reserved;
 } cek_dropout_desc;
-#define CEK_DROPOUT_OPERANDS(ROW)                                                                  \
-    ROW(DROPOUT, X,     0, in,  required, no, 0, "type; [rows][columns]")                          \
-    ROW(DROPOUT, Y,     1, out, required, no, CEK_BIT(0), "type; [rows][columns]")                 \
-    ROW(DROPOUT, STEP,  2, in,  required, no, 0, "cek_step_block: random_key")                     \
-    ROW(DROPOUT, BATCH, 3, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
+#define CEK_DROPOUT_OPERANDS(ROW)                                              \
+    ROW(DROPOUT, X, 0, in, required, no, 0, "type; [rows][columns]")           \
+    ROW(DROPOUT, Y, 1, out, required, no, CEK_BIT(0), "type; [rows][columns]") \
+    ROW(DROPOUT, STEP, 2, in, required, no, 0, "cek_step_block: random_key")   \
+    ROW(DROPOUT, BATCH, 3, in, optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
 /* Random numbers, section 9. Types: f32 required, others optional (computed in f32, or in f64 for
  * f64, then rounded). */
@@ -790,16 +781,16 @@ typedef struct cek_random_desc {
     cek_op_desc op;
     uint64_t rows, columns;
     uint64_t rows_per_sample;
-    double a, b;         /* low, high; or mean, standard deviation */
+    double a, b; /* low, high; or mean, standard deviation */
     uint32_t distribution;
     uint32_t stream;
     cek_dtype type;
     uint32_t reserved;
 } cek_random_desc;
-#define CEK_RANDOM_OPERANDS(ROW)                                                                   \
-    ROW(RANDOM, Y,     0, out, required, no, 0, "type; [rows][columns]")                           \
-    ROW(RANDOM, STEP,  1, in,  required, no, 0, "cek_step_block: random_key")                      \
-    ROW(RANDOM, BATCH, 2, in,  optional, no, 0, "cek_batch_block: sample_base (0 without)")
+#define CEK_RANDOM_OPERANDS(ROW)                                            \
+    ROW(RANDOM, Y, 0, out, required, no, 0, "type; [rows][columns]")        \
+    ROW(RANDOM, STEP, 1, in, required, no, 0, "cek_step_block: random_key") \
+    ROW(RANDOM, BATCH, 2, in, optional, no, 0, "cek_batch_block: sample_base (0 without)")
 
 /* Optimizer step over `count` contiguous parameters. Each range [begin, end) takes lr and
  * weight_decay of its group from the step block; ranges ascend, do not overlap, and elements
@@ -819,7 +810,7 @@ enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2 };
 enum { CEK_OPTIMIZER_NESTEROV = 1u << 0, CEK_OPTIMIZER_DECOUPLED = 1u << 1 };
 typedef struct cek_param_range {
     uint64_t begin, end;
-    uint32_t group;      /* < CEK_PARAM_GROUPS */
+    uint32_t group; /* < CEK_PARAM_GROUPS */
     uint32_t reserved;
 } cek_param_range;
 typedef struct cek_optimizer_desc {
@@ -830,20 +821,18 @@ typedef struct cek_optimizer_desc {
     double momentum, dampening, epsilon;
     uint32_t algorithm;
     uint32_t flags;
-    cek_dtype type;      /* of PARAM, GRAD, M, V */
-    cek_dtype low_type;  /* CEK_DTYPE_NONE without LOW */
+    cek_dtype type;     /* of PARAM, GRAD, M, V */
+    cek_dtype low_type; /* CEK_DTYPE_NONE without LOW */
 } cek_optimizer_desc;
-#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
-    ROW(OPTIMIZER, PARAM,  0, inout, required, no, 0, "type; [count]")                             \
-    ROW(OPTIMIZER, GRAD,   1, in,    required, no, 0, "type; [count]")                             \
-    ROW(OPTIMIZER, M,      2, inout, optional, no, 0,                                              \
-        "type; [count]; Adam, and SGD with momentum")                                              \
-    ROW(OPTIMIZER, V,      3, inout, optional, no, 0, "type; [count]; Adam")                       \
-    ROW(OPTIMIZER, STATE,  4, inout, required, no, 0,                                              \
-        "256 bytes: uint64 steps applied, then zeros")                                             \
-    ROW(OPTIMIZER, STEP,   5, in,    required, no, 0, "cek_step_block")                            \
-    ROW(OPTIMIZER, UPDATE, 6, in,    optional, no, 0, "cek_update_block")                          \
-    ROW(OPTIMIZER, LOW,    7, out,   optional, no, 0, "low_type; [count]")
+#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                 \
+    ROW(OPTIMIZER, PARAM, 0, inout, required, no, 0, "type; [count]")                               \
+    ROW(OPTIMIZER, GRAD, 1, in, required, no, 0, "type; [count]")                                   \
+    ROW(OPTIMIZER, M, 2, inout, optional, no, 0, "type; [count]; Adam, and SGD with momentum")      \
+    ROW(OPTIMIZER, V, 3, inout, optional, no, 0, "type; [count]; Adam")                             \
+    ROW(OPTIMIZER, STATE, 4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros") \
+    ROW(OPTIMIZER, STEP, 5, in, required, no, 0, "cek_step_block")                                  \
+    ROW(OPTIMIZER, UPDATE, 6, in, optional, no, 0, "cek_update_block")                              \
+    ROW(OPTIMIZER, LOW, 7, out, optional, no, 0, "low_type; [count]")
 
 /* Copy: Y[i...] = X[i...], any strides >= 0 on either side (a permutation, a slice, a broadcast of
  * X), with conversion where the types differ (to f16, bf16: nearest even, overflow to infinity; to
@@ -857,12 +846,12 @@ typedef struct cek_copy_desc {
     uint64_t shape[CEK_RANK_MAX];
     int64_t x_strides[CEK_RANK_MAX], y_strides[CEK_RANK_MAX];
 } cek_copy_desc;
-#define CEK_COPY_OPERANDS(ROW)                                                                     \
-    ROW(COPY, X, 0, in,  required, no, 0, "x_type; shape through x_strides")                       \
-    ROW(COPY, Y, 1, out, required, no, 0,                                                          \
-        "y_type; shape through y_strides, each element its own place")
+#define CEK_COPY_OPERANDS(ROW)                                              \
+    ROW(COPY, X, 0, in, required, no, 0, "x_type; shape through x_strides") \
+    ROW(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
 
 /* All tables, and the slot numbers CEK_GEMM_A, CEK_CONV_FORWARD_X, ... that they give. */
+/* clang-format off */
 #define CEK_ALL_OPERANDS(ROW)                                                                      \
     CEK_GEMM_OPERANDS(ROW) CEK_CONV_FORWARD_OPERANDS(ROW) CEK_CONV_BACKWARD_DATA_OPERANDS(ROW)     \
     CEK_CONV_BACKWARD_WEIGHTS_OPERANDS(ROW) CEK_POOL_FORWARD_OPERANDS(ROW)                         \
@@ -873,6 +862,7 @@ typedef struct cek_copy_desc {
         CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
     CEK_COPY_OPERANDS(ROW)
 enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
+/* clang-format on */
 
 /* -------------------------------------------------------------------------------------------------
  * 11 Command buffers (optional)
@@ -887,12 +877,12 @@ enum { CEK_CMD_RUN = 1, CEK_CMD_FILL = 2, CEK_CMD_COPY = 3 };
 typedef struct cek_cmd {
     uint32_t kind;
     uint32_t operand_count;
-    const cek_op *op;         /* RUN: with operands and workspace, as for op_run */
+    const cek_op *op; /* RUN: with operands and workspace, as for op_run */
     const cek_ref *operands;
     cek_ref workspace;
-    cek_ref dst, src;         /* COPY within the device; FILL: dst */
-    uint64_t bytes;           /* COPY, FILL */
-    uint32_t pattern;         /* FILL: as queue fill */
+    cek_ref dst, src; /* COPY within the device; FILL: dst */
+    uint64_t bytes;   /* COPY, FILL */
+    uint32_t pattern; /* FILL: as queue fill */
     uint32_t pattern_bytes;
 } cek_cmd;
 
@@ -904,11 +894,11 @@ typedef struct cek_cmd {
  */
 typedef struct cek_plugin {
     uint32_t size;
-    uint32_t abi;         /* CEK_ABI that the plugin was built with */
-    const char *name;     /* "cpu": [a-z][a-z0-9_]*, the prefix of its devices "cpu:0"; unlike that
+    uint32_t abi;     /* CEK_ABI that the plugin was built with */
+    const char *name; /* "cpu": [a-z][a-z0-9_]*, the prefix of its devices "cpu:0"; unlike that
                            * of any other plugin */
     const char *version;
-    const char *build;    /* compiler, flags, features: one line for bug reports */
+    const char *build; /* compiler, flags, features: one line for bug reports */
     uint32_t profile;
     uint32_t reserved;
 
@@ -917,12 +907,11 @@ typedef struct cek_plugin {
      * callbacks must stay valid until destroy. */
     cek_status (*create)(const cek_host *host, cek_instance **out);
     void (*destroy)(cek_instance *instance);
-    uint32_t (*device_count)(cek_instance *instance);  /* constant for the life of the instance */
+    uint32_t (*device_count)(cek_instance *instance); /* constant for the life of the instance */
     cek_status (*device_info)(cek_instance *instance, uint32_t index, cek_device_info *info);
     /* device_open - `options` may be NULL. Opening the same index twice gives two independent
      * handles. */
-    cek_status (*device_open)(cek_instance *instance, uint32_t index,
-                const cek_device_options *options, cek_dev **out);
+    cek_status (*device_open)(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out);
     void (*device_close)(cek_dev *dev);
     /* device_status - CEK_OK or the latched CEK_DEVICE_LOST; the reason is copied to text (cap
      * bytes, NUL-terminated; may be NULL, 0). */
@@ -968,8 +957,7 @@ typedef struct cek_plugin {
     cek_status (*copy)(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
     /* fill - repeats the low pattern_bytes (1, 2 or 4) of pattern; offset and bytes are multiples
      * of pattern_bytes. */
-    cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes,
-                uint64_t bytes);
+    cek_status (*fill)(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
     /* update - up to 4096 bytes, offset and size multiples of 4; src is copied before the call
      * returns. For blocks. */
     cek_status (*update)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
@@ -982,7 +970,7 @@ typedef struct cek_plugin {
     void (*event_destroy)(cek_event *event);
     cek_status (*event_record)(cek_queue *queue, cek_event *event);
     cek_status (*event_wait)(cek_queue *queue, cek_event *event);
-    cek_status (*event_query)(cek_event *event);  /* CEK_OK, CEK_NOT_READY or the failure */
+    cek_status (*event_query)(cek_event *event); /* CEK_OK, CEK_NOT_READY or the failure */
     cek_status (*event_sync)(cek_event *event, uint64_t timeout_ns);
     /* as event_query, with the failure's text */
     cek_status (*event_status)(cek_event *event, char *text, uint64_t cap);
@@ -996,15 +984,14 @@ typedef struct cek_plugin {
     void (*op_destroy)(cek_op *op);
     /* op_prepack - optional. Reads the plain weights from operands (indexed by slot), writes
      * `packed`. */
-    cek_status (*op_prepack)(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                uint32_t count, cek_ref packed);
+    cek_status (*op_prepack)(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                             cek_ref packed);
     /* op_run - workspace: at least workspace_bytes, {NULL, 0} if that is 0. */
-    cek_status (*op_run)(cek_queue *queue, const cek_op *op, const cek_ref *operands,
-                uint32_t count, cek_ref workspace);
+    cek_status (*op_run)(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                         cek_ref workspace);
 
     /* Optional, section 11. cmd_size = sizeof(cek_cmd) of the caller. */
-    cek_status (*cmdbuf_create)(cek_dev *dev, const cek_cmd *cmds, uint32_t count,
-                uint32_t cmd_size, cek_cmdbuf **out);
+    cek_status (*cmdbuf_create)(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out);
     void (*cmdbuf_destroy)(cek_cmdbuf *cmdbuf);
     cek_status (*cmdbuf_run)(cek_queue *queue, cek_cmdbuf *cmdbuf);
 } cek_plugin;

@@ -5,10 +5,19 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
-static inline vu u_select(vu mask, vu a, vu b) { return (mask & a) | (~mask & b); }
-static inline vu u_all(uint32_t x) { return x + (vu){ 0 }; }
+static inline vu u_select(vu mask, vu a, vu b)
+{
+    return (mask & a) | (~mask & b);
+}
+static inline vu u_all(uint32_t x)
+{
+    return x + (vu){ 0 };
+}
 
-static inline vu from_bf16(vu h) { return h << 16; }
+static inline vu from_bf16(vu h)
+{
+    return h << 16;
+}
 
 static inline vu to_bf16(vu f)
 {
@@ -38,22 +47,21 @@ static inline vu to_f16(vu f)
      * rounds */
     const vu small = (vu)((vf)a + 0.5f) - 0x3f000000;
     h = u_select((vu)(a < u_all(113u << 23)), small, h);
-    h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00),
-                 h); /* 65520 and more round to infinity */
+    h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00), h); /* 65520 and more round to infinity */
     h = u_select((vu)(a > u_all(0x7f800000)), (a >> 13 & 0x3ff) | 0x7e00, h);
     return h | sign;
 }
 
 /* `function` converts a vector of bits; the last, partial vector of halves goes through an array.
  * */
-#define LOAD(function)                                                                             \
-    for (; i + VL <= n; i += VL)                                                                   \
-        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));                       \
-    if (i < n) {                                                                                   \
-        uint16_t in[VL] = { 0 };                                                                   \
-        memcpy(in, h + i, (size_t)(n - i) * 2);                                                    \
-        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in)));                \
-    }                                                                                              \
+#define LOAD(function)                                                              \
+    for (; i + VL <= n; i += VL)                                                    \
+        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));        \
+    if (i < n) {                                                                    \
+        uint16_t in[VL] = { 0 };                                                    \
+        memcpy(in, h + i, (size_t)(n - i) * 2);                                     \
+        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in))); \
+    }                                                                               \
     break
 
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
@@ -67,14 +75,14 @@ void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
     }
 }
 
-#define STORE(function)                                                                            \
-    for (; i + VL <= n; i += VL)                                                                   \
-        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));                             \
-    if (i < n) {                                                                                   \
-        uint16_t out[VL];                                                                          \
-        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i)));                     \
-        memcpy(h + i, out, (size_t)(n - i) * 2);                                                   \
-    }                                                                                              \
+#define STORE(function)                                                        \
+    for (; i + VL <= n; i += VL)                                               \
+        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));         \
+    if (i < n) {                                                               \
+        uint16_t out[VL];                                                      \
+        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i))); \
+        memcpy(h + i, out, (size_t)(n - i) * 2);                               \
+    }                                                                          \
     break
 
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to)

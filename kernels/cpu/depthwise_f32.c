@@ -5,8 +5,7 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
-void ISA_NAME(depthwise_sum_f32)(int64_t taps, int64_t channels, const float *const *x,
-                                 const float *const *w, float *y)
+void ISA_NAME(depthwise_sum_f32)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y)
 {
     int64_t c = 0;
     for (; c + 2 * VL <= channels; c += 2 * VL) {
@@ -27,8 +26,8 @@ void ISA_NAME(depthwise_sum_f32)(int64_t taps, int64_t channels, const float *co
     }
 }
 
-void ISA_NAME(depthwise_add_f32)(int64_t taps, int64_t channels, const float *const *x,
-                                 const float *dy, float *const *dw)
+void ISA_NAME(depthwise_add_f32)(int64_t taps, int64_t channels, const float *const *x, const float *dy,
+                                 float *const *dw)
 {
     int64_t c = 0;
     for (; c + VL <= channels; c += VL) {
@@ -40,7 +39,6 @@ void ISA_NAME(depthwise_add_f32)(int64_t taps, int64_t channels, const float *co
         const int64_t n = channels - c;
         const vf d = v_load_part(dy + c, n);
         for (int64_t t = 0; t < taps; t++)
-            v_store_part(dw[t] + c, n,
-                         v_fma(v_load_part(x[t] + c, n), d, v_load_part(dw[t] + c, n)));
+            v_store_part(dw[t] + c, n, v_fma(v_load_part(x[t] + c, n), d, v_load_part(dw[t] + c, n)));
     }
 }

@@ -7,8 +7,8 @@
 
 /* Four rows at a time: enough streams from memory, and a vector of x is loaded once for four
  * products. */
-static inline __attribute__((always_inline)) void dots(int rows, int64_t depth, const float *x,
-                                                       const float *w, int64_t ldw, float *out)
+static inline __attribute__((always_inline)) void dots(int rows, int64_t depth, const float *x, const float *w,
+                                                       int64_t ldw, float *out)
 {
     vf sum[CPU_DOTS] = { 0 };
     int64_t k = 0;
@@ -20,14 +20,12 @@ static inline __attribute__((always_inline)) void dots(int rows, int64_t depth, 
     }
     if (k < depth)
         for (int r = 0; r < rows; r++)
-            sum[r] = v_fma(v_load_part(w + r * ldw + k, depth - k), v_load_part(x + k, depth - k),
-                           sum[r]);
+            sum[r] = v_fma(v_load_part(w + r * ldw + k, depth - k), v_load_part(x + k, depth - k), sum[r]);
     for (int r = 0; r < rows; r++)
         out[r] = v_sum_lanes(sum[r]);
 }
 
-void ISA_NAME(dots_f32)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw,
-                        float *out)
+void ISA_NAME(dots_f32)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out)
 {
     for (; rows >= CPU_DOTS; rows -= CPU_DOTS, w += CPU_DOTS * ldw, out += CPU_DOTS)
         dots(CPU_DOTS, depth, x, w, ldw, out);

@@ -8,8 +8,8 @@
 
 /* One loop per activation, so that the choice is made once per row; the inlined `act` is a
  * constant. */
-static inline __attribute__((always_inline)) void
-finish(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y)
+static inline __attribute__((always_inline)) void finish(cpu_act act, int64_t n, const float *x, const float *bias,
+                                                         float row_bias, float *y)
 {
     const vf all = v_all(row_bias);
     int64_t i = 0;
@@ -17,12 +17,10 @@ finish(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias
         v_store(y + i, v_act(act, v_load(x + i) + (bias ? v_load(bias + i) : (vf){ 0 }) + all));
     if (i < n)
         v_store_part(y + i, n - i,
-                     v_act(act, v_load_part(x + i, n - i) +
-                                    (bias ? v_load_part(bias + i, n - i) : (vf){ 0 }) + all));
+                     v_act(act, v_load_part(x + i, n - i) + (bias ? v_load_part(bias + i, n - i) : (vf){ 0 }) + all));
 }
 
-void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias,
-                          float *y)
+void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y)
 {
     switch (act) {
     case CPU_ACT_NONE: finish(CPU_ACT_NONE, n, x, bias, row_bias, y); break;
@@ -33,15 +31,14 @@ void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *b
     }
 }
 
-static inline __attribute__((always_inline)) void deriv(cpu_act act, int64_t n, const float *x,
-                                                        const float *ref, float *y)
+static inline __attribute__((always_inline)) void deriv(cpu_act act, int64_t n, const float *x, const float *ref,
+                                                        float *y)
 {
     int64_t i = 0;
     for (; i + VL <= n; i += VL)
         v_store(y + i, v_act_grad(act, v_load(x + i), v_load(ref + i)));
     if (i < n)
-        v_store_part(y + i, n - i,
-                     v_act_grad(act, v_load_part(x + i, n - i), v_load_part(ref + i, n - i)));
+        v_store_part(y + i, n - i, v_act_grad(act, v_load_part(x + i, n - i), v_load_part(ref + i, n - i)));
 }
 
 void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y)

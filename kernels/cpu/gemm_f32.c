@@ -14,10 +14,10 @@
  * pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving"
  * this: without it gcc 12 computes all row addresses first (and loses 15% in spills for some
  * numbers of rows), clang 14 loads all of A's column first (and loses half). */
-static inline __attribute__((always_inline)) void
-tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-     const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
-     int64_t ldnext)
+static inline __attribute__((always_inline)) void tile(int rows, int64_t depth, const float *a, int64_t lda,
+                                                       const int32_t *a_offset, const float *b, const int32_t *b_offset,
+                                                       float *c, int64_t ldc, cpu_store store, const float *next,
+                                                       int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda;
@@ -50,27 +50,27 @@ tile(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offs
     }
 }
 
-#define TILE(rows)                                                                                \
-    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda,                       \
-                                const int32_t *a_offset, const float *b, const int32_t *b_offset, \
-                                float *c, int64_t ldc, cpu_store store, const float *next,        \
-                                int64_t ldnext)                                                   \
-    {                                                                                             \
-        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);            \
+#define TILE(rows)                                                                                                   \
+    static void gemm_f32_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
+                                const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,  \
+                                int64_t ldnext)                                                                      \
+    {                                                                                                                \
+        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);                               \
     }
 
+/* clang-format off */
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if defined CEK_ISA_AVX512
 TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 #endif
+    /* clang-format on */
 
-cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1] = {
-    NULL, gemm_f32_1, gemm_f32_2, gemm_f32_3, gemm_f32_4, gemm_f32_5, gemm_f32_6,
+    cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1] = {
+        NULL,       gemm_f32_1, gemm_f32_2, gemm_f32_3,  gemm_f32_4,  gemm_f32_5,  gemm_f32_6,
 #if defined CEK_ISA_AVX512
-    gemm_f32_7, gemm_f32_8, gemm_f32_9, gemm_f32_10, gemm_f32_11, gemm_f32_12, gemm_f32_13,
-    gemm_f32_14,
+        gemm_f32_7, gemm_f32_8, gemm_f32_9, gemm_f32_10, gemm_f32_11, gemm_f32_12, gemm_f32_13, gemm_f32_14,
 #endif
-};
+    };
 
 void ISA_NAME(drain)(void)
 {

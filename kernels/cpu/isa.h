@@ -23,11 +23,7 @@ enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* 12 sums + 2 of B + 1 of A o
 #if defined __SSE2__
 #include <emmintrin.h>
 #endif
-enum {
-    VL = 4,
-    TILE_ROWS = 6,
-    TILE_VECTORS = 2
-}; /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
+enum { VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
 #endif
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 
@@ -37,8 +33,14 @@ typedef int32_t vi __attribute__((vector_size(VL * 4)));
 typedef float vf_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef uint16_t vh_mem __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
-static inline vf v_load(const float *p) { return *(const vf_mem *)p; }
-static inline void v_store(float *p, vf x) { *(vf_mem *)p = x; }
+static inline vf v_load(const float *p)
+{
+    return *(const vf_mem *)p;
+}
+static inline void v_store(float *p, vf x)
+{
+    *(vf_mem *)p = x;
+}
 
 /* Stores past the caches (p is a multiple of the vector's size), and waits until such stores are
  * where others see them. */
@@ -62,7 +64,10 @@ static inline void v_drain(void)
 #endif
 }
 
-static inline vf v_all(float x) { return x - (vf){ 0 }; } /* x - 0 keeps -0 and NaN */
+static inline vf v_all(float x)
+{
+    return x - (vf){ 0 };
+} /* x - 0 keeps -0 and NaN */
 
 /* a * b + c, rounded once where the processor can: spelled out, so that no compiler flag decides. */
 static inline vf v_fma(vf a, vf b, vf c)
@@ -77,6 +82,9 @@ static inline vf v_fma(vf a, vf b, vf c)
 }
 
 /* where mask (all bits or none, per lane) ? a : b */
-static inline vf v_select(vi mask, vf a, vf b) { return (vf)((mask & (vi)a) | (~mask & (vi)b)); }
+static inline vf v_select(vi mask, vf a, vf b)
+{
+    return (vf)((mask & (vi)a) | (~mask & (vi)b));
+}
 
 #endif

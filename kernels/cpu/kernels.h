@@ -16,7 +16,10 @@ typedef enum {
     CPU_ACT_GELU /* erf form */
 } cpu_act;
 
-static inline int64_t cpu_type_bytes(cpu_type type) { return type == CPU_F32 ? 4 : 2; }
+static inline int64_t cpu_type_bytes(cpu_type type)
+{
+    return type == CPU_F32 ? 4 : 2;
+}
 
 enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
 enum { CPU_DOTS = 4 };                     /* rows of `dots` that are computed together */
@@ -34,9 +37,9 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable. Every line at `next` + k * ldnext is
  * prefetched into L2 as the product goes on (next may be any address). */
-typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                           const float *b, const int32_t *b_offset, float *c, int64_t ldc,
-                           cpu_store store, const float *next, int64_t ldnext);
+typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
+                           int64_t ldnext);
 
 typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products and convolutions */
 
@@ -45,32 +48,27 @@ typedef struct cpu_kernels {
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     void (*drain)(void);
     /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */
-    void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw,
-                 float *out);
+    void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
-    void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to,
-                      int64_t ldto);
+    void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* Cuts rows into panels of `width` columns (width == nr, or <= mr):
      * to[p * panel + k * width + j] = from[k * ld + p * width + j]. Where width == nr the last
      * panel is filled up with zeros. */
-    void (*panels)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld,
-                   float *to, int64_t panel);
+    void (*panels)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to,
+                   int64_t panel);
     /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);
     /* y = act(x + bias + row_bias), bias NULL or n values; y = x * act'(ref); to = x + y: n
      * elements, in place allowed */
-    void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias,
-                   float *y);
+    void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
     const cpu_op_kernels *ops;
     /* One pixel, each channel by itself: y = sum over taps of x[t] * w[t], in order;
      * dw[t] += x[t] * dy. */
-    void (*depthwise_sum)(int64_t taps, int64_t channels, const float *const *x,
-                          const float *const *w, float *y);
-    void (*depthwise_add)(int64_t taps, int64_t channels, const float *const *x, const float *dy,
-                          float *const *dw);
+    void (*depthwise_sum)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y);
+    void (*depthwise_add)(int64_t taps, int64_t channels, const float *const *x, const float *dy, float *const *dw);
 } cpu_kernels;
 
 #endif

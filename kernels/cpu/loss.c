@@ -65,8 +65,7 @@ static void log_softmax(int64_t n, const float *x, float *y)
     const float max = row_max(n, x);
     const float sum = row_exp(n, x, max, NULL);
 
-    row_affine(n, x, max, 1, (float)-log(sum),
-               y); /* x - max first: it is exact where it matters, for the largest */
+    row_affine(n, x, max, 1, (float)-log(sum), y); /* x - max first: it is exact where it matters, for the largest */
 }
 
 /* A NaN makes the maximum NaN, +inf makes max - max NaN: the sum, the loss and the whole

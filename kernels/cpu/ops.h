@@ -19,7 +19,7 @@ typedef struct cpu_pointwise_kernels {
     void (*run)(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y);
     void (*from_u8)(int64_t n, const uint8_t *x, float *y);
     void (*from_i32)(int64_t n, const int32_t *x, float *y);
-    void (*to_u8)(int64_t n, const float *x, uint8_t *y);     /* nearest even, saturated, NaN to 0 */
+    void (*to_u8)(int64_t n, const float *x, uint8_t *y); /* nearest even, saturated, NaN to 0 */
     void (*to_i32)(int64_t n, const float *x, int32_t *y);
 } cpu_pointwise_kernels;
 
@@ -33,7 +33,7 @@ typedef struct cpu_reduce_kernels {
 
 /* What one row adds to the loss. */
 typedef struct cpu_row_loss {
-    double loss;     /* not yet weighted */
+    double loss; /* not yet weighted */
     int correct;
 } cpu_row_loss;
 
@@ -46,16 +46,14 @@ typedef struct cpu_loss_kernels {
     double (*squared_error)(int64_t n, const float *x, const float *t, float scale, float *d);
 } cpu_loss_kernels;
 
-enum { CPU_PHILOX_SLACK = 64 };  /* words that generators may write beyond the last one asked for */
+enum { CPU_PHILOX_SLACK = 64 }; /* words that generators may write beyond the last one asked for */
 
 typedef struct cpu_random_kernels {
     /* the words of `blocks` consecutive blocks of 4 from `block` on (plugin.h section 9), and up
      * to CPU_PHILOX_SLACK more */
-    void (*words)(uint64_t key, uint32_t stream, uint64_t sample, uint64_t block, int64_t blocks,
-                  uint32_t *words);
+    void (*words)(uint64_t key, uint32_t stream, uint64_t sample, uint64_t block, int64_t blocks, uint32_t *words);
     /* y = word >= threshold ? x * scale : 0 */
-    void (*dropout)(int64_t n, const uint32_t *words, uint32_t threshold, float scale, const float *x,
-                    float *y);
+    void (*dropout)(int64_t n, const uint32_t *words, uint32_t threshold, float scale, const float *x, float *y);
     /* from words on a pair boundary; read and write up to CPU_PHILOX_SLACK beyond n */
     void (*uniform)(int64_t n, const uint32_t *words, float low, float width, float *y);
     void (*normal)(int64_t n, const uint32_t *words, float mean, float deviation, float *y);
@@ -63,17 +61,17 @@ typedef struct cpu_random_kernels {
 
 /* The numbers of one optimizer step for one parameter group. */
 typedef struct cpu_adam {
-    float grad_scale, weight_decay;  /* g = grad_scale * g + weight_decay * p */
-    float shrink;                    /* p *= shrink first: 1 - lr * decoupled decay */
-    float beta1, beta2, rest1, rest2;  /* rest = 1 - beta */
-    float rate;                      /* lr / (1 - beta1^t) */
-    float root;                      /* 1 / sqrt(1 - beta2^t) */
+    float grad_scale, weight_decay;   /* g = grad_scale * g + weight_decay * p */
+    float shrink;                     /* p *= shrink first: 1 - lr * decoupled decay */
+    float beta1, beta2, rest1, rest2; /* rest = 1 - beta */
+    float rate;                       /* lr / (1 - beta1^t) */
+    float root;                       /* 1 / sqrt(1 - beta2^t) */
     float epsilon;
 } cpu_adam;
 typedef struct cpu_sgd {
     float grad_scale, weight_decay, shrink, rate;
-    float momentum, rest;            /* m = momentum * m + rest * g; first step: momentum 0, rest 1 */
-    float ahead, direct;             /* p -= rate * (ahead * m + direct * g) */
+    float momentum, rest; /* m = momentum * m + rest * g; first step: momentum 0, rest 1 */
+    float ahead, direct;  /* p -= rate * (ahead * m + direct * g) */
 } cpu_sgd;
 
 typedef struct cpu_optimizer_kernels {
@@ -82,7 +80,7 @@ typedef struct cpu_optimizer_kernels {
     void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p, float *m);
 } cpu_optimizer_kernels;
 
-enum { CPU_INDEX_SLACK = 64 };  /* bytes behind an array of indices that may be read */
+enum { CPU_INDEX_SLACK = 64 }; /* bytes behind an array of indices that may be read */
 
 /* Pools over one position: `channels` numbers at each of `count` places. `more`: go on from what
  * an earlier call with other places left in the outputs. */
@@ -97,8 +95,8 @@ typedef struct cpu_pool_kernels {
     /* y = (sum of x[j]) / divisor */
     void (*average)(int64_t channels, int count, const float *const *x, float divisor, int more, float *y);
     /* dx = sum of dy[j] / divisor[j] */
-    void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor,
-                         int more, float *dx);
+    void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor, int more,
+                         float *dx);
 } cpu_pool_kernels;
 
 struct cpu_op_kernels {

@@ -6,8 +6,7 @@
 #include "kernels/cpu/vector.h"
 
 /* Full panels of B: two vectors a row. */
-static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, float *to,
-                 int64_t panel)
+static void wide(int64_t depth, int64_t columns, const float *from, int64_t ld, float *to, int64_t panel)
 {
     const int64_t full = columns / TILE_COLUMNS * TILE_COLUMNS, rest = columns - full;
 
@@ -41,19 +40,18 @@ static inline void narrow_row(int64_t n, int64_t room, int is_last, const float 
 
 /* Panels of A, narrower than a vector or two. After the last row of a panel comes the next panel,
  * so that row is written in part. */
-static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld,
-                   float *to, int64_t panel)
+static void narrow(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to,
+                   int64_t panel)
 {
     for (int64_t k = 0; k < depth; k++, from += ld, to += width) {
         float *row = to;
         for (int64_t j = 0; j < columns; j += width, row += panel)
-            narrow_row(columns - j < width ? columns - j : width, columns - j, k + 1 == depth,
-                       from + j, row);
+            narrow_row(columns - j < width ? columns - j : width, columns - j, k + 1 == depth, from + j, row);
     }
 }
 
-void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from,
-                          int64_t ld, float *to, int64_t panel)
+void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to,
+                          int64_t panel)
 {
     if (width == TILE_COLUMNS)
         wide(depth, columns, from, ld, to, panel);

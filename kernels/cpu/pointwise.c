@@ -39,6 +39,7 @@ V_INLINE void map_imm(int64_t n, const float *a, float imm, float *y, vf (*f)(vf
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i), b));
 }
 
+/* clang-format off */
 V_INLINE vf op_copy(vf a) { return a; }
 V_INLINE vf op_imm(vf a, vf b) { (void)a; return b; }
 V_INLINE vf op_add(vf a, vf b) { return a + b; }
@@ -52,6 +53,7 @@ V_INLINE vf op_relu_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_RELU, dy, y); 
 V_INLINE vf op_tanh_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_TANH, dy, y); }
 V_INLINE vf op_sigmoid_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_SIGMOID, dy, y); }
 V_INLINE vf op_gelu_grad(vf dy, vf x) { return v_act_grad(CPU_ACT_GELU, dy, x); }
+/* clang-format on */
 
 static void pointwise_run(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y)
 {

@@ -35,8 +35,8 @@ V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi v
     (void)lanes;
 }
 
-V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number,
-                      int more, float *y, void *index, int bytes)
+V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
+                      void *index, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
@@ -59,8 +59,8 @@ V_INLINE void max_any(int64_t channels, int count, const float *const *x, const 
     }
 }
 
-static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number,
-                     int more, float *y, void *index, int index_bytes)
+static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
+                     void *index, int index_bytes)
 {
     if (index_bytes == 1)
         max_any(channels, count, x, number, more, y, index, 1);
@@ -71,7 +71,7 @@ static void pool_max(int64_t channels, int count, const float *const *x, const u
 }
 
 V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, const void *const *index,
-                         const uint32_t *number, int more, float *dx, int bytes)
+                           const uint32_t *number, int more, float *dx, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
@@ -111,8 +111,7 @@ static void average(int64_t channels, int count, const float *const *x, float di
     }
 }
 
-static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor,
-                         int more, float *dx)
+static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;

@@ -64,7 +64,7 @@ static void words(uint64_t key, uint32_t stream, uint64_t sample, uint64_t block
 
 static inline vu load_words(const uint32_t *p)
 {
-    return (vu)*(const vi_mem *)p;
+    return (vu) * (const vi_mem *)p;
 }
 
 static void dropout(int64_t n, const uint32_t *word, uint32_t threshold, float scale, const float *x, float *y)
@@ -77,9 +77,8 @@ static void dropout(int64_t n, const uint32_t *word, uint32_t threshold, float s
         v_store(y + i, v_select((vi)(load_words(word + i) >= least), v_load(x + i) * scale, v_all(0)));
     if (i < n) {
         memcpy(rest, word + i, (size_t)(n - i) * sizeof *rest);
-        v_store_part(
-            y + i, n - i,
-            v_select((vi)(load_words(rest) >= least), v_load_part(x + i, n - i) * scale, v_all(0)));
+        v_store_part(y + i, n - i,
+                     v_select((vi)(load_words(rest) >= least), v_load_part(x + i, n - i) * scale, v_all(0)));
     }
 }
 

@@ -9,9 +9,11 @@
 #include "kernels/cpu/vector.h"
 
 /* What one number contributes to a sum. */
+/* clang-format off */
 V_INLINE vf term_value(vf x) { return x; }
 V_INLINE vf term_square(vf x) { return x * x; }
 V_INLINE vf term_nonfinite(vf x) { return v_select(v_abs(x) <= 3.40282347e38f, v_all(0), v_all(1)); }
+/* clang-format on */
 
 V_INLINE float run_sum(int64_t n, const float *x, vf (*term)(vf))
 {
@@ -64,14 +66,15 @@ static float reduce_run(uint32_t function, int64_t n, const float *x)
     }
 }
 
+/* clang-format off */
 V_INLINE vf take_value(vf sum, vf x) { return sum + x; }
 V_INLINE vf take_square(vf sum, vf x) { return sum + x * x; }
 V_INLINE vf take_nonfinite(vf sum, vf x) { return sum + term_nonfinite(x); }
 V_INLINE vf take_max(vf best, vf x) { return v_max(x, best); }
 V_INLINE vf take_min(vf best, vf x) { return v_min(x, best); }
+/* clang-format on */
 
-V_INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme,
-                      vf (*take)(vf, vf))
+V_INLINE void columns(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y, int extreme, vf (*take)(vf, vf))
 {
     int64_t j = 0;
 

@@ -5,7 +5,8 @@
 extern const cpu_kernels ISA_NAME(cek__kernels);
 
 const cpu_kernels ISA_NAME(cek__kernels) = {
-    .mr = TILE_ROWS, .nr = TILE_COLUMNS,
+    .mr = TILE_ROWS,
+    .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .drain = ISA_NAME(drain),
     .dots = ISA_NAME(dots_f32),

@@ -12,18 +12,15 @@ static inline void transpose_4x4(const float *from, int64_t ld, float *to, int64
 {
     const v4 a = *(const v4_mem *)from, b = *(const v4_mem *)(from + ld);
     const v4 c = *(const v4_mem *)(from + 2 * ld), d = *(const v4_mem *)(from + 3 * ld);
-    const v4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-             ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const v4 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-             cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const v4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const v4 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     *(v4_mem *)to = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
     *(v4_mem *)(to + ldto) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
     *(v4_mem *)(to + 2 * ldto) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
     *(v4_mem *)(to + 3 * ldto) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
-void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld,
-                             float *to, int64_t ldto)
+void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto)
 {
     int64_t i = 0;
     for (; i + 4 <= rows; i += 4) {

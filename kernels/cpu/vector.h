@@ -26,16 +26,27 @@ typedef uint8_t vb __attribute__((vector_size(VL)));
 typedef int32_t vi_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef uint8_t vb_mem __attribute__((vector_size(VL), aligned(1), may_alias));
 
+/* clang-format off */
 V_INLINE vi v_load_i32(const int32_t *p) { return *(const vi_mem *)p; }
 V_INLINE void v_store_i32(int32_t *p, vi v) { *(vi_mem *)p = v; }
 V_INLINE vi v_all_i32(int32_t x) { return x + (vi){ 0 }; }
 V_INLINE vi v_to_i32(vf x) { return __builtin_convertvector(x, vi); }  /* towards zero */
 V_INLINE vf v_to_f32(vi x) { return __builtin_convertvector(x, vf); }
+/* clang-format on */
 
-V_INLINE vi v_select_i32(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
+V_INLINE vi v_select_i32(vi mask, vi a, vi b)
+{
+    return (mask & a) | (~mask & b);
+}
 
-V_INLINE vf v_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
-V_INLINE vf v_copysign(vf x, vf sign) { return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }
+V_INLINE vf v_abs(vf x)
+{
+    return (vf)((vi)x & 0x7fffffff);
+}
+V_INLINE vf v_copysign(vf x, vf sign)
+{
+    return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000));
+}
 
 /* Bytes to integers and back (the low bytes). GCC 12 takes __builtin_convertvector apart into
  * single bytes here. */
@@ -57,8 +68,7 @@ V_INLINE vb v_to_u8(vi x)
 #elif defined CEK_ISA_AVX2
     __m256i words = _mm256_packus_epi32((__m256i)(x & 255), _mm256_setzero_si256());
     __m256i bytes = _mm256_packus_epi16(words, words); /* lanes 0-3 in the low dword of either half */
-    return (vb)_mm_cvtsi128_si64(
-        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+    return (vb)_mm_cvtsi128_si64(_mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
 #else
     return __builtin_convertvector(x, vb);
 #endif
@@ -81,8 +91,7 @@ V_INLINE vh_mem v_to_u16(vu x)
 #if defined CEK_ISA_AVX512
     return (vh_mem)_mm512_cvtepi32_epi16((__m512i)x);
 #elif defined CEK_ISA_AVX2
-    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff),
-                                        _mm256_setzero_si256()); /* lanes 0-3 in either half */
+    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff), _mm256_setzero_si256()); /* lanes 0-3 in either half */
     return (vh_mem)_mm_unpacklo_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #else
     return __builtin_convertvector(x, vh_mem);
@@ -175,8 +184,14 @@ V_INLINE float v_sum_lanes(vf v)
 }
 
 /* max that hands NaN on: a where it is larger or NaN, unless b is NaN already. */
-V_INLINE vf v_max(vf a, vf b) { return v_select(~(a <= b) & (b == b), a, b); }
-V_INLINE vf v_min(vf a, vf b) { return v_select(~(a >= b) & (b == b), a, b); }
+V_INLINE vf v_max(vf a, vf b)
+{
+    return v_select(~(a <= b) & (b == b), a, b);
+}
+V_INLINE vf v_min(vf a, vf b)
+{
+    return v_select(~(a >= b) & (b == b), a, b);
+}
 
 V_INLINE float v_max_lanes(vf v)
 {

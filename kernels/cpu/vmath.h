@@ -56,8 +56,7 @@ V_INLINE vf v_log(vf x)
 {
     vi tiny = x < 1.17549435e-38f;
     vf scaled = v_select(tiny, x * 8388608.0f, x); /* denormal numbers have no hidden bit */
-    vi bits = (vi)((vu)scaled -
-                   0x3f3504f3u); /* sqrt(1/2); unsigned, since negative numbers and NaN pass here too */
+    vi bits = (vi)((vu)scaled - 0x3f3504f3u); /* sqrt(1/2); unsigned, since negative numbers and NaN pass here too */
     vf e = v_to_f32((bits >> 23) - (tiny & 23));
     vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
     vf p = v_all(0.06915126f), square = f * f, y;

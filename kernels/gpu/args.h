@@ -33,22 +33,22 @@ typedef struct cek_k_strided {
 #define CEK_K_INSTRUCTIONS 16
 typedef struct cek_k_chain {
     cek_k_strided strided;
-    cek_u32 types[CEK_K_INPUTS + 1], accumulate;      /* cek_dtype, 0 where there is no input */
+    cek_u32 types[CEK_K_INPUTS + 1], accumulate; /* cek_dtype, 0 where there is no input */
     cek_u32 inputs, instructions;
-    cek_u32 instruction[CEK_K_INSTRUCTIONS];          /* code | a << 8 | b << 16 */
+    cek_u32 instruction[CEK_K_INSTRUCTIONS]; /* code | a << 8 | b << 16 */
     cek_f32 imm[CEK_K_INSTRUCTIONS];
 } cek_k_chain;
 
 /* reduce: `outputs` results over `length` elements each, in `chunks` partial results. */
 typedef struct cek_k_reduce {
-    cek_u64 at[3];           /* X, partial results, Y */
+    cek_u64 at[3]; /* X, partial results, Y */
     cek_u64 outputs, length, chunks;
     cek_u64 kept_rank, reduced_rank;
     cek_u64 kept_shape[CEK_K_RANK], kept_stride[CEK_K_RANK];
     cek_u64 reduced_shape[CEK_K_RANK], reduced_stride[CEK_K_RANK];
     cek_u32 function, accumulate;
-    cek_u32 chunk_first;     /* neighbouring work-items are neighbouring chunks, else neighbouring results */
-    cek_f32 scale;           /* of the result: 1 / length for a mean */
+    cek_u32 chunk_first; /* neighbouring work-items are neighbouring chunks, else neighbouring results */
+    cek_f32 scale;       /* of the result: 1 / length for a mean */
 } cek_k_reduce;
 
 /* Windows over images, in three dimensions. */
@@ -57,8 +57,8 @@ typedef struct cek_k_window {
 } cek_k_window;
 
 typedef struct cek_k_pool {
-    cek_u64 at[3];           /* X or DY, Y or DX, reserve */
-    cek_u64 count;           /* work-items: positions of the output times blocks of LANES channels */
+    cek_u64 at[3]; /* X or DY, Y or DX, reserve */
+    cek_u64 count; /* work-items: positions of the output times blocks of LANES channels */
     cek_k_window window;
     cek_u32 channels, average, count_pad, reserve;
 } cek_k_pool;
@@ -72,21 +72,21 @@ typedef struct cek_k_rows {
 
 /* The sum of per-row losses and hits. */
 typedef struct cek_k_total {
-    cek_u64 at[3];           /* per row: loss, then hit, as f32; LOSS; CORRECT */
+    cek_u64 at[3]; /* per row: loss, then hit, as f32; LOSS; CORRECT */
     cek_u64 rows;
     cek_u32 loss, correct, accumulate_loss, accumulate_correct;
 } cek_k_total;
 
 typedef struct cek_k_random {
-    cek_u64 at[4];           /* X, Y, STEP, BATCH */
-    cek_u64 samples, sample_elements, blocks;  /* blocks of four numbers per sample */
-    cek_u64 elements;        /* of all samples: the last may be cut short */
+    cek_u64 at[4];                            /* X, Y, STEP, BATCH */
+    cek_u64 samples, sample_elements, blocks; /* blocks of four numbers per sample */
+    cek_u64 elements;                         /* of all samples: the last may be cut short */
     cek_u32 threshold, stream, batch, normal;
-    cek_f32 a, b;            /* scale of dropout; low and high; mean and deviation */
+    cek_f32 a, b; /* scale of dropout; low and high; mean and deviation */
 } cek_k_random;
 
 typedef struct cek_k_optimizer {
-    cek_u64 at[8];           /* PARAM GRAD M V STATE STEP UPDATE LOW */
+    cek_u64 at[8]; /* PARAM GRAD M V STATE STEP UPDATE LOW */
     cek_u64 begin, count;
     cek_u32 group, update, low, nesterov, decoupled, momentum_given;
     cek_f32 momentum, one_minus_dampening, epsilon, unused;
@@ -95,8 +95,8 @@ typedef struct cek_k_optimizer {
 /* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A, B and C are in memory is said by the kernel's MODE.
  * Strides are in elements. For convolutions `window` and the channels of one group. */
 typedef struct cek_k_product {
-    cek_u64 at[6];           /* A, B, C, BIAS, ACT_REF, partial sums */
-    cek_u64 m, n, k, batch;  /* batch: matrices, or groups of a convolution */
+    cek_u64 at[6];          /* A, B, C, BIAS, ACT_REF, partial sums */
+    cek_u64 m, n, k, batch; /* batch: matrices, or groups of a convolution */
     cek_u64 a_row, a_column, a_batch;
     cek_u64 b_row, b_column, b_batch;
     cek_u64 c_row, c_batch;
@@ -113,16 +113,16 @@ typedef struct cek_k_product {
 
 typedef struct cek_k_pack {
     cek_u64 at[2];
-    cek_u64 rows, k, row, column;  /* rows of A, or columns of B; from one to the next, and from one k to the next */
-    cek_u64 piece, from_batch;     /* of k for a work-item */
+    cek_u64 rows, k, row, column; /* rows of A, or columns of B; from one to the next, and from one k to the next */
+    cek_u64 piece, from_batch;    /* of k for a work-item */
 } cek_k_pack;
 
 typedef struct cek_k_tile {
-    cek_u64 at[6];                 /* A, B, C, BIAS, ACT_REF, partial sums */
-    cek_u64 m, n, k, row_tiles, panels;  /* tiles of A and panels of B for a work-item */
+    cek_u64 at[6];                      /* A, B, C, BIAS, ACT_REF, partial sums */
+    cek_u64 m, n, k, row_tiles, panels; /* tiles of A and panels of B for a work-item */
     cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
     cek_u64 splits, split_k;
-    cek_u32 bias, bias_rows, accumulate, activation, act_grad, type;  /* of C and ACT_REF, by its number in plugin.h */
+    cek_u32 bias, bias_rows, accumulate, activation, act_grad, type; /* of C and ACT_REF, by its number in plugin.h */
 } cek_k_tile;
 
 typedef struct cek_k_pack_weights {
@@ -131,14 +131,14 @@ typedef struct cek_k_pack_weights {
 } cek_k_pack_weights;
 
 typedef struct cek_k_conv_tile {
-    cek_u64 at[5];                 /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
-    cek_u64 pixels, columns, depth, row_tiles;  /* columns: channels of the result; depth: of what is read */
+    cek_u64 at[5];                             /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
+    cek_u64 pixels, columns, depth, row_tiles; /* columns: channels of the result; depth: of what is read */
     cek_k_window window;
     cek_u32 bias, accumulate, activation, act_grad, strided, type;
 } cek_k_conv_tile;
 
 typedef struct cek_k_weights_tile {
-    cek_u64 at[3];                 /* X, DY, partial sums; to finish: partial sums, DW */
+    cek_u64 at[3]; /* X, DY, partial sums; to finish: partial sums, DW */
     cek_u64 batch, slices, in, out, dy_panel, dy_pixel;
     cek_k_window window;
     cek_u32 band, accumulate, gather, unused;

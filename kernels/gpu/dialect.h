@@ -20,7 +20,7 @@ typedef float cek_f32;
 #define GLOBAL __global
 #define LOCAL __local
 #define DEVICE_FN static inline
-#ifdef CEK_CPU  /* in rows */
+#ifdef CEK_CPU /* in rows */
 #define GLOBAL_ID() ((cek_u64)get_global_id(1) * get_global_size(0) + get_global_id(0))
 #else
 #define GLOBAL_ID() ((cek_u64)get_global_id(0))
@@ -33,8 +33,14 @@ typedef float cek_f32;
 #define AS_U32(x) as_uint(x)
 #define AS_F32(x) as_float(x)
 #define ROUND_EVEN(x) rint(x)
-DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i) { return vload_half(i, (GLOBAL const half *)p); }
-DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x) { vstore_half_rte(x, i, (GLOBAL half *)p); }
+DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
+{
+    return vload_half(i, (GLOBAL const half *)p);
+}
+DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    vstore_half_rte(x, i, (GLOBAL half *)p);
+}
 
 #else /* CUDA */
 
@@ -88,8 +94,14 @@ DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
 
 #endif
 
-DEVICE_FN cek_f32 load_f32(GLOBAL const void *p, cek_u64 i) { return ((GLOBAL const cek_f32 *)p)[i]; }
-DEVICE_FN void store_f32(GLOBAL void *p, cek_u64 i, cek_f32 x) { ((GLOBAL cek_f32 *)p)[i] = x; }
+DEVICE_FN cek_f32 load_f32(GLOBAL const void *p, cek_u64 i)
+{
+    return ((GLOBAL const cek_f32 *)p)[i];
+}
+DEVICE_FN void store_f32(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    ((GLOBAL cek_f32 *)p)[i] = x;
+}
 
 DEVICE_FN cek_f32 load_bf16(GLOBAL const void *p, cek_u64 i)
 {
@@ -99,23 +111,31 @@ DEVICE_FN void store_bf16(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
     cek_u32 bits = AS_U32(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
-        bits = bits | 0x400000u;  /* quiet, so that a NaN whose payload is in the low half stays one */
+        bits = bits | 0x400000u; /* quiet, so that a NaN whose payload is in the low half stays one */
     else
         bits = bits + 0x7fffu + (bits >> 16 & 1u);
     ((GLOBAL cek_u16 *)p)[i] = (cek_u16)(bits >> 16);
 }
 
 /* Integers: exactly, or rounded to f32; back to the nearest, saturating, NaN to 0. */
-DEVICE_FN cek_f32 load_u8(GLOBAL const void *p, cek_u64 i) { return (cek_f32)((GLOBAL const cek_u8 *)p)[i]; }
+DEVICE_FN cek_f32 load_u8(GLOBAL const void *p, cek_u64 i)
+{
+    return (cek_f32)((GLOBAL const cek_u8 *)p)[i];
+}
 DEVICE_FN void store_u8(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
     ((GLOBAL cek_u8 *)p)[i] = x >= 255.0f ? (cek_u8)255 : x > 0.0f ? (cek_u8)ROUND_EVEN(x) : (cek_u8)0;
 }
-DEVICE_FN cek_f32 load_i32(GLOBAL const void *p, cek_u64 i) { return (cek_f32)((GLOBAL const cek_i32 *)p)[i]; }
+DEVICE_FN cek_f32 load_i32(GLOBAL const void *p, cek_u64 i)
+{
+    return (cek_f32)((GLOBAL const cek_i32 *)p)[i];
+}
 DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
-    ((GLOBAL cek_i32 *)p)[i] = x >= 2147483648.0f ? 2147483647 : x <= -2147483648.0f ? -2147483647 - 1
-                             : x == x ? (cek_i32)ROUND_EVEN(x) : 0;
+    ((GLOBAL cek_i32 *)p)[i] = x >= 2147483648.0f    ? 2147483647
+                               : x <= -2147483648.0f ? -2147483647 - 1
+                               : x == x              ? (cek_i32)ROUND_EVEN(x)
+                                                     : 0;
 }
 
 #define CEK_PASTE_(a, b) a##b
@@ -126,8 +146,11 @@ DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 /* The same for a type that only the arguments name, by its number in plugin.h. */
 DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const void *p, cek_u64 i)
 {
-    return type == 1 ? load_f32(p, i) : type == 2 ? load_f16(p, i) : type == 3 ? load_bf16(p, i)
-         : type == 5 ? load_u8(p, i) : load_i32(p, i);
+    return type == 1   ? load_f32(p, i)
+           : type == 2 ? load_f16(p, i)
+           : type == 3 ? load_bf16(p, i)
+           : type == 5 ? load_u8(p, i)
+                       : load_i32(p, i);
 }
 DEVICE_FN void store_any(cek_u32 type, GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
@@ -146,7 +169,7 @@ DEVICE_FN void store_any(cek_u32 type, GLOBAL void *p, cek_u64 i, cek_f32 x)
 #ifdef CEK_CPU
 #define CHUNK 4096
 #define LANES 16
-#define FOR_EACH(i, count)                                                                                  \
+#define FOR_EACH(i, count) \
     for (cek_u64 i = GLOBAL_ID() * CHUNK, i##_end = i + CHUNK < (count) ? i + CHUNK : (count); i < i##_end; i++)
 #else
 #define LANES 1
@@ -168,6 +191,7 @@ DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const 
 }
 
 /* Activations by their numbers in plugin.h. */
+/* clang-format off */
 DEVICE_FN cek_f32 act_relu(cek_f32 x) { return x > 0.0f ? x : x <= 0.0f ? 0.0f : x; }
 DEVICE_FN cek_f32 act_sigmoid(cek_f32 x) { return 1.0f / (1.0f + exp(-x)); }
 DEVICE_FN cek_f32 act_gelu(cek_f32 x) { return x * 0.5f * erfc(-x * 0.70710678118654752f); }
@@ -188,3 +212,4 @@ DEVICE_FN cek_f32 activate_grad(cek_u32 activation, cek_f32 dy, cek_f32 ref)
     return activation == 1 ? grad_relu(dy, ref) : activation == 2 ? grad_tanh(dy, ref)
          : activation == 3 ? grad_sigmoid(dy, ref) : activation == 4 ? grad_gelu(dy, ref) : dy;
 }
+/* clang-format on */

@@ -78,8 +78,8 @@ cek_status cek__data_format_check(const cek__data_format *f, int64_t count)
             return cek__fail(CEK_INVALID, "data set: dimension %" PRIu32 " of the inputs is %" PRId64, i,
                              f->input_shape[i]);
     if (f->target_width < 1 || __builtin_add_overflow(elements, f->target_width, &elements) ||
-        __builtin_mul_overflow(elements, count > 0 ? count : 1,
-                               &elements) || __builtin_mul_overflow(elements, 4, &bytes))
+        __builtin_mul_overflow(elements, count > 0 ? count : 1, &elements) ||
+        __builtin_mul_overflow(elements, 4, &bytes))
         return cek__fail(CEK_INVALID, "data set: %" PRId64 " samples with targets of %" PRId64 " values are impossible",
                          count, f->target_width);
     if (f->target_type == CEK_I32 ? f->target_width != 1 || f->class_count < 1 || f->class_count > INT32_MAX
@@ -180,8 +180,8 @@ static cek_status arrays_check(const cek__data_format *format, int64_t count, co
     for (int64_t i = 0; i < count; i++)
         if (labels[i] < 0 || labels[i] >= format->class_count)
             CEK_FAIL(CEK_BAD_INPUT,
-                     "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes",
-                     i, labels[i], format->class_count);
+                     "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes", i,
+                     labels[i], format->class_count);
     return CEK_OK;
 out:
     return st;

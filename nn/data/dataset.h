@@ -33,8 +33,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__data_format_check(const cek__data_forma
  *   adopt   they become the data set's, which frees them with free(), on failure too. */
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_borrow(const cek__data_format *format, int64_t count,
                                                         const void *inputs, const void *targets, cek_dataset **out);
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_copy(const cek__data_format *format, int64_t count,
-                                                      const void *inputs, const void *targets, cek_dataset **out);
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_copy(const cek__data_format *format, int64_t count, const void *inputs,
+                                                      const void *targets, cek_dataset **out);
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, void *inputs,
                                                        void *targets, cek_dataset **out);
 
@@ -66,8 +66,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__dataset_read(const cek_dataset *dataset
 
 /* Mean and population standard deviation of each channel (the last dimension: a table's column) over all samples, in
  * double. A constant channel gets 1, so that dividing by it is possible. Each array has one entry a channel. */
-CEK__SHARED CEK__CHECKED cek_status cek__dataset_statistics(const cek_dataset *dataset,
-                                                            double *mean, double *deviation);
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_statistics(const cek_dataset *dataset, double *mean,
+                                                            double *deviation);
 
 /* Replaces the inputs by f32 (x - mean) / deviation by channel, computed in double, in memory of the data set's own:
  * views and parents keep what they have. Nobody may read it meanwhile; nothing changes on failure. */

@@ -89,8 +89,9 @@ static cek_status arrays_format(const cek_array_options *o, cek__data_format *fo
         return cek__fail(CEK_INVALID, "data set: arrays of inputs and of %s are needed",
                          o->classes > 0 ? "labels" : "values");
     if (o->classes < 0 || (o->rank != 1 && o->rank != 3))
-        return cek__fail(CEK_INVALID, "data set: shapes are C,H,W or features, not of rank %d; "
-                                      "classes are not negative",
+        return cek__fail(CEK_INVALID,
+                         "data set: shapes are C,H,W or features, not of rank %d; "
+                         "classes are not negative",
                          o->rank);
     format->input_rank = (uint32_t)o->rank;
     memcpy(format->input_shape, o->shape, (size_t)o->rank * sizeof *o->shape);
@@ -168,8 +169,8 @@ cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by)
         return cek__fail(CEK_INVALID, "data set: only f32 features are standardised");
     if (by_format->input_shape[by_format->input_rank - 1] != width)
         return cek__fail(CEK_INVALID,
-                         "data set: %" PRId64 " features cannot be standardised by the statistics of %" PRId64,
-                         width, by_format->input_shape[by_format->input_rank - 1]);
+                         "data set: %" PRId64 " features cannot be standardised by the statistics of %" PRId64, width,
+                         by_format->input_shape[by_format->input_rank - 1]);
     CEK_TRY(cek__alloc_array((size_t)width, sizeof *mean, &mean));
     CEK_TRY(cek__alloc_array((size_t)width, sizeof *deviation, &deviation));
     CEK_TRY(cek__dataset_statistics(by, mean, deviation));

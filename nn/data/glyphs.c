@@ -26,6 +26,7 @@ typedef struct part {
 
 enum { FORMS = 2, PARTS_MAX = 8, ARC_STEPS = 14 /* a full circle in steps of 26 degrees looks round at 28 pixels */ };
 
+/* clang-format off */
 #define P(x, y) { POINT, x, y, 0, 0, 0, 0 }
 #define A(x, y, rx, ry, from, to) { ARC, x, y, rx, ry, from, to }
 #define LIFT { UP, 0, 0, 0, 0, 0, 0 }
@@ -61,6 +62,7 @@ static const part shapes[CEK__GLYPH_CLASSES][FORMS][PARTS_MAX] = {
 #undef P
 #undef A
 #undef LIFT
+/* clang-format on */
 
 /* ---- one sample's distortion ---- */
 
@@ -71,25 +73,21 @@ typedef struct look {
 } look;
 
 /* Ranges of what is drawn at random, each uniform in [low, high]. */
+/* clang-format off */
 enum knob { ROTATION, SCALE_X, SCALE_Y, SHEAR, SHIFT_X, SHIFT_Y, WAVE, WAVE_PHASE, WIDTH, INK,
             NOISE, PAPER, FORM, KNOBS };
+/* clang-format on */
 
 static const struct {
     float low, high;
 } ranges[KNOBS] = {
     [ROTATION] = { -.30f, .30f }, /* radians: 17 degrees, so that 6 and 9 stay apart */
     [SCALE_X] = { 6.0f, 10.0f },  /* pixels for a unit: 12 to 20 pixels high */
-    [SCALE_Y] = { 7.0f, 10.5f },
-    [SHEAR] = { -.25f, .25f },
-    [SHIFT_X] = { -3.0f, 3.0f }, /* pixels */
-    [SHIFT_Y] = { -2.5f, 2.5f },
-    [WAVE] = { -.12f, .12f },
-    [WAVE_PHASE] = { 0, 6.2831853f },
-    [WIDTH] = { .7f, 1.6f }, /* half a stroke, in pixels */
-    [INK] = { 130, 255 },
-    [NOISE] = { 5, 30 }, /* standard deviation, in grey levels */
-    [PAPER] = { 0, 20 },
-    [FORM] = { 0, FORMS },
+    [SCALE_Y] = { 7.0f, 10.5f },  [SHEAR] = { -.25f, .25f }, [SHIFT_X] = { -3.0f, 3.0f }, /* pixels */
+    [SHIFT_Y] = { -2.5f, 2.5f },  [WAVE] = { -.12f, .12f },  [WAVE_PHASE] = { 0, 6.2831853f },
+    [WIDTH] = { .7f, 1.6f },                           /* half a stroke, in pixels */
+    [INK] = { 130, 255 },         [NOISE] = { 5, 30 }, /* standard deviation, in grey levels */
+    [PAPER] = { 0, 20 },          [FORM] = { 0, FORMS },
 };
 
 enum { NOISE_WORDS_FROM = 64 }; /* numbers of a sample's stream before this belong to the knobs */

@@ -105,10 +105,9 @@ static cek_status format_of(const char *path, const cek__idx *inputs, cek__data_
 {
     if (inputs->type == CEK_I32 || inputs->rank < 2 || inputs->rank > 4)
         return cek__fail(CEK_BAD_INPUT, "%s: inputs must be unsigned bytes or floats of rank 2, 3 or 4", path);
-    *format = (cek__data_format){ .input_type = inputs->type,
-                                  .input_rank = inputs->rank - 1,
-                                  .target_type = CEK_I32,
-                                  .target_width = 1 };
+    *format = (cek__data_format){
+        .input_type = inputs->type, .input_rank = inputs->rank - 1, .target_type = CEK_I32, .target_width = 1
+    };
     memcpy(format->input_shape, inputs->shape + 1, format->input_rank * sizeof *format->input_shape);
     if (format->input_rank == 2) /* grey images */
         format->input_shape[format->input_rank++] = 1;

@@ -101,8 +101,8 @@ static cek_status row_add(row_list *list, int64_t row)
 }
 
 /* The word at `text` as a row number; strtoll's range is checked by what is possible here. */
-static cek_status row_parse(const char *path, int64_t line, const char *text, size_t length,
-                            int64_t whole, int64_t *row)
+static cek_status row_parse(const char *path, int64_t line, const char *text, size_t length, int64_t whole,
+                            int64_t *row)
 {
     enum { DIGITS_MAX = 18, SHOWN_MAX = 40 };
 

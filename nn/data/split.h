@@ -12,7 +12,7 @@
 /* Row numbers from 0, separated by blanks, commas or line ends; each below `whole` and there once.
  * At least one, and not all of them. *rows is the caller's (free). Errors are CEK_BAD_INPUT with
  * file and line. */
-CEK__SHARED CEK__CHECKED cek_status cek__split_rows_read(const char *path, int64_t whole,
-                                                         int64_t **rows, int64_t *count);
+CEK__SHARED CEK__CHECKED cek_status cek__split_rows_read(const char *path, int64_t whole, int64_t **rows,
+                                                         int64_t *count);
 
 #endif

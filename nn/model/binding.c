@@ -29,11 +29,16 @@ struct cek__binding {
 static const char *place_name(cek__place place)
 {
     static const char *const names[] = {
-        [CEK__PLACE_ARENA] = "the arena",            [CEK__PLACE_INPUT] = "the input",
-        [CEK__PLACE_TARGET] = "the target",          [CEK__PLACE_OUTPUT] = "the output",
-        [CEK__PLACE_STEP] = "the step block",        [CEK__PLACE_BATCH] = "the batch block",
-        [CEK__PLACE_LOSS] = "the loss",              [CEK__PLACE_CORRECT] = "the right answers",
-        [CEK__PLACE_PARAMETER] = "the parameters",   [CEK__PLACE_GRADIENT] = "the gradients",
+        [CEK__PLACE_ARENA] = "the arena",
+        [CEK__PLACE_INPUT] = "the input",
+        [CEK__PLACE_TARGET] = "the target",
+        [CEK__PLACE_OUTPUT] = "the output",
+        [CEK__PLACE_STEP] = "the step block",
+        [CEK__PLACE_BATCH] = "the batch block",
+        [CEK__PLACE_LOSS] = "the loss",
+        [CEK__PLACE_CORRECT] = "the right answers",
+        [CEK__PLACE_PARAMETER] = "the parameters",
+        [CEK__PLACE_GRADIENT] = "the gradients",
     };
 
     return names[place];
@@ -150,7 +155,7 @@ static cek_status cmdbuf_create(const cek__binding *b, const cek_cmd *cmds, uint
     if (st == CEK_OK)
         return CEK_OK;
     if (st == CEK_UNSUPPORTED)
-        return cek__fail(st, "%s", before); /* no failure of ours: no later one may seem to have this reason */
+        return cek__fail(st, "%s", before);    /* no failure of ours: no later one may seem to have this reason */
     if (strcmp(before, cek_error_text()) == 0) /* the plugin gave no reason; an older failure's is none */
         cek__fail(st, "cmdbuf_create: %s", cek__status_text(st));
     return cek__fail_prefix(st, "%s", program->device_name);

@@ -35,8 +35,9 @@ static void dry_destroy(cek_op *op)
 static cek_status dry_needs(const cek_model *model, const cek__layout *layout, const cek__plan_options *options,
                             uint64_t *bytes)
 {
-    static const cek_plugin dry = { .size = sizeof dry, .abi = CEK_ABI, .op_create = dry_create,
-                                    .op_destroy = dry_destroy };
+    static const cek_plugin dry = {
+        .size = sizeof dry, .abi = CEK_ABI, .op_create = dry_create, .op_destroy = dry_destroy
+    };
     cek__plan *plan = NULL;
     cek_status st = cek__plan_create_raw(model, layout, &dry, NULL, "plan", options, &plan);
 

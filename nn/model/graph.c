@@ -220,14 +220,16 @@ cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer 
 
 cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node)
 {
-    return node_add(model, (cek__node){ .layer = CEK__LAYER_LINEAR, .inputs = 1, .input = { input },
-                                        .linear = { out, bias } }, node);
+    return node_add(model,
+                    (cek__node){ .layer = CEK__LAYER_LINEAR, .inputs = 1, .input = { input }, .linear = { out, bias } },
+                    node);
 }
 
 cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node)
 {
-    return node_add(model, (cek__node){ .layer = CEK__LAYER_ACTIVATION, .inputs = 1, .input = { input },
-                                        .activation = kind }, node);
+    return node_add(model,
+                    (cek__node){ .layer = CEK__LAYER_ACTIVATION, .inputs = 1, .input = { input }, .activation = kind },
+                    node);
 }
 
 cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
@@ -242,8 +244,8 @@ cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer 
 
 cek_status cek_model_dropout(cek_model *model, int input, double p, int *node)
 {
-    return node_add(model, (cek__node){ .layer = CEK__LAYER_DROPOUT, .inputs = 1,
-                                        .input = { input }, .dropout = p }, node);
+    return node_add(model, (cek__node){ .layer = CEK__LAYER_DROPOUT, .inputs = 1, .input = { input }, .dropout = p },
+                    node);
 }
 
 cek_status cek_model_flatten(cek_model *model, int input, int *node)

@@ -32,15 +32,15 @@ typedef struct cek__shape {
 
 typedef struct cek__node {
     cek__layer layer;
-    int inputs;        /* how many of `input` are used */
+    int inputs; /* how many of `input` are used */
     int input[2];
-    cek__shape shape;  /* of the output */
+    cek__shape shape; /* of the output */
     /* C,H,W of the image that the output is or, flattened, was: its elements lie H,W,C; rank 0:
      * none */
     cek__shape image;
-    int weight, bias;  /* parameters, -1 without */
+    int weight, bias; /* parameters, -1 without */
     union {
-        cek_conv2d_layer conv;     /* zeros replaced by what they stand for; so in pool */
+        cek_conv2d_layer conv; /* zeros replaced by what they stand for; so in pool */
         cek_pool2d_layer pool;
         struct {
             int64_t out;

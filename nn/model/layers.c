@@ -165,9 +165,8 @@ static cek_status pool_infer(cek__node *node, const cek__node *const inputs[2])
     h = window_count(in[1], p->kernel_h, p->stride_h, p->pad_h, 1);
     w = window_count(in[2], p->kernel_w, p->stride_w, p->pad_w, 1);
     if (h < 1 || w < 1)
-        CEK_FAIL(CEK_INVALID, "kernel %ux%u is larger than the input %s with padding %ux%u",
-                 p->kernel_h, p->kernel_w, text,
-                 p->pad_h, p->pad_w);
+        CEK_FAIL(CEK_INVALID, "kernel %ux%u is larger than the input %s with padding %ux%u", p->kernel_h, p->kernel_w,
+                 text, p->pad_h, p->pad_w);
     node->shape = node->image = image_shape(in[0], h, w);
     return CEK_OK;
 out:

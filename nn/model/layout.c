@@ -103,13 +103,13 @@ static order parameter_order(const cek_model *model, size_t index)
 }
 
 /* dst [outer][b][a] = src [outer][a][b]. */
-#define DEFINE_REORDER(name, src_type, dst_type)                                                     \
-    static void name(const src_type *restrict src, dst_type *restrict dst, order o)                  \
-    {                                                                                                \
-        for (int64_t i = 0; i < o.outer; i++, src += o.a * o.b, dst += o.a * o.b)                    \
-            for (int64_t b = 0; b < o.b; b++)                                                        \
-                for (int64_t a = 0; a < o.a; a++)                                                    \
-                    dst[b * o.a + a] = (dst_type)src[a * o.b + b];                                   \
+#define DEFINE_REORDER(name, src_type, dst_type)                                    \
+    static void name(const src_type *restrict src, dst_type *restrict dst, order o) \
+    {                                                                               \
+        for (int64_t i = 0; i < o.outer; i++, src += o.a * o.b, dst += o.a * o.b)   \
+            for (int64_t b = 0; b < o.b; b++)                                       \
+                for (int64_t a = 0; a < o.a; a++)                                   \
+                    dst[b * o.a + a] = (dst_type)src[a * o.b + b];                  \
     }
 DEFINE_REORDER(reorder_f32_f32, float, float)
 DEFINE_REORDER(reorder_f32_f64, float, double)
@@ -152,8 +152,8 @@ void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t buck
     }
 }
 
-void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter,
-                            const void *src, double *dst)
+void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src,
+                            double *dst)
 {
     order o = inverse(parameter_order(model, parameter));
 

@@ -39,8 +39,7 @@ CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model,
 
 /* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for
  * gradients. */
-CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model,
-                                        size_t parameter, const void *src,
-                                        double *dst);
+CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter,
+                                        const void *src, double *dst);
 
 #endif

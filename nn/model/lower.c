@@ -45,10 +45,9 @@ cek_status cek__lower_pointwise(cek__lowering *l, uint32_t code, int a, int b, i
         .instruction_size = sizeof instruction,
     };
 
-    return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = a, [CEK_POINTWISE_IN1] = b,
-                                                [CEK_POINTWISE_OUT] = out },
-                             0);
+    return cek__program_emit(
+        l->program, &desc.op,
+        (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = a, [CEK_POINTWISE_IN1] = b, [CEK_POINTWISE_OUT] = out }, 0);
 }
 
 cek_status cek__lower_reorder(cek__lowering *l, const cek__shape *image, bool back, int from, int to)
@@ -132,7 +131,9 @@ cek_status cek__lower_dropout(cek__lowering *l, const cek__stage *stage, int fro
     };
 
     return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_DROPOUT_X] = from, [CEK_DROPOUT_Y] = to,
+                             (int[CEK__SLOTS]){ [CEK_DROPOUT_X] = from,
+                                                [CEK_DROPOUT_Y] = to,
                                                 [CEK_DROPOUT_STEP] = l->step,
-                                                [CEK_DROPOUT_BATCH] = l->batch }, 0);
+                                                [CEK_DROPOUT_BATCH] = l->batch },
+                             0);
 }

@@ -31,7 +31,7 @@ typedef struct cek__lowering {
     int step, batch;           /* values of the blocks */
 } cek__lowering;
 
-cek_status cek__lower_forward(cek__lowering *l);  /* conversion of the input, all stages, the output of a prediction */
+cek_status cek__lower_forward(cek__lowering *l); /* conversion of the input, all stages, the output of a prediction */
 cek_status cek__lower_loss(cek__lowering *l);
 cek_status cek__lower_backward(cek__lowering *l); /* from the loss's gradient to all parameters' */
 

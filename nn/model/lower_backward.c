@@ -62,9 +62,8 @@ out:
 /* ---- convolution and linear ---- */
 
 /* DX of a convolution. `ref`: what act_grad reads. */
-static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int dy,
-                                 const cek_epilogue *epilogue, int ref,
-                                 bool accumulate, int dx)
+static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue,
+                                 int ref, bool accumulate, int dx)
 {
     const cek__node *node = &l->model->nodes[stage->node];
     cek_conv_desc desc;
@@ -82,9 +81,8 @@ static cek_status emit_conv_data(cek__lowering *l, const cek__stage *stage, int 
 }
 
 /* DX [rows][in] = DY [rows][out] W [out][in]. */
-static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, int dy,
-                                   const cek_epilogue *epilogue, int ref,
-                                   bool accumulate, int dx)
+static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue,
+                                   int ref, bool accumulate, int dx)
 {
     const cek__node *node = &l->model->nodes[stage->node];
     cek_dtype type = l->layout->type;
@@ -118,8 +116,8 @@ static cek_status emit_linear_data(cek__lowering *l, const cek__stage *stage, in
 static cek_status emit_data(cek__lowering *l, const cek__stage *stage, int dy, const cek_epilogue *epilogue, int ref,
                             bool accumulate, int dx)
 {
-    return (stage->kind == CEK__STAGE_CONV ? emit_conv_data : emit_linear_data)(l, stage, dy,
-        epilogue, ref, accumulate, dx);
+    return (stage->kind == CEK__STAGE_CONV ? emit_conv_data : emit_linear_data)(l, stage, dy, epilogue, ref, accumulate,
+                                                                                dx);
 }
 
 static cek_status lower_data(cek__lowering *l, const cek__stage *stage, int dy)
@@ -212,9 +210,11 @@ static cek_status lower_pool(cek__lowering *l, const cek__stage *stage, int dy)
     if (y->reserve)
         desc.op.forward = l->program->instructions[y->pool].op;
     CEK_TRY(cek__lower_value(l, l->stages->tensor[stage->input[0]].elements, &dx));
-    CEK_TRY(cek__program_emit(l->program, &desc.op,
-                              (int[CEK__SLOTS]){ [CEK_POOL_BACKWARD_DY] = dy, [CEK_POOL_BACKWARD_DX] = dx,
-                                                 [CEK_POOL_BACKWARD_RESERVE] = y->reserve }, 0));
+    CEK_TRY(cek__program_emit(
+        l->program, &desc.op,
+        (int[CEK__SLOTS]){
+            [CEK_POOL_BACKWARD_DY] = dy, [CEK_POOL_BACKWARD_DX] = dx, [CEK_POOL_BACKWARD_RESERVE] = y->reserve },
+        0));
     return contribute(l, stage->input[0], dx, true);
 out:
     return st;

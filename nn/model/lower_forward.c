@@ -61,8 +61,7 @@ static cek_status convert(cek__lowering *l, int from, int to)
     }
     desc.instruction_count = count;
     return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to },
-                             0);
+                             (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to }, 0);
 }
 
 static cek_status lower_input(cek__lowering *l)
@@ -186,7 +185,8 @@ static cek_status lower_pool(cek__lowering *l, const cek__stage *stage)
     CEK_TRY(cek__program_emit(l->program, &desc.op,
                               (int[CEK__SLOTS]){ [CEK_POOL_FORWARD_X] = l->tensor[stage->input[0]].value,
                                                  [CEK_POOL_FORWARD_Y] = y->value,
-                                                 [CEK_POOL_FORWARD_RESERVE] = y->reserve }, 0));
+                                                 [CEK_POOL_FORWARD_RESERVE] = y->reserve },
+                              0));
     y->pool = l->program->count - 1;
     return CEK_OK;
 out:
@@ -232,10 +232,9 @@ static cek_status lower_softmax(cek__lowering *l)
 
     CEK_TRY(cek__lower_value(l, flow->elements, &out));
     l->program->values[out].place = CEK__PLACE_OUTPUT;
-    return cek__program_emit(l->program, &desc.op,
-                             (int[CEK__SLOTS]){ [CEK_SOFTMAX_X] = l->tensor[l->stages->output].value,
-                                                [CEK_SOFTMAX_Y] = out },
-                             0);
+    return cek__program_emit(
+        l->program, &desc.op,
+        (int[CEK__SLOTS]){ [CEK_SOFTMAX_X] = l->tensor[l->stages->output].value, [CEK_SOFTMAX_Y] = out }, 0);
 out:
     return st;
 }

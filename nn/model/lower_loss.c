@@ -51,7 +51,8 @@ static cek_status cross_entropy(cek__lowering *l)
                                                 [CEK_CROSS_ENTROPY_BATCH] = l->batch,
                                                 [CEK_CROSS_ENTROPY_DLOGITS] = v.gradient,
                                                 [CEK_CROSS_ENTROPY_LOSS] = v.loss,
-                                                [CEK_CROSS_ENTROPY_CORRECT] = v.correct }, 0);
+                                                [CEK_CROSS_ENTROPY_CORRECT] = v.correct },
+                             0);
 out:
     return st;
 }
@@ -77,7 +78,8 @@ static cek_status squared_error(cek__lowering *l)
                                                 [CEK_SQUARED_ERROR_STEP] = v.gradient ? l->step : CEK__NO_VALUE,
                                                 [CEK_SQUARED_ERROR_BATCH] = l->batch,
                                                 [CEK_SQUARED_ERROR_DPREDICTION] = v.gradient,
-                                                [CEK_SQUARED_ERROR_LOSS] = v.loss }, 0);
+                                                [CEK_SQUARED_ERROR_LOSS] = v.loss },
+                             0);
 out:
     return st;
 }

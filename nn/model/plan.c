@@ -45,12 +45,15 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && shape->rank != 1)
-        return cek__fail(CEK_INVALID, "the model's output is an image %s where one value per "
-                                      "class is wanted: end it with "
-                                      "flatten and linear", text);
+        return cek__fail(CEK_INVALID,
+                         "the model's output is an image %s where one value per "
+                         "class is wanted: end it with "
+                         "flatten and linear",
+                         text);
     if (o->loss == CEK_LOSS_MSE && o->target_columns != 0 && o->target_columns != outputs)
-        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets "
-                                      "(%lld,%u): shapes must be equal",
+        return cek__fail(CEK_INVALID,
+                         "squared error of outputs (%lld,%lld) against targets "
+                         "(%lld,%u): shapes must be equal",
                          (long long)o->rows, (long long)outputs, (long long)o->rows, o->target_columns);
     return CEK_OK;
 }
@@ -66,10 +69,10 @@ static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
     for (size_t i = 0; i < l->layout->parameter_count; i++) {
         const cek__placement *p = &l->layout->placement[i];
 
-        CEK_TRY(cek__program_value(l->program,
-                                   (cek__value){ .place = place, .bucket = p->bucket,
-                                                 .offset = p->first * bytes,
-                                                             .bytes = p->count * bytes }, &(*out)[i]));
+        CEK_TRY(cek__program_value(
+            l->program,
+            (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes, .bytes = p->count * bytes },
+            &(*out)[i]));
     }
     return CEK_OK;
 out:
@@ -164,9 +167,9 @@ static void needs_collect(cek__plan *plan)
     }
 }
 
-cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
-                                const cek_plugin *plugin, cek_dev *dev,
-                                const char *device_name, const cek__plan_options *options, cek__plan **out)
+cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout, const cek_plugin *plugin,
+                                cek_dev *dev, const char *device_name, const cek__plan_options *options,
+                                cek__plan **out)
 {
     cek_status st;
     cek__plan *plan = NULL;

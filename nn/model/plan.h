@@ -20,46 +20,46 @@
 typedef struct cek__plan cek__plan;
 
 typedef struct cek__plan_options {
-    int64_t rows;              /* samples of one run */
-    cek_dtype input_type;      /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64) */
-    cek_loss loss;             /* 0: none (prediction); in evaluation: loss and counts without gradients */
-    uint32_t target_columns;   /* MSE: must be the model's outputs; 0 = take them */
-    uint32_t extra_op_flags;   /* CEK_OP_DETERMINISTIC or 0 */
-    bool training;             /* dropout, backward; else evaluation. Needs a loss */
-    bool softmax;              /* prediction: probabilities */
+    int64_t rows;            /* samples of one run */
+    cek_dtype input_type;    /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64) */
+    cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
+    uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
+    uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
+    bool training;           /* dropout, backward; else evaluation. Needs a loss */
+    bool softmax;            /* prediction: probabilities */
 } cek__plan_options;
 
 /* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */
 typedef struct cek__plan_needs {
-    uint64_t arena_bytes;      /* activations, their gradients, reserves: by lifetimes, fixed offsets */
+    uint64_t arena_bytes; /* activations, their gradients, reserves: by lifetimes, fixed offsets */
     uint64_t workspace_bytes;
-    uint64_t input_bytes;      /* rows x one sample, input_type, NHWC */
-    uint64_t target_bytes;     /* i32 labels, or values of the layout's type [rows][columns] */
-    uint64_t output_bytes;     /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
+    uint64_t input_bytes;  /* rows x one sample, input_type, NHWC */
+    uint64_t target_bytes; /* i32 labels, or values of the layout's type [rows][columns] */
+    uint64_t output_bytes; /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
 } cek__plan_needs;
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */
 typedef struct cek__plan_binding {
     cek_ref arena, workspace, input, target, output;
     const cek_ref *parameters;
-    const cek_ref *gradients;  /* training */
-    cek_ref step_block;        /* training */
-    cek_ref batch_block;       /* with a loss */
-    cek_ref loss;              /* sum type [1], accumulated into; the binder zeroes it */
-    cek_ref correct;           /* i32 [1], likewise; cross-entropy */
+    const cek_ref *gradients; /* training */
+    cek_ref step_block;       /* training */
+    cek_ref batch_block;      /* with a loss */
+    cek_ref loss;             /* sum type [1], accumulated into; the binder zeroes it */
+    cek_ref correct;          /* i32 [1], likewise; cross-entropy */
 } cek__plan_binding;
 
 /* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that
  * does not fit the loss, a layer that does not lead to the output; names it). The layout and the
  * model outlive the plan. */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model,
-                                                     const cek__layout *layout, cek_device *device,
-                                                     const cek__plan_options *options, cek__plan **out);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, const cek__layout *layout,
+                                                     cek_device *device, const cek__plan_options *options,
+                                                     cek__plan **out);
 /* The same through a bare table (the device's name for errors). */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
                                                          const cek_plugin *plugin, cek_dev *dev,
-                                                         const char *device_name,
-                                                         const cek__plan_options *options, cek__plan **out);
+                                                         const char *device_name, const cek__plan_options *options,
+                                                         cek__plan **out);
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 
@@ -80,14 +80,13 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t in
  * parameters, and an evaluation plan, have no segment. */
 CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
 CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
-CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue,
-                                                       size_t segment, bool accumulate);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue, size_t segment,
+                                                       bool accumulate);
 
 /* An estimate from the model alone, before any op exists: the needs of a plan with options->rows
  * samples (ignored here) are about fixed + rows * per_row bytes, all of them but the workspace.
  * Parameters, gradients and optimizer state are the layout's buckets and not included. */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_estimate(const cek_model *model, cek_dtype type,
-                                                       const cek__plan_options *options,
-                                                       uint64_t *fixed, uint64_t *per_row);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_estimate(
+    const cek_model *model, cek_dtype type, const cek__plan_options *options, uint64_t *fixed, uint64_t *per_row);
 
 #endif

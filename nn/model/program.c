@@ -172,9 +172,8 @@ static void replace_input(cek__program *program, int i, uint32_t slot)
         int storage = program->values[in->operand[k]].storage;
         cek__value *input = &program->values[storage];
 
-        if (!(aliases & CEK_BIT(k)) || storage == CEK__NO_VALUE ||
-            input->place != CEK__PLACE_ARENA || input->last != i ||
-            input->first == i || input->bytes != output->bytes)
+        if (!(aliases & CEK_BIT(k)) || storage == CEK__NO_VALUE || input->place != CEK__PLACE_ARENA ||
+            input->last != i || input->first == i || input->bytes != output->bytes)
             continue;
         output->storage = storage;
         input->last = output->last;

@@ -19,7 +19,7 @@ typedef enum cek__place {
     CEK__PLACE_BATCH,
     CEK__PLACE_LOSS,
     CEK__PLACE_CORRECT,
-    CEK__PLACE_SINGLE,   /* how many places are one reference each */
+    CEK__PLACE_SINGLE,                        /* how many places are one reference each */
     CEK__PLACE_PARAMETER = CEK__PLACE_SINGLE, /* one reference for each bucket */
     CEK__PLACE_GRADIENT
 } cek__place;
@@ -42,7 +42,7 @@ typedef struct cek__instruction {
     cek_op *op;
     cek_op *accumulating; /* the form that adds to its gradients; NULL if there is but one form */
     uint64_t workspace_bytes;
-    uint64_t accumulate;  /* outputs that are always added to */
+    uint64_t accumulate; /* outputs that are always added to */
     int operand[CEK__SLOTS];
 } cek__instruction;
 
@@ -53,7 +53,7 @@ typedef struct cek__program {
     uint32_t op_flags;       /* of every op */
     char where[64];          /* what is being emitted, "node 3 (conv)": for errors */
     int value_count, value_capacity;
-    cek__value *values;      /* [0] is no value */
+    cek__value *values; /* [0] is no value */
     int count, capacity;
     cek__instruction *instructions;
     uint64_t arena_bytes, workspace_bytes;

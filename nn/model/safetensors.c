@@ -90,12 +90,14 @@ static cek_status extent_read(const char *path, const json_t *value, uint64_t si
         return entry_bad(path, t->name, "its data_offsets are not two rising whole numbers");
     *e = (extent){ (uint64_t)json_integer_value(begin), (uint64_t)json_integer_value(end), t->name };
     if (e->end > size)
-        return cek__fail(CEK_BAD_INPUT, "%s: tensor '%.*s' ends at byte %" PRIu64 ", but the file has %" PRIu64
-                         " bytes of values", path, NAME_SHOWN, t->name, e->end, size);
+        return cek__fail(CEK_BAD_INPUT,
+                         "%s: tensor '%.*s' ends at byte %" PRIu64 ", but the file has %" PRIu64 " bytes of values",
+                         path, NAME_SHOWN, t->name, e->end, size);
     if (__builtin_mul_overflow(t->count, (uint64_t)types[t->type].bytes, &bytes) || bytes != e->end - e->begin)
-        return cek__fail(CEK_BAD_INPUT, "%s: tensor '%.*s': %" PRIu64 " values of %s do not take the %" PRIu64
-                         " bytes of its data_offsets", path, NAME_SHOWN, t->name, t->count, types[t->type].name,
-                         e->end - e->begin);
+        return cek__fail(CEK_BAD_INPUT,
+                         "%s: tensor '%.*s': %" PRIu64 " values of %s do not take the %" PRIu64
+                         " bytes of its data_offsets",
+                         path, NAME_SHOWN, t->name, t->count, types[t->type].name, e->end - e->begin);
     return CEK_OK;
 }
 
@@ -135,9 +137,8 @@ static cek_status metadata_check(const char *path, json_t *metadata)
 
     if (!json_is_object(metadata))
         return cek__fail(CEK_BAD_INPUT, "%s: %s is not an object", path, metadata_name);
-    json_object_foreach(metadata, key, value)
-        if (!json_is_string(value))
-            return cek__fail(CEK_BAD_INPUT, "%s: a value of %s is not a string", path, metadata_name);
+    json_object_foreach(metadata, key, value) if (!json_is_string(value)) return cek__fail(
+        CEK_BAD_INPUT, "%s: a value of %s is not a string", path, metadata_name);
     return CEK_OK;
 }
 
@@ -153,8 +154,8 @@ static cek_status header_parse(cek__st_file *file, size_t bytes, const char **va
     memcpy(&length, start, sizeof length);
     length = le64toh(length);
     if (length > HEADER_BYTES_MAX || length > bytes - LENGTH_BYTES)
-        return cek__fail(CEK_BAD_INPUT, "%s: a header of %" PRIu64 " bytes does not fit a file of %zu",
-                         file->path, length, bytes);
+        return cek__fail(CEK_BAD_INPUT, "%s: a header of %" PRIu64 " bytes does not fit a file of %zu", file->path,
+                         length, bytes);
     if (length == 0 || start[LENGTH_BYTES] != '{')
         return cek__fail(CEK_BAD_INPUT, "%s: not a safetensors file (its header does not start with '{')", file->path);
     file->header = json_loadb(start + LENGTH_BYTES, length, JSON_REJECT_DUPLICATES, &error);
@@ -182,7 +183,8 @@ static cek_status entries_read(cek__st_file *file, const char *values, uint64_t 
 
     CEK_TRY(cek__calloc(json_object_size(file->header), sizeof *file->tensors, &file->tensors));
     CEK_TRY(cek__calloc(json_object_size(file->header), sizeof *extents, &extents));
-    json_object_foreach(file->header, name, entry) {
+    json_object_foreach(file->header, name, entry)
+    {
         cek__st_tensor *t = &file->tensors[file->count];
         extent *e = &extents[file->count];
 
@@ -281,12 +283,8 @@ static double value_at(const cek__st_tensor *t, uint64_t i)
     double wide;
 
     switch (t->type) {
-    case CEK__ST_F64:
-        memcpy(&wide, at, sizeof wide);
-        return wide;
-    case CEK__ST_F32:
-        memcpy(&single, at, sizeof single);
-        return (double)single;
+    case CEK__ST_F64: memcpy(&wide, at, sizeof wide); return wide;
+    case CEK__ST_F32: memcpy(&single, at, sizeof single); return (double)single;
     default:
         memcpy(&half, at, sizeof half);
         return (double)(t->type == CEK__ST_F16 ? f16_value(half) : bf16_value(half));

@@ -95,8 +95,8 @@ static cek_status conv_parse(cek_model *model, int input, const word *w)
     CEK_TRY(number("kernel", w->setting[1], 1, INT32_MAX, &kernel));
     layer.out_channels = (uint32_t)out;
     layer.kernel_h = layer.kernel_w = (uint32_t)kernel;
-    CEK_TRY(lettered(w, 2, "spgd", (uint32_t *const[]){ &layer.stride_h, &layer.pad_h,
-                                                        &layer.groups, &layer.dilation_h }));
+    CEK_TRY(lettered(w, 2, "spgd",
+                     (uint32_t *const[]){ &layer.stride_h, &layer.pad_h, &layer.groups, &layer.dilation_h }));
     layer.stride_w = layer.stride_h;
     layer.pad_w = layer.pad_h;
     layer.dilation_w = layer.dilation_h;
@@ -171,12 +171,12 @@ static cek_status flatten_parse(cek_model *model, int input, const word *w)
     return st != CEK_OK ? st : cek_model_flatten(model, input, NULL);
 }
 
-#define ACTIVATION_PARSE(name, kind)                                                   \
-    static cek_status name##_parse(cek_model *model, int input, const word *w)         \
-    {                                                                                  \
-        cek_status st = settings_want(w, 0, 0, #name);                                 \
-                                                                                       \
-        return st != CEK_OK ? st : cek_model_activation(model, input, kind, NULL);     \
+#define ACTIVATION_PARSE(name, kind)                                               \
+    static cek_status name##_parse(cek_model *model, int input, const word *w)     \
+    {                                                                              \
+        cek_status st = settings_want(w, 0, 0, #name);                             \
+                                                                                   \
+        return st != CEK_OK ? st : cek_model_activation(model, input, kind, NULL); \
     }
 ACTIVATION_PARSE(relu, CEK_ACT_RELU)
 ACTIVATION_PARSE(gelu, CEK_ACT_GELU)
@@ -187,10 +187,9 @@ static const struct {
     const char *name;
     cek_status (*parse)(cek_model *model, int input, const word *w);
 } words[] = {
-    { "conv", conv_parse },       { "linear", linear_parse },   { "relu", relu_parse },
-    { "gelu", gelu_parse },       { "tanh", tanh_parse },       { "sigmoid", sigmoid_parse },
-    { "maxpool", maxpool_parse }, { "avgpool", avgpool_parse }, { "gap", gap_parse },
-    { "dropout", dropout_parse }, { "flatten", flatten_parse },
+    { "conv", conv_parse }, { "linear", linear_parse },   { "relu", relu_parse },       { "gelu", gelu_parse },
+    { "tanh", tanh_parse }, { "sigmoid", sigmoid_parse }, { "maxpool", maxpool_parse }, { "avgpool", avgpool_parse },
+    { "gap", gap_parse },   { "dropout", dropout_parse }, { "flatten", flatten_parse },
 };
 
 static cek_status word_parse(cek_model *model, const char *text, size_t length)
@@ -223,8 +222,7 @@ static cek_status text_parse(const char *text, cek_model *model)
             if (st == CEK_INVALID)
                 st = CEK_BAD_INPUT;
             return cek__fail_prefix(st, "model: word %d, \"%.*s\" at column %d", count,
-                                    (int)(length < 80 ? length : 80), at,
-                                    (int)(at - text) + 1);
+                                    (int)(length < 80 ? length : 80), at, (int)(at - text) + 1);
         }
         at += length;
         at += strspn(at, " \t\r\n");
@@ -253,19 +251,28 @@ static const struct {
         .text = "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10",
         .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
         .batch = 64 },
-      3, { 1, 28, 28 }, IMAGE_SCALE, IMAGE_OFFSET },
+      3,
+      { 1, 28, 28 },
+      IMAGE_SCALE,
+      IMAGE_OFFSET },
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
         .name = "lenet5",
         .text = "conv:6,5,p2 relu maxpool:2 conv:16,5 relu maxpool:2 flatten linear:120 relu linear:84 relu linear:10",
         .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
         .batch = 64 },
-      3, { 1, 28, 28 }, IMAGE_SCALE, IMAGE_OFFSET },
+      3,
+      { 1, 28, 28 },
+      IMAGE_SCALE,
+      IMAGE_OFFSET },
     { { .loss = CEK_LOSS_MSE,
         .name = "boston-mlp",
         .text = "linear:16 relu linear:32 relu linear:1",
         .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
         .batch = 128 },
-      1, { 13 }, 1, 0 },
+      1,
+      { 13 },
+      1,
+      0 },
 };
 enum { BUILTINS = sizeof builtins / sizeof *builtins };
 
@@ -304,8 +311,10 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
     *out = NULL;
     if (!shape) {
         if (found < 0)
-            CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the "
-                                    "input must be given", text);
+            CEK_FAIL(CEK_BAD_INPUT,
+                     "model: \"%.60s\" is no built-in name, so the shape of the "
+                     "input must be given",
+                     text);
         rank = builtins[found].rank;
         shape = builtins[found].shape;
     }

@@ -120,8 +120,13 @@ static int activation_stage(builder *b, int i, int tensor, int readers)
     int64_t elements = in->elements;
     cek__shape image = in->image;
 
-    return stage_add(b, (cek__stage){ .kind = CEK__STAGE_ACTIVATION, .node = i, .inputs = 1, .input = { tensor },
-                                      .activation = b->model->nodes[i].activation }, elements, &image, readers);
+    return stage_add(b,
+                     (cek__stage){ .kind = CEK__STAGE_ACTIVATION,
+                                   .node = i,
+                                   .inputs = 1,
+                                   .input = { tensor },
+                                   .activation = b->model->nodes[i].activation },
+                     elements, &image, readers);
 }
 
 static int activation_add(builder *b, int i)
@@ -163,8 +168,8 @@ static int layer_add(builder *b, int i, cek__stage_kind kind)
 {
     const cek__node *node = &b->model->nodes[i];
     int relu = b->delayed[i];
-    int tensor = stage_add(b, (cek__stage){ .kind = kind, .node = i, .inputs = 1,
-                                            .input = { b->tensor[node->input[0]] } },
+    int tensor = stage_add(b,
+                           (cek__stage){ .kind = kind, .node = i, .inputs = 1, .input = { b->tensor[node->input[0]] } },
                            cek__shape_elements(&node->shape), &node->image, relu ? 1 : b->readers[i]);
 
     return relu ? activation_stage(b, relu, tensor, b->readers[i]) : tensor;
@@ -219,9 +224,10 @@ cek_status cek__stages_build(const cek_model *model, bool training, cek__stages 
         if (b.live[i] || i == 0)
             b.tensor[i] = node_lower(&b, i);
         else if (training)
-            CEK_FAIL(CEK_INVALID, "node %d (%s) does not lead to the output, which is node %d, "
-                                  "and cannot be trained", i,
-                     cek__layer_class_of(model->nodes[i].layer)->name, model->node_count - 1);
+            CEK_FAIL(CEK_INVALID,
+                     "node %d (%s) does not lead to the output, which is node %d, "
+                     "and cannot be trained",
+                     i, cek__layer_class_of(model->nodes[i].layer)->name, model->node_count - 1);
     }
     out->output = plain(&b, model->node_count - 1, b.tensor[model->node_count - 1]);
     st = CEK_OK;

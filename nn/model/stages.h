@@ -21,9 +21,9 @@ typedef enum cek__stage_kind {
 
 typedef struct cek__stage {
     cek__stage_kind kind;
-    int node;                  /* of the model: geometry, parameters, name */
+    int node; /* of the model: geometry, parameters, name */
     int inputs;
-    int input[2];              /* tensors */
+    int input[2]; /* tensors */
     int output;
     cek_activation activation; /* of ACTIVATION; of CONV and LINEAR: follows within, if the device can */
 } cek__stage;

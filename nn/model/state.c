@@ -24,8 +24,11 @@ cek_status cek_model_save(const cek_model *model, const char *path)
     for (size_t i = 0; i < model->parameter_count; i++) {
         const cek_parameter *p = &model->parameters[i].public;
 
-        tensors[i] = (cek__st_tensor){ .name = p->name, .type = CEK__ST_F32, .rank = (uint32_t)p->rank,
-                                       .count = (uint64_t)p->count, .data = p->data };
+        tensors[i] = (cek__st_tensor){ .name = p->name,
+                                       .type = CEK__ST_F32,
+                                       .rank = (uint32_t)p->rank,
+                                       .count = (uint64_t)p->count,
+                                       .data = p->data };
         memcpy(tensors[i].shape, p->shape, sizeof p->shape);
     }
     CEK_TRY(cek__st_write(path, tensors, model->parameter_count, NULL, 0));
@@ -62,8 +65,8 @@ static cek_status tensor_for(const cek__st_file *file, const char *prefix, const
         CEK_FAIL(CEK_BAD_INPUT, "%s: no tensor \"%s\" (%s), which the model has", file->path, name, wanted);
     shape_text(t->rank, t->shape, found, sizeof found);
     if (strcmp(wanted, found) != 0)
-        CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" has the shape %s, the model's has %s",
-                 file->path, name, found, wanted);
+        CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" has the shape %s, the model's has %s", file->path, name, found,
+                 wanted);
     *out = t;
     st = CEK_OK;
 out:

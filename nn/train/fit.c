@@ -55,7 +55,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
     const cek_batch *batch = NULL;
     double loss = 0;
     int64_t samples = 0, correct = 0;
-    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch)};
+    cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch) };
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
     for (;;) {
@@ -65,7 +65,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
         if (!batch)
             break;
         cek__team_deal(&t->team, batch->count);
-        CEK_TRY(cek__team_run(&t->team, evaluate_member, &(evaluation){t, batch}));
+        CEK_TRY(cek__team_run(&t->team, evaluate_member, &(evaluation){ t, batch }));
         CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
         loss += part;
         correct += right;
@@ -119,7 +119,7 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     int64_t correct = 0;
     CEK_TRY(cek_loader_start(f->loader, epoch));
     while (!enough(f)) {
-        cek_step_result step = {.size = sizeof step};
+        cek_step_result step = { .size = sizeof step };
         if (atomic_load(&t->stop))
             CEK_FAIL(CEK_CANCELLED, "stopped on request after step %lld", (long long)t->steps);
         CEK_TRY(cek_loader_next(f->loader, &batch));
@@ -139,8 +139,8 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     result->seconds = now() - start;
     if (result->train.samples > 0) {
         result->train.loss = loss / (double)result->train.samples;
-        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY
-            ? (double)correct / (double)result->train.samples : 0;
+        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)result->train.samples
+                                                                   : 0;
         result->samples_per_second = (double)result->train.samples / result->seconds;
     }
     return CEK_OK;
@@ -153,7 +153,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
 {
     cek_status st;
     cek_fit_options o;
-    fit f = {.trainer = t, .options = &o};
+    fit f = { .trainer = t, .options = &o };
     int64_t epochs;
     cek_loader_options lo = {
         .size = sizeof lo,
@@ -164,8 +164,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     if (last)
         CEK_TRY(cek__results_check("cek_trainer_fit", last));
     if (o.epochs < 0 || o.max_steps < 0)
-        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps",
-                 (long long)o.epochs, (long long)o.max_steps);
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs,
+                 (long long)o.max_steps);
     epochs = o.epochs ? o.epochs : 1;
     lo.workers = o.workers ? o.workers : 1;
     lo.seed = o.seed;
@@ -178,8 +178,9 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
-        cek_epoch_result result = {.size = sizeof result, .epoch = epoch,
-                                   .train.size = sizeof result.train, .test.size = sizeof result.test};
+        cek_epoch_result result = {
+            .size = sizeof result, .epoch = epoch, .train.size = sizeof result.train, .test.size = sizeof result.test
+        };
         CEK_TRY(train_epoch(&f, epoch, &result));
         if (o.test)
             CEK_TRY(evaluate(t, o.test, &result.test));

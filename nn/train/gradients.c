@@ -15,8 +15,9 @@ static cek_status read_one(cek_trainer *trainer, size_t index, cek__st_tensor *o
 
     CEK_TRY(cek_model_parameter(trainer->model, index, &p));
     CEK_TRY(cek__alloc_array((size_t)p.count, sizeof *values, &values));
-    *out = (cek__st_tensor){ .name = p.name, .type = CEK__ST_F64, .rank = (uint32_t)p.rank, .count = (uint64_t)p.count,
-                             .data = values };
+    *out = (cek__st_tensor){
+        .name = p.name, .type = CEK__ST_F64, .rank = (uint32_t)p.rank, .count = (uint64_t)p.count, .data = values
+    };
     memcpy(out->shape, p.shape, sizeof p.shape);
     return cek_trainer_read_gradient(trainer, index, values, p.count);
 out:

@@ -15,7 +15,7 @@ struct cek__shard_optimizer {
 
 cek_f32x2 cek__f32x2(double value)
 {
-    cek_f32x2 pair = {.hi = (float)value};
+    cek_f32x2 pair = { .hi = (float)value };
     pair.lo = (float)(value - (double)pair.hi);
     return pair;
 }
@@ -78,8 +78,8 @@ uint64_t cek__shard_optimizer_bytes(const cek_optimizer *o, cek_dtype type, uint
     return (uint64_t)(has_m(o) + has_v(o)) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
 }
 
-static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin,
-                        uint64_t bytes, cek_memory **out)
+static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin, uint64_t bytes,
+                        cek_memory **out)
 {
     cek_status st;
     CEK_TRY(cek_memory_alloc(device, bytes, CEK_MEMORY_ALONE, out));
@@ -89,19 +89,18 @@ out:
     return st;
 }
 
-static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev,
-                          const cek_optimizer *o, cek_dtype type,
-                          uint64_t count)
+static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev, const cek_optimizer *o,
+                          cek_dtype type, uint64_t count)
 {
     cek_status st;
-    cek_param_range all = {.begin = 0, .end = count, .group = 0};
-    cek_op_info info = {.size = sizeof info};
+    cek_param_range all = { .begin = 0, .end = count, .group = 0 };
+    cek_op_info info = { .size = sizeof info };
     cek_optimizer_desc desc = {
-        .op = {.size = sizeof desc,
-               .kind = CEK_OP_OPTIMIZER,
-               .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
-                           CEK_BIT(CEK_OPTIMIZER_STEP) | (has_m(o) ? CEK_BIT(CEK_OPTIMIZER_M) : 0) |
-                           (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0)},
+        .op = { .size = sizeof desc,
+                .kind = CEK_OP_OPTIMIZER,
+                .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
+                            CEK_BIT(CEK_OPTIMIZER_STEP) | (has_m(o) ? CEK_BIT(CEK_OPTIMIZER_M) : 0) |
+                            (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0) },
         .count = count,
         .ranges = &all,
         .range_count = 1,
@@ -158,7 +157,7 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
 
 static cek_ref ref_or_none(const cek_memory *memory)
 {
-    return memory ? cek_memory_ref(memory) : (cek_ref){NULL, 0};
+    return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
 }
 
 cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_queue *queue, cek_ref parameters, cek_ref gradients,

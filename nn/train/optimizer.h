@@ -17,14 +17,13 @@ uint64_t cek__shard_optimizer_bytes(const cek_optimizer *optimizer, cek_dtype ty
 
 /* `stream`: zeroes the state. */
 CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream,
-                                                    const cek_optimizer *optimizer, cek_dtype type,
-                                       uint64_t count, cek__shard_optimizer **out);
+                                                    const cek_optimizer *optimizer, cek_dtype type, uint64_t count,
+                                                    cek__shard_optimizer **out);
 void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
 
 /* Enqueues one step: parameters and gradients are the shard's first elements. */
-CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_queue *queue,
-                                                 cek_ref parameters, cek_ref gradients,
-                                    cek_ref step_block);
+CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_queue *queue, cek_ref parameters,
+                                                 cek_ref gradients, cek_ref step_block);
 
 /* The part of a step block that belongs to the optimizer. */
 void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);

@@ -22,7 +22,7 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     cek_status st;
     cek_predictor *p = NULL;
     cek_predictor_options o;
-    cek__team_options team = {.type = CEK_F32};
+    cek__team_options team = { .type = CEK_F32 };
     int64_t shape[CEK_RANK_MAX];
     int rank;
     *out = NULL;
@@ -43,8 +43,8 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     for (int i = 0; i < rank; i++)
         p->outputs *= (uint64_t)shape[i];
     team.batch = p->batch;
-    team.replica = (cek__replica_options){
-        .softmax = o.softmax, .input_type = p->input_type, .memory_limit = o.memory_limit};
+    team.replica =
+        (cek__replica_options){ .softmax = o.softmax, .input_type = p->input_type, .memory_limit = o.memory_limit };
     CEK_TRY(cek__team_create(model, devices, count, &team, &p->team));
     *out = p;
     return CEK_OK;
@@ -82,8 +82,8 @@ cek_status cek_predictor_run(cek_predictor *p, const void *inputs, int64_t count
         CEK_FAIL(CEK_INVALID, "%lld samples to predict", (long long)count);
     for (int64_t first = 0; first < count; first += p->batch) {
         int64_t left = count - first;
-        job j = {p, (const unsigned char *)inputs + (uint64_t)first * p->input_row_bytes,
-                 outputs + (uint64_t)first * p->outputs};
+        job j = { p, (const unsigned char *)inputs + (uint64_t)first * p->input_row_bytes,
+                  outputs + (uint64_t)first * p->outputs };
         cek__team_deal(&p->team, left < p->batch ? left : p->batch);
         CEK_TRY(cek__team_run(&p->team, predict_member, &j));
     }
@@ -97,7 +97,7 @@ cek_status cek_predictor_run_dataset(cek_predictor *p, const cek_dataset *datase
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    cek_loader_options o = {.size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, p->batch)};
+    cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, p->batch) };
     uint64_t done = 0;
     CEK_TRY(cek__samples_fit(p->rank, p->shape, dataset, "the dataset"));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));

@@ -45,9 +45,9 @@ struct cek__reducer {
     cek_marker **ready; /* [replica][bucket]: its gradients are complete */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t *arrived;    /* [replica]: buckets; under lock */
-    bool failed;        /* under lock */
-    bool *absent;       /* [replica]: no samples in this step */
+    size_t *arrived; /* [replica]: buckets; under lock */
+    bool failed;     /* under lock */
+    bool *absent;    /* [replica]: no samples in this step */
 };
 
 static cek_marker *ready_marker(const cek__reducer *red, size_t replica, size_t bucket)
@@ -57,7 +57,7 @@ static cek_marker *ready_marker(const cek__reducer *red, size_t replica, size_t 
 
 static cek_ref element(const cek__reducer *red, cek_ref base, uint64_t index)
 {
-    return (cek_ref){base.mem, base.offset + index * red->element_bytes};
+    return (cek_ref){ base.mem, base.offset + index * red->element_bytes };
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -86,18 +86,18 @@ uint64_t cek__reducer_bytes(const cek__layout *layout, const cek_optimizer *opti
 static cek_status add_make(cek__reducer *red, owner *w, uint64_t count, cek_op **out)
 {
     cek_status st;
-    cek_pointwise_input inputs[2] = {{.type = red->layout->type, .strides = {1}},
-                                     {.type = red->layout->type, .strides = {1}}};
-    cek_pointwise_instruction sum = {.code = CEK_PW_ADD, .a = 0, .b = 1};
-    cek_op_info info = {.size = sizeof info};
+    cek_pointwise_input inputs[2] = { { .type = red->layout->type, .strides = { 1 } },
+                                      { .type = red->layout->type, .strides = { 1 } } };
+    cek_pointwise_instruction sum = { .code = CEK_PW_ADD, .a = 0, .b = 1 };
+    cek_op_info info = { .size = sizeof info };
     cek_pointwise_desc desc = {
-        .op = {.size = sizeof desc,
-               .kind = CEK_OP_POINTWISE,
-               .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_IN1) | CEK_BIT(CEK_POINTWISE_OUT)},
+        .op = { .size = sizeof desc,
+                .kind = CEK_OP_POINTWISE,
+                .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_IN1) | CEK_BIT(CEK_POINTWISE_OUT) },
         .rank = 1,
         .out_type = red->layout->type,
-        .shape = {count},
-        .out_strides = {1},
+        .shape = { count },
+        .out_strides = { 1 },
         .inputs = inputs,
         .instructions = &sum,
         .input_count = 2,
@@ -136,7 +136,7 @@ static cek_status add_want(cek__reducer *red, owner *w, uint64_t count)
         w->plugin->op_destroy(op);
         goto out;
     }
-    w->adds[w->add_count++] = (add_op){count, op};
+    w->adds[w->add_count++] = (add_op){ count, op };
     return CEK_OK;
 out:
     return st;
@@ -178,9 +178,8 @@ static cek_status owner_make(cek__reducer *red, size_t o, const cek_optimizer *o
         w->shards[b] = s;
         if (count == 0)
             continue;
-        CEK_TRY(cek__shard_optimizer_create(device, cek__replica_stream(red->replicas[o]),
-                                            optimizer, red->layout->type, count,
-                                            &w->optimizers[b]));
+        CEK_TRY(cek__shard_optimizer_create(device, cek__replica_stream(red->replicas[o]), optimizer, red->layout->type,
+                                            count, &w->optimizers[b]));
         if (red->count == 1)
             continue;
         if (count >= PIECE)
@@ -288,7 +287,7 @@ static cek_status add_from(cek__reducer *red, size_t o, size_t r, size_t bucket,
     owner *w = &red->owners[o];
     cek_stream *compute = cek__replica_stream(red->replicas[o]);
     cek_ref mine = cek__replica_gradients(red->replicas[o], bucket),
-        theirs = cek__replica_gradients(red->replicas[r], bucket);
+            theirs = cek__replica_gradients(red->replicas[r], bucket);
     for (uint64_t i = 0; i < count; i += PIECE) {
         uint64_t n = count - i < PIECE ? count - i : PIECE;
         cek_ref operands[] = {
@@ -298,8 +297,8 @@ static cek_status add_from(cek__reducer *red, size_t o, size_t r, size_t bucket,
         };
         CEK_TRY(cek_stream_copy(compute, cek_memory_ref(w->inbox), w->lanes[r], element(red, theirs, first + i),
                                 n * red->element_bytes));
-        CEK_TRY(w->plugin->op_run(cek_stream_raw(compute), add_find(w, n), operands,
-                                  CEK_POINTWISE_OUT + 1, (cek_ref){NULL, 0}));
+        CEK_TRY(w->plugin->op_run(cek_stream_raw(compute), add_find(w, n), operands, CEK_POINTWISE_OUT + 1,
+                                  (cek_ref){ NULL, 0 }));
     }
     return CEK_OK;
 out:
@@ -448,10 +447,9 @@ cek_status cek__reducer_read_gradient(cek__reducer *red, size_t bucket, uint64_t
         cek__shard s = red->owners[o].shards[bucket];
         uint64_t from = s.first > first ? s.first : first, to = s.end < end ? s.end : end;
         if (from < to)
-            CEK_TRY(cek__replica_read(red->replicas[o],
-                                      element(red, cek__replica_gradients(red->replicas[o], bucket), from),
-                                      (unsigned char *)dst + (from - first) * red->element_bytes,
-                                      (to - from) * red->element_bytes));
+            CEK_TRY(cek__replica_read(
+                red->replicas[o], element(red, cek__replica_gradients(red->replicas[o], bucket), from),
+                (unsigned char *)dst + (from - first) * red->element_bytes, (to - from) * red->element_bytes));
     }
     return CEK_OK;
 out:

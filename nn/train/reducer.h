@@ -23,7 +23,7 @@ uint64_t cek__reducer_bytes(const cek__layout *layout, const cek_optimizer *opti
 
 /* `optimizer` is resolved (optimizer.h); replicas and layout outlive the reducer. */
 CEK__CHECKED cek_status cek__reducer_create(const cek__layout *layout, cek__replica *const *replicas, size_t count,
-                               const cek_optimizer *optimizer, cek__reducer **out);
+                                            const cek_optimizer *optimizer, cek__reducer **out);
 void cek__reducer_free(cek__reducer *reducer);
 
 /* Before a step: replicas with rows[i] = 0 contribute no gradient. */
@@ -41,7 +41,7 @@ void cek__reducer_fail(cek__reducer *reducer);
 CEK__CHECKED cek_status cek__reducer_settle(cek__reducer *reducer);
 
 /* The last step's summed gradient of elements [first, first + count) of a bucket, from the shards' owners; waits. */
-CEK__CHECKED cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket,
-                                                   uint64_t first, uint64_t count, void *dst);
+CEK__CHECKED cek_status cek__reducer_read_gradient(cek__reducer *reducer, size_t bucket, uint64_t first, uint64_t count,
+                                                   void *dst);
 
 #endif

@@ -27,7 +27,7 @@ static int64_t inputs_per_sample(const cek_model *model)
 static cek_status streams_make(cek__replica *r)
 {
     cek_status st;
-    cek_device_info info = {.size = sizeof info};
+    cek_device_info info = { .size = sizeof info };
     CEK_TRY(cek_device_describe(r->device, &info));
     r->is_inline = info.flags & CEK_DEVICE_INLINE;
     r->slot_count = r->is_inline ? 1 : SLOTS;
@@ -77,8 +77,8 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_memory_make(r, TALLY_BYTES, &r->tally));
     CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
     CEK_TRY(cek__replica_choose_micro_batch(r));
-    r->staging_bytes = (uint64_t)r->micro_batch * cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes,
-                                                         r->outputs * sizeof(double)));
+    r->staging_bytes = (uint64_t)r->micro_batch *
+                       cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
     /* doubles may lie behind bytes */
     r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
     CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + TALLY_BYTES, (void **)&r->staging));

@@ -16,21 +16,21 @@ typedef struct cek__replica cek__replica;
 
 typedef struct cek__replica_options {
     bool training;
-    cek_loss loss;             /* 0: prediction, with outputs */
+    cek_loss loss; /* 0: prediction, with outputs */
     bool softmax;
-    cek_dtype input_type;      /* of the samples in host memory */
+    cek_dtype input_type; /* of the samples in host memory */
     uint32_t target_columns;
-    int64_t rows;              /* the largest share of a batch */
-    uint64_t memory_limit;     /* of this replica in bytes; 0: what the device has free */
-    uint64_t optimizer_bytes;  /* of the limit, taken by others: optimizer state and inboxes */
+    int64_t rows;             /* the largest share of a batch */
+    uint64_t memory_limit;    /* of this replica in bytes; 0: what the device has free */
+    uint64_t optimizer_bytes; /* of the limit, taken by others: optimizer state and inboxes */
 } cek__replica_options;
 
 /* A share of a batch in host memory. */
 typedef struct cek__share {
-    const void *inputs;        /* rows of input_type */
-    const void *targets;       /* int32_t labels, or float values */
+    const void *inputs;  /* rows of input_type */
+    const void *targets; /* int32_t labels, or float values */
     int64_t rows;
-    uint64_t sample_base;      /* position in the global batch */
+    uint64_t sample_base; /* position in the global batch */
 } cek__share;
 
 /* Called after each backward segment of the last micro-batch: gradients of the buckets below
@@ -41,7 +41,7 @@ typedef cek_status (*cek__segment_fn)(void *user, size_t buckets);
  * memory, by estimate and then by trying. Errors: CEK_OUT_OF_MEMORY says what one sample needs and
  * what there is. */
 CEK__CHECKED cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
-                               const cek__replica_options *options, cek__replica **out);
+                                            const cek__replica_options *options, cek__replica **out);
 void cek__replica_free(cek__replica *replica);
 
 cek_device *cek__replica_device(const cek__replica *replica);
@@ -63,8 +63,8 @@ bool cek__replica_settle(cek__replica *replica);
 /* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
  * gradients are not touched. segment may be NULL. */
 CEK__CHECKED cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
-CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share,
-                                           cek__segment_fn segment, void *user);
+CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment,
+                                           void *user);
 
 /* Forward alone in evaluation mode: adds up loss and right answers. */
 CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);

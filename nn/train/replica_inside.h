@@ -33,7 +33,7 @@ struct cek__replica {
     int64_t micro_batch;
     uint64_t input_row_bytes, target_row_bytes, outputs;
     bool is_inline;
-    cek_stream *compute, *upload; /* the same where the device works inline */
+    cek_stream *compute, *upload;         /* the same where the device works inline */
     cek_memory **parameters, **gradients; /* [bucket_count] */
     cek_ref *parameter_refs, *gradient_refs;
     cek_memory *step_block, *batch_block, *tally, *output;
@@ -56,7 +56,7 @@ static inline bool cek__replica_in_f64(const cek__replica *r)
 
 static inline cek_ref cek__ref_of(const cek_memory *memory)
 {
-    return memory ? cek_memory_ref(memory) : (cek_ref){NULL, 0};
+    return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
 }
 
 /* 100 samples of which 64 fit are two micro-batches of 50. */

@@ -57,8 +57,8 @@ static void rooms_drop(cek__replica *r)
 static cek_status rooms_make(cek__replica *r)
 {
     cek_status st;
-    const cek__plan *plans[] = {r->train_count ? r->train[0].plan : NULL, r->evaluate.plan};
-    cek__plan_needs need = {0};
+    const cek__plan *plans[] = { r->train_count ? r->train[0].plan : NULL, r->evaluate.plan };
+    cek__plan_needs need = { 0 };
     for (size_t i = 0; i < 2; i++) {
         const cek__plan_needs *n;
         if (!plans[i])
@@ -129,7 +129,7 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan)
             .step_block = cek__ref_of(r->step_block),
             .batch_block = cek__ref_of(r->batch_block),
             .loss = tally,
-            .correct = {tally.mem, tally.offset + CEK_ALIGNMENT},
+            .correct = { tally.mem, tally.offset + CEK_ALIGNMENT },
         };
         CEK_TRY(cek__plan_bind(plan, i, &b));
     }
@@ -144,7 +144,7 @@ static void plans_drop(cek__replica *r)
         cek__plan_free(r->train[i].plan);
     r->train_count = 0;
     cek__plan_free(r->evaluate.plan);
-    r->evaluate = (sized_plan){0};
+    r->evaluate = (sized_plan){ 0 };
 }
 
 /* Plans and memory for micro-batches of `rows`, or nothing. */
@@ -174,7 +174,7 @@ out:
 static cek_status budget(cek__replica *r, uint64_t taken, uint64_t *out)
 {
     cek_status st;
-    cek_memory_stats stats = {.size = sizeof stats};
+    cek_memory_stats stats = { .size = sizeof stats };
     uint64_t limit = r->options.memory_limit;
     CEK_TRY(cek_device_memory_stats(r->device, &stats));
     if (limit) {
@@ -219,8 +219,8 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
             st = cek__fail(CEK_OUT_OF_MEMORY,
                            "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
                            cek_device_name(r->device), (long long)cek__replica_even(rows, most),
-                           (unsigned long long)needed,
-                           (unsigned long long)have, (unsigned long long)r->options.memory_limit);
+                           (unsigned long long)needed, (unsigned long long)have,
+                           (unsigned long long)r->options.memory_limit);
         }
         if (st != CEK_OUT_OF_MEMORY || most == 1)
             return st;
@@ -232,7 +232,7 @@ out:
 cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
 {
     cek_status st;
-    sized_plan fresh = {.rows = rows};
+    sized_plan fresh = { .rows = rows };
     const sized_plan *best = &r->train[0];
     for (size_t i = 0; i < r->train_count; i++) {
         const sized_plan *p = &r->train[i];

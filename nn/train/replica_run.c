@@ -81,16 +81,16 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
 }
 
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */
-static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
-                         int64_t wanted, size_t *out)
+static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count, int64_t wanted,
+                         size_t *out)
 {
     cek_status st;
     size_t index = r->next_slot;
     slot *s = &r->slots[index];
     unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
     const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
-    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE
-        ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float)
+                                                            : sizeof(int32_t);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
         CEK_TRY(cek_stream_wait(r->upload, s->computed));
@@ -116,11 +116,11 @@ out:
 }
 
 /* One micro-batch up to its loss. */
-static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
-                          const sized_plan *p, size_t *at)
+static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count, const sized_plan *p,
+                          size_t *at)
 {
     cek_status st;
-    cek_batch_block block = {.sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count};
+    cek_batch_block block = { .sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count };
     CEK_TRY(upload(r, share, first, count, p->rows, at));
     CEK_TRY(r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->batch_block), &block, sizeof block));
     CEK_TRY(cek__plan_forward(p->plan, *at, cek_stream_raw(r->compute)));

@@ -40,11 +40,11 @@ cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t 
 {
     uint64_t units = (elements + CEK__SHARD_UNIT - 1) / CEK__SHARD_UNIT, each, rest, first, mine;
     if (elements < CEK__SHARD_MIN)
-        return bucket % count == owner ? (cek__shard){0, elements} : (cek__shard){0, 0};
+        return bucket % count == owner ? (cek__shard){ 0, elements } : (cek__shard){ 0, 0 };
     each = units / count;
     rest = units % count;
     first = owner * each + (owner < rest ? owner : rest);
     mine = each + (owner < rest);
     first *= CEK__SHARD_UNIT;
-    return (cek__shard){first, first + mine * CEK__SHARD_UNIT < elements ? first + mine * CEK__SHARD_UNIT : elements};
+    return (cek__shard){ first, first + mine * CEK__SHARD_UNIT < elements ? first + mine * CEK__SHARD_UNIT : elements };
 }

@@ -18,8 +18,8 @@ typedef struct cek__shard {
 } cek__shard;
 
 enum {
-    CEK__SHARD_UNIT = 64,        /* elements: 256 bytes of f32, the alignment of operands */
-    CEK__SHARD_MIN = 64 * 1024   /* a smaller bucket has one owner: splitting it costs more copies than it saves */
+    CEK__SHARD_UNIT = 64,      /* elements: 256 bytes of f32, the alignment of operands */
+    CEK__SHARD_MIN = 64 * 1024 /* a smaller bucket has one owner: splitting it costs more copies than it saves */
 };
 
 /* The part of bucket `bucket` (of `elements`) that device `owner` of `count` updates. The parts of

@@ -43,8 +43,7 @@ out:
 }
 
 cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
-                            const cek__team_options *options,
-                            cek__team *team)
+                            const cek__team_options *options, cek__team *team)
 {
     cek_status st;
     memset(team, 0, sizeof *team);

@@ -15,9 +15,9 @@ typedef struct cek__team {
     cek__layout *layout;
     cek__replica **replicas; /* [count] */
     cek__crew *crew;
-    double *weights;         /* [count] shares in proportion, or NULL: equal */
-    int64_t *rows;           /* [count] of the batch being dealt out */
-    int64_t *first;          /* [count] its first sample */
+    double *weights; /* [count] shares in proportion, or NULL: equal */
+    int64_t *rows;   /* [count] of the batch being dealt out */
+    int64_t *first;  /* [count] its first sample */
 } cek__team;
 
 /* Devices may repeat only as different devices: naming one twice is CEK_INVALID. `options.rows` and
@@ -32,9 +32,8 @@ typedef struct cek__team_options {
     const void *user;
 } cek__team_options;
 
-CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices,
-                                         size_t count, const cek__team_options *options,
-                            cek__team *team);
+CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
+                                         const cek__team_options *options, cek__team *team);
 /* For a team that was zeroed, however far creation got. */
 void cek__team_close(cek__team *team);
 

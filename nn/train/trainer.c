@@ -23,18 +23,23 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
     for (int i = 0; i < rank; i++)
         t->outputs *= shape[i];
     if (rank != 1)
-        return cek__fail(CEK_INVALID, "the model's output has %d dimensions per sample: add "
-                                      "flatten before the last linear layer", rank);
+        return cek__fail(CEK_INVALID,
+                         "the model's output has %d dimensions per sample: add "
+                         "flatten before the last linear layer",
+                         rank);
     if (t->loss == CEK_LOSS_CROSS_ENTROPY) {
         if (o->target_columns)
-            return cek__fail(CEK_INVALID, "cross-entropy takes class labels, not %u values per "
-                                          "sample", o->target_columns);
+            return cek__fail(CEK_INVALID,
+                             "cross-entropy takes class labels, not %u values per "
+                             "sample",
+                             o->target_columns);
         return CEK_OK;
     }
     t->target_columns = o->target_columns ? o->target_columns : (uint32_t)t->outputs;
     if (t->target_columns != t->outputs)
-        return cek__fail(CEK_INVALID, "squared error of outputs (%lld,%lld) against targets "
-                                      "(%lld,%u): shapes must be equal",
+        return cek__fail(CEK_INVALID,
+                         "squared error of outputs (%lld,%lld) against targets "
+                         "(%lld,%u): shapes must be equal",
                          (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->target_columns);
     return CEK_OK;
 }
@@ -79,13 +84,12 @@ static uint64_t reducer_bytes(const cek__layout *layout, size_t index, size_t co
 }
 
 cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
-                              const cek_trainer_options *options,
-                              cek_trainer **out)
+                              const cek_trainer_options *options, cek_trainer **out)
 {
     cek_status st;
     cek_trainer *t = NULL;
     cek_trainer_options o;
-    cek__team_options team = {0};
+    cek__team_options team = { 0 };
     *out = NULL;
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
@@ -140,17 +144,18 @@ static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
 {
     const int32_t *labels = b->targets;
     if (b->count < 1 || b->count > t->batch)
-        return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld",
-                         (long long)b->count, (long long)t->batch);
+        return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count,
+                         (long long)t->batch);
     if (!b->inputs || !b->targets)
         return cek__fail(CEK_INVALID, "a batch without %s", b->inputs ? "targets" : "inputs");
     if (b->input_type != t->input_type)
         return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
                          cek_dtype_name(t->input_type));
     if (b->target_columns != t->target_columns)
-        return cek__fail(CEK_INVALID, "targets of %u values per sample, this trainer takes %u (0: "
-                                      "class labels)", b->target_columns,
-                         t->target_columns);
+        return cek__fail(CEK_INVALID,
+                         "targets of %u values per sample, this trainer takes %u (0: "
+                         "class labels)",
+                         b->target_columns, t->target_columns);
     for (int64_t i = 0; t->loss == CEK_LOSS_CROSS_ENTROPY && i < b->count; i++)
         if (labels[i] < 0 || labels[i] >= t->outputs)
             return cek__fail(CEK_BAD_INPUT, "label %d of sample %lld is outside the model's %lld classes", labels[i],
@@ -196,7 +201,7 @@ static cek_status run_member(void *user, size_t index)
     step_job *job = user;
     cek_trainer *t = job->trainer;
     cek__replica *replica = t->team.replicas[index];
-    member me = {t, index};
+    member me = { t, index };
     cek__share share = cek__team_share(&t->team, index, job->batch->inputs, t->input_row_bytes, job->batch->targets,
                                        t->target_row_bytes);
     CEK_TRY(cek__replica_set_step(replica, &job->block));
@@ -226,7 +231,7 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     cek_status st;
     double start = now(), loss;
     int64_t correct;
-    step_job job = {.trainer = t, .batch = batch};
+    step_job job = { .trainer = t, .batch = batch };
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(batch_check(t, batch));
     if (result)
@@ -329,8 +334,7 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
     p = &t->team.layout->placement[parameter];
     if (bytes != p->count * unit)
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
-                 (unsigned long long)(p->count * unit),
-                 (unsigned long long)bytes);
+                 (unsigned long long)(p->count * unit), (unsigned long long)bytes);
     ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
     ref.offset += p->first * unit;
     CEK_TRY(cek__replica_read(t->team.replicas[index], ref, dst, bytes));
@@ -349,8 +353,8 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
         CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->team.layout->parameter_count);
     p = &t->team.layout->placement[parameter];
     if ((uint64_t)count != p->count)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter,
-                 (unsigned long long)p->count, (long long)count);
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count,
+                 (long long)count);
     CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->team.layout->type), &raw));
     CEK_TRY(cek__reducer_read_gradient(t->reducer, p->bucket, p->first, p->count, raw));
     cek__layout_unpack_one(t->team.layout, t->model, parameter, raw, dst);

@@ -18,12 +18,12 @@ struct cek_trainer {
     int64_t batch;
     uint64_t seed;
     cek_dtype input_type;
-    uint32_t target_columns;        /* 0: labels */
+    uint32_t target_columns; /* 0: labels */
     int64_t outputs;
     uint64_t input_row_bytes, target_row_bytes;
     int64_t steps;
-    int64_t *shares;                /* [devices] of the last step */
-    cek_status broken;              /* a step failed half-way: what every later call answers */
+    int64_t *shares;   /* [devices] of the last step */
+    cek_status broken; /* a step failed half-way: what every later call answers */
     char broken_text[1024];
     atomic_bool stop;
 };

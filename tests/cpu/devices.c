@@ -8,7 +8,7 @@
 START_TEST(settings_that_make_no_sense_are_refused)
 {
     static const char *const bad[][3] = {
-        { "cpu_isa", "z80", NULL },   { "cpu_devices", "0", NULL },  { "cpu_devices", "many", NULL },
+        { "cpu_isa", "z80", NULL },      { "cpu_devices", "0", NULL },  { "cpu_devices", "many", NULL },
         { "cpu_devices", "1000", NULL }, { "cpu_threads", "-1", NULL },
     };
 
@@ -60,10 +60,9 @@ END_TEST
  * number of threads. */
 START_TEST(numeric_ids_name_the_arithmetic)
 {
-    cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                           .rows = 4,
-                           .columns = 5,
-                           .type = CEK_F32 };
+    cek_softmax_desc d = {
+        .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 5, .type = CEK_F32
+    };
     uint64_t ids[16];
 
     forms_open();
@@ -90,8 +89,8 @@ enum { ROWS = 200, COLUMNS = 300, TURNS = 150 };
 typedef struct worker {
     backend *b;
     cek_dev *dev;
-    cek_op *const *ops;          /* softmax, sum of all, dropout: shared by the device's queues */
-    const float *x, *want;       /* want: softmax, dropout, then the sum */
+    cek_op *const *ops;    /* softmax, sum of all, dropout: shared by the device's queues */
+    const float *x, *want; /* want: softmax, dropout, then the sum */
     int wrong;
 } worker;
 
@@ -117,8 +116,7 @@ static void one_turn(worker *w, cek_queue *queue, cek_mem *const mem[5], float *
     w->wrong += p->op_run(queue, w->ops[2], dropout, 3, (cek_ref){ NULL, 0 }) != CEK_OK;
     w->wrong += p->download(queue, got, soft, n * 4) != CEK_OK ||
                 p->download(queue, got + n, dropped, n * 4) != CEK_OK ||
-                p->download(queue, got + 2 * n, sum, 4) != CEK_OK ||
-                p->queue_sync(queue, CEK_FOREVER) != CEK_OK;
+                p->download(queue, got + 2 * n, sum, 4) != CEK_OK || p->queue_sync(queue, CEK_FOREVER) != CEK_OK;
     w->wrong += memcmp(got, w->want, (2 * n + 1) * 4) != 0;
 }
 
@@ -208,9 +206,7 @@ static void many_at_once(const char *devices, const char *threads, int queues)
     first.wrong = 0;
 
     for (int i = 0; i < n; i++) {
-        workers[i] = (worker){
-            .b = &b, .dev = devs[i % n_devices], .ops = ops[i % n_devices], .x = x, .want = want
-        };
+        workers[i] = (worker){ .b = &b, .dev = devs[i % n_devices], .ops = ops[i % n_devices], .x = x, .want = want };
         ck_assert_int_eq(pthread_create(&thread[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < n; i++) {

@@ -42,9 +42,7 @@ cek_status backend_create(backend *b, const char *name, const char *const *setti
     ck_assert_ptr_nonnull(p);
     memcpy(&b->p, p, p->size < sizeof b->p ? p->size : sizeof b->p);
     b->settings = settings;
-    b->host = (cek_host){
-        .size = sizeof b->host, .abi = CEK_ABI, .user = b, .fail = failed, .option = setting
-    };
+    b->host = (cek_host){ .size = sizeof b->host, .abi = CEK_ABI, .user = b, .fail = failed, .option = setting };
     return b->p.create(&b->host, &b->instance);
 }
 
@@ -104,9 +102,11 @@ void forms_close(void)
     backend_close(&the_reference);
 }
 
+/* clang-format off */
 int form_count(void) { return forms_open_count; }
 backend *form(int i) { return &forms[i]; }
 backend *reference(void) { return &the_reference; }
+/* clang-format on */
 
 /* --- running ---------------------------------------------------------------------------------- */
 
@@ -150,7 +150,7 @@ cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int co
     for (int i = 0; i < count; i++) {
         slots = operands[i].slot >= slots ? operands[i].slot + 1 : slots;
         refs[operands[i].slot] = operands[i].use == IN_PLACE ? refs[operands[i - 1].slot]
-                                                      : place(b, operands[i].data, operands[i].bytes, shift);
+                                                             : place(b, operands[i].data, operands[i].bytes, shift);
     }
     if (info.workspace_bytes)
         workspace = place(b, NULL, info.workspace_bytes, 0);
@@ -193,7 +193,10 @@ void to_bf16(const float *from, uint16_t *to, int64_t n)
     }
 }
 
-float from_bf16(uint16_t x) { return bits_float((uint32_t)x << 16); }
+float from_bf16(uint16_t x)
+{
+    return bits_float((uint32_t)x << 16);
+}
 
 float from_f16(uint16_t x)
 {
@@ -217,8 +220,8 @@ double element(const void *data, cek_dtype type, int64_t i)
     }
 }
 
-static void compare_operand(const char *what, int f, const operand *want, const operand *got,
-                            cek_dtype type, tolerance t)
+static void compare_operand(const char *what, int f, const operand *want, const operand *got, cek_dtype type,
+                            tolerance t)
 {
     const bool real = type == CEK_F32 || type == CEK_F64 || type == CEK_F16 || type == CEK_BF16;
 
@@ -228,7 +231,7 @@ static void compare_operand(const char *what, int f, const operand *want, const 
         const bool same = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= allowed;
 
         must(same, "%s on %s with %s threads: slot %u element %lld is %.9g, not %.9g (allowed: %.3g)", what,
-                      forms[f].settings[1], forms[f].settings[3], want->slot, (long long)i, g, w, allowed);
+             forms[f].settings[1], forms[f].settings[3], want->slot, (long long)i, g, w, allowed);
     }
 }
 
@@ -248,8 +251,8 @@ static void free_operands(operand *operands, int count)
         free(operands[i].data);
 }
 
-void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types,
-             int count, tolerance allowed)
+void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types, int count,
+             tolerance allowed)
 {
     operand want[16], got[16], alone[16] = { { 0 } };
     cek_status st;

@@ -19,16 +19,16 @@
 
 /* must - a ck_assert_msg for inner loops: libcheck writes a message to a file for each of its
  * own, also when it holds. */
-#define must(condition, ...)                                                                            \
-    do {                                                                                                \
-        if (!(condition))                                                                               \
-            ck_abort_msg(__VA_ARGS__);                                                                  \
+#define must(condition, ...)           \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
 /* A plugin opened with settings: its first device and a queue on it. */
 typedef struct backend {
     void *so;
-    cek_plugin p;                /* this program's own copy of the table */
+    cek_plugin p; /* this program's own copy of the table */
     cek_host host;
     const char *const *settings; /* key, value, ..., NULL */
     char failure[512];           /* the latest text that the plugin gave */
@@ -67,8 +67,8 @@ static const tolerance exactly = { 0, 0 };
 /* compare - runs the descriptor on the reference and on every form of the cpu, and compares all
  * outputs: floats within the tolerance, NaN with NaN, everything else exactly. All numbers of
  * threads must give the same bytes. `types` is the type of each operand, by position. */
-void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types,
-             int count, tolerance allowed);
+void compare(const char *what, const cek_op_desc *desc, const operand *operands, const cek_dtype *types, int count,
+             tolerance allowed);
 
 /* Forms of the cpu plugin. form_settings(i) is NULL beyond the last; forms that do not run here
  * are left out. */

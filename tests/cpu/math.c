@@ -3,21 +3,25 @@
 #include "harness.h"
 
 enum { CHUNK = 1 << 14 };
-enum {
-    STEP = 0x10001 - 0x1234
-}; /* odd: about 70,000 of the 2^32 patterns, all exponents, ever other fractions */
+enum { STEP = 0x10001 - 0x1234 }; /* odd: about 70,000 of the 2^32 patterns, all exponents, ever other fractions */
 
 typedef struct function {
     const char *name;
     uint32_t code;
     double (*exact)(double);
-    double ulps;                 /* where the result is a normal number ... */
-    double absolute;             /* ... or this, if larger */
-    float low;                   /* smallest argument judged */
+    double ulps;     /* where the result is a normal number ... */
+    double absolute; /* ... or this, if larger */
+    float low;       /* smallest argument judged */
 } function;
 
-static double exact_sigmoid(double x) { return 1 / (1 + exp(-x)); }
-static double exact_gelu(double x) { return 0.5 * x * erfc(-x / sqrt(2)); }
+static double exact_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double exact_gelu(double x)
+{
+    return 0.5 * x * erfc(-x / sqrt(2));
+}
 static double exact_gelu_slope(double x)
 {
     return 0.5 * erfc(-x / sqrt(2)) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
@@ -54,10 +58,11 @@ static void judge(const backend *b, const function *f, float x, float y)
         const double allowed = fmax(f->absolute, normal ? f->ulps * last_place(exact) : 3e-45);
 
         must(error <= allowed, "%s(%.9g) on %s is %.9g, not %.9g: %.2f units of the last place", f->name, x,
-                      b->settings[1], y, exact, error / last_place(exact));
+             b->settings[1], y, exact, error / last_place(exact));
     }
 }
 
+/* clang-format off */
 START_TEST(elementary_functions_keep_their_bounds)
 {
     const function *f = &functions[_i];
@@ -74,11 +79,13 @@ START_TEST(elementary_functions_keep_their_bounds)
     };
     float *x = malloc(CHUNK * sizeof *x), *one = malloc(CHUNK * sizeof *one), *y = malloc(CHUNK * sizeof *y);
     uint64_t bits = 0;
+    /* clang-format on */
 
     for (int i = 0; i < CHUNK; i++)
         one[i] = 1;
     while (bits < UINT64_C(1) << 32) {
-        operand o[3] = { { 0, grad ? one : x, CHUNK * 4, IN }, { CEK_POINTWISE_OUT, y, CHUNK * 4, OUT },
+        operand o[3] = { { 0, grad ? one : x, CHUNK * 4, IN },
+                         { CEK_POINTWISE_OUT, y, CHUNK * 4, OUT },
                          { 1, x, CHUNK * 4, IN } };
 
         for (int i = 0; i < CHUNK; i++, bits += STEP)

@@ -12,7 +12,7 @@ typedef struct gemm_case {
     uint32_t trans;
     bool bias, sum, accumulate;
     cek_activation act, act_grad;
-    int64_t pad;                 /* of every leading dimension */
+    int64_t pad; /* of every leading dimension */
     bool shared_b;
 } gemm_case;
 
@@ -45,21 +45,20 @@ START_TEST(products_of_every_description)
     const uint64_t a_rows = ta ? g->k : g->m, a_columns = ta ? g->m : g->k, b_rows = tb ? g->n : g->k,
                    b_columns = tb ? g->k : g->n;
     const cek_epilogue e = { .size = sizeof e, .activation = g->act, .act_grad = g->act_grad };
-    cek_gemm_desc d = { .op = { .size = sizeof d,
-                                .kind = CEK_OP_GEMM,
-                                .operands = 7,
-                                .epilogue = g->act || g->act_grad ? &e : NULL },
-                        .m = g->m,
-                        .n = g->n,
-                        .k = g->k,
-                        .batch = g->batch,
-                        .a_type = CEK_F32,
-                        .b_type = CEK_F32,
-                        .c_type = CEK_F32,
-                        .lda = (int64_t)a_columns + g->pad,
-                        .ldb = (int64_t)b_columns + g->pad,
-                        .ldc = (int64_t)g->n + g->pad,
-                        .trans = g->trans };
+    cek_gemm_desc d = {
+        .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7, .epilogue = g->act || g->act_grad ? &e : NULL },
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .batch = g->batch,
+        .a_type = CEK_F32,
+        .b_type = CEK_F32,
+        .c_type = CEK_F32,
+        .lda = (int64_t)a_columns + g->pad,
+        .ldb = (int64_t)b_columns + g->pad,
+        .ldc = (int64_t)g->n + g->pad,
+        .trans = g->trans
+    };
     cek_dtype types[6] = { CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32, CEK_F32 };
     int count = 3;
 

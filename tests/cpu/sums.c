@@ -19,25 +19,25 @@ typedef struct reduction {
 
 static const reduction reductions[] = {
     { { 1 }, { 1 }, 1 },
-    { { 100000 }, { 1 }, 1 },                          /* a run of many blocks */
+    { { 100000 }, { 1 }, 1 }, /* a run of many blocks */
     { { 4097 }, { 1 }, 1 },
-    { { 300, 10 }, { 10, 1 }, 2 },                     /* short rows */
-    { { 37, 5000 }, { 5000, 1 }, 2 },                  /* rows of two blocks */
-    { { 5000, 37 }, { 37, 1 }, 1 },                    /* columns */
-    { { 65, 1000 }, { 1000, 1 }, 1 },                  /* two panels of columns */
-    { { 20000, 16 }, { 16, 1 }, 1 },                   /* columns in the most units */
-    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 7 },    /* bias gradient of an image */
-    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 6 },    /* global average pool */
-    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 10 },   /* axes in between */
+    { { 300, 10 }, { 10, 1 }, 2 },                   /* short rows */
+    { { 37, 5000 }, { 5000, 1 }, 2 },                /* rows of two blocks */
+    { { 5000, 37 }, { 37, 1 }, 1 },                  /* columns */
+    { { 65, 1000 }, { 1000, 1 }, 1 },                /* two panels of columns */
+    { { 20000, 16 }, { 16, 1 }, 1 },                 /* columns in the most units */
+    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 7 },  /* bias gradient of an image */
+    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 6 },  /* global average pool */
+    { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 10 }, /* axes in between */
     { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 5 },
     { { 8, 28, 28, 12 }, { 9408, 336, 12, 1 }, 8 },
-    { { 30, 40 }, { 1, 30 }, 1 },                      /* transposed */
+    { { 30, 40 }, { 1, 30 }, 1 }, /* transposed */
     { { 30, 40 }, { 1, 30 }, 2 },
-    { { 30, 40 }, { 80, 2 }, 2 },                      /* gaps */
+    { { 30, 40 }, { 80, 2 }, 2 }, /* gaps */
     { { 30, 40 }, { 80, 2 }, 1 },
-    { { 30, 40 }, { 0, 1 }, 1 },                       /* broadcast */
+    { { 30, 40 }, { 0, 1 }, 1 }, /* broadcast */
     { { 30, 40 }, { 0, 1 }, 2 },
-    { { 7, 9 }, { 9, 1 }, 0 },                         /* nothing is reduced */
+    { { 7, 9 }, { 9, 1 }, 0 }, /* nothing is reduced */
     { { 7, 9 }, { 9, 1 }, 3 },
 };
 enum { REDUCTIONS = sizeof reductions / sizeof reductions[0] };
@@ -64,8 +64,10 @@ static void reduce_all(const reduction *r, cek_dtype type, const void *data)
         const double size = type == CEK_U8 ? 255.0 : 1,
                      most = d.function == CEK_REDUCE_SUM_SQUARES ? size * size : size;
         const double count = (double)(elements < 300 ? elements : 300);
-        const tolerance t = { d.function == CEK_REDUCE_COUNT_NONFINITE || extreme ? 0 : count * unit * most *
-                              (d.function == CEK_REDUCE_MEAN ? 1 : (double)elements), 2 * unit };
+        const tolerance t = { d.function == CEK_REDUCE_COUNT_NONFINITE || extreme
+                                  ? 0
+                                  : count * unit * most * (d.function == CEK_REDUCE_MEAN ? 1 : (double)elements),
+                              2 * unit };
         char what[64];
 
         snprintf(what, sizeof what, "reduction %d, function %u", (int)(r - reductions), d.function);
@@ -94,7 +96,9 @@ START_TEST(integers_reduce_exactly)
         const reduction *r = &reductions[i];
         uint64_t last = 0, results = 1;
         cek_reduce_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_REDUCE, .operands = 3, .accumulate = 2 },
-                              .axes = r->axes, .x_type = CEK_F32, .function = CEK_REDUCE_SUM };
+                              .axes = r->axes,
+                              .x_type = CEK_F32,
+                              .function = CEK_REDUCE_SUM };
 
         for (; d.rank < 4 && r->shape[d.rank]; d.rank++) {
             d.shape[d.rank] = r->shape[d.rank];
@@ -140,8 +144,7 @@ START_TEST(nan_reaches_the_result)
                                       .x_type = CEK_F32,
                                       .shape = { n, results },
                                       .x_strides = { (int64_t)results, 1 } };
-                operand o[] = { { CEK_REDUCE_X, x, n * results * 4, IN },
-                                { CEK_REDUCE_Y, y, results * 4, OUT } };
+                operand o[] = { { CEK_REDUCE_X, x, n * results * 4, IN }, { CEK_REDUCE_Y, y, results * 4, OUT } };
 
                 fill_uniform(x, MOST, 1);
                 x[at * results] = NAN;
@@ -152,8 +155,8 @@ START_TEST(nan_reaches_the_result)
                         if (d.function == CEK_REDUCE_COUNT_NONFINITE)
                             ck_assert_float_eq(y[0], n > 1 ? 2.0f : 1.0f);
                         else
-                            ck_assert_msg(isnan(y[0]), "function %u of %d with NaN at %d is %g",
-                                          d.function, (int)n, (int)at, y[0]);
+                            ck_assert_msg(isnan(y[0]), "function %u of %d with NaN at %d is %g", d.function, (int)n,
+                                          (int)at, y[0]);
                         ck_assert(!columns || isfinite(y[1]));
                     }
             }
@@ -171,7 +174,10 @@ START_TEST(softmax_of_any_width)
         for (uint32_t flags = 0; flags < 2; flags++) {
             const uint64_t rows = widths[w] > 1000 ? 7 : 61, n = rows * widths[w];
             cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                                   .rows = rows, .columns = widths[w], .type = CEK_F32, .flags = flags };
+                                   .rows = rows,
+                                   .columns = widths[w],
+                                   .type = CEK_F32,
+                                   .flags = flags };
             const operand o[] = { { CEK_SOFTMAX_X, x, n * 4, IN }, { CEK_SOFTMAX_Y, y, n * 4, OUT } };
             const operand h[] = { { CEK_SOFTMAX_X, half, n * 2, IN }, { CEK_SOFTMAX_Y, half_out, n * 2, OUT } };
 
@@ -193,8 +199,9 @@ END_TEST
 
 START_TEST(softmax_of_a_row_with_nan_or_infinity_is_nan)
 {
-    cek_softmax_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                           .rows = 4, .columns = 19, .type = CEK_F32 };
+    cek_softmax_desc d = {
+        .op = { .size = sizeof d, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 19, .type = CEK_F32
+    };
     operand o[] = { { CEK_SOFTMAX_X, x, 4 * 19 * 4, IN }, { CEK_SOFTMAX_Y, y, 4 * 19 * 4, OUT } };
 
     for (d.flags = 0; d.flags < 2; d.flags++) {
@@ -214,22 +221,17 @@ END_TEST
 
 typedef struct loss_case {
     uint64_t rows, columns, rows_per_sample;
-    uint32_t rows_valid;         /* samples */
+    uint32_t rows_valid; /* samples */
     bool weights, gradient, accumulate;
     cek_dtype type;
 } loss_case;
 
 static const loss_case losses[] = {
-    { 64, 10, 1, 64, false, true, false, CEK_F32 },
-    { 64, 10, 1, 50, true, true, true, CEK_F32 },
-    { 1, 1, 1, 1, false, true, false, CEK_F32 },
-    { 128, 1, 1, 100, false, true, false, CEK_F32 },
-    { 600, 17, 3, 150, true, true, false, CEK_F32 },
-    { 601, 17, 3, 4000, true, true, false, CEK_F32 },
-    { 5000, 100, 1, 4999, true, true, true, CEK_F32 },
-    { 5, 30000, 1, 5, false, true, false, CEK_F32 },
-    { 64, 10, 1, 0, true, true, false, CEK_F32 },
-    { 64, 10, 1, 60, true, false, true, CEK_F32 },
+    { 64, 10, 1, 64, false, true, false, CEK_F32 },    { 64, 10, 1, 50, true, true, true, CEK_F32 },
+    { 1, 1, 1, 1, false, true, false, CEK_F32 },       { 128, 1, 1, 100, false, true, false, CEK_F32 },
+    { 600, 17, 3, 150, true, true, false, CEK_F32 },   { 601, 17, 3, 4000, true, true, false, CEK_F32 },
+    { 5000, 100, 1, 4999, true, true, true, CEK_F32 }, { 5, 30000, 1, 5, false, true, false, CEK_F32 },
+    { 64, 10, 1, 0, true, true, false, CEK_F32 },      { 64, 10, 1, 60, true, false, true, CEK_F32 },
     { 300, 33, 1, 250, true, true, false, CEK_BF16 },
 };
 enum { LOSSES = sizeof losses / sizeof losses[0] };
@@ -254,13 +256,19 @@ START_TEST(cross_entropy_and_its_gradient)
     cek_batch_block batch = { .rows_valid = c->rows_valid };
     float loss = 3;
     int32_t correct = 5;
-    cek_cross_entropy_desc d = {
-        .op = { .size = sizeof d, .kind = CEK_OP_CROSS_ENTROPY,
-                .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(4) | CEK_BIT(6) | CEK_BIT(7),
-                .accumulate = c->accumulate ? CEK_BIT(6) | CEK_BIT(7) : 0 },
-        .rows = c->rows, .classes = c->columns, .rows_per_sample = c->rows_per_sample, .type = c->type };
-    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN }, { 1, labels, c->rows * 4, IN },
-                     { 4, &batch, sizeof batch, IN }, { 6, &loss, 4, OUT }, { 7, &correct, 4, OUT } };
+    cek_cross_entropy_desc d = { .op = { .size = sizeof d,
+                                         .kind = CEK_OP_CROSS_ENTROPY,
+                                         .operands = CEK_BIT(0) | CEK_BIT(1) | CEK_BIT(4) | CEK_BIT(6) | CEK_BIT(7),
+                                         .accumulate = c->accumulate ? CEK_BIT(6) | CEK_BIT(7) : 0 },
+                                 .rows = c->rows,
+                                 .classes = c->columns,
+                                 .rows_per_sample = c->rows_per_sample,
+                                 .type = c->type };
+    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN },
+                     { 1, labels, c->rows * 4, IN },
+                     { 4, &batch, sizeof batch, IN },
+                     { 6, &loss, 4, OUT },
+                     { 7, &correct, 4, OUT } };
     cek_dtype types[8] = { c->type, CEK_I32, CEK_DTYPE_NONE, CEK_F32, CEK_I32 };
     int count = 5;
 
@@ -312,8 +320,10 @@ START_TEST(squared_error_and_its_gradient)
                                  .columns = c->columns,
                                  .rows_per_sample = c->rows_per_sample,
                                  .type = c->type };
-    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN }, { 1, target, n * 4, IN },
-                     { 4, &batch, sizeof batch, IN }, { 6, &loss, 4, OUT } };
+    operand o[8] = { { 0, is_half ? (void *)half : x, bytes, IN },
+                     { 1, target, n * 4, IN },
+                     { 4, &batch, sizeof batch, IN },
+                     { 6, &loss, 4, OUT } };
     cek_dtype types[8] = { c->type, CEK_F32, CEK_DTYPE_NONE, CEK_F32 };
     int count = 4;
 
@@ -379,20 +389,16 @@ START_TEST(results_in_the_memory_of_an_input_are_the_same)
                            .scale = 2,
                            .threshold = 1u << 31,
                            .type = CEK_F32 };
-    cek_cross_entropy_desc c = {
-        .op = { .size = sizeof c, .kind = CEK_OP_CROSS_ENTROPY, .operands = 0x2b },
-        .rows = ROWS,
-        .classes = COLUMNS,
-        .rows_per_sample = 1,
-        .type = CEK_F32
-    };
-    cek_squared_error_desc q = {
-        .op = { .size = sizeof q, .kind = CEK_OP_SQUARED_ERROR, .operands = 0x2b },
-        .rows = ROWS,
-        .columns = COLUMNS,
-        .rows_per_sample = 1,
-        .type = CEK_F32
-    };
+    cek_cross_entropy_desc c = { .op = { .size = sizeof c, .kind = CEK_OP_CROSS_ENTROPY, .operands = 0x2b },
+                                 .rows = ROWS,
+                                 .classes = COLUMNS,
+                                 .rows_per_sample = 1,
+                                 .type = CEK_F32 };
+    cek_squared_error_desc q = { .op = { .size = sizeof q, .kind = CEK_OP_SQUARED_ERROR, .operands = 0x2b },
+                                 .rows = ROWS,
+                                 .columns = COLUMNS,
+                                 .rows_per_sample = 1,
+                                 .type = CEK_F32 };
 
     fill_uniform(x, ROWS * COLUMNS, 1);
     fill_uniform(target, ROWS * COLUMNS, 2);
@@ -401,19 +407,20 @@ START_TEST(results_in_the_memory_of_an_input_are_the_same)
     same_in_place(&s.op, (operand[]){ x_in, { CEK_SOFTMAX_Y, y, bytes, OUT } }, 2);
     s.flags = CEK_SOFTMAX_LOG;
     same_in_place(&s.op, (operand[]){ x_in, { CEK_SOFTMAX_Y, y, bytes, OUT } }, 2);
-    same_in_place(&d.op,
-                  (operand[]){ x_in,
-                               { CEK_DROPOUT_Y, y, bytes, OUT },
-                               { CEK_DROPOUT_STEP, &step, sizeof step, IN } },
-                  3);
+    same_in_place(
+        &d.op, (operand[]){ x_in, { CEK_DROPOUT_Y, y, bytes, OUT }, { CEK_DROPOUT_STEP, &step, sizeof step, IN } }, 3);
     same_in_place(&c.op,
                   (operand[]){ x_in,
                                { CEK_CROSS_ENTROPY_DLOGITS, y, bytes, OUT },
                                { 1, labels, sizeof labels, IN },
                                { CEK_CROSS_ENTROPY_STEP, &step, sizeof step, IN } },
                   4);
-    same_in_place(&q.op, (operand[]){ x_in, { CEK_SQUARED_ERROR_DPREDICTION, y, bytes, OUT }, t_in,
-                                      { CEK_SQUARED_ERROR_STEP, &step, sizeof step, IN } }, 4);
+    same_in_place(&q.op,
+                  (operand[]){ x_in,
+                               { CEK_SQUARED_ERROR_DPREDICTION, y, bytes, OUT },
+                               t_in,
+                               { CEK_SQUARED_ERROR_STEP, &step, sizeof step, IN } },
+                  4);
 }
 END_TEST
 

@@ -27,10 +27,16 @@ static cek_pointwise_desc pointwise(int n_inputs, const cek_pointwise_input *inp
                                     const cek_pointwise_instruction *code)
 {
     return (cek_pointwise_desc){
-        .op = { .size = sizeof(cek_pointwise_desc), .kind = CEK_OP_POINTWISE,
+        .op = { .size = sizeof(cek_pointwise_desc),
+                .kind = CEK_OP_POINTWISE,
                 .operands = (CEK_BIT(n_inputs) - 1) | CEK_BIT(CEK_POINTWISE_OUT) },
-        .out_type = CEK_F32, .inputs = inputs, .input_count = (uint32_t)n_inputs, .input_size = sizeof *inputs,
-        .instructions = code, .instruction_count = (uint32_t)n_code, .instruction_size = sizeof *code,
+        .out_type = CEK_F32,
+        .inputs = inputs,
+        .input_count = (uint32_t)n_inputs,
+        .input_size = sizeof *inputs,
+        .instructions = code,
+        .instruction_count = (uint32_t)n_code,
+        .instruction_size = sizeof *code,
     };
 }
 
@@ -40,16 +46,13 @@ enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 START_TEST(every_instruction_gives_what_the_reference_gives)
 {
     const uint32_t code = (uint32_t)_i;
-    const bool approximate = code == CEK_PW_EXP || code == CEK_PW_LOG ||
-                             (code >= CEK_PW_TANH && code <= CEK_PW_GELU);
+    const bool approximate = code == CEK_PW_EXP || code == CEK_PW_LOG || (code >= CEK_PW_TANH && code <= CEK_PW_GELU);
     const bool slope = code >= CEK_PW_TANH_GRAD && code <= CEK_PW_GELU_GRAD;
     const bool imm = code == CEK_PW_CONST || code == CEK_PW_ADD_IMM || code == CEK_PW_MUL_IMM;
     const bool two = (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || code >= CEK_PW_RELU_GRAD;
     /* vmath.h's bounds; the products of a slope round three times, and 1 - y*y may cancel where
      * it is not fused */
-    const tolerance t = approximate ? (tolerance){ 1e-37, 8 * 0x1p-24 }
-                        : slope     ? (tolerance){ 4e-7, 4e-7 }
-                                    : exactly;
+    const tolerance t = approximate ? (tolerance){ 1e-37, 8 * 0x1p-24 } : slope ? (tolerance){ 4e-7, 4e-7 } : exactly;
 
     numbers();
     for (int l = 0; l < LENGTHS; l++) {
@@ -58,9 +61,7 @@ START_TEST(every_instruction_gives_what_the_reference_gives)
         const cek_pointwise_instruction step = { .code = code, .a = 0, .b = two, .imm = imm ? 0.75 : 0 };
         const uint64_t bytes = (uint64_t)lengths[l] * 4;
         cek_pointwise_desc d = pointwise(2, inputs, 1, &step);
-        const operand o[] = { { 0, in0, bytes, IN },
-                              { 1, in1, bytes, IN },
-                              { CEK_POINTWISE_OUT, out, bytes, OUT } };
+        const operand o[] = { { 0, in0, bytes, IN }, { 1, in1, bytes, IN }, { CEK_POINTWISE_OUT, out, bytes, OUT } };
         const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32 };
         char what[32];
 
@@ -148,9 +149,7 @@ START_TEST(integers_come_in_and_go_out)
     cek_pointwise_input inputs[2] = { { .type = CEK_U8, .strides = { COLUMNS, 1 } },
                                       { .type = CEK_I32, .strides = { 0, 1 } } };
     cek_pointwise_desc d = pointwise(2, inputs, 3, code);
-    const operand o[] = { { 0, bytes, N, IN },
-                          { 1, words, COLUMNS * 4, IN },
-                          { CEK_POINTWISE_OUT, out, N * 4, OUT } };
+    const operand o[] = { { 0, bytes, N, IN }, { 1, words, COLUMNS * 4, IN }, { CEK_POINTWISE_OUT, out, N * 4, OUT } };
     const cek_dtype types[] = { CEK_U8, CEK_I32, CEK_F32 };
 
     d.rank = 2;
@@ -200,9 +199,7 @@ START_TEST(halves_are_read_and_written)
                                                 { .type = CEK_F32, .strides = { 1 } } };
         const cek_pointwise_instruction code = { .code = CEK_PW_MUL, .a = 0, .b = 1 };
         cek_pointwise_desc d = pointwise(2, inputs, 1, &code);
-        const operand o[] = { { 0, a, N * 2, IN },
-                              { 1, in1, N * 4, IN },
-                              { CEK_POINTWISE_OUT, b, N * 2, OUT } };
+        const operand o[] = { { 0, a, N * 2, IN }, { 1, in1, N * 4, IN }, { CEK_POINTWISE_OUT, b, N * 2, OUT } };
 
         for (int i = 0; i < N; i++) /* every exponent, both signs */
             a[i] = (uint16_t)(i * 13);
@@ -306,7 +303,8 @@ START_TEST(copies_of_all_shapes_and_types)
 
     for (size_t t = 0; t < sizeof pairs / sizeof pairs[0]; t++) {
         cek_copy_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_COPY, .operands = 3 },
-                            .x_type = pairs[t][0], .y_type = pairs[t][1] };
+                            .x_type = pairs[t][0],
+                            .y_type = pairs[t][1] };
         const operand o[] = { { CEK_COPY_X, x, extent(l->shape, l->a) * type_bytes(pairs[t][0]), IN },
                               { CEK_COPY_Y, y, extent(l->shape, l->out) * type_bytes(pairs[t][1]), OUT } };
 
@@ -355,8 +353,7 @@ void add_tensors(Suite *suite)
     TCase *cases = tcase_create("tensors");
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
-    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST,
-                        CEK_PW_EQUAL + 1);
+    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST, CEK_PW_EQUAL + 1);
     tcase_add_loop_test(cases, chains_over_strided_operands, 0, LAYOUTS);
     tcase_add_test(cases, integers_come_in_and_go_out);
     tcase_add_test(cases, halves_are_read_and_written);

@@ -19,34 +19,23 @@ static const pool_case pools[] = {
     { "3x3 stride 2 padded", 2, 17, { 15, 14 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1 } },
     { "3x3 stride 1", 2, 33, { 9, 8 }, { 3, 3 }, { 1, 1 }, { 1, 0 }, { 0, 2 } },
     { "stride beyond the kernel", 2, 5, { 17, 16 }, { 2, 3 }, { 4, 5 }, { 0, 1 }, { 0, 0 } },
-    { "9x9: more places than a kernel takes at once",
-      1,
-      20,
-      { 14, 15 },
-      { 9, 9 },
-      { 3, 2 },
-      { 2, 3 },
-      { 4, 0 } },
+    { "9x9: more places than a kernel takes at once", 1, 20, { 14, 15 }, { 9, 9 }, { 3, 2 }, { 2, 3 }, { 4, 0 } },
     { "global", 2, 30, { 12, 13 }, { 12, 13 }, { 1, 1 }, { 0 }, { 0 } },
-    { "global 20x20: an index needs more than a byte",
-      2,
-      19,
-      { 20, 20 },
-      { 20, 20 },
-      { 1, 1 },
-      { 0 },
-      { 0 } },
+    { "global 20x20: an index needs more than a byte", 2, 19, { 20, 20 }, { 20, 20 }, { 1, 1 }, { 0 }, { 0 } },
     { "one dimension", 3, 9, { 50 }, { 4 }, { 3 }, { 1 }, { 2 } },
     { "three dimensions", 2, 12, { 5, 6, 7 }, { 2, 3, 2 }, { 2, 1, 2 }, { 1, 0, 1 }, { 0, 1, 0 } },
     { "1x1", 1, 1, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 } },
 };
 enum { POOLS = sizeof pools / sizeof pools[0] };
 
-static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode, cek_dtype type,
-                               uint64_t *n_in, uint64_t *n_out)
+static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode, cek_dtype type, uint64_t *n_in,
+                               uint64_t *n_out)
 {
-    cek_pool_desc d = { .op = { .size = sizeof d, .kind = kind, .operands = 3 }, .mode = mode, .type = type,
-                        .batch = c->batch, .channels = c->channels };
+    cek_pool_desc d = { .op = { .size = sizeof d, .kind = kind, .operands = 3 },
+                        .mode = mode,
+                        .type = type,
+                        .batch = c->batch,
+                        .channels = c->channels };
 
     *n_in = *n_out = c->batch * c->channels;
     for (; d.spatial < 3 && c->in[d.spatial]; d.spatial++) {
@@ -64,8 +53,8 @@ static cek_pool_desc pool_desc(const pool_case *c, uint32_t kind, uint32_t mode,
 }
 
 /* Maximum forward, then backward through its reserve, on one backend: y from x, dx from dy. */
-static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const void *in, void *out,
-                          const void *grad, void *back)
+static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const void *in, void *out, const void *grad,
+                          void *back)
 {
     uint64_t n_in, n_out;
     const uint64_t bytes = type_bytes(type);
@@ -92,8 +81,7 @@ static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const 
     const cek_ref run_back[3] = { { mem[3], 0 }, { mem[4], 0 }, { mem[2], 0 } };
     const cek_ref none = { NULL, 0 }, work = { mem[5], 0 };
     ck_assert_uint_eq(b->p.op_run(b->queue, forward, run, 3, info.workspace_bytes ? work : none), CEK_OK);
-    ck_assert_uint_eq(
-        b->p.op_run(b->queue, backward, run_back, 3, info_back.workspace_bytes ? work : none), CEK_OK);
+    ck_assert_uint_eq(b->p.op_run(b->queue, backward, run_back, 3, info_back.workspace_bytes ? work : none), CEK_OK);
     memcpy(out, at[1], n_out * bytes);
     memcpy(back, at[4], n_in * bytes);
     for (uint64_t i = n_out * bytes; i < want.bytes; i++)
@@ -123,11 +111,10 @@ START_TEST(maximum_pools_choose_what_the_reference_chooses)
     for (int f = 0; f < form_count(); f++) {
         max_both_ways(form(f), c, CEK_F32, x, y, dy, dx);
         for (uint64_t i = 0; i < n_out; i++)
-            must(y[i] == want_y[i] || (isnan(y[i]) && isnan(want_y[i])), "%s: y[%d] is %g, not %g",
-                 c->what, (int)i, y[i], want_y[i]);
+            must(y[i] == want_y[i] || (isnan(y[i]) && isnan(want_y[i])), "%s: y[%d] is %g, not %g", c->what, (int)i,
+                 y[i], want_y[i]);
         for (uint64_t i = 0; i < n_in; i++) /* sums of at most 81 numbers below 1 */
-            must(fabsf(dx[i] - want_dx[i]) <= 2e-5f, "%s: dx[%d] is %g, not %g", c->what, (int)i, dx[i],
-                 want_dx[i]);
+            must(fabsf(dx[i] - want_dx[i]) <= 2e-5f, "%s: dx[%d] is %g, not %g", c->what, (int)i, dx[i], want_dx[i]);
     }
 }
 END_TEST
@@ -148,10 +135,8 @@ START_TEST(maximum_pools_in_bf16)
         max_both_ways(form(f), c, CEK_BF16, a, b, g, back);
         ck_assert_mem_eq(b, want_b, n_out * 2);
         for (uint64_t i = 0; i < n_in; i++)
-            must(fabsf(from_bf16(back[i]) - from_bf16(want_back[i])) <=
-                     0.01f + fabsf(from_bf16(want_back[i])) / 128,
-                 "%s: dx[%d] is %g, not %g", c->what, (int)i, from_bf16(back[i]),
-                 from_bf16(want_back[i]));
+            must(fabsf(from_bf16(back[i]) - from_bf16(want_back[i])) <= 0.01f + fabsf(from_bf16(want_back[i])) / 128,
+                 "%s: dx[%d] is %g, not %g", c->what, (int)i, from_bf16(back[i]), from_bf16(want_back[i]));
     }
 }
 END_TEST
@@ -208,8 +193,8 @@ typedef struct random_case {
 } random_case;
 
 static const random_case randoms[] = {
-    { 64, 1024, 1, 0 },   { 64, 10, 1, 1000 }, { 7, 1, 1, 5 },       { 30, 13, 5, 3 },      { 31, 13, 5, 3 },
-    { 5, 3000, 1, 9 },    { 200, 3, 50, 0 },   { 3, 1023, 2, 77 },   { 1, 5000, 1, 1ull << 40 }, { 1, 1, 1, 0 },
+    { 64, 1024, 1, 0 }, { 64, 10, 1, 1000 }, { 7, 1, 1, 5 },     { 30, 13, 5, 3 },           { 31, 13, 5, 3 },
+    { 5, 3000, 1, 9 },  { 200, 3, 50, 0 },   { 3, 1023, 2, 77 }, { 1, 5000, 1, 1ull << 40 }, { 1, 1, 1, 0 },
 };
 enum { RANDOMS = sizeof randoms / sizeof randoms[0] };
 
@@ -234,8 +219,9 @@ START_TEST(dropout_keeps_the_elements_that_the_header_says)
                                .threshold = thresholds[t],
                                .stream = 3 + (uint32_t)t,
                                .type = CEK_F32 };
-        const operand o[] = { { 0, x, n * 4, IN }, { 1, y, n * 4, OUT }, { 2, &step, sizeof step, IN },
-                              { 3, &batch, sizeof batch, IN } };
+        const operand o[] = {
+            { 0, x, n * 4, IN }, { 1, y, n * 4, OUT }, { 2, &step, sizeof step, IN }, { 3, &batch, sizeof batch, IN }
+        };
         const operand h[] = { { 0, half, n * 2, IN }, { 1, half_out, n * 2, OUT }, o[2], o[3] };
 
         compare("dropout", &d.op, o, (cek_dtype[]){ CEK_F32, CEK_F32, 0, 0 }, 4, exactly);
@@ -256,12 +242,16 @@ START_TEST(random_numbers_are_those_of_the_header)
     cek_batch_block batch = { .sample_base = c->sample_base };
 
     for (uint32_t which = CEK_RANDOM_UNIFORM; which <= CEK_RANDOM_NORMAL; which++) {
-        cek_random_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_RANDOM, .operands = 7 }, .rows = c->rows,
-                              .columns = c->columns, .rows_per_sample = c->rows_per_sample, .a = -0.5, .b = 1.5,
-                              .distribution = which, .stream = 11, .type = CEK_F32 };
-        const operand o[] = { { 0, y, n * 4, OUT },
-                              { 1, &step, sizeof step, IN },
-                              { 2, &batch, sizeof batch, IN } };
+        cek_random_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_RANDOM, .operands = 7 },
+                              .rows = c->rows,
+                              .columns = c->columns,
+                              .rows_per_sample = c->rows_per_sample,
+                              .a = -0.5,
+                              .b = 1.5,
+                              .distribution = which,
+                              .stream = 11,
+                              .type = CEK_F32 };
+        const operand o[] = { { 0, y, n * 4, OUT }, { 1, &step, sizeof step, IN }, { 2, &batch, sizeof batch, IN } };
 
         /* uniform: two roundings of numbers up to 2; normal: radius up to 9 with log, root and
          * cosine to 1e-7 */
@@ -301,9 +291,7 @@ START_TEST(optimizers_step_as_the_reference_does)
     static float p[N], g[N], m[N], v[N];
     static uint16_t low[N];
     const optimizer_case *c = &optimizers[_i];
-    const cek_param_range ranges[] = {
-        { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 }
-    };
+    const cek_param_range ranges[] = { { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 } };
     cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 } };
     cek_update_block update = { .grad_scale = { 0.25f, 0 }, .skip = c->skip };
     uint64_t state[32] = { 0 };
@@ -311,8 +299,7 @@ START_TEST(optimizers_step_as_the_reference_does)
                                      .kind = CEK_OP_OPTIMIZER,
                                      .operands = 3 | CEK_BIT(4) | CEK_BIT(5) | (c->m ? CEK_BIT(2) : 0) |
                                                  (c->algorithm == CEK_OPTIMIZER_ADAM ? CEK_BIT(3) : 0) |
-                                                 (c->update ? CEK_BIT(6) : 0) |
-                                                 (c->low ? CEK_BIT(7) : 0) },
+                                                 (c->update ? CEK_BIT(6) : 0) | (c->low ? CEK_BIT(7) : 0) },
                              .count = N,
                              .ranges = ranges,
                              .range_count = 4,
@@ -331,8 +318,9 @@ START_TEST(optimizers_step_as_the_reference_does)
     }
     fill_uniform(p, N, 1);
     for (uint64_t t = 0; t < 3; t++) { /* the first step, the second, one far on */
-        operand o[8] = { { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 4, state, sizeof state, OUT },
-                         { 5, &step, sizeof step, IN } };
+        operand o[8] = {
+            { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 4, state, sizeof state, OUT }, { 5, &step, sizeof step, IN }
+        };
         cek_dtype types[8] = { CEK_F32, CEK_F32, CEK_I32, 0 };
         int count = 4;
 
@@ -357,6 +345,7 @@ START_TEST(optimizers_step_as_the_reference_does)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
 {
     enum { N = 20000 };
@@ -372,6 +361,7 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
                              .algorithm = CEK_OPTIMIZER_ADAM, .type = CEK_F32, .low_type = CEK_BF16 };
     operand o[] = { { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 2, m, N * 4, OUT }, { 3, v, N * 4, OUT },
                     { 4, state, sizeof state, OUT }, { 5, &step, sizeof step, IN }, { 7, low, N * 2, OUT } };
+    /* clang-format on */
 
     for (int f = 0; f < form_count(); f++) {
         fill_uniform(before, N, 1);
@@ -388,8 +378,7 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
             const bool inside = i >= 5 && i < N - 9;
 
             must(low[i] == (inside ? want[i] : 0x3333), "low[%d] is %04x", i, low[i]);
-            must(inside ? p[i] != before[i] : p[i] == before[i] && m[i] == 0 && v[i] == 0,
-                 "p[%d] is %g", i, p[i]);
+            must(inside ? p[i] != before[i] : p[i] == before[i] && m[i] == 0 && v[i] == 0, "p[%d] is %g", i, p[i]);
         }
     }
 }

@@ -32,7 +32,7 @@ static void folder_make(void)
     link_make("fake_cuda.so", "libcuda.so.1");
     link_make("fake_nvrtc.so", "libnvrtc.so.13");
     link_make("fake_cudnn.so", "libcudnn.so.9");
-    setenv("CEKERNELS_CUDA_PATH", folder, 1);  /* where the fake libraries look for the driver */
+    setenv("CEKERNELS_CUDA_PATH", folder, 1); /* where the fake libraries look for the driver */
 }
 
 /* Fills that are not integers: other orders of sums have other bits. */
@@ -148,13 +148,14 @@ START_TEST(captured_convolutions_are_those_that_run_at_once)
     operands_make(refs, x);
     operands_make(more, other);
     cek_ref workspace = { door_mem(&d, info.workspace_bytes), 0 };
-    const cek_cmd cmds[] = {  /* one operation at two places */
+    const cek_cmd cmds[] = {
+        /* one operation at two places */
         { .kind = CEK_CMD_RUN, .op = op, .operands = refs, .operand_count = 4, .workspace = workspace },
         { .kind = CEK_CMD_RUN, .op = op, .operands = more, .operand_count = 4, .workspace = workspace },
     };
     cek_status st = d.plugin.cmdbuf_create(d.dev, cmds, 2, sizeof *cmds, &cmdbuf);
     ck_assert_msg(st == CEK_OK, "cmdbuf_create: %u %s", st, d.text);
-    for (int round = 0; round < 3; round++) {  /* between two, the operation runs elsewhere */
+    for (int round = 0; round < 3; round++) { /* between two, the operation runs elsewhere */
         ck_assert_uint_eq(d.plugin.fill(d.queue, refs[2], 0xff, 1, Y_BYTES), CEK_OK);
         ck_assert_uint_eq(d.plugin.fill(d.queue, more[2], 0xff, 1, Y_BYTES), CEK_OK);
         ck_assert_uint_eq(d.plugin.cmdbuf_run(d.queue, cmdbuf), CEK_OK);

@@ -29,13 +29,13 @@ static const struct device {
 };
 
 static const char *const problems[] = {
-    "mb64ic1ih28oc64oh28kh3ph1", "mb64ic64ih28oc128oh28kh3ph1",          /* mnist-cnn */
-    "mb32ic3ih224oc64oh112kh7sh2ph3", "mb32ic64ih56oc64oh56kh3ph1",      /* resnet18 */
+    "mb64ic1ih28oc64oh28kh3ph1",      "mb64ic64ih28oc128oh28kh3ph1", /* mnist-cnn */
+    "mb32ic3ih224oc64oh112kh7sh2ph3", "mb32ic64ih56oc64oh56kh3ph1",  /* resnet18 */
     "mb32ic64ih56oc128oh28kh1sh2ph0", "mb32ic512ih7oc512oh7kh3ph1",
-    "mb16ic32ih28oc32oh28kh3ph1g32", "mb16ic64ih14oc64oh14kh3ph1g4",     /* groups */
-    "mb8ic16ih33oc24oh29kh3ph0dh1", "mb2ic5ih7oc3oh7kh3ph1",             /* dilation; odd channels */
-    "mb1ic4ih8oc3oh8kh4ph1",                                             /* more padding behind */
-    "mb2ic3iw16oc5ow14kw3pw0", "mb1ic4id3ih5oc4od4oh5kd3kh3pd1ph1",      /* lines and volumes */
+    "mb16ic32ih28oc32oh28kh3ph1g32",  "mb16ic64ih14oc64oh14kh3ph1g4",      /* groups */
+    "mb8ic16ih33oc24oh29kh3ph0dh1",   "mb2ic5ih7oc3oh7kh3ph1",             /* dilation; odd channels */
+    "mb1ic4ih8oc3oh8kh4ph1",                                               /* more padding behind */
+    "mb2ic3iw16oc5ow14kw3pw0",        "mb1ic4id3ih5oc4od4oh5kd3kh3pd1ph1", /* lines and volumes */
 };
 enum { DEVICES = sizeof devices / sizeof *devices, PROBLEMS = sizeof problems / sizeof *problems };
 
@@ -109,8 +109,8 @@ static void lowers(const char *problem, const ask *a, unsigned first, uint32_t w
                           "%s: loses precision", problem);
             ck_assert_msg(!((a->math == CEK_MATH_STRICT || !f32) && plan.notes & WINOGRAD_NOTES), "%s: a transform",
                           problem);
-            ck_assert_msg(!(a->flags & CEK_OP_DETERMINISTIC && plan.notes & NOTE(NONDETERMINISTIC)),
-                          "%s: in any order", problem);
+            ck_assert_msg(!(a->flags & CEK_OP_DETERMINISTIC && plan.notes & NOTE(NONDETERMINISTIC)), "%s: in any order",
+                          problem);
             ck_assert_uint_le(plan.workspace_bytes, UINT64_C(512) << 20);
             ck_assert_uint_eq(cek__cudnn_plan_make(dnn, &target, &request, a->leave, &again), CEK_OK);
             ck_assert_msg(plan.choice == again.choice && plan.choice, "%s: another choice the second time", problem);
@@ -138,10 +138,9 @@ START_TEST(every_convolution_of_f32_has_a_plan_in_every_direction)
     for (unsigned p = 0; p < PROBLEMS; p++)
         for (unsigned k = 0; k < 3; k++) {
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F32 }, 0, EVEN);
-            lowers(
-                problems[p],
-                &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_STRICT, .flags = CEK_OP_DETERMINISTIC },
-                0, EVEN);
+            lowers(problems[p],
+                   &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_STRICT, .flags = CEK_OP_DETERMINISTIC },
+                   0, EVEN);
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F32, .math = CEK_MATH_TF32 }, 0, EVEN);
         }
 }
@@ -153,8 +152,8 @@ START_TEST(bias_and_relu_are_fused)
     for (unsigned p = 0; p < PROBLEMS; p++) {
         lowers(problems[p], &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32 }, 0, EVEN);
         lowers(problems[p],
-               &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_RELU },
-               0, RELU);
+               &(ask){ .kind = CEK_OP_CONV_FORWARD, .operands = bias, .type = CEK_F32, .activation = CEK_ACT_RELU }, 0,
+               RELU);
     }
     /* The rest is ours: a ReLU that loses NaN, other activations, derivatives. */
     lowers(problems[1],
@@ -193,8 +192,8 @@ START_TEST(narrow_types_use_tensor_cores)
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_F16 }, 0, EVEN);
             lowers(problems[p], &(ask){ .kind = kinds[k], .type = CEK_BF16 }, 1, EVEN);
             if (p == 1 || p == 3)
-                ck_assert_msg(tensor_cores - cores == made - before, "%s: %u of %u", problems[p],
-                              tensor_cores - cores, made - before);
+                ck_assert_msg(tensor_cores - cores == made - before, "%s: %u of %u", problems[p], tensor_cores - cores,
+                              made - before);
         }
 }
 END_TEST

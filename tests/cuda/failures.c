@@ -11,11 +11,11 @@
 static bool is_tolerated(const char *function)
 {
     static const char *const names[] = {
-        "cuGetErrorName", "cuGetErrorString", "cuDeviceGetAttribute", "cuDeviceTotalMem",
-        "cuDeviceGetPCIBusId", "cuDeviceGetUuid", "cuDeviceGetName", "cuDeviceCanAccessPeer",
-        "cuMemFree", "cuMemFreeHost", "cuStreamDestroy", "cuEventDestroy", "cuModuleUnload",
-        "cuGraphDestroy", "cuGraphExecDestroy", "cuDevicePrimaryCtxRelease", "cuCtxPopCurrent",
-        "cuStreamQuery", "cuCtxPushCurrent",
+        "cuGetErrorName",      "cuGetErrorString", "cuDeviceGetAttribute", "cuDeviceTotalMem",
+        "cuDeviceGetPCIBusId", "cuDeviceGetUuid",  "cuDeviceGetName",      "cuDeviceCanAccessPeer",
+        "cuMemFree",           "cuMemFreeHost",    "cuStreamDestroy",      "cuEventDestroy",
+        "cuModuleUnload",      "cuGraphDestroy",   "cuGraphExecDestroy",   "cuDevicePrimaryCtxRelease",
+        "cuCtxPopCurrent",     "cuStreamQuery",    "cuCtxPushCurrent",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], function))
@@ -27,9 +27,8 @@ static bool is_tolerated(const char *function)
 static bool is_giving_back(const char *function)
 {
     return strstr(function, "Free") || strstr(function, "Destroy") || strstr(function, "Unload") ||
-        strstr(function, "Release") ||
-           !strcmp(function, "cuCtxPopCurrent") || !strcmp(function, "cuCtxPushCurrent") ||
-           !strcmp(function, "cuStreamQuery");
+           strstr(function, "Release") || !strcmp(function, "cuCtxPopCurrent") ||
+           !strcmp(function, "cuCtxPushCurrent") || !strcmp(function, "cuStreamQuery");
 }
 
 static void one_failure(const char *function, unsigned nth, uint32_t error)
@@ -46,20 +45,19 @@ static void one_failure(const char *function, unsigned nth, uint32_t error)
     ck_assert_msg(seconds() - start < 8, "%s, call %u, %u: %.1f s", function, nth, error, seconds() - start);
     cek_status want = error == 2 ? CEK_OUT_OF_MEMORY : error == UNKNOWN ? CEK_INTERNAL : CEK_DEVICE_LOST;
     if (!strcmp(function, "cuStreamQuery") || !strcmp(function, "cuEventQuery"))
-        want = CEK_DEVICE_LOST;  /* of work that ran */
+        want = CEK_DEVICE_LOST; /* of work that ran */
     if (!l.dev && want == CEK_DEVICE_LOST && l.status == CEK_INTERNAL)
-        want = CEK_INTERNAL;  /* before there is a device to lose */
-    ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)),
-                  "%s, call %u, %u: status %u, not %u: %s", function, nth,
-                  error, l.status, want, d.text);
+        want = CEK_INTERNAL; /* before there is a device to lose */
+    ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)), "%s, call %u, %u: status %u, not %u: %s",
+                  function, nth, error, l.status, want, d.text);
     if (l.status)
         ck_assert_msg(d.text[0], "%s, call %u: no text", function, nth);
     if (error != ILLEGAL_ADDRESS && l.status != CEK_DEVICE_LOST && !is_giving_back(function))
-        ck_assert_msg(fake.live() == live, "%s, call %u, %u: %u objects are left", function, nth,
-                      error, fake.live() - live);
+        ck_assert_msg(fake.live() == live, "%s, call %u, %u: %u objects are left", function, nth, error,
+                      fake.live() - live);
     if (strcmp(function, "cuCtxPopCurrent")) {
-        ck_assert_msg(fake.depth() == depth, "%s, call %u, %u: %u contexts pushed, not %u",
-                      function, nth, error, fake.depth(), depth);
+        ck_assert_msg(fake.depth() == depth, "%s, call %u, %u: %u contexts pushed, not %u", function, nth, error,
+                      fake.depth(), depth);
         ck_assert_ptr_eq(fake.current(), fake.context);
     }
     while (fake.depth() > depth) {
@@ -85,7 +83,7 @@ START_TEST(a_program_that_uses_everything_leaves_nothing_behind)
     context_push();
     door_prepare();
     unsigned live = fake.live(), depth = fake.depth();
-    for (int pass = 0; pass < 2; pass++) {  /* the second finds compiled kernels */
+    for (int pass = 0; pass < 2; pass++) { /* the second finds compiled kernels */
         for (unsigned i = 0; i < FUNCTIONS; i++)
             used_calls[i] = fake.calls(functions[i]);
         memset(&l, 0, sizeof l);
@@ -102,8 +100,8 @@ START_TEST(a_program_that_uses_everything_leaves_nothing_behind)
     double sum = 0;
     for (int i = 0; i < 4; i++)
         sum += (double)l.y[i];
-    ck_assert_msg(sum > 0.999999 && sum < 1.000001 && l.y[3] > l.y[2], "softmax: %g %g %g %g",
-                  l.y[0], l.y[1], l.y[2], l.y[3]);
+    ck_assert_msg(sum > 0.999999 && sum < 1.000001 && l.y[3] > l.y[2], "softmax: %g %g %g %g", l.y[0], l.y[1], l.y[2],
+                  l.y[3]);
     context_pop();
 }
 END_TEST
@@ -162,7 +160,7 @@ START_TEST(a_kernel_that_ends_its_context_loses_the_device_for_good)
     ck_assert_uint_eq(d.plugin.event_record(l.other, l.events[0]), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.queue_status(l.other, text, sizeof text), CEK_DEVICE_LOST);
-    ck_assert_uint_eq(fake.calls("cuCtxPushCurrent"), before);  /* at once: the driver is not asked */
+    ck_assert_uint_eq(fake.calls("cuCtxPushCurrent"), before); /* at once: the driver is not asked */
     life_over(&l);
 }
 END_TEST
@@ -180,7 +178,7 @@ START_TEST(a_kernel_that_never_ends_is_left_at_the_deadline)
     ck_assert_uint_eq(d.plugin.event_sync(l.events[0], 20000000), CEK_TIMEOUT);
     ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_NOT_READY);
     ck_assert_uint_eq(d.plugin.queue_sync(l.queue, 0), CEK_TIMEOUT);
-    d.plugin.queue_destroy(l.queue);  /* its deadline is two seconds */
+    d.plugin.queue_destroy(l.queue); /* its deadline is two seconds */
     l.queue = NULL;
     ck_assert_msg(seconds() - start < 4, "%.1f s", seconds() - start);
     ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_DEVICE_LOST);
@@ -196,7 +194,7 @@ START_TEST(half_an_operation_fails_its_queue_and_whoever_waits_for_it)
     life_open(&l);
     cek_ref refs[7] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
     refs[6] = (cek_ref){ l.mems[2], 0 };
-    fake.inject("cuLaunchKernel", 2, UNKNOWN);  /* the losses of the rows are on their way, their sum is not */
+    fake.inject("cuLaunchKernel", 2, UNKNOWN); /* the losses of the rows are on their way, their sum is not */
     ck_assert_uint_eq(d.plugin.op_run(l.queue, l.loss, refs, 7, (cek_ref){ l.mems[3], 0 }), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.queue_status(l.queue, text, sizeof text), CEK_INTERNAL);
     ck_assert_msg(strstr(text, "only a part") != NULL, "%s", text);
@@ -216,7 +214,7 @@ START_TEST(a_command_buffer_that_cannot_be_captured_leaves_no_capture_behind)
 {
     life l;
     life_open(&l);
-    const cek_ref refs[] = { { l.mems[0], 0 }, { NULL, 0 } };  /* the second operand is missing */
+    const cek_ref refs[] = { { l.mems[0], 0 }, { NULL, 0 } }; /* the second operand is missing */
     const cek_cmd cmds[] = { { .kind = CEK_CMD_FILL, .dst = { l.mems[3], 0 }, .pattern_bytes = 1, .bytes = 64 },
                              { .kind = CEK_CMD_RUN, .op = l.op, .operands = refs, .operand_count = 2 } };
     cek_cmdbuf *cmdbuf;
@@ -233,9 +231,11 @@ END_TEST
 /* Of all that the driver says of a module which it cannot use on this device, none is the end: it is compiled. */
 START_TEST(a_module_that_the_driver_cannot_use_is_compiled)
 {
-    static const uint32_t errors[] = { CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
-                                       CUDA_ERROR_JIT_COMPILER_NOT_FOUND, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                                       CUDA_ERROR_JIT_COMPILATION_DISABLED, CUDA_ERROR_INVALID_SOURCE };
+    static const uint32_t errors[] = {
+        CUDA_ERROR_INVALID_IMAGE,          CUDA_ERROR_NO_BINARY_FOR_GPU,       CUDA_ERROR_INVALID_PTX,
+        CUDA_ERROR_JIT_COMPILER_NOT_FOUND, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_JIT_COMPILATION_DISABLED,
+        CUDA_ERROR_INVALID_SOURCE
+    };
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         life l = { 0 };
         context_push();
@@ -259,7 +259,7 @@ START_TEST(what_the_driver_refuses_to_capture_is_unsupported)
     ck_assert_uint_eq(d.plugin.cmdbuf_create(l.dev, &cmd, 1, sizeof cmd, &cmdbuf), CEK_UNSUPPORTED);
     ck_assert_ptr_null(cmdbuf);
     ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_OK);
-    fake.inject("cuStreamQuery", 1, 900);  /* the host application captures: this thread may not ask */
+    fake.inject("cuStreamQuery", 1, 900); /* the host application captures: this thread may not ask */
     ck_assert_uint_eq(d.plugin.queue_sync(l.queue, CEK_FOREVER), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_OK);
     life_over(&l);
@@ -312,7 +312,7 @@ int main(void)
         tcase_add_test(tcase, what_the_driver_refuses_to_capture_is_unsupported);
         tcase_add_test(tcase, devices_of_one_instance_copy_to_each_other);
         suite_add_tcase(suite, tcase);
-        srunner_set_fork_status(runner, CK_NOFORK);  /* what the first test counts, the second goes through */
+        srunner_set_fork_status(runner, CK_NOFORK); /* what the first test counts, the second goes through */
         srunner_run_all(runner, CK_NORMAL);
         int failed = srunner_ntests_failed(runner);
         srunner_free(runner);

@@ -16,8 +16,8 @@
 
 /* What the fake NVRTC makes and the fake driver loads: this head, then a shared object of the host's. */
 typedef struct fake_image {
-    char magic[8];  /* "FAKECUBN" or "FAKEPTX" */
-    int arch;       /* 90 is sm_90 */
+    char magic[8]; /* "FAKECUBN" or "FAKEPTX" */
+    int arch;      /* 90 is sm_90 */
     int fmad;
     uint64_t bytes;
 } fake_image;
@@ -41,7 +41,7 @@ typedef struct fake_kernel {
     const uint64_t *sizes;         /* of the parameters */
     const unsigned char *pointers; /* which of them are addresses */
     void (*item)(void **parameters);
-    bool launched;                 /* the driver loads code at the first launch */
+    bool launched; /* the driver loads code at the first launch */
 } fake_kernel;
 
 fake_module *fake_module_load(const void *object, uint64_t bytes);

@@ -65,7 +65,8 @@ static const char table[] =
     "};\n"
     "template <class... A> const uint64_t signature<void(A...)>::sizes[] = { sizeof(A)... };\n"
     "template <class... A> const unsigned char signature<void(A...)>::pointers[] = { is_pointer<A>::value... };\n"
-    "struct kernel { const char *name; unsigned number; const uint64_t *sizes; const unsigned char *pointers; void (*item)(void **); };\n"
+    "struct kernel { const char *name; unsigned number; const uint64_t *sizes; const unsigned char *pointers; void "
+    "(*item)(void **); };\n"
     "}\n"
     "#define FAKE_KERNEL(K) { #K, fake::signature<decltype(K)>::number(), fake::signature<decltype(K)>::sizes, \\\n"
     "                        fake::signature<decltype(K)>::pointers, &fake::signature<decltype(K)>::item<K> },\n";
@@ -114,7 +115,7 @@ static const char *conversion(const char *at, FILE *to)
         depth += (*last == '(') - (*last == ')');
     while (*last++ && depth);
     fprintf(to, "%.*s = %s%.*s", (int)(end - out), out, widen ? "fake_to_f32" : "fake_to_f16", (int)(last - in), in);
-    return last + 1;  /* the closing bracket of asm( */
+    return last + 1; /* the closing bracket of asm( */
 }
 
 /* The text as the host compiles it, then the table. */
@@ -173,9 +174,8 @@ void *fake_compile(const char *text, const char *include, uint64_t *bytes, char 
     fclose(to);
     compiler = compiler && *compiler ? compiler : "c++";
     void *object = NULL;
-    if (shell(log_path, "%s -E -P -std=gnu++14 %s%s %s/source.cc -o %s/plain.ii", compiler,
-              *include ? "-I" : "", include, folder,
-              folder)) {
+    if (shell(log_path, "%s -E -P -std=gnu++14 %s%s %s/source.cc -o %s/plain.ii", compiler, *include ? "-I" : "",
+              include, folder, folder)) {
         snprintf(path, sizeof path, "%s/plain.ii", folder);
         char *plain = file_read(path, NULL);
         snprintf(path, sizeof path, "%s/host.cc", folder);
@@ -183,9 +183,10 @@ void *fake_compile(const char *text, const char *include, uint64_t *bytes, char 
         text_write(plain, to);
         fclose(to);
         free(plain);
-        if (shell(log_path,
-                  "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden %s/host.cc -o %s/object.so",
-                  compiler, folder, folder)) {
+        if (shell(
+                log_path,
+                "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden %s/host.cc -o %s/object.so",
+                compiler, folder, folder)) {
             snprintf(path, sizeof path, "%s/object.so", folder);
             object = file_read(path, bytes);
         }

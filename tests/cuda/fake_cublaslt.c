@@ -18,9 +18,9 @@
 #include "backends/cuda/cublaslt.h"
 #include "tests/cuda/fake.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
-#define SCRATCH 5000  /* bytes of workspace, not a multiple of anything */
+#define SCRATCH 5000 /* bytes of workspace, not a multiple of anything */
 enum { ALGO_ROUNDS = 1, ALGO_BROKEN = 2, ALGO_RIGHT = 3 };
 enum { MATRIX_TYPE, MATRIX_ORDER, MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_LD };
 enum { MATMUL_COMPUTE = 0, MATMUL_SCALE = 1 };
@@ -80,8 +80,8 @@ FAKE_API int cublasLtMatmulDescSetAttribute(lt_matmul *desc, int what, const voi
     return attribute_set(desc->data, 32, what, value, bytes);
 }
 
-FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, int type,
-                                               uint64_t rows, uint64_t columns, int64_t ld)
+FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, int type, uint64_t rows,
+                                               uint64_t columns, int64_t ld)
 {
     if (bytes < sizeof *matrix)
         return LT_ALLOC_FAILED;
@@ -107,7 +107,7 @@ FAKE_API int cublasLtMatmulPreferenceSetAttribute(lt_preference *preference, int
 {
     if (what < 0 || what > 12 || bytes > 8)
         return LT_INVALID_VALUE;
-    memcpy((uint32_t *)preference->data + what, value, 4);  /* what is said here is below 4 GiB */
+    memcpy((uint32_t *)preference->data + what, value, 4); /* what is said here is below 4 GiB */
     return LT_SUCCESS;
 }
 
@@ -120,12 +120,12 @@ typedef struct shape {
 static int matrix_bad(const lt_matrix *matrix)
 {
     return matrix->data[MATRIX_LD] < matrix->data[MATRIX_ROWS] || !matrix->data[MATRIX_ROWS] ||
-        !matrix->data[MATRIX_COLUMNS];
+           !matrix->data[MATRIX_COLUMNS];
 }
 
 /* Whether the library takes the combination. */
-static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix *b,
-                      const lt_matrix *c, const lt_matrix *d, shape *s)
+static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix *b, const lt_matrix *c,
+                      const lt_matrix *d, shape *s)
 {
     int ta = (int)desc->data[LT_MATMUL_TRANSA], tb = (int)desc->data[LT_MATMUL_TRANSB];
     s->m = a->data[ta ? MATRIX_COLUMNS : MATRIX_ROWS];
@@ -146,16 +146,16 @@ static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix
     if (epilogue & (LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRADB)) {
         if (!desc->data[LT_MATMUL_BIAS_POINTER] || desc->data[LT_MATMUL_BIAS_DATA_TYPE] != d->data[MATRIX_TYPE])
             return LT_NOT_SUPPORTED;
-        if (epilogue & LT_EPILOGUE_BGRADB && (epilogue != LT_EPILOGUE_BGRADB ||
-                                              a->data[MATRIX_TYPE] != LT_R_32F || s->batch > 1))
+        if (epilogue & LT_EPILOGUE_BGRADB &&
+            (epilogue != LT_EPILOGUE_BGRADB || a->data[MATRIX_TYPE] != LT_R_32F || s->batch > 1))
             return LT_NOT_SUPPORTED;
     }
     return LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, lt_matrix *a,
-                                            lt_matrix *b, lt_matrix *c, lt_matrix *d,
-                                            lt_preference *preference, int wanted, lt_found *found, int *count)
+FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, lt_matrix *a, lt_matrix *b, lt_matrix *c,
+                                            lt_matrix *d, lt_preference *preference, int wanted, lt_found *found,
+                                            int *count)
 {
     const uint32_t *said = (const uint32_t *)preference->data;
     shape s;
@@ -175,8 +175,8 @@ FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, l
     return said[LT_PREFERENCE_WORKSPACE] < SCRATCH ? LT_NOT_SUPPORTED : LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what, void *value,
-                                                  size_t bytes, size_t *written)
+FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what, void *value, size_t bytes,
+                                                  size_t *written)
 {
     const uint32_t number = what == LT_CONFIG_ID ? (uint32_t)algo->data[0] : 0;
     *written = bytes;
@@ -184,11 +184,11 @@ FAKE_API int cublasLtMatmulAlgoConfigGetAttribute(const lt_algo *algo, int what,
     return LT_SUCCESS;
 }
 
-FAKE_API int cublasLtMatmulAlgoCapGetAttribute(const lt_algo *algo, int what, void *value,
-                                               size_t bytes, size_t *written)
+FAKE_API int cublasLtMatmulAlgoCapGetAttribute(const lt_algo *algo, int what, void *value, size_t bytes,
+                                               size_t *written)
 {
     const uint64_t rounds = 0x02 | 0x04 << LT_NUMERICAL_INPUT_SHIFT,
-        right = 0x01 | LT_NUMERICAL_INPUT_32F << LT_NUMERICAL_INPUT_SHIFT;
+                   right = 0x01 | LT_NUMERICAL_INPUT_32F << LT_NUMERICAL_INPUT_SHIFT;
     if (what != LT_CAP_NUMERICAL_FLAGS || bytes != 8)
         return LT_INVALID_VALUE;
     *written = bytes;
@@ -226,8 +226,8 @@ static void store(unsigned char *to, uint64_t type, uint64_t i, double v)
 }
 
 /* Element (row, column) of op(matrix) of one of the batch. */
-static double element(const lt_matrix *matrix, const unsigned char *from, uint64_t trans,
-                      uint64_t z, uint64_t row, uint64_t column)
+static double element(const lt_matrix *matrix, const unsigned char *from, uint64_t trans, uint64_t z, uint64_t row,
+                      uint64_t column)
 {
     uint64_t at = trans ? column + row * matrix->data[MATRIX_LD] : row + column * matrix->data[MATRIX_LD];
     return load(from, matrix->data[MATRIX_TYPE], z * matrix->data[LT_MATRIX_BATCH_STRIDE] + at);
@@ -256,7 +256,7 @@ static const unsigned char *vector_of(const product *p)
 static void element_compute(const product *p, uint64_t z, uint64_t i, uint64_t j)
 {
     uint64_t epilogue = p->desc.data[LT_MATMUL_EPILOGUE],
-        at = z * p->d.data[LT_MATRIX_BATCH_STRIDE] + i + j * p->d.data[MATRIX_LD];
+             at = z * p->d.data[LT_MATRIX_BATCH_STRIDE] + i + j * p->d.data[MATRIX_LD];
     double sum = 0;
     for (uint64_t k = 0; k < p->s.k; k++)
         sum += narrow(p, element(&p->a, p->A, p->desc.data[LT_MATMUL_TRANSA], z, i, k)) *
@@ -308,15 +308,22 @@ static fake_cuda_call_fn *driver_call(void)
     return run;
 }
 
-FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha, const void *a,
-                            lt_matrix *a_layout, const void *b,
-                            lt_matrix *b_layout, const void *beta, const void *c,
-                            lt_matrix *c_layout, void *d, lt_matrix *d_layout,
-                            const lt_algo *algo, void *workspace, size_t workspace_bytes, void *stream)
+FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha, const void *a, lt_matrix *a_layout,
+                            const void *b, lt_matrix *b_layout, const void *beta, const void *c, lt_matrix *c_layout,
+                            void *d, lt_matrix *d_layout, const lt_algo *algo, void *workspace, size_t workspace_bytes,
+                            void *stream)
 {
-    product p = { .desc = *desc, .a = *a_layout, .b = *b_layout, .d = *d_layout, .algo = *algo,
+    product p = { .desc = *desc,
+                  .a = *a_layout,
+                  .b = *b_layout,
+                  .d = *d_layout,
+                  .algo = *algo,
                   .alpha = *(const float *)alpha,
-                  .beta = *(const float *)beta, .A = a, .B = b, .D = d, .workspace = workspace };
+                  .beta = *(const float *)beta,
+                  .A = a,
+                  .B = b,
+                  .D = d,
+                  .workspace = workspace };
     const uint64_t align = algo->data[1];
     if (!handle || c != d)
         die("C and D are not the same");

@@ -15,7 +15,7 @@
 
 #include "tests/cuda/fake_cuda.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -35,7 +35,7 @@ static unsigned calls[CALLS];
 static struct {
     unsigned call, nth;
     uint32_t error;
-    bool fired;                   /* from then on something may be left behind, which the test counts itself */
+    bool fired; /* from then on something may be left behind, which the test counts itself */
 } fault;
 
 static unsigned call_find(const char *name)
@@ -145,9 +145,10 @@ CUresult fake_cuDriverGetVersion(int *version)
 CUresult fake_cuGetErrorName(CUresult error, const char **name)
 {
     ENTER(cuGetErrorName, NULL);
-    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
-        : error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE"
-          : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_FAKE";
+    *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == CUDA_ERROR_NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
+            : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                                  : "CUDA_ERROR_OF_THE_FAKE";
     return CUDA_SUCCESS;
 }
 
@@ -285,7 +286,11 @@ CUresult fake_cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 
 FAKE_API CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, uint32_t *how)
 {
-    static const struct { const char *name; int version; void *address; } table[] = {
+    static const struct {
+        const char *name;
+        int version;
+        void *address;
+    } table[] = {
 #define ROW(NAME, VERSION, PARAMETERS) { #NAME, VERSION, (void *)fake_##NAME },
         CEK__CUDA_FUNCTIONS(ROW)
 #undef ROW
@@ -347,7 +352,7 @@ FAKE_API void fake_cuda_reset(void)
     pthread_mutex_lock(&lock);
     hang_generation++;
     for (unsigned i = 0; i < DEVICES_MAX; i++)
-        contexts[i].error = ERROR_INVALID_CONTEXT;  /* what is queued runs dry */
+        contexts[i].error = ERROR_INVALID_CONTEXT; /* what is queued runs dry */
     for (unsigned i = 0; i < STREAMS_MAX; i++)
         if (streams[i])
             streams[i]->over = true;

@@ -24,13 +24,13 @@
 #define ERROR_CAPTURE_INVALIDATED 901
 
 struct CUctx_st {
-    unsigned users, index, live;  /* live: objects made in it */
+    unsigned users, index, live; /* live: objects made in it */
     uint64_t used;
-    uint32_t error;               /* once set, every call answers it */
+    uint32_t error; /* once set, every call answers it */
     bool peers[DEVICES_MAX];
 };
 
-typedef struct block {  /* memory of a device, or page-locked */
+typedef struct block { /* memory of a device, or page-locked */
     struct block *next;
     CUcontext context;
     unsigned char *base;
@@ -68,7 +68,7 @@ typedef struct work {
     enum { COPY, FILL, KERNEL, CALL, RECORD, WAIT, GRAPH } kind;
     unsigned char *to;
     const unsigned char *from;
-    unsigned char *copy;       /* what a pageable source held */
+    unsigned char *copy; /* what a pageable source held */
     size_t bytes;
     unsigned pattern, pattern_bytes;
     fake_kernel *kernel;
@@ -86,7 +86,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     CUcontext context;
-    unsigned users;            /* launches that have not finished, and the handle */
+    unsigned users; /* launches that have not finished, and the handle */
     work *first;
 };
 
@@ -95,7 +95,7 @@ struct CUstream_st {
     pthread_t thread;
     work *first, **end;
     bool busy, over;
-    CUgraph capture;           /* or NULL */
+    CUgraph capture; /* or NULL */
     bool capture_broken;
 };
 
@@ -118,7 +118,7 @@ enum {
 #define NUMBER(NAME, VERSION, PARAMETERS) CALL_##NAME,
     CEK__CUDA_FUNCTIONS(NUMBER)
 #undef NUMBER
-    CALLS
+        CALLS
 };
 #define DECLARE(NAME, VERSION, PARAMETERS) CUresult fake_##NAME PARAMETERS;
 CEK__CUDA_FUNCTIONS(DECLARE)
@@ -126,19 +126,19 @@ CEK__CUDA_FUNCTIONS(DECLARE)
 
 /* Counts a call; whether it is to fail. Names the context that it runs in. */
 uint32_t enter(unsigned call, CUcontext *context);
-#define ENTER(NAME, CONTEXT)                              \
-    do {                                                  \
-        uint32_t error_ = enter(CALL_##NAME, CONTEXT);    \
-        if (error_)                                       \
-            return error_;                                \
+#define ENTER(NAME, CONTEXT)                           \
+    do {                                               \
+        uint32_t error_ = enter(CALL_##NAME, CONTEXT); \
+        if (error_)                                    \
+            return error_;                             \
     } while (0)
 
 /* What may not be called while this thread captures. */
 uint32_t no_capture(void);
-#define NO_CAPTURE()                    \
-    do {                                \
-        if (no_capture())               \
-            return no_capture();        \
+#define NO_CAPTURE()             \
+    do {                         \
+        if (no_capture())        \
+            return no_capture(); \
     } while (0)
 
 /* An object belongs to the context it is used in. */

@@ -17,7 +17,7 @@
 #include "tests/cuda/fake.h"
 #include "tests/cuda/fake_cudnn.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
 struct cudnnContext {
     CUstream stream;
@@ -34,6 +34,7 @@ bool dnn_told(const char *word)
 
 /* --- attributes ------------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 static const struct rule {
     uint32_t object, name, type;
 } rules[] = {
@@ -64,6 +65,7 @@ static const struct rule {
     RULE(VARIANT_PACK, VARIANT_PACK_UNIQUE_IDS, INT64) RULE(VARIANT_PACK, VARIANT_PACK_DATA_POINTERS, VOID_PTR)
     RULE(VARIANT_PACK, VARIANT_PACK_WORKSPACE, VOID_PTR)
 };
+/* clang-format on */
 
 static size_t element_bytes(uint32_t type)
 {
@@ -72,8 +74,7 @@ static size_t element_bytes(uint32_t type)
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-        return 8;
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
     default: return 4;
     }
 }
@@ -154,7 +155,7 @@ FAKE_API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR: (void)dnn_tensor_read(o); break;
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: (void)dnn_window_read(o); break;
     case CUDNN_BACKEND_POINTWISE_DESCRIPTOR: dnn_attribute_of(o, CUDNN_ATTR_POINTWISE_MODE); break;
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: break;  /* seen with its graph */
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: break; /* seen with its graph */
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
         dnn_attribute_of(o, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
         (void)dnn_graph_read(o);
@@ -233,16 +234,13 @@ FAKE_API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descrip
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         *count = notes_of(dnn_object_of(o, CUDNN_BACKEND_ENGINE_DESCRIPTOR)->engine, values);
         return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-        *(int64_t *)values = WORKSPACE;
-        return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: *(int64_t *)values = WORKSPACE; return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
         *count = snprintf(text, sizeof text, "{\"graph\":{},\"engine\":{\"engineId\":%d}}", o->engine);
         if (wanted)
             memcpy(values, text, (size_t)(*count < wanted ? *count : wanted));
         return CUDNN_STATUS_SUCCESS;
-    default:
-        DIE("attribute %u is asked for", name);
+    default: DIE("attribute %u is asked for", name);
     }
 }
 
@@ -318,7 +316,9 @@ FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDes
         DIE("an execution without stream, plan or pack");
     if (dnn_told("noexecute"))
         return CUDNN_STATUS_EXECUTION_FAILED;
-    job j = { .plan = plan, .run = plan->runs++, .count = numbers->count,
+    job j = { .plan = plan,
+              .run = plan->runs++,
+              .count = numbers->count,
               .workspace = *(unsigned char **)dnn_attribute_of(p, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->values };
     memcpy(j.numbers, numbers->values, (size_t)j.count * sizeof *j.numbers);
     memcpy(j.addresses, dnn_attribute_of(p, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->values,

@@ -19,11 +19,11 @@
 enum { WORKSPACE = 5000, ENGINES = 5, ATTRIBUTES = 12, ALIVE = 0x600d, DEAD = 0xdead };
 enum { ENGINE_ROUNDS = 11, ENGINE_BROKEN, ENGINE_WINOGRAD, ENGINE_UNORDERED, ENGINE_RIGHT };
 
-#define DIE(...)                                      \
-    do {                                              \
-        fprintf(stderr, "fake cuDNN: " __VA_ARGS__);  \
-        fputc('\n', stderr);                          \
-        abort();                                      \
+#define DIE(...)                                     \
+    do {                                             \
+        fprintf(stderr, "fake cuDNN: " __VA_ARGS__); \
+        fputc('\n', stderr);                         \
+        abort();                                     \
     } while (0)
 
 typedef struct attribute {
@@ -37,9 +37,9 @@ typedef struct object {
     bool finished;
     uint32_t count;
     attribute attributes[ATTRIBUTES];
-    struct object *graph;  /* of configurations and engines */
+    struct object *graph; /* of configurations and engines */
     int engine;
-    atomic_uint runs;      /* of plans */
+    atomic_uint runs; /* of plans */
 } object;
 
 /* Always with three spatial dimensions: a missing first one is 1. */
@@ -63,7 +63,7 @@ typedef struct convolution {
 
 typedef struct graph {
     convolution conv;
-    int count;  /* of pointwise operations behind it */
+    int count; /* of pointwise operations behind it */
     struct {
         uint32_t mode;
         tensor x, b, y;
@@ -73,7 +73,7 @@ typedef struct graph {
 
 typedef struct job {
     object *plan;
-    unsigned run;              /* of this plan: 0, 1, ... */
+    unsigned run; /* of this plan: 0, 1, ... */
     int64_t count, numbers[8];
     unsigned char *addresses[8];
     unsigned char *workspace;

@@ -173,20 +173,18 @@ graph dnn_graph_read(const object *o)
     g.last = g.conv.tensors[g.conv.result];
     for (int i = 0; i < g.count; i++) {
         object *operation = dnn_object_of(list[1 + i], CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-        object *how =
-            dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+        object *how = dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                                   CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         g.after[i].mode = dnn_number_of(how, CUDNN_ATTR_POINTWISE_MODE);
         if (dnn_number_of(how, CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT)
             DIE("pointwise operations in another type than f32");
-        g.after[i].x =
-            dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-                                         CUDNN_BACKEND_TENSOR_DESCRIPTOR));
-        g.after[i].y =
-            dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
-                                         CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+        g.after[i].x = dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+                                                    CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+        g.after[i].y = dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+                                                    CUDNN_BACKEND_TENSOR_DESCRIPTOR));
         if (g.after[i].mode == CUDNN_POINTWISE_ADD)
-            g.after[i].b = dnn_tensor_read(
-                dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+            g.after[i].b = dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                                        CUDNN_BACKEND_TENSOR_DESCRIPTOR));
         if (g.after[i].x.number != g.last.number || !g.last.is_virtual || g.last.type != CUDNN_DATA_FLOAT)
             DIE("what is fused does not follow in f32");
         if (memcmp(g.after[i].y.sizes, g.last.sizes, sizeof g.last.sizes))

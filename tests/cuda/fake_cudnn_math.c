@@ -141,14 +141,14 @@ void dnn_job_run(void *user)
 {
     const job *j = user;
     graph g = dnn_graph_read(dnn_object_of(dnn_object_of(j->plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)->graph,
-                                   CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
+                                           CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
     double *values = convolve(j, &g.conv);
     for (int a = 0; a < g.count; a++)
         for (int64_t i = 0; i < g.last.elements; i++) {
             values[i] = (float)values[i];
             if (g.after[a].mode == CUDNN_POINTWISE_ADD)
-                values[i] +=
-                    load(dnn_memory_of(j, &g.after[a].b), g.after[a].b.type, place(&g.after[a].b, g.last.sizes, i));
+                values[i] += load(dnn_memory_of(j, &g.after[a].b), g.after[a].b.type,
+                                  place(&g.after[a].b, g.last.sizes, i));
             else if (g.after[a].mode == CUDNN_POINTWISE_RELU_FWD)
                 values[i] = relu(values[i]);
             else if (g.after[a].mode != CUDNN_POINTWISE_IDENTITY)

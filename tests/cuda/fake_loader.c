@@ -8,23 +8,25 @@
 
 #include "tests/cuda/fake.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
 static int anything;
 
-#define YES(NAME)          \
+#define YES(NAME)           \
     FAKE_API int NAME(void) \
-    {                      \
-        return 0;          \
+    {                       \
+        return 0;           \
     }
+/* clang-format off */
 YES(cuCtxGetCurrent) YES(cuCtxGetLimit) YES(cuCtxPopCurrent) YES(cuCtxPushCurrent) YES(cuDeviceGet)
 YES(cuDeviceGetCount)
 YES(cuDriverGetVersion) YES(cuFuncSetAttribute) YES(cuGetErrorName) YES(cuGetErrorString) YES(cuKernelSetAttribute)
 YES(cuLaunchCooperativeKernel) YES(cuLaunchKernel) YES(cuLaunchKernelEx) YES(cuLibraryLoadFromFile) YES(cuLibraryUnload)
 YES(cuLinkAddData) YES(cuLinkComplete) YES(cuLinkCreate) YES(cuLinkDestroy) YES(cuOccupancyMaxPotentialClusterSize)
 YES(cuStreamGetCtx)
+    /* clang-format on */
 
-FAKE_API int cuLibraryLoadData(void **library, const void *code)
+    FAKE_API int cuLibraryLoadData(void **library, const void *code)
 {
     (void)code;
     *library = &anything;

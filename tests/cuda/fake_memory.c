@@ -27,8 +27,8 @@ static block *block_make(CUcontext context, size_t bytes, bool host)
 {
     size_t rounded = (bytes + 255) & ~(size_t)255, page = (size_t)sysconf(_SC_PAGESIZE);
     size_t inside = (rounded + page - 1) & ~(page - 1);
-    unsigned char *map = mmap(NULL, inside + page, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *map = mmap(NULL, inside + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                              -1, 0);
     if (map == MAP_FAILED)
         return NULL;
     mprotect(map + inside, page, PROT_NONE);
@@ -146,8 +146,9 @@ CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, 
 {
     CUcontext context;
     ENTER(cuMemcpyHtoDAsync, &context);
-    work of = { .kind = COPY, .bytes = bytes, .from = from,
-                .to = device_memory("cuMemcpyHtoDAsync", to, bytes, context) };
+    work of = {
+        .kind = COPY, .bytes = bytes, .from = from, .to = device_memory("cuMemcpyHtoDAsync", to, bytes, context)
+    };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(from, bytes) != NULL;
     pthread_mutex_unlock(&lock);
@@ -165,8 +166,9 @@ CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstre
 {
     CUcontext context;
     ENTER(cuMemcpyDtoHAsync, &context);
-    work of = { .kind = COPY, .bytes = bytes, .to = to,
-                .from = device_memory("cuMemcpyDtoHAsync", from, bytes, context) };
+    work of = {
+        .kind = COPY, .bytes = bytes, .to = to, .from = device_memory("cuMemcpyDtoHAsync", from, bytes, context)
+    };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(to, bytes) != NULL;
     pthread_mutex_unlock(&lock);
@@ -185,33 +187,38 @@ CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, 
 {
     CUcontext context;
     ENTER(cuMemcpyDtoDAsync, &context);
-    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes,
-                                     .to = device_memory("cuMemcpyDtoDAsync", to, bytes, context),
-                                     .from = device_memory("cuMemcpyDtoDAsync", from, bytes, context) });
+    enqueue(stream, context,
+            (work){ .kind = COPY,
+                    .bytes = bytes,
+                    .to = device_memory("cuMemcpyDtoDAsync", to, bytes, context),
+                    .from = device_memory("cuMemcpyDtoDAsync", from, bytes, context) });
     return CUDA_SUCCESS;
 }
 
-CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                                       CUcontext from_context, size_t bytes,
-                                       CUstream stream)
+CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                size_t bytes, CUstream stream)
 {
     CUcontext context;
     ENTER(cuMemcpyPeerAsync, &context);
-    enqueue(stream, context, (work){ .kind = COPY, .bytes = bytes,
-                                     .to = device_memory("cuMemcpyPeerAsync", to, bytes, to_context),
-                                     .from = device_memory("cuMemcpyPeerAsync", from, bytes, from_context) });
+    enqueue(stream, context,
+            (work){ .kind = COPY,
+                    .bytes = bytes,
+                    .to = device_memory("cuMemcpyPeerAsync", to, bytes, to_context),
+                    .from = device_memory("cuMemcpyPeerAsync", from, bytes, from_context) });
     return CUDA_SUCCESS;
 }
 
-static CUresult fill(const char *call, CUdeviceptr to, unsigned pattern, unsigned pattern_bytes,
-                     size_t count, CUstream stream,
-                     CUcontext context)
+static CUresult fill(const char *call, CUdeviceptr to, unsigned pattern, unsigned pattern_bytes, size_t count,
+                     CUstream stream, CUcontext context)
 {
     if (to % pattern_bytes)
         return ERROR_INVALID_VALUE;
-    enqueue(stream, context, (work){ .kind = FILL, .bytes = count * pattern_bytes,
-                                     .pattern = pattern, .pattern_bytes = pattern_bytes,
-                                     .to = device_memory(call, to, count * pattern_bytes, context) });
+    enqueue(stream, context,
+            (work){ .kind = FILL,
+                    .bytes = count * pattern_bytes,
+                    .pattern = pattern,
+                    .pattern_bytes = pattern_bytes,
+                    .to = device_memory(call, to, count * pattern_bytes, context) });
     return CUDA_SUCCESS;
 }
 

@@ -117,7 +117,7 @@ CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const c
     for (CUfunction at = module->functions; at; at = at->next)
         if (at->kernel == kernel) {
             free(of);
-            *function = at;  /* the same handle each time, as the driver's */
+            *function = at; /* the same handle each time, as the driver's */
             return CUDA_SUCCESS;
         }
     module->functions = of;
@@ -126,17 +126,15 @@ CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const c
 }
 
 CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                                    unsigned int block_x, unsigned int block_y,
-                                    unsigned int block_z, unsigned int shared_bytes,
-                                    CUstream stream, void **parameters, void **extra)
+                             unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                             unsigned int shared_bytes, CUstream stream, void **parameters, void **extra)
 {
     CUcontext context;
     ENTER(cuLaunchKernel, &context);
     fake_kernel *kernel = function->kernel;
     own("a module", function->module->context, context);
-    if (!grid_x || grid_x > INT32_MAX || !grid_y || grid_y > 65535 || !grid_z || grid_z > 65535 ||
-        !block_x || !block_y || !block_z ||
-        block_x > 1024 || block_y > 1024 || block_z > 64 ||
+    if (!grid_x || grid_x > INT32_MAX || !grid_y || grid_y > 65535 || !grid_z || grid_z > 65535 || !block_x ||
+        !block_y || !block_z || block_x > 1024 || block_y > 1024 || block_z > 64 ||
         (uint64_t)block_x * block_y * block_z > 1024 || shared_bytes || extra)
         return ERROR_INVALID_VALUE;
     if (stream->capture && !kernel->launched)
@@ -152,8 +150,12 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned 
         at += (kernel->sizes[i] + 15) & ~(uint64_t)15;
     }
     kernel->launched = true;
-    enqueue(stream, context, (work){ .kind = KERNEL, .kernel = kernel, .grid = { grid_x, grid_y, grid_z },
-                                     .block = { block_x, block_y, block_z }, .parameters = copy });
+    enqueue(stream, context,
+            (work){ .kind = KERNEL,
+                    .kernel = kernel,
+                    .grid = { grid_x, grid_y, grid_z },
+                    .block = { block_x, block_y, block_z },
+                    .parameters = copy });
     return CUDA_SUCCESS;
 }
 
@@ -214,7 +216,7 @@ CUresult fake_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsi
     *exec = calloc(1, sizeof **exec);
     (*exec)->context = context;
     (*exec)->users = 1;
-    (*exec)->first = graph->first;  /* as far as anyone can tell, a copy */
+    (*exec)->first = graph->first; /* as far as anyone can tell, a copy */
     graph->first = NULL;
     made(context, 1);
     return CUDA_SUCCESS;

@@ -8,7 +8,7 @@
 
 #include "tests/cuda/fake.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, COMPILATION = 6 };
 
@@ -38,8 +38,9 @@ FAKE_API uint32_t nvrtcVersion(int *major, int *minor)
 
 FAKE_API const char *nvrtcGetErrorString(uint32_t error)
 {
-    return error == COMPILATION ? "NVRTC_ERROR_COMPILATION"
-        : error == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION" : "NVRTC_ERROR";
+    return error == COMPILATION      ? "NVRTC_ERROR_COMPILATION"
+           : error == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION"
+                                     : "NVRTC_ERROR";
 }
 
 FAKE_API uint32_t nvrtcGetNumSupportedArchs(int *count)
@@ -56,8 +57,7 @@ FAKE_API uint32_t nvrtcGetSupportedArchs(int *archs)
 }
 
 FAKE_API uint32_t nvrtcCreateProgram(program **made, const char *text, const char *name, int count,
-                                     const char *const *headers,
-                                     const char *const *names)
+                                     const char *const *headers, const char *const *names)
 {
     (void)name, (void)headers, (void)names;
     if (!text || count)
@@ -135,7 +135,9 @@ static uint32_t image_get(program *of, bool ptx, char *image)
     return SUCCESS;
 }
 
+/* clang-format off */
 FAKE_API uint32_t nvrtcGetCUBINSize(program *of, size_t *bytes) { return size_get(of, false, bytes); }
 FAKE_API uint32_t nvrtcGetCUBIN(program *of, char *image) { return image_get(of, false, image); }
 FAKE_API uint32_t nvrtcGetPTXSize(program *of, size_t *bytes) { return size_get(of, true, bytes); }
 FAKE_API uint32_t nvrtcGetPTX(program *of, char *image) { return image_get(of, true, image); }
+/* clang-format on */

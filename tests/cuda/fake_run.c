@@ -3,7 +3,7 @@
  * fake_run.c - modules as shared objects, and groups of work-items as loops: or as fibers, once one
  * of them comes to a barrier.
  */
-#undef _FORTIFY_SOURCE  /* its longjmp takes another stack for a broken one */
+#undef _FORTIFY_SOURCE /* its longjmp takes another stack for a broken one */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ struct fake_module {
 
 /* --- modules ---------------------------------------------------------------------------------- */
 
-typedef struct table_row {  /* fake::kernel in fake_compile.c */
+typedef struct table_row { /* fake::kernel in fake_compile.c */
     const char *name;
     unsigned number;
     const uint64_t *sizes;
@@ -66,9 +66,8 @@ fake_module *fake_module_load(const void *object, uint64_t bytes)
     for (unsigned i = 0; rows[i].name; i++) {
         if (i == KERNELS_MAX)
             fake_die("too many kernels in a module");
-        module->kernels[module->count++] = (fake_kernel){ module, rows[i].name, rows[i].number,
-                                                          rows[i].sizes, rows[i].pointers,
-                                                          rows[i].item, false };
+        module->kernels[module->count++] = (fake_kernel){ module,           rows[i].name, rows[i].number, rows[i].sizes,
+                                                          rows[i].pointers, rows[i].item, false };
     }
     return module;
 }
@@ -93,11 +92,11 @@ fake_kernel *fake_module_kernel(fake_module *module, const char *name)
 enum { WAITING, AT_BARRIER, ENDED };
 
 static struct {
-    pthread_mutex_t lock;  /* one kernel at a time: local memory is static, and so are the indices */
+    pthread_mutex_t lock; /* one kernel at a time: local memory is static, and so are the indices */
     const fake_kernel *kernel;
     void **parameters;
     unsigned items, now;
-    bool fibers;           /* this item runs in a fiber and may wait */
+    bool fibers; /* this item runs in a fiber and may wait */
     int state[ITEMS_MAX];
     index3 index[ITEMS_MAX];
     jmp_buf home, place[ITEMS_MAX];
@@ -162,8 +161,8 @@ static void group_run(void)
         if (ended == run.items)
             return;
         if (ended)
-            fake_die("%s: %u of %u work-items of a group wait at a barrier for ever",
-                     run.kernel->name, run.items - ended, run.items);
+            fake_die("%s: %u of %u work-items of a group wait at a barrier for ever", run.kernel->name,
+                     run.items - ended, run.items);
         for (unsigned i = 0; i < run.items; i++)
             fiber_step(i, false);
     }
@@ -174,8 +173,8 @@ void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned
     const fake_module *module = kernel->module;
     pthread_mutex_lock(&run.lock);
     if (!run.stacks)
-        run.stacks = mmap(NULL, (size_t)ITEMS_MAX * STACK_BYTES, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        run.stacks = mmap(NULL, (size_t)ITEMS_MAX * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0);
     run.kernel = kernel;
     run.parameters = parameters;
     run.items = 0;

@@ -4,7 +4,7 @@
  */
 #include "tests/cuda/fake_cuda.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"  /* of functions that are found by name alone */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
 CUstream streams[STREAMS_MAX];
 unsigned kernel_fault, hang_generation;
@@ -292,8 +292,9 @@ CUresult fake_cuEventQuery(CUevent event)
     ENTER(cuEventQuery, &context);
     own("an event", event->context, context);
     pthread_mutex_lock(&lock);
-    CUresult answer = context->error ? context->error : !event->latest ||
-        event->latest->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    CUresult answer = context->error                          ? context->error
+                      : !event->latest || event->latest->done ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_NOT_READY;
     pthread_mutex_unlock(&lock);
     return answer;
 }
@@ -303,7 +304,7 @@ CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end
     CUcontext context;
     ENTER(cuEventElapsedTime, &context);
     if (!start->timing || !end->timing || !start->latest || !end->latest)
-        return 400;  /* CUDA_ERROR_INVALID_HANDLE */
+        return 400; /* CUDA_ERROR_INVALID_HANDLE */
     pthread_mutex_lock(&lock);
     bool done = start->latest->done && end->latest->done;
     *milliseconds = (float)(end->latest->time_ms - start->latest->time_ms);

@@ -27,7 +27,7 @@ static struct {
     fake_cuda_depth_fn *depth;
     fake_cuda_current_fn *current;
     cuda_driver driver;
-    CUcontext context;  /* the host application's own, of another device */
+    CUcontext context; /* the host application's own, of another device */
 } fake;
 static const char *options[] = { "cuda_path", fake.folder, "cuda_cache", fake.cache, NULL };
 static door d;
@@ -103,7 +103,7 @@ static inline double seconds(void)
 /* --- a program that uses everything ----------------------------------------------------------- */
 
 typedef struct life {
-    cek_status status;  /* the first that was not CEK_OK */
+    cek_status status; /* the first that was not CEK_OK */
     cek_dev *dev;
     cek_queue *queue, *other;
     cek_mem *mems[4];
@@ -114,14 +114,14 @@ typedef struct life {
     float y[16];
 } life;
 
-#define STEP(call)                   \
-    do {                             \
-        cek_status st_ = (call);     \
-        if (st_) {                   \
-            if (!l->status)          \
-                l->status = st_;     \
-            return;                  \
-        }                            \
+#define STEP(call)               \
+    do {                         \
+        cek_status st_ = (call); \
+        if (st_) {               \
+            if (!l->status)      \
+                l->status = st_; \
+            return;              \
+        }                        \
     } while (0)
 
 enum { BYTES = 1024 };
@@ -135,9 +135,10 @@ static inline void life_make(life *l)
     STEP(p->device_info(d.instance, 0, &info));
     STEP(p->device_open(d.instance, 0, NULL, &l->dev));
     STEP(p->device_memory(l->dev, &free_bytes, &total));
-    STEP(p->queue_create(l->dev, &(cek_queue_desc){ .size = sizeof(cek_queue_desc),
-                                                    .flags = CEK_QUEUE_TIMING, .deadline_ns = 2000000000 },
-                         &l->queue));
+    STEP(p->queue_create(
+        l->dev,
+        &(cek_queue_desc){ .size = sizeof(cek_queue_desc), .flags = CEK_QUEUE_TIMING, .deadline_ns = 2000000000 },
+        &l->queue));
     STEP(p->queue_create(l->dev, NULL, &l->other));
     for (int i = 0; i < 4; i++)
         STEP(p->mem_alloc(l->dev, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = BYTES }, &l->mems[i]));
@@ -146,12 +147,17 @@ static inline void life_make(life *l)
         STEP(p->event_create(l->dev, &(cek_event_desc){ .size = sizeof(cek_event_desc), .flags = CEK_EVENT_TIMING },
                              &l->events[i]));
     cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                                 .rows = 4, .columns = 4,
+                                 .rows = 4,
+                                 .columns = 4,
                                  .type = CEK_F32 };
     STEP(p->op_create(l->dev, &softmax.op, NULL, &l->op));
-    cek_cross_entropy_desc loss = { .op = { .size = sizeof loss, .kind = CEK_OP_CROSS_ENTROPY,
-                                            .operands = 1 << 0 | 1 << 1 | 1 << 6 },
-                                    .rows = 4, .classes = 4, .rows_per_sample = 1, .type = CEK_F32 };
+    cek_cross_entropy_desc loss = {
+        .op = { .size = sizeof loss, .kind = CEK_OP_CROSS_ENTROPY, .operands = 1 << 0 | 1 << 1 | 1 << 6 },
+        .rows = 4,
+        .classes = 4,
+        .rows_per_sample = 1,
+        .type = CEK_F32
+    };
     cek_op_info made = { .size = sizeof made };
     STEP(p->op_create(l->dev, &loss.op, &made, &l->loss));
     const cek_ref refs[] = { { l->mems[0], 0 }, { l->mems[1], 0 } };
@@ -214,8 +220,8 @@ static inline void door_prepare(void)
     const cek_plugin *table = door_table(&d.so, "cuda");
     memcpy(&d.plugin, table, sizeof d.plugin);
     d.options = options;
-    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
-                         .option = door_option };
+    d.host =
+        (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
 }
 
 #endif

@@ -10,7 +10,9 @@
 #include "backends/gpu/gpu.h"
 
 #define GET(RESULT, NAME, PARAMETERS) RESULT(*NAME) PARAMETERS = (RESULT(*) PARAMETERS)find(library, #NAME)
-#define CHAIN "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); value = act_gelu(v0) * AS_F32(0x3f000000u) + pw_max(v0, v1);\n"
+#define CHAIN                                                                                                         \
+    "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); value = act_gelu(v0) * AS_F32(0x3f000000u) + " \
+    "pw_max(v0, v1);\n"
 
 static void *find(void *library, const char *name)
 {
@@ -38,8 +40,8 @@ static char *variant_text(char *line, const char **source)
         at += (size_t)snprintf(text + at, cap - at, "#define %s %s\n", word, value + 1);
     }
     at += (size_t)snprintf(text + at, cap - at, "%s%s%s%s", strstr(text, "OUT_TYPE") ? CHAIN : "",
-                           cek__gpu_source_text("dialect.h"),
-                           cek__gpu_source_text("args.h"), cek__gpu_source_text(*source));
+                           cek__gpu_source_text("dialect.h"), cek__gpu_source_text("args.h"),
+                           cek__gpu_source_text(*source));
     return at < cap ? text : NULL;
 }
 
@@ -58,7 +60,7 @@ int main(int argc, char **argv)
     GET(int, nvrtcGetProgramLog, (void *, char *));
     GET(int, nvrtcDestroyProgram, (void **));
     snprintf(arch, sizeof arch, "--gpu-architecture=sm_%s", argv[2]);
-    const char *const options[] = { arch, "--fmad=true", "--std=c++14" };  /* as backends/cuda/compile.c */
+    const char *const options[] = { arch, "--fmad=true", "--std=c++14" }; /* as backends/cuda/compile.c */
     while (fgets(line, sizeof line, stdin)) {
         const char *source;
         void *program = NULL;

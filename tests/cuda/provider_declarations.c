@@ -6,7 +6,7 @@
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cudnn.h"
 
-#ifdef SPOIL  /* the test of this test */
+#ifdef SPOIL /* the test of this test */
 #define SPOILED +1
 #else
 #define SPOILED
@@ -21,10 +21,11 @@ CEK__CUDNN_NUMBERS(NUMBER)
 _Static_assert(sizeof(cudnnDataType_t) == sizeof(uint32_t) && sizeof(cudnnPointwiseMode_t) == sizeof(uint32_t) &&
                    sizeof(cudnnConvolutionMode_t) == sizeof(uint32_t) &&
                    sizeof(cudnnBackendHeurMode_t) == sizeof(uint32_t) &&
-                   sizeof(cudnnBackendNumericalNote_t) == sizeof(uint32_t), "attributes that are told as numbers");
+                   sizeof(cudnnBackendNumericalNote_t) == sizeof(uint32_t),
+               "attributes that are told as numbers");
 
-#define FUNCTION(NAME, RESULT, PARAMETERS)                      \
-    typedef RESULT(*own_##NAME##_type) PARAMETERS;              \
+#define FUNCTION(NAME, RESULT, PARAMETERS)         \
+    typedef RESULT(*own_##NAME##_type) PARAMETERS; \
     _Static_assert(__builtin_types_compatible_p(own_##NAME##_type, __typeof__(&cudnn##NAME)), #NAME);
 CEK__CUDNN_FUNCTIONS(FUNCTION)
 

@@ -14,11 +14,12 @@
 #define REQUIRE(condition, text) _Static_assert(condition, text)
 #endif
 #define STRUCT(type, bytes) REQUIRE(sizeof(type) == bytes, "size of " #type);
-#define FIELD(type, field, offset, bytes)                                               \
-    REQUIRE(offsetof(type, field) == offset, "offset of " #field " in " #type);         \
+#define FIELD(type, field, offset, bytes)                                       \
+    REQUIRE(offsetof(type, field) == offset, "offset of " #field " in " #type); \
     REQUIRE(sizeof(((type *)0)->field) == bytes, "size of " #field " in " #type);
 #define VALUE(name, number) REQUIRE((name) == number, #name);
 
+/* clang-format off */
 #ifdef ABI_LAYOUT_MUST_FAIL /* proves that a wrong line is seen */
 STRUCT(cek_ref, 24)
 #endif
@@ -259,3 +260,4 @@ VALUE(CEK_DROPOUT_BATCH, 3) VALUE(CEK_RANDOM_Y, 0) VALUE(CEK_RANDOM_STEP, 1) VAL
 VALUE(CEK_OPTIMIZER_PARAM, 0) VALUE(CEK_OPTIMIZER_GRAD, 1) VALUE(CEK_OPTIMIZER_M, 2) VALUE(CEK_OPTIMIZER_V, 3)
 VALUE(CEK_OPTIMIZER_STATE, 4) VALUE(CEK_OPTIMIZER_STEP, 5) VALUE(CEK_OPTIMIZER_UPDATE, 6)
 VALUE(CEK_OPTIMIZER_LOW, 7) VALUE(CEK_COPY_X, 0) VALUE(CEK_COPY_Y, 1)
+    /* clang-format on */

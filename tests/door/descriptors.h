@@ -8,6 +8,7 @@
 
 #include <cekernels/plugin.h>
 
+/* clang-format off */
 static cek_gemm_desc gemm = {
     .op = { .size = sizeof gemm, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 3, .n = 4, .k = 5,
         .batch = 2, .lda = 6, .ldb = 7,
@@ -80,5 +81,6 @@ static cek_copy_desc copy = {
     .op = { .size = sizeof copy, .kind = CEK_OP_COPY, .operands = 3 }, .rank = 2, .x_type = CEK_I32, .y_type = CEK_F64,
     .shape = { 3, 4 }, .x_strides = { 1, 3 }, .y_strides = { 4, 1 },
 };
+/* clang-format on */
 
 #endif

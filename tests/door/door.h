@@ -18,13 +18,13 @@
 
 typedef struct door {
     void *so;
-    cek_plugin plugin;  /* a copy, as a host makes one */
+    cek_plugin plugin; /* a copy, as a host makes one */
     cek_host host;
     cek_instance *instance;
     cek_dev *dev;
     cek_queue *queue;
-    const char *const *options;  /* pairs of key and value, ended by NULL */
-    cek_status failure;          /* the latest that host->fail was told */
+    const char *const *options; /* pairs of key and value, ended by NULL */
+    cek_status failure;         /* the latest that host->fail was told */
     char text[512];
 } door;
 
@@ -35,8 +35,14 @@ typedef struct array {
     void *out;
     uint64_t bytes;
 } array;
-#define IN(data, byte_count) { .in = (data), .bytes = (byte_count) }
-#define OUT(data, byte_count) { .out = (data), .bytes = (byte_count) }
+#define IN(data, byte_count)                \
+    {                                       \
+        .in = (data), .bytes = (byte_count) \
+    }
+#define OUT(data, byte_count)                \
+    {                                        \
+        .out = (data), .bytes = (byte_count) \
+    }
 
 /* Any thread of a test may make the plugin tell a failure. */
 static void door_failed(void *user, cek_status status, const char *text)
@@ -81,8 +87,8 @@ static inline void door_load(door *d, const char *name, const char *const *optio
     ck_assert_uint_eq(table->abi >> 16, CEK_ABI_MAJOR);
     memcpy(&d->plugin, table, table->size < sizeof d->plugin ? table->size : sizeof d->plugin);
     d->options = options;
-    d->host = (cek_host){ .size = sizeof d->host, .abi = CEK_ABI, .user = d, .fail = door_failed,
-                          .option = door_option };
+    d->host =
+        (cek_host){ .size = sizeof d->host, .abi = CEK_ABI, .user = d, .fail = door_failed, .option = door_option };
     cek_status st = d->plugin.create(&d->host, &d->instance);
     ck_assert_msg(st == CEK_OK, "create: %u %s", st, d->text);
 }
@@ -166,9 +172,8 @@ static inline void door_near(const char *what, const double *got, const double *
 {
     for (uint64_t i = 0; i < count; i++) {
         double size = want[i] < 0 ? -want[i] : want[i], off = got[i] - want[i];
-        ck_assert_msg((off < 0 ? -off : off) <= tolerance * (size > 1 ? size : 1),
-                      "%s[%llu]: %.17g, but it is %.17g", what,
-                      (unsigned long long)i, got[i], want[i]);
+        ck_assert_msg((off < 0 ? -off : off) <= tolerance * (size > 1 ? size : 1), "%s[%llu]: %.17g, but it is %.17g",
+                      what, (unsigned long long)i, got[i], want[i]);
     }
 }
 

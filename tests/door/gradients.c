@@ -16,7 +16,7 @@ enum { ROOM = 512 };
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 static door d;
-static double dy[ROOM], other[ROOM], third[ROOM];  /* fixed contents */
+static double dy[ROOM], other[ROOM], third[ROOM]; /* fixed contents */
 
 static void fill(double *to, uint32_t seed)
 {
@@ -44,6 +44,7 @@ static void tanh_of(const double *x, double *y, uint64_t count)
 
 enum { XS = 2 * 7 * 6 * 4, WS = 6 * 3 * 2 * 2, YS = 2 * 4 * 4 * 6 };
 
+/* clang-format off */
 static cek_conv_desc conv(uint32_t kind)
 {
     return (cek_conv_desc){
@@ -53,6 +54,7 @@ static cek_conv_desc conv(uint32_t kind)
         .pad_hi = { 1, 1 }, .x_type = CEK_F64, .w_type = CEK_F64, .y_type = CEK_F64,
     };
 }
+/* clang-format on */
 
 static double conv_forward(const double *x, const double *w, const double *bias)
 {
@@ -100,6 +102,7 @@ static void conv_w_gradient(const double *x, double *g)
 
 enum { M = 5, K = 4, N = 3 };
 
+/* clang-format off */
 static cek_gemm_desc gemm(uint64_t m, uint64_t n, uint64_t k, uint32_t trans)
 {
     return (cek_gemm_desc){
@@ -108,6 +111,7 @@ static cek_gemm_desc gemm(uint64_t m, uint64_t n, uint64_t k, uint32_t trans)
         .ldc = (int64_t)n, .a_type = CEK_F64, .b_type = CEK_F64, .c_type = CEK_F64, .trans = trans,
     };
 }
+/* clang-format on */
 
 static double linear(const double *x, const double *w, const double *bias)
 {
@@ -133,8 +137,8 @@ static void linear_x_gradient(const double *x, double *g)
     const cek_epilogue epilogue = { .size = sizeof epilogue, .act_grad = CEK_ACT_RELU };
     cek_gemm_desc desc = gemm(M, K, N, CEK_GEMM_TRANS_B);
     desc.op.epilogue = &epilogue;
-    const array arrays[] = { IN(dy, M * N * 8), IN(other, K * N * 8), OUT(g, M * K * 8),
-                             [CEK_GEMM_ACT_REF] = IN(h, sizeof h) };
+    const array arrays[] = { IN(dy, M * N * 8), IN(other, K * N * 8),
+                             OUT(g, M * K * 8), [CEK_GEMM_ACT_REF] = IN(h, sizeof h) };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
 }
 
@@ -151,8 +155,8 @@ static void linear_w_gradient(const double *x, double *g)
     for (int i = 0; i < M * K; i++)
         h[i] = other[i] > 0 ? other[i] : 0;
     cek_gemm_desc desc = gemm(N, K, M, CEK_GEMM_TRANS_A);
-    const array arrays[] = { IN(dy, M * N * 8), IN(h, sizeof h), OUT(transposed, sizeof transposed),
-                             [CEK_GEMM_A_SUM] = OUT(g, N * 8) };
+    const array arrays[] = { IN(dy, M * N * 8), IN(h, sizeof h),
+                             OUT(transposed, sizeof transposed), [CEK_GEMM_A_SUM] = OUT(g, N * 8) };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
     for (int k = 0; k < K; k++)
         for (int n = 0; n < N; n++)
@@ -163,6 +167,7 @@ static void linear_w_gradient(const double *x, double *g)
 
 enum { POOL_X = 2 * 6 * 5 * 3, POOL_Y = 2 * 4 * 3 * 3 };
 
+/* clang-format off */
 static cek_pool_desc pool(uint32_t mode)
 {
     return (cek_pool_desc){
@@ -172,6 +177,7 @@ static cek_pool_desc pool(uint32_t mode)
         .pad_lo = { 2, 1 }, .pad_hi = { 2, 1 },
     };
 }
+/* clang-format on */
 
 static double pool_of(uint32_t mode, const double *x, double *g)
 {
@@ -227,12 +233,18 @@ static const cek_step_block step = { .inv_n = { 0.125f, 0 }, .loss_scale = { 8, 
 static double cross_entropy_of(const double *x, double *g)
 {
     double loss;
-    cek_cross_entropy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY }, .rows = ROWS,
-                                    .classes = COLUMNS, .rows_per_sample = 2, .type = CEK_F64 };
+    cek_cross_entropy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY },
+                                    .rows = ROWS,
+                                    .classes = COLUMNS,
+                                    .rows_per_sample = 2,
+                                    .type = CEK_F64 };
     const array arrays[] = {
-        [CEK_CROSS_ENTROPY_LOGITS] = IN(x, ROWS * COLUMNS * 8), [CEK_CROSS_ENTROPY_LABELS] = IN(labels, sizeof labels),
-        [CEK_CROSS_ENTROPY_WEIGHTS] = IN(weights, sizeof weights), [CEK_CROSS_ENTROPY_STEP] = IN(&step, sizeof step),
-        [CEK_CROSS_ENTROPY_BATCH] = IN(&batch, sizeof batch), [CEK_CROSS_ENTROPY_DLOGITS] = OUT(g, ROWS * COLUMNS * 8),
+        [CEK_CROSS_ENTROPY_LOGITS] = IN(x, ROWS * COLUMNS * 8),
+        [CEK_CROSS_ENTROPY_LABELS] = IN(labels, sizeof labels),
+        [CEK_CROSS_ENTROPY_WEIGHTS] = IN(weights, sizeof weights),
+        [CEK_CROSS_ENTROPY_STEP] = IN(&step, sizeof step),
+        [CEK_CROSS_ENTROPY_BATCH] = IN(&batch, sizeof batch),
+        [CEK_CROSS_ENTROPY_DLOGITS] = OUT(g, ROWS * COLUMNS * 8),
         [CEK_CROSS_ENTROPY_LOSS] = OUT(&loss, sizeof loss),
     };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
@@ -252,12 +264,16 @@ static void cross_entropy_gradient(const double *x, double *g)
 static double squared_error_of(const double *x, double *g)
 {
     double loss;
-    cek_squared_error_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR }, .rows = ROWS,
-                                    .columns = COLUMNS, .rows_per_sample = 2, .type = CEK_F64 };
+    cek_squared_error_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR },
+                                    .rows = ROWS,
+                                    .columns = COLUMNS,
+                                    .rows_per_sample = 2,
+                                    .type = CEK_F64 };
     const array arrays[] = {
         [CEK_SQUARED_ERROR_PREDICTION] = IN(x, ROWS * COLUMNS * 8),
-            [CEK_SQUARED_ERROR_TARGET] = IN(other, ROWS * COLUMNS * 8),
-        [CEK_SQUARED_ERROR_WEIGHTS] = IN(weights, sizeof weights), [CEK_SQUARED_ERROR_STEP] = IN(&step, sizeof step),
+        [CEK_SQUARED_ERROR_TARGET] = IN(other, ROWS * COLUMNS * 8),
+        [CEK_SQUARED_ERROR_WEIGHTS] = IN(weights, sizeof weights),
+        [CEK_SQUARED_ERROR_STEP] = IN(&step, sizeof step),
         [CEK_SQUARED_ERROR_BATCH] = IN(&batch, sizeof batch),
         [CEK_SQUARED_ERROR_DPREDICTION] = OUT(g, ROWS * COLUMNS * 8),
         [CEK_SQUARED_ERROR_LOSS] = OUT(&loss, sizeof loss),
@@ -281,8 +297,13 @@ static void squared_error_gradient(const double *x, double *g)
 static void dropout_of(const double *x, double *y)
 {
     const cek_step_block keyed = { .random_key = 77 };
-    cek_dropout_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_DROPOUT }, .rows = 6, .columns = 7,
-                              .rows_per_sample = 3, .scale = 1 / (1 - 0.25), .threshold = 1u << 30, .type = CEK_F64 };
+    cek_dropout_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_DROPOUT },
+                              .rows = 6,
+                              .columns = 7,
+                              .rows_per_sample = 3,
+                              .scale = 1 / (1 - 0.25),
+                              .threshold = 1u << 30,
+                              .type = CEK_F64 };
     const array arrays[] = { IN(x, 42 * 8), OUT(y, 42 * 8), IN(&keyed, sizeof keyed) };
     door_run(&d, &desc.op, arrays, 3);
 }
@@ -302,6 +323,7 @@ static void dropout_gradient(const double *x, double *g)
 
 /* --- activations ------------------------------------------------------------------------------ */
 
+/* clang-format off */
 static void pointwise(uint32_t code, const double *a, const double *b, double *y)
 {
     const cek_pointwise_input input = { .type = CEK_F64, .strides = { 1 } }, inputs[] = { input, input };
@@ -314,6 +336,7 @@ static void pointwise(uint32_t code, const double *a, const double *b, double *y
     const array arrays[] = { IN(a, 800), IN(b, 800), [CEK_POINTWISE_OUT] = OUT(y, 800) };
     door_run(&d, &desc.op, arrays, COUNT(arrays));
 }
+/* clang-format on */
 
 #define ACTIVATION(name, code, reads)                       \
     static double name(const double *x)                     \
@@ -341,15 +364,18 @@ static const struct {
     double (*forward)(const double *x);
     void (*gradient)(const double *x, double *g);
 } problems[] = {
-#define PROBLEM(name, count) { #name, count, name, name##_gradient }
+#define PROBLEM(name, count)                \
+    {                                       \
+#name, count, name, name##_gradient \
+    }
     PROBLEM(conv_x, XS),
     PROBLEM(conv_w, WS + 6),
-    PROBLEM(linear_x, M * K),
+    PROBLEM(linear_x, M *K),
     PROBLEM(linear_w, N + K * N),
     PROBLEM(max_pool, POOL_X),
     PROBLEM(average_pool, POOL_X),
-    PROBLEM(cross_entropy, ROWS * COLUMNS),
-    PROBLEM(squared_error, ROWS * COLUMNS),
+    PROBLEM(cross_entropy, ROWS *COLUMNS),
+    PROBLEM(squared_error, ROWS *COLUMNS),
     PROBLEM(dropout, 42),
     PROBLEM(relu, 100),
     PROBLEM(tangent, 100),
@@ -375,11 +401,11 @@ START_TEST(gradient_is_the_slope)
         double below = problems[_i].forward(x), slope = (above - below) / (2 * STEP);
         x[i] = at;
         ck_assert_msg(fabs(slope - g[i]) <= TOLERANCE * (1 + fabs(slope)),
-                      "%s: slope %llu is %.12g, the gradient %.12g",
-                      problems[_i].name, (unsigned long long)i, slope, g[i]);
+                      "%s: slope %llu is %.12g, the gradient %.12g", problems[_i].name, (unsigned long long)i, slope,
+                      g[i]);
         moving += fabs(slope) > 1e-3;
     }
-    ck_assert_int_gt(moving, (int)problems[_i].count / 5);  /* not zeros against zeros */
+    ck_assert_int_gt(moving, (int)problems[_i].count / 5); /* not zeros against zeros */
     door_close(&d);
 }
 END_TEST

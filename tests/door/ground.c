@@ -9,8 +9,8 @@
 START_TEST(extents_and_places)
 {
     const uint64_t shape[] = { 3, 4, 1 };
-    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 },
-        shared[] = { 4, 0, 0 }, meet[] = { 3, 1, 0 };
+    const int64_t dense[] = { 4, 1, 99 }, columns[] = { 1, 3, 0 }, gaps[] = { 10, 2, 0 }, shared[] = { 4, 0, 0 },
+                  meet[] = { 3, 1, 0 };
     uint64_t extent;
     ck_assert(cek__strided_extent(3, shape, gaps, &extent));
     ck_assert_uint_eq(extent, 27);
@@ -54,7 +54,7 @@ START_TEST(places_are_never_said_to_be_apart_when_they_are_not)
         if (said != CEK__PLACES_UNKNOWN)
             ck_assert_int_eq(said == CEK__PLACES_OWN, apart);
     }
-    ck_assert_int_lt(unknown, 6 * 6 * 6 * 4 * 4 * 4 / 7);  /* few, even among such strides */
+    ck_assert_int_lt(unknown, 6 * 6 * 6 * 4 * 4 * 4 / 7); /* few, even among such strides */
 }
 END_TEST
 

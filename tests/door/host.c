@@ -11,7 +11,7 @@
 
 static cek_instance instance;
 static cek_dev dev;
-static int failing;  /* the next run fails */
+static int failing; /* the next run fails */
 
 static void begin(void)
 {
@@ -39,8 +39,9 @@ static void run(const cek_op *op, cek_queue *queue, void *const *at, void *works
 
 static cek_op *op_make(void)
 {
-    const cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 1,
-                                    .columns = 1, .type = CEK_F32 };
+    const cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 1, .columns = 1, .type = CEK_F32
+    };
     cek_op *op = calloc(1, sizeof *op), *out;
     cek_op_info info = { .size = sizeof info };
     ck_assert_uint_eq(cek__host_op_init(op, &dev, &desc.op), CEK_OK);
@@ -76,8 +77,8 @@ START_TEST(work_that_fails_in_the_call_makes_the_queue_fail)
     ck_assert_uint_eq(cek__host_queue_sync(queue, 0), CEK_OK);
 
     failing = 1;
-    ck_assert_uint_eq(cek__host_cmdbuf_run(queue, cmdbuf), CEK_OK);  /* enqueued; then it failed */
-    ck_assert_int_eq(*mem->base, 0);                                 /* and what came behind was not done */
+    ck_assert_uint_eq(cek__host_cmdbuf_run(queue, cmdbuf), CEK_OK); /* enqueued; then it failed */
+    ck_assert_int_eq(*mem->base, 0);                                /* and what came behind was not done */
     ck_assert_uint_eq(cek__host_queue_sync(queue, 0), CEK_INTERNAL);
     ck_assert_uint_eq(cek__host_queue_status(queue, text, sizeof text), CEK_INTERNAL);
     ck_assert_str_eq(text, "kernel 1 broke");

@@ -59,7 +59,8 @@ static cek_dtype output_type(const cek__request *request, uint32_t slot)
     case CEK_OP_SQUARED_ERROR: return slot == CEK_SQUARED_ERROR_DPREDICTION ? type : sum;
     case CEK_OP_OPTIMIZER:
         return slot == CEK_OPTIMIZER_STATE ? CEK_I32
-            : slot == CEK_OPTIMIZER_LOW ? request->desc.optimizer.low_type : type;
+               : slot == CEK_OPTIMIZER_LOW ? request->desc.optimizer.low_type
+                                           : type;
     default: return type;
     }
 }
@@ -76,7 +77,8 @@ static places output_places(const cek__request *request, uint32_t slot)
     const cek_gemm_desc *gemm = &request->desc.gemm;
     const cek_pointwise_desc *pointwise = &request->desc.pointwise;
     const cek_copy_desc *copy = &request->desc.copy;
-    places p = { .rank = 1, .shape = { request->slots[slot].bytes / cek__type_bytes(output_type(request, slot)) },
+    places p = { .rank = 1,
+                 .shape = { request->slots[slot].bytes / cek__type_bytes(output_type(request, slot)) },
                  .strides = { 1 } };
     if (request->desc.op.kind == CEK_OP_GEMM && slot == CEK_GEMM_C)
         p = (places){ 3, { gemm->batch, gemm->m, gemm->n }, { gemm->stride_c, gemm->ldc, 1 } };

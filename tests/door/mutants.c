@@ -19,7 +19,7 @@ enum { FOUND = 0, MISSED = 1, NO_STRIKE = 2, NO_CASE = 3, BROKEN = 4 };
 
 typedef struct mutant {
     const char *op, *output, *type, *where;
-    uint32_t kind;  /* whose cases find it */
+    uint32_t kind; /* whose cases find it */
     cek_dtype dtype;
     int strikes;
 } mutant;
@@ -103,9 +103,12 @@ typedef struct slot_row {
 #define ROW(KIND, SLOT, NUMBER, DIRECTION, ...) { CEK_OP_##KIND, #KIND, #SLOT, DIRECTION_##DIRECTION },
 static const slot_row slots[] = { CEK_ALL_OPERANDS(ROW) };
 
-static const struct { cek_dtype type; const char *name; } types[] = {
-    { CEK_F32, "f32" }, { CEK_F64, "f64" }, { CEK_F16, "f16" }, { CEK_BF16, "bf16" },
-        { CEK_U8, "u8" }, { CEK_I32, "i32" },
+static const struct {
+    cek_dtype type;
+    const char *name;
+} types[] = {
+    { CEK_F32, "f32" },   { CEK_F64, "f64" }, { CEK_F16, "f16" },
+    { CEK_BF16, "bf16" }, { CEK_U8, "u8" },   { CEK_I32, "i32" },
 };
 static const char *const wheres[] = { "interior", "tail", "last" };
 
@@ -126,9 +129,14 @@ int main(void)
     for (size_t s = 0; s < sizeof slots / sizeof *slots; s++)
         for (size_t t = 0; slots[s].written && t < sizeof types / sizeof *types; t++)
             for (size_t w = 0; w < sizeof wheres / sizeof *wheres; w++) {
-                mutant m = { lower(slots[s].kind_name, op), slots[s].name, types[t].name, wheres[w], slots[s].kind,
-                             types[t].type, 0 };
-                if (!strcmp(m.output, "RESERVE"))  /* private: only backward shows it */
+                mutant m = { lower(slots[s].kind_name, op),
+                             slots[s].name,
+                             types[t].name,
+                             wheres[w],
+                             slots[s].kind,
+                             types[t].type,
+                             0 };
+                if (!strcmp(m.output, "RESERVE")) /* private: only backward shows it */
                     m.kind = CEK_OP_POOL_BACKWARD;
                 int result = outcome(plugin, &m);
                 count[result <= BROKEN ? result : BROKEN]++;

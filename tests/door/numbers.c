@@ -10,10 +10,13 @@
 
 START_TEST(philox_gives_the_published_answers)
 {
-    static const struct { uint32_t counter[4], key[2], words[4]; } known[] = {
+    static const struct {
+        uint32_t counter[4], key[2], words[4];
+    } known[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
         { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
           { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -34,7 +37,8 @@ static double f16_value(uint32_t h)
     double sign = h & 0x8000 ? -1 : 1, fraction = (h & 0x3ff) / 1024.0;
     int exponent = h >> 10 & 31;
     return exponent == 31 ? (h & 0x3ff ? NAN : sign * INFINITY)
-        : exponent ? sign * ldexp(1 + fraction, exponent - 15) : sign * ldexp(fraction, -14);
+           : exponent     ? sign * ldexp(1 + fraction, exponent - 15)
+                          : sign * ldexp(fraction, -14);
 }
 
 START_TEST(every_half_comes_back_and_what_lies_between_goes_to_the_nearest)

@@ -16,7 +16,7 @@ START_TEST(the_query_refuses_another_major_and_finds_the_symbol_alone)
     door_table(&so, plugins[_i]);
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(so, CEK_PLUGIN_SYMBOL);
     ck_assert_ptr_null(query((CEK_ABI_MAJOR + 1) << 16));
-    ck_assert_ptr_nonnull(query(CEK_ABI + 7));  /* a newer minor */
+    ck_assert_ptr_nonnull(query(CEK_ABI + 7)); /* a newer minor */
     ck_assert_ptr_null(dlsym(so, "cek__fail"));
 }
 END_TEST
@@ -73,8 +73,11 @@ START_TEST(an_instance_needs_no_host_and_two_may_live_at_once)
     cek_host other = { .size = sizeof other, .abi = 2u << 16 };
     ck_assert_uint_eq(table->create(&other, &a), CEK_UNSUPPORTED);
     ck_assert_ptr_null(a);
-    const struct { cek_host host; const void *newer; } newer = { { .size = sizeof newer, .abi = CEK_ABI + 1 }, &newer };
-    ck_assert_uint_eq(table->create(&newer.host, &a), CEK_OK);  /* an offer that it may leave alone */
+    const struct {
+        cek_host host;
+        const void *newer;
+    } newer = { { .size = sizeof newer, .abi = CEK_ABI + 1 }, &newer };
+    ck_assert_uint_eq(table->create(&newer.host, &a), CEK_OK); /* an offer that it may leave alone */
     table->destroy(a);
 }
 END_TEST
@@ -93,7 +96,10 @@ START_TEST(memory_is_aligned_there_and_refused_beyond_what_is_left)
         memset(at, 0x5a, sizes[i]);
         d.plugin.mem_free(mem);
     }
-    struct { cek_mem_desc desc; uint64_t later; } grown = { { .size = sizeof grown, .bytes = 64 }, 0 };
+    struct {
+        cek_mem_desc desc;
+        uint64_t later;
+    } grown = { { .size = sizeof grown, .bytes = 64 }, 0 };
     OK(d.plugin.mem_alloc(d.dev, &grown.desc, &mem));
     d.plugin.mem_free(mem);
     grown.later = 1;
@@ -161,7 +167,7 @@ START_TEST(bytes_move_where_they_should_and_nowhere_else)
     OK(d.plugin.fill(d.queue, (cek_ref){ a, 2 }, 0xffff1234, 2, 4));
     OK(d.plugin.fill(d.queue, (cek_ref){ a, 1 }, 0x77, 1, 1));
     OK(d.plugin.update(d.queue, (cek_ref){ a, 8 }, from, 8));
-    memset(from, 0, 8);  /* update has copied */
+    memset(from, 0, 8); /* update has copied */
     OK(d.plugin.download(d.queue, to, (cek_ref){ a, 1 }, 15));
     const unsigned char want[] = { 0x77, 0x34, 0x12, 0x34, 0x12 };
     ck_assert_mem_eq(to, want, 5);
@@ -253,9 +259,9 @@ START_TEST(an_event_that_was_never_recorded_is_invalid)
     REFUSED(CEK_INVALID, "never recorded", d.plugin.event_sync(event, CEK_FOREVER));
     REFUSED(CEK_INVALID, "never recorded", d.plugin.event_wait(d.queue, event));
     REFUSED(CEK_INVALID, "never recorded", d.plugin.event_status(event, text, sizeof text));
-    OK(d.plugin.queue_status(d.queue, text, sizeof text));  /* the refused wait left no mark */
+    OK(d.plugin.queue_status(d.queue, text, sizeof text)); /* the refused wait left no mark */
     OK(d.plugin.event_record(d.queue, event));
-    OK(d.plugin.event_record(d.queue, event));  /* again */
+    OK(d.plugin.event_record(d.queue, event)); /* again */
     OK(d.plugin.event_query(event));
     OK(d.plugin.event_sync(event, 0));
     OK(d.plugin.event_wait(d.queue, event));

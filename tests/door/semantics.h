@@ -24,13 +24,13 @@ static inline void start(int which)
 
 #define OK(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, d.text)
 /* The call is refused, and the reason names what it is about. */
-#define REFUSED(status, words, call)                                                                     \
-    do {                                                                                                 \
-        d.text[0] = 0;                                                                                   \
-        cek_status got_ = (call);                                                                        \
-        ck_assert_msg(got_ == (status), "%s: %u instead of %u: %s", #call, got_, (cek_status)(status), d.text); \
+#define REFUSED(status, words, call)                                                                             \
+    do {                                                                                                         \
+        d.text[0] = 0;                                                                                           \
+        cek_status got_ = (call);                                                                                \
+        ck_assert_msg(got_ == (status), "%s: %u instead of %u: %s", #call, got_, (cek_status)(status), d.text);  \
         ck_assert_msg(strstr(d.text, words) != NULL, "%s: \"%s\" says nothing of \"%s\"", #call, d.text, words); \
-        ck_assert_uint_eq(d.failure, (status));                                                          \
+        ck_assert_uint_eq(d.failure, (status));                                                                  \
     } while (0)
 
 #endif

@@ -7,6 +7,7 @@
 #include "tests/door/semantics.h"
 
 /* y = x + 1 over 64 floats. */
+/* clang-format off */
 static const cek_pointwise_input add_inputs[] = { { .type = CEK_F32, .strides = { 1 } } };
 static const cek_pointwise_instruction add_one[] = { { .code = CEK_PW_ADD_IMM, .imm = 1 } };
 static const cek_pointwise_desc add_desc = {
@@ -15,6 +16,7 @@ static const cek_pointwise_desc add_desc = {
     .instructions = add_one, .input_count = 1, .input_size = sizeof *add_inputs, .instruction_count = 1,
     .instruction_size = sizeof *add_one,
 };
+/* clang-format on */
 
 START_TEST(a_run_takes_the_operands_that_were_promised_and_no_others)
 {
@@ -40,7 +42,7 @@ START_TEST(a_run_takes_the_operands_that_were_promised_and_no_others)
     refs[0] = (cek_ref){ x, 0 };
     refs[8] = (cek_ref){ y, 260 };
     REFUSED(CEK_INVALID, "OUT", d.plugin.op_run(d.queue, op, refs, 9, none));
-    OK(d.plugin.queue_sync(d.queue, CEK_FOREVER));  /* refusals leave the queue usable */
+    OK(d.plugin.queue_sync(d.queue, CEK_FOREVER)); /* refusals leave the queue usable */
     d.plugin.op_destroy(op);
     d.plugin.op_destroy(NULL);
     d.plugin.mem_free(x);
@@ -86,6 +88,7 @@ START_TEST(an_output_may_be_its_input_but_not_overlap_it)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(inputs_may_overlap_and_a_workspace_may_not)
 {
     start(_i);
@@ -116,6 +119,7 @@ START_TEST(inputs_may_overlap_and_a_workspace_may_not)
     door_close(&d);
 }
 END_TEST
+/* clang-format on */
 
 START_TEST(columns_of_one_matrix_are_apart_although_their_extents_meet)
 {
@@ -123,8 +127,13 @@ START_TEST(columns_of_one_matrix_are_apart_although_their_extents_meet)
     cek_op *op;
     /* y = columns 4 to 7 of a matrix with rows of 8, x = columns 0 to 3. */
     const cek_copy_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = 3, .align = 4 }, .rank = 2, .x_type = CEK_F32,
-        .y_type = CEK_F32, .shape = { 3, 4 }, .x_strides = { 8, 1 }, .y_strides = { 8, 1 },
+        .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = 3, .align = 4 },
+        .rank = 2,
+        .x_type = CEK_F32,
+        .y_type = CEK_F32,
+        .shape = { 3, 4 },
+        .x_strides = { 8, 1 },
+        .y_strides = { 8, 1 },
     };
     float values[24];
     cek_mem *mem = door_mem(&d, sizeof values);
@@ -143,6 +152,7 @@ START_TEST(columns_of_one_matrix_are_apart_although_their_extents_meet)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(a_reserve_belongs_to_its_forward_operation)
 {
     start(_i);
@@ -157,6 +167,7 @@ START_TEST(a_reserve_belongs_to_its_forward_operation)
     desc.op.operands = 3;
     OK(d.plugin.op_create(d.dev, &desc.op, &info, &bare));
     ck_assert_uint_eq(info.reserve_bytes, 0);
+    /* clang-format on */
 
     desc.op.kind = CEK_OP_POOL_BACKWARD;
     desc.op.operands = 7;
@@ -179,6 +190,7 @@ START_TEST(a_reserve_belongs_to_its_forward_operation)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(prepacked_weights_give_the_same_product)
 {
     start(_i);
@@ -195,6 +207,7 @@ START_TEST(prepacked_weights_give_the_same_product)
     };
     const array arrays[] = { IN(a, sizeof a), IN(b, sizeof b), OUT(plain, sizeof plain) };
     door_run(&d, &desc.op, arrays, 3);
+    /* clang-format on */
 
     cek_op *op;
     cek_op_info info = { .size = sizeof info };
@@ -204,7 +217,8 @@ START_TEST(prepacked_weights_give_the_same_product)
     desc.op.operands |= CEK_BIT(CEK_GEMM_PACKED);
     OK(d.plugin.op_create(d.dev, &desc.op, &info, &op));
     ck_assert(info.prepack_bytes && info.prepack_layout);
-    cek_ref refs[7] = { { door_mem(&d, sizeof a), 0 }, { door_mem(&d, sizeof b), 0 },
+    cek_ref refs[7] = { { door_mem(&d, sizeof a), 0 },
+                        { door_mem(&d, sizeof b), 0 },
                         { door_mem(&d, sizeof packed), 0 } };
     const cek_ref to = { door_mem(&d, info.prepack_bytes), 0 }, scratch = { door_mem(&d, info.workspace_bytes), 0 };
     OK(d.plugin.upload(d.queue, refs[0], a, sizeof a));
@@ -212,7 +226,7 @@ START_TEST(prepacked_weights_give_the_same_product)
     REFUSED(CEK_INVALID, "cover", d.plugin.op_prepack(d.queue, op, refs, 1, to));
     REFUSED(CEK_INVALID, "overlap", d.plugin.op_prepack(d.queue, op, refs, 3, refs[1]));
     OK(d.plugin.op_prepack(d.queue, op, refs, 3, to));
-    d.plugin.mem_free(refs[1].mem);  /* the plain form is not needed any more */
+    d.plugin.mem_free(refs[1].mem); /* the plain form is not needed any more */
     refs[1] = (cek_ref){ NULL, 0 };
     refs[CEK_GEMM_PACKED] = to;
     OK(d.plugin.op_run(d.queue, op, refs, 7, scratch));
@@ -237,14 +251,17 @@ START_TEST(a_command_buffer_repeats_its_commands)
     OK(d.plugin.op_create(d.dev, &add_desc.op, NULL, &op));
     cek_ref refs[9] = { { mem, 0 } };
     refs[8] = (cek_ref){ mem, 0 };
-    struct { cek_cmd cmd; uint64_t later; } cmds[] = {
+    struct {
+        cek_cmd cmd;
+        uint64_t later;
+    } cmds[] = {
         { .cmd = { .kind = CEK_CMD_RUN, .op = op, .operands = refs, .operand_count = 9 } },
         { .cmd = { .kind = CEK_CMD_COPY, .dst = { mem, 512 }, .src = { mem, 0 }, .bytes = 256 } },
         { .cmd = { .kind = CEK_CMD_FILL, .dst = { mem, 256 }, .pattern = 7, .pattern_bytes = 1, .bytes = 4 } },
     };
     OK(d.plugin.fill(d.queue, (cek_ref){ mem, 0 }, 0, 4, 1024));
     OK(d.plugin.cmdbuf_create(d.dev, &cmds[0].cmd, 3, sizeof *cmds, &cmdbuf));
-    memset(refs, 0, sizeof refs);  /* everything was copied */
+    memset(refs, 0, sizeof refs); /* everything was copied */
     OK(d.plugin.cmdbuf_run(d.queue, cmdbuf));
     OK(d.plugin.cmdbuf_run(d.queue, cmdbuf));
     OK(d.plugin.download(d.queue, values, (cek_ref){ mem, 512 }, 256));

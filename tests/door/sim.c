@@ -23,8 +23,8 @@ static void refused(const char *const *options, cek_status status, const char *t
     void *so;
     const cek_plugin *table = door_table(&so, "sim");
     d = (door){ .options = options };
-    d.host = (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
-                         .option = door_option };
+    d.host =
+        (cek_host){ .size = sizeof d.host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option };
     cek_status st = table->create(&d.host, &d.instance);
     ck_assert_msg(st == status, "%s=%s: %u, not %u", options[2], options[3], st, status);
     ck_assert_ptr_null(d.instance);
@@ -34,12 +34,13 @@ static void refused(const char *const *options, cek_status status, const char *t
 START_TEST(wrong_settings_are_refused_by_name)
 {
     static const char *const wrong[][2] = {
-        { "sim_devices", "0" }, { "sim_devices", "65" }, { "sim_devices", "two" },
-        { "sim_memory", "1g" }, { "sim_memory", "0" }, { "sim_memory", "1,2,3" }, { "sim_memory", "1," },
-        { "sim_memory", ",1" }, { "sim_memory", "1 " }, { "sim_memory", "99999999T" }, { "sim_memory", "G" },
-        { "sim_flops", "-1" }, { "sim_flops", "0" }, { "sim_flops", "1e12" }, { "sim_bandwidth", "1GG" },
-        { "sim_link", "0,1" }, { "sim_latency_ns", "1us" }, { "sim_launch_ns", "1.5" }, { "sim_watchdog_ms", "0" },
-        { "sim_inner", "sub/cpu" }, { "sim_inner", "../cpu" },
+        { "sim_devices", "0" },        { "sim_devices", "65" },     { "sim_devices", "two" },
+        { "sim_memory", "1g" },        { "sim_memory", "0" },       { "sim_memory", "1,2,3" },
+        { "sim_memory", "1," },        { "sim_memory", ",1" },      { "sim_memory", "1 " },
+        { "sim_memory", "99999999T" }, { "sim_memory", "G" },       { "sim_flops", "-1" },
+        { "sim_flops", "0" },          { "sim_flops", "1e12" },     { "sim_bandwidth", "1GG" },
+        { "sim_link", "0,1" },         { "sim_latency_ns", "1us" }, { "sim_launch_ns", "1.5" },
+        { "sim_watchdog_ms", "0" },    { "sim_inner", "sub/cpu" },  { "sim_inner", "../cpu" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *const options[] = { "sim_unread", "", wrong[i][0], wrong[i][1], NULL };
@@ -69,7 +70,8 @@ START_TEST(wrong_faults_are_refused_where_they_go_wrong)
         { "later_internal@any", "only calls that enqueue" },
         { "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,"
           "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@op_run,"
-          "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@fill", "more than 16" },
+          "internal@op_run,internal@op_run,internal@op_run,internal@op_run,internal@fill",
+          "more than 16" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *const options[] = { "sim_unread", "", "sim_faults", wrong[i][0], NULL };
@@ -168,8 +170,9 @@ END_TEST
 
 START_TEST(each_device_has_its_own_memory)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_devices", "3",
-                                           "sim_memory", "1k,2k,3M", NULL };
+    static const char *const options[] = {
+        "sim_inner", "reference", "sim_devices", "3", "sim_memory", "1k,2k,3M", NULL
+    };
     static const uint64_t want[] = { 1000, 2000, 3000000 };
     with(options);
     for (uint32_t i = 0; i < 3; i++) {

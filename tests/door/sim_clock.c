@@ -11,9 +11,9 @@
 
 /* One operation of 1 GFLOP/s takes a nanosecond a FLOP; memory and link are as fast as makes the sums easy. */
 static const char *const options[] = {
-    "sim_inner", "reference", "sim_devices", "2", "sim_flops", "1G,3G", "sim_bandwidth", "2G,6G",
-        "sim_link", "500M,250M",
-    "sim_latency_ns", "100,200", "sim_launch_ns", "10,20", NULL,
+    "sim_inner",      "reference",     "sim_devices",   "2",        "sim_flops",
+    "1G,3G",          "sim_bandwidth", "2G,6G",         "sim_link", "500M,250M",
+    "sim_latency_ns", "100,200",       "sim_launch_ns", "10,20",    NULL,
 };
 
 static door d;
@@ -75,9 +75,16 @@ typedef struct product {
 static void product_open(product *p, cek_dev *dev, uint64_t n)
 {
     const cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .operands = 7 },
-                                 .m = n, .n = n, .k = n,
-                                 .batch = 1, .lda = (int64_t)n, .ldb = (int64_t)n, .ldc = (int64_t)n, .a_type = CEK_F32,
-                                 .b_type = CEK_F32, .c_type = CEK_F32 };
+                                 .m = n,
+                                 .n = n,
+                                 .k = n,
+                                 .batch = 1,
+                                 .lda = (int64_t)n,
+                                 .ldb = (int64_t)n,
+                                 .ldc = (int64_t)n,
+                                 .a_type = CEK_F32,
+                                 .b_type = CEK_F32,
+                                 .c_type = CEK_F32 };
     const uint64_t bytes = (4 * n * n + 255) / 256 * 256;
     cek_op_info info = { .size = sizeof info };
     OK(d.plugin.op_create(dev, &desc.op, &info, &p->op));
@@ -110,15 +117,15 @@ START_TEST(commands_take_what_their_size_says)
     const cek_ref at = { a, 0 }, behind = { a, 4096 };
     product_open(&large, d.dev, 20);
     product_open(&small, d.dev, 2);
-#define TAKES(ns, command)           \
-    do {                             \
-        begin(&t);                   \
-        command;                     \
+#define TAKES(ns, command)                  \
+    do {                                    \
+        begin(&t);                          \
+        command;                            \
         ck_assert_uint_eq(elapsed(&t), ns); \
     } while (0)
     TAKES(0, (void)0);
-    TAKES(10 + 2 * 20 * 20 * 20, product_run(&large, t.queue));    /* FLOPs bound it */
-    TAKES(10 + 3 * 4 * 2 * 2 / 2, product_run(&small, t.queue));   /* bytes do: 48 of them, 16 FLOPs */
+    TAKES(10 + 2 * 20 * 20 * 20, product_run(&large, t.queue));  /* FLOPs bound it */
+    TAKES(10 + 3 * 4 * 2 * 2 / 2, product_run(&small, t.queue)); /* bytes do: 48 of them, 16 FLOPs */
     TAKES(100 + 2 * 4096, OK(d.plugin.upload(t.queue, at, bytes, 4096)));
     TAKES(100 + 2 * 10, OK(d.plugin.download(t.queue, bytes, at, 10)));
     TAKES(100 + 2 * 8, OK(d.plugin.update(t.queue, at, bytes, 8)));
@@ -126,7 +133,7 @@ START_TEST(commands_take_what_their_size_says)
     TAKES(10 + 2 * 4096 / 2, OK(d.plugin.copy(t.queue, behind, at, 4096)));
     TAKES(0, OK(d.plugin.upload(t.queue, at, bytes, 0)));
     TAKES(0, OK(d.plugin.copy(t.queue, at, behind, 0)));
-    TAKES(10 + 1, OK(d.plugin.fill(t.queue, at, 0, 1, 1)));        /* half a nanosecond counts as one */
+    TAKES(10 + 1, OK(d.plugin.fill(t.queue, at, 0, 1, 1))); /* half a nanosecond counts as one */
     TAKES(2 * (10 + 2 * 20 * 20 * 20) + 10 + 2048, {
         product_run(&large, t.queue);
         OK(d.plugin.fill(t.queue, at, 0, 4, 4096));
@@ -169,30 +176,48 @@ END_TEST
 /* Each kind of operation once, where FLOPs are free and a byte takes a nanosecond. */
 START_TEST(bytes_are_those_of_the_operands)
 {
-    static const char *const free_flops[] = { "sim_inner", "reference", "sim_flops", "1000T", "sim_bandwidth", "1G",
-                                              "sim_launch_ns", "0", NULL };
+    static const char *const free_flops[] = { "sim_inner", "reference",     "sim_flops", "1000T", "sim_bandwidth",
+                                              "1G",        "sim_launch_ns", "0",         NULL };
     enum { COUNT = 640 };
     door_open(&d, "sim", free_flops);
     timer t;
     timer_open(&t, d.dev);
     cek_mem *mem = door_mem(&d, 8 * COUNT * 4);
     OK(d.plugin.fill(t.queue, (cek_ref){ mem, 0 }, 0, 4, 8 * COUNT * 4));
-#define AT(i) { mem, (i) * COUNT * 4 }
+#define AT(i)              \
+    {                      \
+        mem, (i)*COUNT * 4 \
+    }
     const cek_param_range range = { .end = COUNT };
     const cek_optimizer_desc adam = { .op = { .size = sizeof adam, .kind = CEK_OP_OPTIMIZER, .operands = 0x3f },
-                                      .count = COUNT, .ranges = &range, .range_count = 1, .range_size = sizeof range,
-                                      .epsilon = 1e-8, .algorithm = CEK_OPTIMIZER_ADAM, .type = CEK_F32 };
+                                      .count = COUNT,
+                                      .ranges = &range,
+                                      .range_count = 1,
+                                      .range_size = sizeof range,
+                                      .epsilon = 1e-8,
+                                      .algorithm = CEK_OPTIMIZER_ADAM,
+                                      .type = CEK_F32 };
     const cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                                       .rows = 64, .columns = 10, .type = CEK_F32 };
+                                       .rows = 64,
+                                       .columns = 10,
+                                       .type = CEK_F32 };
     const cek_reduce_desc sum = { .op = { .size = sizeof sum, .kind = CEK_OP_REDUCE, .operands = 3, .accumulate = 2 },
-                                  .function = CEK_REDUCE_SUM, .axes = 1, .rank = 2, .x_type = CEK_F32,
-                                  .shape = { 64, 10 }, .x_strides = { 10, 1 } };
+                                  .function = CEK_REDUCE_SUM,
+                                  .axes = 1,
+                                  .rank = 2,
+                                  .x_type = CEK_F32,
+                                  .shape = { 64, 10 },
+                                  .x_strides = { 10, 1 } };
     const cek_ref at[] = { AT(0), AT(1), AT(2), AT(3), AT(4), AT(5) };
-    const struct { const cek_op_desc *desc; uint32_t operands; uint64_t ns; } runs[] = {
+    const struct {
+        const cek_op_desc *desc;
+        uint32_t operands;
+        uint64_t ns;
+    } runs[] = {
         /* parameters and two means updated, gradient; state, step block */
         { &adam.op, 6, 7 * COUNT * 4 + 2 * 256 + 768 },
         { &softmax.op, 2, 2 * COUNT * 4 },
-        { &sum.op, 2, COUNT * 4 + 2 * 10 * 4 },          /* the sums are added to */
+        { &sum.op, 2, COUNT * 4 + 2 * 10 * 4 }, /* the sums are added to */
     };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         cek_op *op;
@@ -257,7 +282,7 @@ START_TEST(queues_run_side_by_side_until_one_waits)
     ck_assert_uint_eq(ns, 3 * once);
     OK(d.plugin.event_elapsed(b.start, b.end, &ns));
     ck_assert_uint_eq(ns, once);
-    OK(d.plugin.event_elapsed(b.end, a.end, &ns));  /* b was done when a had two more to go */
+    OK(d.plugin.event_elapsed(b.end, a.end, &ns)); /* b was done when a had two more to go */
     ck_assert_uint_eq(ns, 2 * once);
     ck_assert_uint_eq(d.plugin.event_elapsed(a.end, b.end, &ns), CEK_INVALID);
 
@@ -265,7 +290,7 @@ START_TEST(queues_run_side_by_side_until_one_waits)
     product_run(&p, b.queue);
     OK(d.plugin.event_record(b.queue, b.end));
     OK(d.plugin.event_elapsed(b.start, b.end, &ns));
-    ck_assert_uint_eq(ns, 4 * once);  /* behind a's three */
+    ck_assert_uint_eq(ns, 4 * once); /* behind a's three */
 
     /* A host that waited for b knows that b is done: what it enqueues next comes after. */
     OK(d.plugin.queue_sync(b.queue, CEK_FOREVER));
@@ -354,9 +379,9 @@ START_TEST(time_is_asked_for_in_advance)
     OK(d.plugin.event_create(d.dev, NULL, &plain));
     OK(d.plugin.event_record(t.queue, plain));
     begin(&t);
-    ck_assert_uint_eq(d.plugin.event_elapsed(t.start, t.end, &ns), CEK_INVALID);  /* never recorded */
+    ck_assert_uint_eq(d.plugin.event_elapsed(t.start, t.end, &ns), CEK_INVALID); /* never recorded */
     ck_assert_uint_eq(d.plugin.event_elapsed(plain, t.start, &ns), CEK_INVALID);
-    OK(d.plugin.event_record(d.queue, t.end));                                    /* a queue without CEK_QUEUE_TIMING */
+    OK(d.plugin.event_record(d.queue, t.end)); /* a queue without CEK_QUEUE_TIMING */
     ck_assert_uint_eq(d.plugin.event_elapsed(t.start, t.end, &ns), CEK_UNSUPPORTED);
     d.plugin.event_destroy(plain);
     timer_close(&t);

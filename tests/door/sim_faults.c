@@ -90,14 +90,14 @@ START_TEST(failed_work_sticks_to_its_queue_its_events_and_whoever_waits)
     OK(d.plugin.fill(d.queue, at, 0, 4, 64));
     OK(d.plugin.event_record(d.queue, before));
     OK(d.plugin.event_record(d.queue, behind));
-    OK(d.plugin.fill(d.queue, at, ~0u, 4, 64));  /* enqueued, and then it failed */
+    OK(d.plugin.fill(d.queue, at, ~0u, 4, 64)); /* enqueued, and then it failed */
 
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.queue_status(d.queue, text, sizeof text), CEK_INTERNAL);
     ck_assert_str_eq(text, "fill: simulated failure of sim:0 by work in a queue");
     ck_assert_uint_eq(d.plugin.fill(d.queue, at, 0, 4, 64), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.event_record(d.queue, behind), CEK_INTERNAL);
-    OK(d.plugin.event_query(before));  /* recorded in front of the failure */
+    OK(d.plugin.event_query(before)); /* recorded in front of the failure */
     ck_assert_uint_eq(d.plugin.event_query(behind), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.event_sync(behind, 0), CEK_INTERNAL);
     ck_assert_uint_eq(d.plugin.event_status(behind, text, sizeof text), CEK_INTERNAL);
@@ -125,7 +125,7 @@ START_TEST(a_failure_may_last_and_strikes_the_device_that_it_names)
     const cek_mem_desc desc = { .size = sizeof desc, .bytes = 64 };
     cek_dev *other;
     cek_mem *mem;
-    with(options);  /* device_open and queue_create on sim:0 */
+    with(options); /* device_open and queue_create on sim:0 */
     ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
     d.plugin.mem_free(door_mem(&d, 64));
     OK(d.plugin.device_open(d.instance, 1, NULL, &other));
@@ -141,8 +141,8 @@ END_TEST
 
 START_TEST(a_call_that_fails_by_itself_leaves_its_queue_usable)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_faults",
-                                           "internal@enqueue#2,internal@wait", NULL };
+    static const char *const options[] = { "sim_inner", "reference", "sim_faults", "internal@enqueue#2,internal@wait",
+                                           NULL };
     char text[64];
     with(options);
     cek_mem *mem = door_mem(&d, 64);
@@ -153,7 +153,7 @@ START_TEST(a_call_that_fails_by_itself_leaves_its_queue_usable)
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_INTERNAL);
     OK(d.plugin.queue_sync(d.queue, CEK_FOREVER));
     OK(d.plugin.queue_status(d.queue, text, sizeof text));
-    ck_assert(value[0] == 1 && value[1] == 2);  /* nothing was enqueued by the call that failed */
+    ck_assert(value[0] == 1 && value[1] == 2); /* nothing was enqueued by the call that failed */
     d.plugin.mem_free(mem);
     door_close(&d);
 }
@@ -201,7 +201,7 @@ START_TEST(what_hangs_ends_at_the_deadline_of_whoever_waits)
     OK(d.plugin.fill(stuck, at, 1, 4, 64));
     OK(d.plugin.event_record(stuck, before));
     OK(d.plugin.fill(stuck, at, 2, 4, 64));
-    OK(d.plugin.fill(stuck, at, 3, 4, 64));  /* is taken, and waits for ever */
+    OK(d.plugin.fill(stuck, at, 3, 4, 64)); /* is taken, and waits for ever */
     OK(d.plugin.event_record(stuck, behind));
 
     OK(d.plugin.event_sync(before, 0));
@@ -224,14 +224,14 @@ START_TEST(what_hangs_ends_at_the_deadline_of_whoever_waits)
 
     OK(d.plugin.device_status(d.dev, NULL, 0));
     start = now_ms();
-    d.plugin.queue_destroy(stuck);  /* at its deadline the device is lost */
+    d.plugin.queue_destroy(stuck); /* at its deadline the device is lost */
     ck_assert_uint_ge(now_ms() - start, DEADLINE_MS - 1);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, text, sizeof text), CEK_DEVICE_LOST);
     ck_assert_str_eq(text, "queue_destroy: the work of a queue of sim:0 did not end in 30 ms");
     ck_assert_uint_eq(d.plugin.event_query(behind), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.fill(free_queue, at, 0, 4, 64), CEK_DEVICE_LOST);
     start = now_ms();
-    d.plugin.queue_destroy(waiter);  /* a lost device is not waited for */
+    d.plugin.queue_destroy(waiter); /* a lost device is not waited for */
     ck_assert_uint_lt(now_ms() - start, 1000);
     d.plugin.queue_destroy(free_queue);
     d.plugin.event_destroy(before);
@@ -276,9 +276,10 @@ static void *sync_for_ever(void *status)
 
 START_TEST(a_loss_ends_the_waits_of_other_threads)
 {
-    static const char *const options[] = { "sim_inner", "reference", "sim_faults",
-                                           "hang@queue_sync,device_lost@mem_alloc",
-                                           "sim_watchdog_ms", "100000", NULL };
+    static const char *const options[] = {
+        "sim_inner",       "reference", "sim_faults", "hang@queue_sync,device_lost@mem_alloc",
+        "sim_watchdog_ms", "100000",    NULL
+    };
     const cek_mem_desc desc = { .size = sizeof desc, .bytes = 64 };
     pthread_t thread;
     cek_status st = CEK_OK;
@@ -313,13 +314,12 @@ START_TEST(any_call_may_fail)
         float value = 1;
         door_load(&d, "sim", options);
         (void)((st = d.plugin.device_open(d.instance, 0, NULL, &dev)) ||
-               (st = d.plugin.queue_create(dev, NULL, &queue)) ||
-            (st = d.plugin.mem_alloc(dev, &desc, &mem)) || (st = d.plugin.event_create(dev, NULL, &event)) ||
-            (st = d.plugin.upload(queue, (cek_ref){ mem, 0 }, &value, 4)) ||
-            (st = d.plugin.event_record(queue, event)) ||
-            (st = d.plugin.event_wait(queue, event)) ||
-            (st = d.plugin.download(queue, &value, (cek_ref){ mem, 0 }, 4)) ||
-            (st = d.plugin.queue_sync(queue, CEK_FOREVER)) || (st = d.plugin.event_sync(event, CEK_FOREVER)));
+               (st = d.plugin.queue_create(dev, NULL, &queue)) || (st = d.plugin.mem_alloc(dev, &desc, &mem)) ||
+               (st = d.plugin.event_create(dev, NULL, &event)) ||
+               (st = d.plugin.upload(queue, (cek_ref){ mem, 0 }, &value, 4)) ||
+               (st = d.plugin.event_record(queue, event)) || (st = d.plugin.event_wait(queue, event)) ||
+               (st = d.plugin.download(queue, &value, (cek_ref){ mem, 0 }, 4)) ||
+               (st = d.plugin.queue_sync(queue, CEK_FOREVER)) || (st = d.plugin.event_sync(event, CEK_FOREVER)));
         ck_assert_msg(st == CEK_OK || st == codes[_i], "call %d: %u", n, st);
         failures += st != CEK_OK;
         if (dev) {
@@ -330,7 +330,7 @@ START_TEST(any_call_may_fail)
         }
         d.plugin.destroy(d.instance);
     }
-    ck_assert_int_eq(failures, 10);  /* the ten calls above */
+    ck_assert_int_eq(failures, 10); /* the ten calls above */
 }
 END_TEST
 

@@ -31,17 +31,17 @@ static void refuse(const cek_op_desc *desc, cek_status status, const char *words
 }
 
 /* The good descriptor of a kind, changed in one way. */
-#define REFUSE(base, status, words, ...)                        \
-    do {                                                        \
-        __typeof__(base) it = base;                             \
-        __VA_ARGS__;                                            \
-        refuse(&it.op, CEK_##status, words, #__VA_ARGS__);      \
+#define REFUSE(base, status, words, ...)                   \
+    do {                                                   \
+        __typeof__(base) it = base;                        \
+        __VA_ARGS__;                                       \
+        refuse(&it.op, CEK_##status, words, #__VA_ARGS__); \
     } while (0)
-#define ACCEPT(base, ...)                                       \
-    do {                                                        \
-        __typeof__(base) it = base;                             \
-        __VA_ARGS__;                                            \
-        accept(&it.op);                                         \
+#define ACCEPT(base, ...)           \
+    do {                            \
+        __typeof__(base) it = base; \
+        __VA_ARGS__;                \
+        accept(&it.op);             \
     } while (0)
 #define BYTES(slot) request.slots[slot].bytes
 #define BITS(...) bits((const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)
@@ -84,7 +84,10 @@ START_TEST(the_head)
               !request.slots[CEK_GEMM_A].written);
 
     /* A later minor: larger, and the rest zero or not. */
-    struct { cek_gemm_desc gemm; uint64_t later; } grown = { gemm, 0 };
+    struct {
+        cek_gemm_desc gemm;
+        uint64_t later;
+    } grown = { gemm, 0 };
     grown.gemm.op.size = sizeof grown;
     accept(&grown.gemm.op);
     grown.later = 1;
@@ -130,7 +133,7 @@ START_TEST(gemm_fields)
     ACCEPT(gemm, it.trans = 3, it.k = 0, it.lda = 3, it.ldb = 0, it.batch = 1, it.ldc = 4);
     ck_assert_uint_eq(BYTES(CEK_GEMM_A), 0);
     ck_assert(request.slots[CEK_GEMM_C].dense);
-    ACCEPT(gemm, it.ldc = 8, it.stride_c = 4);  /* matrices beside each other */
+    ACCEPT(gemm, it.ldc = 8, it.stride_c = 4); /* matrices beside each other */
     ACCEPT(gemm, it.a_type = it.b_type = CEK_BF16, it.batch = 1, it.op.operands |= BITS(CEK_GEMM_BIAS, CEK_GEMM_A_SUM));
     ck_assert_uint_eq(BYTES(CEK_GEMM_BIAS), 16);
     ck_assert_uint_eq(BYTES(CEK_GEMM_A_SUM), 12);
@@ -256,8 +259,8 @@ START_TEST(pointwise_fields)
     REFUSE(pointwise, INVALID, "OUT: stride 0 is -5", it.out_strides[0] = -5);
     REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 0);
     REFUSE(pointwise, INVALID, "one place", it.out_strides[0] = 3);
-    REFUSE(pointwise, UNSUPPORTED, "interlock", it.shape[0] = 2, it.shape[1] = 3,
-           it.out_strides[0] = 3, it.out_strides[1] = 2);
+    REFUSE(pointwise, UNSUPPORTED, "interlock", it.shape[0] = 2, it.shape[1] = 3, it.out_strides[0] = 3,
+           it.out_strides[1] = 2);
     REFUSE(pointwise, INVALID, "elements overflows", it.shape[0] = it.shape[1] = UINT64_C(1) << 32,
            it.out_strides[0] = INT64_C(1) << 32);
     REFUSE(pointwise, UNSUPPORTED, "out_type", it.out_type = 7);
@@ -283,7 +286,10 @@ START_TEST(pointwise_fields)
     op[1] = program[1], op[1].reserved = 1;
     REFUSE(pointwise, UNSUPPORTED, "reserved", it.instructions = op);
     /* Elements that grew. */
-    struct { cek_pointwise_instruction op; uint64_t later; } grown[2] = { { program[0], 0 }, { program[1], 0 } };
+    struct {
+        cek_pointwise_instruction op;
+        uint64_t later;
+    } grown[2] = { { program[0], 0 }, { program[1], 0 } };
     ACCEPT(pointwise, it.instructions = &grown[0].op, it.instruction_size = sizeof *grown);
     ck_assert_uint_eq(request.instructions[1].code, CEK_PW_RELU);
     grown[1].later = 1;
@@ -404,12 +410,13 @@ END_TEST
 /* Whatever is thrown at it: no crash, no overflow that the sanitizers see, and what is accepted has sizes that fit. */
 START_TEST(wild_descriptors_are_only_refused)
 {
-    static const cek_op_desc *const good[] = { &gemm.op, &conv.op, &pool.op, &pointwise.op, &reduce.op, &softmax.op,
-                                               &cross_entropy.op, &squared_error.op, &dropout.op,
-                                               &random_desc.op, &adam.op,
-                                               &sgd.op, &copy.op };
-    static const uint64_t wild[] = { 0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX,
-                                     UINT64_MAX, UINT64_C(1) << 62 };
+    static const cek_op_desc *const good[] = { &gemm.op,    &conv.op,        &pool.op,          &pointwise.op,
+                                               &reduce.op,  &softmax.op,     &cross_entropy.op, &squared_error.op,
+                                               &dropout.op, &random_desc.op, &adam.op,          &sgd.op,
+                                               &copy.op };
+    static const uint64_t wild[] = {
+        0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_C(1) << 62
+    };
     const size_t head = sizeof(cek_op_desc), from = offsetof(cek_op_desc, operands);
     uint64_t seed = 1;
     int accepted = 0;
@@ -420,7 +427,7 @@ START_TEST(wild_descriptors_are_only_refused)
         for (int changes = round % 3; changes >= 0; changes--) {
             seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
             size_t word = (seed >> 33) % (base->size / 4) * 4;
-            if (word < from || (word >= head - 24 && word < head))  /* size, kind and the pointers of the head */
+            if (word < from || (word >= head - 24 && word < head)) /* size, kind and the pointers of the head */
                 continue;
             uint32_t part = (uint32_t)(wild[(seed >> 20) % (sizeof wild / sizeof *wild)] >> (word % 8 * 8));
             bool pointer = (base->kind == CEK_OP_POINTWISE && word >= offsetof(cek_pointwise_desc, inputs)) ||

@@ -70,7 +70,7 @@ typedef struct optimizer_vector {
 #include "tests/door/vectors.inc"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-enum { ROOM = 2048 };  /* elements of the largest case, and more */
+enum { ROOM = 2048 }; /* elements of the largest case, and more */
 
 static cek_f32x2 split(double x)
 {
@@ -95,10 +95,20 @@ START_TEST(gemm_matches)
     int ta = v->trans & CEK_GEMM_TRANS_A, tb = v->trans & CEK_GEMM_TRANS_B;
     cek_gemm_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .epilogue = &epilogue },
-        .m = v->m, .n = v->n, .k = v->k, .batch = v->batch, .trans = v->trans,
-        .lda = (int64_t)(ta ? v->m : v->k), .ldb = (int64_t)(tb ? v->k : v->n), .ldc = (int64_t)v->n,
-        .stride_a = (int64_t)(v->m * v->k), .stride_b = (int64_t)(v->k * v->n), .stride_c = (int64_t)(v->m * v->n),
-        .a_type = CEK_F64, .b_type = CEK_F64, .c_type = CEK_F64,
+        .m = v->m,
+        .n = v->n,
+        .k = v->k,
+        .batch = v->batch,
+        .trans = v->trans,
+        .lda = (int64_t)(ta ? v->m : v->k),
+        .ldb = (int64_t)(tb ? v->k : v->n),
+        .ldc = (int64_t)v->n,
+        .stride_a = (int64_t)(v->m * v->k),
+        .stride_b = (int64_t)(v->k * v->n),
+        .stride_c = (int64_t)(v->m * v->n),
+        .a_type = CEK_F64,
+        .b_type = CEK_F64,
+        .c_type = CEK_F64,
     };
     const array arrays[] = {
         [CEK_GEMM_A] = IN(v->a, v->batch * v->m * v->k * 8),
@@ -119,9 +129,15 @@ END_TEST
 static cek_conv_desc conv_desc(const conv_vector *v, uint32_t kind)
 {
     cek_conv_desc desc = {
-        .op = { .size = sizeof desc, .kind = kind }, .spatial = v->spatial, .groups = v->groups, .batch = v->batch,
-        .in_channels = v->in_channels, .out_channels = v->out_channels,
-        .x_type = CEK_F64, .w_type = CEK_F64, .y_type = CEK_F64,
+        .op = { .size = sizeof desc, .kind = kind },
+        .spatial = v->spatial,
+        .groups = v->groups,
+        .batch = v->batch,
+        .in_channels = v->in_channels,
+        .out_channels = v->out_channels,
+        .x_type = CEK_F64,
+        .w_type = CEK_F64,
+        .y_type = CEK_F64,
     };
     memcpy(desc.in, v->in, sizeof desc.in);
     memcpy(desc.kernel, v->kernel, sizeof desc.kernel);
@@ -169,8 +185,13 @@ START_TEST(pool_matches)
     unsigned char reserve[8 * ROOM];
     uint64_t xs = v->batch * product(v->in, v->spatial) * v->channels;
     cek_pool_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_POOL_FORWARD }, .mode = v->mode, .flags = v->flags,
-        .spatial = v->spatial, .type = CEK_F64, .batch = v->batch, .channels = v->channels,
+        .op = { .size = sizeof desc, .kind = CEK_OP_POOL_FORWARD },
+        .mode = v->mode,
+        .flags = v->flags,
+        .spatial = v->spatial,
+        .type = CEK_F64,
+        .batch = v->batch,
+        .channels = v->channels,
     };
     memcpy(desc.in, v->in, sizeof desc.in);
     memcpy(desc.kernel, v->kernel, sizeof desc.kernel);
@@ -203,9 +224,9 @@ START_TEST(softmax_matches)
     const softmax_vector *v = &softmax_vectors[_i];
     door d;
     double y[ROOM];
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX },
-                              .rows = v->rows, .columns = v->columns,
-                              .type = CEK_F64 };
+    cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = v->rows, .columns = v->columns, .type = CEK_F64
+    };
     const array arrays[] = { IN(v->x, v->rows * v->columns * 8), OUT(y, v->rows * v->columns * 8) };
     door_open(&d, "reference", NULL);
     door_run(&d, &desc.op, arrays, COUNT(arrays));
@@ -224,8 +245,11 @@ START_TEST(cross_entropy_matches)
     double dx[ROOM], loss;
     int32_t correct;
     cek_step_block step = { .inv_n = split(v->inv_n), .loss_scale = { 1, 0 } };
-    cek_cross_entropy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY }, .rows = v->rows,
-                                    .classes = v->classes, .rows_per_sample = 1, .type = CEK_F64 };
+    cek_cross_entropy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY },
+                                    .rows = v->rows,
+                                    .classes = v->classes,
+                                    .rows_per_sample = 1,
+                                    .type = CEK_F64 };
     const array arrays[] = {
         [CEK_CROSS_ENTROPY_LOGITS] = IN(v->x, v->rows * v->classes * 8),
         [CEK_CROSS_ENTROPY_LABELS] = IN(v->labels, v->rows * 4),
@@ -250,8 +274,11 @@ START_TEST(squared_error_matches)
     door d;
     double dx[ROOM], loss;
     cek_step_block step = { .inv_n = split(v->inv_n), .loss_scale = { 1, 0 } };
-    cek_squared_error_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR }, .rows = v->rows,
-                                    .columns = v->columns, .rows_per_sample = 1, .type = CEK_F64 };
+    cek_squared_error_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SQUARED_ERROR },
+                                    .rows = v->rows,
+                                    .columns = v->columns,
+                                    .rows_per_sample = 1,
+                                    .type = CEK_F64 };
     const array arrays[] = {
         [CEK_SQUARED_ERROR_PREDICTION] = IN(v->x, v->rows * v->columns * 8),
         [CEK_SQUARED_ERROR_TARGET] = IN(v->target, v->rows * v->columns * 8),
@@ -277,10 +304,17 @@ START_TEST(activation_matches)
     const cek_pointwise_input input = { .type = CEK_F64, .strides = { 1 } }, inputs[2] = { input, input };
     cek_pointwise_instruction instruction = { .code = v->code };
     cek_pointwise_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE }, .rank = 1, .out_type = CEK_F64, .shape = { v->count },
-        .out_strides = { 1 }, .inputs = inputs, .instructions = &instruction, .input_count = 1,
+        .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE },
+        .rank = 1,
+        .out_type = CEK_F64,
+        .shape = { v->count },
+        .out_strides = { 1 },
+        .inputs = inputs,
+        .instructions = &instruction,
+        .input_count = 1,
         .input_size = sizeof input,
-        .instruction_count = 1, .instruction_size = sizeof instruction,
+        .instruction_count = 1,
+        .instruction_size = sizeof instruction,
     };
     array arrays[] = { [CEK_POINTWISE_IN0] = IN(v->x, v->count * 8), [CEK_POINTWISE_OUT] = OUT(out, v->count * 8) };
     door_open(&d, "reference", NULL);
@@ -297,6 +331,7 @@ START_TEST(activation_matches)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(optimizer_matches)
 {
     const optimizer_vector *v = &optimizer_vectors[_i];
@@ -331,6 +366,7 @@ START_TEST(optimizer_matches)
     door_close(&d);
 }
 END_TEST
+/* clang-format on */
 
 int main(void)
 {

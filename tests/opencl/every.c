@@ -6,7 +6,7 @@
 
 #include "tests/door/door.h"
 
-enum { ROOM = 8192 };  /* elements of any operand */
+enum { ROOM = 8192 }; /* elements of any operand */
 static const char *const options[] = { "opencl_cache", "off", NULL };
 static door device, oracle;
 static int wrong;
@@ -23,8 +23,8 @@ static void values_make(float *to, uint64_t count, uint32_t seed)
 }
 
 /* Runs `desc` on both with the same operands; `outs` is the mask of outputs, all f32 but those of `other`. */
-static void both_run(const char *name, cek_op_desc *desc, const array *given, uint32_t count,
-                     uint64_t outs, uint64_t other)
+static void both_run(const char *name, cek_op_desc *desc, const array *given, uint32_t count, uint64_t outs,
+                     uint64_t other)
 {
     static unsigned char results[2][CEK_SLOT_MAX][4 * ROOM];
     door *const doors[] = { &device, &oracle };
@@ -54,8 +54,8 @@ static void both_run(const char *name, cek_op_desc *desc, const array *given, ui
         }
         for (uint64_t e = 0; e < given[i].bytes / 4; e++)
             if (!(fabsf(got[e] - want[e]) <= 1e-4f * (1 + fabsf(want[e])))) {
-                printf("%s: operand %u[%llu] is %g, not %g\n", name, i, (unsigned long long)e,
-                       (double)got[e], (double)want[e]);
+                printf("%s: operand %u[%llu] is %g, not %g\n", name, i, (unsigned long long)e, (double)got[e],
+                       (double)want[e]);
                 wrong++;
                 break;
             }
@@ -68,33 +68,53 @@ static float pool_of_values[9][ROOM];
 
 /* --- products --------------------------------------------------------------------------------- */
 
-static void gemm(uint64_t m, uint64_t n, uint64_t k, uint32_t trans, cek_activation act,
-                 cek_activation grad, uint64_t accumulate)
+static void gemm(uint64_t m, uint64_t n, uint64_t k, uint32_t trans, cek_activation act, cek_activation grad,
+                 uint64_t accumulate)
 {
     const cek_epilogue epilogue = { .size = sizeof epilogue, .activation = act, .act_grad = grad };
-    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM,
-                                   .accumulate = accumulate, .epilogue = &epilogue },
-                           .m = m, .n = n, .k = k, .batch = 1, .lda = (int64_t)(trans & CEK_GEMM_TRANS_A ? m : k),
-                           .ldb = (int64_t)(trans & CEK_GEMM_TRANS_B ? k : n), .ldc = (int64_t)n,
-                           .a_type = CEK_F32, .b_type = CEK_F32, .c_type = CEK_F32, .trans = trans };
-    const array arrays[] = { F(0, m * k), F(1, k * n), F(2, m * n), F(3, n),
-                             grad ? (array)F(4, m * n) : (array){ 0 }, F(5, m) };
+    cek_gemm_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .accumulate = accumulate, .epilogue = &epilogue },
+        .m = m,
+        .n = n,
+        .k = k,
+        .batch = 1,
+        .lda = (int64_t)(trans & CEK_GEMM_TRANS_A ? m : k),
+        .ldb = (int64_t)(trans & CEK_GEMM_TRANS_B ? k : n),
+        .ldc = (int64_t)n,
+        .a_type = CEK_F32,
+        .b_type = CEK_F32,
+        .c_type = CEK_F32,
+        .trans = trans
+    };
+    const array arrays[] = { F(0, m * k), F(1, k * n), F(2, m * n), F(3, n), grad ? (array)F(4, m * n) : (array){ 0 },
+                             F(5, m) };
     both_run("gemm", &desc.op, arrays, 6, 1u << CEK_GEMM_C | 1u << CEK_GEMM_A_SUM, 0);
 }
 
-static void conv(uint32_t kind, uint64_t in, uint64_t out, uint64_t size, uint64_t stride,
-                 uint64_t dilation, uint64_t accumulate)
+static void conv(uint32_t kind, uint64_t in, uint64_t out, uint64_t size, uint64_t stride, uint64_t dilation,
+                 uint64_t accumulate)
 {
     const cek_epilogue epilogue = { .size = sizeof epilogue,
                                     .activation = kind == CEK_OP_CONV_FORWARD ? CEK_ACT_RELU : 0,
                                     .act_grad = kind == CEK_OP_CONV_BACKWARD_DATA ? CEK_ACT_TANH : 0 };
-    cek_conv_desc desc = { .op = { .size = sizeof desc, .kind = kind, .accumulate = accumulate,
+    cek_conv_desc desc = { .op = { .size = sizeof desc,
+                                   .kind = kind,
+                                   .accumulate = accumulate,
                                    .epilogue = kind == CEK_OP_CONV_BACKWARD_WEIGHTS ? NULL : &epilogue },
-                           .spatial = 2, .groups = 1, .batch = 2, .in_channels = in,
-                           .out_channels = out, .in = { size, size + 1 },
-                           .kernel = { 3, 3 }, .stride = { stride, stride }, .dilation = { dilation, dilation },
-                           .pad_lo = { 1, 1 }, .pad_hi = { 1, 1 },
-                           .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
+                           .spatial = 2,
+                           .groups = 1,
+                           .batch = 2,
+                           .in_channels = in,
+                           .out_channels = out,
+                           .in = { size, size + 1 },
+                           .kernel = { 3, 3 },
+                           .stride = { stride, stride },
+                           .dilation = { dilation, dilation },
+                           .pad_lo = { 1, 1 },
+                           .pad_hi = { 1, 1 },
+                           .x_type = CEK_F32,
+                           .w_type = CEK_F32,
+                           .y_type = CEK_F32 };
     uint64_t reach = 2 * dilation + 1, x = 2 * size * (size + 1) * in, w = out * 9 * in;
     uint64_t y = 2 * ((size + 2 - reach) / stride + 1) * ((size + 3 - reach) / stride + 1) * out;
     if (kind == CEK_OP_CONV_FORWARD) {
@@ -115,7 +135,7 @@ static void products(void)
     gemm(7, 37, 19, 0, CEK_ACT_RELU, 0, 0);
     gemm(29, 5, 6, CEK_GEMM_TRANS_A, 0, CEK_ACT_GELU, 1u << CEK_GEMM_C);
     gemm(3, 40, 9, CEK_GEMM_TRANS_B, CEK_ACT_SIGMOID, 0, 0);
-    gemm(2, 3, 2048, 0, 0, 0, 1u << CEK_GEMM_A_SUM);  /* k is split */
+    gemm(2, 3, 2048, 0, 0, 0, 1u << CEK_GEMM_A_SUM); /* k is split */
     for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_WEIGHTS; kind++) {
         conv(kind, 2, 5, 5, 1, 1, 0);
         conv(kind, 17, 9, 4, 2, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2);
@@ -129,9 +149,15 @@ static void pools(void)
 {
     for (uint32_t mode = CEK_POOL_MAX; mode <= CEK_POOL_AVERAGE; mode++) {
         cek_pool_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_POOL_FORWARD },
-                               .mode = mode, .spatial = 2, .type = CEK_F32,
-                               .batch = 2, .channels = 19, .in = { 5, 6 }, .kernel = { 3, 2 },
-                               .stride = { 2, 2 }, .pad_lo = { 1, 0 },
+                               .mode = mode,
+                               .spatial = 2,
+                               .type = CEK_F32,
+                               .batch = 2,
+                               .channels = 19,
+                               .in = { 5, 6 },
+                               .kernel = { 3, 2 },
+                               .stride = { 2, 2 },
+                               .pad_lo = { 1, 0 },
                                .pad_hi = { 1, 0 } };
         enum { X = 2 * 5 * 6 * 19, Y = 2 * 3 * 3 * 19 };
         static float y[2][Y], dx[2][X];
@@ -164,30 +190,46 @@ static void pools(void)
 static void tensors(void)
 {
     static const uint8_t pixels[60] = { 1, 2, 3, 250, 255 };
-    cek_copy_desc same = { .op = { .size = sizeof same, .kind = CEK_OP_COPY }, .rank = 3,
-                           .x_type = CEK_F32, .y_type = CEK_F32,
-                           .shape = { 3, 4, 5 }, .x_strides = { 20, 5, 1 }, .y_strides = { 1, 15, 3 } };
+    cek_copy_desc same = { .op = { .size = sizeof same, .kind = CEK_OP_COPY },
+                           .rank = 3,
+                           .x_type = CEK_F32,
+                           .y_type = CEK_F32,
+                           .shape = { 3, 4, 5 },
+                           .x_strides = { 20, 5, 1 },
+                           .y_strides = { 1, 15, 3 } };
     both_run("copy", &same.op, (const array[]){ F(0, 60), F(1, 60) }, 2, 2, 0);
     cek_copy_desc convert = same;
     convert.x_type = CEK_U8;
     both_run("copy from u8", &convert.op, (const array[]){ IN(pixels, sizeof pixels), F(1, 60) }, 2, 2, 0);
     const cek_pointwise_input inputs[] = { { CEK_F32, 0, { 9, 1 } }, { CEK_F32, 0, { 0, 1 } } };
-    const cek_pointwise_instruction chain[] =
-        { { CEK_PW_MUL, 0, 1, 0, 0 }, { CEK_PW_GELU, 2, 0, 0, 0 }, { CEK_PW_MAX, 3, 0, 0, 0 } };
+    const cek_pointwise_instruction chain[] = { { CEK_PW_MUL, 0, 1, 0, 0 },
+                                                { CEK_PW_GELU, 2, 0, 0, 0 },
+                                                { CEK_PW_MAX, 3, 0, 0, 0 } };
     cek_pointwise_desc pointwise = { .op = { .size = sizeof pointwise, .kind = CEK_OP_POINTWISE },
-                                     .rank = 2, .out_type = CEK_F32,
-                                     .shape = { 7, 9 }, .out_strides = { 9, 1 }, .inputs = inputs,
+                                     .rank = 2,
+                                     .out_type = CEK_F32,
+                                     .shape = { 7, 9 },
+                                     .out_strides = { 9, 1 },
+                                     .inputs = inputs,
                                      .instructions = chain,
-                                     .input_count = 2, .input_size = sizeof *inputs, .instruction_count = 3,
+                                     .input_count = 2,
+                                     .input_size = sizeof *inputs,
+                                     .instruction_count = 3,
                                      .instruction_size = sizeof *chain };
     both_run("pointwise", &pointwise.op, (const array[]){ F(0, 63), F(1, 9), [CEK_POINTWISE_OUT] = F(2, 63) },
-             CEK_POINTWISE_OUT + 1,
-             1u << CEK_POINTWISE_OUT, 0);
-    for (uint32_t axes = 1; axes <= 3; axes++) {  /* over columns, over rows, over all */
+             CEK_POINTWISE_OUT + 1, 1u << CEK_POINTWISE_OUT, 0);
+    for (uint32_t axes = 1; axes <= 3; axes++) { /* over columns, over rows, over all */
         cek_reduce_desc reduce = { .op = { .size = sizeof reduce, .kind = CEK_OP_REDUCE },
-                                   .function = CEK_REDUCE_MEAN, .axes = axes,
-                                   .rank = 2, .x_type = CEK_F32, .shape = { 23, 21 }, .x_strides = { 21, 1 } };
-        both_run("reduce", &reduce.op, (const array[]){ F(0, 23 * 21), F(1, axes == 1 ? 21 : axes == 2 ? 23 : 1) },
+                                   .function = CEK_REDUCE_MEAN,
+                                   .axes = axes,
+                                   .rank = 2,
+                                   .x_type = CEK_F32,
+                                   .shape = { 23, 21 },
+                                   .x_strides = { 21, 1 } };
+        both_run("reduce", &reduce.op,
+                 (const array[]){ F(0, 23 * 21), F(1, axes == 1   ? 21
+                                                      : axes == 2 ? 23
+                                                                  : 1) },
                  2, 2, 0);
     }
 }
@@ -196,33 +238,54 @@ static void losses(void)
 {
     enum { ROWS = 6, COLUMNS = 5 };
     static const int32_t labels[ROWS] = { 0, 4, 2, 1, 3, 0 };
-    static const cek_step_block step = { .random_key = 0x123456789abcdef, .inv_n = { 0.25f, 0 },
+    static const cek_step_block step = { .random_key = 0x123456789abcdef,
+                                         .inv_n = { 0.25f, 0 },
                                          .loss_scale = { 2, 0 } };
     static const cek_batch_block batch = { .sample_base = 3, .rows_valid = ROWS - 1 };
-    cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX },
-                                 .rows = ROWS, .columns = COLUMNS, .type = CEK_F32 };
+    cek_softmax_desc softmax = {
+        .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX }, .rows = ROWS, .columns = COLUMNS, .type = CEK_F32
+    };
     both_run("softmax", &softmax.op, (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS) }, 2, 2, 0);
     cek_cross_entropy_desc entropy = { .op = { .size = sizeof entropy, .kind = CEK_OP_CROSS_ENTROPY },
-                                       .rows = ROWS, .classes = COLUMNS,
-                                       .rows_per_sample = 1, .type = CEK_F32 };
-    both_run("cross_entropy", &entropy.op, (const array[]){ F(0, ROWS * COLUMNS), IN(labels, sizeof labels), F(2, ROWS),
-             IN(&step, sizeof step), IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1), F(7, 1) }, 8, 0xe0, 0x80);
+                                       .rows = ROWS,
+                                       .classes = COLUMNS,
+                                       .rows_per_sample = 1,
+                                       .type = CEK_F32 };
+    both_run("cross_entropy", &entropy.op,
+             (const array[]){ F(0, ROWS * COLUMNS), IN(labels, sizeof labels), F(2, ROWS), IN(&step, sizeof step),
+                              IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1), F(7, 1) },
+             8, 0xe0, 0x80);
     cek_squared_error_desc squared = { .op = { .size = sizeof squared, .kind = CEK_OP_SQUARED_ERROR },
-                                       .rows = ROWS, .columns = COLUMNS,
-                                       .rows_per_sample = 1, .type = CEK_F32 };
-    both_run("squared_error", &squared.op, (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS), F(2, ROWS),
-             IN(&step, sizeof step), IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1) }, 7, 0x60, 0);
-    cek_dropout_desc dropout = { .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT }, .rows = ROWS, .columns = 11,
-                                 .rows_per_sample = 1, .scale = 2, .threshold = 1u << 31, .stream = 3,
+                                       .rows = ROWS,
+                                       .columns = COLUMNS,
+                                       .rows_per_sample = 1,
+                                       .type = CEK_F32 };
+    both_run("squared_error", &squared.op,
+             (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS), F(2, ROWS), IN(&step, sizeof step),
+                              IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1) },
+             7, 0x60, 0);
+    cek_dropout_desc dropout = { .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT },
+                                 .rows = ROWS,
+                                 .columns = 11,
+                                 .rows_per_sample = 1,
+                                 .scale = 2,
+                                 .threshold = 1u << 31,
+                                 .stream = 3,
                                  .type = CEK_F32 };
-    both_run("dropout", &dropout.op, (const array[]){ F(0, ROWS * 11), F(1, ROWS * 11),
-                                                      IN(&step, sizeof step), IN(&batch, sizeof batch) },
-             4, 2, 0);
-    cek_random_desc normal = { .op = { .size = sizeof normal, .kind = CEK_OP_RANDOM }, .rows = ROWS,
-                               .columns = 11, .rows_per_sample = 1,
-                               .a = 0, .b = 1, .distribution = CEK_RANDOM_NORMAL, .stream = 4, .type = CEK_F32 };
-    both_run("random", &normal.op, (const array[]){ F(0, ROWS * 11), IN(&step, sizeof step),
-                                                    IN(&batch, sizeof batch) }, 3, 1, 0);
+    both_run("dropout", &dropout.op,
+             (const array[]){ F(0, ROWS * 11), F(1, ROWS * 11), IN(&step, sizeof step), IN(&batch, sizeof batch) }, 4,
+             2, 0);
+    cek_random_desc normal = { .op = { .size = sizeof normal, .kind = CEK_OP_RANDOM },
+                               .rows = ROWS,
+                               .columns = 11,
+                               .rows_per_sample = 1,
+                               .a = 0,
+                               .b = 1,
+                               .distribution = CEK_RANDOM_NORMAL,
+                               .stream = 4,
+                               .type = CEK_F32 };
+    both_run("random", &normal.op, (const array[]){ F(0, ROWS * 11), IN(&step, sizeof step), IN(&batch, sizeof batch) },
+             3, 1, 0);
 }
 
 static void optimizers(void)
@@ -232,19 +295,26 @@ static void optimizers(void)
     static const unsigned char state[256];
     static const cek_update_block update = { .grad_scale = { 0.5f, 0 } };
     static const cek_param_range ranges[] = { { 0, 20, 0, 0 }, { 25, COUNT, 1, 0 } };
-    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 },
+    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 },
+                            .ln_beta2 = { logf(0.999f), 0 },
                             .lr = { { 0.1f, 0 }, { 0.2f, 0 } },
                             .weight_decay = { { 0.01f, 0 } } };
     for (uint32_t algorithm = CEK_OPTIMIZER_SGD; algorithm <= CEK_OPTIMIZER_ADAM; algorithm++) {
         bool adam = algorithm == CEK_OPTIMIZER_ADAM;
         cek_optimizer_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_OPTIMIZER },
-                                    .count = COUNT, .ranges = ranges,
-                                    .range_count = 2, .range_size = sizeof *ranges,
-                                    .momentum = adam ? 0 : 0.9, .epsilon = adam ? 1e-8 : 0,
-                                    .algorithm = algorithm, .type = CEK_F32 };
-        both_run("optimizer", &desc.op, (const array[]){ F(0, COUNT), F(1, COUNT), IN(zeros, sizeof zeros),
-                 adam ? (array)IN(zeros, sizeof zeros) : (array){ 0 }, IN(state, sizeof state), IN(&step, sizeof step),
-                 IN(&update, sizeof update) }, 7, 0x1d, 0x10);
+                                    .count = COUNT,
+                                    .ranges = ranges,
+                                    .range_count = 2,
+                                    .range_size = sizeof *ranges,
+                                    .momentum = adam ? 0 : 0.9,
+                                    .epsilon = adam ? 1e-8 : 0,
+                                    .algorithm = algorithm,
+                                    .type = CEK_F32 };
+        both_run("optimizer", &desc.op,
+                 (const array[]){ F(0, COUNT), F(1, COUNT), IN(zeros, sizeof zeros),
+                                  adam ? (array)IN(zeros, sizeof zeros) : (array){ 0 }, IN(state, sizeof state),
+                                  IN(&step, sizeof step), IN(&update, sizeof update) },
+                 7, 0x1d, 0x10);
     }
 }
 
@@ -272,7 +342,7 @@ int main(void)
     tcase_add_test(c, every_operation_gives_the_results_of_the_reference);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);
-    srunner_set_fork_status(runner, CK_NOFORK);  /* a tool looks at this process */
+    srunner_set_fork_status(runner, CK_NOFORK); /* a tool looks at this process */
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -16,6 +16,7 @@ static double seconds(void)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* clang-format off */
 static cek_status run(void)
 {
     return d.plugin.op_run(d.queue, op, (cek_ref[]){ a, b }, 2, (cek_ref){ NULL, 0 });
@@ -25,6 +26,7 @@ static cek_status update(void) { return d.plugin.update(d.queue, a, bytes, BYTES
 static cek_status download(void) { return d.plugin.download(d.queue, bytes, a, BYTES); }
 static cek_status copy(void) { return d.plugin.copy(d.queue, b, a, BYTES); }
 static cek_status record(void) { return d.plugin.event_record(d.queue, event); }
+/* clang-format on */
 
 static const struct command {
     const char *call, *function;
@@ -38,13 +40,17 @@ static const struct command {
     { "copy", "clEnqueueCopyBuffer", copy, &shim.copy },
     { "fill", "clEnqueueFillBuffer", fill, &shim.fill },
     { "event_record", "clEnqueueMarkerWithWaitList", record, &shim.marker },
-    { "op_run", "clSetKernelArg", run, &shim.argument },  /* enqueues nothing of its own: last */
+    { "op_run", "clSetKernelArg", run, &shim.argument }, /* enqueues nothing of its own: last */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 START_TEST(a_command_that_is_refused_leaves_the_queue_usable)
 {
-    static const struct { cl_int error; cek_status status; const char *text; } answers[] = {
+    static const struct {
+        cl_int error;
+        cek_status status;
+        const char *text;
+    } answers[] = {
         { CL_OUT_OF_RESOURCES, CEK_OUT_OF_MEMORY, "CL_OUT_OF_RESOURCES" },
         { CL_MEM_OBJECT_ALLOCATION_FAILURE, CEK_OUT_OF_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE" },
         { CL_INVALID_WORK_GROUP_SIZE, CEK_INTERNAL, "CL_INVALID_WORK_GROUP_SIZE" },
@@ -55,8 +61,8 @@ START_TEST(a_command_that_is_refused_leaves_the_queue_usable)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         c->shim->error = answers[i].error;
         ck_assert_uint_eq(c->enqueue(), answers[i].status);
-        ck_assert_msg(strstr(d.text, answers[i].text) && strstr(d.text, c->call) &&
-                      strstr(d.text, c->function), "%s", d.text);
+        ck_assert_msg(strstr(d.text, answers[i].text) && strstr(d.text, c->call) && strstr(d.text, c->function), "%s",
+                      d.text);
         c->shim->error = 0;
         ck_assert_uint_eq(c->enqueue(), CEK_OK);
         ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
@@ -76,7 +82,8 @@ START_TEST(a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once
     cek_queue *queue;
     cek_op *other;
     cek_softmax_desc softmax = { .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                                 .rows = 4, .columns = 4,
+                                 .rows = 4,
+                                 .columns = 4,
                                  .type = CEK_F32 };
     open_door();
     c->shim->error = errors[_i / COMMANDS];
@@ -107,8 +114,12 @@ START_TEST(half_an_operation_makes_the_queue_fail)
 {
     cek_op_info info;
     cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
-                             .function = CEK_REDUCE_SUM, .axes = 1, .rank = 1,
-                             .x_type = CEK_F32, .shape = { 16 }, .x_strides = { 1 } };
+                             .function = CEK_REDUCE_SUM,
+                             .axes = 1,
+                             .rank = 1,
+                             .x_type = CEK_F32,
+                             .shape = { 16 },
+                             .x_strides = { 1 } };
     const array arrays[] = { IN(bytes, 64), OUT(bytes, 4) };
     open_door();
     cek_op *sum = door_op(&d, &desc.op, arrays, 2, &info);
@@ -121,7 +132,7 @@ START_TEST(half_an_operation_makes_the_queue_fail)
     shim.launch.error = 0;
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.op_run(d.queue, sum, refs, 2, workspace), CEK_OUT_OF_MEMORY);
-    ck_assert_uint_eq(d.plugin.event_sync(event, CEK_FOREVER), CEK_OK);  /* recorded before */
+    ck_assert_uint_eq(d.plugin.event_sync(event, CEK_FOREVER), CEK_OK); /* recorded before */
     ck_assert_uint_eq(record(), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.event_query(event), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
@@ -152,7 +163,7 @@ START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
     ck_assert_uint_eq(d.plugin.event_record(d.queue, behind), CEK_OK);
     shim.running = false;
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
-    shim.victim = NULL;  /* a driver that has forgotten by now */
+    shim.victim = NULL; /* a driver that has forgotten by now */
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.queue_status(d.queue, text, sizeof text), CEK_OUT_OF_MEMORY);
     ck_assert_msg(strstr(text, "CL_OUT_OF_RESOURCES") != NULL, "%s", text);
@@ -267,7 +278,7 @@ START_TEST(destroying_a_failed_queue_waits_for_what_still_runs_in_it)
     shim.victim_error = CL_OUT_OF_RESOURCES;
     shim.victim = shim.latest;
     shim.running = true;
-    ck_assert_uint_eq(download(), CEK_OK);  /* writes to memory that its owner takes back after queue_destroy */
+    ck_assert_uint_eq(download(), CEK_OK); /* writes to memory that its owner takes back after queue_destroy */
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_int_eq(pthread_create(&thread, NULL, end_later, NULL), 0);
     double start = seconds();
@@ -290,7 +301,7 @@ START_TEST(work_that_never_ends_is_left_at_the_deadline)
     d.plugin.queue_destroy(d.queue);
     ck_assert_uint_eq(d.plugin.queue_create(d.dev, &desc, &queue), CEK_OK);
     d.queue = queue;
-    if (_i) {  /* behind a failure */
+    if (_i) { /* behind a failure */
         ck_assert_uint_eq(fill(), CEK_OK);
         shim.victim_error = CL_OUT_OF_RESOURCES;
         shim.victim = shim.latest;

@@ -16,8 +16,9 @@ static unsigned char bytes[BYTES];
 
 static inline cek_op *softmax_create(void)
 {
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4,
-                              .columns = 4, .type = CEK_F32 };
+    cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX }, .rows = 4, .columns = 4, .type = CEK_F32
+    };
     const array arrays[] = { IN(bytes, 64), OUT(bytes, 64) };
     cek_op_info info;
     return door_op(&d, &desc.op, arrays, 2, &info);
@@ -50,10 +51,13 @@ static inline void shut_door(int left)
     ck_assert_int_eq(shim.buffers, 0);
     ck_assert_int_eq(shim.blocks, 0);
     ck_assert_int_eq(shim.contexts, 0);
-    ck_assert_int_eq(shim.finishes, 0);  /* it has no deadline */
+    ck_assert_int_eq(shim.finishes, 0); /* it has no deadline */
 }
 
-static inline cek_status fill(void) { return d.plugin.fill(d.queue, a, 7, 4, BYTES); }
+static inline cek_status fill(void)
+{
+    return d.plugin.fill(d.queue, a, 7, 4, BYTES);
+}
 
 /* The end of a main: runs the suite, or says that there is nothing to run it on. Another process
  * looks, since a child that is forked from one that has a driver loaded would hang. */

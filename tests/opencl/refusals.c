@@ -50,7 +50,7 @@ START_TEST(mapping_and_pinning_that_fail_leave_the_memory_as_it_was)
     ck_assert_uint_eq((uintptr_t)at % CEK_ALIGNMENT, 0);
     memset(at, 1, BYTES);
     d.plugin.host_free(d.dev, at);
-    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK);  /* given back when the device is closed */
+    ck_assert_uint_eq(d.plugin.host_alloc(d.dev, BYTES, &at), CEK_OK); /* given back when the device is closed */
     shut_door(0);
 }
 END_TEST
@@ -58,14 +58,20 @@ END_TEST
 START_TEST(an_operation_that_cannot_be_compiled_says_why)
 {
     cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                              .rows = 4, .columns = 4,
-                              .type = CEK_BF16 };
+    cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4, .type = CEK_BF16
+    };
     open_door();
     int kernels = shim.kernels, programs = shim.programs;
-    const struct { shim_call *call; const char *text; } failing[] = {
-        { &shim.source, "clCreateProgramWithSource" }, { &shim.build, "rows.cl" }, { &shim.kernel, "clCreateKernel" },
-        { &shim.queue, "clCreateCommandQueue" }, { &shim.argument, "clSetKernelArg" },
+    const struct {
+        shim_call *call;
+        const char *text;
+    } failing[] = {
+        { &shim.source, "clCreateProgramWithSource" },
+        { &shim.build, "rows.cl" },
+        { &shim.kernel, "clCreateKernel" },
+        { &shim.queue, "clCreateCommandQueue" },
+        { &shim.argument, "clSetKernelArg" },
         { &shim.launch, "clEnqueueNDRangeKernel" },
     };
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
@@ -76,7 +82,7 @@ START_TEST(an_operation_that_cannot_be_compiled_says_why)
         failing[i].call->error = 0;
         ck_assert_int_eq(shim.kernels, kernels);
     }
-    ck_assert_int_le(shim.programs, programs + 1);  /* what was compiled is kept for the next attempt */
+    ck_assert_int_le(shim.programs, programs + 1); /* what was compiled is kept for the next attempt */
     shim.event_error = CL_OUT_OF_RESOURCES;
     ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_OUT_OF_MEMORY);
     shim.event_error = 0;
@@ -89,9 +95,9 @@ END_TEST
 START_TEST(an_error_of_the_compiler_reaches_the_caller)
 {
     cek_op *other = (cek_op *)&d;
-    cek_softmax_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 },
-                              .rows = 4, .columns = 4,
-                              .type = CEK_BF16 };
+    cek_softmax_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_SOFTMAX, .operands = 3 }, .rows = 4, .columns = 4, .type = CEK_BF16
+    };
     open_door();
     shim.text = "__kernel void softmax(__global float *x)\n{\n    x[0] = no_such_function_of_ours(1.0f);\n}\n";
     ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, NULL, &other), CEK_INTERNAL);
@@ -109,17 +115,30 @@ START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
 {
     const uint64_t whole = (uint64_t)1 << 32;
     cek_conv_desc conv = { .op = { .size = sizeof conv, .kind = CEK_OP_CONV_FORWARD, .operands = 7 },
-                           .spatial = 1, .groups = 1, .batch = 1,
-                           .in_channels = 1, .out_channels = 1, .in = { 8 }, .kernel = { 1 },
-                           .stride = { 1 }, .dilation = { 1 },
-                           .x_type = CEK_F32, .w_type = CEK_F32, .y_type = CEK_F32 };
+                           .spatial = 1,
+                           .groups = 1,
+                           .batch = 1,
+                           .in_channels = 1,
+                           .out_channels = 1,
+                           .in = { 8 },
+                           .kernel = { 1 },
+                           .stride = { 1 },
+                           .dilation = { 1 },
+                           .x_type = CEK_F32,
+                           .w_type = CEK_F32,
+                           .y_type = CEK_F32 };
     cek_pool_desc pool = { .op = { .size = sizeof pool, .kind = CEK_OP_POOL_FORWARD, .operands = 3 },
                            .mode = CEK_POOL_AVERAGE,
-                           .spatial = 1, .type = CEK_F32, .batch = 1, .channels = 1, .in = { 8 },
-                           .kernel = { 1 }, .stride = { 1 } };
-    uint64_t *const fields[] = { &conv.in[0], &conv.stride[0], &conv.dilation[0], &conv.pad_hi[0],
-                                 &conv.batch, &conv.in_channels,
-                                 &conv.out_channels, &pool.in[0], &pool.stride[0], &pool.batch, &pool.channels };
+                           .spatial = 1,
+                           .type = CEK_F32,
+                           .batch = 1,
+                           .channels = 1,
+                           .in = { 8 },
+                           .kernel = { 1 },
+                           .stride = { 1 } };
+    uint64_t *const fields[] = { &conv.in[0],     &conv.stride[0],   &conv.dilation[0],  &conv.pad_hi[0],
+                                 &conv.batch,     &conv.in_channels, &conv.out_channels, &pool.in[0],
+                                 &pool.stride[0], &pool.batch,       &pool.channels };
     open_door();
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         cek_op *other = (cek_op *)&d;
@@ -157,8 +176,9 @@ START_TEST(a_process_with_raised_privileges_asks_no_driver)
 {
     cek_instance *instance = (cek_instance *)&d;
     const cek_plugin *table = door_table(&d.so, "opencl");
-    const cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed,
-                            .option = door_option };
+    const cek_host host = {
+        .size = sizeof host, .abi = CEK_ABI, .user = &d, .fail = door_failed, .option = door_option
+    };
     shim.secure = true;
     ck_assert_uint_eq(table->create(&host, &instance), CEK_UNAVAILABLE);
     ck_assert_ptr_null(instance);

@@ -53,7 +53,10 @@ static const char *kernels_file;
 
 static void fail_read(const char *text)
 {
-    static const struct { const char *name; shim_call *call; } all[] = {
+    static const struct {
+        const char *name;
+        shim_call *call;
+    } all[] = {
 #define SHIM_ROW(member) { #member, &shim.member },
         SHIM_CALLS(SHIM_ROW)
     };
@@ -109,8 +112,8 @@ EXPORT cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint 
     return REAL(clGetPlatformIDs)(room, platforms, count);
 }
 
-EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes,
-                                void *value, size_t *length)
+EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes, void *value,
+                                size_t *length)
 {
     if (what != CL_PLATFORM_NAME || !shim.platform)
         return REAL(clGetPlatformInfo)(platform, what, bytes, value, length);
@@ -140,28 +143,28 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
 /* --- objects ---------------------------------------------------------------------------------- */
 
 /* A handle, or an error in *error. */
-#define MAKES(member, counter, type, name, parameters, arguments)                                                    \
-    EXPORT type name parameters                                                                                      \
-    {                                                                                                                \
-        if (fails(&shim.member)) {                                                                                   \
-            *error = shim.member.error;                                                                              \
-            return NULL;                                                                                             \
-        }                                                                                                            \
-        serial_begin();                                                                                              \
-        type made = REAL(name) arguments;                                                                            \
-        serial_end();                                                                                                \
-        atomic_fetch_add(&shim.counter, made != NULL);                                                               \
-        return made;                                                                                                 \
+#define MAKES(member, counter, type, name, parameters, arguments) \
+    EXPORT type name parameters                                   \
+    {                                                             \
+        if (fails(&shim.member)) {                                \
+            *error = shim.member.error;                           \
+            return NULL;                                          \
+        }                                                         \
+        serial_begin();                                           \
+        type made = REAL(name) arguments;                         \
+        serial_end();                                             \
+        atomic_fetch_add(&shim.counter, made != NULL);            \
+        return made;                                              \
     }
 /* The plugin retains none of these, so the first release is the last. */
-#define RELEASES(counter, type, name)            \
-    EXPORT cl_int name(type object)              \
-    {                                            \
-        atomic_fetch_sub(&shim.counter, 1);      \
-        serial_begin();                          \
-        cl_int error = REAL(name)(object);       \
-        serial_end();                            \
-        return error;                            \
+#define RELEASES(counter, type, name)       \
+    EXPORT cl_int name(type object)         \
+    {                                       \
+        atomic_fetch_sub(&shim.counter, 1); \
+        serial_begin();                     \
+        cl_int error = REAL(name)(object);  \
+        serial_end();                       \
+        return error;                       \
     }
 
 MAKES(context, contexts, cl_context, clCreateContext,
@@ -179,11 +182,10 @@ MAKES(source, programs, cl_program, clCreateProgramWithSource,
       (context, shim.text ? 1 : count, shim.text ? &shim.text : texts, lengths, error))
 MAKES(binary, programs, cl_program, clCreateProgramWithBinary,
       (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths,
-       const unsigned char **binaries,
-       cl_int *status, cl_int *error),
+       const unsigned char **binaries, cl_int *status, cl_int *error),
       (context, count, devices, lengths, binaries, status, error))
-MAKES(kernel, kernels, cl_kernel, clCreateKernel,
-      (cl_program program, const char *name, cl_int *error), (program, name, error))
+MAKES(kernel, kernels, cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error),
+      (program, name, error))
 RELEASES(contexts, cl_context, clReleaseContext)
 RELEASES(queues, cl_command_queue, clReleaseCommandQueue)
 RELEASES(buffers, cl_mem, clReleaseMemObject)
@@ -205,15 +207,15 @@ EXPORT void clSVMFree(cl_context context, void *block)
 
 /* --- calls that return their error ------------------------------------------------------------ */
 
-#define ANSWERS(member, name, parameters, arguments)                                          \
-    EXPORT cl_int name parameters                                                             \
-    {                                                                                         \
-        if (fails(&shim.member))                                                              \
-            return shim.member.error;                                                         \
-        serial_begin();                                                                       \
-        cl_int answer = REAL(name) arguments;                                                 \
-        serial_end();                                                                         \
-        return answer;                                                                        \
+#define ANSWERS(member, name, parameters, arguments) \
+    EXPORT cl_int name parameters                    \
+    {                                                \
+        if (fails(&shim.member))                     \
+            return shim.member.error;                \
+        serial_begin();                              \
+        cl_int answer = REAL(name) arguments;        \
+        serial_end();                                \
+        return answer;                               \
     }
 
 ANSWERS(build, clBuildProgram,
@@ -222,8 +224,8 @@ ANSWERS(build, clBuildProgram,
         (program, count, devices, options, notify, user))
 ANSWERS(flush, clFlush, (cl_command_queue queue), (queue))
 ANSWERS(profiling, clGetEventProfilingInfo,
-        (cl_event event, cl_profiling_info what, size_t bytes, void *value, size_t *length), (event,
-        what, bytes, value, length))
+        (cl_event event, cl_profiling_info what, size_t bytes, void *value, size_t *length),
+        (event, what, bytes, value, length))
 
 EXPORT cl_int clFinish(cl_command_queue queue)
 {
@@ -266,9 +268,8 @@ static void kernel_note(cl_kernel kernel)
     pthread_mutex_unlock(&lock);
 }
 
-EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset,
-                                   size_t bytes, const void *from, cl_uint waits, const cl_event *list,
-                                   cl_event *event)
+EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t bytes,
+                                   const void *from, cl_uint waits, const cl_event *list, cl_event *event)
 {
     if (fails(&shim.write))
         return shim.write.error;
@@ -282,22 +283,22 @@ EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool bl
     return error;
 }
 
-#define ENQUEUES(member, name, parameters, arguments)          \
-    EXPORT cl_int name parameters                              \
-    {                                                          \
-        if (fails(&shim.member))                               \
-            return shim.member.error;                          \
-        serial_begin();                                        \
-        cl_int error = REAL(name) arguments;                   \
-        serial_end();                                          \
-        if (!error && event)                                   \
-            shim.latest = *event;                              \
-        return error;                                          \
+#define ENQUEUES(member, name, parameters, arguments) \
+    EXPORT cl_int name parameters                     \
+    {                                                 \
+        if (fails(&shim.member))                      \
+            return shim.member.error;                 \
+        serial_begin();                               \
+        cl_int error = REAL(name) arguments;          \
+        serial_end();                                 \
+        if (!error && event)                          \
+            shim.latest = *event;                     \
+        return error;                                 \
     }
 
-EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
-                                     const size_t *offset, const size_t *global,
-                                     const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
+EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                                     const size_t *global, const size_t *local, cl_uint waits, const cl_event *list,
+                                     cl_event *event)
 {
     if (fails(&shim.launch))
         return shim.launch.error;
@@ -315,28 +316,23 @@ ENQUEUES(read, clEnqueueReadBuffer,
           const cl_event *list, cl_event *event),
          (queue, from, blocking, offset, bytes, to, waits, list, event))
 ENQUEUES(copy, clEnqueueCopyBuffer,
-         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
-          size_t bytes, cl_uint waits,
-          const cl_event *list, cl_event *event),
+         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
+          cl_uint waits, const cl_event *list, cl_event *event),
          (queue, from, to, from_offset, to_offset, bytes, waits, list, event))
 ENQUEUES(fill, clEnqueueFillBuffer,
-         (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_bytes,
-          size_t offset, size_t bytes, cl_uint waits,
-          const cl_event *list, cl_event *event),
+         (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
+          cl_uint waits, const cl_event *list, cl_event *event),
          (queue, to, pattern, pattern_bytes, offset, bytes, waits, list, event))
 ENQUEUES(unmap, clEnqueueUnmapMemObject,
          (cl_command_queue queue, cl_mem mem, void *mapped, cl_uint waits, const cl_event *list, cl_event *event),
          (queue, mem, mapped, waits, list, event))
 ENQUEUES(marker, clEnqueueMarkerWithWaitList,
-         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
-         (queue, waits, list, event))
+         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event), (queue, waits, list, event))
 ENQUEUES(barrier, clEnqueueBarrierWithWaitList,
-         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event),
-         (queue, waits, list, event))
+         (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event), (queue, waits, list, event))
 
-EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
-                                cl_map_flags flags, size_t offset, size_t bytes,
-                                cl_uint waits, const cl_event *list, cl_event *event, cl_int *error)
+EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset,
+                                size_t bytes, cl_uint waits, const cl_event *list, cl_event *event, cl_int *error)
 {
     if (fails(&shim.map)) {
         *error = shim.map.error;

@@ -22,14 +22,16 @@
 #include <stdbool.h>
 
 /* What can be made to fail, each by its own member of `shim`. */
+/* clang-format off */
 #define SHIM_CALLS(X) \
     X(context) X(queue) X(buffer) X(svm) X(source) X(binary) X(build) X(kernel) X(argument) X(launch) X(write) X(read) \
     X(copy) X(fill) X(map) X(unmap) X(marker) X(barrier) X(flush) X(event_info) X(profiling)
+/* clang-format on */
 
 typedef struct shim_call {
-    cl_int error;          /* to give; 0: pass on */
-    atomic_int after;      /* calls that still work */
-    atomic_int calls;      /* how often it was called */
+    cl_int error;     /* to give; 0: pass on */
+    atomic_int after; /* calls that still work */
+    atomic_int calls; /* how often it was called */
 } shim_call;
 
 typedef struct shim_state {
@@ -37,10 +39,10 @@ typedef struct shim_state {
     SHIM_CALLS(SHIM_MEMBER)
     /* What statuses of commands say: all of them, or that of one event alone. */
     cl_int event_error;
-    atomic_int event_error_after;   /* commands that still end well */
+    atomic_int event_error_after; /* commands that still end well */
     atomic_bool running;
-    const void *unread;    /* what a write that does not end may still read */
-    _Atomic(cl_event) victim, latest;  /* latest: of the last command that was enqueued */
+    const void *unread;               /* what a write that does not end may still read */
+    _Atomic(cl_event) victim, latest; /* latest: of the last command that was enqueued */
     cl_int victim_error;
     /* What a device claims. */
     cl_device_type device;
@@ -48,8 +50,8 @@ typedef struct shim_state {
     cl_uint width;
     bool no_svm, secure;
     const char *platform;
-    const char *text;      /* what is compiled instead */
-    atomic_int probes, finishes;       /* calls of clGetPlatformIDs, clFinish */
+    const char *text;            /* what is compiled instead */
+    atomic_int probes, finishes; /* calls of clGetPlatformIDs, clFinish */
     /* Objects that live. */
     atomic_int contexts, queues, buffers, blocks, programs, kernels;
 } shim_state;

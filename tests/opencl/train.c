@@ -106,9 +106,12 @@ END_TEST
 
 START_TEST(ten_losses_are_those_of_one_device)
 {
-    static const struct { const char *list, *split; size_t count; } setups[] = {
-        { "cpu", "1", 1 }, { "opencl:0", "1", 1 }, { "cpu,opencl:0", "1", 2 }, { "opencl", "2", 2 },
-            { "opencl", "3", 3 },
+    static const struct {
+        const char *list, *split;
+        size_t count;
+    } setups[] = {
+        { "cpu", "1", 1 },    { "opencl:0", "1", 1 }, { "cpu,opencl:0", "1", 2 },
+        { "opencl", "2", 2 }, { "opencl", "3", 3 },
     };
     double alone[10];
     for (size_t s = 0; s < sizeof setups / sizeof *setups; s++) {
@@ -119,9 +122,8 @@ START_TEST(ten_losses_are_those_of_one_device)
             double loss = step(&r, i % 3, i == 4 ? 31 : 60);
             if (s == 0)
                 alone[i] = loss;
-            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]),
-                          "%s in %s, step %d: %.9g, alone %.9g", setups[s].list,
-                          setups[s].split, i + 1, loss, alone[i]);
+            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]), "%s in %s, step %d: %.9g, alone %.9g",
+                          setups[s].list, setups[s].split, i + 1, loss, alone[i]);
         }
         run_close(&r);
     }

@@ -246,6 +246,7 @@ static void host_free(cek_dev *dev, void *ptr)
     unmake(ptr);
 }
 
+/* clang-format off */
 static struct {
     cek_plugin table;
     void *later[4]; /* slots of a minor to come */
@@ -263,6 +264,7 @@ static struct {
                .op_destroy = op_destroy, .op_run = op_run },
     .later = { &door, &door, &door, &door },
 };
+/* clang-format on */
 
 static void name_read(void)
 {
@@ -307,8 +309,7 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->version = t->build = NULL;
     if (mode_is("profile"))
         t->profile = 9;
-    if (mode_is(
-            "training")) /* claims what its slots do not show to be wrong: allowed here, for conformance to find */
+    if (mode_is("training")) /* claims what its slots do not show to be wrong: allowed here, for conformance to find */
         t->profile = CEK_PROFILE_TRAINING;
     if (mode_is("slot"))
         t->mem_alloc = NULL;

@@ -13,20 +13,20 @@
 #include <stdint.h>
 
 typedef struct fake_control {
-    atomic_long live;            /* objects that were made and not destroyed, of every kind */
+    atomic_long live; /* objects that were made and not destroyed, of every kind */
     atomic_long instances;
-    atomic_long allocations;     /* mem_alloc calls that succeeded */
-    atomic_ullong bytes;         /* of device memory now */
-    atomic_ullong capacity;      /* more than this is out of memory */
-    atomic_long pinned;          /* pieces of page-locked memory */
-    atomic_long copies;          /* queue copies from another device */
-    atomic_bool lost;            /* every call fails: the device is gone */
-    atomic_int lose_after;       /* commands that are still executed; the device is lost with the last */
-    atomic_int silent_status;    /* mem_alloc answers this, without a text */
-    atomic_bool poison;          /* the next command fails when it is executed */
-    atomic_bool slow;            /* queue_sync and event_sync time out */
+    atomic_long allocations;      /* mem_alloc calls that succeeded */
+    atomic_ullong bytes;          /* of device memory now */
+    atomic_ullong capacity;       /* more than this is out of memory */
+    atomic_long pinned;           /* pieces of page-locked memory */
+    atomic_long copies;           /* queue copies from another device */
+    atomic_bool lost;             /* every call fails: the device is gone */
+    atomic_int lose_after;        /* commands that are still executed; the device is lost with the last */
+    atomic_int silent_status;     /* mem_alloc answers this, without a text */
+    atomic_bool poison;           /* the next command fails when it is executed */
+    atomic_bool slow;             /* queue_sync and event_sync time out */
     uint32_t host_size, host_abi; /* of the host given to create() */
-    char option[64];             /* what the host answered for "fake_option" */
+    char option[64];              /* what the host answered for "fake_option" */
 } fake_control;
 
 #endif

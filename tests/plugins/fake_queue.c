@@ -96,7 +96,10 @@ static void command_run(cek_queue *queue, command *c)
     case COPY: memcpy(place(c->dst), place(c->src), c->bytes); break;
     case UPLOAD: memcpy(place(c->dst), c->host, c->bytes); break;
     case DOWNLOAD: memcpy(c->host, place(c->src), c->bytes); break;
-    case UPDATE: memcpy(place(c->dst), c->host, c->bytes); free(c->host); break;
+    case UPDATE:
+        memcpy(place(c->dst), c->host, c->bytes);
+        free(c->host);
+        break;
     case FILL:
         for (uint64_t i = 0; i < c->bytes; i += c->position)
             memcpy((uint8_t *)place(c->dst) + i, &c->pattern, c->position);
@@ -162,8 +165,9 @@ cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
     if (text != NULL && cap > 0)
         snprintf(text, cap, "%s",
-                 control.lost ? "the fake cable was pulled" : queue->failed != CEK_OK
-                 ? "a fake kernel caught fire" : "");
+                 control.lost              ? "the fake cable was pulled"
+                 : queue->failed != CEK_OK ? "a fake kernel caught fire"
+                                           : "");
     return queue->failed;
 }
 
@@ -207,8 +211,7 @@ cek_status update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes
     return enqueue(queue, (command){ .kind = UPDATE, .dst = dst, .host = copied, .bytes = bytes });
 }
 
-cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
-                         cek_ref workspace)
+cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
 {
     command c = { .kind = RUN, .op = op };
 

@@ -59,10 +59,12 @@ END_TEST
 
 START_TEST(statuses_have_distinct_names)
 {
-    static const cek_status known[] = { CEK_OK, CEK_INVALID, CEK_UNSUPPORTED, CEK_UNAVAILABLE, CEK_OUT_OF_MEMORY,
-                                        CEK_DEVICE_LOST, CEK_TIMEOUT, CEK_NOT_READY, CEK_INTERNAL, CEK_BAD_INPUT,
-                                        CEK_IO, CEK_NOT_FOUND, CEK_CANCELLED, CEK_NO_DEVICE,
-                                        CEK_BAD_PLUGIN, CEK_NOT_FINITE };
+    static const cek_status known[] = {
+        CEK_OK,          CEK_INVALID,   CEK_UNSUPPORTED, CEK_UNAVAILABLE, CEK_OUT_OF_MEMORY,
+        CEK_DEVICE_LOST, CEK_TIMEOUT,   CEK_NOT_READY,   CEK_INTERNAL,    CEK_BAD_INPUT,
+        CEK_IO,          CEK_NOT_FOUND, CEK_CANCELLED,   CEK_NO_DEVICE,   CEK_BAD_PLUGIN,
+        CEK_NOT_FINITE
+    };
     size_t count = sizeof known / sizeof *known;
 
     for (size_t i = 0; i < count; i++) {

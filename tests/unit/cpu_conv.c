@@ -14,71 +14,35 @@ typedef struct geometry {
     } dim[3];
 } geometry;
 
-#define NONE                                                                                       \
-    {                                                                                              \
-        1, 1, 1, 1, 0, 0                                                                           \
+#define NONE             \
+    {                    \
+        1, 1, 1, 1, 0, 0 \
     }
 static const geometry geometries[] = {
-    { 2, 5, 3, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } }, /* no vector is full */
-    { 2,
-      1,
-      6,
-      1,
-      { NONE, { 12, 5, 1, 1, 2, 2 }, { 13, 5, 1, 1, 2, 2 } } }, /* first layer, 1 channel */
-    { 1,
-      3,
-      64,
-      1,
-      { NONE,
-        { 11, 7, 2, 1, 3, 2 },
-        { 14, 7, 2, 1, 3, 3 } } }, /* first layer, 3 channels, stride 2 */
-    { 2,
-      17,
-      33,
-      1,
-      { NONE, { 9, 3, 2, 1, 1, 0 }, { 8, 3, 3, 1, 0, 1 } } }, /* strides, lopsided padding */
+    { 2, 5, 3, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } },     /* no vector is full */
+    { 2, 1, 6, 1, { NONE, { 12, 5, 1, 1, 2, 2 }, { 13, 5, 1, 1, 2, 2 } } },   /* first layer, 1 channel */
+    { 1, 3, 64, 1, { NONE, { 11, 7, 2, 1, 3, 2 }, { 14, 7, 2, 1, 3, 3 } } },  /* first layer, 3 channels, stride 2 */
+    { 2, 17, 33, 1, { NONE, { 9, 3, 2, 1, 1, 0 }, { 8, 3, 3, 1, 0, 1 } } },   /* strides, lopsided padding */
     { 1, 16, 40, 1, { NONE, { 10, 3, 1, 2, 2, 2 }, { 11, 3, 1, 3, 3, 2 } } }, /* dilation */
     { 1,
       9,
       8,
       1,
-      { NONE,
-        { 11, 3, 2, 2, 2, 1 },
-        { 12, 4, 3, 2, 0, 3 } } }, /* dilation and stride share a factor, or not */
+      { NONE, { 11, 3, 2, 2, 2, 1 }, { 12, 4, 3, 2, 0, 3 } } }, /* dilation and stride share a factor, or not */
     { 1, 12, 18, 3, { NONE, { 6, 3, 1, 1, 1, 1 }, { 7, 2, 1, 1, 0, 0 } } }, /* groups */
     { 2, 24, 16, 2, { NONE, { 5, 3, 2, 1, 1, 1 }, { 5, 3, 1, 2, 2, 2 } } },
     { 2, 19, 19, 19, { NONE, { 6, 3, 1, 1, 1, 1 }, { 7, 3, 2, 1, 1, 1 } } }, /* depthwise */
     { 1, 40, 40, 40, { NONE, { 5, 5, 2, 1, 2, 2 }, { 5, 3, 1, 2, 2, 2 } } },
     { 2, 4, 12, 4, { NONE, { 6, 3, 1, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } },  /* depth multiplier 3 */
     { 3, 20, 37, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } }, /* 1 x 1 */
-    { 2,
-      20,
-      10,
-      1,
-      { NONE, { 5, 1, 2, 1, 0, 0 }, { 6, 1, 3, 1, 0, 0 } } }, /* most inputs meet no output */
+    { 2, 20, 10, 1, { NONE, { 5, 1, 2, 1, 0, 0 }, { 6, 1, 3, 1, 0, 0 } } }, /* most inputs meet no output */
     { 2, 20, 10, 2, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } },
-    { 2, 3, 5, 1, { NONE, NONE, { 19, 5, 2, 1, 4, 1 } } }, /* one dimension */
-    { 1,
-      10,
-      9,
-      1,
-      { { 4, 2, 1, 1, 0, 1 }, { 5, 3, 2, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } }, /* three */
+    { 2, 3, 5, 1, { NONE, NONE, { 19, 5, 2, 1, 4, 1 } } },                                 /* one dimension */
+    { 1, 10, 9, 1, { { 4, 2, 1, 1, 0, 1 }, { 5, 3, 2, 1, 1, 1 }, { 6, 3, 1, 1, 1, 1 } } }, /* three */
     { 1, 2, 3, 1, { { 3, 3, 2, 1, 1, 1 }, { 4, 2, 1, 2, 1, 0 }, { 5, 3, 2, 1, 2, 2 } } },
-    { 1,
-      8,
-      8,
-      1,
-      { NONE, { 2, 2, 1, 1, 5, 5 }, { 3, 3, 1, 1, 2, 2 } } }, /* windows wholly in the padding */
-    { 4,
-      48,
-      33,
-      1,
-      { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } }, /* several blocks of k; k split */
-    { 2,
-      64,
-      22,
-      2,
-      { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } }, /* whole panels of channels */
+    { 1, 8, 8, 1, { NONE, { 2, 2, 1, 1, 5, 5 }, { 3, 3, 1, 1, 2, 2 } } },     /* windows wholly in the padding */
+    { 4, 48, 33, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } }, /* several blocks of k; k split */
+    { 2, 64, 22, 2, { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } },  /* whole panels of channels */
     { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
 };
@@ -125,8 +89,7 @@ static void problem_make(const geometry *g, const kind *k, conv_direction direct
         d->stride[i] = g->dim[i].stride;
         d->dilation[i] = g->dim[i].dilation;
         d->pad[i] = g->dim[i].before;
-        d->out[i] = (d->in[i] + g->dim[i].before + g->dim[i].after -
-                     d->dilation[i] * (d->kernel[i] - 1) - 1) /
+        d->out[i] = (d->in[i] + g->dim[i].before + g->dim[i].after - d->dilation[i] * (d->kernel[i] - 1) - 1) /
                         d->stride[i] +
                     1;
         p->nx *= d->in[i];
@@ -163,8 +126,7 @@ static void sum_add(const sums *s, int64_t i, double v)
     s->terms[i] += 1;
 }
 
-static void products_add(const problem *p, int64_t image, int64_t o, const int64_t out[3],
-                         int64_t y, const sums *s)
+static void products_add(const problem *p, int64_t image, int64_t o, const int64_t out[3], int64_t y, const sums *s)
 {
     const conv_desc *d = &p->d;
     const int64_t in = d->in_channels / d->groups, group = o / (d->out_channels / d->groups);
@@ -179,12 +141,10 @@ static void products_add(const problem *p, int64_t image, int64_t o, const int64
                     inside &= at[i] >= 0 && at[i] < d->in[i];
                 }
                 for (int64_t ic = 0; inside && ic < in; ic++) {
-                    const int64_t x =
-                        (((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2]) *
-                            d->in_channels +
-                        group * in + ic;
-                    const int64_t w =
-                        (o * d->kernel[0] * d->kernel[1] * d->kernel[2] + tap) * in + ic;
+                    const int64_t x = (((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2]) *
+                                          d->in_channels +
+                                      group * in + ic;
+                    const int64_t w = (o * d->kernel[0] * d->kernel[1] * d->kernel[2] + tap) * in + ic;
                     const double vx = type_load(d->x, p->x, x), vw = type_load(d->w, p->w, w),
                                  vy = type_load(d->y, p->y, y);
                     switch (d->direction) {
@@ -226,8 +186,7 @@ static outcome outcome_of(const problem *p)
     return (outcome){ p->d.w, p->nw, p->w };
 }
 
-static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool,
-                void *out, float *dbias)
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *out, float *dbias)
 {
     conv_plan plan;
     cek__conv_plan(&p->d, config, cek__pool_workers(pool), &plan);
@@ -244,8 +203,8 @@ static void run(const problem *p, const kind *k, const cpu_config *config, cpu_p
     guard_free(workspace, plan.workspace_bytes);
 }
 
-static void compare(const problem *p, const kind *k, const cpu_config *config, int number,
-                    const sums *s, const void *got_all)
+static void compare(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s,
+                    const void *got_all)
 {
     const outcome o = outcome_of(p);
     const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
@@ -269,22 +228,19 @@ static void compare(const problem *p, const kind *k, const cpu_config *config, i
         if (o.type != CPU_F32)
             error += type_unit(o.type) * (fabs(want) + error) + 0x1p-25;
         const double got = type_load(o.type, got_all, i);
-        EXPECT(fabs(got - want) <= error,
-               "%s, geometry %d, direction %d, element %ld of %ld: %.9g, not %.9g +- %g",
+        EXPECT(fabs(got - want) <= error, "%s, geometry %d, direction %d, element %ld of %ld: %.9g, not %.9g +- %g",
                config->isa, number, (int)p->d.direction, (long)i, (long)o.n, got, want, error);
     }
 }
 
-static void compare_bias(const problem *p, const kind *k, const cpu_config *config, int number,
-                         const sums *s, const float *got)
+static void compare_bias(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s,
+                         const float *got)
 {
     for (int64_t i = 0; i < p->nb; i++) {
         const double want = s->value[i] + (k->accumulate ? p->bias[i] : 0);
-        const double error =
-            k->integers ? 0 : gamma_of(s->terms[i] + 4) * (s->size[i] + fabs((double)p->bias[i]));
-        EXPECT(fabs(got[i] - want) <= error,
-               "%s, geometry %d, bias gradient %ld: %.9g, not %.9g +- %g", config->isa, number,
-               (long)i, got[i], want, error);
+        const double error = k->integers ? 0 : gamma_of(s->terms[i] + 4) * (s->size[i] + fabs((double)p->bias[i]));
+        EXPECT(fabs(got[i] - want) <= error, "%s, geometry %d, bias gradient %ld: %.9g, not %.9g +- %g", config->isa,
+               number, (long)i, got[i], want, error);
     }
 }
 
@@ -331,12 +287,9 @@ static void check_direction(const kind *k, conv_direction direction)
 START_TEST(every_geometry_is_exact_on_integers)
 {
     for (int accumulate = 0; accumulate < 2; accumulate++)
-        check_direction(&(kind){ .integers = 1,
-                                 .bias = 1,
-                                 .accumulate = accumulate,
-                                 .act = CPU_ACT_RELU,
-                                 .deriv = CPU_ACT_RELU },
-                        (conv_direction)_i);
+        check_direction(
+            &(kind){ .integers = 1, .bias = 1, .accumulate = accumulate, .act = CPU_ACT_RELU, .deriv = CPU_ACT_RELU },
+            (conv_direction)_i);
 }
 END_TEST
 
@@ -349,8 +302,7 @@ END_TEST
 START_TEST(epilogues_follow_the_formula)
 {
     for (int act = CPU_ACT_TANH; act <= CPU_ACT_GELU; act++)
-        check_direction(&(kind){ .act = (cpu_act)act, .deriv = (cpu_act)act, .bias = 1 },
-                        (conv_direction)_i);
+        check_direction(&(kind){ .act = (cpu_act)act, .deriv = (cpu_act)act, .bias = 1 }, (conv_direction)_i);
 }
 END_TEST
 
@@ -358,10 +310,8 @@ START_TEST(low_precision_is_converted_on_the_way)
 {
     for (int type = CPU_BF16; type <= CPU_F16; type++) {
         const cpu_type t = (cpu_type)type, w = _i == CONV_BACKWARD_WEIGHTS ? CPU_F32 : t;
-        check_direction(
-            &(kind){
-                .x = t, .w = w, .y = t, .bias = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_TANH },
-            (conv_direction)_i);
+        check_direction(&(kind){ .x = t, .w = w, .y = t, .bias = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_TANH },
+                        (conv_direction)_i);
     }
 }
 END_TEST
@@ -411,9 +361,8 @@ START_TEST(nan_reaches_the_windows_that_see_it)
         for (int h = 0; h < 8; h++)
             for (int w = 0; w < 8; w++)
                 for (int o = 0; o < 5; o++)
-                    EXPECT((isnan(out[(h * 8 + w) * 5 + o]) != 0) ==
-                               (abs(h - 3) <= 1 && abs(w - 6) <= 1),
-                           "(%d, %d)", h, w);
+                    EXPECT((isnan(out[(h * 8 + w) * 5 + o]) != 0) == (abs(h - 3) <= 1 && abs(w - 6) <= 1), "(%d, %d)",
+                           h, w);
         filled_free(CPU_F32, p.ny, out);
         problem_free(&p);
     }
@@ -426,15 +375,11 @@ int main(void)
     Suite *suite = suite_create("cpu_conv");
     TCase *tests = tcase_create("conv");
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD,
-                        CONV_BACKWARD_WEIGHTS + 1);
-    tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD,
-                        CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
-    tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD,
-                        CONV_BACKWARD_WEIGHTS + 1);
-    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD,
-                        CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, nan_reaches_the_windows_that_see_it);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

@@ -10,11 +10,10 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    { 1, 1, 1, 1 },      { 1, 1, 0, 1 },     { 5, 3, 0, 2 },      { 2, 3, 4, 5 },
-    { 14, 32, 8, 1 },    { 13, 31, 33, 1 },  { 15, 33, 65, 2 },   { 6, 16, 385, 1 },
-    { 7, 17, 400, 1 },   { 1, 129, 70, 1 },  { 129, 1, 70, 1 },   { 1, 33, 3000, 1 },
-    { 33, 2, 2500, 1 },  { 113, 97, 31, 1 }, { 130, 70, 390, 1 }, { 28, 500, 64, 1 },
-    { 300, 10, 100, 3 }, { 9, 64, 4200, 1 },
+    { 1, 1, 1, 1 },     { 1, 1, 0, 1 },      { 5, 3, 0, 2 },     { 2, 3, 4, 5 },     { 14, 32, 8, 1 },
+    { 13, 31, 33, 1 },  { 15, 33, 65, 2 },   { 6, 16, 385, 1 },  { 7, 17, 400, 1 },  { 1, 129, 70, 1 },
+    { 129, 1, 70, 1 },  { 1, 33, 3000, 1 },  { 33, 2, 2500, 1 }, { 113, 97, 31, 1 }, { 130, 70, 390, 1 },
+    { 28, 500, 64, 1 }, { 300, 10, 100, 3 }, { 9, 64, 4200, 1 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -31,8 +30,7 @@ typedef struct kind {
 static gemm_matrix layout(cpu_type type, int64_t rows, int64_t cols, int flip, int64_t spread)
 {
     const int64_t inner = spread, outer = (flip ? rows : cols) * spread + (spread > 1 ? 3 : 0);
-    return (gemm_matrix){ type, flip ? inner : outer, flip ? outer : inner,
-                          (flip ? cols : rows) * outer };
+    return (gemm_matrix){ type, flip ? inner : outer, flip ? outer : inner, (flip ? cols : rows) * outer };
 }
 
 static int64_t at(const gemm_matrix *m, int64_t b, int64_t i, int64_t j)
@@ -87,13 +85,11 @@ static void problem_free(const problem *p)
     filled_free(CPU_F32, p->d.m * p->d.batch, p->sum);
 }
 
-static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *c,
-                float *sum)
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *c, float *sum)
 {
     gemm_plan plan;
     cek__gemm_plan(&p->d, config, cek__pool_workers(pool), &plan);
-    void *workspace =
-        guarded(plan.workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
+    void *workspace = guarded(plan.workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
     cek__gemm_run(&plan, pool,
                   &(gemm_args){ .a = p->a,
                                 .b = p->b,
@@ -106,8 +102,7 @@ static void run(const problem *p, const kind *k, const cpu_config *config, cpu_p
 }
 
 /* The value of C's element, and by how much f32 sums of its terms may differ from it. */
-static double expected(const problem *p, const kind *k, int64_t b, int64_t i, int64_t j,
-                       double *error)
+static double expected(const problem *p, const kind *k, int64_t b, int64_t i, int64_t j, double *error)
 {
     const gemm_desc *d = &p->d;
     double v = 0, size = 0;
@@ -137,8 +132,7 @@ static double expected(const problem *p, const kind *k, int64_t b, int64_t i, in
     return v;
 }
 
-static void compare(const problem *p, const kind *k, const cpu_config *config, const void *c,
-                    const float *sum)
+static void compare(const problem *p, const kind *k, const cpu_config *config, const void *c, const float *sum)
 {
     const gemm_desc *d = &p->d;
     const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
@@ -151,21 +145,18 @@ static void compare(const problem *p, const kind *k, const cpu_config *config, c
                 size += fabs(v);
             }
             if (k->sum)
-                EXPECT(fabs(sum[b * d->m + i] - row) <=
-                           (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
-                       "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m,
-                       (long)d->n, (long)d->k, sum[b * d->m + i], row);
+                EXPECT(fabs(sum[b * d->m + i] - row) <= (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
+                       "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m, (long)d->n,
+                       (long)d->k, sum[b * d->m + i], row);
             for (int64_t j = 0; j < d->n; j++) {
                 double error;
-                const double want = expected(p, k, b, i, j, &error),
-                             got = type_load(d->c.type, c, at(&d->c, b, i, j));
+                const double want = expected(p, k, b, i, j, &error), got = type_load(d->c.type, c, at(&d->c, b, i, j));
                 double limit = exact ? 0 : error;
                 if (d->c.type != CPU_F32)
                     limit += type_unit(d->c.type) * (fabs(want) + error) + 0x1p-25;
                 EXPECT(fabs(got - want) <= limit,
-                       "%s: %ldx%ldx%ld batch %ld, element (%ld, %ld, %ld): %.9g, not %.9g +- %g",
-                       config->isa, (long)d->m, (long)d->n, (long)d->k, (long)d->batch, (long)b,
-                       (long)i, (long)j, got, want, limit);
+                       "%s: %ldx%ldx%ld batch %ld, element (%ld, %ld, %ld): %.9g, not %.9g +- %g", config->isa,
+                       (long)d->m, (long)d->n, (long)d->k, (long)d->batch, (long)b, (long)i, (long)j, got, want, limit);
             }
         }
 }
@@ -181,8 +172,7 @@ static void gaps_keep(const problem *p, const void *c)
             for (int64_t j = 0; j < d->n; j++)
                 touched[at(&d->c, b, i, j)] = 1;
     for (int64_t i = 0; i < p->nc; i++)
-        EXPECT(touched[i] || memcmp((const char *)c + i * bytes, (char *)p->c + i * bytes,
-                                    (size_t)bytes) == 0,
+        EXPECT(touched[i] || memcmp((const char *)c + i * bytes, (char *)p->c + i * bytes, (size_t)bytes) == 0,
                "a gap of C was written");
     free(touched);
 }
@@ -239,16 +229,11 @@ START_TEST(epilogues_follow_the_formula)
     for (int act = CPU_ACT_NONE; act <= CPU_ACT_GELU; act++)
         for (int accumulate = 0; accumulate < 2; accumulate++)
             for (int flip = 0; flip < 2; flip++) {
-                check_kind(&(kind){ .spread = 1,
-                                    .flip_c = flip,
-                                    .act = (cpu_act)act,
-                                    .bias = 1,
-                                    .accumulate = accumulate });
-                check_kind(&(kind){
-                    .spread = 1, .flip_c = flip, .deriv = (cpu_act)act, .accumulate = accumulate });
+                check_kind(
+                    &(kind){ .spread = 1, .flip_c = flip, .act = (cpu_act)act, .bias = 1, .accumulate = accumulate });
+                check_kind(&(kind){ .spread = 1, .flip_c = flip, .deriv = (cpu_act)act, .accumulate = accumulate });
             }
-    check_kind(&(kind){
-        .spread = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_RELU, .bias = 1, .integers = 1 });
+    check_kind(&(kind){ .spread = 1, .act = CPU_ACT_RELU, .deriv = CPU_ACT_RELU, .bias = 1, .integers = 1 });
 }
 END_TEST
 
@@ -289,14 +274,12 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
             const cpu_config *config = cek__config_at(0);
             problem p;
             problem_make(&shapes[s], &kinds[k], &p);
-            float *first = copied(CPU_F32, p.nc, p.c),
-                  *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
             run(&p, &kinds[k], config, NULL, first, first_sum);
             for (int workers = 2; workers <= 7; workers += 2) {
                 cpu_pool *pool;
                 ck_assert_int_eq(cek__pool_create(workers, NULL, 0, &pool), 0);
-                float *c = copied(CPU_F32, p.nc, p.c),
-                      *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+                float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
                 run(&p, &kinds[k], config, pool, c, sum);
                 ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
                 ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
@@ -340,8 +323,7 @@ START_TEST(large_results_are_exact_aligned_or_not)
                 for (int64_t col = 0; col < d.n; col++) {
                     const float *x = a + row * K, *y = b + col, got = c[shift + row * N + col];
                     const float want = x[0] * y[0] + x[1] * y[N] + x[2] * y[2 * N];
-                    EXPECT(got == want, "%s: (%d, %d): %g, not %g", config->isa, (int)row, (int)col,
-                           got, want);
+                    EXPECT(got == want, "%s: (%d, %d): %g, not %g", config->isa, (int)row, (int)col, got, want);
                 }
             guard_free(workspace, plan.workspace_bytes);
             guard_free(c, bytes);
@@ -365,8 +347,7 @@ START_TEST(nan_reaches_every_element_it_belongs_to_and_no_other)
         run(&p, &k, config, NULL, c, NULL);
         for (int row = 0; row < 20; row++)
             for (int col = 0; col < 40; col++)
-                EXPECT((isnan(c[row * 40 + col]) != 0) == (row == 7 || col == 39),
-                       "row %d, column %d", row, col);
+                EXPECT((isnan(c[row * 40 + col]) != 0) == (row == 7 || col == 39), "row %d, column %d", row, col);
         filled_free(CPU_F32, p.nc, c);
         problem_free(&p);
     }
@@ -388,8 +369,8 @@ START_TEST(conversions_round_to_nearest_even)
                 config->kernels->load((cpu_type)type, 16, in, out);
                 for (int j = 0; j < 16; j++) {
                     const float value = to_f32(in[j]);
-                    EXPECT(isnan(value) ? isnan(out[j]) : memcmp(&value, &out[j], 4) == 0,
-                           "%s: load %#x: %a", config->isa, in[j], out[j]);
+                    EXPECT(isnan(value) ? isnan(out[j]) : memcmp(&value, &out[j], 4) == 0, "%s: load %#x: %a",
+                           config->isa, in[j], out[j]);
                     /* half way to the next, and the floats on either side */
                     const float next = isfinite(value) ? to_f32((uint16_t)(in[j] + 1)) : value;
                     const float middle = isfinite(next) ? value + (next - value) / 2 : value;
@@ -400,8 +381,8 @@ START_TEST(conversions_round_to_nearest_even)
                 config->kernels->store((cpu_type)type, 48, near, back);
                 for (int j = 0; j < 48; j++) {
                     want[j] = half_nearest(near[j], to_f32);
-                    EXPECT(isnan(near[j]) ? isnan(to_f32(back[j])) : back[j] == want[j],
-                           "%s: store %a: %#x, not %#x", config->isa, near[j], back[j], want[j]);
+                    EXPECT(isnan(near[j]) ? isnan(to_f32(back[j])) : back[j] == want[j], "%s: store %a: %#x, not %#x",
+                           config->isa, near[j], back[j], want[j]);
                 }
             }
             const float large[] = { 65519.996f, 65520, 65536, 3e38f, INFINITY, -65520 };

@@ -21,10 +21,10 @@ enum { GUARD = 256 };
 
 /* For conditions that are asked of every element: libcheck's own assertions write a message to a
  * file each time. */
-#define EXPECT(condition, ...)                                                                     \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            ck_abort_msg(__VA_ARGS__);                                                             \
+#define EXPECT(condition, ...)         \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
     } while (0)
 
 /* Called first: memory that tests give back is kept, not returned to the kernel page by page. */
@@ -46,8 +46,7 @@ static inline void *guarded(size_t bytes, int fill)
 static inline void guard_free(void *p, size_t bytes)
 {
     for (int i = 0; i < GUARD; i++)
-        EXPECT(((unsigned char *)p)[bytes + (size_t)i] == 0xa5, "wrote %d bytes beyond the end",
-               i + 1);
+        EXPECT(((unsigned char *)p)[bytes + (size_t)i] == 0xa5, "wrote %d bytes beyond the end", i + 1);
     free(p);
 }
 
@@ -79,16 +78,14 @@ static inline float f16_to_f32(uint16_t h)
     const float sign = h & 0x8000 ? -1.0f : 1.0f;
     if (exponent == 31)
         return mantissa ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf((float)(mantissa + 1024), exponent - 25)
-                            : ldexpf((float)mantissa, -24));
+    return sign * (exponent ? ldexpf((float)(mantissa + 1024), exponent - 25) : ldexpf((float)mantissa, -24));
 }
 
 /* The storable value nearest to x, ties to even: by search among neighbours, not by the bit tricks
  * under test. */
 static inline uint16_t half_nearest(double x, float (*to_f32)(uint16_t))
 {
-    const uint16_t sign = signbit(x) ? 0x8000 : 0,
-                   infinity = to_f32 == f16_to_f32 ? 0x7c00 : 0x7f80;
+    const uint16_t sign = signbit(x) ? 0x8000 : 0, infinity = to_f32 == f16_to_f32 ? 0x7c00 : 0x7f80;
     uint16_t low = 0, high = infinity;
     const double a = fabs(x);
     if (isnan(x))
@@ -112,8 +109,7 @@ static inline double type_load(cpu_type type, const void *p, int64_t i)
 {
     if (type == CPU_F32)
         return ((const float *)p)[i];
-    return type == CPU_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
-                            : f16_to_f32(((const uint16_t *)p)[i]);
+    return type == CPU_BF16 ? bf16_to_f32(((const uint16_t *)p)[i]) : f16_to_f32(((const uint16_t *)p)[i]);
 }
 
 static inline void type_store(cpu_type type, void *p, int64_t i, double x)
@@ -158,8 +154,7 @@ static inline double slope_of(cpu_act act, double ref)
     case CPU_ACT_TANH: return 1 - ref * ref;
     case CPU_ACT_SIGMOID: return ref * (1 - ref);
     case CPU_ACT_GELU:
-        return 0.5 * (1 + erf(ref * 0.70710678118654752)) +
-               ref * 0.39894228040143268 * exp(-ref * ref / 2);
+        return 0.5 * (1 + erf(ref * 0.70710678118654752)) + ref * 0.39894228040143268 * exp(-ref * ref / 2);
     }
     return 1;
 }

@@ -41,8 +41,7 @@ static void counts_are(const count *c, int64_t tasks, int n)
     for (int64_t i = 0; i < TASKS; i++) {
         const int want = i < tasks ? n : 0;
         if (atomic_load(&c->done[i]) != want || c->plain[i] != want)
-            ck_abort_msg("task %d of %d ran %d times", (int)i, (int)tasks,
-                         atomic_load(&c->done[i]));
+            ck_abort_msg("task %d of %d ran %d times", (int)i, (int)tasks, atomic_load(&c->done[i]));
     }
 }
 
@@ -244,8 +243,7 @@ START_TEST(version_1_quotas_are_read)
     root_write("/proc/self/cgroup", "4:memory:/x\n3:cpuset:/y\n2:cpu,cpuacct:/jobs/7\n");
     root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_quota_us", "-1\n");
     root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_period_us", "100000\n");
-    root_write("/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us",
-               "1000\n"); /* of another controller's group */
+    root_write("/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us", "1000\n"); /* of another controller's group */
     root_write("/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_period_us", "100000\n");
     ck_assert(quota_of() == 0);
     root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "250000\n");
@@ -261,17 +259,14 @@ START_TEST(caches_and_model_are_read)
     cek__topology_read_from(root, &t);
     ck_assert_int_eq(t.l1d_bytes, 0);
     ck_assert_str_eq(t.model, "unknown");
-    root_write("/proc/cpuinfo",
-               "processor\t: 0\nmodel name\t: Abacus 3000\nprocessor\t: 1\nmodel name\t: Other\n");
-    const char *const caches[4][3] = { { "1", "Data", "32K" },
-                                       { "1", "Instruction", "64K" },
-                                       { "2", "Unified", "1024K" },
-                                       { "3", "Unified", "32M" } };
+    root_write("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Abacus 3000\nprocessor\t: 1\nmodel name\t: Other\n");
+    const char *const caches[4][3] = {
+        { "1", "Data", "32K" }, { "1", "Instruction", "64K" }, { "2", "Unified", "1024K" }, { "3", "Unified", "32M" }
+    };
     static const char *const names[3] = { "level", "type", "size" };
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 3; j++) {
-            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", t.cpus[0],
-                     i, names[j]);
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", t.cpus[0], i, names[j]);
             root_write(path, caches[i][j]);
         }
     cek__topology_read_from(root, &t);
@@ -293,8 +288,7 @@ START_TEST(siblings_are_one_core)
     char path[128], siblings[64];
     snprintf(siblings, sizeof siblings, "%d,%d\n", t.cpus[0], t.cpus[1]);
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-                 t.cpus[i]);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", t.cpus[i]);
         root_write(path, siblings);
     }
     const int second = t.cpus[1], n = t.n_cpus;
@@ -307,9 +301,7 @@ END_TEST
 
 START_TEST(devices_share_out_the_workers)
 {
-    cpu_topology t = {
-        .n_cpus = 8, .cpus = { 0, 2, 4, 6, 8, 1, 3, 5 }, .n_cores = 5, .workers = 5
-    };
+    cpu_topology t = { .n_cpus = 8, .cpus = { 0, 2, 4, 6, 8, 1, 3, 5 }, .n_cores = 5, .workers = 5 };
     cpu_slice s;
     const int sizes[] = { 2, 2, 1 }, firsts[] = { 0, 4, 8 };
     for (int i = 0; i < 3; i++) {
@@ -345,8 +337,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cpu_threads");
-    TCase *pool = tcase_create("pool"), *made_up = tcase_create("topology"),
-          *config = tcase_create("config");
+    TCase *pool = tcase_create("pool"), *made_up = tcase_create("topology"), *config = tcase_create("config");
     tcase_set_timeout(pool, 60);
     tcase_add_loop_test(pool, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
     tcase_add_test(pool, no_pool_is_one_worker);

@@ -18,8 +18,14 @@ static const float values[N] = { 10, 20, 30, 40, 50, 60, 70 };
 
 static cek_dataset *table(void)
 {
-    cek_array_options o = { .size = sizeof o, .input_type = CEK_F32, .count = N, .rank = 1, .shape = { 2 },
-                            .inputs = features, .values = values, .columns = 1 };
+    cek_array_options o = { .size = sizeof o,
+                            .input_type = CEK_F32,
+                            .count = N,
+                            .rank = 1,
+                            .shape = { 2 },
+                            .inputs = features,
+                            .values = values,
+                            .columns = 1 };
     cek_dataset *dataset;
 
     assert_ok(cek_dataset_arrays(&o, &dataset));
@@ -28,8 +34,14 @@ static cek_dataset *table(void)
 
 START_TEST(images_are_turned_to_channels_last)
 {
-    cek_array_options o = { .size = sizeof o, .input_type = CEK_U8, .count = 1, .rank = 3, .shape = { 3, 2, 2 },
-                            .inputs = pixels, .labels = labels, .classes = 3 };
+    cek_array_options o = { .size = sizeof o,
+                            .input_type = CEK_U8,
+                            .count = 1,
+                            .rank = 3,
+                            .shape = { 3, 2, 2 },
+                            .inputs = pixels,
+                            .labels = labels,
+                            .classes = 3 };
     static const uint8_t turned[12] = { 0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11 };
     cek_dataset *dataset;
     int64_t shape[CEK_RANK_MAX], row = 0;
@@ -56,8 +68,14 @@ END_TEST
 START_TEST(borrowed_arrays_are_read_in_place_and_copied_ones_are_not)
 {
     float mine[N * 2], got[2], target;
-    cek_array_options o = { .size = sizeof o, .input_type = CEK_F32, .count = N, .rank = 1, .shape = { 2 },
-                            .inputs = mine, .values = values, .columns = 1 };
+    cek_array_options o = { .size = sizeof o,
+                            .input_type = CEK_F32,
+                            .count = N,
+                            .rank = 1,
+                            .shape = { 2 },
+                            .inputs = mine,
+                            .values = values,
+                            .columns = 1 };
     cek_dataset *copied, *borrowed;
     int64_t row = 3;
 
@@ -76,12 +94,14 @@ START_TEST(borrowed_arrays_are_read_in_place_and_copied_ones_are_not)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(impossible_arrays_are_refused)
 {
     cek_array_options good = { .size = sizeof good, .input_type = CEK_F32, .count = N, .rank = 1, .shape = { 2 },
                                .inputs = features, .labels = labels, .classes = 3 }, o;
     float infinite[2] = { 1, INFINITY };
     cek_dataset *dataset;
+    /* clang-format on */
 
     o = good, o.classes = 2;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_BAD_INPUT, "sample 2", "label 2");
@@ -184,8 +204,8 @@ START_TEST(a_split_file_names_rows)
     static const struct {
         const char *text, *cause;
     } bad[] = {
-        { "1\n7\n", "line 2: no row 7" },      { "1 1", "row 1 is there twice" }, { "", "names no rows" },
-        { "0,1,2,3,4,5,6", "names all rows" }, { "1\n\n-2", "line 3: '-2'" },      { "1.5", "'1.5' is not a row" },
+        { "1\n7\n", "line 2: no row 7" },           { "1 1", "row 1 is there twice" }, { "", "names no rows" },
+        { "0,1,2,3,4,5,6", "names all rows" },      { "1\n\n-2", "line 3: '-2'" },     { "1.5", "'1.5' is not a row" },
         { "99999999999999999999", "is not a row" },
     };
     cek_dataset *whole = table(), *first, *second;
@@ -205,9 +225,8 @@ START_TEST(a_split_file_names_rows)
         assert_fails(cek_dataset_split_file(whole, path, &first, &second), CEK_BAD_INPUT, path, bad[i].cause);
         ck_assert_ptr_null(first);
     }
-    assert_fails(cek_dataset_split_file(whole, scratch_write("bad", "1\0002", 3), &first, &second),
-                 CEK_BAD_INPUT, "bad",
-                 "zero byte");
+    assert_fails(cek_dataset_split_file(whole, scratch_write("bad", "1\0002", 3), &first, &second), CEK_BAD_INPUT,
+                 "bad", "zero byte");
     cek_dataset_free(whole);
 }
 END_TEST
@@ -315,9 +334,8 @@ START_TEST(digits_are_distinct_labelled_and_seeded)
     ck_assert_mem_ne(again, images + 12345 * CEK__GLYPH_PIXELS, sizeof again);
     qsort(images, ALL, CEK__GLYPH_PIXELS, by_bytes);
     for (int i = 1; i < ALL; i++)
-        ck_assert_int_ne(memcmp(images + (i - 1) * CEK__GLYPH_PIXELS,
-                                images + i * CEK__GLYPH_PIXELS, CEK__GLYPH_PIXELS),
-                         0);
+        ck_assert_int_ne(
+            memcmp(images + (i - 1) * CEK__GLYPH_PIXELS, images + i * CEK__GLYPH_PIXELS, CEK__GLYPH_PIXELS), 0);
     free(images);
     free(digits);
     free(rows);

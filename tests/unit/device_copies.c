@@ -40,8 +40,9 @@ static void assert_copies(cek_device *from_device, cek_device *to_device, uint64
 
 START_TEST(copies_arrive_between_every_two_devices)
 {
-    const char *files[] = { fake_install("near.so"), fake_install("far-lazy.so"), fake_install("also-lazy.so"),
-                            fake_install("joined-linked.so"), fake_install("page-pinned.so"), NULL };
+    const char *files[] = { fake_install("near.so"),        fake_install("far-lazy.so"),
+                            fake_install("also-lazy.so"),   fake_install("joined-linked.so"),
+                            fake_install("page-pinned.so"), NULL };
     fake_control *joined;
 
     engine = engine_of_files(files);
@@ -97,8 +98,8 @@ START_TEST(a_device_lost_during_a_copy_is_told)
     assert_ok(cek_memory_alloc(device, COPY_BYTES, 0, &src));
     assert_ok(cek_memory_alloc(cek_engine_device(engine, 1), COPY_BYTES, 0, &dst));
     control->lose_after = 3; /* in the second stage */
-    assert_fails(cek_stream_copy(to, cek_memory_ref(dst), from, cek_memory_ref(src), COPY_BYTES), CEK_DEVICE_LOST, "a:",
-                 "the fake cable was pulled");
+    assert_fails(cek_stream_copy(to, cek_memory_ref(dst), from, cek_memory_ref(src), COPY_BYTES), CEK_DEVICE_LOST,
+                 "a:", "the fake cable was pulled");
     cek_stream_free(from);
     cek_stream_free(to);
     cek_memory_free(src);

@@ -137,8 +137,8 @@ START_TEST(a_limit_holds_for_used_and_cached_memory_together)
     assert_ok(cek_device_set_memory_limit(device, 4 << 20));
     ck_assert_uint_eq(stats_of(device).limit_bytes, 4 << 20);
     assert_ok(cek_memory_alloc(device, 3 << 20, 0, &a));
-    assert_fails(cek_memory_alloc(device, (1 << 20) + 1, 0, &b), CEK_OUT_OF_MEMORY,
-                 "a:0: out of memory: 1048577 bytes", "limit 4194304");
+    assert_fails(cek_memory_alloc(device, (1 << 20) + 1, 0, &b), CEK_OUT_OF_MEMORY, "a:0: out of memory: 1048577 bytes",
+                 "limit 4194304");
     ck_assert_uint_le(control->bytes, 4 << 20);
     cek_memory_free(a);
     assert_ok(cek_memory_alloc(device, 4 << 20, 0, &b)); /* what was cached made room */
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(absurd_sizes_are_out_of_memory)
 {
-    static const uint64_t sizes[] = { UINT64_MAX, UINT64_MAX - 255, (uint64_t)1 << 63, ((uint64_t)1 << 62) + 1,
+    static const uint64_t sizes[] = { UINT64_MAX,        UINT64_MAX - 255, (uint64_t)1 << 63, ((uint64_t)1 << 62) + 1,
                                       (uint64_t)1 << 62, (uint64_t)1 << 45 };
     cek_memory *memory;
 
@@ -170,7 +170,10 @@ END_TEST
 START_TEST(blocks_never_overlap_in_a_long_random_workload)
 {
     enum { SLOTS = 100, STEPS = 4000 };
-    struct { cek_memory *memory; uint8_t mark; } slot[SLOTS] = { 0 };
+    struct {
+        cek_memory *memory;
+        uint8_t mark;
+    } slot[SLOTS] = { 0 };
     const cek_plugin *table;
     cek_dev *dev;
     uint64_t used = 0;

@@ -40,8 +40,8 @@ static inline const char *fake_install_patched(const char *name, const char *fro
     char *bytes = fake_bytes(&size);
     const char *path;
 
-    for (char *p = bytes; from != NULL && (p = memmem(p, size - (size_t)(p - bytes), from,
-                                                      strlen(from))) != NULL; patched++)
+    for (char *p = bytes; from != NULL && (p = memmem(p, size - (size_t)(p - bytes), from, strlen(from))) != NULL;
+         patched++)
         memcpy(p, to, strlen(to));
     ck_assert(from == NULL || patched > 0);
     path = scratch_write(name, bytes, size);

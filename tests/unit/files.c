@@ -18,8 +18,8 @@ static const uint8_t label_bytes[COUNT] = { 3, 0, 2, 1, 3 };
 static uint8_t image_bytes[COUNT * IMAGE];
 static char bytes[4096], packed[4096];
 
-static const char *idx_write(const char *name, int code, int rank, const uint32_t *shape,
-                             const void *values, size_t size)
+static const char *idx_write(const char *name, int code, int rank, const uint32_t *shape, const void *values,
+                             size_t size)
 {
     return scratch_write(name, bytes, idx_bytes(bytes, code, rank, shape, values, size));
 }
@@ -139,9 +139,8 @@ START_TEST(lying_headers_are_refused)
     assert_fails(cek__idx_read(idx_write_gz("gz", 8, 2, (uint32_t[]){ 4000000000, 4000000000 }, label_bytes, COUNT),
                                &idx),
                  CEK_BAD_INPUT, "gz", "so short a file cannot hold them");
-    assert_fails(cek__idx_read(idx_write_gz("gz", 8, 1, (uint32_t[]){ 4 }, label_bytes, COUNT), &idx),
-                 CEK_BAD_INPUT, "gz",
-                 "longer than its header says");
+    assert_fails(cek__idx_read(idx_write_gz("gz", 8, 1, (uint32_t[]){ 4 }, label_bytes, COUNT), &idx), CEK_BAD_INPUT,
+                 "gz", "longer than its header says");
     assert_fails(cek__idx_read(scratch_write("a", "PK\3\4", 4), &idx), CEK_BAD_INPUT, "/a", "not an IDX file");
     assert_fails(cek__idx_read(scratch_write("a", "", 0), &idx), CEK_BAD_INPUT, "/a", "ends after 0 of 4");
     assert_fails(cek__idx_read(scratch_write("a", "\x1f\x8b", 2), &idx), CEK_BAD_INPUT, "/a", "ends in the middle");
@@ -240,8 +239,8 @@ START_TEST(a_header_is_found_or_demanded)
     assert_ok(cek__csv_read(text_write("1,2\n3,4\n"), CEK__CSV_HEADER_YES, &csv));
     ck_assert(csv->rows == 1 && strcmp(csv->names[1], "2") == 0);
     cek__csv_free(csv);
-    assert_fails(cek__csv_read(text_write("a,2\n3,4\n"), CEK__CSV_HEADER_NO, &csv), CEK_BAD_INPUT,
-                 "line 1, column 0", "'a'");
+    assert_fails(cek__csv_read(text_write("a,2\n3,4\n"), CEK__CSV_HEADER_NO, &csv), CEK_BAD_INPUT, "line 1, column 0",
+                 "'a'");
 }
 END_TEST
 
@@ -287,8 +286,7 @@ START_TEST(a_zero_byte_is_refused)
     cek__csv *csv;
 
     assert_fails(cek__csv_read(scratch_write("table.csv", "1,2\n3,\0004\n", 9), CEK__CSV_HEADER_AUTO, &csv),
-                 CEK_BAD_INPUT,
-                 "line 2", "zero byte");
+                 CEK_BAD_INPUT, "line 2", "zero byte");
 }
 END_TEST
 
@@ -303,8 +301,8 @@ START_TEST(a_table_becomes_values)
     ck_assert_int_eq(cek_dataset_shape(dataset, shape), 1);
     ck_assert(shape[0] == 2 && cek_dataset_classes(dataset) == 0 && cek_dataset_target_columns(dataset) == 1);
     assert_ok(cek__dataset_read(dataset, rows, 2, inputs, targets));
-    ck_assert(inputs[0] == 1 && inputs[1] == 2 && inputs[2] == 3 && inputs[3] == 5 &&
-              targets[0] == 0 && targets[1] == 4);
+    ck_assert(inputs[0] == 1 && inputs[1] == 2 && inputs[2] == 3 && inputs[3] == 5 && targets[0] == 0 &&
+              targets[1] == 4);
     cek_dataset_free(dataset);
     assert_ok(cek__csv_read(scratch_path("table.csv"), CEK__CSV_HEADER_AUTO, &csv));
     csv->values[0] = 1e300;

@@ -96,8 +96,7 @@ static void csv_make(sample *s)
 
     for (int i = 0; i < ROWS * COLUMNS; i++)
         n += snprintf(s->bytes + n, (size_t)(ROOM - n), i % 7 == 0 ? "\"%.4g\"%s" : "%.4g%s",
-                      sin(i) * pow(10, i % 9 - 4),
-                      i % COLUMNS == COLUMNS - 1 ? "\r\n" : ",");
+                      sin(i) * pow(10, i % 9 - 4), i % COLUMNS == COLUMNS - 1 ? "\r\n" : ",");
     s->size = (size_t)n;
 }
 
@@ -130,9 +129,9 @@ static void safetensors_make(sample *s)
 {
     static const float values[12] = { 1, -2, 3, .5f, 1e-30f };
     static const cek__st_tensor tensors[] = {
-        { "0.weight", CEK__ST_F32, 2, { 3, 4 }, 12, values },  { "0.bias", CEK__ST_F16, 1, { 4 }, 4, values },
-        { "1.weight", CEK__ST_F64, 1, { 3 }, 3, values },      { "2.bias", CEK__ST_U8, 1, { 7 }, 7, values },
-        { "3.scalar", CEK__ST_BF16, 0, { 0 }, 1, values },     { "4.empty", CEK__ST_I64, 2, { 0, 5 }, 0, values },
+        { "0.weight", CEK__ST_F32, 2, { 3, 4 }, 12, values }, { "0.bias", CEK__ST_F16, 1, { 4 }, 4, values },
+        { "1.weight", CEK__ST_F64, 1, { 3 }, 3, values },     { "2.bias", CEK__ST_U8, 1, { 7 }, 7, values },
+        { "3.scalar", CEK__ST_BF16, 0, { 0 }, 1, values },    { "4.empty", CEK__ST_I64, 2, { 0, 5 }, 0, values },
     };
     static const char *const metadata[][2] = { { "format", "pt" } };
     FILE *file;
@@ -147,9 +146,10 @@ static bool safetensors_read(const char *path, const sample *original, size_t si
 {
     cek__st_file *file;
     cek_status st = cek__st_read(path, &file);
-    static const uint8_t bytes[CEK__ST_TYPES] = { [CEK__ST_F32] = 4,  [CEK__ST_F64] = 8, [CEK__ST_F16] = 2,
-                                                  [CEK__ST_BF16] = 2, [CEK__ST_I32] = 4, [CEK__ST_I64] = 8,
-                                                  [CEK__ST_U8] = 1 };
+    static const uint8_t bytes[CEK__ST_TYPES] = {
+        [CEK__ST_F32] = 4, [CEK__ST_F64] = 8, [CEK__ST_F16] = 2, [CEK__ST_BF16] = 2,
+        [CEK__ST_I32] = 4, [CEK__ST_I64] = 8, [CEK__ST_U8] = 1
+    };
     uint64_t total = 0;
     float narrow[64];
     double wide[64];
@@ -264,7 +264,7 @@ START_TEST(changed_bytes_never_crash_or_change_the_shape)
         scratch_write(formats[_i].name, changed.bytes, original.size);
         accepted += formats[_i].read(path, &original, original.size, false);
     }
-    ck_assert_int_gt(accepted, 0); /* the harm reaches further than the first check, and */
+    ck_assert_int_gt(accepted, 0);           /* the harm reaches further than the first check, and */
     ck_assert_int_lt(accepted, times(1000)); /* does some */
 }
 END_TEST

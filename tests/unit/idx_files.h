@@ -26,8 +26,9 @@ static inline size_t idx_bytes(char *out, int code, int rank, const uint32_t *sh
 /* As one gzip member; `room` bytes are there. */
 static inline size_t gzip_bytes(char *out, size_t room, const void *data, size_t size)
 {
-    z_stream stream = { .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size, .next_out = (Bytef *)out,
-                        .avail_out = (uInt)room };
+    z_stream stream = {
+        .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size, .next_out = (Bytef *)out, .avail_out = (uInt)room
+    };
 
     ck_assert_int_eq(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);

@@ -49,8 +49,9 @@ static void numbers_destroy(void *user)
 
 static cek_dataset *dataset_of(numbers *n, int64_t rows)
 {
-    cek__data_format format = { .input_type = CEK_F32, .input_rank = 1, .input_shape = { 2 }, .target_type = CEK_F32,
-                                .target_width = 1 };
+    cek__data_format format = {
+        .input_type = CEK_F32, .input_rank = 1, .input_shape = { 2 }, .target_type = CEK_F32, .target_width = 1
+    };
     cek__data_source source = { .user = n, .read = numbers_read, .destroy = numbers_destroy };
     cek_dataset *dataset;
 
@@ -60,8 +61,8 @@ static cek_dataset *dataset_of(numbers *n, int64_t rows)
 
 static cek__loader_config config_of(uint32_t workers)
 {
-    return (cek__loader_config){ .batch = BATCH, .shuffle = true, .workers = workers, .prefetch = 3,
-                                 .held = 1, .seed = 7 };
+    return (
+        cek__loader_config){ .batch = BATCH, .shuffle = true, .workers = workers, .prefetch = 3, .held = 1, .seed = 7 };
 }
 
 static void assert_batch(const cek__batch *b, int64_t number)

@@ -75,15 +75,11 @@ START_TEST(windows_are_counted_as_pytorch_counts_them)
     static const struct {
         const char *text;
         int64_t shape[3];
-    } cases[] = { /* on 6x23x17; torch.nn with the same arguments */
-        { "conv:8,3", { 8, 21, 15 } },
-        { "conv:8,3,s2,p1", { 8, 12, 9 } },
-        { "conv:9,5,s3,p2,d2,g3", { 9, 7, 5 } },
-        { "maxpool:2", { 6, 11, 8 } },
-        { "maxpool:3,s2,p1", { 6, 12, 9 } },
-        { "avgpool:5,s3", { 6, 7, 5 } },
-        { "gap", { 6, 1, 1 } },
-        { "dropout:0.5 gelu", { 6, 23, 17 } },
+    } cases[] = {
+        /* on 6x23x17; torch.nn with the same arguments */
+        { "conv:8,3", { 8, 21, 15 } }, { "conv:8,3,s2,p1", { 8, 12, 9 } },    { "conv:9,5,s3,p2,d2,g3", { 9, 7, 5 } },
+        { "maxpool:2", { 6, 11, 8 } }, { "maxpool:3,s2,p1", { 6, 12, 9 } },   { "avgpool:5,s3", { 6, 7, 5 } },
+        { "gap", { 6, 1, 1 } },        { "dropout:0.5 gelu", { 6, 23, 17 } },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -92,8 +88,8 @@ START_TEST(windows_are_counted_as_pytorch_counts_them)
 
         ck_assert_int_eq(cek_model_output_shape(m, shape), 3);
         for (int k = 0; k < 3; k++)
-            ck_assert_msg(shape[k] == cases[i].shape[k], "%s: dimension %d is %lld", cases[i].text,
-                          k, (long long)shape[k]);
+            ck_assert_msg(shape[k] == cases[i].shape[k], "%s: dimension %d is %lld", cases[i].text, k,
+                          (long long)shape[k]);
         cek_model_free(m);
     }
 }
@@ -159,8 +155,7 @@ START_TEST(impossible_nodes_leave_the_model_as_it_was)
     assert_fails(cek_model_activation(m, 1, CEK_ACT_RELU, &n), CEK_INVALID, "node 1", "input 1");
     assert_fails(cek_model_linear(m, 0, 4, true, &n), CEK_INVALID, "node 1 (linear)", "flatten");
     assert_fails(cek_model_pool2d(m, 0, &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer), .mode = 7 }, &n),
-                 CEK_INVALID,
-                 "pool", "mode 7");
+                 CEK_INVALID, "pool", "mode 7");
     conv = (cek_conv2d_layer){ .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3 };
     assert_ok(cek_model_conv2d(m, 0, &conv, &a));
     conv.pad_h = 1;

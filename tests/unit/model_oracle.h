@@ -14,12 +14,12 @@
 
 typedef struct oracle {
     const cek_model *model;
-    int64_t rows;            /* all of them take part in forward */
-    int64_t valid;           /* the first ones count in the loss */
+    int64_t rows;  /* all of them take part in forward */
+    int64_t valid; /* the first ones count in the loss */
     bool training;
-    uint64_t key, base;      /* of dropout */
-    cek_loss loss_kind;      /* 0: none */
-    const double *inputs;    /* [rows][C,H,W or features], before scale and offset */
+    uint64_t key, base;   /* of dropout */
+    cek_loss loss_kind;   /* 0: none */
+    const double *inputs; /* [rows][C,H,W or features], before scale and offset */
     const int32_t *labels;
     const double *targets;
     double inv_n;
@@ -182,9 +182,8 @@ static inline double oracle_dropout(const oracle *o, int n, int64_t row, int64_t
 
         index = (uint64_t)(e % hw * image->dim[0] + e / hw);
     }
-    cek__philox4x32_10((uint32_t[4]){ (uint32_t)(index / 4), (uint32_t)n, (uint32_t)sample,
-                                      (uint32_t)(sample >> 32) }, key,
-                       word);
+    cek__philox4x32_10((uint32_t[4]){ (uint32_t)(index / 4), (uint32_t)n, (uint32_t)sample, (uint32_t)(sample >> 32) },
+                       key, word);
     return word[index % 4] >= floor(node->dropout * 4294967296.0 + 0.5) ? 1 / (1 - node->dropout) : 0;
 }
 
@@ -248,7 +247,7 @@ static inline void oracle_node_backward(oracle *o, int n, const double *w, int64
     const cek__shape *in = &o->model->nodes[node->input[0]].shape;
     int64_t nx = oracle_elements(in), ny = oracle_elements(&node->shape);
     double *x = o->value[node->input[0]] + row * nx, *dx = o->grad[node->input[0]] + row * nx,
-        *dy = o->grad[n] + row * ny;
+           *dy = o->grad[n] + row * ny;
     double *dw = node->weight < 0 ? NULL : o->parameter_grad[node->weight];
     double *db = node->bias < 0 ? NULL : o->parameter_grad[node->bias];
     oracle_arrays a = { .x = x, .w = (double *)w, .dy = dy, .dx = dx, .dw = dw };

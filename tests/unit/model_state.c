@@ -149,7 +149,8 @@ START_TEST(the_layout_turns_weights_and_back)
     cek_model *m = parsed("conv:6,3,p1,g3 relu maxpool:2 dropout:0.5 flatten linear:5 relu linear:4", 3,
                           (int64_t[]){ 9, 8, 6 });
     cek_model *copy = parsed("conv:6,3,p1,g3 relu maxpool:2 dropout:0.5 flatten linear:5 relu "
-                             "linear:4", 3, (int64_t[]){ 9, 8, 6 });
+                             "linear:4",
+                             3, (int64_t[]){ 9, 8, 6 });
     cek__layout *layout;
 
     cek_model_init(m, 1);

@@ -8,14 +8,17 @@ START_TEST(gradients_of_a_classifier_are_the_double_ones)
     bench b;
 
     bench_open(&b, "reference:0");
-    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
-                    "dropout:0.5 linear:5", 3, IMAGE, &train_ce,
-                5);
-    text_trains(&b, "conv:6,3,s2,p1,g3,d2 tanh maxpool:2,s1,p1 flatten linear:7 sigmoid linear:4",
-                3, IMAGE, &train_ce, 3);
+    text_trains(&b,
+                "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
+                "dropout:0.5 linear:5",
+                3, IMAGE, &train_ce, 5);
+    text_trains(&b, "conv:6,3,s2,p1,g3,d2 tanh maxpool:2,s1,p1 flatten linear:7 sigmoid linear:4", 3, IMAGE, &train_ce,
+                3);
     text_trains(&b, "conv:4,2 gelu avgpool:3,s2,p1 dropout:0.25 conv:4,2 gap flatten linear:3", 3, IMAGE, &train_ce, 5);
-    text_trains(&b, "relu maxpool:2 conv:5,2 relu dropout:0.3 maxpool:2 flatten linear:6 gelu "
-                    "linear:3", 3, IMAGE, &train_ce, 4);
+    text_trains(&b,
+                "relu maxpool:2 conv:5,2 relu dropout:0.3 maxpool:2 flatten linear:6 gelu "
+                "linear:3",
+                3, IMAGE, &train_ce, 4);
     bench_close(&b);
 }
 END_TEST
@@ -41,9 +44,11 @@ static cek_model *random_graph(uint64_t seed)
     int64_t shape[3] = { 2, 6, 5 };
 
     assert_ok(cek_model_create(3, shape, &m));
-    assert_ok(cek_model_conv2d(m, 0, &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer),
-                                                          .out_channels = 4, .kernel_h = 3,
-                                                          .kernel_w = 3, .pad_h = 1, .pad_w = 1 }, &n));
+    assert_ok(cek_model_conv2d(
+        m, 0,
+        &(cek_conv2d_layer){
+            .size = sizeof(cek_conv2d_layer), .out_channels = 4, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1 },
+        &n));
     for (int i = 0; i < 8; i++) {
         int from = 1 + (int)(uniform(seed, 10, i) * n), other = 1 + (int)(uniform(seed, 11, i) * n);
 
@@ -52,18 +57,27 @@ static cek_model *random_graph(uint64_t seed)
             assert_ok(cek_model_conv2d(m, from,
                                        &(cek_conv2d_layer){ .size = sizeof(cek_conv2d_layer),
                                                             .out_channels = 4,
-                                                                     .kernel_h = 3, .kernel_w = 3,
-                                                                     .pad_h = 1, .pad_w = 1,
-                                                                     .groups = 2, .no_bias = i % 2 }, &n));
+                                                            .kernel_h = 3,
+                                                            .kernel_w = 3,
+                                                            .pad_h = 1,
+                                                            .pad_w = 1,
+                                                            .groups = 2,
+                                                            .no_bias = i % 2 },
+                                       &n));
             break;
         case 1: assert_ok(cek_model_activation(m, from, 1 + (cek_activation)(uniform(seed, 13, i) * 4), &n)); break;
         case 2: assert_ok(cek_model_dropout(m, from, i % 2 ? 0.25 : 0, &n)); break;
         case 3:
-            assert_ok(cek_model_pool2d(m, from, &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer),
-                                                                     .mode = i % 2 ? CEK_POOL_MAX : CEK_POOL_AVERAGE,
-                                                                     .kernel_h = 3, .kernel_w = 3,
-                                                                     .stride_h = 1, .stride_w = 1,
-                                                                     .pad_h = 1, .pad_w = 1 }, &n));
+            assert_ok(cek_model_pool2d(m, from,
+                                       &(cek_pool2d_layer){ .size = sizeof(cek_pool2d_layer),
+                                                            .mode = i % 2 ? CEK_POOL_MAX : CEK_POOL_AVERAGE,
+                                                            .kernel_h = 3,
+                                                            .kernel_w = 3,
+                                                            .stride_h = 1,
+                                                            .stride_w = 1,
+                                                            .pad_h = 1,
+                                                            .pad_w = 1 },
+                                       &n));
             break;
         default: assert_ok(cek_model_add(m, from, other, &n));
         }
@@ -122,10 +136,12 @@ END_TEST
 START_TEST(relu_stays_where_a_pool_is_not_its_only_reader)
 {
     bench b;
-    cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3,
-                              .pad_h = 1, .pad_w = 1 };
-    cek_conv2d_layer half = { .size = sizeof half, .out_channels = 4, .kernel_h = 2, .kernel_w = 2,
-                              .stride_h = 2, .stride_w = 2 };
+    cek_conv2d_layer conv = {
+        .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1
+    };
+    cek_conv2d_layer half = {
+        .size = sizeof half, .out_channels = 4, .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2
+    };
     cek_pool2d_layer pool = { .size = sizeof pool, .mode = CEK_POOL_MAX, .kernel_h = 2, .kernel_w = 2 };
 
     bench_open(&b, "reference:0");
@@ -163,9 +179,10 @@ START_TEST(a_device_without_fused_epilogues_computes_the_same)
     bench_wrap(&b);
     wrapped.refuse_epilogues = true;
     random_graphs_train(&b, 10);
-    text_trains(&b, "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
-                    "dropout:0.5 linear:5", 3, IMAGE, &train_ce,
-                5);
+    text_trains(&b,
+                "conv:4,3,p1 relu conv:6,3,p1 relu maxpool:2 flatten linear:12 relu "
+                "dropout:0.5 linear:5",
+                3, IMAGE, &train_ce, 5);
     text_trains(&b, "linear:9 tanh linear:8 sigmoid linear:7 gelu linear:2", 1, (int64_t[]){ 6 }, &train_mse, 5);
     ck_assert_int_gt(wrapped.refused, 10);
     ck_assert_int_eq(wrapped.fused, 0);
@@ -311,8 +328,8 @@ START_TEST(f32_on_the_cpu_is_near_the_double_one)
     bench b;
     test_case c;
     cek_model *m = parsed("conv:16,3,p1 tanh conv:24,3,p1 sigmoid avgpool:2 flatten linear:40 "
-                          "tanh dropout:0.5 linear:10", 3,
-                          (int64_t[]){ 1, 12, 12 });
+                          "tanh dropout:0.5 linear:10",
+                          3, (int64_t[]){ 1, 12, 12 });
     cek__plan_options options = train_ce;
 
     options.rows = 8;

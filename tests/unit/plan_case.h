@@ -27,8 +27,8 @@ static inline double uniform(uint64_t seed, uint64_t stream, int64_t i)
     return cek__random_uniform(seed, cek__stream(CEK__STREAM_USER, stream), (uint64_t)i);
 }
 
-static inline void case_make(test_case *c, cek_model *model, const cek__plan_options *options,
-                             int64_t valid, uint64_t seed)
+static inline void case_make(test_case *c, cek_model *model, const cek__plan_options *options, int64_t valid,
+                             uint64_t seed)
 {
     int64_t in = cek__model_inputs(model), out = cek__model_outputs(model), rows = options->rows;
     const cek__shape *shape = &model->nodes[0].shape;
@@ -74,9 +74,17 @@ static inline void case_upload(const test_case *c, plan_run *r, int64_t first, i
 
 static inline void case_oracle(const test_case *c, oracle *o)
 {
-    *o = (oracle){ .model = c->model, .rows = c->options.rows, .valid = c->valid, .training = c->options.training,
-                   .key = c->seed, .base = 100, .loss_kind = c->options.loss, .inputs = c->inputs, .labels = c->labels,
-                   .targets = c->targets, .inv_n = c->inv_n };
+    *o = (oracle){ .model = c->model,
+                   .rows = c->options.rows,
+                   .valid = c->valid,
+                   .training = c->options.training,
+                   .key = c->seed,
+                   .base = 100,
+                   .loss_kind = c->options.loss,
+                   .inputs = c->inputs,
+                   .labels = c->labels,
+                   .targets = c->targets,
+                   .inv_n = c->inv_n };
     oracle_run(o);
 }
 
@@ -113,8 +121,9 @@ static inline void case_trains(bench *b, const test_case *c, cek_dtype type, dou
     oracle_clear(&o);
 }
 
-static const cek__plan_options train_ce = { .rows = 5, .input_type = CEK_F32, .loss = CEK_LOSS_CROSS_ENTROPY,
-                                            .training = true };
+static const cek__plan_options train_ce = {
+    .rows = 5, .input_type = CEK_F32, .loss = CEK_LOSS_CROSS_ENTROPY, .training = true
+};
 static const cek__plan_options train_mse = { .rows = 5, .input_type = CEK_F32, .loss = CEK_LOSS_MSE, .training = true };
 
 static inline cek_model *parsed(const char *text, int rank, const int64_t *shape)
@@ -127,8 +136,7 @@ static inline cek_model *parsed(const char *text, int rank, const int64_t *shape
 }
 
 static inline void text_trains(bench *b, const char *text, int rank, const int64_t *shape,
-                               const cek__plan_options *options,
-                        int64_t valid)
+                               const cek__plan_options *options, int64_t valid)
 {
     test_case c;
     cek_model *model = parsed(text, rank, shape);
@@ -140,6 +148,10 @@ static inline void text_trains(bench *b, const char *text, int rank, const int64
     cek_model_free(model);
 }
 
-#define IMAGE (int64_t[]){ 3, 9, 8 }
+#define IMAGE   \
+    (int64_t[]) \
+    {           \
+        3, 9, 8 \
+    }
 
 #endif

@@ -104,9 +104,8 @@ static void estimate_is_near(bench *b, const char *name, cek__plan_options optio
         real = (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->output_bytes);
         /* Backends may keep less of a pool than the estimate allows them: too small would be worse
          * than too large. 8 KiB are what values of a few rows lose by their alignment. */
-        ck_assert_msg(guess >= real - 8192 && guess <= 1.1 * real + 8192,
-                      "%s, %lld rows: %.0f bytes, estimated %.0f", name,
-                      (long long)rows, real, guess);
+        ck_assert_msg(guess >= real - 8192 && guess <= 1.1 * real + 8192, "%s, %lld rows: %.0f bytes, estimated %.0f",
+                      name, (long long)rows, real, guess);
         cek__plan_free(plan);
     }
     cek__layout_free(layout);
@@ -170,8 +169,8 @@ static void plan_fails(bench *b, cek_model *m, const cek__plan_options *options,
     cek__plan *plan;
 
     assert_ok(cek__layout_create(m, CEK_F64, &layout));
-    assert_fails(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", options, &plan),
-                 status, object, cause);
+    assert_fails(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", options, &plan), status, object,
+                 cause);
     ck_assert_ptr_null(plan);
     cek__layout_free(layout);
 }
@@ -218,11 +217,11 @@ START_TEST(binding_names_what_is_missing)
 
     bench_open(&b, "reference:0");
     plan_run_open(&r, &b, m, CEK_F64, &train_ce);
-#define MISSING(field, value, name)                                                      \
-    do {                                                                                 \
-        broken = r.binding;                                                              \
-        broken.field = value;                                                            \
-        assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "the device", name);  \
+#define MISSING(field, value, name)                                                        \
+    do {                                                                                   \
+        broken = r.binding;                                                                \
+        broken.field = value;                                                              \
+        assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "the device", name); \
     } while (0)
     MISSING(arena, none[0], "arena");
     MISSING(input, none[0], "input");

@@ -175,7 +175,11 @@ static void same_bytes(const char *device, const char *text, int rank, const int
 }
 
 #define CONVOLUTIONS "conv:4,3,p1 relu maxpool:2 dropout:0.25 flatten linear:9 tanh linear:5"
-#define BUCKETS "linear:1100 relu linear:1100 relu linear:6", 1, (int64_t[]){ 1100 } /* each more than 4 MiB of f32 */
+#define BUCKETS                                                  \
+    "linear:1100 relu linear:1100 relu linear:6", 1, (int64_t[]) \
+    {                                                            \
+        1100                                                     \
+    } /* each more than 4 MiB of f32 */
 
 static const char *const devices[] = { "cpu:0", "reference:0", "sim:0" };
 

@@ -73,8 +73,7 @@ START_TEST(a_plugin_that_breaks_the_abi_is_reported_and_never_used)
     cek_engine *engine = engine_of(path);
     cek_load_entry e = load_entry(engine, 0);
 
-    ck_assert_msg(strcmp(e.stage, odd->stage) == 0 && e.status == odd->status &&
-                      strstr(e.reason, odd->reason) != NULL,
+    ck_assert_msg(strcmp(e.stage, odd->stage) == 0 && e.status == odd->status && strstr(e.reason, odd->reason) != NULL,
                   "%s: stopped at %s with %s: %s", odd->file, e.stage, cek_status_name(e.status), e.reason);
     ck_assert_uint_eq(cek_engine_device_count(engine), 0);
     ck_assert_uint_eq(e.device_count, 0);
@@ -153,8 +152,7 @@ START_TEST(a_struct_shorter_than_known_is_filled_as_far_as_it_goes)
     ck_assert_uint_eq(u.info.kind, CEK_KIND_CPU);
     for (size_t i = 12; i < sizeof u; i++)
         ck_assert_uint_eq(u.bytes[i], 0x77);
-    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0",
-                 "size is not set");
+    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0", "size is not set");
     cek_engine_free(engine);
 }
 END_TEST

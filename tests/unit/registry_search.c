@@ -190,8 +190,8 @@ START_TEST(the_report_and_errors_tell_what_happened)
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "no fake hardware"));
     cek_engine_free(engine);
 
-    assert_ok(cek_engine_create(
-        &(cek_engine_options){ .size = sizeof(cek_engine_options), .only_plugin_files = true }, &engine));
+    assert_ok(cek_engine_create(&(cek_engine_options){ .size = sizeof(cek_engine_options), .only_plugin_files = true },
+                                &engine));
     assert_fails(cek_engine_find(engine, NULL, &device), CEK_NO_DEVICE, "devices: none", "no plugin was found");
     cek_engine_free(engine);
 }
@@ -217,14 +217,10 @@ static void assert_selected(cek_engine *engine, const char *list, const char *ex
 START_TEST(lists_ranges_and_defaults_name_devices)
 {
     /* One card and one processor, each reached by two plugins; an oracle; a backend that cannot compute yet. */
-    const char *files[] = { fake_install("grind-second.so"),
-                            fake_install("opencl-both.so"),
-                            fake_install("cuda-card.so"),
-                            fake_install("cpu-host.so"),
-                            fake_install("oracle-named.so"),
-                            fake_install("young-memory.so"),
-                            fake_install("other.so"),
-                            NULL };
+    const char *files[] = { fake_install("grind-second.so"), fake_install("opencl-both.so"),
+                            fake_install("cuda-card.so"),    fake_install("cpu-host.so"),
+                            fake_install("oracle-named.so"), fake_install("young-memory.so"),
+                            fake_install("other.so"),        NULL };
     cek_engine *engine = engine_of_files(files);
     cek_device *device;
     cek_device **devices;
@@ -248,8 +244,7 @@ START_TEST(lists_ranges_and_defaults_name_devices)
     unsetenv("CEKERNELS_DEVICES");
     assert_ok(cek_engine_find(engine, "cuda:1,nothing,cpu:1,cpu:0", &device));
     ck_assert_str_eq(cek_device_name(device), "cpu:1");
-    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", &devices, &count), CEK_NO_DEVICE, "'cpu:1-2'",
-                 "plugins: ");
+    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", &devices, &count), CEK_NO_DEVICE, "'cpu:1-2'", "plugins: ");
     ck_assert_ptr_null(devices);
     ck_assert_uint_eq(count, 0);
     cek_engine_free(engine);

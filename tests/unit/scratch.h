@@ -15,21 +15,21 @@
 #include "core/base/status.h"
 #include "tests/suite.h"
 
-#define assert_ok(expr)                                                                              \
-    do {                                                                                             \
-        cek_status status_ = (expr);                                                                 \
+#define assert_ok(expr)                                                                                     \
+    do {                                                                                                    \
+        cek_status status_ = (expr);                                                                        \
         ck_assert_msg(status_ == CEK_OK, "%s: %s (%s)", #expr, cek_error_text(), cek_status_name(status_)); \
     } while (0)
 
 /* The call must fail with this status, and its text must hold both strings: the object and the cause. */
-#define assert_fails(expr, expected, object, cause)                                                        \
-    do {                                                                                                   \
-        cek_status status_ = (expr);                                                                       \
-        ck_assert_msg(status_ == (expected), "%s: %s, expected %s (%s)", #expr, cek_status_name(status_),  \
-                      cek_status_name(expected), cek_error_text());                                        \
+#define assert_fails(expr, expected, object, cause)                                                            \
+    do {                                                                                                       \
+        cek_status status_ = (expr);                                                                           \
+        ck_assert_msg(status_ == (expected), "%s: %s, expected %s (%s)", #expr, cek_status_name(status_),      \
+                      cek_status_name(expected), cek_error_text());                                            \
         ck_assert_msg(strstr(cek_error_text(), (object)) != NULL && strstr(cek_error_text(), (cause)) != NULL, \
-                      "%s: '%s' should hold '%s' and '%s'", #expr, cek_error_text(), (object), (cause));   \
-        ck_assert_ptr_null(strchr(cek_error_text(), '\n'));                                                \
+                      "%s: '%s' should hold '%s' and '%s'", #expr, cek_error_text(), (object), (cause));       \
+        ck_assert_ptr_null(strchr(cek_error_text(), '\n'));                                                    \
     } while (0)
 
 static char scratch_dir[128];

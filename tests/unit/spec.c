@@ -22,27 +22,38 @@ START_TEST(rounding_to_small_types_is_to_nearest_even)
         cek_dtype type;
         double in, out;
     } rows[] = {
-        { CEK_F16, 2049, 2048 }, { CEK_F16, 2051, 2052 }, { CEK_F16, 65519, 65504 },
+        { CEK_F16, 2049, 2048 },
+        { CEK_F16, 2051, 2052 },
+        { CEK_F16, 65519, 65504 },
         { CEK_F16, 65520, INFINITY },
-        { CEK_F16, 0x1p-25, 0 }, { CEK_F16, 0x1.8p-25, 0x1p-24 }, { CEK_F16, -0x1.8p-24, -0x1p-23 },
+        { CEK_F16, 0x1p-25, 0 },
+        { CEK_F16, 0x1.8p-25, 0x1p-24 },
+        { CEK_F16, -0x1.8p-24, -0x1p-23 },
         { CEK_F16, 0x1p-14, 0x1p-14 },
-        { CEK_BF16, 257, 256 }, { CEK_BF16, 259, 260 }, { CEK_BF16, 3.3961e38, 0x1.fep127 },
-        { CEK_BF16, 3.3962e38, INFINITY }, { CEK_BF16, 1, 1 },
-        { CEK_F32, 16777217, 16777216 }, { CEK_F64, 0.1, 0.1 }, { CEK_U8, 254.5, 254 },
+        { CEK_BF16, 257, 256 },
+        { CEK_BF16, 259, 260 },
+        { CEK_BF16, 3.3961e38, 0x1.fep127 },
+        { CEK_BF16, 3.3962e38, INFINITY },
+        { CEK_BF16, 1, 1 },
+        { CEK_F32, 16777217, 16777216 },
+        { CEK_F64, 0.1, 0.1 },
+        { CEK_U8, 254.5, 254 },
         { CEK_U8, 255.5, 255 },
-        { CEK_U8, -1, 0 }, { CEK_U8, NAN, 0 }, { CEK_I32, 2.5, 2 }, { CEK_I32, 3.5, 4 },
+        { CEK_U8, -1, 0 },
+        { CEK_U8, NAN, 0 },
+        { CEK_I32, 2.5, 2 },
+        { CEK_I32, 3.5, 4 },
         { CEK_I32, 1e20, 2147483647.0 },
         { CEK_I32, -INFINITY, -2147483648.0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double out = spec_round(rows[i].in, rows[i].type), back;
         uint64_t bytes = 0;
-        ck_assert_msg(out == rows[i].out, "%s of %g is %g, not %g", spec_type_name(rows[i].type),
-                      rows[i].in, out, rows[i].out);
+        ck_assert_msg(out == rows[i].out, "%s of %g is %g, not %g", spec_type_name(rows[i].type), rows[i].in, out,
+                      rows[i].out);
         spec_encode(rows[i].type, &rows[i].in, 1, &bytes);
         spec_decode(rows[i].type, &bytes, 1, &back);
-        ck_assert_msg(back == rows[i].out, "%s of %g is stored as %g", spec_type_name(rows[i].type),
-                      rows[i].in, back);
+        ck_assert_msg(back == rows[i].out, "%s of %g is stored as %g", spec_type_name(rows[i].type), rows[i].in, back);
     }
 }
 END_TEST
@@ -58,8 +69,7 @@ START_TEST(half_precision_survives_a_round_trip_of_every_bit_pattern)
             if (!isnan(value))
                 ck_assert_uint_eq(in, out);
             spec_decode(type, &out, 1, &value);
-            ck_assert(isnan(value) ==
-                      (type == CEK_F16 ? (in & 0x7fff) > 0x7c00 : (in & 0x7fff) > 0x7f80));
+            ck_assert(isnan(value) == (type == CEK_F16 ? (in & 0x7fff) > 0x7c00 : (in & 0x7fff) > 0x7f80));
         }
     }
 }
@@ -80,8 +90,8 @@ END_TEST
 START_TEST(error_bounds_are_the_textbook_ones)
 {
     const double u = 0x1p-24;
-    ck_assert(spec_sum(CEK_F32, 100, 1000, 50, true).e == 0);          /* integers below 2^24 */
-    ck_assert(spec_sum(CEK_F32, 100, 0x1p25, 50, true).e > 0);         /* and above */
+    ck_assert(spec_sum(CEK_F32, 100, 1000, 50, true).e == 0);  /* integers below 2^24 */
+    ck_assert(spec_sum(CEK_F32, 100, 0x1p25, 50, true).e > 0); /* and above */
     spec_num sum = spec_sum(CEK_F32, 1, 10, 99, false);
     ck_assert((double)sum.e >= 99 * u * 10 && (double)sum.e < 102 * u * 10);
     ck_assert(spec_add(CEK_F32, spec_exact(1), spec_exact(2)).e == 0); /* representable: exact */
@@ -90,13 +100,11 @@ START_TEST(error_bounds_are_the_textbook_ones)
     ck_assert(spec_div(CEK_F32, spec_exact(1), spec_exact(3)).e > 0);
     /* f32 arithmetic stays within them, on a million products */
     for (int i = 0; i < 1000000; i++) {
-        float a = (float)spec_uniform(1, (uint64_t)i),
-              b = (float)spec_uniform(2, (uint64_t)i) - 0.5f, c = a * b + a / (b + 1);
-        spec_num r = spec_add(
-            CEK_F32, spec_mul(CEK_F32, spec_exact(a), spec_exact(b)),
-            spec_div(CEK_F32, spec_exact(a), spec_add(CEK_F32, spec_exact(b), spec_exact(1))));
-        ck_assert_msg(fabsl(c - r.v) <= r.e, "%g and %g: %Lg off, bound %Lg", a, b, fabsl(c - r.v),
-                      r.e);
+        float a = (float)spec_uniform(1, (uint64_t)i), b = (float)spec_uniform(2, (uint64_t)i) - 0.5f,
+              c = a * b + a / (b + 1);
+        spec_num r = spec_add(CEK_F32, spec_mul(CEK_F32, spec_exact(a), spec_exact(b)),
+                              spec_div(CEK_F32, spec_exact(a), spec_add(CEK_F32, spec_exact(b), spec_exact(1))));
+        ck_assert_msg(fabsl(c - r.v) <= r.e, "%g and %g: %Lg off, bound %Lg", a, b, fabsl(c - r.v), r.e);
     }
 }
 END_TEST
@@ -118,26 +126,21 @@ START_TEST(convolutions_are_read_as_benchdnn_reads_them)
     cek_conv_desc d;
     uint64_t out[CEK_SPATIAL_MAX];
     ck_assert(conv("mb64ic64ih28oc128oh28kh3ph1", &d));
-    ck_assert(d.spatial == 2 && d.batch == 64 && d.in_channels == 64 && d.out_channels == 128 &&
-              d.groups == 1);
-    ck_assert(d.in[0] == 28 && d.in[1] == 28 && d.in[2] == 0 && d.kernel[1] == 3 &&
-              d.pad_lo[1] == 1 && d.pad_hi[1] == 1);
+    ck_assert(d.spatial == 2 && d.batch == 64 && d.in_channels == 64 && d.out_channels == 128 && d.groups == 1);
+    ck_assert(d.in[0] == 28 && d.in[1] == 28 && d.in[2] == 0 && d.kernel[1] == 3 && d.pad_lo[1] == 1 &&
+              d.pad_hi[1] == 1);
     ck_assert(d.stride[0] == 1 && d.dilation[0] == 1 && d.stride[2] == 0);
     spec_conv_out(&d, out);
     ck_assert(out[0] == 28 && out[1] == 28 && out[2] == 1);
     ck_assert(spec_conv_flops(&d) == 2.0 * 64 * 128 * 28 * 28 * 64 * 9);
 
-    ck_assert(conv("mb1ic4ih8oc3oh8kh4ph1:bias",
-                   &d)); /* the size of the output makes the padding behind */
+    ck_assert(conv("mb1ic4ih8oc3oh8kh4ph1:bias", &d)); /* the size of the output makes the padding behind */
     ck_assert(d.pad_lo[0] == 1 && d.pad_hi[0] == 2);
-    ck_assert(
-        conv("g2mb1ic4ih11oc6kh3sh2dh1", &d)); /* the output follows; dilation counts from 0 */
+    ck_assert(conv("g2mb1ic4ih11oc6kh3sh2dh1", &d)); /* the output follows; dilation counts from 0 */
     spec_conv_out(&d, out);
     ck_assert(d.groups == 2 && d.dilation[0] == 2 && out[0] == 4);
-    ck_assert(conv("ic3iw16oc5kw3", &d) && d.spatial == 1 && d.in[0] == 16 && d.in[1] == 0 &&
-              d.batch == 2);
-    ck_assert(conv("ic3id4ih5iw6oc5kd3kh2kw1", &d) && d.spatial == 3 && d.in[2] == 6 &&
-              d.kernel[0] == 3);
+    ck_assert(conv("ic3iw16oc5kw3", &d) && d.spatial == 1 && d.in[0] == 16 && d.in[1] == 0 && d.batch == 2);
+    ck_assert(conv("ic3id4ih5iw6oc5kd3kh2kw1", &d) && d.spatial == 3 && d.in[2] == 6 && d.kernel[0] == 3);
     ck_assert(conv("ic2id5oc3kd3pd1", &d) && d.spatial == 3 && d.in[2] == 5 && d.pad_lo[2] == 1);
 }
 END_TEST
@@ -175,11 +178,10 @@ START_TEST(products_are_read)
     cek_gemm_desc d;
     ck_assert(spec_gemm_read("64x1024x25088:ta", &d, &rest, error, sizeof error));
     ck_assert(d.m == 64 && d.n == 1024 && d.k == 25088 && d.batch == 1 && !strcmp(rest, ":ta"));
-    ck_assert(d.lda == 25088 && d.ldb == 1024 && d.ldc == 1024 &&
-              spec_gemm_flops(&d) == 2.0 * 64 * 1024 * 25088);
+    ck_assert(d.lda == 25088 && d.ldb == 1024 && d.ldc == 1024 && spec_gemm_flops(&d) == 2.0 * 64 * 1024 * 25088);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_msg(!spec_gemm_read(wrong[i], &d, &rest, error, sizeof error),
-                      "\"%s\" was taken for a product", wrong[i]);
+        ck_assert_msg(!spec_gemm_read(wrong[i], &d, &rest, error, sizeof error), "\"%s\" was taken for a product",
+                      wrong[i]);
 }
 END_TEST
 
@@ -198,13 +200,11 @@ START_TEST(every_case_can_be_built)
                     continue;
                 spec_problem *p = calloc(1, sizeof *p);
                 spec_problem_init(p, kinds[k]->kind, type, SPEC_REAL, false, 1);
-                ck_assert_msg(kinds[k]->build(one->text, p), "%s %s: %s", kinds[k]->name, one->text,
-                              p->error);
+                ck_assert_msg(kinds[k]->build(one->text, p), "%s %s: %s", kinds[k]->name, one->text, p->error);
                 for (uint32_t o = 0; o < p->operand_count; o++)
                     for (uint64_t i = 0; p->operand[o].bound && i < p->operand[o].count; i++)
-                        ck_assert_msg(isfinite(p->operand[o].bound[i]),
-                                      "%s %s: %s[%llu] has no tolerance", kinds[k]->name, one->text,
-                                      p->operand[o].name, (unsigned long long)i);
+                        ck_assert_msg(isfinite(p->operand[o].bound[i]), "%s %s: %s[%llu] has no tolerance",
+                                      kinds[k]->name, one->text, p->operand[o].name, (unsigned long long)i);
                 spec_problem_free(p);
                 free(p);
                 built++;
@@ -264,8 +264,7 @@ static void counts_hold(const char *name, uint32_t optional_at_least)
         fprintf(stderr, "%s: %s: %s\n", name, r.failure[i].name, r.failure[i].what);
     printf("%s: required %u/%u, optional %u/%u\n", name, r.total.required_passed, r.total.required,
            r.total.optional_passed, r.total.optional);
-    ck_assert_msg(r.ok, "%s: %u failures%s%s", name, r.failure_count, *r.missing ? ", " : "",
-                  r.missing);
+    ck_assert_msg(r.ok, "%s: %u failures%s%s", name, r.failure_count, *r.missing ? ", " : "", r.missing);
     ck_assert_uint_eq(r.total.required_passed, r.total.required);
     ck_assert_uint_ge(r.total.required, REQUIRED_AT_LEAST);
     ck_assert_uint_ge(r.total.optional_passed, optional_at_least);
@@ -300,20 +299,16 @@ static void strike(tampering *t, const spec_output *o)
 {
     if (t->seen++ != t->output || t->strikes)
         return;
-    static const uint32_t from[] = { 1, 2,
-                                     0 }; /* last, the middle, the third from the end, in turn */
+    static const uint32_t from[] = { 1, 2, 0 }; /* last, the middle, the third from the end, in turn */
     uint64_t at = from[t->struck % 3] == 1   ? o->count - 1
                   : from[t->struck % 3] == 2 ? o->count / 2
                                              : o->count - (o->count > 2 ? 3 : 1);
     for (uint64_t tried = 0; o->written && !o->written[at]; at = (at + o->count - 1) % o->count)
         if (++tried > o->count)
             return; /* nothing is written: a skipped step */
-    double expect = o->expect[at], bound = o->bound[at],
-           wrong = !isfinite(expect) ? 0.5 : expect + 4 * bound;
+    double expect = o->expect[at], bound = o->bound[at], wrong = !isfinite(expect) ? 0.5 : expect + 4 * bound;
     if (isfinite(expect) && bound == 0)
-        wrong = o->type == CEK_U8 && expect == 255          ? 254
-                : o->type == CEK_I32 && expect == INT32_MAX ? 7
-                                                            : expect + 1;
+        wrong = o->type == CEK_U8 && expect == 255 ? 254 : o->type == CEK_I32 && expect == INT32_MAX ? 7 : expect + 1;
     while (isfinite(expect) && fabs(spec_round(wrong, o->type) - expect) <= bound)
         wrong = expect + 2 * (wrong - expect); /* the type knows nothing between: its next value */
     spec_encode(o->type, &wrong, 1, (char *)o->bytes + at * spec_type_bytes(o->type));
@@ -339,17 +334,15 @@ static void after_case(void *user, const char *name, int result, bool required)
     t->strikes = false;
 }
 
-static void tampered_run(const spec_target *target, uint32_t output, cek_dtype type,
-                         uint32_t at_least)
+static void tampered_run(const spec_target *target, uint32_t output, cek_dtype type, uint32_t at_least)
 {
     static spec_report r;
     tampering t = { .lock = PTHREAD_MUTEX_INITIALIZER, .output = output };
     spec_options options = { .type = type, .tamper = tamper, .progress = after_case, .user = &t };
     ck_assert_uint_eq(spec_run(target, &options, &r), CEK_OK);
-    ck_assert_msg(!t.missed, "output %u wrong, and not found in %u of %u cases: %s", output,
-                  t.missed, t.struck, t.name);
-    ck_assert_msg(t.struck >= at_least, "output %u was tampered with in %u cases alone", output,
-                  t.struck);
+    ck_assert_msg(!t.missed, "output %u wrong, and not found in %u of %u cases: %s", output, t.missed, t.struck,
+                  t.name);
+    ck_assert_msg(t.struck >= at_least, "output %u was tampered with in %u cases alone", output, t.struck);
     ck_assert(!r.ok && r.failure_count == t.struck);
 }
 
@@ -393,14 +386,13 @@ START_TEST(a_claim_is_not_met_by_answering_unsupported)
     spec_target target = { .plugin = &lame, .instance = d.instance, .dev = d.dev };
     ck_assert_uint_eq(spec_run(&target, NULL, &r), CEK_OK);
     ck_assert(!r.ok && r.failure_count > 1000);
-    ck_assert_uint_eq(r.total.optional_unsupported + 3,
-                      r.total.optional); /* memory's optional features alone */
+    ck_assert_uint_eq(r.total.optional_unsupported + 3, r.total.optional); /* memory's optional features alone */
 
     lame.profile = CEK_PROFILE_MEMORY; /* claimed alone, it is met */
     ck_assert_uint_eq(spec_run(&target, NULL, &r), CEK_OK);
     ck_assert_msg(r.ok, "%s", r.failure_count ? r.failure[0].what : r.missing);
     ck_assert_uint_ge(r.total.required, 20);
-    lame.queue_sync = NULL;            /* a hole in the table is a failure, not a crash */
+    lame.queue_sync = NULL; /* a hole in the table is a failure, not a crash */
     ck_assert_uint_eq(spec_run(&target, NULL, &r), CEK_OK);
     ck_assert(!r.ok && strstr(r.missing, "queue_sync"));
     device_close(&d);

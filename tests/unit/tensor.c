@@ -9,7 +9,8 @@ START_TEST(permute_and_reshape_keep_every_element)
     static const int axes[] = { 0, 2, 3, 1 };
     double a[120], expected[120];
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = whole_tensor(device, 12, 4, shape, a), *y;
 
         for (int n = 0; n < 2; n++)
@@ -24,8 +25,7 @@ START_TEST(permute_and_reshape_keep_every_element)
                   cek_tensor_ref(y).offset != cek_tensor_ref(x).offset);
         assert_holds(y, 2, (int64_t[]){ 6, 20 }, a, NULL, "reshape");
         assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ 7, -1 }, &y), CEK_INVALID, "[2,3,4,5]", "divided by 7");
-        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape",
-                     "both -1");
+        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape", "both -1");
         assert_fails(cek_tensor_reshape(x, 1, (int64_t[]){ 119 }, &y), CEK_INVALID, "[2,3,4,5]", "[119]");
         assert_fails(cek_tensor_permute(x, (int[]){ 0, 1, 2, 2 }, &y), CEK_INVALID, "cek_tensor_permute",
                      "axis 2 at place 3");
@@ -41,7 +41,8 @@ START_TEST(casts_convert_as_the_header_says)
     static const int32_t i32[] = { 0, -1, 7, 16777216, -16777216 };
     cek_tensor *x, *y;
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         assert_ok(cek_tensor_from_host(device, CEK_U8, 1, (int64_t[]){ 5 }, u8, &x));
         assert_ok(cek_tensor_cast(x, CEK_F32, &y));
         assert_holds(y, 1, (int64_t[]){ 5 }, (double[]){ 0, 1, 127, 128, 255 }, NULL, "u8 to f32");
@@ -72,6 +73,7 @@ START_TEST(casts_convert_as_the_header_says)
 END_TEST
 
 /* Bits of one value in each type: ties to even, overflow to infinity, small numbers denormal. */
+/* clang-format off */
 static const struct { cek_dtype type; double value; uint64_t bits; } roundings[] = {
     { CEK_F32, 0.1, 0x3dcccccd },      { CEK_F64, 0.1, 0x3fb999999999999a }, { CEK_F64, 0, 0 },
     { CEK_F16, 1, 0x3c00 },            { CEK_F16, -2, 0xc000 },              { CEK_F16, 65504, 0x7bff },
@@ -84,12 +86,14 @@ static const struct { cek_dtype type; double value; uint64_t bits; } roundings[]
     { CEK_U8, 254.5, 254 },            { CEK_U8, 300, 255 },                 { CEK_U8, -1, 0 },
     { CEK_I32, -2.5, 0xfffffffe },     { CEK_I32, 1e300, 0x7fffffff },       { CEK_I32, NAN, 0 },
 };
+/* clang-format on */
 
 START_TEST(full_rounds_its_value_once)
 {
     int stored = 0;
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *t;
         uint8_t bytes[3 * 8];
         size_t size = cek_dtype_bytes(roundings[_i].type);
@@ -149,8 +153,7 @@ START_TEST(tensors_move_between_every_two_devices)
             ck_assert_ptr_eq(cek_tensor_device(d), to);
             cek_tensor_free(c);
             assert_ok(cek_tensor_read(d, out, N * sizeof *out));
-            ck_assert_msg(memcmp(in, out, N * sizeof *in) == 0, "%s to %s", cek_device_name(from),
-                          cek_device_name(to));
+            ck_assert_msg(memcmp(in, out, N * sizeof *in) == 0, "%s to %s", cek_device_name(from), cek_device_name(to));
             cek_tensor_free(d);
             pairs++;
         }
@@ -169,7 +172,8 @@ START_TEST(markers_measure_time_on_every_device)
     cek_memory *memory;
     uint64_t ns;
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         assert_ok(cek_stream_create(device, &stream));
         assert_ok(cek_marker_create(device, true, &start));
         assert_ok(cek_marker_create(device, true, &end));
@@ -195,7 +199,8 @@ START_TEST(random_tensors_are_the_numbers_of_the_header)
     float got[N];
     cek_tensor *t;
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         double sum = 0, squares = 0;
 
         assert_ok(cek_tensor_uniform(device, 2, (int64_t[]){ 17, 59 }, 0, 1, 0x123456789abcdef0, 5, &t));
@@ -204,8 +209,7 @@ START_TEST(random_tensors_are_the_numbers_of_the_header)
             uint32_t word[4];
 
             cek__philox4x32_10((uint32_t[]){ i / 4, 5, 0, 0 }, (uint32_t[]){ 0x9abcdef0, 0x12345678 }, word);
-            ck_assert_msg(got[i] == (float)(word[i % 4] >> 8) * 0x1p-24f, "%s: number %u", cek_device_name(device),
-                          i);
+            ck_assert_msg(got[i] == (float)(word[i % 4] >> 8) * 0x1p-24f, "%s: number %u", cek_device_name(device), i);
         }
         cek_tensor_free(t);
         assert_ok(cek_tensor_normal(device, 1, (int64_t[]){ N }, 3, 2, 99, 6, &t));
@@ -242,8 +246,7 @@ START_TEST(operands_that_do_not_belong_together_are_refused_by_name)
     assert_fails(cek_add(NULL, a, &out), CEK_INVALID, "cek_add", "a is NULL");
     assert_fails(cek_add(a, NULL, &out), CEK_INVALID, "cek_add", "b is NULL");
     assert_fails(cek_sub(a, b, &out), CEK_INVALID, "cek_sub: shapes [2,3] and [2,4]", "3 against 4");
-    assert_fails(cek_matmul(a, b, &out), CEK_INVALID, "cek_matmul: shapes [2,3] and [2,4]",
-                 "3 columns against 2 rows");
+    assert_fails(cek_matmul(a, b, &out), CEK_INVALID, "cek_matmul: shapes [2,3] and [2,4]", "3 columns against 2 rows");
     assert_fails(cek_sum(a, 1, (int[]){ 2 }, &out), CEK_INVALID, "cek_sum: axis 2", "[2,3]");
     assert_fails(cek_sum(a, 2, (int[]){ 1, -1 }, &out), CEK_INVALID, "cek_sum: axis -1", "twice");
     ck_assert_ptr_null(out);
@@ -302,8 +305,8 @@ START_TEST(impossible_tensors_are_refused)
     assert_fails(cek_tensor_create(r, CEK_F32, -1, NULL, &t), CEK_INVALID, "cek_tensor_create", "rank -1");
     assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ 3, 0 }, &t), CEK_INVALID, "[3,0]", "dimension 1");
     assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ -2, 2 }, &t), CEK_INVALID, "[-2,2]", "dimension 0");
-    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ INT64_MAX, 2 }, &t), CEK_INVALID,
-                 "9223372036854775807", "more elements");
+    assert_fails(cek_tensor_create(r, CEK_F32, 2, (int64_t[]){ INT64_MAX, 2 }, &t), CEK_INVALID, "9223372036854775807",
+                 "more elements");
     assert_fails(cek_tensor_create(r, CEK_F32, 1, (int64_t[]){ INT64_MAX / 8 }, &t), CEK_OUT_OF_MEMORY,
                  "a f32 tensor [1152921504606846975]", "out of memory");
     assert_fails(cek_tensor_create(r, 99, 1, (int64_t[]){ 1 }, &t), CEK_INVALID, "cek_tensor_create", "type 99");

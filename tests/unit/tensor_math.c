@@ -13,7 +13,10 @@ static double plain(int op, double a, double b)
     return op == 0 ? a + b : op == 1 ? a - b : op == 2 ? a * b : a / b;
 }
 
-static const struct { int a_rank, b_rank; int64_t a[8], b[8]; } broadcasts[] = {
+static const struct {
+    int a_rank, b_rank;
+    int64_t a[8], b[8];
+} broadcasts[] = {
     { 2, 2, { 2, 3 }, { 2, 3 } },
     { 2, 1, { 2, 3 }, { 3 } },
     { 1, 2, { 3 }, { 2, 3 } },
@@ -58,7 +61,8 @@ START_TEST(arithmetic_broadcasts_as_plain_loops_do)
 
         shape[rank - back] = da > db ? da : db;
     }
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = whole_tensor(device, 1, ar, as, a), *y = whole_tensor(device, 2, br, bs, b), *z;
 
         for (int op = 0; op < 4; op++) {
@@ -101,9 +105,14 @@ static const struct {
     double (*plain)(double);
     bool exact;
 } unaries[] = {
-    { "neg", cek_neg, negative, true },    { "relu", cek_relu, relu, true },    { "exp", cek_exp, exp, false },
-    { "log", cek_log, log, false },        { "sqrt", cek_sqrt, sqrt, false },   { "tanh", cek_tanh, tanh, false },
-    { "sigmoid", cek_sigmoid, sigmoid, false }, { "gelu", cek_gelu, gelu, false },
+    { "neg", cek_neg, negative, true },
+    { "relu", cek_relu, relu, true },
+    { "exp", cek_exp, exp, false },
+    { "log", cek_log, log, false },
+    { "sqrt", cek_sqrt, sqrt, false },
+    { "tanh", cek_tanh, tanh, false },
+    { "sigmoid", cek_sigmoid, sigmoid, false },
+    { "gelu", cek_gelu, gelu, false },
 };
 
 /* An error of eight roundings in the argument and in the result; gelu also loses what cancels for negative arguments.
@@ -128,7 +137,8 @@ START_TEST(functions_of_one_value_equal_those_of_the_c_library)
 
     for (int i = 0; i < N; i++)
         x32[i] = (float)special[i];
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         for (int wide = 0; wide <= (strncmp(cek_device_name(device), "reference", 9) == 0); wide++) {
             const double *in = wide ? special : x32;
             cek_tensor *x = tensor_of(device, wide ? CEK_F64 : CEK_F32, 1, (int64_t[]){ N }, in), *y;
@@ -151,7 +161,8 @@ START_TEST(scale_multiplies_and_then_adds)
     double a[6], expected[6];
     cek_tensor *y;
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = whole_tensor(device, 3, 2, (int64_t[]){ 2, 3 }, a);
 
         for (int i = 0; i < 6; i++)
@@ -165,9 +176,13 @@ END_TEST
 
 /* ---- reductions ---- */
 
-static const struct { int count; int axes[3]; unsigned mask; } reductions[] = {
-    { 0, { 0 }, 7 }, { 1, { 0 }, 1 }, { 1, { 1 }, 2 }, { 1, { -1 }, 4 }, { 2, { 0, 2 }, 5 }, { 2, { -1, 1 }, 6 },
-    { 3, { 2, 0, 1 }, 7 },
+static const struct {
+    int count;
+    int axes[3];
+    unsigned mask;
+} reductions[] = {
+    { 0, { 0 }, 7 },    { 1, { 0 }, 1 },     { 1, { 1 }, 2 },       { 1, { -1 }, 4 },
+    { 2, { 0, 2 }, 5 }, { 2, { -1, 1 }, 6 }, { 3, { 2, 0, 1 }, 7 },
 };
 
 START_TEST(reductions_equal_plain_loops_over_their_axes)
@@ -185,7 +200,8 @@ START_TEST(reductions_equal_plain_loops_over_their_axes)
         else
             elements *= (int)shape[i];
     }
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = whole_tensor(device, 4, 3, shape, a);
         double mean[60], tolerance[60];
 
@@ -216,7 +232,8 @@ END_TEST
 
 START_TEST(reductions_of_one_element_and_of_nan)
 {
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = tensor_of(device, CEK_F32, 0, NULL, (double[]){ 7 }), *y;
 
         assert_ok(cek_sum(x, 0, NULL, &y));
@@ -250,7 +267,8 @@ START_TEST(softmax_sums_to_one_in_every_row)
             tolerance[r * COLUMNS + c] = 16 * FLT_EPSILON * expected[r * COLUMNS + c] + FLT_MIN;
         }
     }
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = tensor_of(device, CEK_F32, 3, (int64_t[]){ 2, 3, COLUMNS }, a), *y;
 
         assert_ok(cek_softmax(x, &y));
@@ -266,7 +284,12 @@ END_TEST
 
 /* ---- products ---- */
 
-static const struct { int a_rank, b_rank; int64_t a[4], b[4]; int c_rank; int64_t c[4]; } products[] = {
+static const struct {
+    int a_rank, b_rank;
+    int64_t a[4], b[4];
+    int c_rank;
+    int64_t c[4];
+} products[] = {
     { 2, 2, { 3, 4 }, { 4, 5 }, 2, { 3, 5 } },
     { 2, 2, { 1, 1 }, { 1, 1 }, 2, { 1, 1 } },
     { 2, 2, { 17, 33 }, { 33, 19 }, 2, { 17, 19 } },
@@ -284,7 +307,8 @@ START_TEST(matmul_equals_three_loops_for_every_kind_of_batch)
     int64_t m = as[ar - 2], k = as[ar - 1], n = bs[br - 1], batch = count_of(cr - 2, cs);
     double a[MAX], b[MAX], c[MAX];
 
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *x = whole_tensor(device, 6, ar, as, a), *y = whole_tensor(device, 7, br, bs, b), *z;
 
         for (int64_t t = 0; t < batch; t++)
@@ -304,7 +328,11 @@ START_TEST(matmul_equals_three_loops_for_every_kind_of_batch)
 }
 END_TEST
 
-static const struct { int64_t n, h, w, in, out, kh, kw; cek_conv2d_options o; bool bias; } convolutions[] = {
+static const struct {
+    int64_t n, h, w, in, out, kh, kw;
+    cek_conv2d_options o;
+    bool bias;
+} convolutions[] = {
     { 2, 5, 6, 3, 4, 3, 3, { 0 }, false },
     { 1, 5, 5, 2, 3, 3, 3, { .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1 }, true },
     { 2, 7, 6, 4, 6, 3, 2, { .groups = 2, .stride_h = 2, .pad_bottom = 1 }, true },
@@ -349,7 +377,8 @@ START_TEST(conv2d_equals_plain_loops)
     double x[MAX], w[MAX], b[16], expected[MAX];
 
     o.size = sizeof o;
-    FOR_EACH_DEVICE(device) {
+    FOR_EACH_DEVICE(device)
+    {
         cek_tensor *tx = whole_tensor(device, 8, 4, xs, x), *tw = whole_tensor(device, 9, 4, ws, w), *ty;
         cek_tensor *tb = whole_tensor(device, 10, 1, ws, b);
 

@@ -28,8 +28,8 @@ static inline bool computes(cek_device *device)
     return strncmp(cek_device_name(device), "reference:", 10) == 0 || strncmp(cek_device_name(device), "cpu:", 4) == 0;
 }
 
-#define FOR_EACH_DEVICE(device)                                                   \
-    for (size_t i_ = 0; i_ < cek_engine_device_count(engine); i_++)               \
+#define FOR_EACH_DEVICE(device)                                     \
+    for (size_t i_ = 0; i_ < cek_engine_device_count(engine); i_++) \
         for (cek_device *device = cek_engine_device(engine, i_); device != NULL && computes(device); device = NULL)
 
 static inline cek_device *reference(void)
@@ -67,8 +67,8 @@ static inline double whole(int salt, int64_t i)
     return (double)(cek__random_u32(11, (uint64_t)salt, (uint64_t)i) % 9) - 4;
 }
 
-static inline cek_tensor *tensor_of(cek_device *device, cek_dtype type, int rank,
-                                    const int64_t *shape, const double *values)
+static inline cek_tensor *tensor_of(cek_device *device, cek_dtype type, int rank, const int64_t *shape,
+                                    const double *values)
 {
     cek_tensor *t;
     float f32[MAX];
@@ -105,9 +105,8 @@ static inline void values_of(const cek_tensor *t, double *out)
 }
 
 /* The tensor has this shape, and each value is within `tolerance[i]` of what is expected (NULL: equal); frees it. */
-static inline void assert_holds(cek_tensor *t, int rank, const int64_t *shape,
-                                const double *expected, const double *tolerance,
-                         const char *what)
+static inline void assert_holds(cek_tensor *t, int rank, const int64_t *shape, const double *expected,
+                                const double *tolerance, const char *what)
 {
     double got[MAX];
     const char *device = cek_device_name(cek_tensor_device(t));

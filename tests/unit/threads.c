@@ -111,7 +111,7 @@ static void *streams_work(void *argument)
         CEK_TRY(cek_stream_download(stream, &got, cek_memory_ref(memory), 4));
         CEK_TRY(cek_marker_record(marker, stream));
         CEK_TRY(cek_marker_sync(marker, CEK_FOREVER));
-out:
+    out:
         cek_marker_free(marker);
         cek_stream_free(stream);
         cek_memory_free(memory);

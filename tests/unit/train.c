@@ -12,7 +12,7 @@ START_TEST(replica_weights_stay_bit_identical_when_shares_are_unequal)
     double first, last = 0;
     cek_trainer_options o = options_small();
     o.shares = CEK_SHARES_GIVEN;
-    o.share_weights = (double[]){3, 1, 2.5};
+    o.share_weights = (double[]){ 3, 1, 2.5 };
     bench_open(&b, "3", "cpu", &o);
     ck_assert_uint_eq(b.count, 3);
     first = step(&b, 0, SAMPLES);
@@ -29,7 +29,7 @@ START_TEST(a_device_without_samples_still_gets_the_weights)
     bench b;
     cek_trainer_options o = options_small();
     o.shares = CEK_SHARES_GIVEN;
-    o.share_weights = (double[]){0, 1, 1};
+    o.share_weights = (double[]){ 0, 1, 1 };
     bench_open(&b, "3", "cpu", &o);
     for (int i = 0; i < 5; i++)
         step(&b, 0, i == 3 ? 1 : SAMPLES);
@@ -42,7 +42,7 @@ END_TEST
 START_TEST(the_loss_does_not_depend_on_the_number_of_devices)
 {
     double alone[10];
-    static const char *const counts[] = {"1", "2", "3"};
+    static const char *const counts[] = { "1", "2", "3" };
     for (size_t c = 0; c < 3; c++) {
         bench b;
         cek_trainer_options o = options_small();
@@ -52,9 +52,8 @@ START_TEST(the_loss_does_not_depend_on_the_number_of_devices)
             double loss = step(&b, i % 3, i == 4 ? 31 : 64);
             if (c == 0)
                 alone[i] = loss;
-            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]),
-                          "%zu devices, step %d: %.9g, alone %.9g", c + 1, i + 1,
-                          loss, alone[i]);
+            ck_assert_msg(fabs(loss - alone[i]) <= 1e-5 * fabs(alone[i]), "%zu devices, step %d: %.9g, alone %.9g",
+                          c + 1, i + 1, loss, alone[i]);
         }
         bench_close(&b);
     }
@@ -187,7 +186,7 @@ START_TEST(a_loss_that_is_not_finite_is_reported)
 {
     bench b;
     cek_batch batch;
-    cek_step_result r = {.size = sizeof r};
+    cek_step_result r = { .size = sizeof r };
     cek_trainer_options o = options_small();
     bench_open(&b, "1", "cpu:0", &o);
     batch = batch_of(0, 8);
@@ -223,9 +222,9 @@ START_TEST(structs_whose_size_was_not_set_are_refused)
 {
     bench b;
     cek_trainer_options o = options_small();
-    cek_predictor_options po = {.batch = 4};
-    cek_step_result r = {0};
-    cek_metrics m = {0};
+    cek_predictor_options po = { .batch = 4 };
+    cek_step_result r = { 0 };
+    cek_metrics m = { 0 };
     cek_predictor *p;
     cek_batch batch;
     bench_engine(&b, "1", "cpu:0");

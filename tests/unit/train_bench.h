@@ -39,7 +39,7 @@ static inline void data_make(void)
 
 static inline cek_batch batch_of(int64_t first, int64_t count)
 {
-    return (cek_batch){.count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32};
+    return (cek_batch){ .count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32 };
 }
 
 static inline void bench_engine(bench *b, const char *cpu_devices, const char *list)
@@ -49,13 +49,13 @@ static inline void bench_engine(bench *b, const char *cpu_devices, const char *l
     ok(cek_engine_create(NULL, &b->engine));
     ok(cek_engine_select(b->engine, list, &b->devices, &b->count));
     data_make();
-    ok(cek_model_parse(NET, 3, (int64_t[]){1, SIDE, SIDE}, &b->model));
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &b->model));
     cek_model_init(b->model, 3);
 }
 
 static inline cek_trainer_options options_small(void)
 {
-    return (cek_trainer_options){.size = sizeof(cek_trainer_options), .batch = SAMPLES, .seed = 5};
+    return (cek_trainer_options){ .size = sizeof(cek_trainer_options), .batch = SAMPLES, .seed = 5 };
 }
 
 static inline void bench_open(bench *b, const char *cpu_devices, const char *list, const cek_trainer_options *options)
@@ -74,7 +74,7 @@ static inline void bench_close(bench *b)
 
 static inline double step(bench *b, int64_t first, int64_t count)
 {
-    cek_step_result r = {.size = sizeof r};
+    cek_step_result r = { .size = sizeof r };
     cek_batch batch = batch_of(first, count);
     ok(cek_trainer_step(b->trainer, &batch, &r));
     ck_assert_int_eq(r.samples, count);

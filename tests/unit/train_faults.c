@@ -25,9 +25,14 @@ static int32_t labels[SAMPLES];
 
 static void place_open(place *p, const char *list)
 {
-    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
-                           .shape = {1, SIDE, SIDE},
-                           .inputs = images, .labels = labels, .classes = CLASSES};
+    cek_array_options a = { .size = sizeof a,
+                            .input_type = CEK_F32,
+                            .count = SAMPLES,
+                            .rank = 3,
+                            .shape = { 1, SIDE, SIDE },
+                            .inputs = images,
+                            .labels = labels,
+                            .classes = CLASSES };
     setenv("CEKERNELS_CPU_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     for (int s = 0; s < SAMPLES; s++) {
@@ -37,7 +42,7 @@ static void place_open(place *p, const char *list)
     }
     ok(cek_engine_create(NULL, &p->engine));
     ok(cek_engine_select(p->engine, list, &p->devices, &p->count));
-    ok(cek_model_parse(NET, 3, (int64_t[]){1, SIDE, SIDE}, &p->model));
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
     cek_model_init(p->model, 3);
     ok(cek_dataset_arrays(&a, &p->set));
 }
@@ -53,7 +58,7 @@ static void place_close(place *p)
 /* After a failed fit: a step either works, or says again what broke the trainer. */
 static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 {
-    cek_batch batch = {.count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32};
+    cek_batch batch = { .count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32 };
     cek_status st = cek_trainer_step(t, &batch, NULL);
     ck_assert_msg(st == CEK_OK || st == failure, "%s after %s", cek_status_name(st), cek_status_name(failure));
     ck_assert_uint_eq(cek_trainer_pull(t), st);
@@ -62,9 +67,9 @@ static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 static cek_status train(place *p)
 {
     cek_trainer *t = NULL;
-    cek_trainer_options o = {.size = sizeof o, .batch = 8};
-    cek_fit_options f = {.size = sizeof f, .epochs = 2, .test = p->set, .workers = 2};
-    cek_epoch_result last = {.size = sizeof last};
+    cek_trainer_options o = { .size = sizeof o, .batch = 8 };
+    cek_fit_options f = { .size = sizeof f, .epochs = 2, .test = p->set, .workers = 2 };
+    cek_epoch_result last = { .size = sizeof last };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, &t);
     if (st != CEK_OK) {
         ck_assert_ptr_null(t);
@@ -82,7 +87,7 @@ static cek_status train(place *p)
 static cek_status predict(place *p)
 {
     cek_predictor *q = NULL;
-    cek_predictor_options o = {.size = sizeof o, .batch = 6};
+    cek_predictor_options o = { .size = sizeof o, .batch = 6 };
     float outputs[SAMPLES * CLASSES];
     cek_status st = cek_predictor_create(p->model, p->devices, p->count, &o, &q);
     if (st != CEK_OK) {
@@ -109,8 +114,8 @@ static long every_site(place *p, cek_status (*work)(place *))
         cek__fault_set(CEK__FAULT_ALLOC, 0);
         if (pending)
             break;
-        ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "site %ld: %s: %s", site,
-                      cek_status_name(st), cek_error_text());
+        ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "site %ld: %s: %s", site, cek_status_name(st),
+                      cek_error_text());
         ck_assert_msg(st == CEK_OK || cek_error_text()[0] != 0, "site %ld: no text", site);
     }
     return site - 1;

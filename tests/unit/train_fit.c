@@ -6,9 +6,14 @@
 static cek_dataset *dataset_make(void)
 {
     cek_dataset *set;
-    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
-                           .shape = {1, SIDE, SIDE},
-                           .inputs = images, .labels = labels, .classes = CLASSES};
+    cek_array_options a = { .size = sizeof a,
+                            .input_type = CEK_F32,
+                            .count = SAMPLES,
+                            .rank = 3,
+                            .shape = { 1, SIDE, SIDE },
+                            .inputs = images,
+                            .labels = labels,
+                            .classes = CLASSES };
     ok(cek_dataset_arrays(&a, &set));
     return set;
 }
@@ -24,7 +29,7 @@ START_TEST(a_request_to_stop_ends_the_fit_between_two_steps)
     bench b;
     cek_dataset *set;
     cek_trainer_options o = options_small();
-    cek_fit_options f = {.size = sizeof f, .epochs = 10, .on_step = stop_after_three};
+    cek_fit_options f = { .size = sizeof f, .epochs = 10, .on_step = stop_after_three };
     o.batch = 16;
     bench_open(&b, "2", "cpu", &o);
     f.user = b.trainer;
@@ -41,13 +46,13 @@ START_TEST(devices_that_work_beside_the_host_train_and_predict_the_same)
 {
     double loss[2];
     float outputs[2][SAMPLES * CLASSES];
-    static const char *const list[] = {"cpu", "sim"};
+    static const char *const list[] = { "cpu", "sim" };
     cek_dataset *set;
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     for (int i = 0; i < 2; i++) {
         bench b;
         cek_predictor *p;
-        cek_predictor_options po = {.size = sizeof po, .batch = 10};
+        cek_predictor_options po = { .size = sizeof po, .batch = 10 };
         cek_trainer_options o = options_small();
         bench_engine(&b, "2", list[i]);
         ck_assert_uint_eq(b.count, 2);
@@ -81,8 +86,14 @@ START_TEST(a_data_set_of_other_samples_is_refused_by_a_predictor)
     cek_predictor *p;
     cek_dataset *set;
     float outputs[SAMPLES * CLASSES];
-    cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3, .shape = {1, 4, 4},
-                           .inputs = images, .labels = labels, .classes = CLASSES};
+    cek_array_options a = { .size = sizeof a,
+                            .input_type = CEK_F32,
+                            .count = SAMPLES,
+                            .rank = 3,
+                            .shape = { 1, 4, 4 },
+                            .inputs = images,
+                            .labels = labels,
+                            .classes = CLASSES };
     bench_engine(&b, "1", "cpu:0");
     ok(cek_dataset_arrays(&a, &set));
     ok(cek_predictor_create(b.model, b.devices, b.count, NULL, &p));
@@ -99,9 +110,9 @@ START_TEST(evaluation_and_prediction_agree_over_any_devices)
     bench b;
     cek_dataset *set;
     cek_trainer_options o = options_small();
-    cek_fit_options f = {.size = sizeof f, .epochs = 30, .seed = 2};
-    cek_epoch_result last = {.size = sizeof last};
-    cek_metrics m = {.size = sizeof m};
+    cek_fit_options f = { .size = sizeof f, .epochs = 30, .seed = 2 };
+    cek_epoch_result last = { .size = sizeof last };
+    cek_metrics m = { .size = sizeof m };
     float outputs[3][SAMPLES * CLASSES];
     int64_t right = 0;
     o.batch = 32;
@@ -115,7 +126,7 @@ START_TEST(evaluation_and_prediction_agree_over_any_devices)
     ok(cek_trainer_pull(b.trainer));
     for (size_t n = 1; n <= 3; n++) { /* 7: not a divisor of anything here */
         cek_predictor *p;
-        cek_predictor_options po = {.size = sizeof po, .batch = 7};
+        cek_predictor_options po = { .size = sizeof po, .batch = 7 };
         ok(cek_predictor_create(b.model, b.devices, n, &po, &p));
         ok(cek_predictor_run_dataset(p, set, outputs[n - 1]));
         cek_predictor_free(p);

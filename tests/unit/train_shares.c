@@ -19,20 +19,20 @@ static void shares_are(int64_t total, size_t count, const double *weights, const
 
 START_TEST(equal_shares_differ_by_at_most_one_and_the_earlier_are_larger)
 {
-    shares_are(128, 2, NULL, (int64_t[]){64, 64});
-    shares_are(20, 2, NULL, (int64_t[]){10, 10});
-    shares_are(404, 3, NULL, (int64_t[]){135, 135, 134});
-    shares_are(2, 3, NULL, (int64_t[]){1, 1, 0});
+    shares_are(128, 2, NULL, (int64_t[]){ 64, 64 });
+    shares_are(20, 2, NULL, (int64_t[]){ 10, 10 });
+    shares_are(404, 3, NULL, (int64_t[]){ 135, 135, 134 });
+    shares_are(2, 3, NULL, (int64_t[]){ 1, 1, 0 });
 }
 END_TEST
 
 START_TEST(given_shares_are_in_proportion_and_add_up)
 {
-    shares_are(100, 3, (double[]){1, 2, 1}, (int64_t[]){25, 50, 25});
-    shares_are(10, 3, (double[]){1, 1, 1}, (int64_t[]){4, 3, 3});
-    shares_are(7, 3, (double[]){0, 1, 0}, (int64_t[]){0, 7, 0});
+    shares_are(100, 3, (double[]){ 1, 2, 1 }, (int64_t[]){ 25, 50, 25 });
+    shares_are(10, 3, (double[]){ 1, 1, 1 }, (int64_t[]){ 4, 3, 3 });
+    shares_are(7, 3, (double[]){ 0, 1, 0 }, (int64_t[]){ 0, 7, 0 });
     for (int64_t total = 1; total < 200; total++) {
-        double weights[4] = {0.3, 0, 5.5, 1.7};
+        double weights[4] = { 0.3, 0, 5.5, 1.7 };
         int64_t got[4];
         cek__shares_split(total, 4, weights, got);
         ck_assert_int_eq(got[0] + got[1] + got[2] + got[3], total);
@@ -45,7 +45,7 @@ END_TEST
 
 START_TEST(shards_tile_every_bucket)
 {
-    static const uint64_t sizes[] = {64, 640, 65536, 65537, 1000000, 25690112};
+    static const uint64_t sizes[] = { 64, 640, 65536, 65537, 1000000, 25690112 };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t bucket = 0; bucket < 3; bucket++)
             for (size_t count = 1; count <= 7; count++) {
@@ -81,7 +81,7 @@ static cek_status second_is_lost(void *user, size_t member)
 START_TEST(crew_runs_every_member_once_per_job)
 {
     cek__crew *crew;
-    atomic_int seen[3] = {0};
+    atomic_int seen[3] = { 0 };
     assert_ok(cek__crew_create(3, &crew));
     for (int job = 1; job <= 100; job++) {
         assert_ok(cek__crew_run(crew, count_up, seen));

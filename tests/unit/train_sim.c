@@ -22,7 +22,7 @@ typedef struct place {
 
 static float images[SAMPLES][SIDE * SIDE], images_before[SAMPLES][SIDE * SIDE];
 static int32_t labels[SAMPLES], labels_before[SAMPLES];
-static const cek_batch batch = {.count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32};
+static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
 
 static void place_open(place *p, const char *faults)
 {
@@ -40,7 +40,7 @@ static void place_open(place *p, const char *faults)
     ok(cek_engine_create(NULL, &p->engine));
     ok(cek_engine_select(p->engine, "sim", &p->devices, &p->count));
     ck_assert_uint_eq(p->count, 2);
-    ok(cek_model_parse(NET, 3, (int64_t[]){1, SIDE, SIDE}, &p->model));
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
     cek_model_init(p->model, 3);
 }
 
@@ -56,7 +56,7 @@ static void place_close(place *p)
 /* Creates a trainer, makes steps and pulls, up to the first failure. *trainer is the caller's to free. */
 static cek_status train(place *p, cek_trainer **trainer)
 {
-    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES};
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
     for (int i = 0; i < STEPS && st == CEK_OK; i++)
         st = cek_trainer_step(*trainer, &batch, NULL);
@@ -92,11 +92,9 @@ static const struct {
     const char *effect;
     cek_status status;
 } kinds[] = {
-    {"internal", CEK_INTERNAL},
-    {"later_internal", CEK_INTERNAL},
-    {"device_lost", CEK_DEVICE_LOST},
-    {"later_device_lost", CEK_DEVICE_LOST},
-    {"hang", CEK_DEVICE_LOST}, /* the trainer waits without a deadline: the driver's watchdog ends it */
+    { "internal", CEK_INTERNAL },       { "later_internal", CEK_INTERNAL },
+    { "device_lost", CEK_DEVICE_LOST }, { "later_device_lost", CEK_DEVICE_LOST },
+    { "hang", CEK_DEVICE_LOST }, /* the trainer waits without a deadline: the driver's watchdog ends it */
 };
 
 /* Every kind of failure, at many of the commands that reach sim:1. */
@@ -127,16 +125,11 @@ static const struct {
     const char *fault;
     cek_status status;
 } recordings[] = {
-    {"out_of_memory@cmdbuf_create/1", CEK_OUT_OF_MEMORY},
-    {"out_of_memory@cmdbuf_create#4/1", CEK_OUT_OF_MEMORY},
-    {"internal@cmdbuf_create#2/1", CEK_INTERNAL},
-    {"device_lost@cmdbuf_create#3/1", CEK_DEVICE_LOST},
-    {"out_of_memory@cmdbuf_run/1", CEK_OUT_OF_MEMORY},
-    {"internal@cmdbuf_run#3/1", CEK_INTERNAL},
-    {"later_internal@cmdbuf_run#3/1", CEK_INTERNAL},
-    {"device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST},
-    {"later_device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST},
-    {"hang@cmdbuf_run#5/1", CEK_DEVICE_LOST},
+    { "out_of_memory@cmdbuf_create/1", CEK_OUT_OF_MEMORY },  { "out_of_memory@cmdbuf_create#4/1", CEK_OUT_OF_MEMORY },
+    { "internal@cmdbuf_create#2/1", CEK_INTERNAL },          { "device_lost@cmdbuf_create#3/1", CEK_DEVICE_LOST },
+    { "out_of_memory@cmdbuf_run/1", CEK_OUT_OF_MEMORY },     { "internal@cmdbuf_run#3/1", CEK_INTERNAL },
+    { "later_internal@cmdbuf_run#3/1", CEK_INTERNAL },       { "device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST },
+    { "later_device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST }, { "hang@cmdbuf_run#5/1", CEK_DEVICE_LOST },
 };
 
 START_TEST(so_it_is_where_recording_fails)
@@ -151,7 +144,7 @@ static void weights_after_steps(const char *faults, char sha256[65])
     place p;
     cek_trainer *trainer;
     cek_batch smaller = batch;
-    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES, .memory_limit = 40000};
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .memory_limit = 40000 };
     smaller.count = SAMPLES - 3;
     place_open(&p, faults);
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
@@ -175,6 +168,7 @@ START_TEST(command_buffers_change_no_bit_of_the_weights)
 }
 END_TEST
 
+/* clang-format off */
 START_TEST(so_it_is_where_waits_fail)
 {
     static const char *const waits[] = {"internal@wait/1", "device_lost@wait/1", "hang@wait/1", "device_lost@wait#5/1"};
@@ -182,12 +176,13 @@ START_TEST(so_it_is_where_waits_fail)
     ck_assert(run_fails(waits[_i], statuses[_i]));
 }
 END_TEST
+/* clang-format on */
 
 START_TEST(memory_that_is_never_there_is_told_before_training)
 {
     place p;
     cek_trainer *trainer;
-    const cek_trainer_options o = {.size = sizeof o, .batch = SAMPLES};
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
     place_open(&p, "out_of_memory@mem_alloc#1+/1");
     ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer), CEK_OUT_OF_MEMORY);
     ck_assert_ptr_null(trainer);
@@ -203,9 +198,15 @@ START_TEST(predictions_fail_the_same_way)
     cek_dataset *set;
     float outputs[SAMPLES * CLASSES];
     char fault[64];
-    const cek_predictor_options o = {.size = sizeof o, .batch = 4};
-    const cek_array_options a = {.size = sizeof a, .input_type = CEK_F32, .count = SAMPLES, .rank = 3,
-                                 .shape = {1, SIDE, SIDE}, .inputs = images, .labels = labels, .classes = CLASSES};
+    const cek_predictor_options o = { .size = sizeof o, .batch = 4 };
+    const cek_array_options a = { .size = sizeof a,
+                                  .input_type = CEK_F32,
+                                  .count = SAMPLES,
+                                  .rank = 3,
+                                  .shape = { 1, SIDE, SIDE },
+                                  .inputs = images,
+                                  .labels = labels,
+                                  .classes = CLASSES };
     snprintf(fault, sizeof fault, "%s@op_run#3/1", kinds[_i].effect);
     place_open(&p, fault);
     ok(cek_dataset_arrays(&a, &set));
@@ -240,7 +241,7 @@ START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
     cek_stream *stream;
     cek_marker *marker;
     cek_memory *memory;
-    char bytes[64] = {0};
+    char bytes[64] = { 0 };
     place_open(&p, "hang@upload/1");
     setenv("CEKERNELS_SIM_WATCHDOG_MS", "60000", 1);
     ok(cek_stream_create(p.devices[1], &stream));

@@ -10,8 +10,9 @@ typedef struct conv_op {
 
 static conv_direction direction(uint32_t kind)
 {
-    return kind == CEK_OP_CONV_FORWARD ? CONV_FORWARD :
-           kind == CEK_OP_CONV_BACKWARD_DATA ? CONV_BACKWARD_DATA : CONV_BACKWARD_WEIGHTS;
+    return kind == CEK_OP_CONV_FORWARD         ? CONV_FORWARD
+           : kind == CEK_OP_CONV_BACKWARD_DATA ? CONV_BACKWARD_DATA
+                                               : CONV_BACKWARD_WEIGHTS;
 }
 
 /* conv.h counts three spatial dimensions from the last one; the ones that are not there come
@@ -42,9 +43,13 @@ static cek_status conv_op_plan(cek_op *op)
     const conv_direction way = direction(d->op.kind);
     conv_desc want = {
         .direction = way,
-        .x = type_of(d->x_type), .w = type_of(d->w_type), .y = type_of(d->y_type),
-        .batch = (int64_t)d->batch, .groups = (int64_t)d->groups,
-        .in_channels = (int64_t)d->in_channels, .out_channels = (int64_t)d->out_channels,
+        .x = type_of(d->x_type),
+        .w = type_of(d->w_type),
+        .y = type_of(d->y_type),
+        .batch = (int64_t)d->batch,
+        .groups = (int64_t)d->groups,
+        .in_channels = (int64_t)d->in_channels,
+        .out_channels = (int64_t)d->out_channels,
         .act = (cpu_act)r->epilogue.activation,
         .deriv = (cpu_act)r->epilogue.act_grad,
     };
@@ -54,13 +59,13 @@ static cek_status conv_op_plan(cek_op *op)
         if (!type_in(types[i], CPU_TYPES_REAL))
             return cek__cpu_refuse_type(op, types[i]);
     if (way == CONV_FORWARD && want.deriv)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED,
-                         "conv_forward: the gradient of an activation in the epilogue");
+        return cek__fail(op_host(op), CEK_UNSUPPORTED, "conv_forward: the gradient of an activation in the epilogue");
     want.ref = want.x;
     if (way == CONV_BACKWARD_WEIGHTS)
         want.w = CPU_F32;
-    want.accumulate = way == CONV_BACKWARD_DATA ? cek__request_accumulates(r, CEK_CONV_BACKWARD_DATA_DX) :
-                      way == CONV_BACKWARD_WEIGHTS && cek__request_accumulates(r, CEK_CONV_BACKWARD_WEIGHTS_DW);
+    want.accumulate = way == CONV_BACKWARD_DATA
+                          ? cek__request_accumulates(r, CEK_CONV_BACKWARD_DATA_DX)
+                          : way == CONV_BACKWARD_WEIGHTS && cek__request_accumulates(r, CEK_CONV_BACKWARD_WEIGHTS_DW);
     want.bias_accumulate = way == CONV_BACKWARD_WEIGHTS &&
                            cek__request_accumulates(r, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD);
     geometry(r, &want);
@@ -84,8 +89,10 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
                             .bias = at[CEK_CONV_FORWARD_BIAS] };
         break;
     case CONV_BACKWARD_DATA:
-        args = (conv_args){ .w = at[CEK_CONV_BACKWARD_DATA_W], .y = at[CEK_CONV_BACKWARD_DATA_DY],
-                            .out = at[CEK_CONV_BACKWARD_DATA_DX], .ref = at[CEK_CONV_BACKWARD_DATA_ACT_REF] };
+        args = (conv_args){ .w = at[CEK_CONV_BACKWARD_DATA_W],
+                            .y = at[CEK_CONV_BACKWARD_DATA_DY],
+                            .out = at[CEK_CONV_BACKWARD_DATA_DX],
+                            .ref = at[CEK_CONV_BACKWARD_DATA_ACT_REF] };
         break;
     case CONV_BACKWARD_WEIGHTS:
         args = (conv_args){ .x = at[CEK_CONV_BACKWARD_WEIGHTS_X],

@@ -4,17 +4,17 @@
 #include "backends/cpu/ops/elementwise.h"
 #include "backends/cpu/ops/parallel.h"
 
-enum { X = 0, Y = 1 };           /* tensors of the space */
-enum { TILE = 64 };  /* a transposition has 64 x 64 elements of either side in the cache: 16 KiB each */
+enum { X = 0, Y = 1 }; /* tensors of the space */
+enum { TILE = 64 };    /* a transposition has 64 x 64 elements of either side in the cache: 16 KiB each */
 
 typedef enum { RUNS, TRANSPOSE, CONVERT } method;
 
 typedef struct copy_op {
     struct cek_op head;
-    cpu_elementwise chain;       /* its space is used by every method */
+    cpu_elementwise chain; /* its space is used by every method */
     method method;
     uint32_t bytes;
-    int fast;                    /* TRANSPOSE: the axis along which X is dense; Y is along the innermost */
+    int fast; /* TRANSPOSE: the axis along which X is dense; Y is along the innermost */
 } copy_op;
 
 /* The axis other than the innermost along which X is dense, or -1. */
@@ -60,7 +60,7 @@ typedef struct job {
     const cpu_kernels *k;
     const unsigned char *x;
     unsigned char *y;
-    cpu_space outer;             /* TRANSPOSE: all axes but two, and the number of tiles along those */
+    cpu_space outer; /* TRANSPOSE: all axes but two, and the number of tiles along those */
     int64_t rows, columns, row_tiles, column_tiles;
 } job;
 

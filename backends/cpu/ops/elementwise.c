@@ -84,8 +84,7 @@ static uint64_t cost(const cpu_elementwise *e)
         case CEK_PW_SIGMOID:
         case CEK_PW_GELU:
         case CEK_PW_GELU_GRAD: ps += CPU_PS_EXP; break;
-        default:
-            ps += CPU_PS_SIMPLE;
+        default: ps += CPU_PS_SIMPLE;
         }
     return ps;
 }
@@ -125,12 +124,8 @@ static void fetch(const job *j, piece *p, int t, int64_t first, int64_t n)
     float *to = e->buffer[t] >= 0 ? p->scratch[e->buffer[t]] : NULL;
 
     switch (e->access[t]) {
-    case CPU_DIRECT:
-        p->value[t] = (const float *)from + first;
-        return;
-    case CPU_CONVERTED:
-        cek__cpu_load(j->k, e->type[t], n, (const char *)from + first * bytes, to);
-        break;
+    case CPU_DIRECT: p->value[t] = (const float *)from + first; return;
+    case CPU_CONVERTED: cek__cpu_load(j->k, e->type[t], n, (const char *)from + first * bytes, to); break;
     case CPU_REPEATED:
     case CPU_GATHERED:
         cek__elements_gather(&e->space, t, bytes, from, first, n, e->type[t] == CEK_F32 ? (void *)to : p->raw);
@@ -215,6 +210,5 @@ void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const vo
 {
     job j = { .e = e, .k = dev->config->kernels, .at = at, .out = out };
 
-    cek__cpu_for(dev, (e->elements + e->block - 1) / e->block, 1, e->ps_element * (uint64_t)e->block,
-                 run_blocks, &j);
+    cek__cpu_for(dev, (e->elements + e->block - 1) / e->block, 1, e->ps_element * (uint64_t)e->block, run_blocks, &j);
 }

@@ -15,7 +15,7 @@
 #include "backends/cpu/ops/strided.h"
 
 enum {
-    CPU_BLOCK = 512,             /* elements: 2 KiB a value; a switch costs 10 ns, the simplest loop 30 */
+    CPU_BLOCK = 512, /* elements: 2 KiB a value; a switch costs 10 ns, the simplest loop 30 */
     CPU_VALUES = CEK_POINTWISE_INPUTS + CEK_POINTWISE_INSTRUCTIONS
 };
 
@@ -28,15 +28,15 @@ typedef enum {
 } cpu_access;
 
 typedef struct cpu_elementwise {
-    cpu_space space;             /* tensors: inputs, then the result */
+    cpu_space space; /* tensors: inputs, then the result */
     int64_t elements, block;
     int inputs, instructions;
     cek_dtype type[CPU_SPACE_TENSORS];
     cpu_access access[CPU_SPACE_TENSORS];
     cek_pointwise_instruction code[CEK_POINTWISE_INSTRUCTIONS];
-    int8_t buffer[CPU_VALUES];   /* scratch block of each value; -1: none */
+    int8_t buffer[CPU_VALUES]; /* scratch block of each value; -1: none */
     bool accumulate;
-    uint64_t ps_element;         /* estimate, for cutting */
+    uint64_t ps_element; /* estimate, for cutting */
 } cpu_elementwise;
 
 /* cek__elementwise_plan - completes *e, in which the caller has set space, inputs, instructions,
@@ -48,9 +48,9 @@ void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const vo
 
 /* cek__elements_gather, _scatter - n elements from element number `first` on, of one tensor of a
  * space, to and from consecutive memory of the same type. */
-void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, const void *from,
-                          int64_t first, int64_t n, void *to);
-void cek__elements_scatter(const cpu_space *space, int tensor, uint32_t bytes, const void *from,
-                           int64_t first, int64_t n, void *to);
+void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
+                          int64_t n, void *to);
+void cek__elements_scatter(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
+                           int64_t n, void *to);
 
 #endif

@@ -45,8 +45,8 @@ static void put_run(uint32_t bytes, const unsigned char *from, int64_t stride, i
         put(8, from, stride, n, to);
 }
 
-void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, const void *from,
-                          int64_t first, int64_t n, void *to)
+void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
+                          int64_t n, void *to)
 {
     const int inner = space->rank - 1;
     unsigned char *next = to;
@@ -64,8 +64,8 @@ void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, co
     }
 }
 
-void cek__elements_scatter(const cpu_space *space, int tensor, uint32_t bytes, const void *from,
-                           int64_t first, int64_t n, void *to)
+void cek__elements_scatter(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
+                           int64_t n, void *to)
 {
     const int inner = space->rank - 1;
     const unsigned char *next = from;

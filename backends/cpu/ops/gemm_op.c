@@ -18,7 +18,10 @@ static cek_status gemm_op_plan(cek_op *op)
     const cek_gemm_desc *d = &op->request.desc.gemm;
     const cek_epilogue *e = &op->request.epilogue;
     gemm_desc want = {
-        .m = (int64_t)d->m, .n = (int64_t)d->n, .k = (int64_t)d->k, .batch = (int64_t)d->batch,
+        .m = (int64_t)d->m,
+        .n = (int64_t)d->n,
+        .k = (int64_t)d->k,
+        .batch = (int64_t)d->batch,
         .a = matrix(d->a_type, d->lda, d->trans & CEK_GEMM_TRANS_A, d->stride_a),
         .b = matrix(d->b_type, d->ldb, d->trans & CEK_GEMM_TRANS_B, d->stride_b),
         .c = matrix(d->c_type, d->ldc, false, d->stride_c),
@@ -45,9 +48,14 @@ static void gemm_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
     const gemm_op *g = (const gemm_op *)op;
 
     (void)queue;
-    cek__gemm_run(&g->plan, op_dev(op)->pool, &(gemm_args){
-        .a = at[CEK_GEMM_A], .b = at[CEK_GEMM_B], .c = at[CEK_GEMM_C], .bias = at[CEK_GEMM_BIAS],
-        .ref = at[CEK_GEMM_ACT_REF], .sum = at[CEK_GEMM_A_SUM] }, workspace);
+    cek__gemm_run(&g->plan, op_dev(op)->pool,
+                  &(gemm_args){ .a = at[CEK_GEMM_A],
+                                .b = at[CEK_GEMM_B],
+                                .c = at[CEK_GEMM_C],
+                                .bias = at[CEK_GEMM_BIAS],
+                                .ref = at[CEK_GEMM_ACT_REF],
+                                .sum = at[CEK_GEMM_A_SUM] },
+                  workspace);
 }
 
 const cpu_kind cek__cpu_gemm = { sizeof(gemm_op), gemm_op_plan, gemm_op_run, NULL };

@@ -7,7 +7,7 @@
 #include "backends/cpu/ops/parallel.h"
 #include "backends/cpu/ops/rows.h"
 
-enum { BLOCK_ELEMENTS = 4096 };  /* a block of rows is at least so many numbers: several us of exponentials */
+enum { BLOCK_ELEMENTS = 4096 }; /* a block of rows is at least so many numbers: several us of exponentials */
 
 typedef struct partial {
     double loss;
@@ -17,20 +17,20 @@ typedef struct partial {
 typedef struct loss_op {
     struct cek_op head;
     int64_t rows, columns, rows_per_sample;
-    int64_t block, blocks;       /* rows of a block */
+    int64_t block, blocks; /* rows of a block */
     cek_dtype type;
-    uint64_t partial_bytes;      /* of the workspace; scratch rows follow */
+    uint64_t partial_bytes; /* of the workspace; scratch rows follow */
 } loss_op;
 
 typedef struct job {
     const loss_op *l;
     const cpu_kernels *k;
-    const void *x;               /* logits or prediction */
-    const void *t;               /* labels or target */
+    const void *x; /* logits or prediction */
+    const void *t; /* labels or target */
     const float *weights;
-    void *d;                     /* gradient or NULL */
-    float scale;                 /* loss scale / N, twice that for squared error */
-    int64_t valid;               /* rows that count */
+    void *d;       /* gradient or NULL */
+    float scale;   /* loss scale / N, twice that for squared error */
+    int64_t valid; /* rows that count */
     partial *partials;
     float *scratch;
 } job;
@@ -189,7 +189,10 @@ static job job_of(const cek_op *op, void *workspace, const cek_batch_block *batc
 {
     const loss_op *l = (const loss_op *)op;
 
-    return (job){ .l = l, .k = op_kernels(op), .valid = valid_rows(l, batch), .partials = workspace,
+    return (job){ .l = l,
+                  .k = op_kernels(op),
+                  .valid = valid_rows(l, batch),
+                  .partials = workspace,
                   .scratch = (float *)((char *)workspace + l->partial_bytes) };
 }
 
@@ -205,8 +208,7 @@ static void cross_entropy_run(const cek_op *op, cek_queue *queue, void *const *a
     j.weights = at[CEK_CROSS_ENTROPY_WEIGHTS];
     j.d = at[CEK_CROSS_ENTROPY_DLOGITS];
     j.scale = step_scale(at[CEK_CROSS_ENTROPY_STEP]);
-    cek__cpu_for(op_dev(op), j.l->blocks, 1,
-                 (uint64_t)(j.l->block * (CPU_PS_CALL * 2 + j.l->columns * CPU_PS_EXP)),
+    cek__cpu_for(op_dev(op), j.l->blocks, 1, (uint64_t)(j.l->block * (CPU_PS_CALL * 2 + j.l->columns * CPU_PS_EXP)),
                  cross_entropy_blocks, &j);
     all = total(&j);
     loss_store(op, CEK_CROSS_ENTROPY_LOSS, at[CEK_CROSS_ENTROPY_LOSS], all.loss);
@@ -225,8 +227,7 @@ static void squared_error_run(const cek_op *op, cek_queue *queue, void *const *a
     j.weights = at[CEK_SQUARED_ERROR_WEIGHTS];
     j.d = at[CEK_SQUARED_ERROR_DPREDICTION];
     j.scale = 2 * step_scale(at[CEK_SQUARED_ERROR_STEP]);
-    cek__cpu_for(op_dev(op), j.l->blocks, 1,
-                 (uint64_t)(j.l->block * (CPU_PS_CALL + j.l->columns * 12 * CPU_PS_BYTE)),
+    cek__cpu_for(op_dev(op), j.l->blocks, 1, (uint64_t)(j.l->block * (CPU_PS_CALL + j.l->columns * 12 * CPU_PS_BYTE)),
                  squared_error_blocks, &j);
     loss_store(op, CEK_SQUARED_ERROR_LOSS, at[CEK_SQUARED_ERROR_LOSS], total(&j).loss);
 }

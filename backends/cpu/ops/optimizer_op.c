@@ -8,7 +8,7 @@
 #include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
 
-enum { CHUNK = 4096 };  /* elements: Adam's four streams are 64 KiB, so LOW is made while P is in the cache */
+enum { CHUNK = 4096 }; /* elements: Adam's four streams are 64 KiB, so LOW is made while P is in the cache */
 
 typedef struct job {
     const cek_optimizer_desc *d;
@@ -76,9 +76,14 @@ static void numbers(job *j, const cek_step_block *step, const cek_update_block *
         .epsilon = (float)d->epsilon,
     };
     j->sgd = (cpu_sgd){
-        .grad_scale = (float)scale, .weight_decay = coupled, .shrink = shrink, .rate = (float)lr,
-        .momentum = t == 1 ? 0 : (float)d->momentum, .rest = t == 1 ? 1 : (float)(1 - d->dampening),
-        .ahead = nesterov ? (float)d->momentum : 1, .direct = nesterov ? 1 : 0,
+        .grad_scale = (float)scale,
+        .weight_decay = coupled,
+        .shrink = shrink,
+        .rate = (float)lr,
+        .momentum = t == 1 ? 0 : (float)d->momentum,
+        .rest = t == 1 ? 1 : (float)(1 - d->dampening),
+        .ahead = nesterov ? (float)d->momentum : 1,
+        .direct = nesterov ? 1 : 0,
     };
 }
 
@@ -87,8 +92,13 @@ static void optimizer_run(const cek_op *op, cek_queue *queue, void *const *at, v
     const cek_optimizer_desc *d = &op->request.desc.optimizer;
     const cek_update_block *update = at[CEK_OPTIMIZER_UPDATE];
     uint64_t *steps = at[CEK_OPTIMIZER_STATE];
-    job j = { .d = d, .k = op_kernels(op), .p = at[CEK_OPTIMIZER_PARAM], .g = at[CEK_OPTIMIZER_GRAD],
-              .m = at[CEK_OPTIMIZER_M], .v = at[CEK_OPTIMIZER_V], .low = at[CEK_OPTIMIZER_LOW] };
+    job j = { .d = d,
+              .k = op_kernels(op),
+              .p = at[CEK_OPTIMIZER_PARAM],
+              .g = at[CEK_OPTIMIZER_GRAD],
+              .m = at[CEK_OPTIMIZER_M],
+              .v = at[CEK_OPTIMIZER_V],
+              .low = at[CEK_OPTIMIZER_LOW] };
     const uint64_t ps = CPU_PS_BYTE * (d->algorithm == CEK_OPTIMIZER_ADAM ? 28 : j.m ? 20 : 12);
 
     (void)queue;

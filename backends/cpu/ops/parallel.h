@@ -13,11 +13,11 @@
 /* Rough times on one core, in picoseconds: they only decide between one thread and several, and
  * the size of pieces. */
 enum {
-    CPU_PS_BYTE = 80,            /* a byte read or written: 12 GB/s */
-    CPU_PS_SIMPLE = 60,          /* an arithmetic instruction on an element in the first-level cache */
-    CPU_PS_EXP = 500,            /* an exponential or the like, per element */
-    CPU_PS_WORD = 400,           /* a random word */
-    CPU_PS_CALL = 10000          /* entering a kernel for one row, window or piece of a row */
+    CPU_PS_BYTE = 80,   /* a byte read or written: 12 GB/s */
+    CPU_PS_SIMPLE = 60, /* an arithmetic instruction on an element in the first-level cache */
+    CPU_PS_EXP = 500,   /* an exponential or the like, per element */
+    CPU_PS_WORD = 400,  /* a random word */
+    CPU_PS_CALL = 10000 /* entering a kernel for one row, window or piece of a row */
 };
 
 enum {

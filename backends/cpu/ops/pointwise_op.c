@@ -23,8 +23,7 @@ static cek_status pointwise_plan(cek_op *op)
         e->type[t] = t < e->inputs ? d->inputs[t].type : d->out_type;
         if (!type_in(e->type[t], CPU_TYPES))
             return cek__cpu_refuse_type(op, e->type[t]);
-        memcpy(e->space.stride[t], t < e->inputs ? d->inputs[t].strides : d->out_strides,
-               sizeof e->space.stride[t]);
+        memcpy(e->space.stride[t], t < e->inputs ? d->inputs[t].strides : d->out_strides, sizeof e->space.stride[t]);
     }
     for (int i = 0; i < e->instructions; i++)
         e->code[i] = d->instructions[i];

@@ -13,7 +13,7 @@
 #include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
 
-enum { PLACES = 64 };            /* handed to a kernel at once; larger windows take several calls */
+enum { PLACES = 64 }; /* handed to a kernel at once; larger windows take several calls */
 
 typedef struct pool_op {
     struct cek_op head;
@@ -21,7 +21,7 @@ typedef struct pool_op {
     cek_dtype type;
     int64_t batch, channels;
     int64_t in[3], out[3], kernel[3], stride[3], pad[3];
-    int64_t volume;              /* places of a window */
+    int64_t volume; /* places of a window */
     int index_bytes;
     int64_t x_elements, y_elements;
 } pool_op;
@@ -29,9 +29,9 @@ typedef struct pool_op {
 typedef struct job {
     const pool_op *p;
     const cpu_kernels *k;
-    const float *x;              /* X, or DY */
-    float *y;                    /* Y, or DX */
-    unsigned char *index;        /* or NULL */
+    const float *x;       /* X, or DY */
+    float *y;             /* Y, or DX */
+    unsigned char *index; /* or NULL */
 } job;
 
 /* --- planning --------------------------------------------------------------------------------- */
@@ -65,8 +65,8 @@ static cek_status pool_plan(cek_op *op)
     p->x_elements = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels;
     p->y_elements = p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels;
     if (p->volume > UINT32_MAX)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places",
-                         cek__kind_name(d->op.kind), (long long)p->volume);
+        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
+                         (long long)p->volume);
     if (p->type != CEK_F32)
         op->info.workspace_bytes = (uint64_t)(p->x_elements + p->y_elements) * sizeof(float);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position",
@@ -89,7 +89,7 @@ static cek_status pool_forward_plan(cek_op *op)
 /* Places collected for one position, flushed to a kernel when they are PLACES or the last. */
 typedef struct places {
     int count;
-    bool more;                   /* a kernel was called for this position before */
+    bool more; /* a kernel was called for this position before */
     const float *at[PLACES];
     const void *index[PLACES];
     uint32_t number[PLACES];
@@ -118,8 +118,8 @@ static inline span readers_of(const pool_op *p, int i, int64_t x)
 {
     const int64_t from = x + p->pad[i] - p->kernel[i] + 1;
 
-    return clip(from <= 0 ? 0 : (from + p->stride[i] - 1) / p->stride[i],
-                (x + p->pad[i]) / p->stride[i] + 1, p->out[i]);
+    return clip(from <= 0 ? 0 : (from + p->stride[i] - 1) / p->stride[i], (x + p->pad[i]) / p->stride[i] + 1,
+                p->out[i]);
 }
 
 static inline int64_t offset_of(const int64_t *size, int64_t batch, int64_t d, int64_t h, int64_t w)
@@ -138,8 +138,7 @@ static void forward_flush(const job *j, places *s, float divisor, float *y, void
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index,
-                             index ? p->index_bytes : 0);
+        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index, index ? p->index_bytes : 0);
     else
         j->k->ops->pool->average(p->channels, s->count, s->at, divisor, s->more, y);
     s->count = 0;
@@ -174,8 +173,7 @@ static void backward_flush(const job *j, places *s, float *dx)
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes,
-                                  s->more, dx);
+        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes, s->more, dx);
     else
         j->k->ops->pool->average_grad(p->channels, s->count, s->at, s->divisor, s->more, dx);
     s->count = 0;
@@ -189,8 +187,7 @@ static inline float divisor_of(const pool_op *p, int64_t a, int64_t b, int64_t c
     return (float)(p->count_pad ? p->volume : (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin));
 }
 
-static void backward_position(const job *j, places *s, int64_t n, const int64_t x[3], span d, span h,
-                              span w)
+static void backward_position(const job *j, places *s, int64_t n, const int64_t x[3], span d, span h, span w)
 {
     const pool_op *p = j->p;
     float *dx = j->y + offset_of(p->in, n, x[0], x[1], x[2]) * p->channels;
@@ -264,8 +261,7 @@ static void run_forward(const job *j, const cpu_dev *dev)
     const pool_op *p = j->p;
     const uint64_t position = CPU_PS_CALL + (uint64_t)(p->volume + 1) * (uint64_t)p->channels * 4 * CPU_PS_BYTE;
 
-    cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1, (uint64_t)p->out[2] * position, forward_rows,
-                 (void *)j);
+    cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1, (uint64_t)p->out[2] * position, forward_rows, (void *)j);
 }
 
 static void run_backward(const job *j, const cpu_dev *dev)
@@ -273,8 +269,7 @@ static void run_backward(const job *j, const cpu_dev *dev)
     const pool_op *p = j->p;
     const uint64_t position = CPU_PS_CALL + (uint64_t)p->channels * 10 * CPU_PS_BYTE;
 
-    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows,
-                 (void *)j);
+    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
 }
 
 /* --- other types: the whole operand to floats and back ---------------------------------------- */
@@ -300,13 +295,12 @@ static void store_part(void *arg, int64_t begin, int64_t end, int worker)
     const conversion *c = arg;
 
     (void)worker;
-    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin,
-                   c->to_store + begin * cek__type_bytes(c->type));
+    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin, c->to_store + begin * cek__type_bytes(c->type));
 }
 
 /* j->x and j->y are of the operation's type: `x` and `y` elements of it. */
-static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *),
-                          int64_t x, int64_t y, float *workspace)
+static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *), int64_t x, int64_t y,
+                          float *workspace)
 {
     conversion in = { .k = j->k, .type = j->p->type, .stored = (const char *)j->x, .floats = workspace };
     conversion out = { .k = j->k, .type = j->p->type, .to_store = (char *)j->y, .floats = workspace + x };
@@ -321,7 +315,10 @@ static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, c
 static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const pool_op *p = (const pool_op *)op;
-    job j = { .p = p, .k = op_kernels(op), .x = at[CEK_POOL_FORWARD_X], .y = at[CEK_POOL_FORWARD_Y],
+    job j = { .p = p,
+              .k = op_kernels(op),
+              .x = at[CEK_POOL_FORWARD_X],
+              .y = at[CEK_POOL_FORWARD_Y],
               .index = at[CEK_POOL_FORWARD_RESERVE] };
 
     (void)queue;
@@ -334,7 +331,10 @@ static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at
 static void pool_backward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const pool_op *p = (const pool_op *)op;
-    job j = { .p = p, .k = op_kernels(op), .x = at[CEK_POOL_BACKWARD_DY], .y = at[CEK_POOL_BACKWARD_DX],
+    job j = { .p = p,
+              .k = op_kernels(op),
+              .x = at[CEK_POOL_BACKWARD_DY],
+              .y = at[CEK_POOL_BACKWARD_DX],
               .index = at[CEK_POOL_BACKWARD_RESERVE] };
 
     (void)queue;

@@ -8,19 +8,19 @@
 #include "backends/cpu/ops/parallel.h"
 #include "backends/cpu/ops/ops.h"
 
-enum { CHUNK = 1024 };           /* words that are made, then used, in the first-level cache */
+enum { CHUNK = 1024 }; /* words that are made, then used, in the first-level cache */
 
 typedef struct random_op {
     struct cek_op head;
-    int64_t elements, per_sample;  /* of all rows, and of one sample */
-    int64_t chunks;              /* per sample */
+    int64_t elements, per_sample; /* of all rows, and of one sample */
+    int64_t chunks;               /* per sample */
     cek_dtype type;
 } random_op;
 
 typedef struct job {
     const random_op *r;
     const cpu_kernels *k;
-    uint64_t key, base;          /* of the step; the first sample */
+    uint64_t key, base; /* of the step; the first sample */
     uint32_t stream;
     const cek_dropout_desc *dropout;
     const cek_random_desc *random;
@@ -28,8 +28,7 @@ typedef struct job {
     char *y;
 } job;
 
-static cek_status plan_samples(cek_op *op, uint64_t rows, uint64_t columns, uint64_t rows_per_sample,
-                               cek_dtype type)
+static cek_status plan_samples(cek_op *op, uint64_t rows, uint64_t columns, uint64_t rows_per_sample, cek_dtype type)
 {
     random_op *r = (random_op *)op;
 
@@ -61,7 +60,7 @@ static cek_status random_plan(cek_op *op)
  * it. */
 typedef struct chunk {
     int64_t at, n;
-    int skip;                    /* words before the first that counts: 0 to 3 */
+    int skip; /* words before the first that counts: 0 to 3 */
     uint32_t words[CHUNK + 4 + CPU_PHILOX_SLACK];
 } chunk;
 
@@ -104,8 +103,7 @@ static void dropout_chunks(void *arg, int64_t begin, int64_t end, int worker)
             cek__cpu_load(j->k, j->r->type, c.n, from, block);
             x = y = block;
         }
-        j->k->ops->random->dropout(c.n, c.words + c.skip, j->dropout->threshold,
-                                   (float)j->dropout->scale, x, y);
+        j->k->ops->random->dropout(c.n, c.words + c.skip, j->dropout->threshold, (float)j->dropout->scale, x, y);
         if (j->r->type != CEK_F32)
             cek__cpu_store(j->k, j->r->type, c.n, block, to);
     }
@@ -133,8 +131,11 @@ static void random_chunks(void *arg, int64_t begin, int64_t end, int worker)
 
 static job job_of(const cek_op *op, const cek_step_block *step, const cek_batch_block *batch, uint32_t stream)
 {
-    return (job){ .r = (const random_op *)op, .k = op_kernels(op), .key = step->random_key,
-                  .base = batch ? batch->sample_base : 0, .stream = stream };
+    return (job){ .r = (const random_op *)op,
+                  .k = op_kernels(op),
+                  .key = step->random_key,
+                  .base = batch ? batch->sample_base : 0,
+                  .stream = stream };
 }
 
 static int64_t items(const random_op *r)

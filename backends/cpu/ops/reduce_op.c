@@ -15,20 +15,20 @@
 #include "backends/cpu/ops/parallel.h"
 
 enum {
-    RUN = 4096,                  /* elements of a block: 16 KiB, half of a first-level cache */
-    ROWS = 64,                   /* rows that a kernel adds in f32 before the sum goes to f64 */
-    PANEL = 512,                 /* columns at a time: their f64 sums are 4 KiB */
-    CONVERTED_ROWS = 16,         /* rows of a panel that are converted at once: 32 KiB */
-    UNITS = 256                  /* at most so many partial sums per result */
+    RUN = 4096,          /* elements of a block: 16 KiB, half of a first-level cache */
+    ROWS = 64,           /* rows that a kernel adds in f32 before the sum goes to f64 */
+    PANEL = 512,         /* columns at a time: their f64 sums are 4 KiB */
+    CONVERTED_ROWS = 16, /* rows of a panel that are converted at once: 32 KiB */
+    UNITS = 256          /* at most so many partial sums per result */
 };
 
 typedef struct reduce_op {
     struct cek_op head;
-    cpu_space kept, reduced;     /* tensor 0 is X */
-    int64_t results, elements;   /* results, and elements of each */
+    cpu_space kept, reduced;   /* tensor 0 is X */
+    int64_t results, elements; /* results, and elements of each */
     bool columns;
-    int64_t run;                 /* columns: consecutive results, the last axis kept */
-    int64_t unit, units;         /* elements of a partial sum, and how many there are per result */
+    int64_t run;         /* columns: consecutive results, the last axis kept */
+    int64_t unit, units; /* elements of a partial sum, and how many there are per result */
 } reduce_op;
 
 static void split_axes(reduce_op *r, const cek_reduce_desc *d)
@@ -61,8 +61,7 @@ static cek_status reduce_plan(cek_op *op)
     split_axes(r, d);
     kept_last = r->kept.rank - 1;
     reduced_last = r->reduced.rank - 1;
-    r->columns = r->elements > 1 && r->kept.stride[0][kept_last] == 1 &&
-                 r->reduced.stride[0][reduced_last] != 1;
+    r->columns = r->elements > 1 && r->kept.stride[0][kept_last] == 1 && r->reduced.stride[0][reduced_last] != 1;
     r->run = r->columns ? r->kept.shape[kept_last] : 1;
     if (r->columns) {
         r->units = (r->elements + ROWS - 1) / ROWS;
@@ -74,8 +73,8 @@ static cek_status reduce_plan(cek_op *op)
     r->units = (r->elements + r->unit - 1) / r->unit;
     if (r->units > 1)
         op->info.workspace_bytes = (uint64_t)(r->results * r->units) * sizeof(double);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, units of %lld",
-             r->columns ? "columns" : "runs", (long long)r->unit);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, units of %lld", r->columns ? "columns" : "runs",
+             (long long)r->unit);
     return CEK_OK;
 }
 
@@ -85,7 +84,7 @@ typedef struct job {
     const cek_reduce_desc *d;
     const unsigned char *x;
     float *y;
-    double *partial;             /* [results][units], or NULL where there is one unit */
+    double *partial; /* [results][units], or NULL where there is one unit */
     uint32_t bytes;
 } job;
 
@@ -150,14 +149,13 @@ static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
 
         if (i > begin && unit == 0)
             cek__place_advance(&r->kept, &place, 1);
-        partial_store(j, i / r->units, unit,
-                      run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
+        partial_store(j, i / r->units, unit, run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
     }
 }
 
 /* Adds `rows` rows of `n` columns, ldx elements apart, to sum. */
-static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n,
-                     bool first, double *sum)
+static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n, bool first,
+                     double *sum)
 {
     float part[PANEL], scratch[CONVERTED_ROWS * PANEL];
     const float *from = (const float *)x;
@@ -196,7 +194,10 @@ static void columns_of(const job *j, int64_t base, int64_t unit, int64_t n, doub
     }
 }
 
-static int64_t panels(const reduce_op *r) { return (r->run + PANEL - 1) / PANEL; }
+static int64_t panels(const reduce_op *r)
+{
+    return (r->run + PANEL - 1) / PANEL;
+}
 
 /* Items: (results / run) times units times panels, panels fastest. */
 static void reduce_columns(void *arg, int64_t begin, int64_t end, int worker)
@@ -240,8 +241,13 @@ static void reduce_run(const cek_op *op, cek_queue *queue, void *const *at, void
     const reduce_op *r = (const reduce_op *)op;
     const cpu_dev *dev = op_dev(op);
     const cek_reduce_desc *d = &op->request.desc.reduce;
-    job j = { .r = r, .k = op_kernels(op), .d = d, .x = at[CEK_REDUCE_X], .y = at[CEK_REDUCE_Y],
-              .partial = r->units > 1 ? workspace : NULL, .bytes = cek__type_bytes(d->x_type) };
+    job j = { .r = r,
+              .k = op_kernels(op),
+              .d = d,
+              .x = at[CEK_REDUCE_X],
+              .y = at[CEK_REDUCE_Y],
+              .partial = r->units > 1 ? workspace : NULL,
+              .bytes = cek__type_bytes(d->x_type) };
     const uint64_t ps_element = j.bytes * CPU_PS_BYTE;
 
     (void)queue;
@@ -250,8 +256,7 @@ static void reduce_run(const cek_op *op, cek_queue *queue, void *const *at, void
                      (uint64_t)(r->unit * (r->run < PANEL ? r->run : PANEL)) * ps_element, reduce_columns, &j);
     else
         cek__cpu_for(dev, r->results * r->units, 1,
-                     CPU_PS_CALL + (uint64_t)(r->elements < RUN ? r->elements : RUN) * ps_element,
-                     reduce_runs, &j);
+                     CPU_PS_CALL + (uint64_t)(r->elements < RUN ? r->elements : RUN) * ps_element, reduce_runs, &j);
     if (j.partial)
         cek__cpu_for(dev, r->results, 16, (uint64_t)r->units * 1000, finish, &j);
 }

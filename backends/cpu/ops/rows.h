@@ -10,7 +10,10 @@
 
 /* Scratch of one worker: one row of floats, rounded up to a cache line so that no two workers
  * share one. */
-static inline int64_t row_floats(int64_t columns) { return (columns + 15) & ~(int64_t)15; }
+static inline int64_t row_floats(int64_t columns)
+{
+    return (columns + 15) & ~(int64_t)15;
+}
 static inline uint64_t rows_scratch(const cek_op *op, cek_dtype type, int64_t columns)
 {
     return type == CEK_F32 ? 0 : (uint64_t)row_floats(columns) * sizeof(float) * (uint64_t)op_dev(op)->workers;
@@ -31,8 +34,8 @@ static inline float *row_place(cek_dtype type, void *matrix, int64_t i, int64_t 
 {
     return type == CEK_F32 ? (float *)matrix + i * columns : scratch;
 }
-static inline void row_write(const cpu_kernels *k, cek_dtype type, const float *row, void *matrix,
-                             int64_t i, int64_t columns)
+static inline void row_write(const cpu_kernels *k, cek_dtype type, const float *row, void *matrix, int64_t i,
+                             int64_t columns)
 {
     if (type != CEK_F32)
         cek__cpu_store(k, type, columns, row, (char *)matrix + i * columns * cek__type_bytes(type));

@@ -7,7 +7,7 @@ typedef struct job {
     const cpu_kernels *k;
     const void *x;
     void *y;
-    float *scratch;              /* a row for each worker, where the type is not f32 */
+    float *scratch; /* a row for each worker, where the type is not f32 */
 } job;
 
 static cek_status softmax_plan(cek_op *op)
@@ -43,11 +43,7 @@ static void softmax_rows(void *arg, int64_t begin, int64_t end, int worker)
 static void softmax_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const cek_softmax_desc *d = &op->request.desc.softmax;
-    job j = { .d = d,
-              .k = op_kernels(op),
-              .x = at[CEK_SOFTMAX_X],
-              .y = at[CEK_SOFTMAX_Y],
-              .scratch = workspace };
+    job j = { .d = d, .k = op_kernels(op), .x = at[CEK_SOFTMAX_X], .y = at[CEK_SOFTMAX_Y], .scratch = workspace };
 
     (void)queue;
     cek__cpu_for(op_dev(op), (int64_t)d->rows, 1, CPU_PS_CALL + d->columns * CPU_PS_EXP, softmax_rows, &j);

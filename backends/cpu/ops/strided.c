@@ -127,4 +127,3 @@ void cek__place_advance(const cpu_space *space, cpu_place *place, int64_t by)
         place->at[i - 1]++;
     }
 }
-
