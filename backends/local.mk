@@ -4,11 +4,11 @@
 # What every backend uses: validation of descriptors, Philox, error text.
 noinst_LTLIBRARIES += %D%/common/libcommon.la
 %C%_common_libcommon_la_SOURCES = \
-    %D%/common/check.h \
-    %D%/common/check_gemm.c \
-    %D%/common/check_tensor.c \
-    %D%/common/check_train.c \
-    %D%/common/check_window.c \
+    %D%/common/validate_inside.h \
+    %D%/common/validate_gemm.c \
+    %D%/common/validate_tensor.c \
+    %D%/common/validate_train.c \
+    %D%/common/validate_window.c \
     %D%/common/command.c \
     %D%/common/command.h \
     %D%/common/extent.c \

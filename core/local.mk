@@ -29,8 +29,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/host.h \
     %D%/device/module.c \
     %D%/device/module.h \
-    %D%/device/pool.c \
-    %D%/device/pool.h \
+    %D%/device/allocator.c \
+    %D%/device/allocator.h \
     %D%/device/report.c \
     %D%/device/report.h \
     %D%/device/search.c \

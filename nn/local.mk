@@ -41,7 +41,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/program.h \
     %D%/model/safetensors.c \
     %D%/model/safetensors.h \
-    %D%/model/spec.c \
+    %D%/model/text.c \
     %D%/model/stages.c \
     %D%/model/stages.h \
     %D%/model/state.c \

@@ -1,7 +1,9 @@
 # Scripts for people and for the project's own checks; none is installed.
 EXTRA_DIST += \
+    .clang-format \
     .ci/run \
     quickstart \
+    %D%/check-format \
     %D%/check-gpu \
     %D%/check-gpu-peer.py \
     %D%/check-reproducible \

@@ -26,6 +26,7 @@ shell_tests = \
     %D%/architecture.sh \
     %D%/architecture-fails.sh \
     %D%/examples.sh \
+    %D%/format.sh \
     %D%/isa.sh \
     %D%/links.sh \
     %D%/manual.sh \

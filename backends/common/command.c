@@ -13,7 +13,7 @@
 
 static cek_status flags_check(const cek_host *host, const char *call, uint32_t flags, uint32_t known)
 {
-    return flags & ~known ? cek__fail(host, CEK_UNSUPPORTED, "%s: unknown flags %#x", call, flags) : CEK_OK;
+    return flags & ~known ? cek__host_fail(host, CEK_UNSUPPORTED, "%s: unknown flags %#x", call, flags) : CEK_OK;
 }
 
 cek_status cek__device_options_in(const cek_host *host, const cek_device_options *given)
@@ -33,7 +33,7 @@ cek_status cek__mem_desc_in(const cek_host *host, const cek_mem_desc *given, uin
     if (!st)
         st = flags_check(host, "mem_alloc", want.flags, 0);
     if (!st && !want.bytes)
-        st = cek__fail(host, CEK_INVALID, "mem_alloc: 0 bytes");
+        st = cek__host_fail(host, CEK_INVALID, "mem_alloc: 0 bytes");
     if (!st)
         *bytes = want.bytes;
     return st;
@@ -60,10 +60,10 @@ cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_b
                            cek__mem_bytes_fn *mem_bytes, const cek_dev *dev)
 {
     if (pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4)
-        return cek__fail(host, CEK_INVALID, "fill: a pattern of %u bytes", pattern_bytes);
+        return cek__host_fail(host, CEK_INVALID, "fill: a pattern of %u bytes", pattern_bytes);
     if (dst.offset % pattern_bytes || bytes % pattern_bytes)
-        return cek__fail(host, CEK_INVALID, "fill: %llu bytes at offset %llu are not multiples of %u",
-                         (unsigned long long)bytes, (unsigned long long)dst.offset, pattern_bytes);
+        return cek__host_fail(host, CEK_INVALID, "fill: %llu bytes at offset %llu are not multiples of %u",
+                              (unsigned long long)bytes, (unsigned long long)dst.offset, pattern_bytes);
     return cek__range_check(host, "fill", dst, bytes, mem_bytes, dev);
 }
 
@@ -72,10 +72,10 @@ cek_status cek__update_check(const cek_host *host, cek_ref dst, const void *src,
 {
     cek_status st = cek__range_check(host, "update", dst, bytes, mem_bytes, dev);
     if (!st && (bytes > CEK__UPDATE_MAX || bytes % 4 || dst.offset % 4))
-        st = cek__fail(host, CEK_INVALID, "update: %llu bytes at offset %llu: at most %d, multiples of 4",
-                       (unsigned long long)bytes, (unsigned long long)dst.offset, CEK__UPDATE_MAX);
+        st = cek__host_fail(host, CEK_INVALID, "update: %llu bytes at offset %llu: at most %d, multiples of 4",
+                            (unsigned long long)bytes, (unsigned long long)dst.offset, CEK__UPDATE_MAX);
     if (!st && !src)
-        st = cek__fail(host, CEK_INVALID, "update: no source");
+        st = cek__host_fail(host, CEK_INVALID, "update: no source");
     return st;
 }
 
@@ -86,7 +86,7 @@ cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint6
     if (!st)
         st = cek__range_check(host, "copy: source", src, bytes, mem_bytes, src_dev);
     if (!st && dst.mem == src.mem && dst.offset < src.offset + bytes && src.offset < dst.offset + bytes)
-        st = cek__fail(host, CEK_INVALID, "copy: source and destination overlap");
+        st = cek__host_fail(host, CEK_INVALID, "copy: source and destination overlap");
     return st;
 }
 
@@ -96,11 +96,11 @@ cek_status cek__forward_check(const cek_host *host, cek__request *backward, cons
     const cek_pool_desc *pool = &forward->desc.pool, *own = &backward->desc.pool;
     const size_t geometry = offsetof(cek_pool_desc, mode);
     if (pool->op.kind != CEK_OP_POOL_FORWARD)
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
+        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
     if (!cek__request_given(forward, CEK_POOL_FORWARD_RESERVE))
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward writes no reserve");
+        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward writes no reserve");
     if (memcmp((const char *)pool + geometry, (const char *)own + geometry, sizeof *pool - geometry))
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward has another geometry or type");
+        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward has another geometry or type");
     cek__request_reserve(backward, CEK_POOL_BACKWARD_RESERVE, reserve_bytes);
     return CEK_OK;
 }

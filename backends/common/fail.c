@@ -21,7 +21,7 @@ cek_status cek__callbacks_copy(const cek_host *given, cek_host *out)
     return CEK_OK;
 }
 
-cek_status cek__vfail(const cek_host *host, cek_status status, const char *format, va_list args)
+cek_status cek__host_vfail(const cek_host *host, cek_status status, const char *format, va_list args)
 {
     if (host && host->fail) {
         char text[2 * CEK__TEXT_BYTES];
@@ -31,16 +31,16 @@ cek_status cek__vfail(const cek_host *host, cek_status status, const char *forma
     return status;
 }
 
-cek_status cek__fail(const cek_host *host, cek_status status, const char *format, ...)
+cek_status cek__host_fail(const cek_host *host, cek_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    cek__vfail(host, status, format, args);
+    cek__host_vfail(host, status, format, args);
     va_end(args);
     return status;
 }
 
-void cek__log(const cek_host *host, uint32_t level, const char *format, ...)
+void cek__host_log(const cek_host *host, uint32_t level, const char *format, ...)
 {
     if (!host || !host->log)
         return;
@@ -52,14 +52,14 @@ void cek__log(const cek_host *host, uint32_t level, const char *format, ...)
     host->log(host->user, level, text);
 }
 
-const char *cek__option(const cek_host *host, const char *key)
+const char *cek__host_option(const cek_host *host, const char *key)
 {
     return host && host->option ? host->option(host->user, key) : NULL;
 }
 
-cek_status cek__option_number(const cek_host *host, const char *key, uint64_t low, uint64_t high, uint64_t *out)
+cek_status cek__host_option_number(const cek_host *host, const char *key, uint64_t low, uint64_t high, uint64_t *out)
 {
-    const char *text = cek__option(host, key);
+    const char *text = cek__host_option(host, key);
     if (!text || !*text)
         return CEK_OK;
     uint64_t value = 0;
@@ -68,8 +68,8 @@ cek_status cek__option_number(const cek_host *host, const char *key, uint64_t lo
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *at - '0', &value))
             break;
     if (*at || value < low || value > high)
-        return cek__fail(host, CEK_INVALID, "option %s=\"%.64s\": not a number from %llu to %llu", key, text,
-                         (unsigned long long)low, (unsigned long long)high);
+        return cek__host_fail(host, CEK_INVALID, "option %s=\"%.64s\": not a number from %llu to %llu", key, text,
+                              (unsigned long long)low, (unsigned long long)high);
     *out = value;
     return CEK_OK;
 }

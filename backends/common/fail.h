@@ -22,23 +22,23 @@
  * CEK_UNSUPPORTED for another major. */
 cek_status cek__callbacks_copy(const cek_host *given, cek_host *out);
 
-/* cek__fail - tells the host one line that names object and cause, and returns the status, so that a refusal reads
- * `return cek__fail(host, CEK_INVALID, "mem_alloc: 0 bytes")`. `host` may be NULL. */
-cek_status cek__fail(const cek_host *host, cek_status status, const char *format, ...)
+/* cek__host_fail - tells the host one line that names object and cause, and returns the status, so that a refusal reads
+ * `return cek__host_fail(host, CEK_INVALID, "mem_alloc: 0 bytes")`. `host` may be NULL. */
+cek_status cek__host_fail(const cek_host *host, cek_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
-cek_status cek__vfail(const cek_host *host, cek_status status, const char *format, va_list args)
+cek_status cek__host_vfail(const cek_host *host, cek_status status, const char *format, va_list args)
     __attribute__((format(printf, 3, 0), cold));
 
-/* cek__log - one line for people; nothing where the host has no log. */
-void cek__log(const cek_host *host, uint32_t level, const char *format, ...)
+/* cek__host_log - one line for people; nothing where the host has no log. */
+void cek__host_log(const cek_host *host, uint32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* cek__option - the value of a setting or NULL. */
-const char *cek__option(const cek_host *host, const char *key);
+/* cek__host_option - the value of a setting or NULL. */
+const char *cek__host_option(const cek_host *host, const char *key);
 
-/* cek__option_number - the setting as a number from `low` to `high`; *out is left alone where there is none.
+/* cek__host_option_number - the setting as a number from `low` to `high`; *out is left alone where there is none.
  * CEK_INVALID, with key, text and range, for anything else. */
-cek_status cek__option_number(const cek_host *host, const char *key, uint64_t low, uint64_t high, uint64_t *out);
+cek_status cek__host_option_number(const cek_host *host, const char *key, uint64_t low, uint64_t high, uint64_t *out);
 
 /* cek__text_out - copies a text to a caller's buffer of `cap` bytes, NUL-terminated; `text` and `to` may be NULL. */
 void cek__text_out(char *to, uint64_t cap, const char *text);

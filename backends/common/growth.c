@@ -12,8 +12,8 @@ static cek_status copy_in(const cek_host *host, const char *what, const unsigned
 {
     for (uint32_t i = known; i < given_bytes; i++)
         if (given[i])
-            return cek__fail(host, CEK_UNSUPPORTED, "%s: byte %u is not zero, but ABI %u.%u knows %u bytes", what, i,
-                             CEK_ABI_MAJOR, CEK_ABI_MINOR, known);
+            return cek__host_fail(host, CEK_UNSUPPORTED, "%s: byte %u is not zero, but ABI %u.%u knows %u bytes", what,
+                                  i, CEK_ABI_MAJOR, CEK_ABI_MINOR, known);
     memset(to, 0, known);
     memcpy(to, given, given_bytes < known ? given_bytes : known);
     return CEK_OK;
@@ -22,11 +22,11 @@ static cek_status copy_in(const cek_host *host, const char *what, const unsigned
 cek_status cek__struct_in(const cek_host *host, const char *what, const void *given, void *to, uint32_t known)
 {
     if (!given)
-        return cek__fail(host, CEK_INVALID, "%s: NULL", what);
+        return cek__host_fail(host, CEK_INVALID, "%s: NULL", what);
     uint32_t size;
     memcpy(&size, given, sizeof size);
     if (size < known) /* what 1.0 knows is the least that any caller fills in */
-        return cek__fail(host, CEK_INVALID, "%s: size %u, at least %u", what, size, known);
+        return cek__host_fail(host, CEK_INVALID, "%s: size %u, at least %u", what, size, known);
     cek_status st = copy_in(host, what, given, size, to, known);
     if (!st)
         memcpy(to, &known, sizeof known);
@@ -46,7 +46,7 @@ cek_status cek__struct_out(const cek_host *host, const char *what, void *to, con
         return CEK_OK;
     memcpy(&size, to, sizeof size);
     if (size < known)
-        return cek__fail(host, CEK_INVALID, "%s: size %u, at least %u", what, size, known);
+        return cek__host_fail(host, CEK_INVALID, "%s: size %u, at least %u", what, size, known);
     memcpy((char *)to + sizeof size, (const char *)full + sizeof size, known - sizeof size);
     return CEK_OK;
 }

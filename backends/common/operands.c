@@ -4,7 +4,7 @@
  *
  * Runs before every command, so it allocates nothing and touches each operand a constant number of times.
  */
-#include "backends/common/check.h"
+#include "backends/common/validate_inside.h"
 
 #include <stdio.h>
 
@@ -13,16 +13,16 @@ cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref,
 {
     uint64_t size;
     if (!ref.mem)
-        return cek__fail(host, CEK_INVALID, "%s: no memory", what);
+        return cek__host_fail(host, CEK_INVALID, "%s: no memory", what);
     if (!mem_bytes(user, ref.mem, &size))
-        return cek__fail(host, CEK_INVALID, "%s: the memory is of another device", what);
+        return cek__host_fail(host, CEK_INVALID, "%s: the memory is of another device", what);
     if (ref.offset > size || bytes > size - ref.offset)
-        return cek__fail(host, CEK_INVALID, "%s: %llu bytes at offset %llu, but the memory has %llu", what,
-                         (unsigned long long)bytes, (unsigned long long)ref.offset, (unsigned long long)size);
+        return cek__host_fail(host, CEK_INVALID, "%s: %llu bytes at offset %llu, but the memory has %llu", what,
+                              (unsigned long long)bytes, (unsigned long long)ref.offset, (unsigned long long)size);
     return CEK_OK;
 }
 
-static cek_status operand_check(const cek__check *check, uint32_t slot, cek_ref ref, cek__mem_bytes_fn *mem_bytes,
+static cek_status operand_check(const cek__validation *check, uint32_t slot, cek_ref ref, cek__mem_bytes_fn *mem_bytes,
                                 const void *user)
 {
     const cek__slot *at = &check->request->slots[slot];
@@ -49,7 +49,7 @@ static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_byt
 }
 
 /* Whether slot `w`, which is written, may lie where slot `o` lies. */
-static cek_status overlap_check(const cek__check *check, uint32_t w, uint32_t o, const cek_ref *operands)
+static cek_status overlap_check(const cek__validation *check, uint32_t w, uint32_t o, const cek_ref *operands)
 {
     const cek__slot *written = &check->request->slots[w], *other = &check->request->slots[o];
     uint64_t at = operands[w].offset, to = operands[o].offset;
@@ -64,13 +64,13 @@ static cek_status overlap_check(const cek__check *check, uint32_t w, uint32_t o,
                         (unsigned long long)other->bytes, (unsigned long long)to);
 }
 
-static cek_status workspace_check(const cek__check *check, const cek_ref *operands, cek_ref workspace, uint64_t bytes,
-                                  cek__mem_bytes_fn *mem_bytes, const void *user)
+static cek_status workspace_check(const cek__validation *check, const cek_ref *operands, cek_ref workspace,
+                                  uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const void *user)
 {
     const cek__request *request = check->request;
     if (!bytes)
         return CEK_OK;
-    CEK__CHECK(cek__range_check(check->host, "workspace", workspace, bytes, mem_bytes, user));
+    CEK__VALIDATE(cek__range_check(check->host, "workspace", workspace, bytes, mem_bytes, user));
     if (workspace.offset % CEK_ALIGNMENT)
         return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u",
                             (unsigned long long)workspace.offset, CEK_ALIGNMENT);
@@ -85,19 +85,19 @@ cek_status cek__request_operands(const cek_host *host, const cek__request *reque
                                  uint32_t count, cek_ref workspace, uint64_t workspace_bytes,
                                  cek__mem_bytes_fn *mem_bytes, const void *user)
 {
-    const cek__check check = { host, (cek__request *)request, cek__kind_name(request->desc.op.kind) };
+    const cek__validation check = { host, (cek__request *)request, cek__kind_name(request->desc.op.kind) };
     uint64_t mask = request->desc.op.operands;
     if (!operands || count >= CEK_SLOT_MAX || mask >> count)
         return CEK__INVALID(&check, "%u operands do not cover the mask %#llx", operands ? count : 0,
                             (unsigned long long)mask);
     for (uint32_t i = 0; i < count; i++)
         if (i < request->slot_count)
-            CEK__CHECK(operand_check(&check, i, operands[i], mem_bytes, user));
+            CEK__VALIDATE(operand_check(&check, i, operands[i], mem_bytes, user));
         else if (operands[i].mem || operands[i].offset)
             return CEK__INVALID(&check, "operand %u is given, but was not in the mask", i);
     for (uint32_t w = 0; w < request->slot_count; w++)
         for (uint32_t o = 0; request->slots[w].given && request->slots[w].written && o < request->slot_count; o++)
             if (o != w && request->slots[o].given)
-                CEK__CHECK(overlap_check(&check, w, o, operands));
+                CEK__VALIDATE(overlap_check(&check, w, o, operands));
     return workspace_check(&check, operands, workspace, workspace_bytes, mem_bytes, user);
 }

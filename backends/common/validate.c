@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common/check.h"
+#include "backends/common/validate_inside.h"
 #include "backends/common/growth.h"
 
 /* --- the operand tables, as data ---------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ const char *cek__kind_name(uint32_t kind)
 
 /* --- checks that the kinds share ---------------------------------------------------------------------------------- */
 
-cek_status cek__check_fail(const cek__check *check, cek_status status, const char *format, ...)
+cek_status cek__validate_fail(const cek__validation *check, cek_status status, const char *format, ...)
 {
     if (!check->host || !check->host->fail)
         return status;
@@ -71,10 +71,10 @@ cek_status cek__check_fail(const cek__check *check, cek_status status, const cha
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return cek__fail(check->host, status, "%s: %s", check->kind, text);
+    return cek__host_fail(check->host, status, "%s: %s", check->kind, text);
 }
 
-cek_status cek__check_type(const cek__check *check, const char *field, cek_dtype type, uint32_t allowed)
+cek_status cek__validate_type(const cek__validation *check, const char *field, cek_dtype type, uint32_t allowed)
 {
     if (type == CEK_DTYPE_NONE)
         return CEK__INVALID(check, "%s is not set", field);
@@ -83,36 +83,37 @@ cek_status cek__check_type(const cek__check *check, const char *field, cek_dtype
     return CEK_OK;
 }
 
-cek_status cek__check_reserved(const cek__check *check, uint32_t value)
+cek_status cek__validate_reserved(const cek__validation *check, uint32_t value)
 {
     return value ? CEK__UNSUPPORTED(check, "reserved field is %#x", value) : CEK_OK;
 }
 
-cek_status cek__check_positive(const cek__check *check, const char *field, uint64_t value)
+cek_status cek__validate_positive(const cek__validation *check, const char *field, uint64_t value)
 {
     return value ? CEK_OK : CEK__INVALID(check, "%s is 0", field);
 }
 
-cek_status cek__check_flags(const cek__check *check, const char *field, uint64_t value, uint64_t known)
+cek_status cek__validate_flags(const cek__validation *check, const char *field, uint64_t value, uint64_t known)
 {
     return value & ~known
                ? CEK__UNSUPPORTED(check, "%s has unknown bits %#llx", field, (unsigned long long)(value & ~known))
                : CEK_OK;
 }
 
-cek_status cek__check_enum(const cek__check *check, const char *field, uint32_t value, uint32_t first, uint32_t last)
+cek_status cek__validate_enum(const cek__validation *check, const char *field, uint32_t value, uint32_t first,
+                              uint32_t last)
 {
     return value < first || value > last ? CEK__UNSUPPORTED(check, "%s %u is unknown", field, value) : CEK_OK;
 }
 
-cek_status cek__check_finite(const cek__check *check, const char *field, double value, double low)
+cek_status cek__validate_finite(const cek__validation *check, const char *field, double value, double low)
 {
     return value >= low && value <= 1.7976931348623157e308
                ? CEK_OK
                : CEK__INVALID(check, "%s is %g: not finite, or below %g", field, value, low);
 }
 
-cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool needed, const char *why)
+cek_status cek__validate_presence(const cek__validation *check, uint32_t slot, bool needed, const char *why)
 {
     if (cek__request_given(check->request, slot) == needed)
         return CEK_OK;
@@ -120,7 +121,7 @@ cek_status cek__check_presence(const cek__check *check, uint32_t slot, bool need
                         needed ? "missing from the mask" : "in the mask", why);
 }
 
-cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type, const uint64_t *factors,
+cek_status cek__slot_size(const cek__validation *check, uint32_t slot, cek_dtype type, const uint64_t *factors,
                           uint32_t count)
 {
     cek__slot *at = &check->request->slots[slot];
@@ -131,7 +132,7 @@ cek_status cek__slot_size(const cek__check *check, uint32_t slot, cek_dtype type
     return CEK_OK;
 }
 
-cek_status cek__slot_strided(const cek__check *check, uint32_t slot, cek_dtype type, uint32_t rank,
+cek_status cek__slot_strided(const cek__validation *check, uint32_t slot, cek_dtype type, uint32_t rank,
                              const uint64_t *shape, const int64_t *strides)
 {
     cek__slot *at = &check->request->slots[slot];
@@ -159,12 +160,12 @@ static void slot_block(cek__slot *slot, uint64_t bytes)
     slot->dense = true;
 }
 
-void cek__slot_block(const cek__check *check, uint32_t slot, uint64_t bytes)
+void cek__slot_block(const cek__validation *check, uint32_t slot, uint64_t bytes)
 {
     slot_block(&check->request->slots[slot], bytes);
 }
 
-cek_status cek__check_shape(const cek__check *check, uint32_t rank, const uint64_t *shape)
+cek_status cek__validate_shape(const cek__validation *check, uint32_t rank, const uint64_t *shape)
 {
     uint64_t elements;
     if (!rank || rank > CEK_RANK_MAX)
@@ -179,7 +180,7 @@ cek_status cek__check_shape(const cek__check *check, uint32_t rank, const uint64
 
 /* --- the head ----------------------------------------------------------------------------------------------------- */
 
-static cek_status slots_fill(const cek__check *check)
+static cek_status slots_fill(const cek__validation *check)
 {
     cek__request *request = check->request;
     uint64_t required = 0, weights = 0, known = 0, accumulates = 0;
@@ -209,11 +210,11 @@ static cek_status slots_fill(const cek__check *check)
     required |= prepacked ? 0 : weights;
 
     uint64_t given = request->desc.op.operands;
-    CEK__CHECK(cek__check_flags(check, "operand mask", given, known));
+    CEK__VALIDATE(cek__validate_flags(check, "operand mask", given, known));
     if (required & ~given)
         return CEK__INVALID(check, "operand %s is missing from the mask",
                             request->slots[__builtin_ctzll(required & ~given)].name);
-    CEK__CHECK(cek__check_flags(check, "accumulate mask", request->desc.op.accumulate, known));
+    CEK__VALIDATE(cek__validate_flags(check, "accumulate mask", request->desc.op.accumulate, known));
     uint64_t wrong = request->desc.op.accumulate & ~(given & accumulates);
     if (wrong)
         return CEK__INVALID(check, "operand %s cannot be accumulated, or is not given",
@@ -221,13 +222,13 @@ static cek_status slots_fill(const cek__check *check)
     return CEK_OK;
 }
 
-static cek_status head_check(const cek__check *check)
+static cek_status head_check(const cek__validation *check)
 {
     cek__request *request = check->request;
     const cek_op_desc *op = &request->desc.op;
-    CEK__CHECK(cek__check_flags(check, "flags", op->flags, CEK_OP_DETERMINISTIC | CEK_OP_PREPACKED));
-    CEK__CHECK(cek__check_enum(check, "math", op->math, CEK_MATH_F32, CEK_MATH_FAST));
-    CEK__CHECK(cek__check_reserved(check, op->reserved));
+    CEK__VALIDATE(cek__validate_flags(check, "flags", op->flags, CEK_OP_DETERMINISTIC | CEK_OP_PREPACKED));
+    CEK__VALIDATE(cek__validate_enum(check, "math", op->math, CEK_MATH_F32, CEK_MATH_FAST));
+    CEK__VALIDATE(cek__validate_reserved(check, op->reserved));
     request->align = op->align ? op->align : CEK_ALIGNMENT;
     if (request->align & (request->align - 1) || request->align > CEK_ALIGNMENT)
         return CEK__INVALID(check, "align is %u: not a power of two up to %u", op->align, CEK_ALIGNMENT);
@@ -239,37 +240,37 @@ static cek_status head_check(const cek__check *check)
         return CEK_OK;
     if (op->kind > CEK_OP_CONV_BACKWARD_WEIGHTS)
         return CEK__INVALID(check, "has no epilogue");
-    CEK__CHECK(cek__struct_in(check->host, "epilogue", op->epilogue, &request->epilogue, sizeof request->epilogue));
-    CEK__CHECK(cek__check_enum(check, "activation", request->epilogue.activation, CEK_ACT_NONE, CEK_ACT_GELU));
-    CEK__CHECK(cek__check_enum(check, "act_grad", request->epilogue.act_grad, CEK_ACT_NONE, CEK_ACT_GELU));
-    CEK__CHECK(cek__check_reserved(check, request->epilogue.reserved));
+    CEK__VALIDATE(cek__struct_in(check->host, "epilogue", op->epilogue, &request->epilogue, sizeof request->epilogue));
+    CEK__VALIDATE(cek__validate_enum(check, "activation", request->epilogue.activation, CEK_ACT_NONE, CEK_ACT_GELU));
+    CEK__VALIDATE(cek__validate_enum(check, "act_grad", request->epilogue.act_grad, CEK_ACT_NONE, CEK_ACT_GELU));
+    CEK__VALIDATE(cek__validate_reserved(check, request->epilogue.reserved));
     request->desc.op.epilogue = &request->epilogue;
     return CEK_OK;
 }
 
-static cek_status kind_check(const cek__check *check)
+static cek_status kind_check(const cek__validation *check)
 {
     switch (check->request->desc.op.kind) {
-    case CEK_OP_GEMM: return cek__check_gemm(check);
+    case CEK_OP_GEMM: return cek__validate_gemm(check);
     case CEK_OP_CONV_FORWARD:
     case CEK_OP_CONV_BACKWARD_DATA:
-    case CEK_OP_CONV_BACKWARD_WEIGHTS: return cek__check_conv(check);
+    case CEK_OP_CONV_BACKWARD_WEIGHTS: return cek__validate_conv(check);
     case CEK_OP_POOL_FORWARD:
-    case CEK_OP_POOL_BACKWARD: return cek__check_pool(check);
-    case CEK_OP_POINTWISE: return cek__check_pointwise(check);
-    case CEK_OP_REDUCE: return cek__check_reduce(check);
-    case CEK_OP_SOFTMAX: return cek__check_softmax(check);
-    case CEK_OP_CROSS_ENTROPY: return cek__check_cross_entropy(check);
-    case CEK_OP_SQUARED_ERROR: return cek__check_squared_error(check);
-    case CEK_OP_DROPOUT: return cek__check_dropout(check);
-    case CEK_OP_RANDOM: return cek__check_random(check);
-    case CEK_OP_OPTIMIZER: return cek__check_optimizer(check);
-    default: return cek__check_copy(check);
+    case CEK_OP_POOL_BACKWARD: return cek__validate_pool(check);
+    case CEK_OP_POINTWISE: return cek__validate_pointwise(check);
+    case CEK_OP_REDUCE: return cek__validate_reduce(check);
+    case CEK_OP_SOFTMAX: return cek__validate_softmax(check);
+    case CEK_OP_CROSS_ENTROPY: return cek__validate_cross_entropy(check);
+    case CEK_OP_SQUARED_ERROR: return cek__validate_squared_error(check);
+    case CEK_OP_DROPOUT: return cek__validate_dropout(check);
+    case CEK_OP_RANDOM: return cek__validate_random(check);
+    case CEK_OP_OPTIMIZER: return cek__validate_optimizer(check);
+    default: return cek__validate_copy(check);
     }
 }
 
 /* "At least the size of the element", of every operand that has elements. */
-static cek_status align_check(const cek__check *check)
+static cek_status align_check(const cek__validation *check)
 {
     for (uint32_t i = 0; i < check->request->slot_count; i++) {
         cek__slot *slot = &check->request->slots[i];
@@ -286,14 +287,14 @@ cek_status cek__request_init(const cek_host *host, const cek_op_desc *desc, cek_
 {
     memset(to, 0, sizeof *to);
     if (!desc)
-        return cek__fail(host, CEK_INVALID, "op_create: no descriptor");
+        return cek__host_fail(host, CEK_INVALID, "op_create: no descriptor");
     if (desc->size < sizeof *desc)
-        return cek__fail(host, CEK_INVALID, "op_create: descriptor of %u bytes, the head alone has %zu", desc->size,
-                         sizeof *desc);
+        return cek__host_fail(host, CEK_INVALID, "op_create: descriptor of %u bytes, the head alone has %zu",
+                              desc->size, sizeof *desc);
     if (desc->kind >= KIND_COUNT || !kinds[desc->kind].name)
-        return cek__fail(host, CEK_UNSUPPORTED, "op_create: operation %u is unknown", desc->kind);
+        return cek__host_fail(host, CEK_UNSUPPORTED, "op_create: operation %u is unknown", desc->kind);
 
-    const cek__check check = { host, to, kinds[desc->kind].name };
+    const cek__validation check = { host, to, kinds[desc->kind].name };
     cek_status st = cek__struct_in(host, check.kind, desc, &to->desc, kinds[desc->kind].bytes);
     for (int i = 0; i < CEK_SPATIAL_MAX; i++)
         to->out[i] = 1;

@@ -61,16 +61,16 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
     out->algorithm = names[out->method];
 }
 
-void cek__conv_run(const conv_plan *plan, cpu_pool *pool, const conv_args *args, void *workspace)
+void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace)
 {
     const conv_call call = { plan, args };
     if (plan->method == CONV_DEPTHWISE) {
-        cek__depthwise_run(&call, pool, workspace);
+        cek__depthwise_run(&call, threads, workspace);
         return;
     }
     switch (plan->d.direction) {
-    case CONV_FORWARD: cek__conv_forward_run(&call, pool, workspace); break;
-    case CONV_BACKWARD_DATA: cek__conv_data_run(&call, pool, workspace); break;
-    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_run(&call, pool, workspace); break;
+    case CONV_FORWARD: cek__conv_forward_run(&call, threads, workspace); break;
+    case CONV_BACKWARD_DATA: cek__conv_data_run(&call, threads, workspace); break;
+    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_run(&call, threads, workspace); break;
     }
 }

@@ -68,6 +68,6 @@ typedef struct conv_plan {
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out);
 
 /* cek__conv_run - computes. Same rules as cek__gemm_run. */
-void cek__conv_run(const conv_plan *plan, cpu_pool *pool, const conv_args *args, void *workspace);
+void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace);
 
 #endif

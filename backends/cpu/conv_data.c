@@ -195,7 +195,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
                          .ref_at = { d->ref, d->in_channels, 1, 0 } };
 }
 
-static void residue_run(const residue *r, cpu_pool *pool, void *workspace)
+static void residue_run(const residue *r, cpu_threads *threads, void *workspace)
 {
     const conv_plan *plan = r->call.plan;
     const product_source source = {
@@ -208,10 +208,10 @@ static void residue_run(const residue *r, cpu_pool *pool, void *workspace)
         .take = is_dense(&plan->d) ? cek__product_take : take_scattered,
         .plain = plan->d.deriv == CPU_ACT_NONE,
     };
-    cek__product_run(&r->product, pool, &source, workspace);
+    cek__product_run(&r->product, threads, &source, workspace);
 }
 
-void cek__conv_data_run(const conv_call *call, cpu_pool *pool, void *workspace)
+void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const conv_desc *d = &call->plan->d;
     for (int64_t a = 0; a < residues(d, 0); a++)
@@ -221,6 +221,6 @@ void cek__conv_data_run(const conv_call *call, cpu_pool *pool, void *workspace)
                 residue_set(d, (int64_t[3]){ a, b, c }, &r);
                 r.product.m = windows_rows(&r.w);
                 r.product.k = r.product.split_depth = windows_columns(&r.w);
-                residue_run(&r, pool, workspace);
+                residue_run(&r, threads, workspace);
             }
 }

@@ -57,7 +57,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
                          .bias = args->bias ? args->bias + group * n : NULL };
 }
 
-void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspace)
+void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const conv_plan *plan = call->plan;
     const product_source source = {
@@ -70,5 +70,5 @@ void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspac
                                           : give_windows,
         .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
     };
-    cek__product_run(&plan->product, pool, &source, workspace);
+    cek__product_run(&plan->product, threads, &source, workspace);
 }

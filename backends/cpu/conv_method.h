@@ -54,14 +54,14 @@ int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab 
 void cek__conv_windows(const conv_desc *d, windows *out);
 
 void cek__conv_forward_plan(conv_plan *plan);
-void cek__conv_forward_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *workspace);
 void cek__conv_data_plan(conv_plan *plan);
-void cek__conv_data_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *workspace);
 void cek__conv_weights_plan(conv_plan *plan);
-void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 /* Depthwise, all directions; depthwise.c. */
 void cek__depthwise_plan(conv_plan *plan);
-void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace);
+void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 #endif

@@ -159,7 +159,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     out->sum_accumulate = d->bias_accumulate;
 }
 
-void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspace)
+void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const int method = call->plan->method;
     const product_source source = {
@@ -172,5 +172,5 @@ void cek__conv_weights_run(const conv_call *call, cpu_pool *pool, void *workspac
              : method == CONV_WINDOWS ? give_windows
                                       : cek__product_b,
     };
-    cek__product_run(&call->plan->product, pool, &source, workspace);
+    cek__product_run(&call->plan->product, threads, &source, workspace);
 }

@@ -186,7 +186,7 @@ static void parts_add(const run *r)
     }
 }
 
-void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
+void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const conv_desc *d = &call->plan->d;
     const conv_args *args = call->args;
@@ -203,7 +203,7 @@ void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
                       .ref_at = { d->ref, r.channels, 1, 0 } };
     if (d->direction == CONV_BACKWARD_WEIGHTS) {
         r.e.to = (gemm_matrix){ type, 1, r.taps, 0 }; /* row = tap, column = channel, of dw[channel][tap] */
-        cek__pool_run(pool, r.n_parts, part_task, &r);
+        cek__threads_run(threads, r.n_parts, part_task, &r);
         parts_add(&r);
         return;
     }
@@ -216,5 +216,5 @@ void cek__depthwise_run(const conv_call *call, cpu_pool *pool, void *workspace)
     } else {
         r.e.deriv = d->deriv;
     }
-    cek__pool_run(pool, (r.lines + LINES - 1) / LINES, lines_task, &r);
+    cek__threads_run(threads, (r.lines + LINES - 1) / LINES, lines_task, &r);
 }

@@ -52,17 +52,18 @@ uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name)
 static cek_status settings_read(cpu_instance *in)
 {
     const cek_host *host = &in->head.host;
-    const char *isa = cek__option(host, "cpu_isa");
+    const char *isa = cek__host_option(host, "cpu_isa");
     uint64_t devices = 1, threads = 0;
-    cek_status st = cek__option_number(host, "cpu_devices", 1, CPU_DEVICES_MAX, &devices);
+    cek_status st = cek__host_option_number(host, "cpu_devices", 1, CPU_DEVICES_MAX, &devices);
 
     if (st == CEK_OK)
-        st = cek__option_number(host, "cpu_threads", 1, CPU_CPUS_MAX, &threads);
+        st = cek__host_option_number(host, "cpu_threads", 1, CPU_CPUS_MAX, &threads);
     if (st != CEK_OK)
         return st;
     in->config = cek__config_select(isa);
     if (!in->config)
-        return cek__fail(host, CEK_INVALID, "cpu_isa: \"%s\" was not built (only %s), or does not run here", isa, ISAS);
+        return cek__host_fail(host, CEK_INVALID, "cpu_isa: \"%s\" was not built (only %s), or does not run here", isa,
+                              ISAS);
     in->devices = (uint32_t)devices;
     cek__topology_read(&in->topology);
     if (threads)
@@ -80,7 +81,8 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
         cek_host callbacks;
 
         st = cek__callbacks_copy(host, &callbacks);
-        return st == CEK_OK ? cek__fail(&callbacks, CEK_OUT_OF_MEMORY, "create: no memory for the cpu instance") : st;
+        return st == CEK_OK ? cek__host_fail(&callbacks, CEK_OUT_OF_MEMORY, "create: no memory for the cpu instance")
+                            : st;
     }
     st = cek__host_instance_init(&in->head, host);
     if (st != CEK_OK) {
@@ -128,7 +130,8 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     cpu_slice slice;
 
     if (index >= in->devices)
-        return cek__fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index, in->devices);
+        return cek__host_fail(&in->head.host, CEK_INVALID, "device_info: there is no device %u of %u", index,
+                              in->devices);
     cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
     full.compute_units = (uint32_t)slice.workers;
     cek__host_memory(&full.free_bytes, &full.total_bytes);
@@ -153,10 +156,10 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const ce
 
     *out = NULL;
     if (index >= in->devices)
-        return cek__fail(host, CEK_INVALID, "device_open: there is no device %u of %u", index, in->devices);
+        return cek__host_fail(host, CEK_INVALID, "device_open: there is no device %u of %u", index, in->devices);
     dev = calloc(1, sizeof *dev);
     if (!dev)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: no memory for device %u", index);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "device_open: no memory for device %u", index);
     st = cek__host_device_init(&dev->head, instance, index, options);
     if (st != CEK_OK) {
         free(dev);
@@ -165,10 +168,10 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const ce
     cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
     dev->config = in->config;
     dev->workers = slice.workers;
-    error = slice.workers > 1 ? cek__pool_create(slice.workers, slice.cpus, slice.n_cpus, &dev->pool) : 0;
+    error = slice.workers > 1 ? cek__threads_create(slice.workers, slice.cpus, slice.n_cpus, &dev->threads) : 0;
     if (error) {
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1,
-                       strerror(error));
+        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1,
+                            strerror(error));
         cek__cpu_device_close(&dev->head);
         return st;
     }
@@ -180,7 +183,7 @@ void cek__cpu_device_close(cek_dev *dev)
 {
     if (!dev)
         return;
-    cek__pool_destroy(((cpu_dev *)dev)->pool);
+    cek__threads_destroy(((cpu_dev *)dev)->threads);
     cek__host_device_fini(dev);
     free(dev);
 }

@@ -22,7 +22,7 @@ typedef struct cpu_dev {
     struct cek_dev head;
     const cpu_config *config;
     int workers;
-    cpu_pool *pool; /* NULL where workers is 1 */
+    cpu_threads *threads; /* NULL where workers is 1 */
 } cpu_dev;
 
 /* The settings of an instance, read from the host once:

@@ -138,7 +138,7 @@ static const char *rows_ahead(const void *part, int64_t k, int64_t col, int64_t 
     return (const char *)p->b.at + (k * p->b.row_stride + col) * 4;
 }
 
-void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args, void *workspace)
+void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args *args, void *workspace)
 {
     const gemm_desc *d = &plan->d;
     const call c = { plan, args };
@@ -155,7 +155,7 @@ void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args,
         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
     };
     if (plan->vector)
-        cek__gemm_vector_run(plan, pool, &source, workspace);
+        cek__gemm_vector_run(plan, threads, &source, workspace);
     else
-        cek__product_run(&plan->product, pool, &source, workspace);
+        cek__product_run(&plan->product, threads, &source, workspace);
 }

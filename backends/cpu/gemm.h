@@ -20,8 +20,8 @@
  *                     .a = { CPU_F32, k, 1, 0 }, .b = { CPU_F32, n, 1, 0 },
  *                     .c = { CPU_F32, n, 1, 0 } };
  *     gemm_plan plan;
- *     cek__gemm_plan(&d, config, cek__pool_workers(pool), &plan);           // plan.workspace_bytes
- *     cek__gemm_run(&plan, pool, &(gemm_args){ .a = A, .b = B, .c = C }, workspace);
+ *     cek__gemm_plan(&d, config, cek__threads_workers(threads), &plan);           // plan.workspace_bytes
+ *     cek__gemm_run(&plan, threads, &(gemm_args){ .a = A, .b = B, .c = C }, workspace);
  */
 #ifndef CEK_BACKENDS_CPU_GEMM_H
 #define CEK_BACKENDS_CPU_GEMM_H
@@ -69,6 +69,6 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
 /* cek__gemm_run - computes. `workspace` has plan->workspace_bytes, aligned to 64, and belongs to
  * this call until it returns.
  * Threads: one plan may run on several threads at once, each with its own workspace. */
-void cek__gemm_run(const gemm_plan *plan, cpu_pool *pool, const gemm_args *args, void *workspace);
+void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args *args, void *workspace);
 
 #endif

@@ -43,8 +43,8 @@ static void columns_task(void *arg, int64_t task, int worker)
     }
 }
 
-void cek__gemm_vector_run(const gemm_plan *plan, cpu_pool *pool, const product_source *source, void *workspace)
+void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
     run r = { .plan = plan, .source = source, .scratch = workspace, .blocks = (plan->d.n + COLUMNS - 1) / COLUMNS };
-    cek__pool_run(plan->product.serial ? NULL : pool, r.blocks * plan->d.batch, columns_task, &r);
+    cek__threads_run(plan->product.serial ? NULL : threads, r.blocks * plan->d.batch, columns_task, &r);
 }

@@ -14,6 +14,6 @@ int cek__gemm_is_vector(const gemm_desc *d);
 size_t cek__gemm_vector_workspace(int workers);
 
 /* cek__gemm_vector_run - computes; `source` opens the products of the batch. */
-void cek__gemm_vector_run(const gemm_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
+void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace);
 
 #endif

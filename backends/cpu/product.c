@@ -168,7 +168,7 @@ static void sums_finish(const run *r)
     }
 }
 
-void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace)
+void cek__product_run(const product_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
     const int64_t nr = plan->config->kernels->nr;
     run r = { .plan = plan,
@@ -181,12 +181,12 @@ void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_so
               .ld = ceil_div(plan->n, nr) * nr };
 
     if (plan->serial)
-        pool = NULL;
+        threads = NULL;
     if (plan->sum != PRODUCT_NO_SUM)
         memset(r.sums, 0, sum_bytes(plan));
-    cek__pool_run(pool, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
+    cek__threads_run(threads, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
     if (plan->splits > 1)
-        cek__pool_run(pool, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
+        cek__threads_run(threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
     if (plan->sum != PRODUCT_NO_SUM)
         sums_finish(&r);
 }

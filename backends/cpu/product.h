@@ -70,6 +70,6 @@ walk_take cek__product_take;
 void cek__product_plan(product_plan *plan);
 
 /* cek__product_run - computes the whole batch. `workspace`: plan->workspace_bytes, aligned to 64. */
-void cek__product_run(const product_plan *plan, cpu_pool *pool, const product_source *source, void *workspace);
+void cek__product_run(const product_plan *plan, cpu_threads *threads, const product_source *source, void *workspace);
 
 #endif

@@ -37,13 +37,13 @@ enum {
 };
 
 typedef struct helper {
-    struct cpu_pool *pool;
+    struct cpu_threads *threads;
     pthread_t thread;
     int worker;
     int cpu; /* pinned to it; -1 = may run on all of the pool's */
 } helper;
 
-struct cpu_pool {
+struct cpu_threads {
     _Atomic uint32_t state;
     _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
     _Atomic uint32_t caller_sleeps;
@@ -89,12 +89,12 @@ static int64_t now_ns(void)
 }
 
 /* Waits, spinning, until done(state) or the time is up; returns whether done. */
-static int spin(cpu_pool *pool, int (*done)(uint32_t state, uint32_t last), uint32_t last)
+static int spin(cpu_threads *threads, int (*done)(uint32_t state, uint32_t last), uint32_t last)
 {
-    const int64_t end = now_ns() + pool->spin_ns;
+    const int64_t end = now_ns() + threads->spin_ns;
     do {
         for (int i = 0; i < 32; i++) {
-            if (done(atomic_load_explicit(&pool->state, memory_order_acquire), last))
+            if (done(atomic_load_explicit(&threads->state, memory_order_acquire), last))
                 return 1;
             relax();
         }
@@ -112,24 +112,24 @@ static int is_empty(uint32_t state, uint32_t last)
     return (state & COUNT_MASK) == 0;
 }
 
-static void drain(cpu_pool *pool, int worker)
+static void drain(cpu_threads *threads, int worker)
 {
-    const int64_t tasks = pool->tasks;
+    const int64_t tasks = threads->tasks;
     for (;;) {
-        const int64_t task = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+        const int64_t task = atomic_fetch_add_explicit(&threads->next, 1, memory_order_relaxed);
         if (task >= tasks)
             return;
-        pool->fn(pool->arg, task, worker);
+        threads->fn(threads->arg, task, worker);
     }
 }
 
 /* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it
  * joined. */
-static int join(cpu_pool *pool, uint32_t *last)
+static int join(cpu_threads *threads, uint32_t *last)
 {
-    uint32_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
+    uint32_t state = atomic_load_explicit(&threads->state, memory_order_acquire);
     while (is_new_run(state, *last))
-        if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel,
+        if (atomic_compare_exchange_weak_explicit(&threads->state, &state, state + 1, memory_order_acq_rel,
                                                   memory_order_acquire)) {
             *last = state & ~(uint32_t)COUNT_MASK;
             return 1;
@@ -137,37 +137,37 @@ static int join(cpu_pool *pool, uint32_t *last)
     return 0;
 }
 
-static void leave(cpu_pool *pool)
+static void leave(cpu_threads *threads)
 {
-    const uint32_t state = atomic_fetch_sub(&pool->state, 1) - 1;
-    if ((state & COUNT_MASK) == 0 && atomic_load(&pool->caller_sleeps))
-        futex_wake(&pool->state, WAKE_CALLER);
+    const uint32_t state = atomic_fetch_sub(&threads->state, 1) - 1;
+    if ((state & COUNT_MASK) == 0 && atomic_load(&threads->caller_sleeps))
+        futex_wake(&threads->state, WAKE_CALLER);
 }
 
-static void helper_sleep(cpu_pool *pool, uint32_t last)
+static void helper_sleep(cpu_threads *threads, uint32_t last)
 {
-    atomic_fetch_add(&pool->sleepers, 1);
+    atomic_fetch_add(&threads->sleepers, 1);
     for (;;) {
-        const uint32_t state = atomic_load(&pool->state);
-        if (is_new_run(state, last) || atomic_load(&pool->stop))
+        const uint32_t state = atomic_load(&threads->state);
+        if (is_new_run(state, last) || atomic_load(&threads->stop))
             break;
-        futex_sleep(&pool->state, state, WAKE_HELPERS);
+        futex_sleep(&threads->state, state, WAKE_HELPERS);
     }
-    atomic_fetch_sub(&pool->sleepers, 1);
+    atomic_fetch_sub(&threads->sleepers, 1);
 }
 
 static void *helper_main(void *arg)
 {
     helper *self = arg;
-    cpu_pool *pool = self->pool;
+    cpu_threads *threads = self->threads;
     uint32_t last = 0; /* runs are numbered from 1 */
 
-    while (!atomic_load(&pool->stop)) {
-        if (join(pool, &last)) {
-            drain(pool, self->worker);
-            leave(pool);
-        } else if (!spin(pool, is_new_run, last)) {
-            helper_sleep(pool, last);
+    while (!atomic_load(&threads->stop)) {
+        if (join(threads, &last)) {
+            drain(threads, self->worker);
+            leave(threads);
+        } else if (!spin(threads, is_new_run, last)) {
+            helper_sleep(threads, last);
         }
     }
     return NULL;
@@ -190,70 +190,70 @@ static void affinity_set(pthread_t thread, const int *cpus, int n)
 /* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's
  * CPU, the two change places: left alone, a woken helper would queue behind the very thread that
  * waits for it, for milliseconds. */
-static void make_way(cpu_pool *pool)
+static void make_way(cpu_threads *threads)
 {
-    if (pool->free_cpu < 0)
+    if (threads->free_cpu < 0)
         return;
     const int cpu = sched_getcpu();
-    for (int i = 1; i < pool->workers && cpu != pool->free_cpu; i++) {
-        helper *h = &pool->helpers[i];
+    for (int i = 1; i < threads->workers && cpu != threads->free_cpu; i++) {
+        helper *h = &threads->helpers[i];
         if (h->cpu != cpu)
             continue;
-        affinity_set(h->thread, &pool->free_cpu, 1);
-        h->cpu = pool->free_cpu;
-        pool->free_cpu = cpu;
+        affinity_set(h->thread, &threads->free_cpu, 1);
+        h->cpu = threads->free_cpu;
+        threads->free_cpu = cpu;
     }
 }
 
 /* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767
  * runs, past 0. */
-static void run_open(cpu_pool *pool)
+static void run_open(cpu_threads *threads)
 {
-    uint32_t number = (atomic_load(&pool->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
+    uint32_t number = (atomic_load(&threads->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
     if (number == 0)
         number = RUN_STEP;
-    make_way(pool);
-    atomic_store(&pool->state, number | OPEN);
-    if (atomic_load(&pool->sleepers))
-        futex_wake(&pool->state, WAKE_HELPERS);
+    make_way(threads);
+    atomic_store(&threads->state, number | OPEN);
+    if (atomic_load(&threads->sleepers))
+        futex_wake(&threads->state, WAKE_HELPERS);
 }
 
-static void run_close(cpu_pool *pool)
+static void run_close(cpu_threads *threads)
 {
-    uint32_t state = atomic_fetch_and(&pool->state, ~(uint32_t)OPEN) & ~(uint32_t)OPEN;
-    if (is_empty(state, 0) || spin(pool, is_empty, 0))
+    uint32_t state = atomic_fetch_and(&threads->state, ~(uint32_t)OPEN) & ~(uint32_t)OPEN;
+    if (is_empty(state, 0) || spin(threads, is_empty, 0))
         return;
-    atomic_store(&pool->caller_sleeps, 1);
-    while (!is_empty(state = atomic_load(&pool->state), 0))
-        futex_sleep(&pool->state, state, WAKE_CALLER);
-    atomic_store(&pool->caller_sleeps, 0);
+    atomic_store(&threads->caller_sleeps, 1);
+    while (!is_empty(state = atomic_load(&threads->state), 0))
+        futex_sleep(&threads->state, state, WAKE_CALLER);
+    atomic_store(&threads->caller_sleeps, 0);
 }
 
-void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg)
+void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
 {
-    if (tasks <= 1 || pool == NULL || pool->workers == 1 ||
-        atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+    if (tasks <= 1 || threads == NULL || threads->workers == 1 ||
+        atomic_flag_test_and_set_explicit(&threads->busy, memory_order_acquire)) {
         for (int64_t task = 0; task < tasks; task++)
             fn(arg, task, 0);
         return;
     }
-    if (getpid() == pool->pid) {
-        pool->fn = fn;
-        pool->arg = arg;
-        pool->tasks = tasks;
-        atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-        run_open(pool);
-        drain(pool, 0);
-        run_close(pool);
+    if (getpid() == threads->pid) {
+        threads->fn = fn;
+        threads->arg = arg;
+        threads->tasks = tasks;
+        atomic_store_explicit(&threads->next, 0, memory_order_relaxed);
+        run_open(threads);
+        drain(threads, 0);
+        run_close(threads);
     } else { /* a forked child has no helpers */
         for (int64_t task = 0; task < tasks; task++)
             fn(arg, task, 0);
     }
-    atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+    atomic_flag_clear_explicit(&threads->busy, memory_order_release);
 }
 
 /* Helpers take no signals (those are the host application's) and keep to the device's CPUs. */
-static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
+static int helper_start(cpu_threads *threads, helper *h, const int *cpus, int n_cpus)
 {
     sigset_t all, old;
     sigfillset(&all);
@@ -262,7 +262,7 @@ static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error)
         return error;
-    pool->started++;
+    threads->started++;
     if (h->cpu >= 0)
         affinity_set(h->thread, &h->cpu, 1);
     else if (n_cpus > 0)
@@ -270,49 +270,49 @@ static int helper_start(cpu_pool *pool, helper *h, const int *cpus, int n_cpus)
     return 0;
 }
 
-int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out)
+int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **out)
 {
     *out = NULL;
     if (workers < 1 || workers > WORKERS_MAX)
         return EINVAL;
-    cpu_pool *pool = calloc(1, sizeof *pool + (size_t)workers * sizeof *pool->helpers);
-    if (pool == NULL)
+    cpu_threads *threads = calloc(1, sizeof *threads + (size_t)workers * sizeof *threads->helpers);
+    if (threads == NULL)
         return ENOMEM;
-    pool->workers = workers;
-    pool->pid = getpid();
+    threads->workers = workers;
+    threads->pid = getpid();
     /* with more workers than CPUs a spinning thread keeps the one it waits for from running */
-    pool->spin_ns = n_cpus > 0 && workers > n_cpus ? 0 : SPIN_NS;
-    pool->free_cpu = n_cpus >= workers ? cpus[0] : -1;
-    atomic_flag_clear(&pool->busy);
+    threads->spin_ns = n_cpus > 0 && workers > n_cpus ? 0 : SPIN_NS;
+    threads->free_cpu = n_cpus >= workers ? cpus[0] : -1;
+    atomic_flag_clear(&threads->busy);
     for (int i = 1; i < workers; i++) {
-        helper *h = &pool->helpers[i];
-        *h = (helper){ .pool = pool, .worker = i, .cpu = pool->free_cpu < 0 ? -1 : cpus[i] };
-        const int error = helper_start(pool, h, cpus, n_cpus);
+        helper *h = &threads->helpers[i];
+        *h = (helper){ .threads = threads, .worker = i, .cpu = threads->free_cpu < 0 ? -1 : cpus[i] };
+        const int error = helper_start(threads, h, cpus, n_cpus);
         if (error) {
-            cek__pool_destroy(pool);
+            cek__threads_destroy(threads);
             return error;
         }
     }
-    *out = pool;
+    *out = threads;
     return 0;
 }
 
-void cek__pool_destroy(cpu_pool *pool)
+void cek__threads_destroy(cpu_threads *threads)
 {
-    if (pool == NULL)
+    if (threads == NULL)
         return;
-    if (getpid() != pool->pid) /* nothing to join in a forked child */
+    if (getpid() != threads->pid) /* nothing to join in a forked child */
         return;
-    atomic_store(&pool->stop, 1);
+    atomic_store(&threads->stop, 1);
     /* a change of the state's number makes every futex_sleep that is about to begin return at once */
-    atomic_fetch_add(&pool->state, RUN_STEP);
-    futex_wake(&pool->state, WAKE_HELPERS);
-    for (int i = 1; i <= pool->started; i++)
-        pthread_join(pool->helpers[i].thread, NULL);
-    free(pool);
+    atomic_fetch_add(&threads->state, RUN_STEP);
+    futex_wake(&threads->state, WAKE_HELPERS);
+    for (int i = 1; i <= threads->started; i++)
+        pthread_join(threads->helpers[i].thread, NULL);
+    free(threads);
 }
 
-int cek__pool_workers(const cpu_pool *pool)
+int cek__threads_workers(const cpu_threads *threads)
 {
-    return pool ? pool->workers : 1;
+    return threads ? threads->workers : 1;
 }

@@ -8,40 +8,40 @@
  * task's result must depend on its number alone.
  *
  *     static void scale(void *arg, int64_t task, int worker) { ... }
- *     cek__pool_run(pool, 16, scale, &job);       // returns when all 16 tasks have run
+ *     cek__threads_run(threads, 16, scale, &job);       // returns when all 16 tasks have run
  *
  * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a
  * futex. fork: the child has the memory of the pool but none of its threads. The only call a child
- * may make is cek__pool_run, which notices (by pid) and runs inline; the pool leaks there. */
+ * may make is cek__threads_run, which notices (by pid) and runs inline; the pool leaks there. */
 #ifndef CEK_BACKENDS_CPU_THREADS_H
 #define CEK_BACKENDS_CPU_THREADS_H
 
 #include <stdint.h>
 
-typedef struct cpu_pool cpu_pool;
+typedef struct cpu_threads cpu_threads;
 
 /* One task. `worker` is in [0, workers) and no two tasks of one run are executed with the same
- * number at once: it selects scratch memory that belongs to the run (never to the pool, see
- * cek__pool_run). */
+ * number at once: it selects scratch memory that belongs to the run (never to the threads, see
+ * cek__threads_run). */
 typedef void cpu_task(void *arg, int64_t task, int worker);
 
-/* cek__pool_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus`
+/* cek__threads_create - starts `workers` - 1 threads. Threads that the pool starts run only on `cpus`
  * (`n_cpus` of them, each below 8192; NULL or 0 leaves affinity alone), one on each where there are
  * enough; a calling thread's affinity is never touched. Returns 0 or an errno value (ENOMEM,
  * EAGAIN); on error *out is NULL. */
-int cek__pool_create(int workers, const int *cpus, int n_cpus, cpu_pool **out);
+int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **out);
 
-/* cek__pool_destroy - joins the threads. NULL is allowed. No run may be under way. */
-void cek__pool_destroy(cpu_pool *pool);
+/* cek__threads_destroy - joins the threads. NULL is allowed. No run may be under way. */
+void cek__threads_destroy(cpu_threads *threads);
 
-/* cek__pool_workers - the number W given at creation; the number of scratch areas a run needs. */
-int cek__pool_workers(const cpu_pool *pool);
+/* cek__threads_workers - the number W given at creation; the number of scratch areas a run needs. */
+int cek__threads_workers(const cpu_threads *threads);
 
-/* cek__pool_run - executes all tasks and returns when the last has finished; its writes are then
+/* cek__threads_run - executes all tasks and returns when the last has finished; its writes are then
  * visible.
  * Threads: any; a caller that finds the pool busy with another run (or calls from inside a task)
  * executes its own tasks inline, as worker 0: it does not wait. Scratch must therefore belong to
- * the call, not to the pool. pool == NULL runs inline. */
-void cek__pool_run(cpu_pool *pool, int64_t tasks, cpu_task *fn, void *arg);
+ * the call, not to the pool. threads == NULL runs inline. */
+void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
 
 #endif

@@ -25,9 +25,9 @@ static cek_status command_enqueue(cek_queue *queue, const cek_cmd *cmd)
     case CEK_CMD_FILL: return cek__cuda_fill(queue, cmd->dst, cmd->pattern, cmd->pattern_bytes, cmd->bytes);
     case CEK_CMD_COPY:
         if (cmd->bytes && cmd->src.mem && cmd->src.mem->dev != &queue->dev->head)
-            return cek__fail(host, CEK_INVALID, "cmdbuf_create: a copy within the device");
+            return cek__host_fail(host, CEK_INVALID, "cmdbuf_create: a copy within the device");
         return cek__cuda_copy(queue, cmd->dst, cmd->src, cmd->bytes);
-    default: return cek__fail(host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
+    default: return cek__host_fail(host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
     }
 }
 
@@ -49,8 +49,8 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
     }
     error = api->cuStreamEndCapture(queue->stream, graph);
     if (cek__cuda_is_capture(error)) /* whatever the command itself said */
-        st = cek__fail(&dev->head.instance->host, CEK_UNSUPPORTED,
-                       "cmdbuf_create: a command cannot be captured: %s (%u)", cek__cuda_error(api, error), error);
+        st = cek__host_fail(&dev->head.instance->host, CEK_UNSUPPORTED,
+                            "cmdbuf_create: a command cannot be captured: %s (%u)", cek__cuda_error(api, error), error);
     else if (!st && error)
         st = cek__cuda_fail(dev, "cmdbuf_create", "cuStreamEndCapture", error);
     if (st && *graph) {
@@ -90,11 +90,11 @@ cek_status cek__cuda_cmdbuf_create(cek_dev *head, const cek_cmd *cmds, uint32_t 
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0,
-                         cmd_size, sizeof *cmds);
+        return cek__host_fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
+                              cmds ? count : 0, cmd_size, sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf);
     if (!cmdbuf)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for the handle");
     cmdbuf->dev = (cuda_dev *)head;
     if (count) {
         st = cek__cuda_queue_create(head, NULL, &queue);
@@ -132,7 +132,8 @@ cek_status cek__cuda_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     if (st)
         return st;
     if (!cmdbuf || cmdbuf->dev != dev)
-        return cek__fail(&dev->head.instance->host, CEK_INVALID, "cmdbuf_run: the command buffer is of another device");
+        return cek__host_fail(&dev->head.instance->host, CEK_INVALID,
+                              "cmdbuf_run: the command buffer is of another device");
     if (!cmdbuf->exec)
         return CEK_OK;
     st = cek__cuda_enter(dev, "cmdbuf_run");

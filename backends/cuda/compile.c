@@ -67,7 +67,7 @@ static cuda_compiler *compiler_load(const cek_host *host, int driver, char *text
 {
     static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL };
     char path[256];
-    const char *off = cek__option(host, "cuda_nvrtc");
+    const char *off = cek__host_option(host, "cuda_nvrtc");
     if (off && !strcmp(off, "off")) {
         snprintf(text, cap, "no NVRTC: switched off");
         return NULL;
@@ -89,7 +89,7 @@ static cuda_compiler *compiler_load(const cek_host *host, int driver, char *text
         return NULL;
     }
     snprintf(text, cap, "NVRTC %d.%d", compiler->major, compiler->minor);
-    cek__log(host, CEK_LOG_INFO, "%s: %s", path, text);
+    cek__host_log(host, CEK_LOG_INFO, "%s: %s", path, text);
     return compiler;
 }
 
@@ -143,9 +143,10 @@ static cek_status compile_fail(cuda_dev *dev, nvrtc_program program, const char 
         if (*at == '\n' || *at == '\r')
             *at = ' ';
     if (log)
-        cek__log(host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
-    cek_status st = cek__fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "%s does not compile: %s: %.600s",
-                              source, compiler->nvrtcGetErrorString(error), log ? log : "");
+        cek__host_log(host, CEK_LOG_ERROR, "%s does not compile: %s", source, log);
+    cek_status st = cek__host_fail(host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                                   "%s does not compile: %s: %.600s", source, compiler->nvrtcGetErrorString(error),
+                                   log ? log : "");
     free(log);
     return st;
 }
@@ -159,12 +160,12 @@ static cek_status image_take(cuda_dev *dev, nvrtc_program program, bool exact, v
                                : compiler->nvrtcGetPTXSize(program, &size);
     char *made = error ? NULL : malloc(size + 1);
     if (!error && !made)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %zu bytes of machine code", size);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %zu bytes of machine code", size);
     if (!error)
         error = exact ? compiler->nvrtcGetCUBIN(program, made) : compiler->nvrtcGetPTX(program, made);
     if (error) {
         free(made);
-        return cek__fail(host, CEK_INTERNAL, "op_create: NVRTC: %s", compiler->nvrtcGetErrorString(error));
+        return cek__host_fail(host, CEK_INTERNAL, "op_create: NVRTC: %s", compiler->nvrtcGetErrorString(error));
     }
     made[size] = 0;
     *image = made;
@@ -181,15 +182,15 @@ cek_status cek__cuda_compile(cuda_dev *dev, const char *source, const char *text
     int number = arch_choose(compiler, 10 * dev->major + dev->minor, &exact);
     nvrtc_program program = NULL;
     if (!number)
-        return cek__fail(&dev->head.instance->host, CEK_UNAVAILABLE,
-                         "op_create: NVRTC %d.%d does not know sm_%d%d any more", compiler->major, compiler->minor,
-                         dev->major, dev->minor);
+        return cek__host_fail(&dev->head.instance->host, CEK_UNAVAILABLE,
+                              "op_create: NVRTC %d.%d does not know sm_%d%d any more", compiler->major, compiler->minor,
+                              dev->major, dev->minor);
     snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", number);
     const char *const options[] = { arch, fmad, "--std=c++14" };
     nvrtc_result error = compiler->nvrtcCreateProgram(&program, text, source, 0, NULL, NULL);
     if (error)
-        return cek__fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
-                         "op_create: nvrtcCreateProgram: %s", compiler->nvrtcGetErrorString(error));
+        return cek__host_fail(&dev->head.instance->host, error == 1 ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                              "op_create: nvrtcCreateProgram: %s", compiler->nvrtcGetErrorString(error));
     error = compiler->nvrtcCompileProgram(program, sizeof options / sizeof *options, options);
     cek_status st = error ? compile_fail(dev, program, source, error) : image_take(dev, program, exact, image, bytes);
     compiler->nvrtcDestroyProgram(&program);

@@ -33,7 +33,7 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
         lt->library = cek__cuda_library_open(host, cek__cuda_library_names(names, driver), path, sizeof path);
     if (!lt || !lt->library) {
         if (lt)
-            cek__log(host, CEK_LOG_INFO, "no cuBLASLt: %s", path);
+            cek__host_log(host, CEK_LOG_INFO, "no cuBLASLt: %s", path);
         free(lt);
         return NULL;
     }
@@ -44,7 +44,7 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
     CEK__CUBLASLT_FUNCTIONS(MEMBER_FIND)
 #undef MEMBER_FIND
     if (missing) {
-        cek__log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
+        cek__host_log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
         free(lt);
         return NULL;
     }
@@ -78,8 +78,8 @@ static const char *version(cek_instance *instance)
 
 static cek_status lt_fail(cuda_dev *dev, const cek__cublaslt *lt, const char *call, const char *function, int error)
 {
-    return cek__fail(&dev->head.instance->host, error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
-                     "%s: %s: %s (%d)", call, function, lt->GetStatusString(error), error);
+    return cek__host_fail(&dev->head.instance->host, error == LT_ALLOC_FAILED ? CEK_OUT_OF_MEMORY : CEK_INTERNAL,
+                          "%s: %s: %s (%d)", call, function, lt->GetStatusString(error), error);
 }
 
 /* One handle per device serves all queues: it carries no stream. */
@@ -319,7 +319,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         return CEK_UNSUPPORTED;
     cek__gpu_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuBLASLt");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuBLASLt");
     plan->lt = lt;
     cek_status st = plan_make((cuda_dev *)head, request, plan, out);
     if (st) {

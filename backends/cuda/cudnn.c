@@ -40,7 +40,7 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
         dnn->library = cek__cuda_library_open(host, names, path, sizeof path);
     if (!dnn || !dnn->library) {
         if (dnn)
-            cek__log(host, CEK_LOG_INFO, "no cuDNN: %s", path);
+            cek__host_log(host, CEK_LOG_INFO, "no cuDNN: %s", path);
         free(dnn);
         return NULL;
     }
@@ -52,10 +52,10 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
 #undef MEMBER_FIND
     unsigned version = missing ? 0 : (unsigned)dnn->GetVersion(); /* 91900 is 9.19.0 */
     if (missing)
-        cek__log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
+        cek__host_log(host, CEK_LOG_WARN, "%s has no %s and is left alone", path, missing);
     else if (version / 10000 != MAJOR)
-        cek__log(host, CEK_LOG_WARN, "%s says that it is version %u of cuDNN, not one of %u, and is left alone", path,
-                 version, MAJOR);
+        cek__host_log(host, CEK_LOG_WARN, "%s says that it is version %u of cuDNN, not one of %u, and is left alone",
+                      path, version, MAJOR);
     if (missing || version / 10000 != MAJOR) {
         free(dnn);
         return NULL;
@@ -99,9 +99,9 @@ static cek_status handle_get(cuda_dev *dev, const cek__cudnn *dnn)
         return CEK_OK;
     dev->cudnn_handle = NULL;
     dev->cudnn_failed = true;
-    cek__log(&dev->head.instance->host, CEK_LOG_WARN,
-             "%s does not start on device %u (cudnnCreate: %s (%u)): our own kernels do convolutions", dnn->version,
-             dev->head.index, dnn->GetErrorString(error), error);
+    cek__host_log(&dev->head.instance->host, CEK_LOG_WARN,
+                  "%s does not start on device %u (cudnnCreate: %s (%u)): our own kernels do convolutions",
+                  dnn->version, dev->head.index, dnn->GetErrorString(error), error);
     return CEK_UNSUPPORTED;
 }
 
@@ -149,7 +149,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         return CEK_UNSUPPORTED;
     cek__gpu_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuDNN");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuDNN");
     plan->dnn = dnn;
     plan->workspace_slot = request->slot_count;
     cek_status st = plan_make((cuda_dev *)head, dnn, request, out->leave, &plan->plan);
@@ -221,8 +221,8 @@ static cek_status dnn_fail(cuda_dev *dev, const cek__cudnn *dnn, const char *fun
 {
     bool memory = error == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
                   error == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-    return cek__fail(&dev->head.instance->host, memory ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_run: %s: %s (%u)",
-                     function, dnn->GetErrorString(error), error);
+    return cek__host_fail(&dev->head.instance->host, memory ? CEK_OUT_OF_MEMORY : CEK_INTERNAL, "op_run: %s: %s (%u)",
+                          function, dnn->GetErrorString(error), error);
 }
 
 static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref *refs)

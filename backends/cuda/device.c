@@ -27,8 +27,8 @@ static cek_status driver_fail(cuda_instance *instance, const char *function, CUr
     bool absent = error == CUDA_ERROR_NO_DEVICE || error == CUDA_ERROR_STUB_LIBRARY ||
                   error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH || error == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
     cek_status st = absent ? CEK_UNAVAILABLE : error == CUDA_ERROR_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
-    return cek__fail(&instance->head.host, st, "%s: %s (%u)", function, cek__cuda_error(&instance->driver, error),
-                     error);
+    return cek__host_fail(&instance->head.host, st, "%s: %s (%u)", function, cek__cuda_error(&instance->driver, error),
+                          error);
 }
 
 static cek_status devices_count(cuda_instance *instance)
@@ -44,7 +44,7 @@ static cek_status devices_count(cuda_instance *instance)
     if (error)
         return driver_fail(instance, "cuDeviceGetCount", error);
     if (count <= 0)
-        return cek__fail(&instance->head.host, CEK_UNAVAILABLE, "the CUDA driver has no device");
+        return cek__host_fail(&instance->head.host, CEK_UNAVAILABLE, "the CUDA driver has no device");
     instance->count = (uint32_t)count;
     return CEK_OK;
 }
@@ -57,7 +57,7 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
         return CEK_OUT_OF_MEMORY;
     pthread_mutex_init(&instance->lock, NULL);
     cek_status st = cek__callbacks_copy(host, &instance->head.host);
-    const char *images = cek__option(&instance->head.host, "cuda_images");
+    const char *images = cek__host_option(&instance->head.host, "cuda_images");
     instance->images_off = images && !strcmp(images, "off");
     if (!st)
         st = cek__cache_check(&instance->head.host, "cuda_cache");
@@ -104,8 +104,8 @@ static uint32_t attribute(const cuda_driver *api, CUdevice device, CUdevice_attr
 static cek_status device_get(cuda_instance *instance, const char *call, uint32_t index, CUdevice *device)
 {
     if (index >= instance->count)
-        return cek__fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call, index,
-                         instance->count);
+        return cek__host_fail(&instance->head.host, CEK_INVALID, "%s: device %u, there are %u", call, index,
+                              instance->count);
     CUresult error = instance->driver.cuDeviceGet(device, (int)index);
     return error ? driver_fail(instance, "cuDeviceGet", error) : CEK_OK;
 }
@@ -217,7 +217,7 @@ cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_d
         return st;
     cuda_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
-        return cek__fail(&head->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
+        return cek__host_fail(&head->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     st = cek__gpu_device_init(&dev->head, head, &cek__cuda_driver, index, options);
     if (st) {
         free(dev);

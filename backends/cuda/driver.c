@@ -42,16 +42,17 @@ cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out)
     memset(out, 0, sizeof *out);
     out->library = cek__cuda_library_open(host, names, path, sizeof path);
     if (!out->library)
-        return cek__fail(host, CEK_UNAVAILABLE, "%s", path);
+        return cek__host_fail(host, CEK_UNAVAILABLE, "%s", path);
     resolver by = { .get = (get_address_fn *)dlsym(out->library, "cuGetProcAddress"),
                     .get_2 = (get_address_2_fn *)dlsym(out->library, "cuGetProcAddress_v2") };
     if (!by.get && !by.get_2)
-        return cek__fail(host, CEK_UNAVAILABLE, "%s: a driver older than CUDA 11.4", path);
+        return cek__host_fail(host, CEK_UNAVAILABLE, "%s: a driver older than CUDA 11.4", path);
 #define RESOLVE(NAME, VERSION, PARAMETERS) *(void **)&out->NAME = resolve(&by, #NAME, VERSION);
     CEK__CUDA_FUNCTIONS(RESOLVE)
 #undef RESOLVE
     if (by.missing)
-        return cek__fail(host, CEK_UNAVAILABLE, "%s: a driver older than CUDA 11.4: it has no %s", path, by.missing);
+        return cek__host_fail(host, CEK_UNAVAILABLE, "%s: a driver older than CUDA 11.4: it has no %s", path,
+                              by.missing);
     return CEK_OK;
 }
 
@@ -110,7 +111,7 @@ cek_status cek__cuda_fail(cuda_dev *dev, const char *call, const char *function,
     cek_status st = cek__cuda_status(error);
     if (st == CEK_DEVICE_LOST)
         cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, name, error);
-    return cek__fail(&dev->head.instance->host, st, "%s: %s: %s (%u)", call, function, name, error);
+    return cek__host_fail(&dev->head.instance->host, st, "%s: %s: %s (%u)", call, function, name, error);
 }
 
 /* --- the context ------------------------------------------------------------------------------ */

@@ -32,7 +32,7 @@ cek_status cek__cuda_event_create(cek_dev *head, const cek_event_desc *desc, cek
         return st;
     cek_event *event = calloc(1, sizeof *event);
     if (!event)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
     event->dev = dev;
     event->timing = timing;
     st = cek__cuda_enter(dev, "event_create");
@@ -70,7 +70,7 @@ cek_status cek__cuda_event_record(cek_queue *queue, cek_event *event)
 {
     cuda_dev *dev = queue->dev;
     if (!event || event->dev != dev)
-        return cek__fail(&dev->head.instance->host, CEK_INVALID, "event_record: the event is of another device");
+        return cek__host_fail(&dev->head.instance->host, CEK_INVALID, "event_record: the event is of another device");
     cek_status st = cek__cuda_queue_ready(queue, "event_record");
     if (st == CEK_DEVICE_LOST)
         return st;
@@ -107,7 +107,7 @@ static cek_status record_check(cek_event *event, const char *call, bool *failed,
     pthread_mutex_unlock(&event->lock);
     *failed = st != CEK_OK;
     if (!recorded)
-        st = cek__fail(&event->dev->head.instance->host, CEK_INVALID, "%s: the event was never recorded", call);
+        st = cek__host_fail(&event->dev->head.instance->host, CEK_INVALID, "%s: the event was never recorded", call);
     return st;
 }
 
@@ -119,9 +119,9 @@ cek_status cek__cuda_event_wait(cek_queue *queue, cek_event *event)
     bool failed = false;
     cek_status st = cek__cuda_queue_ready(queue, "event_wait");
     if (!st && !event)
-        st = cek__fail(host, CEK_INVALID, "event_wait: no event");
+        st = cek__host_fail(host, CEK_INVALID, "event_wait: no event");
     else if (!st && event->dev != dev)
-        st = cek__fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
+        st = cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
     if (st)
         return st;
     st = record_check(event, "event_wait", &failed, text);
@@ -174,12 +174,12 @@ cek_status cek__cuda_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
     float milliseconds = 0;
     *ns = 0;
     if (start->dev != dev)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: the events are of two devices");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: the events are of two devices");
     cek_status st = cek__cuda_event_query(start);
     if (!st)
         st = cek__cuda_event_query(end);
     if (!st && !(start->timing && end->timing))
-        st = cek__fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
+        st = cek__host_fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
     if (!st)
         st = cek__cuda_enter(dev, "event_elapsed");
     if (st)
@@ -189,7 +189,7 @@ cek_status cek__cuda_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
     if (error)
         return cek__cuda_fail(dev, "event_elapsed", "cuEventElapsedTime", error);
     if (milliseconds < 0)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: the end is before the start");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: the end is before the start");
     *ns = (uint64_t)llrint((double)milliseconds * 1e6);
     return CEK_OK;
 }

@@ -83,7 +83,7 @@ const char *const *cek__cuda_library_names(const char *const *names, int version
 
 void *cek__cuda_library_open(const cek_host *host, const char *const *names, char *path, uint64_t cap)
 {
-    const char *named = cek__option(host, "cuda_path");
+    const char *named = cek__host_option(host, "cuda_path");
     char why[256] = "";
     void *library = NULL;
     if (!*names)

@@ -21,7 +21,7 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
         return st;
     cuda_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     mem->head = (cek_mem){ head, bytes };
     st = cek__cuda_enter(dev, "mem_alloc");
     if (st) {
@@ -37,8 +37,8 @@ cek_status cek__cuda_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_mem 
     if (error) {
         free(mem);
         if (error == CUDA_ERROR_OUT_OF_MEMORY)
-            return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %zu of %zu are free",
-                             (unsigned long long)bytes, now_free, total);
+            return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %zu of %zu are free",
+                                  (unsigned long long)bytes, now_free, total);
         return cek__cuda_fail(dev, "mem_alloc", "cuMemAlloc", error);
     }
     *out = &mem->head;
@@ -74,13 +74,14 @@ cek_status cek__cuda_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "host_alloc");
     if (!st && !bytes)
-        st = cek__fail(host, CEK_INVALID, "host_alloc: 0 bytes");
+        st = cek__host_fail(host, CEK_INVALID, "host_alloc: 0 bytes");
     if (st)
         return st;
     cek__host_memory(&free_bytes, &total_bytes);
     if (bytes > INT64_MAX || bytes > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
-                         (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
+                              (unsigned long long)bytes, (unsigned long long)free_bytes,
+                              (unsigned long long)total_bytes);
     st = cek__cuda_enter(dev, "host_alloc");
     if (st)
         return st;

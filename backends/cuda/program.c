@@ -88,7 +88,7 @@ static cek_status module_compile(cuda_dev *dev, const char *source, const char *
     char key[64];
     char *text = text_join(source, defines);
     if (!text)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the text of %s", source);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the text of %s", source);
     key_make(dev, source, text, key, sizeof key);
     void *image = cek__cache_read(host, "cuda_cache", key, &bytes);
     CUresult error = image ? api->cuModuleLoadData(out, image) : CUDA_ERROR_INVALID_IMAGE;
@@ -147,11 +147,11 @@ static cek_status program_make(cuda_dev *dev, const char *source, const char *de
             return st;
     }
     if (!cek__gpu_source_text(source))
-        return cek__fail(&instance->head.host, CEK_INTERNAL, "op_create: there is no source %s", source);
+        return cek__host_fail(&instance->head.host, CEK_INTERNAL, "op_create: there is no source %s", source);
     if (!cek__cuda_compiler(instance))
-        return cek__fail(&instance->head.host, CEK_UNAVAILABLE,
-                         "op_create: %s for sm_%d%d: not among the machine code of this build, and %s", source,
-                         dev->major, dev->minor, cek__cuda_compiler_text(instance));
+        return cek__host_fail(&instance->head.host, CEK_UNAVAILABLE,
+                              "op_create: %s for sm_%d%d: not among the machine code of this build, and %s", source,
+                              dev->major, dev->minor, cek__cuda_compiler_text(instance));
     return module_compile(dev, source, defines, &made->module);
 }
 
@@ -202,7 +202,7 @@ static cek_status program_get(cuda_dev *dev, const char *source, const char *def
         made->defines = strdup(defines);
     if (!made || !made->defines) {
         free(made);
-        return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
+        return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
     }
     snprintf(made->source, sizeof made->source, "%s", source);
     cek_status st = program_make(dev, source, defines, made);
@@ -226,7 +226,7 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
     *out = NULL;
     cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     cek_status st = cek__cuda_enter(dev, "op_create");
     if (!st) {
@@ -304,10 +304,10 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     cek__gpu_step idle = *step;
     cek_queue *queue;
     if (step->groups[0] > GRID_X_MAX || step->groups[1] > GRID_YZ_MAX || step->groups[2] > GRID_YZ_MAX)
-        return cek__fail(&head->instance->host, CEK_UNSUPPORTED,
-                         "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
-                         (unsigned long long)step->groups[0], (unsigned long long)step->groups[1],
-                         (unsigned long long)step->groups[2]);
+        return cek__host_fail(&head->instance->host, CEK_UNSUPPORTED,
+                              "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
+                              (unsigned long long)step->groups[0], (unsigned long long)step->groups[1],
+                              (unsigned long long)step->groups[2]);
     if (warm_before(dev, step->kernel))
         return CEK_OK;
     memset(idle.args, 0, sizeof idle.args);
@@ -319,8 +319,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__cuda_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
-                       step->kernel->name);
+        st = cek__host_fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
+                            step->kernel->name);
     cek__cuda_queue_destroy(queue);
     return st;
 }

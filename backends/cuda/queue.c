@@ -27,7 +27,7 @@ cek_status cek__cuda_queue_create(cek_dev *head, const cek_queue_desc *desc, cek
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
     queue->dev = dev;
     queue->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
     st = cek__cuda_enter(dev, "queue_create");
@@ -70,8 +70,8 @@ cek_status cek__cuda_queue_ready(cek_queue *queue, const char *call)
 {
     cek_status st = cek__gpu_ready(&queue->dev->head, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->head.instance->host, queue->failure, "%s: the queue failed before: %s", call,
-                       queue->text);
+        st = cek__host_fail(&queue->dev->head.instance->host, queue->failure, "%s: the queue failed before: %s", call,
+                            queue->text);
     return st;
 }
 
@@ -92,7 +92,7 @@ cek_status cek__cuda_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     if (!st)
         st = cek__cuda_poll_stream(queue->dev, "queue_sync", queue->stream, timeout_ns);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->head.instance->host, queue->failure, "queue_sync: %s", queue->text);
+        st = cek__host_fail(&queue->dev->head.instance->host, queue->failure, "queue_sync: %s", queue->text);
     return st;
 }
 
@@ -105,7 +105,7 @@ static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, c
     if (!st)
         st = cek__range_check(host, call, ref, bytes, cek__gpu_mem_bytes, queue->dev);
     if (!st && !host_memory)
-        st = cek__fail(host, CEK_INVALID, "%s: no host memory", call);
+        st = cek__host_fail(host, CEK_INVALID, "%s: no host memory", call);
     return st;
 }
 

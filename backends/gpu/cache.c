@@ -35,7 +35,7 @@ static uint64_t hash_of(const char *key, const void *data, uint64_t bytes)
 /* The folder, made where it is missing. False: there is none. */
 static bool folder_get(const cek_host *host, const char *option, char *to, bool make)
 {
-    const char *named = cek__option(host, option), *base;
+    const char *named = cek__host_option(host, option), *base;
     int length;
     if (named && *named != '/')
         return false;
@@ -59,21 +59,21 @@ static bool folder_get(const cek_host *host, const char *option, char *to, bool 
 
 cek_status cek__cache_check(const cek_host *host, const char *option)
 {
-    const char *named = cek__option(host, option);
+    const char *named = cek__host_option(host, option);
     char folder[PATH_BYTES];
     struct stat about;
     if (!named || !strcmp(named, "off"))
         return CEK_OK;
     if (*named != '/')
-        return cek__fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option,
-                         named);
+        return cek__host_fail(host, CEK_INVALID, "option %s=\"%.200s\": neither an absolute path nor \"off\"", option,
+                              named);
     errno = ENAMETOOLONG; /* unless there is another reason */
     if (!folder_get(host, option, folder, true) || stat(folder, &about))
-        cek__log(host, CEK_LOG_WARN, "%s=%.200s: %s; no kernel is kept", option, named, strerror(errno));
+        cek__host_log(host, CEK_LOG_WARN, "%s=%.200s: %s; no kernel is kept", option, named, strerror(errno));
     else if (!S_ISDIR(about.st_mode))
-        cek__log(host, CEK_LOG_WARN, "%s=%.200s: not a folder; no kernel is kept", option, named);
+        cek__host_log(host, CEK_LOG_WARN, "%s=%.200s: not a folder; no kernel is kept", option, named);
     else if (access(folder, W_OK | X_OK)) /* which may be meant so, with all kernels in it */
-        cek__log(host, CEK_LOG_INFO, "%s=%.200s: %s; new kernels are not kept", option, named, strerror(errno));
+        cek__host_log(host, CEK_LOG_INFO, "%s=%.200s: %s; new kernels are not kept", option, named, strerror(errno));
     return CEK_OK;
 }
 
@@ -101,7 +101,7 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
                 hash_of(key, data, head.bytes) == head.hash;
     fclose(file);
     if (!good) {
-        cek__log(host, CEK_LOG_INFO, "%s: damaged, or not ours; the kernel is compiled again", path);
+        cek__host_log(host, CEK_LOG_INFO, "%s: damaged, or not ours; the kernel is compiled again", path);
         free(data);
         return NULL;
     }

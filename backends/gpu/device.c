@@ -48,7 +48,7 @@ cek_status cek__gpu_ready(const cek_dev *dev, const char *call)
 {
     if (!atomic_load(&dev->lost))
         return CEK_OK;
-    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: the device was lost: %s", call, dev->lost_text);
+    return cek__host_fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: the device was lost: %s", call, dev->lost_text);
 }
 
 cek_status cek__gpu_device_status(cek_dev *dev, char *text, uint64_t cap)
@@ -69,6 +69,6 @@ cek_status cek__gpu_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t 
     const cek_host *host = &dev->instance->host;
     const cek_dev *from = src.mem ? src.mem->dev : dev;
     if (from->instance != dev->instance)
-        return cek__fail(host, CEK_UNSUPPORTED, "copy: the source is of another instance");
+        return cek__host_fail(host, CEK_UNSUPPORTED, "copy: the source is of another instance");
     return cek__copy_check(host, dst, src, bytes, cek__gpu_mem_bytes, dev, from);
 }

@@ -101,8 +101,8 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
     cek__gpu_place buffers[8];
     char defines[CEK__GPU_DEFINES], low_line[64] = "";
     if (desc->op.operands && desc->type != CEK_F32)
-        return cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s",
-                         cek__type_name(desc->type));
+        return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s",
+                              cek__type_name(desc->type));
     for (uint32_t i = 0; i < 8; i++)
         buffers[i] = cek__gpu_slot(op, i);
     if (low)

@@ -22,7 +22,7 @@ static cek_status forward_check(cek_op *op)
     const cek_host *host = &op->dev->instance->host;
     const cek_op *forward = op->request.desc.op.forward;
     if (forward->dev != op->dev)
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
+        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
     return cek__forward_check(host, &op->request, &forward->request, forward->info.reserve_bytes);
 }
 
@@ -121,8 +121,8 @@ static cek_status lower(cek_op *op)
         if (!st)
             return CEK_OK;
         if (st != CEK_UNSUPPORTED)
-            cek__log(&op->dev->instance->host, CEK_LOG_WARN, "%s: %s failed (status %u): our own kernels do it",
-                     cek__kind_name(op->request.desc.op.kind), list[i]->name, st);
+            cek__host_log(&op->dev->instance->host, CEK_LOG_WARN, "%s: %s failed (status %u): our own kernels do it",
+                          cek__kind_name(op->request.desc.op.kind), list[i]->name, st);
     }
     return cek__gpu_lower_as(op, NULL);
 }
@@ -154,7 +154,7 @@ static cek_status types_check(cek_op *op)
                 type = CEK_F64;
     }
     return type == CEK_F64
-               ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind))
+               ? cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: f64", cek__kind_name(r->desc.op.kind))
                : CEK_OK;
 }
 
@@ -180,8 +180,8 @@ static cek_status extents_check(const cek_op *op)
     for (uint32_t i = 0; i < (pools ? pool->spatial : conv->spatial); i++)
         largest = larger(larger(largest, in[i] + lo[i] + hi[i]), larger(stride[i], dilation[i]));
     return largest > INT32_MAX
-               ? cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: an extent of %llu is beyond 32 bits",
-                           cek__kind_name(kind), (unsigned long long)largest)
+               ? cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "%s: an extent of %llu is beyond 32 bits",
+                                cek__kind_name(kind), (unsigned long long)largest)
                : CEK_OK;
 }
 
@@ -207,7 +207,7 @@ cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
         return st;
     cek_op *op = calloc(1, sizeof *op);
     if (!op)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the handle");
     op->dev = dev;
     pthread_mutex_init(&op->lock, NULL);
     st = cek__request_init(host, desc, &op->request);
@@ -218,7 +218,7 @@ cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
     if (!st)
         st = extents_check(op);
     if (!st && op->request.desc.op.flags & CEK_OP_PREPACKED)
-        st = cek__fail(host, CEK_UNSUPPORTED, "%s: packed weights", cek__kind_name(op->request.desc.op.kind));
+        st = cek__host_fail(host, CEK_UNSUPPORTED, "%s: packed weights", cek__kind_name(op->request.desc.op.kind));
     if (!st)
         st = lower(op);
     if (!st)
@@ -281,7 +281,7 @@ cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     const cek_host *host = &dev->instance->host;
     cek_status st = driver->queue_ready(queue, "op_run");
     if (!st && op->dev != dev)
-        st = cek__fail(host, CEK_INVALID, "op_run: the operation is of another device");
+        st = cek__host_fail(host, CEK_INVALID, "op_run: the operation is of another device");
     if (!st)
         st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes,
                                    cek__gpu_mem_bytes, dev);
@@ -303,6 +303,6 @@ cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
     const cek__gpu_driver *driver = op->dev->driver;
     cek_status st = driver->queue_ready(queue, "op_prepack");
     return st ? st
-              : cek__fail(&op->dev->instance->host, CEK_INVALID,
-                          "op_prepack: the operation was not made with CEK_OP_PREPACKED");
+              : cek__host_fail(&op->dev->instance->host, CEK_INVALID,
+                               "op_prepack: the operation was not made with CEK_OP_PREPACKED");
 }

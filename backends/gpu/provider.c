@@ -22,7 +22,7 @@
 enum { MAY, MUST, MUST_NOT, MEASURE };
 static int option_says(const cek_host *host, const char *name)
 {
-    const char *at = cek__option(host, "providers");
+    const char *at = cek__host_option(host, "providers");
     int says = MAY;
     for (; at && *at; at += strcspn(at, ","), at += *at == ',') {
         size_t length = strcspn(at, ",");
@@ -46,14 +46,14 @@ static bool is_provider(const char *name, size_t length)
 
 cek_status cek__gpu_providers_check(const cek_host *host)
 {
-    for (const char *at = cek__option(host, "providers"); at;) {
+    for (const char *at = cek__host_option(host, "providers"); at;) {
         size_t length = strcspn(at, ",");
         bool none = length == 4 && !strncmp(at, "none", 4);
         if (!none && !(length > 1 && strchr("-=+", *at) && is_provider(at + 1, length - 1)))
-            return cek__fail(host, CEK_INVALID,
-                             "option providers: \"%.*s\" is neither none nor one of -, = and + "
-                             "before clblast, cublaslt or cudnn",
-                             length < 60 ? (int)length : 60, at);
+            return cek__host_fail(host, CEK_INVALID,
+                                  "option providers: \"%.*s\" is neither none nor one of -, = and + "
+                                  "before clblast, cublaslt or cudnn",
+                                  length < 60 ? (int)length : 60, at);
         at = at[length] ? at + length + 1 : NULL;
     }
     return CEK_OK;
@@ -184,14 +184,14 @@ static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scrat
     const uint64_t bytes = (result->bytes < LOOK_BYTES ? result->bytes : LOOK_BYTES) & ~(uint64_t)3;
     void *data = malloc(LOOK_BYTES);
     if (!data)
-        return cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory to look at a result");
+        return cek__host_fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory to look at a result");
     cek_status st = op->dev->driver->download(queue, data, (cek_ref){ scratch, 0 }, bytes);
     if (!st)
         st = op->dev->driver->queue_sync(queue, WARM_TIMEOUT_NS);
     *keeps_nan = !st && all_nan(data, bytes, result->element);
     if (st == CEK_TIMEOUT)
-        return cek__fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
-                         op->info.algorithm);
+        return cek__host_fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
+                              op->info.algorithm);
     free(data);
     return st;
 }

@@ -21,8 +21,8 @@ static cek__gpu_step *step_next(cek_op *op)
         uint32_t room = op->step_room ? 2 * op->step_room : 4;
         cek__gpu_step *larger = realloc(op->steps, room * sizeof *larger);
         if (!larger) {
-            op->failure = cek__fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for %u launches",
-                                    room);
+            op->failure = cek__host_fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY,
+                                         "op_create: no memory for %u launches", room);
             return NULL;
         }
         op->steps = larger;
@@ -99,7 +99,7 @@ cek__gpu_place cek__gpu_workspace(cek_op *op, uint64_t bytes)
     uint64_t rounded;
     if (__builtin_add_overflow(bytes, CEK_ALIGNMENT - 1, &rounded) ||
         rounded > INT64_MAX / 2 - op->info.workspace_bytes)
-        op->failure = cek__fail(&op->dev->instance->host, CEK_UNSUPPORTED, "op_create: the workspace overflows");
+        op->failure = cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "op_create: the workspace overflows");
     else
         op->info.workspace_bytes += rounded & ~(uint64_t)(CEK_ALIGNMENT - 1);
     return place;

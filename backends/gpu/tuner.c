@@ -42,7 +42,7 @@ cek_status cek__gpu_tuner_create(cek_dev *dev)
 {
     dev->tuner = calloc(1, sizeof *dev->tuner);
     if (!dev->tuner)
-        return cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the tuner");
+        return cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the tuner");
     pthread_mutex_init(&dev->tuner->lock, NULL);
     return CEK_OK;
 }
@@ -234,9 +234,10 @@ static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, c
     for (uint32_t i = 0; i < count; i++) {
         if (candidate_time(dev, &shape, list[i], 2 * own, &ns))
             continue;
-        cek__log(&dev->instance->host, CEK_LOG_INFO, "products of %llux%llux%llu: %s %llu us, our own kernels %llu us",
-                 (unsigned long long)shape.m, (unsigned long long)shape.n, (unsigned long long)shape.k, list[i]->name,
-                 (unsigned long long)ns / 1000, (unsigned long long)own / 1000);
+        cek__host_log(&dev->instance->host, CEK_LOG_INFO,
+                      "products of %llux%llux%llu: %s %llu us, our own kernels %llu us", (unsigned long long)shape.m,
+                      (unsigned long long)shape.n, (unsigned long long)shape.k, list[i]->name,
+                      (unsigned long long)ns / 1000, (unsigned long long)own / 1000);
         if (ns < least) {
             least = ns;
             best = list[i];

@@ -43,9 +43,10 @@ static cek_status command_prepare(cek_dev *dev, const cek_cmd *cmd, command *to)
     case CEK_CMD_COPY:
         st = cmd->bytes ? cek__host_copy_check(dev, cmd->dst, cmd->src, cmd->bytes) : CEK_OK;
         if (!st && cmd->bytes && cmd->src.mem->dev != dev)
-            st = cek__fail(&dev->instance->host, CEK_INVALID, "cmdbuf_create: a copy within the device");
+            st = cek__host_fail(&dev->instance->host, CEK_INVALID, "cmdbuf_create: a copy within the device");
         break;
-    default: return cek__fail(&dev->instance->host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
+    default:
+        return cek__host_fail(&dev->instance->host, CEK_UNSUPPORTED, "cmdbuf_create: command %u is unknown", cmd->kind);
     }
     if (!st && cmd->bytes) {
         to->dst = cmd->dst.mem->base + cmd->dst.offset;
@@ -63,11 +64,11 @@ cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t c
     if (st)
         return st;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu", cmds ? count : 0,
-                         cmd_size, sizeof *cmds);
+        return cek__host_fail(host, CEK_INVALID, "cmdbuf_create: %u commands of %u bytes, at least %zu",
+                              cmds ? count : 0, cmd_size, sizeof *cmds);
     cek_cmdbuf *cmdbuf = calloc(1, sizeof *cmdbuf + count * sizeof *cmdbuf->commands);
     if (!cmdbuf)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
     cmdbuf->dev = dev;
     cmdbuf->count = count;
     for (uint32_t i = 0; !st && i < count; i++) {
@@ -95,8 +96,8 @@ cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     if (st)
         return st;
     if (!cmdbuf || cmdbuf->dev != queue->dev)
-        return cek__fail(&queue->dev->instance->host, CEK_INVALID,
-                         "cmdbuf_run: the command buffer is of another device");
+        return cek__host_fail(&queue->dev->instance->host, CEK_INVALID,
+                              "cmdbuf_run: the command buffer is of another device");
     for (uint32_t i = 0; i < cmdbuf->count && !queue->failure; i++) {
         const command *at = &cmdbuf->commands[i];
         if (at->kind == CEK_CMD_RUN)

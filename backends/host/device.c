@@ -55,8 +55,8 @@ cek_status cek__host_ready(const cek_dev *dev, const char *call)
 {
     if (!atomic_load(&dev->lost))
         return CEK_OK;
-    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call, dev->index,
-                     dev->lost_text);
+    return cek__host_fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: device %u is lost: %s", call, dev->index,
+                          dev->lost_text);
 }
 
 cek_status cek__host_device_status(cek_dev *dev, char *text, uint64_t cap)

@@ -23,7 +23,7 @@ cek_status cek__host_event_create(cek_dev *dev, const cek_event_desc *desc, cek_
         return st;
     cek_event *event = calloc(1, sizeof *event);
     if (!event)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
     event->dev = dev;
     event->timing = timing;
     pthread_mutex_init(&event->lock, NULL);
@@ -44,7 +44,7 @@ cek_status cek__host_event_record(cek_queue *queue, cek_event *event)
     const cek_host *host = &queue->dev->instance->host;
     struct timespec now;
     if (!event || event->dev != queue->dev)
-        return cek__fail(host, CEK_INVALID, "event_record: the event is of another device");
+        return cek__host_fail(host, CEK_INVALID, "event_record: the event is of another device");
     clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&event->lock);
     event->recorded = true;
@@ -77,7 +77,7 @@ static cek_status record_read(cek_event *event, const char *call, record *out)
     memcpy(out->text, event->text, sizeof out->text);
     pthread_mutex_unlock(&event->lock);
     if (!out->recorded)
-        return cek__fail(&event->dev->instance->host, CEK_INVALID, "%s: the event was never recorded", call);
+        return cek__host_fail(&event->dev->instance->host, CEK_INVALID, "%s: the event was never recorded", call);
     return CEK_OK;
 }
 
@@ -87,9 +87,9 @@ cek_status cek__host_event_wait(cek_queue *queue, cek_event *event)
     record latest;
     cek_status st = cek__host_queue_ready(queue, "event_wait");
     if (!st && !event)
-        st = cek__fail(host, CEK_INVALID, "event_wait: no event");
+        st = cek__host_fail(host, CEK_INVALID, "event_wait: no event");
     else if (!st && event->dev != queue->dev)
-        st = cek__fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
+        st = cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
     if (!st)
         st = record_read(event, "event_wait", &latest);
     if (!st && latest.failure)
@@ -134,12 +134,12 @@ cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
     if (st || from.failure || to.failure)
         return st ? st : from.failure ? from.failure : to.failure;
     if (!from.timing || !to.timing)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
     if (!from.timed || !to.timed)
-        return cek__fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
+        return cek__host_fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
     if (start->dev != end->dev || to.time_ns < from.time_ns)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: the end is %s",
-                         start->dev != end->dev ? "of another device" : "before the start");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: the end is %s",
+                              start->dev != end->dev ? "of another device" : "before the start");
     *ns = to.time_ns - from.time_ns;
     return CEK_OK;
 }

@@ -39,7 +39,8 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     uint64_t grain = map && bytes >= CEK__HUGE_PAGE_BYTES ? CEK__HUGE_PAGE_BYTES : CEK_ALIGNMENT, rounded;
     uint64_t free_bytes, total_bytes;
     if (__builtin_add_overflow(bytes, grain - 1, &rounded) || rounded > INT64_MAX - CEK__HUGE_PAGE_BYTES)
-        return cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes", call, (unsigned long long)bytes);
+        return cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes", call,
+                              (unsigned long long)bytes);
     rounded -= rounded % grain;
     *mapped_bytes = grain == CEK__HUGE_PAGE_BYTES ? rounded : 0;
 
@@ -55,9 +56,10 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     if (!*base && free_bytes == CEK_UNKNOWN)
         cek__host_memory(&free_bytes, &total_bytes); /* for the text */
     if (!*base)
-        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free%s", call,
-                       (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
-                       room ? ", and this process is not given more (a limit such as ulimit -v)" : "");
+        st = cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free%s",
+                            call, (unsigned long long)bytes, (unsigned long long)free_bytes,
+                            (unsigned long long)total_bytes,
+                            room ? ", and this process is not given more (a limit such as ulimit -v)" : "");
     return st;
 }
 
@@ -74,7 +76,7 @@ cek_status cek__host_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem *
 
     cek_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     mem->dev = dev;
     mem->bytes = bytes;
     st = backed_alloc(dev, "mem_alloc", bytes, true, &mem->base, &mem->mapped_bytes);
@@ -117,11 +119,11 @@ cek_status cek__host_mem_map(cek_mem *mem, uint32_t access, void **out)
     if (st)
         return st;
     if (access & ~(CEK_MAP_READ | CEK_MAP_WRITE))
-        return cek__fail(host, CEK_UNSUPPORTED, "mem_map: unknown access %#x", access);
+        return cek__host_fail(host, CEK_UNSUPPORTED, "mem_map: unknown access %#x", access);
     if (!access)
-        return cek__fail(host, CEK_INVALID, "mem_map: neither read nor write");
+        return cek__host_fail(host, CEK_INVALID, "mem_map: neither read nor write");
     if (atomic_exchange(&mem->mapped, true))
-        return cek__fail(host, CEK_INVALID, "mem_map: the memory is mapped already");
+        return cek__host_fail(host, CEK_INVALID, "mem_map: the memory is mapped already");
     *out = mem->base;
     return CEK_OK;
 }
@@ -130,7 +132,7 @@ cek_status cek__host_mem_unmap(cek_mem *mem)
 {
     cek_status st = cek__host_ready(mem->dev, "mem_unmap");
     if (!st && !atomic_exchange(&mem->mapped, false))
-        st = cek__fail(&mem->dev->instance->host, CEK_INVALID, "mem_unmap: the memory is not mapped");
+        st = cek__host_fail(&mem->dev->instance->host, CEK_INVALID, "mem_unmap: the memory is not mapped");
     return st;
 }
 
@@ -141,7 +143,7 @@ cek_status cek__host_host_alloc(cek_dev *dev, uint64_t bytes, void **out)
     *out = NULL;
     cek_status st = cek__host_ready(dev, "host_alloc");
     if (!st && !bytes)
-        st = cek__fail(&dev->instance->host, CEK_INVALID, "host_alloc: 0 bytes");
+        st = cek__host_fail(&dev->instance->host, CEK_INVALID, "host_alloc: 0 bytes");
     if (!st)
         st = backed_alloc(dev, "host_alloc", bytes, false, &base, &mapped_bytes);
     *out = base;

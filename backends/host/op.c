@@ -17,7 +17,7 @@ static cek_status forward_check(cek_op *op)
     const cek_host *host = &op->dev->instance->host;
     const cek_op *forward = op->request.desc.op.forward;
     if (forward->dev != op->dev)
-        return cek__fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
+        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
     return cek__forward_check(host, &op->request, &forward->request, forward->info.reserve_bytes);
 }
 
@@ -71,7 +71,7 @@ cek_status cek__host_op_addresses(cek_dev *dev, const cek_op *op, const cek_ref 
 {
     const cek_host *host = &dev->instance->host;
     if (!op || op->dev != dev)
-        return cek__fail(host, CEK_INVALID, "op_run: the operation is of another device");
+        return cek__host_fail(host, CEK_INVALID, "op_run: the operation is of another device");
     cek_status st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes,
                                           cek__host_mem_bytes, dev);
     if (st)
@@ -105,13 +105,13 @@ cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_re
     if (st)
         return st;
     if (!op || op->dev != queue->dev)
-        return cek__fail(host, CEK_INVALID, "op_prepack: the operation is of another device");
+        return cek__host_fail(host, CEK_INVALID, "op_prepack: the operation is of another device");
     if (!op->prepack || !(op->request.desc.op.flags & CEK_OP_PREPACKED))
-        return cek__fail(host, CEK_INVALID, "op_prepack: the operation was not made with CEK_OP_PREPACKED");
+        return cek__host_fail(host, CEK_INVALID, "op_prepack: the operation was not made with CEK_OP_PREPACKED");
     uint32_t plain = op->request.desc.op.kind == CEK_OP_GEMM ? CEK_GEMM_B : CEK_CONV_FORWARD_W;
     const cek__slot *slot = &op->request.slots[plain];
     if (!operands || count <= plain)
-        return cek__fail(host, CEK_INVALID, "op_prepack: %u operands do not cover slot %s", count, slot->name);
+        return cek__host_fail(host, CEK_INVALID, "op_prepack: %u operands do not cover slot %s", count, slot->name);
     const cek_ref from = operands[plain];
     st = cek__range_check(host, "op_prepack: weights", from, slot->bytes, cek__host_mem_bytes, queue->dev);
     if (!st)
@@ -120,12 +120,12 @@ cek_status cek__host_op_prepack(cek_queue *queue, const cek_op *op, const cek_re
     if (st)
         return st;
     if (from.offset % slot->align || packed.offset % CEK_ALIGNMENT)
-        return cek__fail(host, CEK_INVALID, "op_prepack: offsets %llu, %llu are not multiples of %u, %u",
-                         (unsigned long long)from.offset, (unsigned long long)packed.offset, slot->align,
-                         CEK_ALIGNMENT);
+        return cek__host_fail(host, CEK_INVALID, "op_prepack: offsets %llu, %llu are not multiples of %u, %u",
+                              (unsigned long long)from.offset, (unsigned long long)packed.offset, slot->align,
+                              CEK_ALIGNMENT);
     if (from.mem == packed.mem && from.offset < packed.offset + op->info.prepack_bytes &&
         packed.offset < from.offset + slot->bytes)
-        return cek__fail(host, CEK_INVALID, "op_prepack: weights and packed overlap");
+        return cek__host_fail(host, CEK_INVALID, "op_prepack: weights and packed overlap");
     void *at[CEK__SLOTS] = { NULL };
     at[plain] = from.mem->base + from.offset;
     op->prepack(op, queue, at, packed.mem->base + packed.offset);

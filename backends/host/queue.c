@@ -23,7 +23,7 @@ cek_status cek__host_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
     queue->dev = dev;
     queue->timing = want.flags & CEK_QUEUE_TIMING;
     *out = queue;
@@ -50,8 +50,8 @@ cek_status cek__host_queue_ready(const cek_queue *queue, const char *call)
 {
     cek_status st = cek__host_ready(queue->dev, call);
     if (!st && queue->failure)
-        st = cek__fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call,
-                       queue->text);
+        st = cek__host_fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call,
+                            queue->text);
     return st;
 }
 
@@ -86,7 +86,7 @@ cek_status cek__host_upload(cek_queue *queue, cek_ref dst, const void *src, uint
         return cek__host_queue_ready(queue, "upload");
     cek_status st = command_check(queue, "upload", dst, bytes);
     if (!st && !src)
-        st = cek__fail(&queue->dev->instance->host, CEK_INVALID, "upload: no source");
+        st = cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "upload: no source");
     if (!st)
         memmove(dst.mem->base + dst.offset, src, bytes);
     return st;
@@ -98,7 +98,7 @@ cek_status cek__host_download(cek_queue *queue, void *dst, cek_ref src, uint64_t
         return cek__host_queue_ready(queue, "download");
     cek_status st = command_check(queue, "download", src, bytes);
     if (!st && !dst)
-        st = cek__fail(&queue->dev->instance->host, CEK_INVALID, "download: no destination");
+        st = cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "download: no destination");
     if (!st)
         memmove(dst, src.mem->base + src.offset, bytes);
     return st;
@@ -109,7 +109,7 @@ cek_status cek__host_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t
     const cek_host *host = &dev->instance->host;
     const cek_dev *from = src.mem ? src.mem->dev : dev;
     if (from->instance != dev->instance)
-        return cek__fail(host, CEK_UNSUPPORTED, "copy: the source is of another instance");
+        return cek__host_fail(host, CEK_UNSUPPORTED, "copy: the source is of another instance");
     return cek__copy_check(host, dst, src, bytes, cek__host_mem_bytes, dev, from);
 }
 

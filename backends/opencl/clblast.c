@@ -54,7 +54,7 @@ static cek__clblast *library_load(const cek_host *host)
         return NULL;
     clblast->library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!clblast->library) {
-        cek__log(host, CEK_LOG_DEBUG, "no CLBlast: %s", dlerror());
+        cek__host_log(host, CEK_LOG_DEBUG, "no CLBlast: %s", dlerror());
         free(clblast);
         return NULL;
     }
@@ -62,7 +62,7 @@ static cek__clblast *library_load(const cek_host *host)
     *(void **)&clblast->sgemm_scratch = dlsym(clblast->library, "CLBlastSGemmTempBufferSize");
     *(void **)&clblast->clear = dlsym(clblast->library, "CLBlastClearCache");
     if (!clblast->sgemm || !clblast->sgemm_scratch || !clblast->clear) {
-        cek__log(host, CEK_LOG_WARN, "CLBlast is older than 1.5 and is left alone");
+        cek__host_log(host, CEK_LOG_WARN, "CLBlast is older than 1.5 and is left alone");
         free(clblast); /* the library stays: closing one that started threads is not safe */
         return NULL;
     }
@@ -104,8 +104,8 @@ static cek_status clblast_fail(opencl_dev *dev, const char *call, int error)
 {
     if (error > -1024)
         return cek__opencl_fail(dev, call, "CLBlastSgemmWithTempBuffer", error);
-    return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d", call,
-                     error);
+    return cek__host_fail(&dev->head.instance->host, CEK_INTERNAL, "%s: CLBlastSgemmWithTempBuffer: CLBlast status %d",
+                          call, error);
 }
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -156,7 +156,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         return CEK_UNSUPPORTED;
     cek__gpu_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of CLBlast");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of CLBlast");
     out->does = does(request);
     *plan = (cek__gpu_plan){
         .clblast = clblast,

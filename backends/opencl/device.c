@@ -30,7 +30,7 @@ static cek_status device_add(opencl_instance *instance, found_device device)
 {
     found_device *larger = realloc(instance->devices, (instance->count + 1) * sizeof *larger);
     if (!larger)
-        return cek__fail(&instance->head.host, CEK_OUT_OF_MEMORY, "create: no memory for the list of devices");
+        return cek__host_fail(&instance->head.host, CEK_OUT_OF_MEMORY, "create: no memory for the list of devices");
     instance->devices = larger;
     larger[instance->count++] = device;
     return CEK_OK;
@@ -74,8 +74,9 @@ static cek_status device_split(opencl_instance *instance, cl_platform_id platfor
                                  : clCreateSubDevices(id, by_counts, parts, made, &count);
     if (error || count != parts) {
         text_read(id, CL_DEVICE_NAME, name, sizeof name);
-        return cek__fail(&instance->head.host, CEK_INVALID, "create: opencl_split=%u: %s has %u compute units: %s (%d)",
-                         parts, name, units, cek__opencl_error(error), error);
+        return cek__host_fail(&instance->head.host, CEK_INVALID,
+                              "create: opencl_split=%u: %s has %u compute units: %s (%d)", parts, name, units,
+                              cek__opencl_error(error), error);
     }
     cek_status st = CEK_OK;
     for (uint32_t i = 0; i < count; i++)
@@ -104,15 +105,15 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
     cl_uint platform_count = 0;
     cl_int error = clGetPlatformIDs(PLATFORMS_MAX, platforms, &platform_count);
     if (error || !platform_count)
-        return cek__fail(&instance->head.host, CEK_UNAVAILABLE,
-                         "no OpenCL platform: no driver is installed, or none can be loaded");
+        return cek__host_fail(&instance->head.host, CEK_UNAVAILABLE,
+                              "no OpenCL platform: no driver is installed, or none can be loaded");
     for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX; p++) {
         cl_device_id ids[DEVICES_MAX];
         cl_uint count = 0;
         error = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count);
         if (error && error != CL_DEVICE_NOT_FOUND)
-            cek__log(&instance->head.host, CEK_LOG_WARN, "OpenCL platform %u: clGetDeviceIDs: %s (%d)", p,
-                     cek__opencl_error(error), error);
+            cek__host_log(&instance->head.host, CEK_LOG_WARN, "OpenCL platform %u: clGetDeviceIDs: %s (%d)", p,
+                          cek__opencl_error(error), error);
         for (cl_uint i = 0; !error && i < count && i < DEVICES_MAX; i++) {
             cek_status st = split > 1 && can_split(ids[i])
                                 ? device_split(instance, platforms[p], ids[i], split)
@@ -122,7 +123,7 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
         }
     }
     return instance->count ? CEK_OK
-                           : cek__fail(&instance->head.host, CEK_UNAVAILABLE, "no device on any OpenCL platform");
+                           : cek__host_fail(&instance->head.host, CEK_UNAVAILABLE, "no device on any OpenCL platform");
 }
 
 cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
@@ -137,9 +138,9 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
     cek_status st = cek__callbacks_copy(host, &instance->head.host);
     /* The loader reads the caller's environment to find drivers: not with more rights than the caller has. */
     if (!st && getauxval(AT_SECURE))
-        st = cek__fail(&instance->head.host, CEK_UNAVAILABLE, "not in a process that runs with raised privileges");
+        st = cek__host_fail(&instance->head.host, CEK_UNAVAILABLE, "not in a process that runs with raised privileges");
     if (!st)
-        st = cek__option_number(&instance->head.host, "opencl_split", 1, SPLIT_MAX, &split);
+        st = cek__host_option_number(&instance->head.host, "opencl_split", 1, SPLIT_MAX, &split);
     if (!st)
         st = cek__cache_check(&instance->head.host, "opencl_cache");
     if (!st)
@@ -285,7 +286,7 @@ static cek_status found_get(cek_instance *head, const char *call, uint32_t index
 {
     opencl_instance *instance = (opencl_instance *)head;
     if (index >= instance->count)
-        return cek__fail(&head->host, CEK_INVALID, "%s: device %u, there are %u", call, index, instance->count);
+        return cek__host_fail(&head->host, CEK_INVALID, "%s: device %u, there are %u", call, index, instance->count);
     *out = &instance->devices[index];
     return CEK_OK;
 }
@@ -339,7 +340,7 @@ static bool keeps_kernels(const opencl_dev *dev)
     const char *own = secure_getenv("POCL_KERNEL_CACHE");
     clGetPlatformInfo(dev->platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
     bool driver_does = strstr(name, "Portable Computing Language") && !(own && !strcmp(own, "0"));
-    return !driver_does || cek__option(&dev->head.instance->host, "opencl_cache");
+    return !driver_does || cek__host_option(&dev->head.instance->host, "opencl_cache");
 }
 
 static void build_options_choose(opencl_dev *dev)
@@ -394,7 +395,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
         return st;
     opencl_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
-        return cek__fail(&head->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
+        return cek__host_fail(&head->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     st = cek__gpu_device_init(&dev->head, head, &cek__opencl_driver, index, options);
     if (st) {
         free(dev);

@@ -30,7 +30,7 @@ cek_status cek__opencl_event_create(cek_dev *dev, const cek_event_desc *desc, ce
         return st;
     cek_event *event = calloc(1, sizeof *event);
     if (!event)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "event_create: no memory for the handle");
     event->dev = (opencl_dev *)dev;
     event->timing = timing;
     pthread_mutex_init(&event->lock, NULL);
@@ -59,7 +59,7 @@ cek_status cek__opencl_event_record(cek_queue *queue, cek_event *event)
     const cek_host *host = &queue->dev->head.instance->host;
     cl_event marker = NULL;
     if (!event || event->dev != queue->dev)
-        return cek__fail(host, CEK_INVALID, "event_record: the event is of another device");
+        return cek__host_fail(host, CEK_INVALID, "event_record: the event is of another device");
     cek_status st = cek__opencl_queue_ready(queue, "event_record");
     if (st && !cek__ledger_failure(queue->ledger, NULL))
         return st;
@@ -99,7 +99,7 @@ static cek_status record_read(cek_event *event, const char *call, ledger **of, u
     *position = event->position;
     pthread_mutex_unlock(&event->lock);
     if (!*of)
-        return cek__fail(&event->dev->head.instance->host, CEK_INVALID, "%s: the event was never recorded", call);
+        return cek__host_fail(&event->dev->head.instance->host, CEK_INVALID, "%s: the event was never recorded", call);
     return CEK_OK;
 }
 
@@ -111,9 +111,9 @@ cek_status cek__opencl_event_wait(cek_queue *queue, cek_event *event)
     uint64_t position;
     cek_status st = cek__opencl_queue_ready(queue, "event_wait");
     if (!st && !event)
-        st = cek__fail(host, CEK_INVALID, "event_wait: no event");
+        st = cek__host_fail(host, CEK_INVALID, "event_wait: no event");
     else if (!st && event->dev != queue->dev)
-        st = cek__fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
+        st = cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
     if (!st)
         st = record_read(event, "event_wait", &of, &position);
     if (st)
@@ -183,14 +183,14 @@ static cek_status time_read(cek_event *event, cl_ulong *ns)
     if (st)
         return st;
     if (!event->timing)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
     pthread_mutex_lock(&event->lock);
     cl_event marker = event->marker;
     if (marker)
         clRetainEvent(marker);
     pthread_mutex_unlock(&event->lock);
     if (!marker)
-        return cek__fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
+        return cek__host_fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
     cl_int error = clGetEventProfilingInfo(marker, CL_PROFILING_COMMAND_END, sizeof *ns, ns, NULL);
     clReleaseEvent(marker);
     return error ? cek__opencl_fail(event->dev, "event_elapsed", "clGetEventProfilingInfo", error) : CEK_OK;
@@ -207,8 +207,8 @@ cek_status cek__opencl_event_elapsed(cek_event *start, cek_event *end, uint64_t 
     if (st)
         return st;
     if (start->dev != end->dev || to < from)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: the end is %s",
-                         start->dev != end->dev ? "of another device" : "before the start");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: the end is %s",
+                              start->dev != end->dev ? "of another device" : "before the start");
     *ns = to - from;
     return CEK_OK;
 }

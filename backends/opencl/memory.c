@@ -19,10 +19,10 @@
 
 static cek_status too_much(opencl_dev *dev, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
 {
-    return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                     "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once", (unsigned long long)bytes,
-                     (unsigned long long)free_bytes, (unsigned long long)total_bytes,
-                     (unsigned long long)dev->max_alloc_bytes);
+    return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                          "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once", (unsigned long long)bytes,
+                          (unsigned long long)free_bytes, (unsigned long long)total_bytes,
+                          (unsigned long long)dev->max_alloc_bytes);
 }
 
 /* Drivers align to their largest vector at best, so the alignment is made here: of large memory to large pages. */
@@ -65,8 +65,8 @@ static cek_status plain_alloc(opencl_dev *dev, opencl_mem *mem, uint64_t rounded
         cek__ledger_add(queue->ledger, event, "mem_alloc", NULL);
         st = cek__opencl_queue_sync(queue, UINT64_C(60000000000));
         if (st && st != CEK_DEVICE_LOST)
-            st = cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes could not be filled",
-                           (unsigned long long)rounded);
+            st = cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                                "mem_alloc: %llu bytes could not be filled", (unsigned long long)rounded);
     }
     cek__opencl_queue_destroy(queue);
     return st;
@@ -87,7 +87,7 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
         return too_much(dev, bytes, free_bytes, total_bytes);
     opencl_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     mem->head = (cek_mem){ head, bytes };
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     pthread_mutex_lock(&instance->allocation);
@@ -161,11 +161,11 @@ cek_status cek__opencl_mem_map(cek_mem *head, uint32_t access, void **out)
     if (st)
         return st;
     if (access & ~(uint32_t)(CEK_MAP_READ | CEK_MAP_WRITE))
-        return cek__fail(host, CEK_UNSUPPORTED, "mem_map: unknown access %#x", access);
+        return cek__host_fail(host, CEK_UNSUPPORTED, "mem_map: unknown access %#x", access);
     if (!access)
-        return cek__fail(host, CEK_INVALID, "mem_map: neither read nor write");
+        return cek__host_fail(host, CEK_INVALID, "mem_map: neither read nor write");
     if (atomic_exchange(&mem->mapped, true))
-        return cek__fail(host, CEK_INVALID, "mem_map: the memory is mapped already");
+        return cek__host_fail(host, CEK_INVALID, "mem_map: the memory is mapped already");
     if (mem->shared)
         mem->map = mem->shared;
     else
@@ -188,7 +188,7 @@ cek_status cek__opencl_mem_unmap(cek_mem *head)
     if (st)
         return st;
     if (!atomic_load(&mem->mapped))
-        return cek__fail(&head->dev->instance->host, CEK_INVALID, "mem_unmap: the memory is not mapped");
+        return cek__host_fail(&head->dev->instance->host, CEK_INVALID, "mem_unmap: the memory is not mapped");
     if (!mem->shared)
         st = map_sync((opencl_dev *)head->dev, "mem_unmap", mem, 0, true);
     if (!st)
@@ -213,24 +213,25 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "host_alloc");
     if (!st && !bytes)
-        st = cek__fail(host, CEK_INVALID, "host_alloc: 0 bytes");
+        st = cek__host_fail(host, CEK_INVALID, "host_alloc: 0 bytes");
     if (st)
         return st;
     cek__host_memory(&free_bytes, &total_bytes);
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     if (bytes > INT64_MAX || rounded > free_bytes)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
-                         (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
+                              (unsigned long long)bytes, (unsigned long long)free_bytes,
+                              (unsigned long long)total_bytes);
     if (dev->host_memory) { /* there is no bus to be fast on */
         *out = aligned_alloc(CEK_ALIGNMENT, rounded);
         if (!*out)
-            return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
+            return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
         cek__pages_touch(*out, rounded);
         return CEK_OK;
     }
     pinned_block *block = calloc(1, sizeof *block);
     if (!block)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
     cl_int error;
     block->mem.head = (cek_mem){ head, rounded + CEK_ALIGNMENT };
     block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, block->mem.head.bytes,

@@ -56,13 +56,13 @@ static cek_status build_fail(opencl_dev *dev, cl_program program, const char *so
         clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
     char *rest = NULL;
     for (const char *line = log ? strtok_r(log, "\r\n", &rest) : NULL; line; line = strtok_r(NULL, "\r\n", &rest))
-        cek__log(&dev->head.instance->host, CEK_LOG_ERROR, "%s: %s", source, line);
+        cek__host_log(&dev->head.instance->host, CEK_LOG_ERROR, "%s: %s", source, line);
     for (size_t i = 0; log && i < bytes; i++) /* an error is one line */
         if (!log[i] || log[i] == '\r' || log[i] == '\n')
             log[i] = ' ';
     cek_status st = cek__opencl_status(error) == CEK_OUT_OF_MEMORY ? CEK_OUT_OF_MEMORY : CEK_INTERNAL;
-    st = cek__fail(&dev->head.instance->host, st, "%s does not compile: %s (%d): %.600s", source,
-                   cek__opencl_error(error), error, log ? log : "");
+    st = cek__host_fail(&dev->head.instance->host, st, "%s does not compile: %s (%d): %.600s", source,
+                        cek__opencl_error(error), error, log ? log : "");
     free(log);
     return st;
 }
@@ -138,7 +138,7 @@ static cek_status program_build(opencl_dev *dev, const char *source, const char 
     char key[64];
     cl_int error;
     if (!count)
-        return cek__fail(&dev->head.instance->host, CEK_INTERNAL, "op_create: there is no source %s", source);
+        return cek__host_fail(&dev->head.instance->host, CEK_INTERNAL, "op_create: there is no source %s", source);
     if (dev->keeps_kernels) {
         key_make(dev, texts, count, key, sizeof key);
         *out = binary_load(dev, key);
@@ -195,7 +195,7 @@ static cek_status program_get(opencl_dev *dev, const char *source, const char *d
         made->defines = strdup(defines);
     if (!made || !made->defines) {
         free(made);
-        return cek__fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
+        return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
     }
     snprintf(made->source, sizeof made->source, "%s", source);
     cek_status st = program_build(dev, source, defines, &made->program);
@@ -217,7 +217,7 @@ cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char
     *out = NULL;
     cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
-        return cek__fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     pthread_mutex_lock(&dev->programs_lock);
     cek_status st = program_get(dev, is_typed(source) ? TYPED : source, defines, &kernel->program);
@@ -268,8 +268,8 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
         global[i] = step->groups[i] * step->group[i];
     }
     if (!cek__ledger_reserve(queue->ledger))
-        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                         "op_run: no memory to remember one more launch");
+        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                              "op_run: no memory to remember one more launch");
     cl_int error = arguments_set(step->kernel->kernel, step, refs);
     if (error)
         return cek__opencl_fail(queue->dev, "op_run", "clSetKernelArg", error);
@@ -338,8 +338,8 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (!st)
         st = cek__opencl_queue_sync(queue, WARM_TIMEOUT_NS);
     if (st == CEK_TIMEOUT)
-        st = cek__fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
-                       step->kernel->name);
+        st = cek__host_fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
+                            step->kernel->name);
     cek__opencl_queue_destroy(queue);
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);

@@ -24,7 +24,7 @@ cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, c
         return st;
     cek_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
     queue->dev = dev;
     queue->timing = want.flags & CEK_QUEUE_TIMING;
     queue->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
@@ -34,7 +34,7 @@ cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, c
         *out = queue;
         return CEK_OK;
     }
-    st = queue->queue ? cek__fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the ledger")
+    st = queue->queue ? cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the ledger")
                       : cek__opencl_fail(dev, "queue_create", "clCreateCommandQueue", error);
     if (queue->queue)
         clReleaseCommandQueue(queue->queue);
@@ -76,10 +76,10 @@ cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call)
         return st;
     st = cek__ledger_failure(queue->ledger, text);
     if (st)
-        return cek__fail(&queue->dev->head.instance->host, st, "%s: the queue failed before: %s", call, text);
+        return cek__host_fail(&queue->dev->head.instance->host, st, "%s: the queue failed before: %s", call, text);
     if (!cek__ledger_reserve(queue->ledger))
-        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                         "%s: no memory to remember one more command", call);
+        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                              "%s: no memory to remember one more command", call);
     return CEK_OK;
 }
 
@@ -104,7 +104,7 @@ cek_status cek__opencl_queue_sync(cek_queue *queue, uint64_t timeout_ns)
         return cek__opencl_fail(queue->dev, "queue_sync", "clFlush", error);
     st = cek__ledger_wait(queue->ledger, CEK__LEDGER_ALL, timeout_ns, text);
     if (st && st != CEK_TIMEOUT)
-        cek__fail(&queue->dev->head.instance->host, st, "queue_sync: %s", text);
+        cek__host_fail(&queue->dev->head.instance->host, st, "queue_sync: %s", text);
     return st;
 }
 
@@ -134,7 +134,7 @@ static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, c
     if (!st)
         st = cek__range_check(host, call, ref, bytes, cek__gpu_mem_bytes, queue->dev);
     if (!st && !host_memory)
-        st = cek__fail(host, CEK_INVALID, "%s: no host memory", call);
+        st = cek__host_fail(host, CEK_INVALID, "%s: no host memory", call);
     return st;
 }
 
@@ -181,8 +181,8 @@ cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t
     /* Contexts share nothing, but what the host can read can be written here. */
     const unsigned char *from = cek__opencl_mem_host_ptr(src.mem);
     if (!from)
-        return cek__fail(&queue->dev->head.instance->host, CEK_UNSUPPORTED,
-                         "copy: the source's device shares no memory with the host");
+        return cek__host_fail(&queue->dev->head.instance->host, CEK_UNSUPPORTED,
+                              "copy: the source's device shares no memory with the host");
     error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, from + src.offset, 0, NULL,
                                  &event);
     return enqueued(queue, "copy", "clEnqueueWriteBuffer", error, event, NULL);
@@ -215,8 +215,8 @@ cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, ui
         return st;
     void *copy = malloc(bytes);
     if (!copy)
-        return cek__fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "update: no memory for %llu bytes",
-                         (unsigned long long)bytes);
+        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "update: no memory for %llu bytes",
+                              (unsigned long long)bytes);
     memcpy(copy, src, bytes);
     cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, copy, 0, NULL,
                                         &event);

@@ -58,7 +58,7 @@ static uint64_t numeric_id(void)
 
 static cek_status index_check(cek_instance *instance, const char *call, uint32_t index)
 {
-    return index ? cek__fail(&instance->host, CEK_INVALID, "%s: device %u, there is one", call, index) : CEK_OK;
+    return index ? cek__host_fail(&instance->host, CEK_INVALID, "%s: device %u, there is one", call, index) : CEK_OK;
 }
 
 static cek_status device_info(cek_instance *instance, uint32_t index, cek_device_info *info)
@@ -90,7 +90,7 @@ static cek_status device_open(cek_instance *instance, uint32_t index, const cek_
         return st;
     cek_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
-        return cek__fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
+        return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     st = cek__host_device_init(dev, instance, index, options);
     if (st) {
         free(dev);
@@ -136,7 +136,7 @@ static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *
     *out = NULL;
     cek_op *op = calloc(1, sizeof *op);
     if (!op)
-        return cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for the handle");
+        return cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for the handle");
     cek_status st = cek__host_op_init(op, dev, desc);
     if (st) {
         free(op);

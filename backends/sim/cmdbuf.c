@@ -40,7 +40,7 @@ static cek_status inner_cmds(const cek_dev *dev, const cek_cmd *cmds, uint32_t c
     const cek_host *host = &dev->instance->host;
     cek_status st = CEK_OK;
     if (count && (!cmds || cmd_size < sizeof *cmds))
-        return cek__fail(host, CEK_INVALID, "cmdbuf_create: commands of %u bytes", cmd_size);
+        return cek__host_fail(host, CEK_INVALID, "cmdbuf_create: commands of %u bytes", cmd_size);
     for (uint32_t i = 0; !st && i < count; i++) {
         st = cek__element_in(host, "cmdbuf_create: command", cmds, i, cmd_size, &inner[i], sizeof inner[i]);
         if (st)
@@ -62,7 +62,7 @@ cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t co
     cek_cmd *inner = calloc(count ? count : 1, sizeof *inner);
     cek_ref *refs = calloc(count ? count : 1, CEK_SLOT_MAX * sizeof *refs);
     if (!inner || !refs)
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
+        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
     else
         st = inner_cmds(dev, cmds, count, cmd_size, inner, refs, &(*out)->cost_ns);
     if (!st)

@@ -78,7 +78,7 @@ cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
     if (!cek__sim_queue_pass(queue, CEK__SIM_event_wait, &st))
         return st;
     if (!event)
-        return cek__fail(&queue->dev->instance->host, CEK_INVALID, "event_wait: no event");
+        return cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "event_wait: no event");
     record latest = { .failure = CEK_OK };
     if (event->dev == queue->dev)
         latest = record_read(event);
@@ -151,12 +151,12 @@ cek_status cek__sim_event_elapsed(cek_event *start, cek_event *end, uint64_t *ns
     if ((st = happened(start, &from)) || (st = happened(end, &to)))
         return st;
     if (!start->timing || !end->timing)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
     if (!from.timed || !to.timed)
-        return cek__fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
+        return cek__host_fail(host, CEK_UNSUPPORTED, "event_elapsed: recorded in a queue without CEK_QUEUE_TIMING");
     if (start->dev != end->dev || to.time_ns < from.time_ns)
-        return cek__fail(host, CEK_INVALID, "event_elapsed: the end is %s",
-                         start->dev != end->dev ? "of another device" : "before the start");
+        return cek__host_fail(host, CEK_INVALID, "event_elapsed: the end is %s",
+                              start->dev != end->dev ? "of another device" : "before the start");
     *ns = to.time_ns - from.time_ns;
     return CEK_OK;
 }

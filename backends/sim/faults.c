@@ -134,8 +134,8 @@ cek_status cek__sim_faults_parse(cek_instance *instance, const char *text)
         else
             wrong = fault_take(&cursor, instance->count, &instance->faults[instance->fault_count]);
         if (wrong)
-            return cek__fail(&instance->host, CEK_INVALID, "option sim_faults=\"%.200s\": %s, at \"%.64s\"", text,
-                             wrong, start);
+            return cek__host_fail(&instance->host, CEK_INVALID, "option sim_faults=\"%.200s\": %s, at \"%.64s\"", text,
+                                  wrong, start);
         instance->fault_count++;
         if (!*cursor)
             return CEK_OK;

@@ -46,7 +46,7 @@ static cek_status lost_answer(const cek_dev *dev, const char *call)
     char text[CEK__TEXT_BYTES];
     if (!cek__sim_is_lost(dev, text, sizeof text))
         return CEK_OK;
-    return cek__fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: sim:%u is lost: %s", call, dev->index, text);
+    return cek__host_fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: sim:%u is lost: %s", call, dev->index, text);
 }
 
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
@@ -103,7 +103,7 @@ static cek_status fail_now(const cek_dev *dev, cek__sim_call call, cek_status st
 {
     const char *name = cek__sim_call_name(call);
     if (status != CEK_DEVICE_LOST)
-        return cek__fail(&dev->instance->host, status, "%s: simulated failure of sim:%u", name, dev->index);
+        return cek__host_fail(&dev->instance->host, status, "%s: simulated failure of sim:%u", name, dev->index);
     cek__sim_lose(dev, "%s: simulated loss of sim:%u", name, dev->index);
     return lost_answer(dev, name);
 }
@@ -127,7 +127,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     const char *name = cek__sim_call_name(call);
     *st = lost_answer(dev, name);
     if (!*st && queue->failure)
-        *st = cek__fail(&dev->instance->host, queue->failure, "%s: the queue failed before: %s", name, queue->text);
+        *st = cek__host_fail(&dev->instance->host, queue->failure, "%s: the queue failed before: %s", name,
+                             queue->text);
     if (*st)
         return false;
     cek__sim_fault fault = strike(dev, call);
@@ -183,8 +184,8 @@ cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes,
     void *wrapper = NULL;
     cek_status st = cek__sim_pass(dev, call);
     if (!st && !(wrapper = calloc(1, bytes)))
-        st = cek__fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle",
-                       cek__sim_call_name(call));
+        st = cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle",
+                            cek__sim_call_name(call));
     if (!st)
         memcpy(wrapper, &dev, sizeof dev);
     memcpy(out, &wrapper, sizeof wrapper);

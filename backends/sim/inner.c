@@ -39,11 +39,11 @@ static cek_status trust(const cek_host *host, const char *path, uid_t self_owner
 {
     struct stat info;
     if (stat(path, &info))
-        return cek__fail(host, CEK_INVALID, "sim: %s: %s", path, strerror(errno));
+        return cek__host_fail(host, CEK_INVALID, "sim: %s: %s", path, strerror(errno));
     if (info.st_mode & S_IWOTH)
-        return cek__fail(host, CEK_INVALID, "sim: %s may be written to by everyone", path);
+        return cek__host_fail(host, CEK_INVALID, "sim: %s may be written to by everyone", path);
     if (info.st_uid && info.st_uid != geteuid() && info.st_uid != self_owner)
-        return cek__fail(host, CEK_INVALID, "sim: %s belongs to user %ld, a stranger", path, (long)info.st_uid);
+        return cek__host_fail(host, CEK_INVALID, "sim: %s belongs to user %ld, a stranger", path, (long)info.st_uid);
     return CEK_OK;
 }
 
@@ -53,7 +53,7 @@ static cek_status path_trust(const cek_host *host, const char *path, const char 
     char folder[PATH_BYTES];
     struct stat own;
     if (stat(self, &own))
-        return cek__fail(host, CEK_INVALID, "sim: %s: %s", self, strerror(errno));
+        return cek__host_fail(host, CEK_INVALID, "sim: %s: %s", self, strerror(errno));
     size_t length = (size_t)(strrchr(path, '/') - path);
     snprintf(folder, sizeof folder, "%.*s", (int)(length ? length : 1), path);
     cek_status st = trust(host, folder, own.st_uid);
@@ -106,14 +106,14 @@ static cek_status table_take(cek_instance *instance, const char *path, const cek
 {
     const cek_host *host = &instance->host;
     if (!table || table->abi >> 16 != CEK_ABI_MAJOR || table->size < offsetof(cek_plugin, create))
-        return cek__fail(host, CEK_INVALID, "sim: %s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
+        return cek__host_fail(host, CEK_INVALID, "sim: %s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
     memcpy(&instance->plugin, table, table->size < sizeof *table ? table->size : sizeof *table);
     if (instance->plugin.name && !strcmp(instance->plugin.name, "sim"))
-        return cek__fail(host, CEK_INVALID, "sim: %s is sim itself", path);
+        return cek__host_fail(host, CEK_INVALID, "sim: %s is sim itself", path);
     if (instance->plugin.profile < CEK_PROFILE_TRAINING)
-        return cek__fail(host, CEK_INVALID, "sim: %s cannot train", path);
+        return cek__host_fail(host, CEK_INVALID, "sim: %s cannot train", path);
     const char *missing = slot_missing(&instance->plugin);
-    return missing ? cek__fail(host, CEK_INVALID, "sim: %s: the slot %s is empty", path, missing) : CEK_OK;
+    return missing ? cek__host_fail(host, CEK_INVALID, "sim: %s: the slot %s is empty", path, missing) : CEK_OK;
 }
 
 /* The plugin stays loaded: it may not be unloaded once an instance was made. */
@@ -121,22 +121,22 @@ cek_status cek__sim_inner_load(cek_instance *instance)
 {
     const cek_host *host = &instance->host;
     char self[PATH_BYTES], path[PATH_BYTES];
-    const char *name = cek__option(host, "sim_inner");
+    const char *name = cek__host_option(host, "sim_inner");
     if (!name || !*name)
         name = "cpu";
     if (!self_path(self))
-        return cek__fail(host, CEK_INTERNAL, "sim: does not find its own file");
+        return cek__host_fail(host, CEK_INTERNAL, "sim: does not find its own file");
     if (!inner_path(name, self, path))
-        return cek__fail(host, CEK_INVALID,
-                         "option sim_inner=\"%.64s\": neither a plugin's name "
-                         "nor an absolute path",
-                         name);
+        return cek__host_fail(host, CEK_INVALID,
+                              "option sim_inner=\"%.64s\": neither a plugin's name "
+                              "nor an absolute path",
+                              name);
     cek_status st = path_trust(host, path, self);
     if (st)
         return st;
     void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!so)
-        return cek__fail(host, CEK_UNAVAILABLE, "sim: %s", dlerror());
+        return cek__host_fail(host, CEK_UNAVAILABLE, "sim: %s", dlerror());
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(so, CEK_PLUGIN_SYMBOL);
     return table_take(instance, path, query ? query(CEK_ABI) : NULL);
 }

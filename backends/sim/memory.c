@@ -35,13 +35,13 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
         return st;
     cek_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     *mem = (cek_mem){ .dev = dev, .bytes = want.bytes };
     if (!memory_take(dev, want.bytes)) {
-        st = cek__fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free on sim:%u",
-                       (unsigned long long)want.bytes,
-                       (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
-                       (unsigned long long)cek__sim_state(dev)->memory_bytes, dev->index);
+        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_alloc: %llu bytes, but %llu of %llu are free on sim:%u",
+                            (unsigned long long)want.bytes,
+                            (unsigned long long)cek__sim_free_bytes(dev->instance, dev->index),
+                            (unsigned long long)cek__sim_state(dev)->memory_bytes, dev->index);
         free(mem);
         return st;
     }

@@ -14,10 +14,10 @@ static cek_status inner_create(cek_dev *dev, const cek_op_desc *desc, cek_op_inf
 {
     const cek_host *host = &dev->instance->host;
     if (!desc || desc->size < sizeof *desc)
-        return cek__fail(host, CEK_INVALID, "op_create: descriptor smaller than its head");
+        return cek__host_fail(host, CEK_INVALID, "op_create: descriptor smaller than its head");
     cek_op_desc *inner = malloc(desc->size);
     if (!inner)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the descriptor");
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the descriptor");
     memcpy(inner, desc, desc->size);
     inner->forward = desc->forward ? desc->forward->inner : NULL;
     cek_status st = INNER(dev, op_create, dev->inner, inner, info, out);
@@ -69,8 +69,8 @@ void cek__sim_op_destroy(cek_op *op)
 cek_status cek__sim_operands(const cek_dev *dev, const cek_ref *operands, uint32_t count, cek_ref *to)
 {
     if (count > CEK_SLOT_MAX || (count && !operands))
-        return cek__fail(&dev->instance->host, CEK_INVALID, "%u operands do not cover what was promised",
-                         operands ? count : 0);
+        return cek__host_fail(&dev->instance->host, CEK_INVALID, "%u operands do not cover what was promised",
+                              operands ? count : 0);
     for (uint32_t i = 0; i < count; i++)
         to[i] = inner_ref(operands[i]);
     return CEK_OK;

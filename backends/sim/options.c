@@ -31,16 +31,16 @@ static bool number_take(const char **cursor, uint64_t *out)
  * first device. */
 static cek_status list_read(cek_instance *instance, const char *key, uint64_t low, size_t place, uint64_t otherwise)
 {
-    const char *text = cek__option(&instance->host, key), *cursor = text;
+    const char *text = cek__host_option(&instance->host, key), *cursor = text;
     uint64_t values[CEK__SIM_DEVICES] = { otherwise }, count = 1;
     if (text && *text)
         for (count = 0;; cursor++) {
             bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low;
             if (!good || (!*cursor && count > 0 && count + 1 != instance->count))
-                return cek__fail(&instance->host, CEK_INVALID,
-                                 "option %s=\"%.64s\": not one number from %llu up, nor %llu of "
-                                 "them, with k, M, G or T",
-                                 key, text, (unsigned long long)low, (unsigned long long)instance->count);
+                return cek__host_fail(&instance->host, CEK_INVALID,
+                                      "option %s=\"%.64s\": not one number from %llu up, nor %llu of "
+                                      "them, with k, M, G or T",
+                                      key, text, (unsigned long long)low, (unsigned long long)instance->count);
             count++;
             if (!*cursor)
                 break;
@@ -68,11 +68,11 @@ cek_status cek__sim_options_read(cek_instance *instance)
     const cek_host *host = &instance->host;
     uint64_t watchdog_ms = 10000;
     instance->count = 2;
-    cek_status st = cek__option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
+    cek_status st = cek__host_option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
     for (size_t i = 0; !st && i < sizeof lists / sizeof *lists; i++)
         st = list_read(instance, lists[i].key, lists[i].low, lists[i].place, lists[i].otherwise);
     if (!st)
-        st = cek__option_number(host, "sim_watchdog_ms", 1, 86400000, &watchdog_ms);
+        st = cek__host_option_number(host, "sim_watchdog_ms", 1, 86400000, &watchdog_ms);
     instance->watchdog_ns = watchdog_ms * 1000000;
-    return st ? st : cek__sim_faults_parse(instance, cek__option(host, "sim_faults"));
+    return st ? st : cek__sim_faults_parse(instance, cek__host_option(host, "sim_faults"));
 }

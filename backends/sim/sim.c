@@ -97,7 +97,7 @@ static cek_status create(const cek_host *host, cek_instance **out)
     if (!st)
         st = instance->plugin.create(host, &instance->inner);
     if (!st && !instance->plugin.device_count(instance->inner))
-        st = cek__fail(&instance->host, CEK_UNAVAILABLE, "sim: %s has no device", instance->plugin.name);
+        st = cek__host_fail(&instance->host, CEK_UNAVAILABLE, "sim: %s has no device", instance->plugin.name);
     if (st) {
         destroy(instance);
         return st;
@@ -122,8 +122,8 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     cek_device_info full = { .size = sizeof full };
     char name[sizeof full.name];
     if (index >= instance->count)
-        return cek__fail(&instance->host, CEK_INVALID, "device_info: device %u of %u", index,
-                         (uint32_t)instance->count);
+        return cek__host_fail(&instance->host, CEK_INVALID, "device_info: device %u of %u", index,
+                              (uint32_t)instance->count);
     cek_status st = instance->plugin.device_info(instance->inner, inner_index(instance, index), &full);
     if (st)
         return st;
@@ -146,11 +146,11 @@ static cek_status device_open(cek_instance *instance, uint32_t index, const cek_
 {
     *out = NULL;
     if (index >= instance->count)
-        return cek__fail(&instance->host, CEK_INVALID, "device_open: device %u of %u", index,
-                         (uint32_t)instance->count);
+        return cek__host_fail(&instance->host, CEK_INVALID, "device_open: device %u of %u", index,
+                              (uint32_t)instance->count);
     cek_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
-        return cek__fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
+        return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     *dev = (cek_dev){ .instance = instance, .index = index };
     cek_status st = cek__sim_pass(dev, CEK__SIM_device_open);
     if (!st)

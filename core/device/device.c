@@ -1,6 +1,6 @@
 /* device.c - devices: opening, description, the default stream, pinned memory.
  *
- * Owns: the plugin's device handle and the default stream. Memory is pool.c's, other streams are stream.c's. */
+ * Owns: the plugin's device handle and the default stream. Memory is allocator.c's, other streams are stream.c's. */
 #include "core/device/device.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ cek_status cek__device_create(cek_engine *engine, const cek__module *module, uin
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&device->order_lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    cek__pool_init(&device->pool, device);
+    cek__allocator_init(&device->allocator, device);
     *out = device;
     return CEK_OK;
 out:
@@ -47,7 +47,7 @@ void cek__device_free(cek_device *device)
         device->attachment_free(device, device->attachment);
     cek_stream_free(device->order);
     cek_pinned_free(device, device->staging);
-    cek__pool_clear(&device->pool);
+    cek__allocator_clear(&device->allocator);
     if (device->dev != NULL)
         device->plugin->device_close(device->dev);
     pthread_mutex_destroy(&device->order_lock);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/device/module.h"
-#include "core/device/pool.h"
+#include "core/device/allocator.h"
 
 struct cek_device {
     cek_engine *engine;
@@ -22,10 +22,10 @@ struct cek_device {
     _Atomic(cek_dev *) dev; /* NULL until opened */
     cek_stream *streams;    /* all but the default one */
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
-    cek__pool pool;
+    cek__allocator allocator;
 
     /* The default stream, one thread at a time under its lock. Recursive: whoever holds it may allocate memory, and
-     * an allocator short of memory waits for the stream. Taken before pool.lock. */
+     * an allocator short of memory waits for the stream. Taken before allocator.lock. */
     pthread_mutex_t order_lock;
     cek_stream *order;
 

@@ -158,7 +158,7 @@ cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint6
     return CEK__STREAM_CALL(stream, download, dst, src, bytes);
 }
 
-bool cek__stream_settle(cek_stream *stream)
+bool cek__stream_quiesce(cek_stream *stream)
 {
     char cause[CEK__ERROR_TEXT_MAX];
     cek_status st;

@@ -28,7 +28,7 @@ CEK__CHECKED cek_status cek__streams_sync(cek_device *device);
 
 /* After a failure, whose text stays: waits for what is still queued. False if the device is lost,
  * when host memory that was given to it must never be freed. */
-bool cek__stream_settle(cek_stream *stream);
+bool cek__stream_quiesce(cek_stream *stream);
 
 /* Work queued on `stream` later waits for all that is queued on `before` now. Across devices the calling thread
  * waits. */

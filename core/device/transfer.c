@@ -59,7 +59,7 @@ static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek
     if (st == CEK_OK)
         st = cek_stream_sync(to, CEK_FOREVER);
 out:
-    if (st != CEK_OK && !(cek__stream_settle(from) & cek__stream_settle(to))) {
+    if (st != CEK_OK && !(cek__stream_quiesce(from) & cek__stream_quiesce(to))) {
         cek__log(CEK_LOG_WARN, "%s: a copy to %s was lost with a device; so is its buffer", device->name,
                  to->device->name);
         device->staging = NULL;

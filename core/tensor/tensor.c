@@ -85,7 +85,7 @@ static cek_status fill_wide(cek_stream *stream, cek_ref dst, const uint8_t patte
                                bytes - done < FILL_CHUNK ? bytes - done : FILL_CHUNK);
     if (st == CEK_OK)
         st = cek_stream_sync(stream, CEK_FOREVER);
-    if (st != CEK_OK && !cek__stream_settle(stream)) {
+    if (st != CEK_OK && !cek__stream_quiesce(stream)) {
         cek__abandon(chunk); /* rather than freed under a lost device */
         chunk = NULL;
     }

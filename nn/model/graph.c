@@ -1,6 +1,6 @@
 /* graph.c - builds models: nodes, the parameters they bring, and the questions about them (see graph.h, nn.h).
  *
- * Must not know: what a layer computes (layers.c has its shapes), texts (spec.c), files (state.c). */
+ * Must not know: what a layer computes (layers.c has its shapes), texts (text.c), files (state.c). */
 #include "nn/model/graph.h"
 
 #include <stdio.h>

@@ -7,11 +7,6 @@
 
 #include "nn/model/layers.h"
 
-uint64_t cek__type_bytes(cek_dtype type)
-{
-    return type == CEK_F64 ? 8 : type == CEK_U8 ? 1 : 4;
-}
-
 void cek__lower_at(cek__lowering *l, const cek__stage *stage)
 {
     snprintf(l->program->where, sizeof l->program->where, "node %d (%s)", stage->node,
@@ -20,7 +15,7 @@ void cek__lower_at(cek__lowering *l, const cek__stage *stage)
 
 cek_status cek__lower_value(cek__lowering *l, int64_t elements, int *out)
 {
-    uint64_t bytes = (uint64_t)l->options->rows * (uint64_t)elements * cek__type_bytes(l->layout->type);
+    uint64_t bytes = (uint64_t)l->options->rows * (uint64_t)elements * cek_dtype_bytes(l->layout->type);
 
     return cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_ARENA, .bytes = bytes }, out);
 }

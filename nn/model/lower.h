@@ -37,8 +37,6 @@ cek_status cek__lower_backward(cek__lowering *l); /* from the loss's gradient to
 
 /* ---- shared, in lower.c ---- */
 
-uint64_t cek__type_bytes(cek_dtype type);
-
 /* Names the stage in errors of what is emitted next. */
 void cek__lower_at(cek__lowering *l, const cek__stage *stage);
 

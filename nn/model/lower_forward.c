@@ -68,7 +68,7 @@ static cek_status lower_input(cek__lowering *l)
 {
     cek_status st;
     uint64_t elements = (uint64_t)l->options->rows * (uint64_t)l->stages->tensor[0].elements;
-    cek__value given = { .place = CEK__PLACE_INPUT, .bytes = elements * cek__type_bytes(l->options->input_type) };
+    cek__value given = { .place = CEK__PLACE_INPUT, .bytes = elements * cek_dtype_bytes(l->options->input_type) };
     /* A model without stages has a result all the same. */
     bool as_it_is = l->options->input_type == l->layout->type && l->model->scale == 1 && l->model->offset == 0 &&
                     !(l->stages->count == 0 && l->options->loss == 0 && !l->options->softmax);

@@ -71,7 +71,7 @@ static cek_status squared_error(cek__lowering *l)
         .type = l->layout->type,
     };
 
-    CEK_TRY(loss_values_make(l, rows * columns * cek__type_bytes(l->layout->type), &v));
+    CEK_TRY(loss_values_make(l, rows * columns * cek_dtype_bytes(l->layout->type), &v));
     return cek__program_emit(l->program, &desc.op,
                              (int[CEK__SLOTS]){ [CEK_SQUARED_ERROR_PREDICTION] = l->tensor[l->stages->output].value,
                                                 [CEK_SQUARED_ERROR_TARGET] = v.target,

@@ -63,7 +63,7 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
 static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
 {
     cek_status st;
-    uint64_t bytes = cek__type_bytes(l->layout->type);
+    uint64_t bytes = cek_dtype_bytes(l->layout->type);
 
     CEK_TRY(cek__calloc(l->layout->parameter_count, sizeof **out, out));
     for (size_t i = 0; i < l->layout->parameter_count; i++) {

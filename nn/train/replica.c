@@ -167,7 +167,7 @@ cek_status cek__replica_load(cek__replica *r, const cek_model *model)
     }
     return CEK_OK;
 out:
-    if (cek__replica_settle(r))
+    if (cek__replica_quiesce(r))
         free(host);
     else
         cek__abandon(host); /* the device may still read it */

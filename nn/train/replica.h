@@ -58,7 +58,7 @@ CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, vo
 
 /* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device
  * uses no host memory of the caller's any more; false if it is lost or hangs. */
-bool cek__replica_settle(cek__replica *replica);
+bool cek__replica_quiesce(cek__replica *replica);
 
 /* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
  * gradients are not touched. segment may be NULL. */

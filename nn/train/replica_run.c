@@ -15,7 +15,7 @@ cek_status cek__replica_drain(cek__replica *r)
     return CEK_OK;
 }
 
-bool cek__replica_settle(cek__replica *r)
+bool cek__replica_quiesce(cek__replica *r)
 {
     char text[CEK__ERROR_TEXT_MAX];
     bool idle;
@@ -36,7 +36,7 @@ static cek_status named(const cek__replica *r, cek_status st)
 /* On the way out of a failure: the caller's samples may be freed when this returns. Keeps the failure and its text. */
 static cek_status failed(cek__replica *r, cek_status st)
 {
-    (void)cek__replica_settle(r);
+    (void)cek__replica_quiesce(r);
     return named(r, st);
 }
 

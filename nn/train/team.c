@@ -103,17 +103,17 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
     };
 }
 
-void cek__team_settle(cek__team *team)
+void cek__team_quiesce(cek__team *team)
 {
     for (size_t i = 0; i < team->count; i++)
-        (void)cek__replica_settle(team->replicas[i]);
+        (void)cek__replica_quiesce(team->replicas[i]);
 }
 
 cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user)
 {
     cek_status st = cek__crew_run(team->crew, fn, user);
     if (st != CEK_OK)
-        cek__team_settle(team);
+        cek__team_quiesce(team);
     return st;
 }
 
@@ -131,6 +131,6 @@ cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
     }
     return CEK_OK;
 out:
-    cek__team_settle(team);
+    cek__team_quiesce(team);
     return st;
 }

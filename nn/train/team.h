@@ -47,7 +47,7 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
 /* Runs a job of the crew. After a failure of one member the others may have queued work as well: when this returns, no
  * device that still answers reads the caller's samples. */
 CEK__CHECKED cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user);
-void cek__team_settle(cek__team *team);
+void cek__team_quiesce(cek__team *team);
 
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
 CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);

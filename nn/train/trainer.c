@@ -247,7 +247,7 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     if (st == CEK_OK) {
         st = cek__reducer_settle(t->reducer);
         if (st != CEK_OK)
-            cek__team_settle(&t->team);
+            cek__team_quiesce(&t->team);
     }
     if (st == CEK_OK)
         st = cek__team_collect(&t->team, &loss, &correct);

@@ -70,15 +70,15 @@ START_TEST(options_are_numbers_in_their_range)
     const cek_host asking = { .size = sizeof asking, .abi = CEK_ABI, .fail = failed, .option = option };
     static const char *const bad[] = { "0", "11", "-1", "1x", " 1", "1.5", "99999999999999999999", "0x2" };
     uint64_t value = 5;
-    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
-    ck_assert_uint_eq(cek__option_number(NULL, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(cek__host_option_number(&asking, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(cek__host_option_number(NULL, "n", 1, 10, &value), CEK_OK);
     ck_assert_uint_eq(value, 5);
     answer = "10";
-    ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_OK);
+    ck_assert_uint_eq(cek__host_option_number(&asking, "n", 1, 10, &value), CEK_OK);
     ck_assert_uint_eq(value, 10);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         answer = bad[i];
-        ck_assert_uint_eq(cek__option_number(&asking, "n", 1, 10, &value), CEK_INVALID);
+        ck_assert_uint_eq(cek__host_option_number(&asking, "n", 1, 10, &value), CEK_INVALID);
         ck_assert(strstr(text, bad[i]) && strstr(text, "1 to 10"));
     }
     ck_assert_uint_eq(value, 10);

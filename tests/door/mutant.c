@@ -127,8 +127,8 @@ static double wrong(double x, cek_dtype type)
 /* The slot that is to be wrong, or -1. */
 static int slot_of(const cek__request *request, const cek_host *host)
 {
-    const char *op = cek__option(host, "mutant_op"), *output = cek__option(host, "mutant_output"),
-               *type = cek__option(host, "mutant_type");
+    const char *op = cek__host_option(host, "mutant_op"), *output = cek__host_option(host, "mutant_output"),
+               *type = cek__host_option(host, "mutant_type");
     if (!op || !output || !type || strcmp(op, cek__kind_name(request->desc.op.kind)) ||
         strcmp(type, cek__type_name(op_type(request))))
         return -1;
@@ -143,7 +143,7 @@ static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *oper
     const cek_host *host = &queue->dev->instance->host;
     cek_status st = cek__host_op_run(queue, op, operands, count, workspace);
     int slot = st ? -1 : slot_of(&op->request, host);
-    const char *where = cek__option(host, "mutant_where");
+    const char *where = cek__host_option(host, "mutant_where");
     if (slot < 0 || !op->request.slots[slot].bytes)
         return st;
     cek_dtype type = output_type(&op->request, (uint32_t)slot);
@@ -151,8 +151,8 @@ static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *oper
     uint64_t place = place_of(&p, where ? where : "last");
     void *base = operands[slot].mem->base + operands[slot].offset;
     store(base, type, place, wrong(load(base, type, place), type));
-    cek__log(host, CEK_LOG_INFO, "mutant: %s %s, element %llu", cek__kind_name(op->request.desc.op.kind),
-             op->request.slots[slot].name, (unsigned long long)place);
+    cek__host_log(host, CEK_LOG_INFO, "mutant: %s %s, element %llu", cek__kind_name(op->request.desc.op.kind),
+                  op->request.slots[slot].name, (unsigned long long)place);
     return st;
 }
 

@@ -186,12 +186,13 @@ static outcome outcome_of(const problem *p)
     return (outcome){ p->d.w, p->nw, p->w };
 }
 
-static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *out, float *dbias)
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *out,
+                float *dbias)
 {
     conv_plan plan;
-    cek__conv_plan(&p->d, config, cek__pool_workers(pool), &plan);
+    cek__conv_plan(&p->d, config, cek__threads_workers(threads), &plan);
     void *workspace = guarded(plan.workspace_bytes, 0xff);
-    cek__conv_run(&plan, pool,
+    cek__conv_run(&plan, threads,
                   &(conv_args){ .x = p->x,
                                 .w = p->w,
                                 .y = p->y,
@@ -258,8 +259,8 @@ static void sums_free(const sums *s)
 
 static void check_direction(const kind *k, conv_direction direction)
 {
-    cpu_pool *pool;
-    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
     for (int g = 0; g < GEOMETRIES; g++) {
         const cpu_config *config;
         problem p;
@@ -270,7 +271,7 @@ static void check_direction(const kind *k, conv_direction direction)
         for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
             void *out = copied(o.type, o.n, o.old);
             float *dbias = copied(CPU_F32, p.nb, p.bias);
-            run(&p, k, config, pool, out, dbias);
+            run(&p, k, config, threads, out, dbias);
             compare(&p, k, config, g, &s, out);
             if (direction == CONV_BACKWARD_WEIGHTS)
                 compare_bias(&p, k, config, g, &bias, dbias);
@@ -281,7 +282,7 @@ static void check_direction(const kind *k, conv_direction direction)
         sums_free(&bias);
         problem_free(&p);
     }
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
 }
 
 START_TEST(every_geometry_is_exact_on_integers)
@@ -328,16 +329,16 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
         float *first_bias = copied(CPU_F32, p.nb, p.bias);
         run(&p, &k, config, NULL, first, first_bias);
         for (int workers = 2; workers <= 5; workers += 3) {
-            cpu_pool *pool;
-            ck_assert_int_eq(cek__pool_create(workers, NULL, 0, &pool), 0);
+            cpu_threads *threads;
+            ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
             void *out = copied(o.type, o.n, o.old);
             float *dbias = copied(CPU_F32, p.nb, p.bias);
-            run(&p, &k, config, pool, out, dbias);
+            run(&p, &k, config, threads, out, dbias);
             EXPECT(memcmp(out, first, (size_t)o.n * 4) == 0, "geometry %d, %d workers", g, workers);
             ck_assert_mem_eq(dbias, first_bias, (size_t)p.nb * 4);
             filled_free(o.type, o.n, out);
             filled_free(CPU_F32, p.nb, dbias);
-            cek__pool_destroy(pool);
+            cek__threads_destroy(threads);
         }
         filled_free(o.type, o.n, first);
         filled_free(CPU_F32, p.nb, first_bias);

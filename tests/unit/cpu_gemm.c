@@ -85,12 +85,12 @@ static void problem_free(const problem *p)
     filled_free(CPU_F32, p->d.m * p->d.batch, p->sum);
 }
 
-static void run(const problem *p, const kind *k, const cpu_config *config, cpu_pool *pool, void *c, float *sum)
+static void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *c, float *sum)
 {
     gemm_plan plan;
-    cek__gemm_plan(&p->d, config, cek__pool_workers(pool), &plan);
+    cek__gemm_plan(&p->d, config, cek__threads_workers(threads), &plan);
     void *workspace = guarded(plan.workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
-    cek__gemm_run(&plan, pool,
+    cek__gemm_run(&plan, threads,
                   &(gemm_args){ .a = p->a,
                                 .b = p->b,
                                 .c = c,
@@ -179,8 +179,8 @@ static void gaps_keep(const problem *p, const void *c)
 
 static void check_kind(const kind *k)
 {
-    cpu_pool *pool;
-    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
     for (int s = 0; s < SHAPES; s++) {
         const cpu_config *config;
         problem p;
@@ -188,7 +188,7 @@ static void check_kind(const kind *k)
         for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
             void *c = copied(k->c, p.nc, p.c);
             float *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
-            run(&p, k, config, pool, c, sum);
+            run(&p, k, config, threads, c, sum);
             compare(&p, k, config, c, sum);
             gaps_keep(&p, c);
             filled_free(k->c, p.nc, c);
@@ -196,7 +196,7 @@ static void check_kind(const kind *k)
         }
         problem_free(&p);
     }
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
 }
 
 START_TEST(every_layout_is_exact_on_integers)
@@ -277,15 +277,15 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
             float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
             run(&p, &kinds[k], config, NULL, first, first_sum);
             for (int workers = 2; workers <= 7; workers += 2) {
-                cpu_pool *pool;
-                ck_assert_int_eq(cek__pool_create(workers, NULL, 0, &pool), 0);
+                cpu_threads *threads;
+                ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
                 float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
-                run(&p, &kinds[k], config, pool, c, sum);
+                run(&p, &kinds[k], config, threads, c, sum);
                 ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
                 ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
                 filled_free(CPU_F32, p.nc, c);
                 filled_free(CPU_F32, p.d.m * p.d.batch, sum);
-                cek__pool_destroy(pool);
+                cek__threads_destroy(threads);
             }
             filled_free(CPU_F32, p.nc, first);
             filled_free(CPU_F32, p.d.m * p.d.batch, first_sum);
@@ -302,8 +302,8 @@ START_TEST(large_results_are_exact_aligned_or_not)
     const cpu_config *config;
     uint32_t state = 3;
     float *a = filled(CPU_F32, M * K, 1, &state), *b = filled(CPU_F32, K * N, 1, &state);
-    cpu_pool *pool;
-    ck_assert_int_eq(cek__pool_create(2, NULL, 0, &pool), 0);
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
         for (int shift = 0; shift < 2; shift++) {
             const gemm_desc d = { .m = M,
@@ -318,7 +318,7 @@ START_TEST(large_results_are_exact_aligned_or_not)
             gemm_plan plan;
             cek__gemm_plan(&d, config, 2, &plan);
             void *workspace = guarded(plan.workspace_bytes, 0xff);
-            cek__gemm_run(&plan, pool, &(gemm_args){ .a = a, .b = b, .c = c + shift }, workspace);
+            cek__gemm_run(&plan, threads, &(gemm_args){ .a = a, .b = b, .c = c + shift }, workspace);
             for (int64_t row = 0; row < M; row++)
                 for (int64_t col = 0; col < d.n; col++) {
                     const float *x = a + row * K, *y = b + col, got = c[shift + row * N + col];
@@ -328,7 +328,7 @@ START_TEST(large_results_are_exact_aligned_or_not)
             guard_free(workspace, plan.workspace_bytes);
             guard_free(c, bytes);
         }
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
     filled_free(CPU_F32, M * K, a);
     filled_free(CPU_F32, K * N, b);
 }

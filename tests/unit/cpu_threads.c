@@ -1,4 +1,4 @@
-/* cpu_threads.c - the CPU backend's pool, its view of the machine and its choice of kernels.
+/* cpu_threads.c - the CPU backend's threads, its view of the machine and its choice of kernels.
  *
  * Every task once, whatever calls at once; files of /sys and cgroups from a made-up root. */
 #include <errno.h>
@@ -23,7 +23,7 @@ typedef struct count {
     atomic_int done[TASKS];
     atomic_int worker[WORKERS]; /* 1 while a task runs with that number */
     int plain[TASKS];           /* written by a task, read by the caller: the run must order them */
-    cpu_pool *nested;
+    cpu_threads *nested;
 } count;
 
 static void count_task(void *arg, int64_t task, int worker)
@@ -47,38 +47,38 @@ static void counts_are(const count *c, int64_t tasks, int n)
 
 START_TEST(every_task_runs_once_and_is_visible)
 {
-    cpu_pool *pool;
-    ck_assert_int_eq(cek__pool_create(_i, NULL, 0, &pool), 0);
-    ck_assert_int_eq(cek__pool_workers(pool), _i);
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(_i, NULL, 0, &threads), 0);
+    ck_assert_int_eq(cek__threads_workers(threads), _i);
     for (int run = 0; run < 2000; run++) {
         static count c;
         const int64_t tasks = run % (TASKS + 1);
         memset(&c, 0, sizeof c);
-        cek__pool_run(pool, tasks, count_task, &c);
+        cek__threads_run(threads, tasks, count_task, &c);
         counts_are(&c, tasks, 1);
         if (run % 200 == 0)
             usleep(200); /* long enough for helpers to fall asleep */
     }
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
 }
 END_TEST
 
 START_TEST(no_pool_is_one_worker)
 {
     static count c;
-    cek__pool_run(NULL, TASKS, count_task, &c);
+    cek__threads_run(NULL, TASKS, count_task, &c);
     counts_are(&c, TASKS, 1);
-    ck_assert_int_eq(cek__pool_workers(NULL), 1);
-    cek__pool_destroy(NULL);
+    ck_assert_int_eq(cek__threads_workers(NULL), 1);
+    cek__threads_destroy(NULL);
 }
 END_TEST
 
 static void *caller(void *arg)
 {
-    cpu_pool *pool = arg;
+    cpu_threads *threads = arg;
     for (int run = 0; run < 300; run++) {
         count *c = calloc(1, sizeof *c);
-        cek__pool_run(pool, TASKS, count_task, c);
+        cek__threads_run(threads, TASKS, count_task, c);
         counts_are(c, TASKS, 1);
         free(c);
     }
@@ -87,14 +87,14 @@ static void *caller(void *arg)
 
 START_TEST(several_callers_of_one_pool_do_not_mix)
 {
-    pthread_t threads[3];
-    cpu_pool *pool;
-    ck_assert_int_eq(cek__pool_create(WORKERS, NULL, 0, &pool), 0);
+    pthread_t callers[3];
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &threads), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, caller, pool), 0);
+        ck_assert_int_eq(pthread_create(&callers[i], NULL, caller, threads), 0);
     for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    cek__pool_destroy(pool);
+        pthread_join(callers[i], NULL);
+    cek__threads_destroy(threads);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ static void nested_task(void *arg, int64_t task, int worker)
 {
     count *outer = arg, inner = { 0 };
     (void)worker;
-    cek__pool_run(outer->nested, TASKS, count_task, &inner);
+    cek__threads_run(outer->nested, TASKS, count_task, &inner);
     counts_are(&inner, TASKS, 1);
     atomic_fetch_add(&outer->done[task], 1);
     outer->plain[task]++;
@@ -111,24 +111,24 @@ static void nested_task(void *arg, int64_t task, int worker)
 START_TEST(a_run_inside_a_task_is_inline)
 {
     static count c;
-    ck_assert_int_eq(cek__pool_create(WORKERS, NULL, 0, &c.nested), 0);
-    cek__pool_run(c.nested, 50, nested_task, &c);
+    ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &c.nested), 0);
+    cek__threads_run(c.nested, 50, nested_task, &c);
     counts_are(&c, 50, 1);
-    cek__pool_destroy(c.nested);
+    cek__threads_destroy(c.nested);
 }
 END_TEST
 
 START_TEST(a_forked_child_may_run)
 {
     static count c;
-    cpu_pool *pool;
+    cpu_threads *threads;
     int status;
-    ck_assert_int_eq(cek__pool_create(WORKERS, NULL, 0, &pool), 0);
-    cek__pool_run(pool, TASKS, count_task, &c);
+    ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &threads), 0);
+    cek__threads_run(threads, TASKS, count_task, &c);
     const pid_t child = fork();
     if (child == 0) {
         memset(&c, 0, sizeof c);
-        cek__pool_run(pool, TASKS, count_task, &c);
+        cek__threads_run(threads, TASKS, count_task, &c);
         int good = 1;
         for (int i = 0; i < TASKS; i++)
             good &= c.plain[i] == 1;
@@ -136,7 +136,7 @@ START_TEST(a_forked_child_may_run)
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
 }
 END_TEST
 
@@ -155,14 +155,14 @@ START_TEST(helpers_keep_to_their_cpus_and_callers_are_left_alone)
 {
     cpu_topology machine;
     cpu_set_t before, after, sets[3];
-    cpu_pool *pool;
+    cpu_threads *threads;
 
     cek__topology_read(&machine);
     sched_getaffinity(0, sizeof before, &before);
     const int cpus[1] = { machine.cpus[machine.n_cpus - 1] };
-    ck_assert_int_eq(cek__pool_create(3, cpus, 1, &pool), 0);
+    ck_assert_int_eq(cek__threads_create(3, cpus, 1, &threads), 0);
     memset(sets, 0, sizeof sets);
-    cek__pool_run(pool, 60, where_task, sets);
+    cek__threads_run(threads, 60, where_task, sets);
     sched_getaffinity(0, sizeof after, &after);
     ck_assert(CPU_EQUAL(&before, &after));
     for (int i = 1; i < 3; i++)
@@ -171,17 +171,17 @@ START_TEST(helpers_keep_to_their_cpus_and_callers_are_left_alone)
             ck_assert(CPU_ISSET((size_t)cpus[0], &sets[i]));
         }
     ck_assert_msg(CPU_COUNT(&sets[1]) + CPU_COUNT(&sets[2]) > 0, "no helper took a task in 120 ms");
-    cek__pool_destroy(pool);
+    cek__threads_destroy(threads);
 }
 END_TEST
 
 START_TEST(impossible_pools_are_refused)
 {
-    cpu_pool *pool = (cpu_pool *)&pool;
-    ck_assert_int_eq(cek__pool_create(0, NULL, 0, &pool), EINVAL);
-    ck_assert_ptr_null(pool);
-    ck_assert_int_eq(cek__pool_create(1 << 20, NULL, 0, &pool), EINVAL);
-    ck_assert_ptr_null(pool);
+    cpu_threads *threads = (cpu_threads *)&threads;
+    ck_assert_int_eq(cek__threads_create(0, NULL, 0, &threads), EINVAL);
+    ck_assert_ptr_null(threads);
+    ck_assert_int_eq(cek__threads_create(1 << 20, NULL, 0, &threads), EINVAL);
+    ck_assert_ptr_null(threads);
 }
 END_TEST
 
@@ -337,15 +337,15 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("cpu_threads");
-    TCase *pool = tcase_create("pool"), *made_up = tcase_create("topology"), *config = tcase_create("config");
-    tcase_set_timeout(pool, 60);
-    tcase_add_loop_test(pool, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
-    tcase_add_test(pool, no_pool_is_one_worker);
-    tcase_add_test(pool, several_callers_of_one_pool_do_not_mix);
-    tcase_add_test(pool, a_run_inside_a_task_is_inline);
-    tcase_add_test(pool, a_forked_child_may_run);
-    tcase_add_test(pool, helpers_keep_to_their_cpus_and_callers_are_left_alone);
-    tcase_add_test(pool, impossible_pools_are_refused);
+    TCase *threads = tcase_create("pool"), *made_up = tcase_create("topology"), *config = tcase_create("config");
+    tcase_set_timeout(threads, 60);
+    tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
+    tcase_add_test(threads, no_pool_is_one_worker);
+    tcase_add_test(threads, several_callers_of_one_pool_do_not_mix);
+    tcase_add_test(threads, a_run_inside_a_task_is_inline);
+    tcase_add_test(threads, a_forked_child_may_run);
+    tcase_add_test(threads, helpers_keep_to_their_cpus_and_callers_are_left_alone);
+    tcase_add_test(threads, impossible_pools_are_refused);
     tcase_add_checked_fixture(made_up, root_make, root_remove);
     tcase_add_test(made_up, the_smallest_quota_on_the_way_up_counts);
     tcase_add_test(made_up, version_1_quotas_are_read);
@@ -353,7 +353,7 @@ int main(void)
     tcase_add_test(made_up, siblings_are_one_core);
     tcase_add_test(config, devices_share_out_the_workers);
     tcase_add_test(config, lower_instruction_sets_can_be_asked_for);
-    suite_add_tcase(suite, pool);
+    suite_add_tcase(suite, threads);
     suite_add_tcase(suite, made_up);
     suite_add_tcase(suite, config);
     return suite_run(suite);

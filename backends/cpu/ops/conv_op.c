@@ -59,7 +59,8 @@ static cek_status conv_op_plan(cek_op *op)
         if (!type_in(types[i], CPU_TYPES_REAL))
             return cek__cpu_refuse_type(op, types[i]);
     if (way == CONV_FORWARD && want.deriv)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "conv_forward: the gradient of an activation in the epilogue");
+        return cek__host_fail(op_host(op), CEK_UNSUPPORTED,
+                              "conv_forward: the gradient of an activation in the epilogue");
     want.ref = want.x;
     if (way == CONV_BACKWARD_WEIGHTS)
         want.w = CPU_F32;
@@ -101,7 +102,7 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
                             .dbias = at[CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD] };
         break;
     }
-    cek__conv_run(&c->plan, op_dev(op)->pool, &args, workspace);
+    cek__conv_run(&c->plan, op_dev(op)->threads, &args, workspace);
 }
 
 const cpu_kind cek__cpu_conv = { sizeof(conv_op), conv_op_plan, conv_op_run, NULL };

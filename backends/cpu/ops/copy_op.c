@@ -44,8 +44,8 @@ static cek_status copy_plan(cek_op *op)
     if (c->method == CONVERT && !(type_in(d->x_type, CPU_TYPES) && type_in(d->y_type, CPU_TYPES)))
         return cek__cpu_refuse_type(op, type_in(d->x_type, CPU_TYPES) ? d->y_type : d->x_type);
     if (c->method == CONVERT && d->x_type == CEK_I32 && narrow)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "copy: i32 to %s would be rounded twice",
-                         cek__type_name(d->y_type));
+        return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "copy: i32 to %s would be rounded twice",
+                              cek__type_name(d->y_type));
     cek__elementwise_plan(e);
     c->fast = dense_axis(s);
     if (c->method == RUNS && c->bytes == 4 && c->fast >= 0 && s->stride[X][s->rank - 1] != 1 &&

@@ -48,7 +48,7 @@ static void gemm_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
     const gemm_op *g = (const gemm_op *)op;
 
     (void)queue;
-    cek__gemm_run(&g->plan, op_dev(op)->pool,
+    cek__gemm_run(&g->plan, op_dev(op)->threads,
                   &(gemm_args){ .a = at[CEK_GEMM_A],
                                 .b = at[CEK_GEMM_B],
                                 .c = at[CEK_GEMM_C],

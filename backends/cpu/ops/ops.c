@@ -25,8 +25,8 @@ static const cpu_kind *const kinds[] = {
 
 cek_status cek__cpu_refuse_type(const cek_op *op, cek_dtype type)
 {
-    return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device does not compute with %s",
-                     cek__kind_name(op->request.desc.op.kind), cek__type_name(type));
+    return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device does not compute with %s",
+                          cek__kind_name(op->request.desc.op.kind), cek__type_name(type));
 }
 
 static cek_status plan(cek_op *op, const cpu_kind *kind)
@@ -34,8 +34,8 @@ static cek_status plan(cek_op *op, const cpu_kind *kind)
     cek_status st;
 
     if (op->request.desc.op.flags & CEK_OP_PREPACKED)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device packs weights as it goes, not ahead",
-                         cek__kind_name(op->request.desc.op.kind));
+        return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device packs weights as it goes, not ahead",
+                              cek__kind_name(op->request.desc.op.kind));
     op->run = kind->run;
     op->fini = kind->fini;
     st = kind->plan(op);
@@ -53,12 +53,12 @@ cek_status cek__cpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
 
     *out = NULL;
     if (!desc || desc->kind >= sizeof kinds / sizeof kinds[0] || !kinds[desc->kind])
-        return cek__fail(host, desc ? CEK_UNSUPPORTED : CEK_INVALID, "op_create: %s",
-                         desc ? "an operation that this version does not know" : "no descriptor");
+        return cek__host_fail(host, desc ? CEK_UNSUPPORTED : CEK_INVALID, "op_create: %s",
+                              desc ? "an operation that this version does not know" : "no descriptor");
     kind = kinds[desc->kind];
     op = calloc(1, kind->bytes);
     if (!op)
-        return cek__fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %s", cek__kind_name(desc->kind));
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for %s", cek__kind_name(desc->kind));
     st = cek__host_op_init(op, dev, desc);
     if (st != CEK_OK) {
         free(op);

@@ -31,5 +31,5 @@ void cek__cpu_for(const cpu_dev *dev, int64_t items, int64_t step, uint64_t ps_i
     if (pieces > most)
         pieces = most;
     j.piece = (int64_t)((double)items / pieces / (double)step + 1) * step;
-    cek__pool_run(dev->pool, (items + j.piece - 1) / j.piece, job_task, &j);
+    cek__threads_run(dev->threads, (items + j.piece - 1) / j.piece, job_task, &j);
 }

@@ -65,8 +65,8 @@ static cek_status pool_plan(cek_op *op)
     p->x_elements = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels;
     p->y_elements = p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels;
     if (p->volume > UINT32_MAX)
-        return cek__fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
-                         (long long)p->volume);
+        return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
+                              (long long)p->volume);
     if (p->type != CEK_F32)
         op->info.workspace_bytes = (uint64_t)(p->x_elements + p->y_elements) * sizeof(float);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position",

@@ -1,8 +1,8 @@
-/* pool.h - the caching allocator of one device.
+/* allocator.h - the caching allocator of one device.
  *
  * Must not know: what memory is used for, beyond one thing: memory of the default stream is kept apart (below). */
-#ifndef CEK_CORE_DEVICE_POOL_H
-#define CEK_CORE_DEVICE_POOL_H
+#ifndef CEK_CORE_DEVICE_ALLOCATOR_H
+#define CEK_CORE_DEVICE_ALLOCATOR_H
 
 #include <pthread.h>
 
@@ -20,7 +20,7 @@ typedef struct cek__bins {
  * work of the same stream gets it. Others free memory that is idle. */
 typedef enum cek__reuse { CEK__REUSE_ANY, CEK__REUSE_ORDER, CEK__REUSE_COUNT } cek__reuse;
 
-typedef struct cek__pool {
+typedef struct cek__allocator {
     cek_device *device;
     pthread_mutex_t lock;
     cek__bins bins[CEK__REUSE_COUNT]
@@ -30,12 +30,12 @@ typedef struct cek__pool {
     uint64_t held;  /* bytes got from the plugin and not given back */
     uint64_t used, peak_used;
     uint64_t alloc_count, plugin_alloc_count;
-} cek__pool;
+} cek__allocator;
 
-void cek__pool_init(cek__pool *pool, cek_device *device);
+void cek__allocator_init(cek__allocator *allocator, cek_device *device);
 
 /* Gives everything back, also what was not freed. No work may be queued any more. */
-void cek__pool_clear(cek__pool *pool);
+void cek__allocator_clear(cek__allocator *allocator);
 
 /* As cek_memory_alloc, for memory whose last use is queued on the default stream when it is freed. Either free
  * function takes either kind. */

@@ -1,4 +1,4 @@
-/* spec.c - models as text, and the built-in models by name.
+/* text.c - models as text, and the built-in models by name.
  *
  * Must not know: shapes (layers.c checks them), devices. Errors are CEK_BAD_INPUT and name the word, its number and the
  * column where it starts. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * check_tensor.c - what the descriptors of strided tensors may say: pointwise, reduce, copy. */
-#include "backends/common/check.h"
+ * validate_tensor.c - what the descriptors of strided tensors may say: pointwise, reduce, copy. */
+#include "backends/common/validate_inside.h"
 #include "backends/common/growth.h"
 
 #include <string.h>
@@ -28,11 +28,11 @@ static uint32_t operand_count(uint32_t code)
     }
 }
 
-static cek_status instruction_check(const cek__check *check, uint32_t index, uint32_t earlier)
+static cek_status instruction_check(const cek__validation *check, uint32_t index, uint32_t earlier)
 {
     const cek_pointwise_instruction *at = &check->request->instructions[index];
-    CEK__CHECK(cek__check_enum(check, "instruction", at->code, CEK_PW_CONST, CEK_PW_EQUAL));
-    CEK__CHECK(cek__check_reserved(check, at->reserved));
+    CEK__VALIDATE(cek__validate_enum(check, "instruction", at->code, CEK_PW_CONST, CEK_PW_EQUAL));
+    CEK__VALIDATE(cek__validate_reserved(check, at->reserved));
     uint32_t reads = operand_count(at->code);
     if (reads > 0 ? at->a >= earlier : at->a)
         return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index, at->code, at->a,
@@ -44,7 +44,7 @@ static cek_status instruction_check(const cek__check *check, uint32_t index, uin
 }
 
 /* Copies inputs and instructions from the caller's arrays. */
-static cek_status program_copy(const cek__check *check)
+static cek_status program_copy(const cek__validation *check)
 {
     cek__request *request = check->request;
     cek_pointwise_desc *desc = &request->desc.pointwise;
@@ -57,11 +57,12 @@ static cek_status program_copy(const cek__check *check)
         (desc->instruction_count && (!desc->instructions || !desc->instruction_size)))
         return CEK__INVALID(check, "inputs or instructions are counted, but not given");
     for (uint32_t i = 0; i < desc->input_count; i++)
-        CEK__CHECK(cek__element_in(check->host, "pointwise input", desc->inputs, i, desc->input_size,
-                                   &request->inputs[i], sizeof *request->inputs));
+        CEK__VALIDATE(cek__element_in(check->host, "pointwise input", desc->inputs, i, desc->input_size,
+                                      &request->inputs[i], sizeof *request->inputs));
     for (uint32_t i = 0; i < desc->instruction_count; i++)
-        CEK__CHECK(cek__element_in(check->host, "pointwise instruction", desc->instructions, i, desc->instruction_size,
-                                   &request->instructions[i], sizeof *request->instructions));
+        CEK__VALIDATE(cek__element_in(check->host, "pointwise instruction", desc->instructions, i,
+                                      desc->instruction_size, &request->instructions[i],
+                                      sizeof *request->instructions));
     desc->inputs = request->inputs;
     desc->input_size = sizeof *request->inputs;
     desc->instructions = request->instructions;
@@ -69,61 +70,62 @@ static cek_status program_copy(const cek__check *check)
     return CEK_OK;
 }
 
-cek_status cek__check_pointwise(const cek__check *check)
+cek_status cek__validate_pointwise(const cek__validation *check)
 {
     cek__request *request = check->request;
     const cek_pointwise_desc *desc = &request->desc.pointwise;
     cek__slot *out = &request->slots[CEK_POINTWISE_OUT];
 
-    CEK__CHECK(cek__check_shape(check, desc->rank, desc->shape));
-    CEK__CHECK(cek__check_type(check, "out_type", desc->out_type, CEK__TYPES_ALL));
+    CEK__VALIDATE(cek__validate_shape(check, desc->rank, desc->shape));
+    CEK__VALIDATE(cek__validate_type(check, "out_type", desc->out_type, CEK__TYPES_ALL));
     if (desc->op.accumulate && !(CEK__TYPES_REAL >> desc->out_type & 1))
         return CEK__INVALID(check, "integers (%s) are not accumulated", cek__type_name(desc->out_type));
-    CEK__CHECK(program_copy(check));
+    CEK__VALIDATE(program_copy(check));
     if (desc->op.operands != (CEK_BIT(desc->input_count) - 1) + CEK_BIT(CEK_POINTWISE_OUT))
         return CEK__INVALID(check, "operand mask %#llx is not OUT and %u inputs", (unsigned long long)desc->op.operands,
                             desc->input_count);
-    CEK__CHECK(cek__slot_strided(check, CEK_POINTWISE_OUT, desc->out_type, desc->rank, desc->shape, desc->out_strides));
+    CEK__VALIDATE(cek__slot_strided(check, CEK_POINTWISE_OUT, desc->out_type, desc->rank, desc->shape,
+                                    desc->out_strides));
     for (uint32_t i = 0; i < desc->input_count; i++) {
         const cek_pointwise_input *input = &request->inputs[i];
-        CEK__CHECK(cek__check_type(check, "input type", input->type, CEK__TYPES_ALL));
-        CEK__CHECK(cek__check_reserved(check, input->reserved));
-        CEK__CHECK(cek__slot_strided(check, i, input->type, desc->rank, desc->shape, input->strides));
+        CEK__VALIDATE(cek__validate_type(check, "input type", input->type, CEK__TYPES_ALL));
+        CEK__VALIDATE(cek__validate_reserved(check, input->reserved));
+        CEK__VALIDATE(cek__slot_strided(check, i, input->type, desc->rank, desc->shape, input->strides));
         if (input->type != desc->out_type || memcmp(input->strides, desc->out_strides, sizeof input->strides))
             out->aliases &= ~CEK_BIT(i);
     }
     for (uint32_t i = 0; i < desc->instruction_count; i++)
-        CEK__CHECK(instruction_check(check, i, desc->input_count + i));
+        CEK__VALIDATE(instruction_check(check, i, desc->input_count + i));
     return CEK_OK;
 }
 
 /* --- reduce, copy ------------------------------------------------------------------------------------------------- */
 
-cek_status cek__check_reduce(const cek__check *check)
+cek_status cek__validate_reduce(const cek__validation *check)
 {
     const cek_reduce_desc *desc = &check->request->desc.reduce;
     uint64_t remaining = 1;
-    CEK__CHECK(cek__check_enum(check, "function", desc->function, CEK_REDUCE_SUM, CEK_REDUCE_COUNT_NONFINITE));
-    CEK__CHECK(cek__check_shape(check, desc->rank, desc->shape));
-    CEK__CHECK(cek__check_type(check, "x_type", desc->x_type, CEK__TYPES_ALL));
+    CEK__VALIDATE(cek__validate_enum(check, "function", desc->function, CEK_REDUCE_SUM, CEK_REDUCE_COUNT_NONFINITE));
+    CEK__VALIDATE(cek__validate_shape(check, desc->rank, desc->shape));
+    CEK__VALIDATE(cek__validate_type(check, "x_type", desc->x_type, CEK__TYPES_ALL));
     if (desc->axes >> desc->rank)
         return CEK__INVALID(check, "axes %#x of a tensor of rank %u", desc->axes, desc->rank);
     if (desc->op.accumulate && (desc->function == CEK_REDUCE_MAX || desc->function == CEK_REDUCE_MIN))
         return CEK__INVALID(check, "a maximum or minimum is not accumulated");
-    CEK__CHECK(cek__slot_strided(check, CEK_REDUCE_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
+    CEK__VALIDATE(cek__slot_strided(check, CEK_REDUCE_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
     for (uint32_t i = 0; i < desc->rank; i++)
         if (!(desc->axes >> i & 1))
             remaining *= desc->shape[i]; /* divides the product that check_shape saw fit */
     return CEK__SLOT_SIZE(check, CEK_REDUCE_Y, cek__type_sum(desc->x_type), remaining);
 }
 
-cek_status cek__check_copy(const cek__check *check)
+cek_status cek__validate_copy(const cek__validation *check)
 {
     const cek_copy_desc *desc = &check->request->desc.copy;
-    CEK__CHECK(cek__check_reserved(check, desc->reserved));
-    CEK__CHECK(cek__check_shape(check, desc->rank, desc->shape));
-    CEK__CHECK(cek__check_type(check, "x_type", desc->x_type, CEK__TYPES_ALL));
-    CEK__CHECK(cek__check_type(check, "y_type", desc->y_type, CEK__TYPES_ALL));
-    CEK__CHECK(cek__slot_strided(check, CEK_COPY_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
+    CEK__VALIDATE(cek__validate_reserved(check, desc->reserved));
+    CEK__VALIDATE(cek__validate_shape(check, desc->rank, desc->shape));
+    CEK__VALIDATE(cek__validate_type(check, "x_type", desc->x_type, CEK__TYPES_ALL));
+    CEK__VALIDATE(cek__validate_type(check, "y_type", desc->y_type, CEK__TYPES_ALL));
+    CEK__VALIDATE(cek__slot_strided(check, CEK_COPY_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
     return cek__slot_strided(check, CEK_COPY_Y, desc->y_type, desc->rank, desc->shape, desc->y_strides);
 }

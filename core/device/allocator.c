@@ -1,11 +1,11 @@
-/* pool.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
+/* allocator.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
  *
  * Owns: every device memory that this library allocates, with its statistics and limit. A block knows its neighbours
  * in the segment, so freed ones grow together; free blocks hang in bins by size, so the best fit is found in a few
  * steps.
- * Locks: device->order_lock before pool.lock, and the order lock only to empty the cache, when the default
+ * Locks: device->order_lock before allocator.lock, and the order lock only to empty the cache, when the default
  * stream must have finished before its memory may go. */
-#include "core/device/pool.h"
+#include "core/device/allocator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,14 +54,14 @@ static unsigned bin_of(uint64_t bytes)
     return (power - 2) * 8 + ((units >> (power - 3)) & 7);
 }
 
-static cek__bins *bins_of(cek__pool *pool, const segment *s)
+static cek__bins *bins_of(cek__allocator *allocator, const segment *s)
 {
-    return &pool->bins[s->reuse][s->large];
+    return &allocator->bins[s->reuse][s->large];
 }
 
-static void bin_put(cek__pool *pool, cek_memory *block)
+static void bin_put(cek__allocator *allocator, cek_memory *block)
 {
-    cek__bins *bins = bins_of(pool, block->segment);
+    cek__bins *bins = bins_of(allocator, block->segment);
     unsigned bin = bin_of(block->bytes);
 
     block->free = true;
@@ -73,9 +73,9 @@ static void bin_put(cek__pool *pool, cek_memory *block)
     bins->used[bin / 64] |= (uint64_t)1 << bin % 64;
 }
 
-static void bin_take(cek__pool *pool, cek_memory *block)
+static void bin_take(cek__allocator *allocator, cek_memory *block)
 {
-    cek__bins *bins = bins_of(pool, block->segment);
+    cek__bins *bins = bins_of(allocator, block->segment);
     unsigned bin = bin_of(block->bytes);
 
     if (block->bin_prev != NULL)
@@ -120,36 +120,36 @@ static cek_memory *best_fit(const cek__bins *bins, uint64_t bytes)
 
 /* ---- blocks ---- */
 
-static cek_status block_new(cek__pool *pool, segment *s, uint64_t offset, uint64_t bytes, cek_memory **out)
+static cek_status block_new(cek__allocator *allocator, segment *s, uint64_t offset, uint64_t bytes, cek_memory **out)
 {
     cek_status st = cek__calloc(1, sizeof **out, out);
 
     if (st == CEK_OK)
-        **out = (cek_memory){ .device = pool->device, .segment = s, .offset = offset, .bytes = bytes };
+        **out = (cek_memory){ .device = allocator->device, .segment = s, .offset = offset, .bytes = bytes };
     return st;
 }
 
 /* Takes a free block out of its bin, cut to `bytes` where the rest is worth keeping. */
-static cek_status block_cut(cek__pool *pool, cek_memory *block, uint64_t bytes)
+static cek_status block_cut(cek__allocator *allocator, cek_memory *block, uint64_t bytes)
 {
     cek_memory *rest;
     cek_status st;
 
     if (block->bytes - bytes < (block->segment->large ? KEEP_MIN : UNIT)) {
-        bin_take(pool, block);
+        bin_take(allocator, block);
         return CEK_OK;
     }
-    st = block_new(pool, block->segment, block->offset + bytes, block->bytes - bytes, &rest);
+    st = block_new(allocator, block->segment, block->offset + bytes, block->bytes - bytes, &rest);
     if (st != CEK_OK)
         return st;
-    bin_take(pool, block);
+    bin_take(allocator, block);
     block->bytes = bytes;
     rest->left = block;
     rest->right = block->right;
     if (rest->right != NULL)
         rest->right->left = rest;
     block->right = rest;
-    bin_put(pool, rest);
+    bin_put(allocator, rest);
     return CEK_OK;
 }
 
@@ -165,45 +165,45 @@ static void block_join(cek_memory *left)
     free(right);
 }
 
-static void block_release(cek__pool *pool, cek_memory *block)
+static void block_release(cek__allocator *allocator, cek_memory *block)
 {
     if (block->right != NULL && block->right->free) {
-        bin_take(pool, block->right);
+        bin_take(allocator, block->right);
         block_join(block);
     }
     if (block->left != NULL && block->left->free) {
         block = block->left;
-        bin_take(pool, block);
+        bin_take(allocator, block);
         block_join(block);
     }
-    bin_put(pool, block);
+    bin_put(allocator, block);
 }
 
 /* ---- segments ---- */
 
-static cek_status segment_new(cek__pool *pool, cek_dev *dev, uint64_t bytes, cek__reuse reuse, bool large, bool alone,
-                              segment **out)
+static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek__reuse reuse, bool large,
+                              bool alone, segment **out)
 {
     cek_status st;
     segment *s = NULL;
-    cek_device *device = pool->device;
+    cek_device *device = allocator->device;
     cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
 
     *out = NULL;
-    if (bytes > pool->limit || pool->held > pool->limit - bytes)
+    if (bytes > allocator->limit || allocator->held > allocator->limit - bytes)
         CEK_FAIL(CEK_OUT_OF_MEMORY, "%s: the memory limit is reached", device->name);
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     *s = (segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
-    CEK_TRY(block_new(pool, s, 0, bytes, &s->first));
+    CEK_TRY(block_new(allocator, s, 0, bytes, &s->first));
     CEK_TRY(CEK__CALL(device, device->plugin, mem_alloc, dev, &desc, &s->mem));
     if (s->mem == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
-    pool->plugin_alloc_count++;
-    pool->held += bytes;
-    s->next = pool->segments;
+    allocator->plugin_alloc_count++;
+    allocator->held += bytes;
+    s->next = allocator->segments;
     if (s->next != NULL)
         s->next->prev = s;
-    pool->segments = s;
+    allocator->segments = s;
     *out = s;
     return CEK_OK;
 out:
@@ -214,27 +214,27 @@ out:
 }
 
 /* A segment whose only block is in no bin. */
-static void segment_free(cek__pool *pool, segment *s)
+static void segment_free(cek__allocator *allocator, segment *s)
 {
     if (s->prev != NULL)
         s->prev->next = s->next;
     else
-        pool->segments = s->next;
+        allocator->segments = s->next;
     if (s->next != NULL)
         s->next->prev = s->prev;
-    pool->held -= s->bytes;
-    pool->device->plugin->mem_free(s->mem);
+    allocator->held -= s->bytes;
+    allocator->device->plugin->mem_free(s->mem);
     free(s->first);
     free(s);
 }
 
-static void idle_segments_free(cek__pool *pool)
+static void idle_segments_free(cek__allocator *allocator)
 {
-    for (segment *s = pool->segments, *next; s != NULL; s = next) {
+    for (segment *s = allocator->segments, *next; s != NULL; s = next) {
         next = s->next;
         if (s->first->free && s->first->right == NULL) {
-            bin_take(pool, s->first);
-            segment_free(pool, s);
+            bin_take(allocator, s->first);
+            segment_free(allocator, s);
         }
     }
 }
@@ -246,58 +246,58 @@ static void cache_empty(cek_device *device)
     pthread_mutex_lock(&device->order_lock);
     if (device->order != NULL && cek_stream_sync(device->order, CEK_FOREVER) != CEK_OK)
         cek__log(CEK_LOG_WARN, "%s: emptying the cache: %s", device->name, cek_error_text());
-    pthread_mutex_lock(&device->pool.lock);
-    idle_segments_free(&device->pool);
-    pthread_mutex_unlock(&device->pool.lock);
+    pthread_mutex_lock(&device->allocator.lock);
+    idle_segments_free(&device->allocator);
+    pthread_mutex_unlock(&device->allocator.lock);
     pthread_mutex_unlock(&device->order_lock);
 }
 
 /* ---- allocation ---- */
 
-static void memory_given(cek__pool *pool, cek_memory *memory)
+static void memory_given(cek__allocator *allocator, cek_memory *memory)
 {
-    pool->alloc_count++;
-    pool->used += memory->bytes;
-    if (pool->used > pool->peak_used)
-        pool->peak_used = pool->used;
+    allocator->alloc_count++;
+    allocator->used += memory->bytes;
+    if (allocator->used > allocator->peak_used)
+        allocator->peak_used = allocator->used;
 }
 
 /* From the cache, else from a new segment of `segment_bytes`. */
-static cek_status pool_alloc(cek__pool *pool, cek_dev *dev, uint64_t bytes, uint64_t segment_bytes, cek__reuse reuse,
-                             cek_memory **out)
+static cek_status allocator_alloc(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, uint64_t segment_bytes,
+                                  cek__reuse reuse, cek_memory **out)
 {
     cek_status st;
     bool large = bytes > SMALL_MAX;
     segment *s;
     cek_memory *block;
 
-    pthread_mutex_lock(&pool->lock);
-    block = best_fit(&pool->bins[reuse][large], bytes);
+    pthread_mutex_lock(&allocator->lock);
+    block = best_fit(&allocator->bins[reuse][large], bytes);
     if (block == NULL) {
-        CEK_TRY(segment_new(pool, dev, segment_bytes, reuse, large, false, &s));
+        CEK_TRY(segment_new(allocator, dev, segment_bytes, reuse, large, false, &s));
         block = s->first;
-        bin_put(pool, block);
+        bin_put(allocator, block);
     }
-    CEK_TRY(block_cut(pool, block, bytes));
-    memory_given(pool, block);
+    CEK_TRY(block_cut(allocator, block, bytes));
+    memory_given(allocator, block);
     *out = block;
 out:
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&allocator->lock);
     return st;
 }
 
-static cek_status alone_alloc(cek__pool *pool, cek_dev *dev, uint64_t bytes, cek_memory **out)
+static cek_status alone_alloc(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek_memory **out)
 {
     segment *s;
     cek_status st;
 
-    pthread_mutex_lock(&pool->lock);
-    st = segment_new(pool, dev, bytes, CEK__REUSE_ANY, true, true, &s);
+    pthread_mutex_lock(&allocator->lock);
+    st = segment_new(allocator, dev, bytes, CEK__REUSE_ANY, true, true, &s);
     if (st == CEK_OK) {
-        memory_given(pool, s->first);
+        memory_given(allocator, s->first);
         *out = s->first;
     }
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&allocator->lock);
     return st;
 }
 
@@ -314,19 +314,19 @@ static cek_status exhausted(cek_device *device, cek_dev *dev, uint64_t bytes)
 {
     char limit[32], available[32], cause[256];
     uint64_t free_bytes = CEK_UNKNOWN, total = CEK_UNKNOWN;
-    cek__pool *pool = &device->pool;
+    cek__allocator *allocator = &device->allocator;
 
     snprintf(cause, sizeof cause, "%s", cek_error_text());
     if (device->plugin->device_memory(dev, &free_bytes, &total) != CEK_OK)
         free_bytes = CEK_UNKNOWN;
-    pthread_mutex_lock(&pool->lock);
-    amount(limit, sizeof limit, pool->limit, "none");
+    pthread_mutex_lock(&allocator->lock);
+    amount(limit, sizeof limit, allocator->limit, "none");
     amount(available, sizeof available, free_bytes, "unknown");
     cek__fail(CEK_OUT_OF_MEMORY,
               "%s: out of memory: %" PRIu64 " bytes needed, %" PRIu64 " used, %" PRIu64
               " cached, limit %s, free %s (%s)",
-              device->name, bytes, pool->used, pool->held - pool->used, limit, available, cause);
-    pthread_mutex_unlock(&pool->lock);
+              device->name, bytes, allocator->used, allocator->held - allocator->used, limit, available, cause);
+    pthread_mutex_unlock(&allocator->lock);
     return CEK_OUT_OF_MEMORY;
 }
 
@@ -350,8 +350,8 @@ static cek_status memory_alloc(cek_device *device, uint64_t bytes, bool alone, c
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt == 1)
             cache_empty(device);
-        st = alone ? alone_alloc(&device->pool, dev, need, out)
-                   : pool_alloc(&device->pool, dev, need, attempt < 2 ? preferred : need, reuse, out);
+        st = alone ? alone_alloc(&device->allocator, dev, need, out)
+                   : allocator_alloc(&device->allocator, dev, need, attempt < 2 ? preferred : need, reuse, out);
         if (st != CEK_OUT_OF_MEMORY)
             return st;
     }
@@ -376,18 +376,18 @@ cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memor
 
 void cek_memory_free(cek_memory *memory)
 {
-    cek__pool *pool;
+    cek__allocator *allocator;
 
     if (memory == NULL)
         return;
-    pool = &memory->device->pool;
-    pthread_mutex_lock(&pool->lock);
-    pool->used -= memory->bytes;
+    allocator = &memory->device->allocator;
+    pthread_mutex_lock(&allocator->lock);
+    allocator->used -= memory->bytes;
     if (memory->segment->alone)
-        segment_free(pool, memory->segment);
+        segment_free(allocator, memory->segment);
     else
-        block_release(pool, memory);
-    pthread_mutex_unlock(&pool->lock);
+        block_release(allocator, memory);
+    pthread_mutex_unlock(&allocator->lock);
 }
 
 cek_ref cek_memory_ref(const cek_memory *memory)
@@ -405,36 +405,36 @@ cek_device *cek_memory_device(const cek_memory *memory)
     return memory->device;
 }
 
-/* ---- the pool as a whole ---- */
+/* ---- the allocator as a whole ---- */
 
-void cek__pool_init(cek__pool *pool, cek_device *device)
+void cek__allocator_init(cek__allocator *allocator, cek_device *device)
 {
-    memset(pool, 0, sizeof *pool);
-    pool->device = device;
-    pool->limit = CEK_UNKNOWN;
-    pthread_mutex_init(&pool->lock, NULL);
+    memset(allocator, 0, sizeof *allocator);
+    allocator->device = device;
+    allocator->limit = CEK_UNKNOWN;
+    pthread_mutex_init(&allocator->lock, NULL);
 }
 
-void cek__pool_clear(cek__pool *pool)
+void cek__allocator_clear(cek__allocator *allocator)
 {
-    if (pool->used > 0)
+    if (allocator->used > 0)
         cek__log(CEK_LOG_WARN, "%s: the engine is freed while %" PRIu64 " bytes of its memory are in use",
-                 pool->device->name, pool->used);
-    while (pool->segments != NULL) {
-        segment *s = pool->segments;
+                 allocator->device->name, allocator->used);
+    while (allocator->segments != NULL) {
+        segment *s = allocator->segments;
 
         while (s->first->right != NULL)
             block_join(s->first);
-        segment_free(pool, s);
+        segment_free(allocator, s);
     }
-    pthread_mutex_destroy(&pool->lock);
+    pthread_mutex_destroy(&allocator->lock);
 }
 
 cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
 {
     cek_status st;
     cek_dev *dev;
-    cek__pool *pool = &device->pool;
+    cek__allocator *allocator = &device->allocator;
     uint32_t size = out->size;
     cek_memory_stats stats = { .size = size, .device_free_bytes = CEK_UNKNOWN, .device_total_bytes = CEK_UNKNOWN };
 
@@ -444,14 +444,14 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     out->size = size;
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
-    pthread_mutex_lock(&pool->lock);
-    stats.used_bytes = pool->used;
-    stats.cached_bytes = pool->held - pool->used;
-    stats.peak_used_bytes = pool->peak_used;
-    stats.limit_bytes = pool->limit;
-    stats.alloc_count = pool->alloc_count;
-    stats.plugin_alloc_count = pool->plugin_alloc_count;
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_lock(&allocator->lock);
+    stats.used_bytes = allocator->used;
+    stats.cached_bytes = allocator->held - allocator->used;
+    stats.peak_used_bytes = allocator->peak_used;
+    stats.limit_bytes = allocator->limit;
+    stats.alloc_count = allocator->alloc_count;
+    stats.plugin_alloc_count = allocator->plugin_alloc_count;
+    pthread_mutex_unlock(&allocator->lock);
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
     return CEK_OK;
 out:
@@ -460,16 +460,16 @@ out:
 
 void cek_device_reset_peak(cek_device *device)
 {
-    pthread_mutex_lock(&device->pool.lock);
-    device->pool.peak_used = device->pool.used;
-    pthread_mutex_unlock(&device->pool.lock);
+    pthread_mutex_lock(&device->allocator.lock);
+    device->allocator.peak_used = device->allocator.used;
+    pthread_mutex_unlock(&device->allocator.lock);
 }
 
 cek_status cek_device_set_memory_limit(cek_device *device, uint64_t bytes)
 {
-    pthread_mutex_lock(&device->pool.lock);
-    device->pool.limit = bytes != 0 ? bytes : CEK_UNKNOWN;
-    pthread_mutex_unlock(&device->pool.lock);
+    pthread_mutex_lock(&device->allocator.lock);
+    device->allocator.limit = bytes != 0 ? bytes : CEK_UNKNOWN;
+    pthread_mutex_unlock(&device->allocator.lock);
     return CEK_OK;
 }
 
