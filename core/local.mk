@@ -31,6 +31,7 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/module.h \
     %D%/device/allocator.c \
     %D%/device/allocator.h \
+    %D%/device/ops.c \
     %D%/device/report.c \
     %D%/device/report.h \
     %D%/device/search.c \

@@ -158,6 +158,20 @@ cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint6
     return CEK__STREAM_CALL(stream, download, dst, src, bytes);
 }
 
+cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CEK_OK;
+    return CEK__STREAM_CALL(stream, fill, dst, pattern, pattern_bytes, bytes);
+}
+
+cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CEK_OK;
+    return CEK__STREAM_CALL(stream, update, dst, src, bytes);
+}
+
 bool cek__stream_quiesce(cek_stream *stream)
 {
     char cause[CEK__ERROR_TEXT_MAX];

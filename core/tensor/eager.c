@@ -94,7 +94,7 @@ static uint64_t key_hash(const key *k)
 
 static void entry_free(cek_device *device, entry *e)
 {
-    device->plugin->op_destroy(e->op);
+    cek_op_free(device, e->op);
     free(e->key);
 }
 
@@ -154,9 +154,7 @@ static cek_status op_make(eager *cache, cek_device *device, cek_stream *stream, 
     CEK_TRY(room_make(cache, device, stream));
     CEK_TRY(cek__malloc(k->size, &e.key));
     memcpy(e.key, k->bytes, k->size);
-    CEK_TRY(CEK__CALL(device, device->plugin, op_create, device->dev, desc, &info, &e.op));
-    if (e.op == NULL)
-        CEK_FAIL(CEK_BAD_PLUGIN, "%s: op_create succeeds without an operation", device->name);
+    CEK_TRY(cek_op_make(device, desc, &info, &e.op));
     e.workspace_bytes = info.workspace_bytes;
     cache->entries[cache->count] = e;
     *out = &cache->entries[cache->count++];
@@ -222,7 +220,7 @@ cek_status cek__eager_run(const char *what, cek_device *device, const cek_op_des
     CEK_TRY(eager_of(device, &cache));
     CEK_TRY(op_find(cache, device, stream, desc, &e));
     CEK_TRY(workspace_of(cache, device, e->workspace_bytes, &workspace));
-    CEK_TRY(CEK__STREAM_CALL(stream, op_run, e->op, operands, count, workspace));
+    CEK_TRY(cek_stream_run(stream, e->op, operands, count, workspace));
 out:
     cek__device_order_unlock(device);
     return st != CEK_OK ? cek__fail_prefix(st, "%s", what) : CEK_OK;

@@ -162,8 +162,7 @@ CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_devic
  * thread may be using a stream of the device meanwhile. */
 CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
 
-/* The plugin's table and device handle, for programs that run operations of plugin.h themselves
- * (and for nn). Opens the device. Both live as long as the engine. Every slot may be called: those
+/* The plugin's table and device handle, for programs that call what has no function here. Opens the device. Both live as long as the engine. Every slot may be called: those
  * that the plugin lacks answer CEK_UNSUPPORTED. The text of a failed call of the table, where the
  * plugin gave one, is in cek_error_text(). */
 CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
@@ -224,6 +223,12 @@ CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t time
  * device is lost. */
 CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
 CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes);
+/* Repeats the low pattern_bytes (1, 2 or 4) of `pattern`, of which offset and bytes are multiples. */
+CEK_API CEK_CHECKED cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern,
+                                               uint32_t pattern_bytes, uint64_t bytes);
+/* Up to 4096 bytes, offset and size multiples of 4; `src` is copied before the call returns. For the blocks of
+ * plugin.h. */
+CEK_API CEK_CHECKED cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
 
 /* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of
  * `to`; any two devices. Ordered after all work queued on `from` and before work queued on `to`
@@ -245,6 +250,31 @@ CEK_API CEK_CHECKED cek_status cek_marker_sync(cek_marker *marker, uint64_t time
 CEK_API CEK_CHECKED cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns);
 /* Work queued on `stream` later waits for the marker; across devices the calling thread waits. */
 CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker);
+
+/* ---- Operations and command buffers ---------------------------------------------------------- */
+
+/* cek_op_make - an operation of plugin.h (section 7) on a device, for any number of runs on its streams.
+ *
+ * `info` may be NULL, else info->size is set. *out is the caller's: cek_op_free, with the device that made it, after
+ * the work that uses it has finished. Threads: any. Blocks: may choose, tune and compile. Errors: CEK_UNSUPPORTED (what
+ * the device does not compute), CEK_INVALID, CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info,
+                                           cek_op **out);
+CEK_API void cek_op_free(cek_device *device, cek_op *op);
+/* `operands` indexed by slot; `workspace` of what the operation asked for, {NULL, 0} if that is nothing. */
+CEK_API CEK_CHECKED cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *operands,
+                                              uint32_t count, cek_ref workspace);
+
+/* cek_commands_make - records commands (plugin.h, section 11) that cek_stream_run_commands enqueues with one call.
+ *
+ * Copies the list; the operations and the memory that it names stay the caller's and outlive *out, which is the
+ * caller's: cek_commands_free, with the device that made it, after its last run has finished. Runs do not overlap in
+ * time. Threads: any. Errors: CEK_UNSUPPORTED (the device has no command buffers, or none for these commands),
+ * CEK_INVALID, CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32_t count,
+                                                 cek_cmdbuf **out);
+CEK_API void cek_commands_free(cek_device *device, cek_cmdbuf *commands);
+CEK_API CEK_CHECKED cek_status cek_stream_run_commands(cek_stream *stream, cek_cmdbuf *commands);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 

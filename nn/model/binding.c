@@ -2,7 +2,6 @@
 #include "nn/model/binding.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
 
@@ -12,7 +11,7 @@
  * lets a device's libraries load what they load at first use, which a recording may not. */
 typedef struct recording {
     enum { NEVER_RAN, RAN_ONCE, RECORDED, NOT_RECORDABLE } state;
-    cek_cmdbuf *cmdbuf;
+    cek_cmdbuf *commands;
 } recording;
 
 struct cek__binding {
@@ -71,13 +70,14 @@ static cek_status operands_resolve(cek__binding *b, const cek__places *places)
                 continue;
             b->refs[i][slot] = value_ref(v, places);
             if (!b->refs[i][slot].mem)
-                return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", program->device_name,
+                return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", cek_device_name(program->device),
                                  place_name(v->place));
         }
     }
     b->workspace = places->workspace;
     if (program->workspace_bytes && !b->workspace.mem)
-        return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for the workspace", program->device_name);
+        return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for the workspace",
+                         cek_device_name(program->device));
     return CEK_OK;
 }
 
@@ -105,8 +105,7 @@ void cek__binding_free(cek__binding *b)
     if (!b)
         return;
     for (size_t i = 0; b->recordings && i < b->count; i++)
-        if (b->recordings[i].cmdbuf)
-            b->program->plugin->cmdbuf_destroy(b->recordings[i].cmdbuf);
+        cek_commands_free(b->program->device, b->recordings[i].commands);
     free(b->recordings);
     free(b->refs);
     free(b);
@@ -124,41 +123,17 @@ static cek_ref instruction_workspace(const cek__binding *b, const cek__instructi
     return in->workspace_bytes ? b->workspace : (cek_ref){ NULL, 0 };
 }
 
-static cek_status instructions_run(const cek__binding *b, cek_queue *queue, const cek__stretch *s)
+static cek_status instructions_run(const cek__binding *b, cek_stream *stream, const cek__stretch *s)
 {
-    const cek__program *program = b->program;
+    cek_status st = CEK_OK;
 
     for (int i = s->begin; i < s->end; i++) {
-        const cek__instruction *in = &program->instructions[i];
-        cek_status st = program->plugin->op_run(queue, instruction_op(in, s), b->refs[i], in->slots,
-                                                instruction_workspace(b, in));
+        const cek__instruction *in = &b->program->instructions[i];
 
-        if (st != CEK_OK)
-            return cek__fail_prefix(st, "%s", program->device_name);
+        CEK_TRY(cek_stream_run(stream, instruction_op(in, s), b->refs[i], in->slots, instruction_workspace(b, in)));
     }
-    return CEK_OK;
-}
-
-static cek_status cmdbuf_create(const cek__binding *b, const cek_cmd *cmds, uint32_t count, cek_cmdbuf **out)
-{
-    const cek__program *program = b->program;
-    char before[CEK__ERROR_TEXT_MAX];
-    cek_status st;
-
-    *out = NULL;
-    if (!program->plugin->cmdbuf_create)
-        return CEK_UNSUPPORTED;
-    strcpy(before, cek_error_text());
-    st = program->plugin->cmdbuf_create(program->dev, cmds, count, sizeof *cmds, out);
-    if (st == CEK_OK && !*out)
-        return cek__fail(CEK_BAD_PLUGIN, "%s: cmdbuf_create succeeds without a command buffer", program->device_name);
-    if (st == CEK_OK)
-        return CEK_OK;
-    if (st == CEK_UNSUPPORTED)
-        return cek__fail(st, "%s", before);    /* no failure of ours: no later one may seem to have this reason */
-    if (strcmp(before, cek_error_text()) == 0) /* the plugin gave no reason; an older failure's is none */
-        cek__fail(st, "cmdbuf_create: %s", cek__status_text(st));
-    return cek__fail_prefix(st, "%s", program->device_name);
+out:
+    return st;
 }
 
 /* Leaves the recording RECORDED; or NOT_RECORDABLE, where the device has no command buffers or none for this. */
@@ -178,7 +153,7 @@ static cek_status record(const cek__binding *b, const cek__stretch *s, recording
                                    .operand_count = in->slots,
                                    .workspace = instruction_workspace(b, in) };
     }
-    st = cmdbuf_create(b, cmds, count, &r->cmdbuf);
+    st = cek_commands_make(b->program->device, cmds, count, &r->commands);
     if (st == CEK_OK || st == CEK_UNSUPPORTED) {
         r->state = st == CEK_OK ? RECORDED : NOT_RECORDABLE;
         st = CEK_OK;
@@ -188,7 +163,7 @@ out:
     return st;
 }
 
-cek_status cek__binding_run(cek__binding *b, cek_queue *queue, size_t stretch)
+cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
 {
     cek_status st;
     const cek__stretch *s = &b->stretches[stretch];
@@ -196,11 +171,9 @@ cek_status cek__binding_run(cek__binding *b, cek_queue *queue, size_t stretch)
 
     if (r->state == RAN_ONCE)
         CEK_TRY(record(b, s, r));
-    if (r->state == RECORDED) {
-        st = b->program->plugin->cmdbuf_run(queue, r->cmdbuf);
-        return st == CEK_OK ? st : cek__fail_prefix(st, "%s", b->program->device_name);
-    }
-    CEK_TRY(instructions_run(b, queue, s));
+    if (r->state == RECORDED)
+        return cek_stream_run_commands(stream, r->commands);
+    CEK_TRY(instructions_run(b, stream, s));
     if (r->state == NEVER_RAN)
         r->state = RAN_ONCE;
 out:

@@ -29,8 +29,8 @@ CEK__CHECKED cek_status cek__binding_create(const cek__program *program, const c
                                             const cek__places *places, cek__binding **out);
 void cek__binding_free(cek__binding *binding); /* of which nothing is in flight; before the program and the memory */
 
-/* run - enqueues a stretch; one queue at a time. Errors: those of op_run, cmdbuf_create, cmdbuf_run, with the device's
- * name. */
-CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_queue *queue, size_t stretch);
+/* run - enqueues a stretch; one stream at a time. Errors: those of cek_stream_run, cek_commands_make,
+ * cek_stream_run_commands. */
+CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_stream *stream, size_t stretch);
 
 #endif

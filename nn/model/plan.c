@@ -167,9 +167,8 @@ static void needs_collect(cek__plan *plan)
     }
 }
 
-cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout, const cek_plugin *plugin,
-                                cek_dev *dev, const char *device_name, const cek__plan_options *options,
-                                cek__plan **out)
+cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
+                            const cek__plan_options *options, cek__plan **out)
 {
     cek_status st;
     cek__plan *plan = NULL;
@@ -181,7 +180,7 @@ cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layou
     CEK_TRY(cek__stages_build(model, options->training, &stages));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
-    CEK_TRY(cek__program_init(&plan->program, plugin, dev, device_name, options->extra_op_flags));
+    CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
     l.program = &plan->program;
     CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));
     CEK_TRY(passes_lower(plan, &l));
@@ -196,17 +195,6 @@ out:
     cek__stages_clear(&stages);
     cek__plan_free(plan);
     return st;
-}
-
-cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, cek_device *device,
-                            const cek__plan_options *options, cek__plan **out)
-{
-    const cek_plugin *plugin;
-    cek_dev *dev;
-    cek_status st = cek_device_raw(device, &plugin, &dev);
-
-    *out = NULL;
-    return st != CEK_OK ? st : cek__plan_create_raw(model, layout, plugin, dev, cek_device_name(device), options, out);
 }
 
 void cek__plan_free(cek__plan *plan)
@@ -247,9 +235,9 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
                                &plan->bindings[index]);
 }
 
-cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_queue *queue)
+cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream)
 {
-    return cek__binding_run(plan->bindings[index], queue, 0);
+    return cek__binding_run(plan->bindings[index], stream, 0);
 }
 
 size_t cek__plan_segment_count(const cek__plan *plan)
@@ -262,7 +250,7 @@ size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment)
     return plan->segment_buckets[segment];
 }
 
-cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue, size_t segment, bool accumulate)
+cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream, size_t segment, bool accumulate)
 {
-    return cek__binding_run(plan->bindings[index], queue, stretch_of(segment, accumulate));
+    return cek__binding_run(plan->bindings[index], stream, stretch_of(segment, accumulate));
 }

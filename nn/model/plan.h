@@ -1,6 +1,6 @@
 /* plan.h - a model compiled for one device and one number of samples: op objects, operands, fixed offsets.
  *
- * A plan is created, then bound to memory, then run any number of times on one queue at a time. It owns its op objects
+ * A plan is created, then bound to memory, then run any number of times on one stream at a time. It owns its op objects
  * and command buffers and nothing else: memory is the binder's (replica). Running compiles no op and allocates no
  * memory of operands. What runs again is recorded: forward, and each segment of backward in each form, is a command
  * buffer of the device from its second run on, where the device has command buffers.
@@ -51,15 +51,10 @@ typedef struct cek__plan_binding {
 
 /* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that
  * does not fit the loss, a layer that does not lead to the output; names it). The layout and the
- * model outlive the plan. */
+ * model outlive the plan. `device` NULL: a plan on paper, to see what it needs; it cannot run. */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, const cek__layout *layout,
                                                      cek_device *device, const cek__plan_options *options,
                                                      cek__plan **out);
-/* The same through a bare table (the device's name for errors). */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_create_raw(const cek_model *model, const cek__layout *layout,
-                                                         const cek_plugin *plugin, cek_dev *dev,
-                                                         const char *device_name, const cek__plan_options *options,
-                                                         cek__plan **out);
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 
@@ -72,7 +67,7 @@ enum { CEK__PLAN_BINDINGS = 2 };
 CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding);
 
 /* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training). */
-CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_queue *queue);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream);
 
 /* backward - in segments; when segment i has run, the gradients of the buckets below
  * cek__plan_segment_buckets(i) are complete and their parameters will not be read again. Segments
@@ -80,8 +75,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t in
  * parameters, and an evaluation plan, have no segment. */
 CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
 CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
-CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_queue *queue, size_t segment,
-                                                       bool accumulate);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream,
+                                                       size_t segment, bool accumulate);
 
 /* An estimate from the model alone, before any op exists: the needs of a plan with options->rows
  * samples (ignored here) are about fixed + rows * per_row bytes, all of them but the workspace.

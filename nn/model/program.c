@@ -1,9 +1,7 @@
 /* program.c - instructions, their lifetimes, the arena (see program.h). */
 #include "nn/model/program.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
 #include "nn/model/arena.h"
@@ -19,33 +17,23 @@ enum { IS_in = false, IS_out = true, IS_inout = true };
     [CEK_OP_##KIND][NUMBER] = { IS_##DIRECTION, ALIASES },
 static const slot_rule rules[][CEK__SLOTS] = { CEK_ALL_OPERANDS(RULE) };
 
-cek_status cek__program_init(cek__program *program, const cek_plugin *plugin, cek_dev *dev, const char *device_name,
-                             uint32_t op_flags)
+cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags)
 {
-    cek_status st;
-    char *name = NULL;
     int none;
 
-    *program = (cek__program){ .plugin = plugin, .dev = dev, .op_flags = op_flags };
-    CEK_TRY(cek__strdup(device_name, &name));
-    program->device_name = name;
-    CEK_TRY(cek__program_value(program, (cek__value){ 0 }, &none));
-    return CEK_OK;
-out:
-    cek__program_clear(program);
-    return st;
+    *program = (cek__program){ .device = device, .op_flags = op_flags };
+    return cek__program_value(program, (cek__value){ 0 }, &none);
 }
 
 void cek__program_clear(cek__program *program)
 {
     /* Backwards: an op that reads a reserve goes before the one that fills it. */
     for (int i = program->count; i-- > 0;) {
-        program->plugin->op_destroy(program->instructions[i].accumulating);
-        program->plugin->op_destroy(program->instructions[i].op);
+        cek_op_free(program->device, program->instructions[i].accumulating);
+        cek_op_free(program->device, program->instructions[i].op);
     }
     free(program->instructions);
     free(program->values);
-    free((char *)program->device_name);
     *program = (cek__program){ 0 };
 }
 
@@ -70,26 +58,30 @@ out:
 
 /* ---- emitting ---- */
 
-static cek_status op_create(cek__program *program, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+/* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
+static void info_guess(const cek_op_desc *desc, cek_op_info *info)
 {
-    char before[CEK__ERROR_TEXT_MAX];
-    cek_status st;
+    const cek_pool_desc *pool = (const cek_pool_desc *)desc;
+
+    if (desc->kind != CEK_OP_POOL_FORWARD || !(desc->operands & CEK_BIT(CEK_POOL_FORWARD_RESERVE)))
+        return;
+    info->reserve_bytes = 4 * pool->batch * pool->channels;
+    for (uint32_t i = 0; i < pool->spatial; i++)
+        info->reserve_bytes *= (pool->in[i] + pool->pad_lo[i] + pool->pad_hi[i] - pool->kernel[i]) / pool->stride[i] +
+                               1;
+}
+
+static cek_status op_make(cek__program *program, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    cek_status st = CEK_OK;
 
     *out = NULL;
     *info = (cek_op_info){ .size = sizeof *info };
-    if (!program->plugin->op_create)
-        return cek__fail(CEK_UNSUPPORTED, "%s: has no operations", program->device_name);
-    snprintf(before, sizeof before, "%s", cek_error_text());
-    st = program->plugin->op_create(program->dev, desc, info, out);
-    if (st == CEK_OK && !*out)
-        return cek__fail(CEK_BAD_PLUGIN, "%s: %s: op_create succeeds without an operation", program->device_name,
-                         program->where);
-    if (st == CEK_OK)
-        return CEK_OK;
-    if (strcmp(before, cek_error_text()) == 0) /* the plugin gave no reason; an older failure's is none */
-        cek__fail(st, "operation %u with operands %#llx: %s", desc->kind, (unsigned long long)desc->operands,
-                  cek__status_text(st));
-    return cek__fail_prefix(st, "%s: %s", program->device_name, program->where);
+    if (program->device)
+        st = cek_op_make(program->device, desc, info, out);
+    else
+        info_guess(desc, info);
+    return st != CEK_OK ? cek__fail_prefix(st, "%s", program->where) : CEK_OK;
 }
 
 /* The second form, which adds to the outputs in `twice`. */
@@ -99,7 +91,7 @@ static cek_status second_form(cek__program *program, cek_op_desc *desc, uint64_t
     cek_status st;
 
     desc->accumulate |= twice;
-    st = op_create(program, desc, &info, &in->accumulating);
+    st = op_make(program, desc, &info, &in->accumulating);
     desc->accumulate &= ~twice;
     if (st == CEK_OK && info.workspace_bytes > in->workspace_bytes)
         in->workspace_bytes = info.workspace_bytes;
@@ -127,7 +119,7 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
         CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->instructions, &program->instructions));
         program->capacity = capacity;
     }
-    CEK_TRY(op_create(program, desc, &info, &in.op));
+    CEK_TRY(op_make(program, desc, &info, &in.op));
     in.workspace_bytes = info.workspace_bytes;
     if (desc->kind == CEK_OP_POOL_FORWARD && in.operand[CEK_POOL_FORWARD_RESERVE])
         program->values[in.operand[CEK_POOL_FORWARD_RESERVE]].bytes = info.reserve_bytes ? info.reserve_bytes : 1;
@@ -136,7 +128,7 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
     program->instructions[program->count++] = in;
     return CEK_OK;
 out:
-    program->plugin->op_destroy(in.op);
+    cek_op_free(program->device, in.op);
     return st;
 }
 

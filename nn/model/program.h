@@ -47,11 +47,9 @@ typedef struct cek__instruction {
 } cek__instruction;
 
 typedef struct cek__program {
-    const cek_plugin *plugin;
-    cek_dev *dev;
-    const char *device_name; /* for errors; the program's own */
-    uint32_t op_flags;       /* of every op */
-    char where[64];          /* what is being emitted, "node 3 (conv)": for errors */
+    cek_device *device; /* NULL: on paper, where every op is accepted and none exists (estimate.c) */
+    uint32_t op_flags;  /* of every op */
+    char where[64];     /* what is being emitted, "node 3 (conv)": for errors */
     int value_count, value_capacity;
     cek__value *values; /* [0] is no value */
     int count, capacity;
@@ -59,8 +57,7 @@ typedef struct cek__program {
     uint64_t arena_bytes, workspace_bytes;
 } cek__program;
 
-cek_status cek__program_init(cek__program *program, const cek_plugin *plugin, cek_dev *dev, const char *device_name,
-                             uint32_t op_flags);
+cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);
 void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
 
 cek_status cek__program_value(cek__program *program, cek__value value, int *out);

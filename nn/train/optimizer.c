@@ -8,7 +8,7 @@
 #include "core/base/status.h"
 
 struct cek__shard_optimizer {
-    const cek_plugin *plugin;
+    cek_device *device;
     cek_op *op;
     cek_memory *m, *v, *state, *workspace;
 };
@@ -78,19 +78,17 @@ uint64_t cek__shard_optimizer_bytes(const cek_optimizer *o, cek_dtype type, uint
     return (uint64_t)(has_m(o) + has_v(o)) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
 }
 
-static cek_status zeros(cek_device *device, cek_stream *stream, const cek_plugin *plugin, uint64_t bytes,
-                        cek_memory **out)
+static cek_status zeros(cek_device *device, cek_stream *stream, uint64_t bytes, cek_memory **out)
 {
     cek_status st;
     CEK_TRY(cek_memory_alloc(device, bytes, CEK_MEMORY_ALONE, out));
-    CEK_TRY(plugin->fill(cek_stream_raw(stream), cek_memory_ref(*out), 0, 4, bytes));
+    CEK_TRY(cek_stream_fill(stream, cek_memory_ref(*out), 0, 4, bytes));
     return CEK_OK;
 out:
     return st;
 }
 
-static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *dev, const cek_optimizer *o,
-                          cek_dtype type, uint64_t count)
+static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_dtype type, uint64_t count)
 {
     cek_status st;
     cek_param_range all = { .begin = 0, .end = count, .group = 0 };
@@ -112,29 +110,28 @@ static cek_status op_make(cek__shard_optimizer *s, cek_device *device, cek_dev *
         .flags = o->flags,
         .type = type,
     };
-    CEK_TRY(s->plugin->op_create(dev, &desc.op, &info, &s->op));
+    CEK_TRY(cek_op_make(s->device, &desc.op, &info, &s->op));
     if (info.workspace_bytes)
-        CEK_TRY(cek_memory_alloc(device, info.workspace_bytes, 0, &s->workspace));
+        CEK_TRY(cek_memory_alloc(s->device, info.workspace_bytes, 0, &s->workspace));
     return CEK_OK;
 out:
-    return cek__fail_prefix(st, "%s: optimizer of %llu parameters", cek_device_name(device), (unsigned long long)count);
+    return cek__fail_prefix(st, "optimizer of %llu parameters", (unsigned long long)count);
 }
 
 cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek_optimizer *o, cek_dtype type,
                                        uint64_t count, cek__shard_optimizer **out)
 {
     cek_status st;
-    cek_dev *dev;
     cek__shard_optimizer *s = NULL;
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
-    CEK_TRY(cek_device_raw(device, &s->plugin, &dev));
-    CEK_TRY(op_make(s, device, dev, o, type, count));
+    s->device = device;
+    CEK_TRY(op_make(s, o, type, count));
     if (has_m(o))
-        CEK_TRY(zeros(device, stream, s->plugin, count * cek_dtype_bytes(type), &s->m));
+        CEK_TRY(zeros(device, stream, count * cek_dtype_bytes(type), &s->m));
     if (has_v(o))
-        CEK_TRY(zeros(device, stream, s->plugin, count * cek_dtype_bytes(type), &s->v));
-    CEK_TRY(zeros(device, stream, s->plugin, CEK_ALIGNMENT, &s->state));
+        CEK_TRY(zeros(device, stream, count * cek_dtype_bytes(type), &s->v));
+    CEK_TRY(zeros(device, stream, CEK_ALIGNMENT, &s->state));
     *out = s;
     return CEK_OK;
 out:
@@ -146,8 +143,7 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
 {
     if (!s)
         return;
-    if (s->op)
-        s->plugin->op_destroy(s->op);
+    cek_op_free(s->device, s->op);
     cek_memory_free(s->m);
     cek_memory_free(s->v);
     cek_memory_free(s->state);
@@ -160,7 +156,7 @@ static cek_ref ref_or_none(const cek_memory *memory)
     return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
 }
 
-cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_queue *queue, cek_ref parameters, cek_ref gradients,
+cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_stream *stream, cek_ref parameters, cek_ref gradients,
                                     cek_ref step_block)
 {
     cek_ref operands[] = {
@@ -171,7 +167,7 @@ cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_queue *queue, c
         [CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state),
         [CEK_OPTIMIZER_STEP] = step_block,
     };
-    return s->plugin->op_run(queue, s->op, operands, sizeof operands / sizeof *operands, ref_or_none(s->workspace));
+    return cek_stream_run(stream, s->op, operands, sizeof operands / sizeof *operands, ref_or_none(s->workspace));
 }
 
 void cek__optimizer_fill_block(const cek_optimizer *o, cek_step_block *block)

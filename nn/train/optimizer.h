@@ -22,8 +22,8 @@ CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stre
 void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
 
 /* Enqueues one step: parameters and gradients are the shard's first elements. */
-CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_queue *queue, cek_ref parameters,
-                                                 cek_ref gradients, cek_ref step_block);
+CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_stream *stream,
+                                                 cek_ref parameters, cek_ref gradients, cek_ref step_block);
 
 /* The part of a step block that belongs to the optimizer. */
 void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);

@@ -31,8 +31,7 @@ typedef struct owner {
     cek_memory *inbox;
     add_op *adds;
     size_t add_count;
-    const cek_plugin *plugin;
-    cek_dev *dev;
+    cek_device *device;
     size_t next; /* bucket to reduce */
 } owner;
 
@@ -105,9 +104,9 @@ static cek_status add_make(cek__reducer *red, owner *w, uint64_t count, cek_op *
         .instruction_count = 1,
         .instruction_size = sizeof sum,
     };
-    CEK_TRY(w->plugin->op_create(w->dev, &desc.op, &info, out));
+    CEK_TRY(cek_op_make(w->device, &desc.op, &info, out));
     if (info.workspace_bytes) {
-        w->plugin->op_destroy(*out);
+        cek_op_free(w->device, *out);
         *out = NULL;
         CEK_FAIL(CEK_UNSUPPORTED, "an addition of %llu elements wants a workspace", (unsigned long long)count);
     }
@@ -133,7 +132,7 @@ static cek_status add_want(cek__reducer *red, owner *w, uint64_t count)
     CEK_TRY(add_make(red, w, count, &op));
     st = cek__realloc_array(w->add_count + 1, sizeof *w->adds, &w->adds);
     if (st != CEK_OK) {
-        w->plugin->op_destroy(op);
+        cek_op_free(w->device, op);
         goto out;
     }
     w->adds[w->add_count++] = (add_op){ count, op };
@@ -168,7 +167,7 @@ static cek_status owner_make(cek__reducer *red, size_t o, const cek_optimizer *o
     owner *w = &red->owners[o];
     size_t buckets = red->layout->bucket_count;
     cek_device *device = cek__replica_device(red->replicas[o]);
-    CEK_TRY(cek_device_raw(device, &w->plugin, &w->dev));
+    w->device = device;
     CEK_TRY(cek__calloc(buckets, sizeof *w->optimizers, &w->optimizers));
     CEK_TRY(cek__calloc(buckets, sizeof *w->shards, &w->shards));
     CEK_TRY(lanes_make(red, w, o));
@@ -188,7 +187,7 @@ static cek_status owner_make(cek__reducer *red, size_t o, const cek_optimizer *o
     }
     return CEK_OK;
 out:
-    return cek__fail_prefix(st, "%s", cek_device_name(device));
+    return st;
 }
 
 cek_status cek__reducer_create(const cek__layout *layout, cek__replica *const *replicas, size_t count,
@@ -230,7 +229,7 @@ static void owner_free(cek__reducer *red, owner *w)
     for (size_t b = 0; w->optimizers && b < red->layout->bucket_count; b++)
         cek__shard_optimizer_free(w->optimizers[b]);
     for (size_t i = 0; i < w->add_count; i++)
-        w->plugin->op_destroy(w->adds[i].op);
+        cek_op_free(w->device, w->adds[i].op);
     cek_memory_free(w->inbox);
     free(w->adds);
     free(w->lanes);
@@ -297,8 +296,7 @@ static cek_status add_from(cek__reducer *red, size_t o, size_t r, size_t bucket,
         };
         CEK_TRY(cek_stream_copy(compute, cek_memory_ref(w->inbox), w->lanes[r], element(red, theirs, first + i),
                                 n * red->element_bytes));
-        CEK_TRY(w->plugin->op_run(cek_stream_raw(compute), add_find(w, n), operands, CEK_POINTWISE_OUT + 1,
-                                  (cek_ref){ NULL, 0 }));
+        CEK_TRY(cek_stream_run(compute, add_find(w, n), operands, CEK_POINTWISE_OUT + 1, (cek_ref){ NULL, 0 }));
     }
     return CEK_OK;
 out:
@@ -357,7 +355,7 @@ static cek_status reduce_bucket(cek__reducer *red, size_t o, size_t bucket)
     if (s.end == s.first)
         return CEK_OK;
     CEK_TRY(gather(red, o, bucket));
-    CEK_TRY(cek__shard_optimizer_run(w->optimizers[bucket], cek_stream_raw(cek__replica_stream(replica)),
+    CEK_TRY(cek__shard_optimizer_run(w->optimizers[bucket], cek__replica_stream(replica),
                                      element(red, cek__replica_parameters(replica, bucket), s.first),
                                      element(red, cek__replica_gradients(replica, bucket), s.first),
                                      cek__replica_step_block(replica)));

@@ -60,7 +60,6 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
                                const cek__replica_options *options, cek__replica **out)
 {
     cek_status st;
-    cek_dev *dev;
     cek__replica *r = NULL;
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *r, &r));
@@ -69,13 +68,12 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     r->device = device;
     r->options = *options;
     rows_measure(r);
-    CEK_TRY(cek_device_raw(device, &r->plugin, &dev));
     CEK_TRY(streams_make(r));
     CEK_TRY(cek__replica_buckets_make(r));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_step_block), &r->step_block));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_batch_block), &r->batch_block));
     CEK_TRY(cek__replica_memory_make(r, TALLY_BYTES, &r->tally));
-    CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));

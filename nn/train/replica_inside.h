@@ -28,7 +28,6 @@ struct cek__replica {
     const cek__layout *layout;
     const cek_model *model;
     cek_device *device;
-    const cek_plugin *plugin;
     cek__replica_options options;
     int64_t micro_batch;
     uint64_t input_row_bytes, target_row_bytes, outputs;

@@ -34,7 +34,7 @@ cek_status cek__replica_buckets_make(cek__replica *r)
             continue;
         CEK_TRY(cek__replica_memory_make(r, bytes, &r->gradients[b]));
         r->gradient_refs[b] = cek__ref_of(r->gradients[b]);
-        CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), r->gradient_refs[b], 0, 4, bytes));
+        CEK_TRY(cek_stream_fill(r->compute, r->gradient_refs[b], 0, 4, bytes));
     }
     return CEK_OK;
 out:

@@ -25,19 +25,11 @@ bool cek__replica_quiesce(cek__replica *r)
     return idle;
 }
 
-/* Texts of the core begin with the device already, those of the plugin do not. */
-static cek_status named(const cek__replica *r, cek_status st)
-{
-    const char *name = cek_device_name(r->device), *text = cek_error_text();
-    size_t length = strlen(name);
-    return strncmp(text, name, length) == 0 && text[length] == ':' ? st : cek__fail_prefix(st, "%s", name);
-}
-
 /* On the way out of a failure: the caller's samples may be freed when this returns. Keeps the failure and its text. */
 static cek_status failed(cek__replica *r, cek_status st)
 {
     (void)cek__replica_quiesce(r);
-    return named(r, st);
+    return st;
 }
 
 cek_status cek__replica_read(cek__replica *r, cek_ref src, void *dst, uint64_t bytes)
@@ -52,7 +44,7 @@ out:
 
 cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
 {
-    return r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->step_block), block, sizeof *block);
+    return cek_stream_update(r->compute, cek__ref_of(r->step_block), block, sizeof *block);
 }
 
 /* Rows of `row_bytes` in the form and number that the plan wants: as they are where possible, else in `staging`. */
@@ -122,8 +114,8 @@ static cek_status forward(cek__replica *r, const cek__share *share, int64_t firs
     cek_status st;
     cek_batch_block block = { .sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count };
     CEK_TRY(upload(r, share, first, count, p->rows, at));
-    CEK_TRY(r->plugin->update(cek_stream_raw(r->compute), cek__ref_of(r->batch_block), &block, sizeof block));
-    CEK_TRY(cek__plan_forward(p->plan, *at, cek_stream_raw(r->compute)));
+    CEK_TRY(cek_stream_update(r->compute, cek__ref_of(r->batch_block), &block, sizeof block));
+    CEK_TRY(cek__plan_forward(p->plan, *at, r->compute));
     return CEK_OK;
 out:
     return st;
@@ -146,7 +138,7 @@ cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__seg
         CEK_TRY(cek__replica_plan_for(r, count, &p));
         CEK_TRY(forward(r, share, first, count, &p, &at));
         for (size_t i = 0; i < cek__plan_segment_count(p.plan); i++) {
-            CEK_TRY(cek__plan_backward(p.plan, at, cek_stream_raw(r->compute), i, first > 0));
+            CEK_TRY(cek__plan_backward(p.plan, at, r->compute, i, first > 0));
             if (last && segment)
                 CEK_TRY(segment(user, cek__plan_segment_buckets(p.plan, i)));
         }
@@ -179,7 +171,7 @@ cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
     *loss = 0;
     *correct = 0;
     CEK_TRY(cek__replica_read(r, cek__ref_of(r->tally), r->tally_host, TALLY_BYTES));
-    CEK_TRY(r->plugin->fill(cek_stream_raw(r->compute), cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
     if (cek__replica_in_f64(r)) {
         memcpy(loss, tally, sizeof *loss);
     } else {
@@ -191,7 +183,7 @@ cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
     *correct = right;
     return CEK_OK;
 out:
-    return named(r, st);
+    return st;
 }
 
 cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float *outputs)

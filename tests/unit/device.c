@@ -112,6 +112,67 @@ START_TEST(a_stream_works_in_order_and_a_marker_tells_how_far)
 }
 END_TEST
 
+START_TEST(a_stream_fills_updates_and_runs_operations)
+{
+    cek_stream *stream;
+    cek_memory *memory;
+    cek_op *op;
+    cek_cmdbuf *commands;
+    cek_pointwise_input input = { .type = CEK_F32, .strides = { 1 } };
+    cek_pointwise_instruction twice = { .code = CEK_PW_MUL_IMM, .imm = 2 };
+    cek_op_info info = { .size = sizeof info };
+    cek_pointwise_desc desc = {
+        .op = { .size = sizeof desc,
+                .kind = CEK_OP_POINTWISE,
+                .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_OUT) },
+        .rank = 1,
+        .out_type = CEK_F32,
+        .shape = { 4 },
+        .out_strides = { 1 },
+        .inputs = &input,
+        .instructions = &twice,
+        .input_count = 1,
+        .input_size = sizeof input,
+        .instruction_count = 1,
+        .instruction_size = sizeof twice,
+    };
+    cek_ref operands[CEK_POINTWISE_OUT + 1] = { { 0 } };
+    float block[2] = { 3, 4 }, out[4];
+
+    start("a-lazy.so");
+    assert_ok(cek_stream_create(device, &stream));
+    assert_ok(cek_memory_alloc(device, sizeof out, 0, &memory));
+    operands[CEK_POINTWISE_IN0] = operands[CEK_POINTWISE_OUT] = cek_memory_ref(memory);
+    assert_ok(cek_op_make(device, &desc.op, &info, &op));
+    assert_ok(cek_stream_fill(stream, cek_memory_ref(memory), 0x3f800000, 4, sizeof out));
+    assert_ok(cek_stream_update(stream, cek_memory_ref(memory), block, sizeof block));
+    block[0] = 77; /* was copied */
+    assert_ok(cek_stream_run(stream, op, operands, CEK_POINTWISE_OUT + 1, (cek_ref){ 0 }));
+    assert_ok(cek_stream_download(stream, out, cek_memory_ref(memory), sizeof out));
+    assert_ok(cek_stream_sync(stream, CEK_FOREVER));
+    ck_assert(out[0] == 6 && out[1] == 8 && out[2] == 2 && out[3] == 2);
+    assert_ok(cek_stream_fill(stream, (cek_ref){ 0 }, 0, 4, 0));
+    assert_ok(cek_stream_update(stream, (cek_ref){ 0 }, NULL, 0));
+    cek_op_free(device, op);
+    cek_op_free(device, NULL);
+    desc.out_type = CEK_F64;
+    assert_fails(cek_op_make(device, &desc.op, NULL, &op), CEK_UNSUPPORTED, "a:0: op_create", "nothing but pointwise");
+    ck_assert_ptr_null(op);
+    assert_fails(cek_commands_make(device, &(cek_cmd){ .kind = CEK_CMD_RUN }, 1, &commands), CEK_UNSUPPORTED,
+                 "a:0: cmdbuf_create", "not available");
+    ck_assert_ptr_null(commands);
+    cek_commands_free(device, NULL);
+    control->poison = true;
+    assert_ok(cek_stream_fill(stream, cek_memory_ref(memory), 0, 4, sizeof out));
+    ck_assert_uint_eq(cek_stream_sync(stream, CEK_FOREVER), CEK_INTERNAL);
+    assert_fails(cek_stream_fill(stream, cek_memory_ref(memory), 0, 4, 4), CEK_INTERNAL, "a:0: fill", "caught fire");
+    assert_fails(cek_stream_update(stream, cek_memory_ref(memory), block, 4), CEK_INTERNAL, "a:0: update", "fire");
+    cek_stream_free(stream);
+    cek_memory_free(memory);
+    stop();
+}
+END_TEST
+
 START_TEST(a_failure_of_queued_work_is_told_with_its_text)
 {
     cek_stream *stream, *waiter;
@@ -255,6 +316,7 @@ int main(void)
     tcase_add_test(tc, a_device_that_does_not_open_says_why);
     tcase_add_test(tc, statuses_without_a_text_get_one_and_unknown_ones_are_internal);
     tcase_add_test(tc, a_stream_works_in_order_and_a_marker_tells_how_far);
+    tcase_add_test(tc, a_stream_fills_updates_and_runs_operations);
     tcase_add_test(tc, a_failure_of_queued_work_is_told_with_its_text);
     tcase_add_test(tc, streams_wait_for_markers_on_their_device_and_across);
     tcase_add_test(tc, every_failing_allocation_is_reported_and_leaves_nothing);

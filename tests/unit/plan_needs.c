@@ -18,7 +18,7 @@ START_TEST(training_makes_no_op_that_nobody_needs)
     assert_ok(cek_model_parse("mnist-cnn", 3, (int64_t[]){ 1, 8, 8 }, &m));
     assert_ok(cek__layout_create(m, CEK_F32, &layout));
     options.input_type = CEK_U8;
-    assert_ok(cek__plan_create_raw(m, layout, b.plugin, b.dev, "the device", &options, &plan));
+    assert_ok(cek__plan_create(m, layout, b.device, &options, &plan));
     ck_assert_int_eq(wrapped.created[CEK_OP_CONV_FORWARD], 2);
     ck_assert_int_eq(wrapped.created[CEK_OP_CONV_BACKWARD_DATA], 1);    /* never the input's gradient */
     ck_assert_int_eq(wrapped.created[CEK_OP_CONV_BACKWARD_WEIGHTS], 4); /* two forms each */
@@ -55,9 +55,9 @@ START_TEST(buckets_below_a_segment_are_final_when_it_has_run)
     ck_assert_uint_ge(r.layout->bucket_count, 3);
     ck_assert_uint_eq(cek__plan_segment_count(r.plan), r.layout->bucket_count);
     case_upload(&c, &r, 0, 2);
-    assert_ok(cek__plan_forward(r.plan, 0, b.queue));
+    assert_ok(cek__plan_forward(r.plan, 0, b.stream));
     for (size_t s = 0; s < cek__plan_segment_count(r.plan); s++) {
-        assert_ok(cek__plan_backward(r.plan, 0, b.queue, s, false));
+        assert_ok(cek__plan_backward(r.plan, 0, b.stream, s, false));
         ck_assert_uint_gt(cek__plan_segment_buckets(r.plan, s), done);
         done = cek__plan_segment_buckets(r.plan, s);
         for (size_t p = 0; p < m->parameter_count; p++) {
@@ -99,7 +99,7 @@ static void estimate_is_near(bench *b, const char *name, cek__plan_options optio
         double real, guess = (double)fixed + (double)rows * (double)per_row;
 
         options.rows = rows;
-        assert_ok(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", &options, &plan));
+        assert_ok(cek__plan_create(m, layout, b->device, &options, &plan));
         n = cek__plan_get_needs(plan);
         real = (double)(n->arena_bytes + n->input_bytes + n->target_bytes + n->output_bytes);
         /* Backends may keep less of a pool than the estimate allows them: too small would be worse
@@ -150,7 +150,7 @@ START_TEST(the_arena_of_mnist_cnn_is_no_larger_than_its_lifetimes_ask)
     options.input_type = CEK_U8;
     assert_ok(cek_model_parse("mnist-cnn", 0, NULL, &m));
     assert_ok(cek__layout_create(m, CEK_F32, &layout));
-    assert_ok(cek__plan_create_raw(m, layout, b.plugin, b.dev, "the device", &options, &plan));
+    assert_ok(cek__plan_create(m, layout, b.device, &options, &plan));
     ck_assert_msg((double)cek__plan_get_needs(plan)->arena_bytes <= most, "%.1f MiB, at most %.1f",
                   (double)cek__plan_get_needs(plan)->arena_bytes / (1 << 20), most / (1 << 20));
     cek__plan_free(plan);
@@ -169,8 +169,7 @@ static void plan_fails(bench *b, cek_model *m, const cek__plan_options *options,
     cek__plan *plan;
 
     assert_ok(cek__layout_create(m, CEK_F64, &layout));
-    assert_fails(cek__plan_create_raw(m, layout, b->plugin, b->dev, "the device", options, &plan), status, object,
-                 cause);
+    assert_fails(cek__plan_create(m, layout, b->device, options, &plan), status, object, cause);
     ck_assert_ptr_null(plan);
     cek__layout_free(layout);
 }
@@ -195,9 +194,9 @@ START_TEST(impossible_plans_say_why)
     options.rows = 0;
     plan_fails(&b, line, &options, CEK_INVALID, "plan", "0 samples");
     wrapped.refuse_kind = CEK_OP_CONV_BACKWARD_WEIGHTS;
-    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED, "the device", "node 1 (conv)");
+    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED, "node 1 (conv): reference:0: op_create", "not available");
     wrapped.refuse_kind = CEK_OP_SQUARED_ERROR;
-    plan_fails(&b, line, &train_mse, CEK_UNSUPPORTED, "the device: the loss", "operation 11");
+    plan_fails(&b, line, &train_mse, CEK_UNSUPPORTED, "the loss: reference:0: op_create", "not available");
     wrapped.refuse_kind = 0;
     assert_ok(cek_model_linear(line, 0, 1, true, NULL)); /* node 1 is dead now */
     plan_fails(&b, line, &train_mse, CEK_INVALID, "node 1 (linear)", "node 2");
@@ -217,11 +216,11 @@ START_TEST(binding_names_what_is_missing)
 
     bench_open(&b, "reference:0");
     plan_run_open(&r, &b, m, CEK_F64, &train_ce);
-#define MISSING(field, value, name)                                                        \
-    do {                                                                                   \
-        broken = r.binding;                                                                \
-        broken.field = value;                                                              \
-        assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "the device", name); \
+#define MISSING(field, value, name)                                                         \
+    do {                                                                                    \
+        broken = r.binding;                                                                 \
+        broken.field = value;                                                               \
+        assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "reference:0", name); \
     } while (0)
     MISSING(arena, none[0], "arena");
     MISSING(input, none[0], "input");
@@ -252,7 +251,7 @@ START_TEST(running_out_of_memory_anywhere_is_a_status)
         bool pending;
 
         cek__fault_set(CEK__FAULT_ALLOC, nth);
-        st = cek__plan_create_raw(m, layout, b.plugin, b.dev, "the device", &train_ce, &plan);
+        st = cek__plan_create(m, layout, b.device, &train_ce, &plan);
         pending = cek__fault_pending(CEK__FAULT_ALLOC);
         cek__fault_set(CEK__FAULT_ALLOC, 0);
         if (pending) {

@@ -1,9 +1,10 @@
-/* plan_run.h - runs one plan on one device through its bare table, with memory that starts as NaN everywhere.
+/* plan_run.h - runs one plan on one device, with memory that starts as NaN everywhere.
  *
- * Header only. Also a table around another that counts operations and refuses what it is told to. */
+ * Header only. Also a table in front of the device's own that counts operations and refuses what it is told to. */
 #ifndef CEK_TESTS_UNIT_PLAN_RUN_H
 #define CEK_TESTS_UNIT_PLAN_RUN_H
 
+#include "core/device/device.h"
 #include "nn/model/plan.h"
 #include "scratch.h"
 
@@ -11,22 +12,23 @@
 
 typedef struct bench {
     cek_engine *engine;
-    const cek_plugin *plugin; /* the device's, or `wrapped` */
+    cek_device *device;
+    const cek_plugin *plugin; /* the device's own */
     cek_dev *dev;
-    cek_queue *queue;
+    cek_stream *stream;
+    cek_queue *queue; /* the stream's */
     cek_mem *mem[64];
     int mems;
 } bench;
 
 static inline void bench_open(bench *b, const char *device)
 {
-    cek_device *d;
-
     *b = (bench){ 0 };
     assert_ok(cek_engine_create(NULL, &b->engine));
-    assert_ok(cek_engine_find(b->engine, device, &d));
-    assert_ok(cek_device_raw(d, &b->plugin, &b->dev));
-    assert_ok(b->plugin->queue_create(b->dev, NULL, &b->queue));
+    assert_ok(cek_engine_find(b->engine, device, &b->device));
+    assert_ok(cek_device_raw(b->device, &b->plugin, &b->dev));
+    assert_ok(cek_stream_create(b->device, &b->stream));
+    b->queue = cek_stream_raw(b->stream);
 }
 
 static inline void bench_release(bench *b)
@@ -38,7 +40,7 @@ static inline void bench_release(bench *b)
 static inline void bench_close(bench *b)
 {
     bench_release(b);
-    b->plugin->queue_destroy(b->queue);
+    cek_stream_free(b->stream);
     cek_engine_free(b->engine);
 }
 
@@ -108,10 +110,10 @@ static inline cek_status wrapped_create(cek_dev *dev, const cek_op_desc *desc, c
 static inline void bench_wrap(bench *b)
 {
     memset(&wrapped, 0, sizeof wrapped);
-    wrapped.table = *b->plugin;
-    wrapped.create = b->plugin->op_create;
+    wrapped.table = *b->device->plugin;
+    wrapped.create = wrapped.table.op_create;
     wrapped.table.op_create = wrapped_create;
-    b->plugin = &wrapped.table;
+    b->device->plugin = &wrapped.table;
 }
 
 /* ---- a plan with its memory ---- */
@@ -139,7 +141,7 @@ static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dt
     *r = (plan_run){ .b = b, .model = model, .options = *options };
     assert_ok(cek__layout_create(model, type, &r->layout));
     ck_assert_uint_le(r->layout->bucket_count, 16);
-    assert_ok(cek__plan_create_raw(model, r->layout, b->plugin, b->dev, "the device", options, &r->plan));
+    assert_ok(cek__plan_create(model, r->layout, b->device, options, &r->plan));
     n = cek__plan_get_needs(r->plan);
     for (size_t i = 0; i < r->layout->bucket_count; i++) {
         uint64_t bytes = cek__layout_bucket_bytes(r->layout, i);
@@ -191,9 +193,9 @@ static inline void plan_run_blocks(plan_run *r, uint64_t key, double inv_n, uint
 /* Forward and all of backward. */
 static inline void plan_run_step(plan_run *r, bool accumulate)
 {
-    assert_ok(cek__plan_forward(r->plan, 0, r->b->queue));
+    assert_ok(cek__plan_forward(r->plan, 0, r->b->stream));
     for (size_t s = 0; s < cek__plan_segment_count(r->plan); s++)
-        assert_ok(cek__plan_backward(r->plan, 0, r->b->queue, s, accumulate));
+        assert_ok(cek__plan_backward(r->plan, 0, r->b->stream, s, accumulate));
     assert_ok(r->b->plugin->queue_sync(r->b->queue, CEK_FOREVER));
 }
 
