@@ -423,7 +423,7 @@ shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.s
 EXTRA_DIST += %D%/cli/lib.sh
 
 # Scripts for people.
-shell_tests += %D%/scripts/check-gpu.sh %D%/cuda/check-gpu.sh
+shell_tests += %D%/scripts/check-gpu.sh %D%/scripts/quickstart.sh %D%/cuda/check-gpu.sh
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests)
