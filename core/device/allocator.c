@@ -1,8 +1,6 @@
 /* allocator.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
  *
- * Owns: every device memory that this library allocates, with its statistics and limit. A block knows its neighbours
- * in the segment, so freed ones grow together; free blocks hang in bins by size, so the best fit is found in a few
- * steps.
+ * Owns: every device memory that this library allocates, with its statistics and limit. Blocks are blocks.c's.
  * Locks: device->order_lock before allocator.lock, and the order lock only to empty the cache, when the default
  * stream must have finished before its memory may go. */
 #include "core/device/allocator.h"
@@ -14,178 +12,22 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/device/blocks.h"
 #include "core/device/call.h"
 #include "core/device/device.h"
 
 #define UNIT ((uint64_t)CEK_ALIGNMENT)
 #define SMALL_MAX ((uint64_t)1 << 20)    /* requests up to this share segments */
 #define SEGMENT_STEP ((uint64_t)2 << 20) /* segments are multiples of this: a page of most GPUs */
-#define KEEP_MIN ((uint64_t)1 << 20)     /* a remainder of a large block worth a block of its own */
 #define BYTES_MAX ((uint64_t)1 << 62)    /* so that no rounding overflows */
-
-typedef struct cek__segment {
-    struct cek__segment *prev, *next;
-    cek_mem *mem;
-    uint64_t bytes;
-    cek_memory *first;
-    cek__reuse reuse;
-    bool large, alone;
-} segment;
-
-struct cek_memory {
-    cek_device *device;
-    segment *segment;
-    uint64_t offset, bytes;
-    cek_memory *left, *right;        /* neighbours in the segment */
-    cek_memory *bin_prev, *bin_next; /* while free */
-    bool free;
-};
-
-/* ---- bins ---- */
-
-static unsigned bin_of(uint64_t bytes)
-{
-    uint64_t units = bytes / UNIT;
-    unsigned power;
-
-    if (units < 8)
-        return (unsigned)units;
-    power = 63 - (unsigned)__builtin_clzll(units);
-    return (power - 2) * 8 + ((units >> (power - 3)) & 7);
-}
-
-static cek__bins *bins_of(cek__allocator *allocator, const segment *s)
-{
-    return &allocator->bins[s->reuse][s->large];
-}
-
-static void bin_put(cek__allocator *allocator, cek_memory *block)
-{
-    cek__bins *bins = bins_of(allocator, block->segment);
-    unsigned bin = bin_of(block->bytes);
-
-    block->free = true;
-    block->bin_prev = NULL;
-    block->bin_next = bins->first[bin];
-    if (block->bin_next != NULL)
-        block->bin_next->bin_prev = block;
-    bins->first[bin] = block;
-    bins->used[bin / 64] |= (uint64_t)1 << bin % 64;
-}
-
-static void bin_take(cek__allocator *allocator, cek_memory *block)
-{
-    cek__bins *bins = bins_of(allocator, block->segment);
-    unsigned bin = bin_of(block->bytes);
-
-    if (block->bin_prev != NULL)
-        block->bin_prev->bin_next = block->bin_next;
-    else
-        bins->first[bin] = block->bin_next;
-    if (block->bin_next != NULL)
-        block->bin_next->bin_prev = block->bin_prev;
-    if (bins->first[bin] == NULL)
-        bins->used[bin / 64] &= ~((uint64_t)1 << bin % 64);
-    block->free = false;
-}
-
-/* The next bin from `bin` on that has a block, or CEK__BINS. */
-static unsigned bin_next(const cek__bins *bins, unsigned bin)
-{
-    unsigned word = bin / 64;
-    uint64_t bits;
-
-    if (bin >= CEK__BINS)
-        return CEK__BINS;
-    bits = bins->used[word] & (UINT64_MAX << bin % 64);
-    while (bits == 0 && ++word < CEK__BIN_WORDS)
-        bits = bins->used[word];
-    return bits != 0 ? word * 64 + (unsigned)__builtin_ctzll(bits) : CEK__BINS;
-}
-
-/* The smallest block that fits: any block of a higher bin does, in the request's own bin some may be too small. */
-static cek_memory *best_fit(const cek__bins *bins, uint64_t bytes)
-{
-    for (unsigned bin = bin_next(bins, bin_of(bytes)); bin < CEK__BINS; bin = bin_next(bins, bin + 1)) {
-        cek_memory *best = NULL;
-
-        for (cek_memory *b = bins->first[bin]; b != NULL; b = b->bin_next)
-            if (b->bytes >= bytes && (best == NULL || b->bytes < best->bytes))
-                best = b;
-        if (best != NULL)
-            return best;
-    }
-    return NULL;
-}
-
-/* ---- blocks ---- */
-
-static cek_status block_new(cek__allocator *allocator, segment *s, uint64_t offset, uint64_t bytes, cek_memory **out)
-{
-    cek_status st = cek__calloc(1, sizeof **out, out);
-
-    if (st == CEK_OK)
-        **out = (cek_memory){ .device = allocator->device, .segment = s, .offset = offset, .bytes = bytes };
-    return st;
-}
-
-/* Takes a free block out of its bin, cut to `bytes` where the rest is worth keeping. */
-static cek_status block_cut(cek__allocator *allocator, cek_memory *block, uint64_t bytes)
-{
-    cek_memory *rest;
-    cek_status st;
-
-    if (block->bytes - bytes < (block->segment->large ? KEEP_MIN : UNIT)) {
-        bin_take(allocator, block);
-        return CEK_OK;
-    }
-    st = block_new(allocator, block->segment, block->offset + bytes, block->bytes - bytes, &rest);
-    if (st != CEK_OK)
-        return st;
-    bin_take(allocator, block);
-    block->bytes = bytes;
-    rest->left = block;
-    rest->right = block->right;
-    if (rest->right != NULL)
-        rest->right->left = rest;
-    block->right = rest;
-    bin_put(allocator, rest);
-    return CEK_OK;
-}
-
-/* Makes one block of `left` and its right neighbour; both are in no bin. */
-static void block_join(cek_memory *left)
-{
-    cek_memory *right = left->right;
-
-    left->bytes += right->bytes;
-    left->right = right->right;
-    if (left->right != NULL)
-        left->right->left = left;
-    free(right);
-}
-
-static void block_release(cek__allocator *allocator, cek_memory *block)
-{
-    if (block->right != NULL && block->right->free) {
-        bin_take(allocator, block->right);
-        block_join(block);
-    }
-    if (block->left != NULL && block->left->free) {
-        block = block->left;
-        bin_take(allocator, block);
-        block_join(block);
-    }
-    bin_put(allocator, block);
-}
 
 /* ---- segments ---- */
 
 static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek__reuse reuse, bool large,
-                              bool alone, segment **out)
+                              bool alone, cek__segment **out)
 {
     cek_status st;
-    segment *s = NULL;
+    cek__segment *s = NULL;
     cek_device *device = allocator->device;
     cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
 
@@ -193,8 +35,8 @@ static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t 
     if (bytes > allocator->limit || allocator->held > allocator->limit - bytes)
         CEK_FAIL(CEK_OUT_OF_MEMORY, "%s: the memory limit is reached", device->name);
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
-    *s = (segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
-    CEK_TRY(block_new(allocator, s, 0, bytes, &s->first));
+    *s = (cek__segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
+    CEK_TRY(cek__block_new(allocator, s, 0, bytes, &s->first));
     CEK_TRY(CEK__CALL(device, device->plugin, mem_alloc, dev, &desc, &s->mem));
     if (s->mem == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
@@ -214,7 +56,7 @@ out:
 }
 
 /* A segment whose only block is in no bin. */
-static void segment_free(cek__allocator *allocator, segment *s)
+static void segment_free(cek__allocator *allocator, cek__segment *s)
 {
     if (s->prev != NULL)
         s->prev->next = s->next;
@@ -230,10 +72,10 @@ static void segment_free(cek__allocator *allocator, segment *s)
 
 static void idle_segments_free(cek__allocator *allocator)
 {
-    for (segment *s = allocator->segments, *next; s != NULL; s = next) {
+    for (cek__segment *s = allocator->segments, *next; s != NULL; s = next) {
         next = s->next;
         if (s->first->free && s->first->right == NULL) {
-            bin_take(allocator, s->first);
+            cek__bin_take(allocator, s->first);
             segment_free(allocator, s);
         }
     }
@@ -254,12 +96,22 @@ static void cache_empty(cek_device *device)
 
 /* ---- allocation ---- */
 
-static void memory_given(cek__allocator *allocator, cek_memory *memory)
+static cek_status memory_give(cek__allocator *allocator, cek_memory *memory, uint64_t asked)
 {
+    cek_status st = cek__block_give(allocator, memory, asked);
+
+    if (st != CEK_OK)
+        return st;
     allocator->alloc_count++;
     allocator->used += memory->bytes;
     if (allocator->used > allocator->peak_used)
         allocator->peak_used = allocator->used;
+    return CEK_OK;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + UNIT - 1) & ~(UNIT - 1);
 }
 
 /* From the cache, else from a new segment of `segment_bytes`. */
@@ -267,20 +119,24 @@ static cek_status allocator_alloc(cek__allocator *allocator, cek_dev *dev, uint6
                                   cek__reuse reuse, cek_memory **out)
 {
     cek_status st;
-    bool large = bytes > SMALL_MAX;
-    segment *s;
+    uint64_t need = rounded(bytes);
+    bool large = need > SMALL_MAX;
+    cek__segment *s;
     cek_memory *block;
 
     pthread_mutex_lock(&allocator->lock);
-    block = best_fit(&allocator->bins[reuse][large], bytes);
+    block = cek__blocks_best_fit(&allocator->bins[reuse][large], need);
     if (block == NULL) {
         CEK_TRY(segment_new(allocator, dev, segment_bytes, reuse, large, false, &s));
         block = s->first;
-        bin_put(allocator, block);
+        cek__bin_put(allocator, block);
     }
-    CEK_TRY(block_cut(allocator, block, bytes));
-    memory_given(allocator, block);
-    *out = block;
+    CEK_TRY(cek__block_cut(allocator, block, need));
+    st = memory_give(allocator, block, bytes);
+    if (st == CEK_OK)
+        *out = block;
+    else
+        cek__block_release(allocator, block);
 out:
     pthread_mutex_unlock(&allocator->lock);
     return st;
@@ -288,15 +144,17 @@ out:
 
 static cek_status alone_alloc(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek_memory **out)
 {
-    segment *s;
+    cek__segment *s;
     cek_status st;
 
     pthread_mutex_lock(&allocator->lock);
-    st = segment_new(allocator, dev, bytes, CEK__REUSE_ANY, true, true, &s);
-    if (st == CEK_OK) {
-        memory_given(allocator, s->first);
+    CEK_TRY(segment_new(allocator, dev, rounded(bytes), CEK__REUSE_ANY, true, true, &s));
+    st = memory_give(allocator, s->first, bytes);
+    if (st == CEK_OK)
         *out = s->first;
-    }
+    else
+        segment_free(allocator, s);
+out:
     pthread_mutex_unlock(&allocator->lock);
     return st;
 }
@@ -334,7 +192,7 @@ static cek_status memory_alloc(cek_device *device, uint64_t bytes, bool alone, c
 {
     cek_status st;
     cek_dev *dev;
-    uint64_t need, preferred;
+    uint64_t preferred;
 
     *out = NULL;
     if (bytes == 0)
@@ -344,14 +202,14 @@ static cek_status memory_alloc(cek_device *device, uint64_t bytes, bool alone, c
         cek__fail(CEK_OUT_OF_MEMORY, "no device has that much");
         return exhausted(device, dev, bytes);
     }
-    need = (bytes + UNIT - 1) & ~(UNIT - 1);
-    preferred = (need + SEGMENT_STEP - 1) & ~(SEGMENT_STEP - 1);
+    preferred = (bytes + SEGMENT_STEP - 1) & ~(SEGMENT_STEP - 1);
     /* With room to share, then with the cache given back, then with nothing to spare. */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt == 1)
             cache_empty(device);
-        st = alone ? alone_alloc(&device->allocator, dev, need, out)
-                   : allocator_alloc(&device->allocator, dev, need, attempt < 2 ? preferred : need, reuse, out);
+        st = alone ? alone_alloc(&device->allocator, dev, bytes, out)
+                   : allocator_alloc(&device->allocator, dev, bytes, attempt < 2 ? preferred : rounded(bytes), reuse,
+                                     out);
         if (st != CEK_OUT_OF_MEMORY)
             return st;
     }
@@ -383,10 +241,11 @@ void cek_memory_free(cek_memory *memory)
     allocator = &memory->device->allocator;
     pthread_mutex_lock(&allocator->lock);
     allocator->used -= memory->bytes;
+    cek__block_take_back(allocator, memory);
     if (memory->segment->alone)
         segment_free(allocator, memory->segment);
     else
-        block_release(allocator, memory);
+        cek__block_release(allocator, memory);
     pthread_mutex_unlock(&allocator->lock);
 }
 
@@ -397,12 +256,46 @@ cek_ref cek_memory_ref(const cek_memory *memory)
 
 uint64_t cek_memory_bytes(const cek_memory *memory)
 {
-    return memory->bytes;
+    return memory->asked;
 }
 
 cek_device *cek_memory_device(const cek_memory *memory)
 {
     return memory->device;
+}
+
+static bool is_ours(const cek__allocator *allocator, const cek_mem *mem)
+{
+    for (const cek__segment *s = allocator->segments; s != NULL; s = s->next)
+        if (s->mem == mem)
+            return true;
+    return false;
+}
+
+cek_status cek__memory_check(cek_device *device, const char *call, cek_ref ref, uint64_t bytes)
+{
+    cek__allocator *allocator = &device->allocator;
+    const cek_memory *block;
+    uint64_t first = 0, asked = 0;
+    bool ours = true;
+
+    if (ref.mem == NULL)
+        return cek__fail(CEK_INVALID, "%s: %s: no memory is given", device->name, call);
+    pthread_mutex_lock(&allocator->lock);
+    block = cek__block_at(allocator, ref);
+    if (block != NULL) {
+        first = ref.offset - block->offset;
+        asked = block->asked;
+    } else {
+        ours = is_ours(allocator, ref.mem);
+    }
+    pthread_mutex_unlock(&allocator->lock);
+    if (!ours || (first <= asked && bytes <= asked - first))
+        return CEK_OK;
+    if (block == NULL)
+        return cek__fail(CEK_INVALID, "%s: %s: memory that was freed", device->name, call);
+    return cek__fail(CEK_INVALID, "%s: %s: %" PRIu64 " bytes at byte %" PRIu64 " of a memory of %" PRIu64, device->name,
+                     call, bytes, first, asked);
 }
 
 /* ---- the allocator as a whole ---- */
@@ -421,10 +314,13 @@ void cek__allocator_clear(cek__allocator *allocator)
         cek__log(CEK_LOG_WARN, "%s: the engine is freed while %" PRIu64 " bytes of its memory are in use",
                  allocator->device->name, allocator->used);
     while (allocator->segments != NULL) {
-        segment *s = allocator->segments;
+        cek__segment *s = allocator->segments;
 
+        for (cek_memory *m = s->first; m != NULL; m = m->right)
+            if (!m->free)
+                cek__block_take_back(allocator, m);
         while (s->first->right != NULL)
-            block_join(s->first);
+            cek__block_join(s->first);
         segment_free(allocator, s);
     }
     pthread_mutex_destroy(&allocator->lock);

@@ -25,6 +25,7 @@ typedef struct cek__allocator {
     pthread_mutex_t lock;
     cek__bins bins[CEK__REUSE_COUNT]
                   [2]; /* small blocks apart from large ones: a small block must not pin a large segment */
+    void *given;       /* blocks in the hands of callers, by place (blocks.c) */
     struct cek__segment *segments;
     uint64_t limit; /* of `held`; CEK_UNKNOWN: none */
     uint64_t held;  /* bytes got from the plugin and not given back */
@@ -40,5 +41,9 @@ void cek__allocator_clear(cek__allocator *allocator);
 /* As cek_memory_alloc, for memory whose last use is queued on the default stream when it is freed. Either free
  * function takes either kind. */
 CEK__CHECKED cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memory **out);
+
+/* Whether `bytes` from `ref` on lie in memory that a caller has of this allocator, or in memory that is not the
+ * allocator's and that the plugin judges. CEK_INVALID names the call, the place and what was asked for. */
+CEK__CHECKED cek_status cek__memory_check(cek_device *device, const char *call, cek_ref ref, uint64_t bytes);
 
 #endif

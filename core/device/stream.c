@@ -144,32 +144,40 @@ cek_status cek__streams_sync(cek_device *device)
     return st;
 }
 
+/* ---- memory's contents ---- */
+
+/* Slabs of the allocator hold others' memory behind a caller's: the plugin cannot know where that ends. */
+static cek_status memory_check(const cek_stream *stream, const char *call, cek_ref ref, uint64_t bytes)
+{
+    return bytes != 0 ? cek__memory_check(stream->device, call, ref, bytes) : CEK_OK;
+}
+
 cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
 {
-    if (bytes == 0)
-        return CEK_OK;
-    return CEK__STREAM_CALL(stream, upload, dst, src, bytes);
+    cek_status st = memory_check(stream, "upload", dst, bytes);
+
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, upload, dst, src, bytes);
 }
 
 cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes)
 {
-    if (bytes == 0)
-        return CEK_OK;
-    return CEK__STREAM_CALL(stream, download, dst, src, bytes);
+    cek_status st = memory_check(stream, "download", src, bytes);
+
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, download, dst, src, bytes);
 }
 
 cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    if (bytes == 0)
-        return CEK_OK;
-    return CEK__STREAM_CALL(stream, fill, dst, pattern, pattern_bytes, bytes);
+    cek_status st = memory_check(stream, "fill", dst, bytes);
+
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, fill, dst, pattern, pattern_bytes, bytes);
 }
 
 cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
 {
-    if (bytes == 0)
-        return CEK_OK;
-    return CEK__STREAM_CALL(stream, update, dst, src, bytes);
+    cek_status st = memory_check(stream, "update", dst, bytes);
+
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, update, dst, src, bytes);
 }
 
 bool cek__stream_quiesce(cek_stream *stream)

@@ -107,11 +107,15 @@ out:
 
 cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
 {
+    cek_status st;
+
     if (bytes == 0)
         return CEK_OK;
-    if (dst.mem == NULL || src.mem == NULL)
-        return cek__fail(CEK_INVALID, "copy from %s to %s: no memory is given", from->device->name, to->device->name);
+    CEK_TRY(cek__memory_check(to->device, "copy", dst, bytes));
+    CEK_TRY(cek__memory_check(from->device, "copy", src, bytes));
     if (to->device == from->device)
         return copy_on_device(to, dst, from, src, bytes);
     return copy_across(to, dst, from, src, bytes);
+out:
+    return st;
 }

@@ -199,7 +199,7 @@ enum { CEK_MEMORY_ALONE = 1u << 0 };
 CEK_API CEK_CHECKED cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, cek_memory **out);
 CEK_API void cek_memory_free(cek_memory *memory);
 CEK_API cek_ref cek_memory_ref(const cek_memory *memory);
-CEK_API uint64_t cek_memory_bytes(const cek_memory *memory);
+CEK_API uint64_t cek_memory_bytes(const cek_memory *memory); /* as it was asked for */
 CEK_API cek_device *cek_memory_device(const cek_memory *memory);
 
 /* Host memory from which `device` copies fastest (page-locked where the backend offers that, else
@@ -219,7 +219,8 @@ CEK_API cek_device *cek_stream_device(const cek_stream *stream);
 CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
 /* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work. */
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
-/* Host memory stays valid and untouched until the stream has passed the copy; for ever, once the
+/* Contents of memory. What does not lie within the memory that was asked for is CEK_INVALID.
+ * Host memory stays valid and untouched until the stream has passed the copy; for ever, once the
  * device is lost. */
 CEK_API CEK_CHECKED cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes);
 CEK_API CEK_CHECKED cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes);

@@ -73,7 +73,7 @@ START_TEST(a_copy_that_fails_on_its_way_is_told_and_leaves_the_device_usable)
     assert_ok(cek_stream_create(other, &to));
     assert_ok(cek_memory_alloc(device, 100, 0, &src));
     assert_ok(cek_memory_alloc(other, 100, 0, &dst));
-    assert_fails(cek_stream_copy(to, (cek_ref){ 0 }, from, cek_memory_ref(src), 4), CEK_INVALID, "a:0", "no memory");
+    assert_fails(cek_stream_copy(to, (cek_ref){ 0 }, from, cek_memory_ref(src), 4), CEK_INVALID, "a:1", "no memory");
     assert_ok(cek_stream_copy(to, (cek_ref){ 0 }, from, (cek_ref){ 0 }, 0));
     control->poison = true;
     assert_fails(cek_stream_copy(to, cek_memory_ref(dst), from, cek_memory_ref(src), 100), CEK_INTERNAL, "a:0",
