@@ -15,10 +15,14 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
     %D%/common/extent.h \
     %D%/common/fail.c \
     %D%/common/fail.h \
+    %D%/common/failure.c \
+    %D%/common/failure.h \
     %D%/common/growth.c \
     %D%/common/growth.h \
     %D%/common/half.h \
     %D%/common/hash.h \
+    %D%/common/op.c \
+    %D%/common/op.h \
     %D%/common/operands.c \
     %D%/common/philox.h \
     %D%/common/validate.c \

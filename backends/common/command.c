@@ -4,8 +4,6 @@
  */
 #include "backends/common/command.h"
 
-#include <string.h>
-
 #include "backends/common/fail.h"
 #include "backends/common/growth.h"
 
@@ -56,6 +54,15 @@ cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given,
 
 /* --- commands ------------------------------------------------------------------------------------------------- */
 
+cek_status cek__transfer_check(const cek_host *host, const char *call, cek_ref ref, const void *host_memory,
+                               uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const cek_dev *dev)
+{
+    cek_status st = cek__range_check(host, call, ref, bytes, mem_bytes, dev);
+    if (!st && !host_memory)
+        st = cek__host_fail(host, CEK_INVALID, "%s: no host memory", call);
+    return st;
+}
+
 cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes,
                            cek__mem_bytes_fn *mem_bytes, const cek_dev *dev)
 {
@@ -88,19 +95,4 @@ cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint6
     if (!st && dst.mem == src.mem && dst.offset < src.offset + bytes && src.offset < dst.offset + bytes)
         st = cek__host_fail(host, CEK_INVALID, "copy: source and destination overlap");
     return st;
-}
-
-cek_status cek__forward_check(const cek_host *host, cek__request *backward, const cek__request *forward,
-                              uint64_t reserve_bytes)
-{
-    const cek_pool_desc *pool = &forward->desc.pool, *own = &backward->desc.pool;
-    const size_t geometry = offsetof(cek_pool_desc, mode);
-    if (pool->op.kind != CEK_OP_POOL_FORWARD)
-        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
-    if (!cek__request_given(forward, CEK_POOL_FORWARD_RESERVE))
-        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward writes no reserve");
-    if (memcmp((const char *)pool + geometry, (const char *)own + geometry, sizeof *pool - geometry))
-        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward has another geometry or type");
-    cek__request_reserve(backward, CEK_POOL_BACKWARD_RESERVE, reserve_bytes);
-    return CEK_OK;
 }

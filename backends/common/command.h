@@ -19,7 +19,10 @@ cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given,
 
 #define CEK__UPDATE_MAX 4096 /* bytes of one update */
 
-/* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device. */
+/* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device; a transfer is an upload or
+ * a download. */
+cek_status cek__transfer_check(const cek_host *host, const char *call, cek_ref ref, const void *host_memory,
+                               uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const cek_dev *dev);
 cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes,
                            cek__mem_bytes_fn *mem_bytes, const cek_dev *dev);
 cek_status cek__update_check(const cek_host *host, cek_ref dst, const void *src, uint64_t bytes,
@@ -27,10 +30,5 @@ cek_status cek__update_check(const cek_host *host, cek_ref dst, const void *src,
 /* Within one instance; `src_dev` is the source's device. */
 cek_status cek__copy_check(const cek_host *host, cek_ref dst, cek_ref src, uint64_t bytes, cek__mem_bytes_fn *mem_bytes,
                            const cek_dev *dev, const cek_dev *src_dev);
-
-/* cek__forward_check - whether a pool_backward may name this operation of the same device as its forward, which writes
- * a reserve of `reserve_bytes`; takes over that size. */
-cek_status cek__forward_check(const cek_host *host, cek__request *backward, const cek__request *forward,
-                              uint64_t reserve_bytes);
 
 #endif

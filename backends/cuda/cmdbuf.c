@@ -116,7 +116,7 @@ void cek__cuda_cmdbuf_destroy(cek_cmdbuf *cmdbuf)
     if (!cmdbuf)
         return;
     cuda_dev *dev = cmdbuf->dev;
-    if (cmdbuf->exec && !atomic_load(&dev->head.lost) && !cek__cuda_enter(dev, "cmdbuf_destroy")) {
+    if (cmdbuf->exec && !cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "cmdbuf_destroy")) {
         CUresult error = cek__cuda_api(dev)->cuGraphExecDestroy(cmdbuf->exec);
         cek__cuda_leave(dev);
         if (error)

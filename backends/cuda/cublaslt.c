@@ -99,7 +99,7 @@ static cek_status handle_get(cuda_dev *dev, const cek__cublaslt *lt, lt_handle *
 
 void cek__cublaslt_device_close(cuda_dev *dev)
 {
-    if (!dev->cublaslt_handle || atomic_load(&dev->head.lost) || cek__cuda_enter(dev, "device_close"))
+    if (!dev->cublaslt_handle || cek__latched(&dev->head.lost) || cek__cuda_enter(dev, "device_close"))
         return;
     (void)library_get(dev->head.instance)->Destroy(dev->cublaslt_handle);
     cek__cuda_leave(dev);

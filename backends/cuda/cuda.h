@@ -67,8 +67,7 @@ struct cek_queue {
     uint64_t deadline_ns;
     /* A failure that is not the driver's: half an operation enqueued, a wait for a failed event.
      * The driver's own end the context. */
-    cek_status failure;
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure;
 };
 
 static inline cuda_instance *cek__cuda_instance(const cek_dev *dev)

@@ -107,7 +107,7 @@ static cek_status handle_get(cuda_dev *dev, const cek__cudnn *dnn)
 
 void cek__cudnn_device_close(cuda_dev *dev)
 {
-    if (!dev->cudnn_handle || atomic_load(&dev->head.lost) || cek__cuda_enter(dev, "device_close"))
+    if (!dev->cudnn_handle || cek__latched(&dev->head.lost) || cek__cuda_enter(dev, "device_close"))
         return;
     (void)library_get(dev->head.instance)->Destroy(dev->cudnn_handle);
     cek__cuda_leave(dev);
@@ -170,7 +170,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
 static void plan_free(cek_dev *head, cek__gpu_plan *plan)
 {
     cuda_dev *dev = (cuda_dev *)head;
-    if (!atomic_load(&head->lost) && !cek__cuda_enter(dev, "op_destroy")) {
+    if (!cek__latched(&head->lost) && !cek__cuda_enter(dev, "op_destroy")) {
         pthread_mutex_lock(&dev->cudnn_lock);
         if (plan->pack)
             (void)plan->dnn->BackendDestroyDescriptor(plan->pack);

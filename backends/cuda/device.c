@@ -250,7 +250,7 @@ void cek__cuda_device_close(cek_dev *head)
     cek__cuda_programs_free(dev);
     cek__cublaslt_device_close(dev);
     cek__cudnn_device_close(dev);
-    if (dev->context && !atomic_load(&head->lost))
+    if (dev->context && !cek__latched(&head->lost))
         (void)cek__cuda_api(dev)->cuDevicePrimaryCtxRelease(dev->device);
     pthread_mutex_destroy(&dev->programs_lock);
     pthread_mutex_destroy(&dev->cudnn_lock);

@@ -110,7 +110,7 @@ cek_status cek__cuda_fail(cuda_dev *dev, const char *call, const char *function,
     const char *name = cek__cuda_error(cek__cuda_api(dev), error);
     cek_status st = cek__cuda_status(error);
     if (st == CEK_DEVICE_LOST)
-        cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, name, error);
+        cek__latch_set(&dev->head.lost, "%s: %s: %s (%u)", call, function, name, error);
     return cek__host_fail(&dev->head.instance->host, st, "%s: %s: %s (%u)", call, function, name, error);
 }
 
@@ -147,8 +147,8 @@ static cek_status work_failed(cuda_dev *dev, const char *call, const char *funct
 {
     if (cek__cuda_is_capture(error))
         return cek__cuda_fail(dev, call, function, error);
-    cek__gpu_device_lose(&dev->head, "%s: %s: %s (%u)", call, function, cek__cuda_error(cek__cuda_api(dev), error),
-                         error);
+    cek__latch_set(&dev->head.lost, "%s: %s: %s (%u)", call, function, cek__cuda_error(cek__cuda_api(dev), error),
+                   error);
     return cek__gpu_ready(&dev->head, call);
 }
 
@@ -166,7 +166,7 @@ static cek_status poll_until(cuda_dev *dev, const char *call, CUstream stream, C
             st = error ? work_failed(dev, call, event ? "cuEventQuery" : "cuStreamQuery", error) : CEK_OK;
             break;
         }
-        if (atomic_load(&dev->head.lost)) { /* by another thread */
+        if (cek__latched(&dev->head.lost)) { /* by another thread */
             st = cek__gpu_ready(&dev->head, call);
             break;
         }

@@ -15,8 +15,7 @@ struct cek_event {
     bool timing;
     pthread_mutex_t lock; /* of all that follows: record and query may come from two threads */
     bool recorded;
-    cek_status failure; /* of the queue that it was last recorded in */
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure; /* of the queue that it was last recorded in */
 };
 
 cek_status cek__cuda_event_create(cek_dev *head, const cek_event_desc *desc, cek_event **out)
@@ -56,7 +55,7 @@ void cek__cuda_event_destroy(cek_event *event)
     if (!event)
         return;
     cuda_dev *dev = event->dev;
-    if (!atomic_load(&dev->head.lost) && !cek__cuda_enter(dev, "event_destroy")) {
+    if (!cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "event_destroy")) {
         CUresult error = cek__cuda_api(dev)->cuEventDestroy(event->event); /* what waits for it still may */
         cek__cuda_leave(dev);
         if (error)
@@ -77,35 +76,30 @@ cek_status cek__cuda_event_record(cek_queue *queue, cek_event *event)
     pthread_mutex_lock(&event->lock);
     if (st) { /* in a failed queue the event has failed too, so that nobody takes an older record for this one */
         event->recorded = true;
-        event->failure = st;
-        snprintf(event->text, sizeof event->text, "%s", queue->text);
+        event->failure = queue->failure;
     } else if (!(st = cek__cuda_enter(dev, "event_record"))) {
         CUresult error = cek__cuda_api(dev)->cuEventRecord(event->event, queue->stream);
         cek__cuda_leave(dev);
         if (error)
             st = cek__cuda_fail(dev, "event_record", "cuEventRecord", error);
         else
-            event->recorded = true, event->failure = CEK_OK;
+            event->recorded = true, event->failure = (cek__failure){ .status = CEK_OK };
     }
     pthread_mutex_unlock(&event->lock);
     return st;
 }
 
-/* Whether there is a record to ask about, and whether its queue had failed: CEK_OK, CEK_INVALID, or
- * that failure (*failed). */
-static cek_status record_check(cek_event *event, const char *call, bool *failed, char *text)
+/* What its queue had met at the latest record. CEK_DEVICE_LOST, or CEK_INVALID where there is none; a failure of the
+ * recorded work is not one of this. */
+static cek_status record_read(cek_event *event, const char *call, cek__failure *failure)
 {
     cek_status st = cek__gpu_ready(&event->dev->head, call);
-    *failed = false;
     if (st)
         return st;
     pthread_mutex_lock(&event->lock);
     bool recorded = event->recorded;
-    st = event->failure;
-    if (st && text)
-        snprintf(text, CEK__TEXT_BYTES, "%s", event->text);
+    *failure = event->failure;
     pthread_mutex_unlock(&event->lock);
-    *failed = st != CEK_OK;
     if (!recorded)
         st = cek__host_fail(&event->dev->head.instance->host, CEK_INVALID, "%s: the event was never recorded", call);
     return st;
@@ -115,23 +109,20 @@ cek_status cek__cuda_event_wait(cek_queue *queue, cek_event *event)
 {
     cuda_dev *dev = queue->dev;
     const cek_host *host = &dev->head.instance->host;
-    char text[CEK__TEXT_BYTES], whole[CEK__TEXT_BYTES];
-    bool failed = false;
+    cek__failure failure;
     cek_status st = cek__cuda_queue_ready(queue, "event_wait");
     if (!st && !event)
         st = cek__host_fail(host, CEK_INVALID, "event_wait: no event");
     else if (!st && event->dev != dev)
         st = cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
+    if (!st)
+        st = record_read(event, "event_wait", &failure);
     if (st)
         return st;
-    st = record_check(event, "event_wait", &failed, text);
-    if (failed) {
-        snprintf(whole, sizeof whole, "waited for an event that failed: %.200s", text);
-        cek__cuda_queue_fail(queue, st, whole);
+    cek__failure_inherit(&queue->failure, &failure);
+    if (failure.status)
         return CEK_OK;
-    }
-    if (!st)
-        st = cek__cuda_enter(dev, "event_wait");
+    st = cek__cuda_enter(dev, "event_wait");
     if (st)
         return st;
     CUresult error = cek__cuda_api(dev)->cuStreamWaitEvent(queue->stream, event->event, 0);
@@ -141,9 +132,13 @@ cek_status cek__cuda_event_wait(cek_queue *queue, cek_event *event)
 
 static cek_status event_look(cek_event *event, const char *call, uint64_t timeout_ns, char *text)
 {
-    bool failed;
-    cek_status st = record_check(event, call, &failed, text);
-    return st ? st : cek__cuda_poll_event(event->dev, call, event->event, timeout_ns);
+    cek__failure failure;
+    cek_status st = record_read(event, call, &failure);
+    if (st)
+        return st;
+    if (text)
+        snprintf(text, CEK__TEXT_BYTES, "%s", failure.text);
+    return failure.status ? failure.status : cek__cuda_poll_event(event->dev, call, event->event, timeout_ns);
 }
 
 cek_status cek__cuda_event_query(cek_event *event)
@@ -160,7 +155,7 @@ cek_status cek__cuda_event_sync(cek_event *event, uint64_t timeout_ns)
 cek_status cek__cuda_event_status(cek_event *event, char *text, uint64_t cap)
 {
     char why[CEK__TEXT_BYTES] = "";
-    cek_status st = atomic_load(&event->dev->head.lost) ? CEK_DEVICE_LOST : event_look(event, "event_status", 0, why);
+    cek_status st = cek__latched(&event->dev->head.lost) ? CEK_DEVICE_LOST : event_look(event, "event_status", 0, why);
     if (st == CEK_DEVICE_LOST)
         return cek__gpu_device_status(&event->dev->head, text, cap);
     cek__text_out(text, cap, why);

@@ -51,7 +51,7 @@ void cek__cuda_mem_free(cek_mem *head)
     if (!head)
         return;
     cuda_dev *dev = (cuda_dev *)head->dev;
-    if (!atomic_load(&dev->head.lost) && !cek__cuda_enter(dev, "mem_free")) {
+    if (!cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "mem_free")) {
         CUresult error = cek__cuda_api(dev)->cuMemFree(((cuda_mem *)head)->address);
         cek__cuda_leave(dev);
         if (error)
@@ -70,19 +70,12 @@ cek_status cek__cuda_host_alloc(cek_dev *head, uint64_t bytes, void **out)
 {
     cuda_dev *dev = (cuda_dev *)head;
     const cek_host *host = &head->instance->host;
-    uint64_t free_bytes, total_bytes;
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "host_alloc");
-    if (!st && !bytes)
-        st = cek__host_fail(host, CEK_INVALID, "host_alloc: 0 bytes");
-    if (st)
-        return st;
-    cek__host_memory(&free_bytes, &total_bytes);
-    if (bytes > INT64_MAX || bytes > free_bytes)
-        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
-                              (unsigned long long)bytes, (unsigned long long)free_bytes,
-                              (unsigned long long)total_bytes);
-    st = cek__cuda_enter(dev, "host_alloc");
+    if (!st)
+        st = cek__host_room_check(host, "host_alloc", bytes);
+    if (!st)
+        st = cek__cuda_enter(dev, "host_alloc");
     if (st)
         return st;
     void *made = NULL; /* whole pages: aligned as it should be */
@@ -97,7 +90,7 @@ cek_status cek__cuda_host_alloc(cek_dev *head, uint64_t bytes, void **out)
 void cek__cuda_host_free(cek_dev *head, void *ptr)
 {
     cuda_dev *dev = (cuda_dev *)head;
-    if (!ptr || atomic_load(&head->lost) || cek__cuda_enter(dev, "host_free"))
+    if (!ptr || cek__latched(&head->lost) || cek__cuda_enter(dev, "host_free"))
         return;
     CUresult error = cek__cuda_api(dev)->cuMemFreeHost(ptr);
     cek__cuda_leave(dev);

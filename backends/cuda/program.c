@@ -177,7 +177,7 @@ static bool module_shared(const cuda_program *program)
 
 void cek__cuda_programs_free(cuda_dev *dev)
 {
-    bool entered = dev->programs && !atomic_load(&dev->head.lost) && !cek__cuda_enter(dev, "device_close");
+    bool entered = dev->programs && !cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "device_close");
     while (dev->programs) {
         cuda_program *program = dev->programs;
         if (entered && !module_shared(program))

@@ -5,7 +5,6 @@
  * What the driver reports of work that failed ends the context, and so the device. Only failures of
  * our own stick to a queue.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +50,11 @@ void cek__cuda_queue_destroy(cek_queue *queue)
     if (!queue)
         return;
     cuda_dev *dev = queue->dev;
-    if (!atomic_load(&dev->head.lost)) {
+    if (!cek__latched(&dev->head.lost)) {
         cek_status st = cek__cuda_poll_stream(dev, "queue_destroy", queue->stream, queue->deadline_ns);
         if (st == CEK_TIMEOUT)
-            cek__gpu_device_lose(&dev->head, "queue_destroy: work still runs after %llu ms",
-                                 (unsigned long long)(queue->deadline_ns / 1000000));
+            cek__latch_set(&dev->head.lost, "queue_destroy: work still runs after %llu ms",
+                           (unsigned long long)(queue->deadline_ns / 1000000));
         if (st != CEK_TIMEOUT && st != CEK_DEVICE_LOST && !cek__cuda_enter(dev, "queue_destroy")) {
             CUresult error = cek__cuda_api(dev)->cuStreamDestroy(queue->stream);
             cek__cuda_leave(dev);
@@ -69,21 +68,18 @@ void cek__cuda_queue_destroy(cek_queue *queue)
 cek_status cek__cuda_queue_ready(cek_queue *queue, const char *call)
 {
     cek_status st = cek__gpu_ready(&queue->dev->head, call);
-    if (!st && queue->failure)
-        st = cek__host_fail(&queue->dev->head.instance->host, queue->failure, "%s: the queue failed before: %s", call,
-                            queue->text);
-    return st;
+    return st ? st : cek__failure_check(&queue->failure, &queue->dev->head.instance->host, call);
 }
 
 cek_status cek__cuda_queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
-    if (!atomic_load(&queue->dev->head.lost))
+    if (!cek__latched(&queue->dev->head.lost))
         /* latches what has happened by now */
         (void)cek__cuda_poll_stream(queue->dev, "queue_status", queue->stream, 0);
     if (cek__gpu_device_status(&queue->dev->head, text, cap))
         return CEK_DEVICE_LOST;
-    cek__text_out(text, cap, queue->failure ? queue->text : "");
-    return queue->failure;
+    cek__text_out(text, cap, queue->failure.text);
+    return queue->failure.status;
 }
 
 cek_status cek__cuda_queue_sync(cek_queue *queue, uint64_t timeout_ns)
@@ -91,22 +87,18 @@ cek_status cek__cuda_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     cek_status st = cek__gpu_ready(&queue->dev->head, "queue_sync");
     if (!st)
         st = cek__cuda_poll_stream(queue->dev, "queue_sync", queue->stream, timeout_ns);
-    if (!st && queue->failure)
-        st = cek__host_fail(&queue->dev->head.instance->host, queue->failure, "queue_sync: %s", queue->text);
-    return st;
+    return st ? st : cek__failure_check(&queue->failure, &queue->dev->head.instance->host, "queue_sync");
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory, uint64_t bytes)
+static cek_status transfer_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory,
+                                 uint64_t bytes)
 {
-    const cek_host *host = &queue->dev->head.instance->host;
     cek_status st = cek__cuda_queue_ready(queue, call);
-    if (!st)
-        st = cek__range_check(host, call, ref, bytes, cek__gpu_mem_bytes, queue->dev);
-    if (!st && !host_memory)
-        st = cek__host_fail(host, CEK_INVALID, "%s: no host memory", call);
-    return st;
+    return st ? st
+              : cek__transfer_check(&queue->dev->head.instance->host, call, ref, host_memory, bytes, cek__gpu_mem_bytes,
+                                    &queue->dev->head);
 }
 
 /* The end of every command: out of the context, and its failure told. */
@@ -120,7 +112,7 @@ cek_status cek__cuda_upload(cek_queue *queue, cek_ref dst, const void *src, uint
 {
     if (!bytes)
         return cek__cuda_queue_ready(queue, "upload");
-    cek_status st = range_check(queue, "upload", dst, src, bytes);
+    cek_status st = transfer_check(queue, "upload", dst, src, bytes);
     if (!st)
         st = cek__cuda_enter(queue->dev, "upload");
     if (st)
@@ -133,7 +125,7 @@ cek_status cek__cuda_download(cek_queue *queue, void *dst, cek_ref src, uint64_t
 {
     if (!bytes)
         return cek__cuda_queue_ready(queue, "download");
-    cek_status st = range_check(queue, "download", src, dst, bytes);
+    cek_status st = transfer_check(queue, "download", src, dst, bytes);
     if (!st)
         st = cek__cuda_enter(queue->dev, "download");
     if (st)
@@ -228,8 +220,5 @@ cek_dev *cek__cuda_queue_dev(cek_queue *queue)
 
 void cek__cuda_queue_fail(cek_queue *queue, cek_status status, const char *text)
 {
-    if (queue->failure)
-        return; /* the first one stays */
-    queue->failure = status;
-    snprintf(queue->text, sizeof queue->text, "%s", text);
+    cek__failure_set(&queue->failure, status, "%s", text);
 }

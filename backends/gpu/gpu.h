@@ -16,7 +16,7 @@
 
 #include <cekernels/plugin.h>
 
-#include "backends/common/fail.h"
+#include "backends/common/failure.h"
 #include "backends/common/validate.h"
 
 typedef struct cek__gpu_driver cek__gpu_driver;
@@ -43,9 +43,7 @@ struct cek_dev {
     cek_instance *instance;
     const cek__gpu_driver *driver;
     uint32_t index;
-    atomic_bool lost;     /* set once, after lost_text */
-    pthread_mutex_t lock; /* of the first cek__gpu_device_lose() */
-    char lost_text[CEK__TEXT_BYTES];
+    cek__latch lost;
     cek__gpu_traits traits;
     cek__gpu_tuner *tuner;
 };
@@ -172,9 +170,11 @@ struct cek__gpu_driver {
 cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek__gpu_driver *driver, uint32_t index,
                                 const cek_device_options *options);
 void cek__gpu_device_fini(cek_dev *dev);
-/* cek__gpu_device_lose - latches CEK_DEVICE_LOST; the first reason stays. */
-void cek__gpu_device_lose(cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-cek_status cek__gpu_ready(const cek_dev *dev, const char *call);
+/* cek__gpu_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text. */
+static inline cek_status cek__gpu_ready(const cek_dev *dev, const char *call)
+{
+    return cek__latch_check(&dev->lost, &dev->instance->host, call, dev->index);
+}
 cek_status cek__gpu_device_status(cek_dev *dev, char *text, uint64_t cap);
 /* A cek__mem_bytes_fn whose `user` is the device. */
 bool cek__gpu_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes);

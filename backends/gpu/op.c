@@ -9,22 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common/command.h"
-#include "backends/common/growth.h"
 #include "backends/common/hash.h"
+#include "backends/common/op.h"
 #include "backends/gpu/lower.h"
 
 /* --- create ----------------------------------------------------------------------------------- */
-
-/* A reserve is read by the operation that its writer was made for. */
-static cek_status forward_check(cek_op *op)
-{
-    const cek_host *host = &op->dev->instance->host;
-    const cek_op *forward = op->request.desc.op.forward;
-    if (forward->dev != op->dev)
-        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
-    return cek__forward_check(host, &op->request, &forward->request, forward->info.reserve_bytes);
-}
 
 static cek__gpu_lower_fn *const lowers[] = {
     [CEK_OP_GEMM] = cek__gpu_lower_gemm,
@@ -185,19 +174,6 @@ static cek_status extents_check(const cek_op *op)
                : CEK_OK;
 }
 
-static cek_status publish(cek_op *op, cek_op_info *info)
-{
-    uint32_t kind = op->request.desc.op.kind;
-    if (kind == CEK_OP_POOL_FORWARD)
-        cek__request_reserve(&op->request, CEK_POOL_FORWARD_RESERVE, op->info.reserve_bytes);
-    if (kind == CEK_OP_GEMM)
-        cek__request_reserve(&op->request, CEK_GEMM_PACKED, op->info.prepack_bytes);
-    if (kind == CEK_OP_CONV_FORWARD)
-        cek__request_reserve(&op->request, CEK_CONV_FORWARD_PACKED, op->info.prepack_bytes);
-    op->info.size = sizeof op->info;
-    return cek__struct_out(&op->dev->instance->host, "op_create: info", info, &op->info, sizeof op->info);
-}
-
 cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
     const cek_host *host = &dev->instance->host;
@@ -211,8 +187,9 @@ cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
     op->dev = dev;
     pthread_mutex_init(&op->lock, NULL);
     st = cek__request_init(host, desc, &op->request);
-    if (!st && op->request.desc.op.forward)
-        st = forward_check(op);
+    const cek_op *forward = st ? NULL : op->request.desc.op.forward;
+    if (forward)
+        st = cek__op_forward(host, &op->request, dev, &forward->request, forward->dev, forward->info.reserve_bytes);
     if (!st)
         st = types_check(op);
     if (!st)
@@ -222,7 +199,7 @@ cek_status cek__gpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info
     if (!st)
         st = lower(op);
     if (!st)
-        st = publish(op, info);
+        st = cek__op_publish(host, &op->request, &op->info, info);
     if (st) {
         cek__gpu_op_destroy(op);
         return st;

@@ -98,7 +98,7 @@ cek_status cek__host_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     if (!cmdbuf || cmdbuf->dev != queue->dev)
         return cek__host_fail(&queue->dev->instance->host, CEK_INVALID,
                               "cmdbuf_run: the command buffer is of another device");
-    for (uint32_t i = 0; i < cmdbuf->count && !queue->failure; i++) {
+    for (uint32_t i = 0; i < cmdbuf->count && !queue->failure.status; i++) {
         const command *at = &cmdbuf->commands[i];
         if (at->kind == CEK_CMD_RUN)
             at->op->run(at->op, queue, at->operands.at, at->operands.workspace);

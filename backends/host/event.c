@@ -5,7 +5,6 @@
  * An event may be recorded by one thread and queried by another, so its lock guards all but the device.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "backends/common/command.h"
@@ -51,7 +50,6 @@ cek_status cek__host_event_record(cek_queue *queue, cek_event *event)
     event->timed = queue->timing;
     event->failure = queue->failure;
     event->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    memcpy(event->text, queue->text, sizeof event->text);
     pthread_mutex_unlock(&event->lock);
     /* In a failed queue the event has failed too, so that nobody takes an older record for this one. */
     return cek__host_queue_ready(queue, "event_record");
@@ -60,9 +58,8 @@ cek_status cek__host_event_record(cek_queue *queue, cek_event *event)
 /* What an event says of itself, read under its lock. */
 typedef struct record {
     bool timing, recorded, timed;
-    cek_status failure;
     uint64_t time_ns;
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure;
 } record;
 
 /* The latest record. CEK_DEVICE_LOST, or CEK_INVALID if there is none; a failure of the recorded
@@ -73,8 +70,7 @@ static cek_status record_read(cek_event *event, const char *call, record *out)
     if (st)
         return st;
     pthread_mutex_lock(&event->lock);
-    *out = (record){ event->timing, event->recorded, event->timed, event->failure, event->time_ns, "" };
-    memcpy(out->text, event->text, sizeof out->text);
+    *out = (record){ event->timing, event->recorded, event->timed, event->time_ns, event->failure };
     pthread_mutex_unlock(&event->lock);
     if (!out->recorded)
         return cek__host_fail(&event->dev->instance->host, CEK_INVALID, "%s: the event was never recorded", call);
@@ -92,8 +88,8 @@ cek_status cek__host_event_wait(cek_queue *queue, cek_event *event)
         st = cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
     if (!st)
         st = record_read(event, "event_wait", &latest);
-    if (!st && latest.failure)
-        cek__host_queue_fail(queue, latest.failure, "waited for an event that failed: %.200s", latest.text);
+    if (!st)
+        cek__failure_inherit(&queue->failure, &latest.failure);
     return st;
 }
 
@@ -101,7 +97,7 @@ cek_status cek__host_event_query(cek_event *event)
 {
     record latest;
     cek_status st = record_read(event, "event_query", &latest);
-    return st ? st : latest.failure;
+    return st ? st : latest.failure.status;
 }
 
 cek_status cek__host_event_sync(cek_event *event, uint64_t timeout_ns)
@@ -109,7 +105,7 @@ cek_status cek__host_event_sync(cek_event *event, uint64_t timeout_ns)
     record latest;
     (void)timeout_ns; /* the record has happened */
     cek_status st = record_read(event, "event_sync", &latest);
-    return st ? st : latest.failure;
+    return st ? st : latest.failure.status;
 }
 
 cek_status cek__host_event_status(cek_event *event, char *text, uint64_t cap)
@@ -119,8 +115,8 @@ cek_status cek__host_event_status(cek_event *event, char *text, uint64_t cap)
         return CEK_DEVICE_LOST;
     cek_status st = record_read(event, "event_status", &latest);
     if (!st)
-        cek__text_out(text, cap, latest.text);
-    return st ? st : latest.failure;
+        cek__text_out(text, cap, latest.failure.text);
+    return st ? st : latest.failure.status;
 }
 
 cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
@@ -131,8 +127,8 @@ cek_status cek__host_event_elapsed(cek_event *start, cek_event *end, uint64_t *n
     cek_status st = record_read(start, "event_elapsed", &from);
     if (!st)
         st = record_read(end, "event_elapsed", &to);
-    if (st || from.failure || to.failure)
-        return st ? st : from.failure ? from.failure : to.failure;
+    if (st || from.failure.status || to.failure.status)
+        return st ? st : from.failure.status ? from.failure.status : to.failure.status;
     if (!from.timing || !to.timing)
         return cek__host_fail(host, CEK_INVALID, "event_elapsed: an event without CEK_EVENT_TIMING");
     if (!from.timed || !to.timed)

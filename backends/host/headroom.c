@@ -104,3 +104,15 @@ void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes)
     uint64_t reserve = *total_bytes / CEK__HOST_RESERVE_SHARE;
     *free_bytes -= reserve < *free_bytes ? reserve : *free_bytes;
 }
+
+cek_status cek__host_room_check(const cek_host *host, const char *call, uint64_t bytes)
+{
+    uint64_t free_bytes, total_bytes;
+    if (!bytes)
+        return cek__host_fail(host, CEK_INVALID, "%s: 0 bytes", call);
+    cek__host_memory(&free_bytes, &total_bytes);
+    if (bytes <= INT64_MAX - CEK_ALIGNMENT && bytes <= free_bytes)
+        return CEK_OK;
+    return cek__host_fail(host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free", call,
+                          (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+}

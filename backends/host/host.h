@@ -23,7 +23,7 @@
 
 #include <cekernels/plugin.h>
 
-#include "backends/common/fail.h"
+#include "backends/common/failure.h"
 #include "backends/common/validate.h"
 #include "backends/host/pages.h"
 
@@ -36,9 +36,7 @@ struct cek_instance {
 struct cek_dev {
     cek_instance *instance;
     uint32_t index;
-    atomic_bool lost;     /* set once, after lost_text */
-    pthread_mutex_t lock; /* of the first cek__host_device_lose() */
-    char lost_text[CEK__TEXT_BYTES];
+    cek__latch lost;
 };
 
 struct cek_mem {
@@ -52,22 +50,20 @@ struct cek_mem {
 struct cek_queue {
     cek_dev *dev;
     bool timing;
-    cek_status failure; /* CEK_OK until work failed */
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure; /* of work */
 };
 
 struct cek_event {
     cek_dev *dev;
     pthread_mutex_t lock; /* of all that follows: record and query may come from two threads */
     bool timing, recorded;
-    bool timed;         /* the latest record was in a queue with CEK_QUEUE_TIMING */
-    cek_status failure; /* of the queue at the latest record */
+    bool timed;           /* the latest record was in a queue with CEK_QUEUE_TIMING */
+    cek__failure failure; /* of the queue at the latest record */
     uint64_t time_ns;
-    char text[CEK__TEXT_BYTES];
 };
 
-/* Executes the operation; `at` holds an address per slot, NULL for slots that are not given. Work that fails calls
- * cek__host_queue_fail(). */
+/* Executes the operation; `at` holds an address per slot, NULL for slots that are not given. Work that fails sets
+ * the queue's failure. */
 typedef void cek__op_run_fn(const cek_op *op, cek_queue *queue, void *const *at, void *workspace);
 /* Writes the packed form of the plain weights. */
 typedef void cek__op_prepack_fn(const cek_op *op, cek_queue *queue, void *const *at, void *packed);
@@ -95,9 +91,6 @@ cek_status cek__host_device_init(cek_dev *dev, cek_instance *instance, uint32_t 
                                  const cek_device_options *options);
 void cek__host_device_fini(cek_dev *dev);
 
-/* cek__host_device_lose - latches CEK_DEVICE_LOST; the first reason stays. */
-void cek__host_device_lose(cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-
 /* cek__host_op_init - checks and copies the descriptor into a zeroed operation; `forward` is known to be of this device
  * afterwards. On error cek__host_op_fini() must not be called. */
 cek_status cek__host_op_init(cek_op *op, cek_dev *dev, const cek_op_desc *desc);
@@ -107,14 +100,13 @@ void cek__host_op_fini(cek_op *op);
  * the operation is destroyed. */
 cek_status cek__host_op_publish(cek_op *op, cek_op_info *info, cek_op **out);
 
-/* cek__host_queue_fail - a command failed while it was executed: sticks to the queue. */
-void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
-
 /* cek__host_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text; the first thing that a
  * slot of the backend's own does. cek__host_queue_ready: that, or the failure that stuck to the
  * queue. `call` names the slot. */
-cek_status cek__host_ready(const cek_dev *dev, const char *call);
+static inline cek_status cek__host_ready(const cek_dev *dev, const char *call)
+{
+    return cek__latch_check(&dev->lost, &dev->instance->host, call, dev->index);
+}
 cek_status cek__host_queue_ready(const cek_queue *queue, const char *call);
 
 /* cek__host_mem_bytes - a cek__mem_bytes_fn whose `user` is the device. */

@@ -8,27 +8,19 @@
 #include <string.h>
 
 #include "backends/common/command.h"
-#include "backends/common/growth.h"
+#include "backends/common/op.h"
 #include "backends/host/host.h"
-
-/* A reserve is read by the operation that its writer was made for. */
-static cek_status forward_check(cek_op *op)
-{
-    const cek_host *host = &op->dev->instance->host;
-    const cek_op *forward = op->request.desc.op.forward;
-    if (forward->dev != op->dev)
-        return cek__host_fail(host, CEK_INVALID, "pool_backward: forward is not a pool_forward of this device");
-    return cek__forward_check(host, &op->request, &forward->request, forward->info.reserve_bytes);
-}
 
 cek_status cek__host_op_init(cek_op *op, cek_dev *dev, const cek_op_desc *desc)
 {
+    const cek_host *host = &dev->instance->host;
     op->dev = dev;
     cek_status st = cek__host_ready(dev, "op_create");
     if (!st)
-        st = cek__request_init(&dev->instance->host, desc, &op->request);
-    if (!st && op->request.desc.op.forward)
-        st = forward_check(op);
+        st = cek__request_init(host, desc, &op->request);
+    const cek_op *forward = st ? NULL : op->request.desc.op.forward;
+    if (forward)
+        st = cek__op_forward(host, &op->request, dev, &forward->request, forward->dev, forward->info.reserve_bytes);
     if (st)
         cek__request_free(&op->request);
     return st;
@@ -51,15 +43,7 @@ void cek__host_op_destroy(cek_op *op)
 
 cek_status cek__host_op_publish(cek_op *op, cek_op_info *info, cek_op **out)
 {
-    const cek_op_desc *desc = &op->request.desc.op;
-    if (desc->kind == CEK_OP_POOL_FORWARD)
-        cek__request_reserve(&op->request, CEK_POOL_FORWARD_RESERVE, op->info.reserve_bytes);
-    if (desc->kind == CEK_OP_GEMM)
-        cek__request_reserve(&op->request, CEK_GEMM_PACKED, op->info.prepack_bytes);
-    if (desc->kind == CEK_OP_CONV_FORWARD)
-        cek__request_reserve(&op->request, CEK_CONV_FORWARD_PACKED, op->info.prepack_bytes);
-    op->info.size = sizeof op->info;
-    cek_status st = cek__struct_out(&op->dev->instance->host, "op_create: info", info, &op->info, sizeof op->info);
+    cek_status st = cek__op_publish(&op->dev->instance->host, &op->request, &op->info, info);
     if (st)
         cek__host_op_destroy(op);
     *out = st ? NULL : op;

@@ -2,12 +2,12 @@
  *
  * pages.h - memory of the host that is really there, for every backend whose devices live in it.
  *
- * Knows no device and no plugin.
+ * Knows no device.
  */
 #ifndef CEK_BACKENDS_HOST_PAGES_H
 #define CEK_BACKENDS_HOST_PAGES_H
 
-#include <stdint.h>
+#include <cekernels/plugin.h>
 
 /* A 32nd of all memory stays free: page tables, stacks, the host application's own allocations. */
 #define CEK__HOST_RESERVE_SHARE 32
@@ -19,6 +19,9 @@
  * of its control groups, less a reserve) and how much there is at all. CEK_UNKNOWN where the system
  * does not say. */
 void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* cek__host_room_check - CEK_INVALID for 0 bytes, CEK_OUT_OF_MEMORY where fewer are left; `call` asks for them. */
+cek_status cek__host_room_check(const cek_host *host, const char *call, uint64_t bytes);
 
 /* cek__pages_touch - every page of [base, base + bytes) is present afterwards; contents become undefined. */
 void cek__pages_touch(unsigned char *base, uint64_t bytes);

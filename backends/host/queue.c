@@ -4,7 +4,6 @@
  *
  * A queue is the failure that stuck to it; there is nothing to wait for.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,32 +34,18 @@ void cek__host_queue_destroy(cek_queue *queue)
     free(queue);
 }
 
-void cek__host_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
-{
-    va_list args;
-    if (queue->failure)
-        return; /* the first one stays */
-    va_start(args, format);
-    vsnprintf(queue->text, sizeof queue->text, format, args);
-    va_end(args);
-    queue->failure = status;
-}
-
 cek_status cek__host_queue_ready(const cek_queue *queue, const char *call)
 {
     cek_status st = cek__host_ready(queue->dev, call);
-    if (!st && queue->failure)
-        st = cek__host_fail(&queue->dev->instance->host, queue->failure, "%s: the queue failed before: %s", call,
-                            queue->text);
-    return st;
+    return st ? st : cek__failure_check(&queue->failure, &queue->dev->instance->host, call);
 }
 
 cek_status cek__host_queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
     if (cek__host_device_status(queue->dev, text, cap))
         return CEK_DEVICE_LOST;
-    cek__text_out(text, cap, queue->text);
-    return queue->failure;
+    cek__text_out(text, cap, queue->failure.text);
+    return queue->failure.status;
 }
 
 cek_status cek__host_queue_sync(cek_queue *queue, uint64_t timeout_ns)
@@ -71,22 +56,21 @@ cek_status cek__host_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 
-/* The start of every command on `bytes` > 0 at `ref`. */
-static cek_status command_check(cek_queue *queue, const char *call, cek_ref ref, uint64_t bytes)
+/* Of an upload or download of `bytes` > 0. */
+static cek_status transfer_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory,
+                                 uint64_t bytes)
 {
     cek_status st = cek__host_queue_ready(queue, call);
-    if (!st)
-        st = cek__range_check(&queue->dev->instance->host, call, ref, bytes, cek__host_mem_bytes, queue->dev);
-    return st;
+    return st ? st
+              : cek__transfer_check(&queue->dev->instance->host, call, ref, host_memory, bytes, cek__host_mem_bytes,
+                                    queue->dev);
 }
 
 cek_status cek__host_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
     if (!bytes)
         return cek__host_queue_ready(queue, "upload");
-    cek_status st = command_check(queue, "upload", dst, bytes);
-    if (!st && !src)
-        st = cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "upload: no source");
+    cek_status st = transfer_check(queue, "upload", dst, src, bytes);
     if (!st)
         memmove(dst.mem->base + dst.offset, src, bytes);
     return st;
@@ -96,9 +80,7 @@ cek_status cek__host_download(cek_queue *queue, void *dst, cek_ref src, uint64_t
 {
     if (!bytes)
         return cek__host_queue_ready(queue, "download");
-    cek_status st = command_check(queue, "download", src, bytes);
-    if (!st && !dst)
-        st = cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "download: no destination");
+    cek_status st = transfer_check(queue, "download", src, dst, bytes);
     if (!st)
         memmove(dst, src.mem->base + src.offset, bytes);
     return st;

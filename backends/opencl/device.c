@@ -425,7 +425,7 @@ void cek__opencl_device_close(cek_dev *head)
         return;
     cek__opencl_programs_free(dev);
     cek__opencl_pinned_free(dev);
-    if (dev->context && !atomic_load(&head->lost)) {
+    if (dev->context && !cek__latched(&head->lost)) {
         cek__clblast_device_close(dev);
         clReleaseContext(dev->context);
     }

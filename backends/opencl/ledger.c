@@ -145,7 +145,7 @@ static bool oldest_look(ledger *of)
         cek_status st = cek__opencl_status(code);
         snprintf(text, sizeof text, "%s failed on the device: %s (%d)", at->call, cek__opencl_error(code), code);
         if (st == CEK_DEVICE_LOST)
-            cek__gpu_device_lose(&of->dev->head, "%s", text);
+            cek__latch_set(&of->dev->head.lost, "%s", text);
         fail_locked(of, of->seen + 1, st, text);
         return false;
     }

@@ -113,7 +113,7 @@ void cek__opencl_mem_free(cek_mem *head)
     if (!mem)
         return;
     /* Work on a lost device may still write here: then the memory is left to the driver. */
-    if (!atomic_load(&head->dev->lost)) {
+    if (!cek__latched(&head->dev->lost)) {
         if (mem->buffer)
             clReleaseMemObject(mem->buffer);
         if (mem->block)
@@ -209,19 +209,13 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
 {
     opencl_dev *dev = (opencl_dev *)head;
     const cek_host *host = &head->instance->host;
-    uint64_t free_bytes, total_bytes;
     *out = NULL;
     cek_status st = cek__gpu_ready(head, "host_alloc");
-    if (!st && !bytes)
-        st = cek__host_fail(host, CEK_INVALID, "host_alloc: 0 bytes");
+    if (!st)
+        st = cek__host_room_check(host, "host_alloc", bytes);
     if (st)
         return st;
-    cek__host_memory(&free_bytes, &total_bytes);
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
-    if (bytes > INT64_MAX || rounded > free_bytes)
-        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes, but %llu of %llu are free",
-                              (unsigned long long)bytes, (unsigned long long)free_bytes,
-                              (unsigned long long)total_bytes);
     if (dev->host_memory) { /* there is no bus to be fast on */
         *out = aligned_alloc(CEK_ALIGNMENT, rounded);
         if (!*out)
@@ -255,7 +249,7 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
 
 static void block_free(opencl_dev *dev, pinned_block *block)
 {
-    if (!atomic_load(&dev->head.lost)) {
+    if (!cek__latched(&dev->head.lost)) {
         (void)map_sync(dev, "host_free", &block->mem, 0, true);
         clReleaseMemObject(block->mem.buffer);
     }

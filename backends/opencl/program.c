@@ -177,7 +177,7 @@ void cek__opencl_programs_free(opencl_dev *dev)
 {
     while (dev->programs) {
         opencl_program *next = dev->programs->next;
-        program_free(dev->programs, atomic_load(&dev->head.lost));
+        program_free(dev->programs, cek__latched(&dev->head.lost));
         dev->programs = next;
     }
 }
@@ -239,7 +239,7 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
 {
     if (!kernel)
         return;
-    if (!atomic_load(&dev->lost))
+    if (!cek__latched(&dev->lost))
         clReleaseKernel(kernel->kernel);
     free(kernel);
 }

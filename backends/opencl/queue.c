@@ -52,13 +52,13 @@ void cek__opencl_queue_destroy(cek_queue *queue)
     if (!queue)
         return;
     bool finished = true;
-    if (!atomic_load(&queue->dev->head.lost)) {
+    if (!cek__latched(&queue->dev->head.lost)) {
         clFlush(queue->queue);
         cek_status st = cek__ledger_drain(queue->ledger, queue->deadline_ns);
         finished = !st;
         if (st == CEK_TIMEOUT)
-            cek__gpu_device_lose(&queue->dev->head, "queue_destroy: work still runs after %llu ms",
-                                 (unsigned long long)(queue->deadline_ns / 1000000));
+            cek__latch_set(&queue->dev->head.lost, "queue_destroy: work still runs after %llu ms",
+                           (unsigned long long)(queue->deadline_ns / 1000000));
     } else {
         finished = cek__ledger_look(queue->ledger, CEK__LEDGER_ALL, NULL) == CEK_OK;
     }
@@ -127,15 +127,13 @@ static cek_status enqueued(cek_queue *queue, const char *call, const char *funct
     return CEK_OK;
 }
 
-static cek_status range_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory, uint64_t bytes)
+static cek_status transfer_check(cek_queue *queue, const char *call, cek_ref ref, const void *host_memory,
+                                 uint64_t bytes)
 {
-    const cek_host *host = &queue->dev->head.instance->host;
     cek_status st = cek__opencl_queue_ready(queue, call);
-    if (!st)
-        st = cek__range_check(host, call, ref, bytes, cek__gpu_mem_bytes, queue->dev);
-    if (!st && !host_memory)
-        st = cek__host_fail(host, CEK_INVALID, "%s: no host memory", call);
-    return st;
+    return st ? st
+              : cek__transfer_check(&queue->dev->head.instance->host, call, ref, host_memory, bytes, cek__gpu_mem_bytes,
+                                    &queue->dev->head);
 }
 
 cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
@@ -143,7 +141,7 @@ cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, ui
     cl_event event = NULL;
     if (!bytes)
         return cek__opencl_queue_ready(queue, "upload");
-    cek_status st = range_check(queue, "upload", dst, src, bytes);
+    cek_status st = transfer_check(queue, "upload", dst, src, bytes);
     if (st)
         return st;
     cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, src, 0, NULL,
@@ -156,7 +154,7 @@ cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64
     cl_event event = NULL;
     if (!bytes)
         return cek__opencl_queue_ready(queue, "download");
-    cek_status st = range_check(queue, "download", src, dst, bytes);
+    cek_status st = transfer_check(queue, "download", src, dst, bytes);
     if (st)
         return st;
     cl_int error = clEnqueueReadBuffer(queue->queue, buffer_of(src), CL_FALSE, src.offset, bytes, dst, 0, NULL, &event);

@@ -52,7 +52,7 @@ cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *funct
 {
     cek_status st = cek__opencl_status(error);
     if (st == CEK_DEVICE_LOST)
-        cek__gpu_device_lose(&dev->head, "%s: %s: %s (%d)", call, function, cek__opencl_error(error), error);
+        cek__latch_set(&dev->head.lost, "%s: %s: %s (%d)", call, function, cek__opencl_error(error), error);
     return cek__host_fail(&dev->head.instance->host, st, "%s: %s: %s (%d)", call, function, cek__opencl_error(error),
                           error);
 }

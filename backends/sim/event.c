@@ -4,7 +4,6 @@
  * record and those do not: its failure, that it hangs, its virtual time.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "backends/common/growth.h"
 #include "backends/sim/sim.h"
@@ -39,15 +38,13 @@ void cek__sim_event_destroy(cek_event *event)
 typedef struct record {
     bool timed, hangs;
     uint64_t time_ns;
-    cek_status failure;
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure;
 } record;
 
 static record record_read(cek_event *event)
 {
     pthread_mutex_lock(&event->lock);
-    record latest = { event->timed, event->hangs, event->time_ns, event->failure, "" };
-    memcpy(latest.text, event->text, sizeof latest.text);
+    record latest = { event->timed, event->hangs, event->time_ns, event->failure };
     pthread_mutex_unlock(&event->lock);
     return latest;
 }
@@ -56,7 +53,7 @@ cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)
 {
     cek_status st;
     bool goes_on = cek__sim_queue_pass(queue, CEK__SIM_event_record, &st);
-    if (!goes_on && !queue->failure && !queue->hangs)
+    if (!goes_on && !queue->failure.status && !queue->hangs)
         return st;
     if (goes_on)
         st = cek__sim_advance(queue, INNER(queue->dev, event_record, queue->inner, event->inner), 0);
@@ -67,7 +64,6 @@ cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)
     event->hangs = queue->hangs;
     event->time_ns = queue->time_ns;
     event->failure = queue->failure;
-    memcpy(event->text, queue->text, sizeof event->text);
     pthread_mutex_unlock(&event->lock);
     return st;
 }
@@ -79,13 +75,12 @@ cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
         return st;
     if (!event)
         return cek__host_fail(&queue->dev->instance->host, CEK_INVALID, "event_wait: no event");
-    record latest = { .failure = CEK_OK };
+    record latest = { .failure = { .status = CEK_OK } };
     if (event->dev == queue->dev)
         latest = record_read(event);
-    if (latest.failure)
-        cek__sim_queue_fail(queue, latest.failure, "waited for an event that failed: %.200s", latest.text);
+    cek__failure_inherit(&queue->failure, &latest.failure);
     queue->hangs = queue->hangs || latest.hangs;
-    if (latest.failure || latest.hangs)
+    if (latest.failure.status || latest.hangs)
         return CEK_OK;
     st = INNER(queue->dev, event_wait, queue->inner, event->inner);
     if (!st)
@@ -99,8 +94,8 @@ cek_status cek__sim_event_query(cek_event *event)
     if (st)
         return st;
     record latest = record_read(event);
-    if (latest.failure || latest.hangs)
-        return latest.failure ? latest.failure : CEK_NOT_READY;
+    if (latest.failure.status || latest.hangs)
+        return latest.failure.status ? latest.failure.status : CEK_NOT_READY;
     st = INNER(event->dev, event_query, event->inner);
     if (!st)
         cek__sim_host_saw(event->dev->instance, latest.time_ns);
@@ -111,8 +106,8 @@ cek_status cek__sim_event_sync(cek_event *event, uint64_t timeout_ns)
 {
     cek_status st;
     record latest = record_read(event);
-    if (latest.failure && !cek__sim_is_lost(event->dev, NULL, 0))
-        return latest.failure;
+    if (latest.failure.status && !cek__sim_latch_status(event->dev, NULL, 0))
+        return latest.failure.status;
     if (!cek__sim_wait_pass(event->dev, CEK__SIM_event_sync, latest.hangs, timeout_ns, &st))
         return st;
     st = INNER(event->dev, event_sync, event->inner, timeout_ns);
@@ -123,20 +118,20 @@ cek_status cek__sim_event_sync(cek_event *event, uint64_t timeout_ns)
 
 cek_status cek__sim_event_status(cek_event *event, char *text, uint64_t cap)
 {
-    if (cek__sim_is_lost(event->dev, text, cap))
+    if (cek__sim_latch_status(event->dev, text, cap))
         return CEK_DEVICE_LOST;
     record latest = record_read(event);
-    cek__text_out(text, cap, latest.text);
-    if (latest.failure || latest.hangs)
-        return latest.failure ? latest.failure : CEK_NOT_READY;
+    cek__text_out(text, cap, latest.failure.text);
+    if (latest.failure.status || latest.hangs)
+        return latest.failure.status ? latest.failure.status : CEK_NOT_READY;
     return INNER(event->dev, event_status, event->inner, text, cap);
 }
 
 /* Whether the record has happened: the inner plugin knows. */
 static cek_status happened(cek_event *event, const record *latest)
 {
-    if (latest->failure || latest->hangs)
-        return latest->failure ? latest->failure : CEK_NOT_READY;
+    if (latest->failure.status || latest->hangs)
+        return latest->failure.status ? latest->failure.status : CEK_NOT_READY;
     return INNER(event->dev, event_query, event->inner);
 }
 

@@ -21,32 +21,16 @@ void cek__sim_lose(const cek_dev *dev, const char *format, ...)
     cek__sim_device *state = cek__sim_state(dev);
     va_list args;
     va_start(args, format);
+    cek__latch_vset(&state->lost, format, args);
+    va_end(args);
     pthread_mutex_lock(&state->lock);
-    if (!state->lost)
-        vsnprintf(state->lost_text, sizeof state->lost_text, format, args);
-    state->lost = true;
     pthread_cond_broadcast(&state->lost_now);
     pthread_mutex_unlock(&state->lock);
-    va_end(args);
-}
-
-bool cek__sim_is_lost(const cek_dev *dev, char *text, uint64_t cap)
-{
-    cek__sim_device *state = cek__sim_state(dev);
-    pthread_mutex_lock(&state->lock);
-    bool lost = state->lost;
-    if (lost)
-        cek__text_out(text, cap, state->lost_text);
-    pthread_mutex_unlock(&state->lock);
-    return lost;
 }
 
 static cek_status lost_answer(const cek_dev *dev, const char *call)
 {
-    char text[CEK__TEXT_BYTES];
-    if (!cek__sim_is_lost(dev, text, sizeof text))
-        return CEK_OK;
-    return cek__host_fail(&dev->instance->host, CEK_DEVICE_LOST, "%s: sim:%u is lost: %s", call, dev->index, text);
+    return cek__latch_check(&cek__sim_state(dev)->lost, &dev->instance->host, call, dev->index);
 }
 
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
@@ -63,9 +47,9 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
         until.tv_sec++;
     }
     pthread_mutex_lock(&state->lock);
-    while (!state->lost && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
+    while (!cek__latched(&state->lost) && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
         ;
-    bool lost = state->lost;
+    bool lost = cek__latched(&state->lost);
     pthread_mutex_unlock(&state->lock);
     if (!lost && timeout_ns <= watchdog_ns)
         return CEK_TIMEOUT;
@@ -126,9 +110,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     const cek_dev *dev = queue->dev;
     const char *name = cek__sim_call_name(call);
     *st = lost_answer(dev, name);
-    if (!*st && queue->failure)
-        *st = cek__host_fail(&dev->instance->host, queue->failure, "%s: the queue failed before: %s", name,
-                             queue->text);
+    if (!*st)
+        *st = cek__failure_check(&queue->failure, &dev->instance->host, name);
     if (*st)
         return false;
     cek__sim_fault fault = strike(dev, call);
@@ -137,8 +120,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     else if (fault.effect == CEK__SIM_LATER && fault.status == CEK_DEVICE_LOST)
         cek__sim_lose(dev, "%s: simulated loss of sim:%u by work in a queue", name, dev->index);
     else if (fault.effect == CEK__SIM_LATER)
-        cek__sim_queue_fail(queue, fault.status, "%s: simulated failure of sim:%u by work in a queue", name,
-                            dev->index);
+        cek__failure_set(&queue->failure, fault.status, "%s: simulated failure of sim:%u by work in a queue", name,
+                         dev->index);
     else if (fault.effect == CEK__SIM_HANG)
         queue->hangs = true;
     return !fault.effect && !queue->hangs;
@@ -155,17 +138,6 @@ bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint
     else if (hangs || fault.effect == CEK__SIM_HANG)
         *st = cek__sim_hold(dev, timeout_ns);
     return !*st;
-}
-
-void cek__sim_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
-{
-    va_list args;
-    if (queue->failure)
-        return;
-    va_start(args, format);
-    vsnprintf(queue->text, sizeof queue->text, format, args);
-    va_end(args);
-    queue->failure = status;
 }
 
 /* --- memory and handles ----------------------------------------------------------------------- */

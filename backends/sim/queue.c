@@ -39,19 +39,19 @@ void cek__sim_queue_destroy(cek_queue *queue)
 
 cek_status cek__sim_queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
-    if (cek__sim_is_lost(queue->dev, text, cap))
+    if (cek__sim_latch_status(queue->dev, text, cap))
         return CEK_DEVICE_LOST;
-    if (!queue->failure)
+    if (!queue->failure.status)
         return INNER(queue->dev, queue_status, queue->inner, text, cap);
-    cek__text_out(text, cap, queue->text);
-    return queue->failure;
+    cek__text_out(text, cap, queue->failure.text);
+    return queue->failure.status;
 }
 
 cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
     cek_status st;
-    if (queue->failure && !cek__sim_is_lost(queue->dev, NULL, 0))
-        return queue->failure;
+    if (queue->failure.status && !cek__sim_latch_status(queue->dev, NULL, 0))
+        return queue->failure.status;
     if (!cek__sim_wait_pass(queue->dev, CEK__SIM_queue_sync, queue->hangs, timeout_ns, &st))
         return st;
     st = INNER(queue->dev, queue_sync, queue->inner, timeout_ns);

@@ -60,6 +60,7 @@ static void device_init(cek__sim_device *device)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&device->lock, NULL);
     pthread_cond_init(&device->lost_now, &monotonic);
+    cek__latch_init(&device->lost);
     pthread_condattr_destroy(&monotonic);
 }
 
@@ -72,6 +73,7 @@ static void destroy(cek_instance *instance)
     for (int i = 0; i < CEK__SIM_DEVICES; i++) {
         pthread_mutex_destroy(&instance->devices[i].lock);
         pthread_cond_destroy(&instance->devices[i].lost_now);
+        cek__latch_fini(&instance->devices[i].lost);
     }
     pthread_key_delete(instance->host_time);
     free(instance);
@@ -173,7 +175,8 @@ static void device_close(cek_dev *dev)
 
 static cek_status device_status(cek_dev *dev, char *text, uint64_t cap)
 {
-    return cek__sim_is_lost(dev, text, cap) ? CEK_DEVICE_LOST : INNER(dev, device_status, dev->inner, text, cap);
+    cek_status st = cek__sim_latch_status(dev, text, cap);
+    return st ? st : INNER(dev, device_status, dev->inner, text, cap);
 }
 
 static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes)

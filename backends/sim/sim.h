@@ -14,7 +14,7 @@
 
 #include <cekernels/plugin.h>
 
-#include "backends/common/fail.h"
+#include "backends/common/failure.h"
 
 /* The plugin's table (plugins/sim.c answers the query with it). */
 extern const cek_plugin cek__sim_plugin;
@@ -64,10 +64,9 @@ typedef struct cek__sim_device {
     uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
     pthread_mutex_t lock;    /* of what follows */
-    pthread_cond_t lost_now; /* ends waits for what hangs */
+    pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
     uint64_t used_bytes, seen[CEK__SIM_FAULTS];
-    bool lost;
-    char lost_text[CEK__TEXT_BYTES];
+    cek__latch lost;
 } cek__sim_device;
 
 struct cek_instance {
@@ -97,8 +96,7 @@ struct cek_queue {
     bool timing, hangs;
     uint64_t deadline_ns; /* of its destruction while it hangs */
     uint64_t time_ns;     /* virtual: when what was enqueued so far ends */
-    cek_status failure;
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure;
 };
 struct cek_event {
     cek_dev *dev;
@@ -107,8 +105,7 @@ struct cek_event {
     pthread_mutex_t lock; /* of what follows: the queue at the latest record */
     bool timed, hangs;
     uint64_t time_ns;
-    cek_status failure;
-    char text[CEK__TEXT_BYTES];
+    cek__failure failure;
 };
 struct cek_op {
     cek_dev *dev;
@@ -140,6 +137,12 @@ static inline cek__sim_device *cek__sim_state(const cek_dev *dev)
     return &dev->instance->devices[dev->index];
 }
 
+/* A look at the latch that is no call, so that no fault strikes it. */
+static inline cek_status cek__sim_latch_status(const cek_dev *dev, char *text, uint64_t cap)
+{
+    return cek__latch_status(&cek__sim_state(dev)->lost, text, cap);
+}
+
 /* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or a fault. */
 cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call);
 
@@ -151,15 +154,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st);
  * waited for does not end. */
 bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st);
 
-/* cek__sim_queue_fail - failed work sticks to its queue; the first failure stays. */
-void cek__sim_queue_fail(cek_queue *queue, cek_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
-
-/* cek__sim_lose - latches; the first reason stays. */
+/* cek__sim_lose - latches, and ends what hangs; the first reason stays. */
 void cek__sim_lose(const cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-
-/* cek__sim_is_lost - looks at the latch without being a call that counts; the reason goes to text. */
-bool cek__sim_is_lost(const cek_dev *dev, char *text, uint64_t cap);
 
 /* cek__sim_hold - waits for what never ends: CEK_TIMEOUT at the deadline, CEK_DEVICE_LOST when the device was lost. */
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns);

@@ -32,7 +32,7 @@ static void run(const cek_op *op, cek_queue *queue, void *const *at, void *works
 {
     (void)op, (void)workspace;
     if (failing)
-        cek__host_queue_fail(queue, CEK_INTERNAL, "kernel %d broke", failing);
+        cek__failure_set(&queue->failure, CEK_INTERNAL, "kernel %d broke", failing);
     else
         ((float *)at[CEK_SOFTMAX_Y])[0] += 1;
 }
@@ -119,8 +119,8 @@ START_TEST(a_lost_device_answers_every_call_with_that)
     ck_assert_uint_eq(cek__host_event_record(queue, event), CEK_OK);
     const cek_ref refs[] = { { mem, 0 }, { mem, 256 } }, none = { NULL, 0 };
 
-    cek__host_device_lose(&dev, "smoke from slot %d", 2);
-    cek__host_device_lose(&dev, "another reason");
+    cek__latch_set(&dev.lost, "smoke from slot %d", 2);
+    cek__latch_set(&dev.lost, "another reason");
     ck_assert_uint_eq(cek__host_device_status(&dev, text, sizeof text), CEK_DEVICE_LOST);
     ck_assert_str_eq(text, "smoke from slot 2");
 #define LOST(call) ck_assert_uint_eq(call, CEK_DEVICE_LOST)
