@@ -42,6 +42,8 @@ static inline void shut_door(int left)
 {
     d.plugin.op_destroy(op);
     d.plugin.event_destroy(event);
+    d.plugin.queue_destroy(d.queue); /* what failed for us may still run, and write */
+    d.queue = NULL;
     d.plugin.mem_free(a.mem);
     d.plugin.mem_free(b.mem);
     door_close(&d);
