@@ -106,10 +106,10 @@ int complain(int code, const char *fmt, ...) __attribute__((__format__(__printf_
 int complain_status(cek_status status);
 int exit_code_of(cek_status status);
 
-/* An engine with the plugins the options ask for, and the devices they select. Free both; 0 or an
- * exit code. */
+/* An engine with the plugins the options ask for, and the devices they select for a job that needs
+ * `profile`. Free both; 0 or an exit code. */
 int engine_open(const bench_options *o, cek_engine **engine);
-int devices_open(const bench_options *o, cek_engine **engine, cek_device ***devices, size_t *count);
+int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, cek_device ***devices, size_t *count);
 
 double seconds_now(void); /* monotonic */
 

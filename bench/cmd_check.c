@@ -145,7 +145,7 @@ static int check_installed(check_run *run)
     cek_engine *engine = NULL;
     cek_device **devices = NULL;
     size_t count = 0;
-    int worst = devices_open(run->options, &engine, &devices, &count);
+    int worst = devices_open(run->options, CEK_PROFILE_MEMORY, &engine, &devices, &count);
     for (size_t i = 0; engine && i < cek_engine_load_count(engine) && worst != EXIT_LOST; i++) {
         cek_load_entry e;
         if (cek_engine_load_entry(engine, i, &e) || e.status != CEK_OK || !e.profile)

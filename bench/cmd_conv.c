@@ -173,7 +173,7 @@ int cmd_conv(const bench_options *o)
         return complain(EXIT_USAGE, "conv takes no argument: %s (problems come with --shape)", o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
         return complain(EXIT_USAGE, "conv convolves f32, f16 or bf16, not %s", spec_type_name(o->type));
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (code)
         return code;
     output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");

@@ -213,7 +213,7 @@ int cmd_copy(const bench_options *o)
     r.seconds = calloc((size_t)r.runs, sizeof *r.seconds);
     if (!r.seconds)
         return complain(EXIT_MEMORY, "no host memory");
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_MEMORY, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
         for (size_t i = 0; i < size_count && !code; i++) {

@@ -275,7 +275,7 @@ int cmd_gemm(const bench_options *o)
         return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s", spec_type_name(o->type));
     if (o->peer && o->type && o->type != CEK_F32)
         return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s", spec_type_name(o->type));
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (code)
         return code;
     if (o->peer)

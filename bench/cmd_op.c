@@ -77,7 +77,7 @@ int cmd_op(const bench_options *o)
     m.seconds = calloc(m.runs, sizeof *m.seconds);
     if (!m.seconds)
         return complain(EXIT_MEMORY, "no host memory");
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
         for (size_t d = 0; d < count && code <= EXIT_WRONG; d++) {

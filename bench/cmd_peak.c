@@ -163,7 +163,7 @@ int cmd_peak(const bench_options *o)
     t.seconds = calloc((size_t)t.runs, sizeof *t.seconds);
     if (!t.seconds)
         return complain(EXIT_MEMORY, "no host memory");
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
         for (size_t i = 0; i < count && !code; i++) {

@@ -144,7 +144,7 @@ int cmd_predict(const bench_options *o)
     size_t count = 0;
     if (!o->load)
         return complain(EXIT_USAGE, "predict needs --load=FILE, the weights of a trained model");
-    int code = devices_open(o, &engine, &devices, &count);
+    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code)
         code = data_open(o, &data);
     if (!code)

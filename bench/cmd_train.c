@@ -365,7 +365,7 @@ int cmd_train(const bench_options *o)
     if (!code && o->save && o->save_gradients && save_same(o->save, o->save_gradients))
         code = complain(EXIT_USAGE, "--save and --save-gradients cannot both be %s", o->save);
     if (!code)
-        code = devices_open(o, &engine, &devices, &count);
+        code = devices_open(o, CEK_PROFILE_TRAINING, &engine, &devices, &count);
     if (!code)
         code = data_open(o, &data);
     if (!code)

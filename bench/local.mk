@@ -12,6 +12,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/cmd_peak.c \
     %D%/cmd_predict.c \
     %D%/cmd_train.c \
+    %D%/crash.c %D%/crash.h \
     %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
     %D%/main.c \

@@ -1,5 +1,6 @@
 /* main.c - the entry of cekernels-bench: the list of commands, exit codes of statuses, engines and
  * devices for the commands. */
+#include "bench/crash.h"
 #include "bench/output.h"
 
 #include <fcntl.h>
@@ -65,12 +66,12 @@ int engine_open(const bench_options *o, cek_engine **engine)
     return st ? complain_status(st) : EXIT_OK;
 }
 
-int devices_open(const bench_options *o, cek_engine **engine, cek_device ***devices, size_t *count)
+int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, cek_device ***devices, size_t *count)
 {
     int code = engine_open(o, engine);
     if (code)
         return code;
-    cek_status st = cek_engine_select(*engine, o->devices, devices, count);
+    cek_status st = cek_engine_select(*engine, o->devices, profile, devices, count);
     if (st) {
         code = complain_status(st);
         cek_engine_free(*engine);
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
     const bench_command *command;
     int code;
     streams_hold();
+    crash_watch();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
     if (options_parse(argc, argv, &options, &command, &code))
         return command->run(&options);

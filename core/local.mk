@@ -33,6 +33,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/module.h \
     %D%/device/allocator.c \
     %D%/device/allocator.h \
+    %D%/device/object.c \
+    %D%/device/object.h \
     %D%/device/ops.c \
     %D%/device/report.c \
     %D%/device/report.h \
@@ -41,6 +43,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/select.c \
     %D%/device/slots.c \
     %D%/device/slots.h \
+    %D%/device/start.c \
+    %D%/device/start.h \
     %D%/device/stream.c \
     %D%/device/stream.h \
     %D%/device/transfer.c \

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     }
 
     TRY(cek_engine_create(NULL, &engine));
-    TRY(cek_engine_select(engine, list, &w.devices, &w.count));
+    TRY(cek_engine_select(engine, list, CEK_PROFILE_TRAINING, &w.devices, &w.count));
     TRY(cek_dataset_csv(argv[optind], argv[optind + 1], &all));
     TRY(cek_dataset_split(all, (cek_dataset_size(all) + 4) / 5, 1, &train, &test));
     TRY(cek_dataset_standardize(test, train));

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     directory = argv[optind];
 
     TRY(cek_engine_create(NULL, &engine));
-    TRY(cek_engine_select(engine, list, &devices, &count));
+    TRY(cek_engine_select(engine, list, CEK_PROFILE_TRAINING, &devices, &count));
     TRY(directory ? cek_dataset_mnist(directory, true, &train) : cek_dataset_digits(1, true, &train));
     TRY(directory ? cek_dataset_mnist(directory, false, &test) : cek_dataset_digits(1, false, &test));
     rank = cek_dataset_shape(train, shape);

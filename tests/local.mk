@@ -265,6 +265,12 @@ unit_tests += %D%/unit/registry_search
 %C%_unit_registry_search_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_search_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/registry_start
+%C%_unit_registry_start_SOURCES = %D%/unit/registry_start.c %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_registry_start_CPPFLAGS = $(unit_cppflags)
+%C%_unit_registry_start_LDFLAGS = $(check_ldflags)
+%C%_unit_registry_start_LDADD = core/libcekernels.la $(unit_libs)
+
 # The cpu plugin through its door, against the reference.
 unit_tests += %D%/cpu/cpu
 %C%_cpu_cpu_SOURCES = %D%/cpu/devices.c %D%/cpu/harness.c %D%/cpu/harness.h %D%/cpu/main.c %D%/cpu/math.c %D%/cpu/products.c \
@@ -419,7 +425,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
 shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/train.sh \
-    %D%/cli/badinput.sh
+    %D%/cli/badinput.sh %D%/cli/plugins.sh
 EXTRA_DIST += %D%/cli/lib.sh
 
 # Scripts for people.

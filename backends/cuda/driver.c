@@ -42,7 +42,7 @@ cek_status cek__cuda_driver_load(const cek_host *host, cuda_driver *out)
     memset(out, 0, sizeof *out);
     out->library = cek__cuda_library_open(host, names, path, sizeof path);
     if (!out->library)
-        return cek__host_fail(host, CEK_UNAVAILABLE, "%s", path);
+        return cek__host_fail(host, CEK_UNAVAILABLE, "%s: install NVIDIA's driver, which has it", path);
     resolver by = { .get = (get_address_fn *)dlsym(out->library, "cuGetProcAddress"),
                     .get_2 = (get_address_2_fn *)dlsym(out->library, "cuGetProcAddress_v2") };
     if (!by.get && !by.get_2)

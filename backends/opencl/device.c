@@ -105,8 +105,9 @@ static cek_status devices_find(opencl_instance *instance, uint32_t split)
     cl_uint platform_count = 0;
     cl_int error = clGetPlatformIDs(PLATFORMS_MAX, platforms, &platform_count);
     if (error || !platform_count)
-        return cek__host_fail(&instance->head.host, CEK_UNAVAILABLE,
-                              "no OpenCL platform: no driver is installed, or none can be loaded");
+        return cek__host_fail(
+            &instance->head.host, CEK_UNAVAILABLE,
+            "no OpenCL platform: install the vendor's driver, or PoCL for the processor (Debian: pocl-opencl-icd)");
     for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX; p++) {
         cl_device_id ids[DEVICES_MAX];
         cl_uint count = 0;

@@ -40,6 +40,13 @@
         goto out;                              \
     } while (0)
 
+/* At the head of a public function: whoever gives NULL where the header does not allow it learns which argument. */
+#define CEK__NOT_NULL(argument)                                                   \
+    do {                                                                          \
+        if ((argument) == NULL)                                                   \
+            return cek__fail(CEK_INVALID, "%s: " #argument " is NULL", __func__); \
+    } while (0)
+
 enum { CEK__ERROR_TEXT_MAX = 1024 }; /* bytes with the final 0; what is longer ends in "..." */
 
 /* Sets this thread's text and returns `status`, which must not be CEK_OK. The arguments may include

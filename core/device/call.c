@@ -1,6 +1,6 @@
 /* call.c - the statuses of plugins, made into those of this library.
  *
- * Owns: one flag per thread, "the plugin has told why".
+ * Owns, per thread: whether the plugin has told why, and which call the thread is in.
  * Must not know: what was called, or what becomes of the failure. */
 #include "core/device/call.h"
 
@@ -10,10 +10,29 @@
 #include "core/device/device.h"
 
 static _Thread_local bool told;
+static _Thread_local struct {
+    const char *who, *call; /* call NULL: in none */
+} inside;
 
-void cek__call_begin(void)
+void cek__call_begin(const char *who, const char *call)
 {
     told = false;
+    inside.who = who;
+    inside.call = call;
+}
+
+void cek__call_leave(void)
+{
+    inside.call = NULL;
+}
+
+bool cek_inside_plugin(const char **who, const char **call)
+{
+    bool is_inside = inside.call != NULL;
+
+    *who = is_inside ? inside.who : NULL;
+    *call = inside.call;
+    return is_inside;
 }
 
 void cek__call_told(cek_status status, const char *text)
@@ -37,6 +56,7 @@ static bool begins_with(const char *text, const char *call)
 
 cek_status cek__call_end_of(const char *who, const char *call, cek_status status)
 {
+    cek__call_leave();
     if (status == CEK_OK)
         return CEK_OK;
     if (told && begins_with(cek_error_text(), call))
@@ -53,8 +73,10 @@ cek_status cek__call_end(const cek_device *device, const char *call, cek_status 
 {
     char reason[256] = "";
 
-    if (status == CEK_OK)
+    if (status == CEK_OK) {
+        cek__call_leave();
         return CEK_OK;
+    }
     if (status == CEK_DEVICE_LOST && !told && device->dev != NULL) {
         device->plugin->device_status(device->dev, reason, sizeof reason);
         reason[sizeof reason - 1] = '\0';

@@ -65,11 +65,12 @@ cek_status cek__device_open(cek_device *device, cek_dev **out)
         pthread_mutex_lock(&device->lock);
         dev = device->dev;
         if (dev == NULL) {
+            cek__log(CEK_LOG_INFO, "%s is opened: %s", device->name, device->info.name);
             st = CEK__CALL(device, device->plugin, device_open, device->module->instance, device->index, NULL, &dev);
             if (st == CEK_OK && dev == NULL)
                 st = cek__fail(CEK_BAD_PLUGIN, "%s: device_open succeeds without a device", device->name);
             if (st == CEK_OK)
-                cek__log(CEK_LOG_INFO, "%s opened: %s", device->name, device->info.name);
+                cek__log(CEK_LOG_INFO, "%s is open", device->name);
             atomic_store_explicit(&device->dev, st == CEK_OK ? dev : NULL, memory_order_release);
         }
         pthread_mutex_unlock(&device->lock);

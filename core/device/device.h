@@ -40,6 +40,10 @@ CEK__CHECKED cek_status cek__device_create(cek_engine *engine, const cek__module
                                            cek_device **out);
 void cek__device_free(cek_device *device);
 
+/* An object of the device takes it when it is made and drops it last of all: the engine lives as long. */
+CEK__SHARED void cek__device_take(cek_device *device);
+CEK__SHARED void cek__device_drop(cek_device *device);
+
 /* Opens the device if it is not; *out may be NULL. Threads: any. */
 CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
 

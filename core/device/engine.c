@@ -1,96 +1,24 @@
-/* engine.c - the context: loads plugins along the search order, and owns their devices.
+/* engine.c - the context: its life, the load report, the list of devices.
  *
- * Owns: modules, devices, the load report.
- * Must not know: where files come from (search.c), how one is loaded
- * (module.c), what devices do. */
+ * Owns: the count of those who need the engine. It goes with the last of them, so that objects may be freed in any
+ * order.
+ * Must not know: where files come from (search.c), which are loaded when (start.c), what devices do. */
 #include "core/device/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "config.h"
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 #include "core/base/options.h"
 #include "core/device/search.h"
+#include "core/device/start.h"
 
 const char *cek_version(void)
 {
     return PACKAGE_VERSION;
 }
 
-/* ---- loading ---- */
-
-static const cek__module *module_named(const cek_engine *engine, const char *name)
-{
-    for (size_t i = 0; i < engine->module_count; i++)
-        if (strcmp(engine->modules[i]->table.name, name) == 0)
-            return engine->modules[i];
-    return NULL;
-}
-
-static const char *path_of(const cek_engine *engine, const char *plugin)
-{
-    for (size_t i = 0; i < engine->report.count; i++)
-        if (engine->report.lines[i].status == CEK_OK && engine->report.lines[i].plugin != NULL &&
-            strcmp(engine->report.lines[i].plugin, plugin) == 0)
-            return engine->report.lines[i].path;
-    return "another file";
-}
-
-static cek_status devices_add(cek_engine *engine, cek__module *module)
-{
-    cek_status st = CEK_OK;
-    size_t count = engine->device_count + module->device_count;
-
-    if (module->device_count == 0)
-        return CEK_OK;
-    CEK_TRY(cek__realloc_array(count, sizeof *engine->devices, &engine->devices));
-    for (uint32_t i = 0; i < module->device_count; i++) {
-        CEK_TRY(cek__device_create(engine, module, i, &engine->devices[engine->device_count]));
-        engine->device_count++;
-    }
-out:
-    return st;
-}
-
-/* The candidate of one line of the report. What happens to it ends in that line; only want of host memory is a
- * failure. */
-static cek_status candidate_load(cek_engine *engine, cek__report_line *line)
-{
-    cek_status st;
-    cek__module *module = NULL;
-    bool started;
-
-    CEK_TRY(cek__module_open(line->path, &engine->settings, line, &module));
-    if (module == NULL)
-        return CEK_OK;
-    if (module_named(engine, module->table.name) != NULL) {
-        cek__fail(CEK_UNAVAILABLE, "a plugin of this name was loaded from %s", path_of(engine, module->table.name));
-        st = cek__report_stop(line, "query", CEK_UNAVAILABLE);
-        goto out;
-    }
-    CEK_TRY(cek__module_start(module, line, &started));
-    if (!started)
-        goto out;
-    CEK_TRY(cek__realloc_array(engine->module_count + 1, sizeof *engine->modules, &engine->modules));
-    engine->modules[engine->module_count++] = module;
-    return devices_add(engine, module); /* the module is the engine's now */
-out:
-    cek__module_free(module);
-    return st;
-}
-
-static void line_log(const cek__report_line *line)
-{
-    if (line->status == CEK_OK)
-        cek__log(CEK_LOG_INFO, "%s: plugin %s %s, %u device%s", line->path, line->plugin, line->version,
-                 line->device_count, line->device_count == 1 ? "" : "s");
-    else
-        cek__log(line->status == CEK_UNAVAILABLE ? CEK_LOG_INFO : CEK_LOG_WARN, "%s: %s: %s", line->path, line->stage,
-                 line->reason);
-}
+/* ---- life ---- */
 
 cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out)
 {
@@ -98,18 +26,18 @@ cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out
     cek_engine *engine = NULL;
     cek_engine_options taken;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
     CEK_TRY(cek__options_take("cek_engine_create", &taken, sizeof taken, options));
     if (taken.flags != 0)
         CEK_FAIL(CEK_UNSUPPORTED, "cek_engine_create: unknown flags %#x", taken.flags);
     CEK_TRY(cek__calloc(1, sizeof *engine, &engine));
+    atomic_init(&engine->references, 1);
     cek__settings_init(&engine->settings);
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_cond_init(&engine->changed, NULL);
     CEK_TRY(cek__search(&taken, &engine->report));
-    for (size_t i = 0; i < engine->report.count; i++) {
-        if (engine->report.lines[i].status == CEK_OK)
-            CEK_TRY(candidate_load(engine, &engine->report.lines[i]));
-        line_log(&engine->report.lines[i]);
-    }
+    CEK_TRY(cek__candidates_make(engine));
     *out = engine;
     return CEK_OK;
 out:
@@ -117,59 +45,113 @@ out:
     return st;
 }
 
-void cek_engine_free(cek_engine *engine)
+static void engine_drop(cek_engine *engine)
 {
-    if (engine == NULL)
+    if (atomic_fetch_sub_explicit(&engine->references, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = engine->device_count; i-- > 0;)
-        cek__device_free(engine->devices[i]);
-    for (size_t i = engine->module_count; i-- > 0;)
-        cek__module_free(engine->modules[i]);
-    free(engine->devices);
-    free(engine->modules);
+    cek__candidates_free(engine);
     cek__report_clear(&engine->report);
     cek__settings_clear(&engine->settings);
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->lock);
     free(engine);
 }
 
-/* ---- the report and the list of devices ---- */
+void cek_engine_free(cek_engine *engine)
+{
+    if (engine != NULL)
+        engine_drop(engine);
+}
+
+void cek__device_take(cek_device *device)
+{
+    atomic_fetch_add_explicit(&device->engine->references, 1, memory_order_relaxed);
+}
+
+void cek__device_drop(cek_device *device)
+{
+    engine_drop(device->engine);
+}
+
+/* ---- the report ---- */
 
 size_t cek_engine_load_count(const cek_engine *engine)
 {
-    return engine->report.count;
+    return engine != NULL ? engine->report.count : 0;
 }
 
-cek_status cek_engine_load_entry(const cek_engine *engine, size_t index, cek_load_entry *out)
+cek_status cek_engine_load_entry(cek_engine *engine, size_t index, cek_load_entry *out)
 {
-    const cek__report_line *line;
+    cek__report_line line;
 
+    CEK__NOT_NULL(out);
     *out = (cek_load_entry){ .path = "", .plugin = "", .version = "", .stage = "", .reason = "" };
+    CEK__NOT_NULL(engine);
     if (index >= engine->report.count)
         return cek__fail(CEK_INVALID, "load entry %zu: there are %zu", index, engine->report.count);
-    line = &engine->report.lines[index];
-    *out = (cek_load_entry){ .path = line->path,
-                             .plugin = line->plugin != NULL ? line->plugin : "",
-                             .version = line->version != NULL ? line->version : "",
-                             .stage = line->stage,
-                             .reason = line->reason != NULL ? line->reason : "",
-                             .status = line->status,
-                             .profile = line->profile,
-                             .device_count = line->device_count,
-                             .abi = line->abi };
+    pthread_mutex_lock(&engine->lock);
+    line = engine->report.lines[index];
+    pthread_mutex_unlock(&engine->lock);
+    *out = (cek_load_entry){ .path = line.path,
+                             .plugin = line.plugin != NULL ? line.plugin : "",
+                             .version = line.version != NULL ? line.version : "",
+                             .stage = line.stage,
+                             .reason = line.status != CEK_OK ? cek__report_reason(&line) : "",
+                             .status = line.status,
+                             .profile = line.profile,
+                             .device_count = line.device_count,
+                             .abi = line.abi };
     return CEK_OK;
 }
 
-cek_status cek_engine_load_report(const cek_engine *engine, char **out)
+cek_status cek_engine_load_report(cek_engine *engine, char **out)
 {
-    return cek__report_text(&engine->report, out);
+    cek_status st;
+
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(engine);
+    pthread_mutex_lock(&engine->lock);
+    st = cek__report_text(&engine->report, out);
+    pthread_mutex_unlock(&engine->lock);
+    return st;
 }
 
-size_t cek_engine_device_count(const cek_engine *engine)
+/* ---- the list of devices ---- */
+
+cek_device *cek__walk_next(const cek_engine *engine, cek__walk *walk)
 {
-    return engine->device_count;
+    for (; walk->candidate < engine->report.count; walk->candidate++, walk->index = 0) {
+        const cek__candidate *c = &engine->candidates[walk->candidate];
+
+        if (c->started && walk->index < c->module->device_count)
+            return c->devices[walk->index++];
+    }
+    return NULL;
 }
 
-cek_device *cek_engine_device(const cek_engine *engine, size_t index)
+size_t cek_engine_device_count(cek_engine *engine)
 {
-    return index < engine->device_count ? engine->devices[index] : NULL;
+    size_t count = 0;
+
+    if (engine == NULL || cek__engine_start(engine, NULL, 0) != CEK_OK)
+        return 0;
+    pthread_mutex_lock(&engine->lock);
+    for (cek__walk w = { 0 }; cek__walk_next(engine, &w) != NULL;)
+        count++;
+    pthread_mutex_unlock(&engine->lock);
+    return count;
+}
+
+cek_device *cek_engine_device(cek_engine *engine, size_t index)
+{
+    cek_device *device = NULL;
+
+    if (engine == NULL || cek__engine_start(engine, NULL, 0) != CEK_OK)
+        return NULL;
+    pthread_mutex_lock(&engine->lock);
+    for (cek__walk w = { 0 }; (device = cek__walk_next(engine, &w)) != NULL && index > 0; index--)
+        ;
+    pthread_mutex_unlock(&engine->lock);
+    return device;
 }

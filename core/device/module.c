@@ -13,6 +13,7 @@
 
 #include "core/base/alloc.h"
 #include "core/device/call.h"
+#include "core/device/object.h"
 #include "core/device/slots.h"
 
 enum { DEVICES_MAX = 1024 }; /* a machine with more has one plugin instance per node */
@@ -60,14 +61,21 @@ static cek_status object_read(cek__module *module, const char *path, const char 
     const cek_plugin *theirs;
 
     *stage = "open";
+    CEK_TRY(cek__object_check(path));
+    cek__call_begin(path, "open");
     module->handle = object_open(path, reason, sizeof reason);
+    cek__call_leave();
+    if (module->handle == NULL && needs_absent_library(reason, path))
+        CEK_FAIL(CEK_UNAVAILABLE, "%s: install the package that has this library", reason);
     if (module->handle == NULL)
-        CEK_FAIL(needs_absent_library(reason, path) ? CEK_UNAVAILABLE : CEK_BAD_PLUGIN, "%s", reason);
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s", reason);
     *stage = "query";
     *(void **)&query = dlsym(module->handle, CEK_PLUGIN_SYMBOL);
     if (query == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "no symbol %s: this is no cekernels plugin", CEK_PLUGIN_SYMBOL);
+    cek__call_begin(path, "query");
     theirs = query(CEK_ABI);
+    cek__call_leave();
     if (theirs == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "it does not serve hosts of ABI %u.%u", CEK_ABI_MAJOR, CEK_ABI_MINOR);
     CEK_TRY(cek__slots_negotiate(theirs, &module->table));
@@ -86,8 +94,10 @@ static cek_status identity_take(cek__module *module, cek__report_line *line)
     module->table.name = module->user.name;
     module->table.version = module->version;
     module->table.build = module->build;
-    CEK_TRY(cek__strdup(module->user.name, &line->plugin));
-    CEK_TRY(cek__strdup(module->version, &line->version));
+    if (line->plugin == NULL) /* else opened for the second time, after memory had run out */
+        CEK_TRY(cek__strdup(module->user.name, &line->plugin));
+    if (line->version == NULL)
+        CEK_TRY(cek__strdup(module->version, &line->version));
     line->abi = module->table.abi;
 out:
     return st;
@@ -142,7 +152,7 @@ cek_status cek__module_device_info(const cek__module *module, uint32_t index, ce
     memset(given.guard, 0xa5, sizeof given.guard);
     info->size = sizeof *info;
     snprintf(who, sizeof who, "%s:%u", module->user.name, index);
-    cek__call_begin();
+    cek__call_begin(who, "device_info");
     CEK_TRY(cek__call_end_of(who, "device_info", module->table.device_info(module->instance, index, info)));
     for (size_t i = 0; i < sizeof given.guard; i++)
         if (given.guard[i] != 0xa5)
@@ -171,7 +181,7 @@ static cek_status instance_create(cek__module *module)
 
     cek__host_fill(&module->host, &module->user);
     module->pinned = true;
-    cek__call_begin();
+    cek__call_begin(module->user.name, "create");
     CEK_TRY(cek__call_end_of(module->user.name, "create", module->table.create(&module->host, &module->instance)));
     if (module->instance == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: create succeeds without an instance", module->user.name);
@@ -183,18 +193,19 @@ out:
 
 static cek_status devices_count(cek__module *module)
 {
+    cek__call_begin(module->user.name, "device_count");
     module->device_count = module->table.device_count(module->instance);
+    cek__call_leave();
     if (module->device_count <= DEVICES_MAX)
         return CEK_OK;
     return cek__fail(CEK_BAD_PLUGIN, "%s: it reports %u devices, at most %d are possible", module->user.name,
                      module->device_count, DEVICES_MAX);
 }
 
-cek_status cek__module_start(cek__module *module, cek__report_line *line, bool *started)
+cek_status cek__module_start(cek__module *module, cek__report_line *line)
 {
     cek_status st;
 
-    *started = false;
     st = instance_create(module);
     if (st != CEK_OK)
         return cek__report_stop(line, "create", st);
@@ -208,9 +219,9 @@ cek_status cek__module_start(cek__module *module, cek__report_line *line, bool *
             return cek__report_stop(line, "devices", st);
     }
     line->stage = "loaded";
+    line->status = CEK_OK;
     line->profile = module->table.profile;
     line->device_count = module->device_count;
-    *started = true;
     return CEK_OK;
 out:
     return st;
@@ -220,8 +231,11 @@ void cek__module_free(cek__module *module)
 {
     if (module == NULL)
         return;
-    if (module->instance != NULL)
+    if (module->instance != NULL) {
+        cek__call_begin(module->user.name, "destroy");
         module->table.destroy(module->instance);
+        cek__call_leave();
+    }
     if (module->handle != NULL && !module->pinned)
         dlclose(module->handle);
     free(module->infos);

@@ -25,8 +25,8 @@ typedef struct cek__module {
 CEK__CHECKED cek_status cek__module_open(const char *path, cek__settings *settings, cek__report_line *line,
                                          cek__module **out);
 
-/* Creates the instance and reads its devices. Where that fails, `line` says why and *started is false. */
-CEK__CHECKED cek_status cek__module_start(cek__module *module, cek__report_line *line, bool *started);
+/* Creates the instance and reads its devices; `line` says how far that came, CEK_OK at the stage "loaded". */
+CEK__CHECKED cek_status cek__module_start(cek__module *module, cek__report_line *line);
 
 /* What the plugin says of a device now, checked. */
 CEK__CHECKED cek_status cek__module_device_info(const cek__module *module, uint32_t index, cek_device_info *out);

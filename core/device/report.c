@@ -34,7 +34,7 @@ cek_status cek__report_add(cek__report *report, const char *path, cek__report_li
         report->capacity = capacity;
     }
     line = &report->lines[report->count];
-    *line = (cek__report_line){ .stage = "search" };
+    *line = (cek__report_line){ .stage = "not started", .status = CEK_NOT_READY };
     CEK_TRY(cek__strdup(path, &line->path));
     report->count++;
     *out = line;
@@ -62,6 +62,13 @@ cek_status cek__report_stop(cek__report_line *line, const char *stage, cek_statu
     return cek__strdup(reason, &line->reason);
 }
 
+const char *cek__report_reason(const cek__report_line *line)
+{
+    if (line->status == CEK_NOT_READY)
+        return "nothing has asked for it";
+    return line->reason != NULL ? line->reason : cek__status_text(line->status);
+}
+
 /* The plugin's name, or the file's where it did not get that far. */
 static const char *line_name(const cek__report_line *line)
 {
@@ -75,10 +82,10 @@ static const char *line_name(const cek__report_line *line)
 static void line_print(FILE *out, const cek__report_line *line, bool with_path)
 {
     fprintf(out, "%s: ", with_path ? line->path : line_name(line));
-    if (line->status == CEK_OK && line->reason == NULL)
+    if (line->status == CEK_OK)
         fprintf(out, "loaded, %u device%s", line->device_count, line->device_count == 1 ? "" : "s");
     else
-        fprintf(out, "%s: %s", line->stage, line->reason != NULL ? line->reason : cek__status_text(line->status));
+        fprintf(out, "%s: %s", line->stage, cek__report_reason(line));
 }
 
 cek_status cek__report_text(const cek__report *report, char **out)
@@ -116,12 +123,12 @@ void cek__report_summary(const cek__report *report, char *out, size_t size)
     out[0] = '\0';
     if (file == NULL)
         return;
-    /* Faults, then what is absent, then what was loaded: the text may be cut. */
+    /* Faults, then what is absent, then what was loaded or may be: the text may be cut. */
     for (int turn = 0; turn < 3; turn++)
         for (size_t i = 0; i < report->count; i++) {
             cek_status status = report->lines[i].status;
 
-            if (turn != (status == CEK_OK ? 2 : status == CEK_UNAVAILABLE ? 1 : 0))
+            if (turn != (status == CEK_OK || status == CEK_NOT_READY ? 2 : status == CEK_UNAVAILABLE ? 1 : 0))
                 continue;
             fputs(printed++ > 0 ? "; " : "", file);
             line_print(file, &report->lines[i], false);

@@ -3,8 +3,7 @@
  * Owns: the rule whom a plugin's file may belong to. Loading a plugin gives it the whole process, so a file or folder
  * is refused if everyone may write to it or if it belongs to a stranger (not root, the effective user, or whoever
  * owns this library). Groups are trusted, and the folders above are not looked at.
- * Names: a plugin is left out by the
- * name of its file without ".so", before it is opened. */
+ * Names: a file in a folder is called like its plugin, which is left out or found by that, before it is opened. */
 #include "core/device/search.h"
 
 #include <dirent.h>
@@ -15,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/device/slots.h"
@@ -65,6 +65,18 @@ static bool filter_passes(const char *filter, const char *name, size_t name_leng
     return listed == (*filter == '=');
 }
 
+const char *cek__plugin_file_name(const char *path, size_t *length)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    size_t end = strlen(name);
+
+    if (end > 3 && strcmp(name + end - 3, ".so") == 0)
+        end -= 3;
+    *length = strcspn(name, "-");
+    *length = *length < end ? *length : end;
+    return name;
+}
+
 /* ---- trust ---- */
 
 static cek_status trust(const search *s, const char *what, const char *path, const struct stat *info)
@@ -105,12 +117,13 @@ static cek_status directory_trust(const search *s, const char *path)
 /* ---- files and folders ---- */
 
 /* One candidate file: a line in the report, stopped where it is not trusted. */
-static cek_status file_add(search *s, const char *path, cek_status directory)
+static cek_status file_add(search *s, const char *path, bool by_program, cek_status directory)
 {
     cek_status st, verdict = directory;
     cek__report_line *line;
 
     CEK_TRY(cek__report_add(s->report, path, &line));
+    line->by_program = by_program;
     if (verdict == CEK_OK)
         verdict = file_trust(s, path);
     if (verdict != CEK_OK)
@@ -131,7 +144,7 @@ static cek_status named_file_add(search *s, const char *path)
         CEK_FAIL(CEK_INVALID, "plugin file '%s': a path with a folder is needed", path);
     CEK_TRY(cek__strndup(path, slash == path ? 1 : (size_t)(slash - path), &directory));
     st = directory_trust(s, directory);
-    st = file_add(s, path, st);
+    st = file_add(s, path, true, st);
 out:
     free(directory);
     return st;
@@ -148,11 +161,14 @@ static cek_status directory_entry(search *s, const char *directory, const char *
 {
     cek_status st;
     char *path = NULL;
+    const char *plugin;
+    size_t length;
     cek__report_line *line;
 
     CEK_TRY(cek__asprintf(&path, "%s/%s", directory, name));
-    if (filter_passes(s->filter, name, strlen(name) - 3)) {
-        st = file_add(s, path, CEK_OK);
+    plugin = cek__plugin_file_name(name, &length);
+    if (filter_passes(s->filter, plugin, length)) {
+        st = file_add(s, path, false, CEK_OK);
         goto out;
     }
     CEK_TRY(cek__report_add(s->report, path, &line));
@@ -163,7 +179,8 @@ out:
     return st;
 }
 
-static cek_status directory_refuse(search *s, const char *path, const char *stage, cek_status verdict)
+/* A line that is no candidate. */
+static cek_status line_add(search *s, const char *path, const char *stage, cek_status verdict)
 {
     cek__report_line *line;
     cek_status st = cek__report_add(s->report, path, &line);
@@ -193,7 +210,8 @@ out:
     return st;
 }
 
-static cek_status directory_scan(search *s, const char *path)
+/* A folder that somebody named is missed if it is not there; one that may be there is not. */
+static cek_status directory_scan(search *s, const char *path, bool named)
 {
     cek_status st;
     struct dirent **entries = NULL;
@@ -204,12 +222,14 @@ static cek_status directory_scan(search *s, const char *path)
     if (!first)
         return CEK_OK;
     st = directory_trust(s, path);
+    if (st == CEK_UNAVAILABLE && !named)
+        return CEK_OK;
     if (st != CEK_OK)
-        return directory_refuse(s, path, st == CEK_UNAVAILABLE ? "search" : "permissions", st);
+        return line_add(s, path, st == CEK_UNAVAILABLE ? "search" : "permissions", st);
     count = scandir(path, &entries, is_plugin_file, alphasort);
     if (count < 0) {
         cek__fail_errno(CEK_BAD_PLUGIN, errno, "folder %s cannot be read", path);
-        return directory_refuse(s, path, "search", CEK_BAD_PLUGIN);
+        return line_add(s, path, "search", CEK_BAD_PLUGIN);
     }
     for (int i = 0; i < count; i++)
         CEK_TRY(directory_entry(s, path, entries[i]->d_name));
@@ -235,11 +255,11 @@ static cek_status path_scan(search *s, const char *list)
         free(directory);
         CEK_TRY(cek__strndup(p, (size_t)(end - p), &directory));
         if (*directory == '/') {
-            CEK_TRY(directory_scan(s, directory));
+            CEK_TRY(directory_scan(s, directory, true));
             continue;
         }
         cek__fail(CEK_BAD_PLUGIN, "CEKERNELS_PLUGIN_PATH: '%s' is not an absolute path", directory);
-        CEK_TRY(directory_refuse(s, directory, "search", CEK_BAD_PLUGIN));
+        CEK_TRY(line_add(s, directory, "search", CEK_BAD_PLUGIN));
     }
 out:
     free(directory);
@@ -269,10 +289,39 @@ static cek_status beside_scan(search *s)
     if (s->library == NULL)
         return CEK_OK;
     CEK_TRY(cek__asprintf(&directory, "%.*s/cekernels", (int)(strrchr(s->library, '/') - s->library), s->library));
-    st = directory_scan(s, directory);
+    st = directory_scan(s, directory, false);
 out:
     free(directory);
     return st;
+}
+
+/* Plugins of this project that were left out when it was configured, each with the reason and what to do about it. */
+static cek_status not_built_add(search *s)
+{
+    static const struct {
+        const char *name, *reason;
+    } plugins[] = {
+        { "opencl", CEK__NOT_BUILT_OPENCL },
+    };
+
+    for (size_t i = 0; i < sizeof plugins / sizeof *plugins; i++) {
+        bool found = *plugins[i].reason == '\0';
+        cek_status st;
+
+        for (size_t k = 0; k < s->report->count && !found; k++) {
+            size_t length;
+            const char *name = cek__plugin_file_name(s->report->lines[k].path, &length);
+
+            found = strlen(plugins[i].name) == length && memcmp(name, plugins[i].name, length) == 0;
+        }
+        if (found)
+            continue;
+        cek__fail(CEK_UNAVAILABLE, "%s", plugins[i].reason);
+        st = line_add(s, plugins[i].name, "not built", CEK_UNAVAILABLE);
+        if (st != CEK_OK)
+            return st;
+    }
+    return CEK_OK;
 }
 
 cek_status cek__search(const cek_engine_options *options, cek__report *report)
@@ -287,7 +336,8 @@ cek_status cek__search(const cek_engine_options *options, cek__report *report)
     if (!options->only_plugin_files) {
         CEK_TRY(path_scan(&s, cek__env("CEKERNELS_PLUGIN_PATH")));
         CEK_TRY(beside_scan(&s));
-        CEK_TRY(directory_scan(&s, CEK__PLUGIN_DIR));
+        CEK_TRY(directory_scan(&s, CEK__PLUGIN_DIR, false));
+        CEK_TRY(not_built_add(&s));
     }
     st = CEK_OK;
 out:

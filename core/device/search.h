@@ -7,8 +7,12 @@
 #include "core/base/status.h"
 #include "core/device/report.h"
 
-/* Adds a line for every candidate, in the order in which they are to be loaded; lines of status OK may be opened.
+/* Adds a line for every candidate, in the order in which they are to be loaded; lines of status
+ * CEK_NOT_READY may be opened.
  * CEK_INVALID for a malformed CEKERNELS_PLUGINS. */
 CEK__CHECKED cek_status cek__search(const cek_engine_options *options, cek__report *report);
+
+/* What a file in a folder says that its plugin is called, *length characters: NAME.so, or NAME-ANYTHING.so. */
+const char *cek__plugin_file_name(const char *path, size_t *length);
 
 #endif

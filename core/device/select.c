@@ -1,7 +1,7 @@
 /* select.c - which devices a user means: "cpu", "cpu:0,cuda:1-3", "all", or nothing said.
  *
- * Owns: the grammar of lists, and the rule that one processor is used once: where several plugins reach it, the
- * backend made for it wins over the general one.
+ * Owns: the grammar of lists, what starts the plugins that they name and no others, and the rule that one processor
+ * is used once: where several plugins reach it, the backend made for it wins over the general one.
  * Must not know: what a device can do beyond its profile. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "core/base/options.h"
 #include "core/device/engine.h"
 #include "core/device/slots.h"
+#include "core/device/start.h"
 
 /* One part of a list: a plugin, or a range of its devices. */
 typedef struct part {
@@ -23,7 +24,9 @@ typedef struct part {
 } part;
 
 typedef struct selection {
-    cek_device **devices; /* room for every device of the engine */
+    const cek_engine *engine;
+    uint32_t profile; /* that the job needs */
+    cek_device **devices;
     size_t count;
 } selection;
 
@@ -82,39 +85,41 @@ static int fitness(const cek_device *device)
     return strcmp(plugin, "cuda") == 0 || strcmp(plugin, "cpu") == 0 ? 2 : 1;
 }
 
-static bool may_join(const cek_device *device)
+static bool is_open_to_all(const cek_device *device)
 {
-    return (device->info.flags & CEK_DEVICE_ONLY_WHEN_NAMED) == 0 && device->plugin->profile >= CEK_PROFILE_INFERENCE;
+    return (device->info.flags & CEK_DEVICE_ONLY_WHEN_NAMED) == 0;
 }
 
-/* The same silicon through another plugin that fits it better, or equally well and was loaded before. One plugin may
- * split a processor into several devices: those are different. */
-static bool is_second_view(const cek_engine *engine, size_t index)
+static bool can(const selection *s, const cek_device *device)
 {
-    const cek_device *device = engine->devices[index];
+    return device->plugin->profile >= s->profile;
+}
+
+/* The same silicon through another plugin that fits it better, or equally well and stands before. One plugin may
+ * split a processor into several devices: those are different. */
+static bool is_second_view(const selection *s, const cek_device *device)
+{
+    cek_device *other;
+    bool before = true;
 
     if (device->info.processor[0] == '\0')
         return false;
-    for (size_t i = 0; i < engine->device_count; i++) {
-        const cek_device *other = engine->devices[i];
-
-        if (other->module != device->module && may_join(other) &&
+    for (cek__walk w = { 0 }; (other = cek__walk_next(s->engine, &w)) != NULL;) {
+        before = before && other != device;
+        if (other->module != device->module && is_open_to_all(other) && can(s, other) &&
             strcmp(other->info.processor, device->info.processor) == 0 &&
-            (fitness(other) > fitness(device) || (fitness(other) == fitness(device) && i < index)))
+            (fitness(other) > fitness(device) || (fitness(other) == fitness(device) && before)))
             return true;
     }
     return false;
 }
 
-/* ---- selection ---- */
-
-static void take(selection *s, cek_device *device)
+static bool joins(const selection *s, const cek_device *device)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->devices[i] == device)
-            return;
-    s->devices[s->count++] = device;
+    return is_open_to_all(device) && can(s, device) && !is_second_view(s, device);
 }
+
+/* ---- who is named ---- */
 
 static bool belongs(const cek_device *device, const part *p)
 {
@@ -126,92 +131,151 @@ static bool belongs(const cek_device *device, const part *p)
 
 /* A plugin's name alone leaves out its devices that are only taken when named themselves (OpenCL's
  * simulators), unless it has no other. */
-static bool is_meant(const cek_engine *engine, const cek_device *device, const part *p)
+static bool is_meant(const selection *s, const cek_device *device, const part *p)
 {
-    if (!belongs(device, p) || !p->whole || may_join(device))
+    cek_device *other;
+
+    if (!belongs(device, p) || !p->whole || is_open_to_all(device))
         return belongs(device, p);
-    for (size_t i = 0; i < engine->device_count; i++)
-        if (belongs(engine->devices[i], p) && may_join(engine->devices[i]))
+    for (cek__walk w = { 0 }; (other = cek__walk_next(s->engine, &w)) != NULL;)
+        if (belongs(other, p) && is_open_to_all(other))
             return false;
     return true;
 }
 
-static bool part_complete(const cek_engine *engine, const part *p)
+static cek_status take(selection *s, cek_device *device)
 {
-    uint32_t found = 0;
+    cek_status st;
 
-    for (size_t i = 0; i < engine->device_count; i++)
-        found += p->all ? may_join(engine->devices[i]) : is_meant(engine, engine->devices[i], p);
-    return found > 0 && (p->whole || found == p->last - p->first + 1);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->devices[i] == device)
+            return CEK_OK;
+    CEK_TRY(cek__realloc_array(s->count + 1, sizeof *s->devices, &s->devices));
+    s->devices[s->count++] = device;
+out:
+    return st;
 }
 
-static void part_take(const cek_engine *engine, const part *p, selection *s)
+static const char *profile_name(uint32_t profile)
 {
-    for (size_t i = 0; i < engine->device_count; i++)
-        if (p->all ? may_join(engine->devices[i]) && !is_second_view(engine, i)
-                   : is_meant(engine, engine->devices[i], p))
-            take(s, engine->devices[i]);
+    return profile >= CEK_PROFILE_TRAINING ? "training" : profile == CEK_PROFILE_INFERENCE ? "inference" : "memory";
 }
 
-static cek_status no_device(const cek_engine *engine, const char *text, size_t length)
+static cek_status no_device(const selection *s, const char *text, size_t length)
 {
-    char names[256] = "none", summary[640];
+    char names[256] = "none", summary[600];
     size_t used = 0;
+    cek_device *device;
 
-    for (size_t i = 0; i < engine->device_count && used + sizeof engine->devices[i]->name < sizeof names; i++)
-        used += (size_t)sprintf(names + used, "%s%s", i > 0 ? "," : "", engine->devices[i]->name);
-    cek__report_summary(&engine->report, summary, sizeof summary);
-    return cek__fail(CEK_NO_DEVICE, "no device for '%.*s'; devices: %s; plugins: %s", (int)length, text, names,
-                     summary);
+    for (cek__walk w = { 0 }; (device = cek__walk_next(s->engine, &w)) != NULL;)
+        if (used + sizeof device->name + 1 < sizeof names)
+            used += (size_t)sprintf(names + used, "%s%s", used > 0 ? "," : "", device->name);
+    cek__report_summary(&s->engine->report, summary, sizeof summary);
+    return cek__fail(CEK_NO_DEVICE, "no device for '%.*s' of profile %s; devices: %s; plugins: %s", (int)length, text,
+                     profile_name(s->profile), names, summary);
 }
 
-/* Walks a list; with `any`, the first part that is there is enough and the others need not be. */
-static cek_status list_take(const cek_engine *engine, const char *what, const char *list, bool any, selection *s)
+/* The devices of one part, if all that it names are there; the first one named that cannot do the job in *unfit. */
+static cek_status part_take(selection *s, const part *p, bool *complete, const cek_device **unfit)
 {
-    const char *cursor = list, *item;
+    cek_status st = CEK_OK;
+    uint32_t found = 0;
+    size_t before = s->count;
+    cek_device *device;
+
+    *unfit = NULL;
+    for (cek__walk w = { 0 }; (device = cek__walk_next(s->engine, &w)) != NULL;) {
+        if (!(p->all ? joins(s, device) : is_meant(s, device, p)))
+            continue;
+        found++;
+        if (*unfit == NULL && !can(s, device))
+            *unfit = device;
+        CEK_TRY(take(s, device));
+    }
+    *complete = found > 0 && (p->whole || found == p->last - p->first + 1);
+out:
+    if (st != CEK_OK || !*complete || *unfit != NULL)
+        s->count = before;
+    return st;
+}
+
+/* One part of a list; with `any` it may be missing, or of use for other jobs alone. */
+static cek_status part_select(cek_engine *engine, selection *s, const part *p, bool any)
+{
+    cek_status st;
+    const cek_device *unfit;
+    bool complete;
+
+    CEK_TRY(cek__engine_start(engine, p->all ? NULL : p->text, p->name_length));
+    pthread_mutex_lock(&engine->lock);
+    st = part_take(s, p, &complete, &unfit);
+    if (st == CEK_OK && !any && !complete)
+        st = no_device(s, p->text, p->length);
+    else if (st == CEK_OK && !any && unfit != NULL)
+        st = cek__fail(CEK_NO_DEVICE, "%s: its plugin is of profile %s, and this needs profile %s", unfit->name,
+                       profile_name(unfit->plugin->profile), profile_name(s->profile));
+    pthread_mutex_unlock(&engine->lock);
+out:
+    return st;
+}
+
+/* ---- lists ---- */
+
+/* Walks a list; with `any`, the first part that is there is enough. Nothing is started for a malformed one. */
+static cek_status list_select(cek_engine *engine, const char *what, const char *list, bool any, selection *s)
+{
+    cek_status st;
+    const char *cursor, *item;
     size_t length;
     part p;
 
-    while (cek__list_next(&cursor, &item, &length)) {
-        cek_status st = part_read(what, item, length, &p);
-
-        if (st != CEK_OK)
-            return st;
-        if (any && s->count > 0)
-            continue; /* still read, so that a malformed list fails on every machine */
-        if (part_complete(engine, &p))
-            part_take(engine, &p, s);
-        else if (!any)
-            return no_device(engine, item, length);
+    for (cursor = list; cek__list_next(&cursor, &item, &length);)
+        CEK_TRY(part_read(what, item, length, &p));
+    for (cursor = list; cek__list_next(&cursor, &item, &length) && !(any && s->count > 0);) {
+        CEK_TRY(part_read(what, item, length, &p));
+        CEK_TRY(part_select(engine, s, &p, any));
     }
-    return s->count > 0 ? CEK_OK : no_device(engine, list, strlen(list));
+    if (s->count > 0)
+        return CEK_OK;
+    pthread_mutex_lock(&engine->lock);
+    st = no_device(s, list, strlen(list));
+    pthread_mutex_unlock(&engine->lock);
+out:
+    return st;
 }
 
-static cek_status resolve(const cek_engine *engine, const char *list, bool any, selection *s)
+static cek_status resolve(cek_engine *engine, const char *list, uint32_t profile, bool any, selection *s)
 {
     const char *what = "device list";
     cek_status st;
 
-    *s = (selection){ 0 };
+    *s = (selection){ .engine = engine, .profile = profile };
     if (list == NULL) {
         what = "CEKERNELS_DEVICES";
         list = cek__env(what);
         any = false;
     }
-    CEK_TRY(cek__alloc_array(engine->device_count, sizeof *s->devices, &s->devices));
-    CEK_TRY(list_take(engine, what, list != NULL ? list : "all", any, s));
-    return CEK_OK;
-out:
+    st = list_select(engine, what, list != NULL ? list : "all", any, s);
+    if (st == CEK_OK)
+        return CEK_OK;
     free(s->devices);
     *s = (selection){ 0 };
     return st;
 }
 
-cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device ***out, size_t *count)
+cek_status cek_engine_select(cek_engine *engine, const char *list, uint32_t profile, cek_device ***out, size_t *count)
 {
     selection s;
-    cek_status st = resolve(engine, list, false, &s);
+    cek_status st;
 
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(count);
+    *count = 0;
+    CEK__NOT_NULL(engine);
+    if (profile < CEK_PROFILE_MEMORY || profile > CEK_PROFILE_TRAINING)
+        return cek__fail(CEK_INVALID, "cek_engine_select: %u is no profile", profile);
+    st = resolve(engine, list, profile, false, &s);
     *out = s.devices;
     *count = s.count;
     return st;
@@ -220,8 +284,12 @@ cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device **
 cek_status cek_engine_find(cek_engine *engine, const char *alternatives, cek_device **out)
 {
     selection s;
-    cek_status st = resolve(engine, alternatives, true, &s);
+    cek_status st;
 
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(engine);
+    st = resolve(engine, alternatives, alternatives != NULL ? CEK_PROFILE_MEMORY : CEK_PROFILE_INFERENCE, true, &s);
     *out = st == CEK_OK ? s.devices[0] : NULL;
     free(s.devices);
     return st;

@@ -246,13 +246,13 @@ cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
 
 cek_status cek_marker_query(cek_marker *marker)
 {
-    cek__call_begin();
+    cek__call_begin(marker->device->name, "event_query");
     return event_call_end(marker, "event_query", marker->device->plugin->event_query(marker->event));
 }
 
 cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns)
 {
-    cek__call_begin();
+    cek__call_begin(marker->device->name, "event_sync");
     return event_call_end(marker, "event_sync", marker->device->plugin->event_sync(marker->event, timeout_ns));
 }
 
@@ -262,7 +262,7 @@ cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
     if (start->device != end->device)
         return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name,
                          end->device->name);
-    cek__call_begin();
+    cek__call_begin(end->device->name, "event_elapsed");
     return event_call_end(end, "event_elapsed", end->device->plugin->event_elapsed(start->event, end->event, ns));
 }
 

@@ -15,8 +15,8 @@ struct cek_stream {
 
 /* A call whose first argument is the stream's queue. A failure that stuck to the queue is told with the text that the
  * plugin keeps with it. */
-#define CEK__STREAM_CALL(stream, slot, ...) \
-    (cek__call_begin(),                     \
+#define CEK__STREAM_CALL(stream, slot, ...)          \
+    (cek__call_begin((stream)->device->name, #slot), \
      cek__stream_call_end((stream), #slot, (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 

@@ -90,34 +90,39 @@ typedef struct cek_engine_options {
     uint8_t reserved[7];
 } cek_engine_options;
 
-/* cek_engine_create - finds and loads plugins, and lists their devices.
+/* cek_engine_create - finds the files of plugins. None is opened yet: a plugin is loaded and its
+ * driver started when something first asks for a device that it may have (cek_engine_select,
+ * cek_engine_find), or for all (cek_engine_device_count).
  *
  * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':';
  * ignored in a program with raised privileges), `cekernels/` beside this library, the installed
- * plugin directory. The first plugin of a name wins. A file or directory that others may write to,
+ * plugin directory. A plugin is called like its file there, NAME.so or NAME-ANYTHING.so, so that
+ * others need not be opened to find it; files of plugin_files may have any name, and are opened
+ * to learn the plugin's. The first plugin of a name wins. A file or directory that others may write to,
  * or that belongs to someone else, is refused. CEKERNELS_PLUGINS=-opencl,-cuda leaves plugins out;
- * =cpu,cuda takes these alone: both by the name of the file, which is not opened otherwise, and
- * neither applies to plugin_files.
- * A plugin that cannot be used never makes this fail: it leaves a line in the load report. No
+ * =cpu,cuda takes these alone; neither applies to plugin_files.
+ * A plugin that cannot be used makes nothing fail: it leaves a line in the load report. No
  * device at all is no error either; the first request for one is. Devices are opened when first
  * used.
- * Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed
- * variable). */
+ * Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
 CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
 
 /* Frees everything that the engine owns. Tensors, streams and models in use must be freed
  * before. */
 CEK_API void cek_engine_free(cek_engine *engine);
 
-/* One line for every candidate file. Texts belong to the engine. */
+/* One line for every candidate file, and for every plugin of this project that was left out when it
+ * was configured. Lines are fixed when the engine is made, what they say changes as plugins are
+ * started. Texts belong to the engine. */
 typedef struct cek_load_entry {
     const char *path;
     const char *plugin; /* its name, "" if it did not get that far */
     const char *version;
-    const char *stage;  /* "search", "permissions", "open", "query", "create", "devices",
-                            * "loaded" */
+    const char *stage;  /* "not built", "search", "permissions", "not started", "open", "query",
+                            * "create", "devices", "loaded" */
     const char *reason; /* why it stopped there; "" for a loaded one */
-    cek_status status;  /* CEK_OK loaded; CEK_UNAVAILABLE absent hardware, driver or folder, or
+    cek_status status;  /* CEK_OK loaded; CEK_NOT_READY not started, since nothing has asked for
+                            * it; CEK_UNAVAILABLE absent hardware, driver, library or folder, or
                             * left out on purpose (by CEKERNELS_PLUGINS, or behind another of its
                             * name); else a fault */
     uint32_t profile;   /* CEK_PROFILE_..., 0 unless loaded */
@@ -125,32 +130,44 @@ typedef struct cek_load_entry {
     uint32_t abi;
 } cek_load_entry;
 CEK_API size_t cek_engine_load_count(const cek_engine *engine);
-CEK_API cek_status cek_engine_load_entry(const cek_engine *engine, size_t index, cek_load_entry *out);
+CEK_API cek_status cek_engine_load_entry(cek_engine *engine, size_t index, cek_load_entry *out);
 /* All entries as text, a line each; the caller's (free). */
-CEK_API CEK_CHECKED cek_status cek_engine_load_report(const cek_engine *engine, char **out);
+CEK_API CEK_CHECKED cek_status cek_engine_load_report(cek_engine *engine, char **out);
 
-/* All devices of all plugins, in plugin and index order, also those that never join by themselves.
- * They belong to the engine. Not opened by listing. */
-CEK_API size_t cek_engine_device_count(const cek_engine *engine);
-CEK_API cek_device *cek_engine_device(const cek_engine *engine, size_t index);
+/* All devices of all plugins, in the order of the load report and of their indices, also those that
+ * never join by themselves. Starts every plugin that is not, but opens no device. They belong to
+ * the engine; a device and its place stay what they are. 0 and NULL where host memory ran out, as
+ * cek_error_text then says. Blocks: while drivers initialise. */
+CEK_API size_t cek_engine_device_count(cek_engine *engine);
+CEK_API cek_device *cek_engine_device(cek_engine *engine, size_t index);
 
 /* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices,
- * in that order, each once.
+ * in that order, each once, for a job that needs `profile` (CEK_PROFILE_...).
  *
+ * Starts the plugins that are named and no other: for "cpu" nothing of OpenCL or CUDA is loaded.
  * `cpu` means every cpu:*; of `opencl` not those that are taken only when named, such as a
  * simulator's, unless it has no other. `list` NULL: the variable CEKERNELS_DEVICES; without it
- * every device that joins by itself (not only when named, and of CEK_PROFILE_INFERENCE at least),
- * one per processor (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all"
- * means the same.
+ * every device that joins by itself (not only when named) and can do the job, one per processor
+ * (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all" means the same;
+ * either starts every plugin.
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.
- * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report), CEK_INVALID
- * (malformed). */
-CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, cek_device ***out,
-                                                 size_t *count);
+ * Threads: any; a driver that hangs while it starts holds up those alone that ask for it.
+ * Blocks: while drivers initialise.
+ * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report, or the device
+ * whose plugin has less than `profile`), CEK_INVALID (malformed: nothing is started then),
+ * CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, uint32_t profile,
+                                                 cek_device ***out, size_t *count);
 
-/* The first device of a list of alternatives that exists: "cuda:0,opencl:0,cpu:0" falls back from
- * left to right. NULL: the first of cek_engine_select(NULL). Errors: CEK_NO_DEVICE. */
+/* The first device of a list of alternatives that exists, of any profile: "cuda:0,opencl:0,cpu:0"
+ * falls back from left to right, and starts what is on the right only then. NULL: the first of
+ * cek_engine_select(NULL, CEK_PROFILE_INFERENCE). Errors as there. */
 CEK_API CEK_CHECKED cek_status cek_engine_find(cek_engine *engine, const char *alternatives, cek_device **out);
+
+/* cek_inside_plugin - whether this thread is in a function of a plugin, and which: "cuda", "create";
+ * "cpu:0", "queue_sync"; a file's path, "open". For the handler of a crash, which can say then who
+ * has crashed: async-signal-safe. The texts live as long as the call; NULL where it is in none. */
+CEK_API bool cek_inside_plugin(const char **who, const char **call);
 
 /* ---- Device ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  *     cek_engine *engine;  cek_device **devices;  size_t n;
  *     cek_model *model;  cek_dataset *train, *test;  cek_trainer *trainer;
  *     cek_engine_create(NULL, &engine);
- *     cek_engine_select(engine, "cpu,cuda:0", &devices, &n);       // DataParallel's device_ids
+ *     cek_engine_select(engine, "cpu,cuda:0", CEK_PROFILE_TRAINING, &devices, &n); // device_ids
  *     cek_model_parse("mnist-cnn", 0, NULL, &model);
  *     cek_model_init(model, 1);
  *     cek_dataset_mnist("data/mnist", true, &train);

@@ -45,7 +45,7 @@ static void run_open(run *r, const char *list, const char *split, const double *
     setenv("CEKERNELS_OPENCL_SPLIT", split, 1);
     setenv("POCL_MAX_PTHREAD_COUNT", "3", 1);
     ok(cek_engine_create(NULL, &r->engine));
-    ok(cek_engine_select(r->engine, list, &r->devices, &r->count));
+    ok(cek_engine_select(r->engine, list, CEK_PROFILE_TRAINING, &r->devices, &r->count));
     data_make();
     ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &r->model));
     cek_model_init(r->model, 3);

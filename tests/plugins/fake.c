@@ -6,6 +6,8 @@
  * Operations: pointwise over f32 with few instructions, in profile inference. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,13 @@ static cek_status create(const cek_host *host, cek_instance **out)
     }
     if (mode_is("failing"))
         return CEK_INTERNAL;
+    if (mode_is("crash"))
+        raise(SIGSEGV);
+    if (mode_is("waits")) {
+        control.waiting = true;
+        while (!control.go)
+            sched_yield();
+    }
     if (mode_is("status"))
         return 4711;
     if (mode_is("noinstance"))

@@ -25,6 +25,7 @@ typedef struct fake_control {
     atomic_int silent_status;     /* mem_alloc answers this, without a text */
     atomic_bool poison;           /* the next command fails when it is executed */
     atomic_bool slow;             /* queue_sync and event_sync time out */
+    atomic_bool waiting, go;      /* create() of a "waits" is entered; may return */
     uint32_t host_size, host_abi; /* of the host given to create() */
     char option[64];              /* what the host answered for "fake_option" */
 } fake_control;

@@ -68,8 +68,8 @@ static inline fake_control *fake_steer(const char *path)
     return get();
 }
 
-/* An engine of these plugin files alone. */
-static inline cek_engine *engine_of_files(const char *const *files)
+/* An engine of these plugin files alone, none of them opened. */
+static inline cek_engine *engine_idle_of(const char *const *files)
 {
     cek_engine *engine;
     cek_engine_options options = { .size = sizeof options, .plugin_files = files, .only_plugin_files = true };
@@ -78,12 +78,31 @@ static inline cek_engine *engine_of_files(const char *const *files)
     return engine;
 }
 
+/* The same with every plugin started. */
+static inline cek_engine *engine_of_files(const char *const *files)
+{
+    cek_engine *engine = engine_idle_of(files);
+
+    cek_engine_device_count(engine);
+    return engine;
+}
+
+/* Of what the environment says, with every plugin started. */
+static inline cek_engine *engine_found(void)
+{
+    cek_engine *engine;
+
+    assert_ok(cek_engine_create(NULL, &engine));
+    cek_engine_device_count(engine);
+    return engine;
+}
+
 static inline cek_engine *engine_of(const char *file)
 {
     return engine_of_files((const char *const[]){ file, NULL });
 }
 
-static inline cek_load_entry load_entry(const cek_engine *engine, size_t index)
+static inline cek_load_entry load_entry(cek_engine *engine, size_t index)
 {
     cek_load_entry entry;
 

@@ -31,7 +31,7 @@ START_TEST(a_file_or_folder_that_everyone_may_write_is_refused)
     cek_engine_free(engine);
 
     setenv("CEKERNELS_PLUGIN_PATH", scratch_dir, 1);
-    assert_ok(cek_engine_create(NULL, &engine));
+    engine = engine_found();
     ck_assert_str_eq(load_entry(engine, 0).path,
                      scratch_dir); /* a line for the folder, none of its files is looked at */
     ck_assert_str_eq(load_entry(engine, 0).stage, "permissions");
@@ -86,6 +86,7 @@ START_TEST(the_first_of_a_name_wins_and_folders_are_read_in_order)
     snprintf(path, sizeof path, "%s::%s:%s/:%s", relative, sub, scratch_dir, scratch_dir);
     setenv("CEKERNELS_PLUGIN_PATH", path, 1);
     assert_ok(cek_engine_create(&options, &engine));
+    cek_engine_device_count(engine);
     /* the named file, two folders without use, the folder's three in order of their names, each folder once */
     ck_assert_str_eq(load_entry(engine, 0).path, named);
     ck_assert_str_eq(load_entry(engine, 0).stage, "loaded");
@@ -95,7 +96,7 @@ START_TEST(the_first_of_a_name_wins_and_folders_are_read_in_order)
     ck_assert_str_eq(load_entry(engine, 2).path, sub);
     ck_assert_uint_eq(load_entry(engine, 2).status, CEK_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(load_entry(engine, 3).path, "/alpha-named.so"));
-    ck_assert_str_eq(load_entry(engine, 3).stage, "query");
+    ck_assert_str_eq(load_entry(engine, 3).stage, "not started");
     ck_assert_uint_eq(load_entry(engine, 3).status, CEK_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(load_entry(engine, 3).reason, named));
     ck_assert_ptr_nonnull(strstr(load_entry(engine, 4).path, "/alpha.so"));
@@ -144,7 +145,7 @@ START_TEST(plugins_are_left_out_or_taken_alone_by_name_without_opening_them)
     fake_install("beta.so");
     setenv("CEKERNELS_PLUGIN_PATH", scratch_dir, 1);
     setenv("CEKERNELS_PLUGINS", "-alpha,-gamma", 1);
-    assert_ok(cek_engine_create(NULL, &engine));
+    engine = engine_found();
     ck_assert_str_eq(load_entry(engine, 0).stage, "search");
     ck_assert_str_eq(load_entry(engine, 0).reason, "left out by CEKERNELS_PLUGINS=-alpha,-gamma");
     ck_assert_uint_eq(load_entry(engine, 0).status, CEK_UNAVAILABLE);
@@ -153,7 +154,7 @@ START_TEST(plugins_are_left_out_or_taken_alone_by_name_without_opening_them)
     cek_engine_free(engine);
 
     setenv("CEKERNELS_PLUGINS", "=alpha", 1);
-    assert_ok(cek_engine_create(NULL, &engine));
+    engine = engine_found();
     ck_assert_str_eq(load_entry(engine, 0).stage, "loaded");
     ck_assert_str_eq(load_entry(engine, 1).stage, "search");
     cek_engine_free(engine);
@@ -199,19 +200,24 @@ END_TEST
 
 /* ---- selection ---- */
 
-static void assert_selected(cek_engine *engine, const char *list, const char *expected)
+static void assert_selected_for(cek_engine *engine, uint32_t profile, const char *list, const char *expected)
 {
     cek_device **devices;
     size_t count;
     char names[256] = "";
 
-    assert_ok(cek_engine_select(engine, list, &devices, &count));
+    assert_ok(cek_engine_select(engine, list, profile, &devices, &count));
     for (size_t i = 0; i < count; i++) {
         strcat(names, i > 0 ? "," : "");
         strcat(names, cek_device_name(devices[i]));
     }
     free(devices);
     ck_assert_str_eq(names, expected);
+}
+
+static void assert_selected(cek_engine *engine, const char *list, const char *expected)
+{
+    assert_selected_for(engine, CEK_PROFILE_INFERENCE, list, expected);
 }
 
 START_TEST(lists_ranges_and_defaults_name_devices)
@@ -235,7 +241,7 @@ START_TEST(lists_ranges_and_defaults_name_devices)
     assert_selected(engine, "opencl,cuda", "opencl:0,opencl:1,cuda:0");
     assert_selected(engine, "cpu:1,cuda:0,cpu", "cpu:1,cuda:0,cpu:0");
     assert_selected(engine, "cpu:0-1", "cpu:0,cpu:1");
-    assert_selected(engine, "oracle:1,young", "oracle:1,young:0,young:1");
+    assert_selected_for(engine, CEK_PROFILE_MEMORY, "oracle:1,young", "oracle:1,young:0,young:1");
     setenv("CEKERNELS_DEVICES", "other:1", 1);
     assert_selected(engine, NULL, "other:1");
     assert_selected(engine, "cpu:0", "cpu:0");
@@ -244,9 +250,40 @@ START_TEST(lists_ranges_and_defaults_name_devices)
     unsetenv("CEKERNELS_DEVICES");
     assert_ok(cek_engine_find(engine, "cuda:1,nothing,cpu:1,cpu:0", &device));
     ck_assert_str_eq(cek_device_name(device), "cpu:1");
-    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", &devices, &count), CEK_NO_DEVICE, "'cpu:1-2'", "plugins: ");
+    assert_fails(cek_engine_select(engine, "cpu:0,cpu:1-2", CEK_PROFILE_MEMORY, &devices, &count), CEK_NO_DEVICE,
+                 "'cpu:1-2'", "plugins: ");
     ck_assert_ptr_null(devices);
     ck_assert_uint_eq(count, 0);
+    cek_engine_free(engine);
+}
+END_TEST
+
+START_TEST(devices_join_a_job_that_they_can_do)
+{
+    /* Of the card's two plugins the better one cannot train. */
+    const char *files[] = { fake_install("cuda-card.so"), fake_install("young-memory.so"), fake_install("other.so"),
+                            fake_install("able-training.so"), NULL };
+    cek_engine *engine = engine_of_files(files);
+    cek_device **devices, *device;
+    size_t count;
+
+    assert_selected_for(engine, CEK_PROFILE_TRAINING, NULL, "able:0,able:1");
+    assert_selected_for(engine, CEK_PROFILE_TRAINING, "all", "able:0,able:1");
+    assert_selected_for(engine, CEK_PROFILE_INFERENCE, NULL, "cuda:0,other:0,other:1,able:0,able:1");
+    assert_selected_for(engine, CEK_PROFILE_MEMORY, NULL, "cuda:0,young:0,young:1,other:0,other:1,able:0,able:1");
+    assert_fails(cek_engine_select(engine, "able:0,other:1", CEK_PROFILE_TRAINING, &devices, &count), CEK_NO_DEVICE,
+                 "other:1: its plugin is of profile inference", "needs profile training");
+    ck_assert_ptr_null(devices);
+    assert_ok(cek_engine_find(engine, "young:0,other:1", &device));
+    ck_assert_str_eq(cek_device_name(device), "young:0");
+    assert_ok(cek_engine_find(engine, NULL, &device));
+    ck_assert_str_eq(cek_device_name(device), "cuda:0");
+    assert_fails(cek_engine_select(engine, "able", 4, &devices, &count), CEK_INVALID, "cek_engine_select",
+                 "4 is no profile");
+    cek_engine_free(engine);
+    engine = engine_of(files[2]);
+    assert_fails(cek_engine_select(engine, NULL, CEK_PROFILE_TRAINING, &devices, &count), CEK_NO_DEVICE,
+                 "of profile training", "other:0");
     cek_engine_free(engine);
 }
 END_TEST
@@ -259,8 +296,8 @@ START_TEST(a_malformed_list_is_refused_on_every_machine)
     cek_device **devices = (cek_device **)&devices, *device;
     size_t count = 7;
 
-    assert_fails(cek_engine_select(engine, malformed[_i], &devices, &count), CEK_INVALID, "device list",
-                 "is not a device");
+    assert_fails(cek_engine_select(engine, malformed[_i], CEK_PROFILE_MEMORY, &devices, &count), CEK_INVALID,
+                 "device list", "is not a device");
     ck_assert_ptr_null(devices);
     ck_assert_uint_eq(count, 0);
     if (malformed[_i][0] != '\0') {
@@ -278,7 +315,8 @@ static int report_print(void)
     cek_engine *engine;
     char *report;
 
-    if (cek_engine_create(NULL, &engine) != CEK_OK || cek_engine_load_report(engine, &report) != CEK_OK)
+    if (cek_engine_create(NULL, &engine) != CEK_OK || cek_engine_device_count(engine) == 0 ||
+        cek_engine_load_report(engine, &report) != CEK_OK)
         return EXIT_FAILURE;
     fputs(report, stdout);
     free(report);
@@ -305,6 +343,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tc, a_malformed_filter_is_an_error, 0, 8);
     tcase_add_test(tc, the_report_and_errors_tell_what_happened);
     tcase_add_test(tc, lists_ranges_and_defaults_name_devices);
+    tcase_add_test(tc, devices_join_a_job_that_they_can_do);
     tcase_add_loop_test(tc, a_malformed_list_is_refused_on_every_machine, 0, 12);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -47,7 +47,7 @@ static inline void bench_engine(bench *b, const char *cpu_devices, const char *l
     memset(b, 0, sizeof *b);
     setenv("CEKERNELS_CPU_DEVICES", cpu_devices, 1);
     ok(cek_engine_create(NULL, &b->engine));
-    ok(cek_engine_select(b->engine, list, &b->devices, &b->count));
+    ok(cek_engine_select(b->engine, list, CEK_PROFILE_TRAINING, &b->devices, &b->count));
     data_make();
     ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &b->model));
     cek_model_init(b->model, 3);

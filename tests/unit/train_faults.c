@@ -41,7 +41,7 @@ static void place_open(place *p, const char *list)
             images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
     }
     ok(cek_engine_create(NULL, &p->engine));
-    ok(cek_engine_select(p->engine, list, &p->devices, &p->count));
+    ok(cek_engine_select(p->engine, list, CEK_PROFILE_TRAINING, &p->devices, &p->count));
     ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
     cek_model_init(p->model, 3);
     ok(cek_dataset_arrays(&a, &p->set));

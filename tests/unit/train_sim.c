@@ -38,7 +38,7 @@ static void place_open(place *p, const char *faults)
     memcpy(images_before, images, sizeof images);
     memcpy(labels_before, labels, sizeof labels);
     ok(cek_engine_create(NULL, &p->engine));
-    ok(cek_engine_select(p->engine, "sim", &p->devices, &p->count));
+    ok(cek_engine_select(p->engine, "sim", CEK_PROFILE_TRAINING, &p->devices, &p->count));
     ck_assert_uint_eq(p->count, 2);
     ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
     cek_model_init(p->model, 3);
@@ -227,7 +227,7 @@ START_TEST(a_wrong_setting_is_quoted_where_the_device_is_missed)
     size_t count;
     setenv("CEKERNELS_SIM_FAULTS", "hang@everything", 1);
     ok(cek_engine_create(NULL, &engine));
-    ck_assert_uint_ne(cek_engine_select(engine, "sim", &devices, &count), CEK_OK);
+    ck_assert_uint_ne(cek_engine_select(engine, "sim", CEK_PROFILE_TRAINING, &devices, &count), CEK_OK);
     ck_assert_msg(strstr(cek_error_text(), "option sim_faults=\"hang@everything\"") != NULL, "%s", cek_error_text());
     cek_engine_free(engine);
 }
