@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "core/base/text.h"
+
 /* Held for reading during a callback, so that cek_log_set can promise that the former one is gone. A callback may
  * log itself: the default kind of lock lets a reader in again while a writer waits. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -35,6 +37,7 @@ void cek__log(int level, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    cek_text_printable(text);
 
     pthread_rwlock_rdlock(&lock);
     if (log_fn != NULL && level <= atomic_load(&log_level))

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/text.h"
+
 /* Every status once: the constant of plugin.h, its name, what it means in a sentence. */
 #define STATUS_LIST(X)                                                                 \
     X(CEK_OK, "ok", "no failure")                                                      \
@@ -28,26 +30,19 @@
 
 static _Thread_local char error_text[CEK__ERROR_TEXT_MAX];
 
-/* Takes over a finished text; a longer one ends in "..." so that nobody takes it for whole. */
-static void text_set(const char *text, size_t length)
-{
-    if (length < sizeof error_text) {
-        memcpy(error_text, text, length + 1);
-        return;
-    }
-    memcpy(error_text, text, sizeof error_text - 1);
-    memcpy(error_text + sizeof error_text - 4, "...", 4);
-}
-
-/* Formats into a local buffer first: the arguments may point into the thread's own text. */
+/* Formats into a local buffer first: the arguments may point into the thread's own text. What they quote may come from
+ * anywhere; a text that does not fit ends in "..." so that nobody takes it for whole. */
 cek_status cek__failv(cek_status status, const char *fmt, va_list args)
 {
     char text[CEK__ERROR_TEXT_MAX];
     int length = vsnprintf(text, sizeof text, fmt, args);
 
     if (length < 0)
-        length = snprintf(text, sizeof text, "%s", cek__status_text(status));
-    text_set(text, (size_t)length);
+        snprintf(text, sizeof text, "%s", cek__status_text(status));
+    cek_text_printable(text);
+    if (length >= (int)sizeof text)
+        cek__text_cut(text, sizeof text);
+    memcpy(error_text, text, strlen(text) + 1);
     return status;
 }
 

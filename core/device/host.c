@@ -84,35 +84,21 @@ const char *cek__settings_get(cek__settings *settings, const char *key)
     return s != NULL ? s->value : NULL;
 }
 
-/* One line, cut to what a text may hold. */
-static void line_copy(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text != NULL ? text : "");
-    for (char *p = out; *p != '\0'; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = ' ';
-}
-
 static void host_fail(void *user, cek_status status, const char *text)
 {
-    char line[CEK__ERROR_TEXT_MAX];
-
     (void)user;
-    line_copy(line, sizeof line, text);
-    cek__call_told(status, line[0] != '\0' ? line : cek__status_text(status));
+    cek__call_told(status, text != NULL && *text != '\0' ? text : cek__status_text(status));
 }
 
 static void host_log(void *user, uint32_t level, const char *text)
 {
     cek__host_user *host = user;
-    char line[CEK__ERROR_TEXT_MAX];
 
-    line_copy(line, sizeof line, text);
     /* A level of a later minor is finer than all that are known, an unset one coarser. */
     cek__log(level < CEK_LOG_ERROR   ? CEK_LOG_ERROR
              : level > CEK_LOG_DEBUG ? CEK_LOG_DEBUG
                                      : (int)level,
-             "%s: %s", host->name, line);
+             "%s: %s", host->name, text != NULL ? text : "");
 }
 
 static const char *host_option(void *user, const char *key)

@@ -46,9 +46,8 @@ static cek_status text_take(const char *text, char **out)
 {
     cek_status st = cek__strndup(text != NULL ? text : "", text != NULL ? strnlen(text, TEXT_MAX) : 0, out);
 
-    for (char *p = *out; st == CEK_OK && *p != '\0'; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = ' ';
+    if (st == CEK_OK)
+        cek_text_printable(*out);
     return st;
 }
 
@@ -131,9 +130,7 @@ static cek_status info_text_check(const cek__module *module, uint32_t index, con
 {
     if (memchr(text, '\0', size) == NULL)
         return cek__fail(CEK_BAD_PLUGIN, "%s:%u: device_info: %s has no end", module->user.name, index, field);
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = ' ';
+    cek_text_printable(text);
     return CEK_OK;
 }
 

@@ -13,6 +13,7 @@ void cek__report_clear(cek__report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
         free(report->lines[i].path);
+        free(report->lines[i].shown);
         free(report->lines[i].plugin);
         free(report->lines[i].version);
         free(report->lines[i].reason);
@@ -35,8 +36,10 @@ cek_status cek__report_add(cek__report *report, const char *path, cek__report_li
     }
     line = &report->lines[report->count];
     *line = (cek__report_line){ .stage = "not started", .status = CEK_NOT_READY };
+    report->count++; /* whatever fails below, cek__report_clear frees the rest */
     CEK_TRY(cek__strdup(path, &line->path));
-    report->count++;
+    CEK_TRY(cek__strdup(path, &line->shown));
+    cek_text_printable(line->shown);
     *out = line;
     return CEK_OK;
 out:
@@ -72,16 +75,16 @@ const char *cek__report_reason(const cek__report_line *line)
 /* The plugin's name, or the file's where it did not get that far. */
 static const char *line_name(const cek__report_line *line)
 {
-    const char *slash = strrchr(line->path, '/');
+    const char *slash = strrchr(line->shown, '/');
 
     if (line->plugin != NULL)
         return line->plugin;
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : line->path;
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : line->shown;
 }
 
 static void line_print(FILE *out, const cek__report_line *line, bool with_path)
 {
-    fprintf(out, "%s: ", with_path ? line->path : line_name(line));
+    fprintf(out, "%s: ", with_path ? line->shown : line_name(line));
     if (line->status == CEK_OK)
         fprintf(out, "loaded, %u device%s", line->device_count, line->device_count == 1 ? "" : "s");
     else

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 
 typedef struct cek__report_line {
-    char *path;
+    char *path, *shown;     /* as the system has it, and as texts have it */
     char *plugin, *version; /* NULL until known */
     const char *stage;      /* a constant: "not built", "search", "permissions", "not started", "open", "query",
                              * "create", "devices", "loaded" */

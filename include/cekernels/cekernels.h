@@ -66,6 +66,12 @@ enum {
  * the first; valid until the next failure on this thread. */
 CEK_API const char *cek_error_text(void);
 
+/* Makes a text of unknown origin (a file's name, what is in a file) fit for a line on a terminal, in
+ * place: what breaks a line or moves on becomes a blank; other control characters, those that change
+ * the direction of writing and bytes that are not UTF-8 become '?'; all else stays. Error texts, log
+ * messages, and what is told of plugins and devices have been through it. */
+CEK_API void cek_text_printable(char *text);
+
 /* The constant's name in lower case without CEK_, "out_of_memory"; "unknown" for other values. */
 CEK_API const char *cek_status_name(cek_status status);
 
@@ -115,7 +121,7 @@ CEK_API void cek_engine_free(cek_engine *engine);
  * was configured. Lines are fixed when the engine is made, what they say changes as plugins are
  * started. Texts belong to the engine. */
 typedef struct cek_load_entry {
-    const char *path;
+    const char *path;   /* as the system has it: see cek_text_printable */
     const char *plugin; /* its name, "" if it did not get that far */
     const char *version;
     const char *stage;  /* "not built", "search", "permissions", "not started", "open", "query",

@@ -39,6 +39,67 @@ START_TEST(long_text_is_cut_and_says_so)
 }
 END_TEST
 
+/* ---- text ---- */
+
+static const struct {
+    const char *given, *printable;
+} texts[] = {
+    { "", "" },
+    { "plain ~ text", "plain ~ text" },
+    { "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80" },
+    { "two\nlines\tand\rmore", "two lines and more" },
+    { "\x1b[31mred\x7f", "?[31mred?" },
+    { "a\xc2\x9b"
+      "b\xc2\x85"
+      "c",
+      "a?b c" }, /* C1: control sequence introducer, next line */
+    { "a\xe2\x80\xa8"
+      "b\xe2\x80\xae"
+      "c",
+      "a b?c" }, /* line separator, right-to-left override */
+    { "\xff"
+      "a\x9b"
+      "b\xc3",
+      "?a?b?" },                                                            /* no character begins so, or ends so */
+    { "\xc0\xaf|\xe0\x80\xaf|\xed\xa0\x80|\xf4\x90\x80\x80|", "?|?|?|?|" }, /* too long, surrogate, too far */
+    { "\xe2\x82"
+      "euro\xf0\x9f",
+      "?euro?" },
+};
+
+START_TEST(foreign_text_becomes_one_line_that_steers_no_terminal)
+{
+    char text[64];
+
+    strcpy(text, texts[_i].given);
+    cek_text_printable(text);
+    ck_assert_str_eq(text, texts[_i].printable);
+    cek_text_printable(text);
+    ck_assert_str_eq(text, texts[_i].printable);
+    cek__fail(CEK_IO, "[%s]", texts[_i].given);
+    ck_assert_int_eq(strncmp(cek_error_text() + 1, texts[_i].printable, strlen(texts[_i].printable)), 0);
+    ck_assert_uint_eq(strlen(cek_error_text()), strlen(texts[_i].printable) + 2);
+}
+END_TEST
+
+START_TEST(a_long_text_is_cut_between_characters)
+{
+    for (int shift = 0; shift < 4; shift++) {
+        char text[2 * CEK__ERROR_TEXT_MAX + 8] = "xxxx";
+        const char *cut = cek_error_text();
+        size_t length;
+
+        for (int i = 0; i < CEK__ERROR_TEXT_MAX; i++)
+            memcpy(text + shift + 2 * i, "\xc3\xa9", 3);
+        cek__fail(CEK_IO, "%s", text);
+        length = strlen(cut);
+        ck_assert_uint_ge(length, CEK__ERROR_TEXT_MAX - 4);
+        ck_assert_str_eq(cut + length - 5, "\xc3\xa9...");
+        ck_assert_ptr_null(strchr(cut, '?'));
+    }
+}
+END_TEST
+
 static void *thread_fails(void *other)
 {
     ck_assert_str_eq(cek_error_text(), "");
@@ -342,9 +403,11 @@ START_TEST(log_passes_what_its_level_allows)
     ck_assert_str_eq(line, "");
     cek__log(CEK_LOG_WARN, "n = %d", 3);
     ck_assert_str_eq(line, "2 n = 3");
+    cek__log(CEK_LOG_WARN, "%s = 4", "a\x1b\nb");
+    ck_assert_str_eq(line, "2 a? b = 4");
     cek_log_set(NULL, NULL, CEK_LOG_DEBUG);
     cek__log(CEK_LOG_ERROR, "nobody listens any more");
-    ck_assert_str_eq(line, "2 n = 3");
+    ck_assert_str_eq(line, "2 a? b = 4");
 }
 END_TEST
 
@@ -355,6 +418,8 @@ int main(void)
 
     tcase_add_test(tc, failure_text_names_what_it_was_given_and_context_comes_first);
     tcase_add_test(tc, long_text_is_cut_and_says_so);
+    tcase_add_loop_test(tc, foreign_text_becomes_one_line_that_steers_no_terminal, 0, sizeof texts / sizeof *texts);
+    tcase_add_test(tc, a_long_text_is_cut_between_characters);
     tcase_add_test(tc, text_belongs_to_its_thread);
     tcase_add_test(tc, statuses_have_distinct_names);
     tcase_add_test(tc, overflowing_sizes_are_out_of_memory);

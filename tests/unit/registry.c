@@ -136,6 +136,31 @@ START_TEST(what_is_unknown_reads_as_the_header_says)
 }
 END_TEST
 
+START_TEST(what_a_plugin_and_its_path_say_is_printable)
+{
+    const char *path = fake_install_patched("a-\x1b[2J\xff.so", "fake device %u",
+                                            "fake\x1b"
+                                            "devi\xc2\x9b %u");
+    cek_engine *engine = engine_of(path);
+    cek_device_info info = { .size = sizeof info };
+    char *report;
+
+    assert_ok(cek_device_describe(cek_engine_device(engine, 0), &info));
+    ck_assert_str_eq(info.name, "fake?devi? 0");
+    ck_assert_str_eq(load_entry(engine, 0).path, path);
+    assert_ok(cek_engine_load_report(engine, &report));
+    ck_assert_ptr_nonnull(strstr(report, "/a-?[2J?.so: loaded"));
+    free(report);
+    cek_engine_free(engine);
+    path = fake_install_patched("a-infofail.so", "the device does not answer",
+                                "the device \x1b\x7f\xc2\x85s not \xe2\x80\xae"
+                                "er");
+    engine = engine_of(path);
+    ck_assert_str_eq(load_entry(engine, 0).reason, "a:0: device_info: the device ?? s not ?er");
+    cek_engine_free(engine);
+}
+END_TEST
+
 START_TEST(a_struct_shorter_than_known_is_filled_as_far_as_it_goes)
 {
     cek_engine *engine = engine_of(fake_install("a.so"));
@@ -366,6 +391,7 @@ int main(void)
     tcase_add_test(tc, a_newer_minor_is_used_as_far_as_it_is_known);
     tcase_add_loop_test(tc, slots_that_an_older_minor_lacks_answer_unsupported, 0, 2);
     tcase_add_test(tc, what_is_unknown_reads_as_the_header_says);
+    tcase_add_test(tc, what_a_plugin_and_its_path_say_is_printable);
     tcase_add_test(tc, a_struct_shorter_than_known_is_filled_as_far_as_it_goes);
     tcase_add_test(tc, a_file_that_is_no_plugin_says_why);
     tcase_add_loop_test(tc, a_truncated_file_is_refused_unmapped, 0, 15);
