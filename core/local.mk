@@ -19,6 +19,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/sha256.h \
     %D%/base/status.c \
     %D%/base/status.h \
+    %D%/base/temporary.c \
+    %D%/base/temporary.h \
     %D%/base/text.c \
     %D%/base/text.h \
     %D%/device/blocks.c \

@@ -1,4 +1,4 @@
-/* file.c - reads whole files; replaces files atomically.
+/* file.c - reads files; replaces files atomically.
  *
  * Owns: the temporary file of a save from its creation to the rename or its removal.
  * Must not know: what is in a file. Every system call is a site of CEK__FAULT_FILE. */
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
+#include "core/base/temporary.h"
 
 struct cek__file_writer {
     char *path;      /* as the caller named it, for errors */
@@ -24,6 +25,7 @@ struct cek__file_writer {
     char *directory; /* of `place` */
     char *temporary; /* in `directory`; NULL once renamed or removed */
     int fd;          /* -1 once closed */
+    int lock;        /* the same open file, so that closing `fd` does not give up its lock */
 };
 
 /* True if a test wants this system call to fail. */
@@ -37,51 +39,72 @@ static bool faulty(void)
 
 /* ---- reading ---- */
 
-static cek_status read_all(int fd, const char *path, char *data, size_t size)
+cek_status cek__file_take(cek__file *file, void *data, size_t size)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = faulty() ? -1 : read(fd, data + done, size - done);
+        ssize_t n = faulty() ? -1 : read(file->fd, (char *)data + done, size - done);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return cek__fail_errno(CEK_IO, errno, "%s: read failed", path);
+            return cek__fail_errno(CEK_IO, errno, "%s: read failed", file->path);
         if (n == 0)
-            return cek__fail(CEK_IO, "%s: became shorter while it was read", path);
+            return cek__fail(CEK_IO, "%s: became shorter while it was read", file->path);
         done += (size_t)n;
     }
     return CEK_OK;
 }
 
-cek_status cek__file_read(const char *path, uint64_t limit, void **data, size_t *size)
+cek_status cek__file_open(const char *path, uint64_t limit, cek__file *out)
 {
     cek_status st;
     struct stat info;
-    char *bytes = NULL;
     /* O_NONBLOCK: opening a FIFO must not wait for a writer; it means nothing for a regular file. */
-    int fd = faulty() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    cek__file file = { .path = path, .fd = faulty() ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) };
 
-    *data = NULL;
-    *size = 0;
-    if (fd < 0)
+    *out = (cek__file)CEK__FILE_NONE;
+    if (file.fd < 0)
         return cek__fail_errno(CEK_IO, errno, "%s: cannot be opened", path);
-    if (faulty() || fstat(fd, &info) != 0) {
+    if (faulty() || fstat(file.fd, &info) != 0) {
         st = cek__fail_errno(CEK_IO, errno, "%s: its size cannot be read", path);
         goto out;
     }
     if (!S_ISREG(info.st_mode))
         CEK_FAIL(CEK_IO, "%s: not a regular file", path);
-    if ((uint64_t)info.st_size > limit)
-        CEK_FAIL(CEK_BAD_INPUT, "%s: %jd bytes, at most %" PRIu64 " are read", path, (intmax_t)info.st_size, limit);
-    CEK_TRY(cek__malloc((size_t)info.st_size + 1, &bytes));
-    CEK_TRY(read_all(fd, path, bytes, (size_t)info.st_size));
-    close(fd);
-    bytes[info.st_size] = '\0';
-    *data = bytes;
-    *size = (size_t)info.st_size;
+    file.size = (uint64_t)info.st_size;
+    if (file.size > limit)
+        CEK_FAIL(CEK_BAD_INPUT, "%s: %" PRIu64 " bytes, at most %" PRIu64 " are read", path, file.size, limit);
+    *out = file;
     return CEK_OK;
 out:
-    close(fd);
+    cek__file_close(&file);
+    return st;
+}
+
+void cek__file_close(cek__file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+cek_status cek__file_read(const char *path, uint64_t limit, void **data, size_t *size)
+{
+    cek_status st;
+    cek__file file;
+    char *bytes = NULL;
+
+    *data = NULL;
+    *size = 0;
+    CEK_TRY(cek__file_open(path, limit, &file));
+    CEK_TRY(cek__malloc(file.size + 1, &bytes));
+    CEK_TRY(cek__file_take(&file, bytes, file.size));
+    bytes[file.size] = '\0';
+    *data = bytes;
+    *size = file.size;
+    bytes = NULL;
+out:
+    cek__file_close(&file);
     free(bytes);
     return st;
 }
@@ -96,6 +119,8 @@ static void writer_free(cek__file_writer *writer)
         close(writer->fd);
     if (writer->temporary != NULL)
         unlink(writer->temporary);
+    if (writer->lock >= 0)
+        close(writer->lock);
     free(writer->path);
     free(writer->place);
     free(writer->directory);
@@ -103,15 +128,28 @@ static void writer_free(cek__file_writer *writer)
     free(writer);
 }
 
+/* Follows symbolic links as opening would, to a place where perhaps nothing is yet. */
 static cek_status place_find(cek__file_writer *writer)
 {
+    enum { LINKS_MAX = 40 }; /* as the kernel */
     cek_status st;
-    char *resolved = realpath(writer->path, NULL); /* NULL: nothing there yet */
+    char target[PATH_MAX], *next;
     const char *slash;
+    ssize_t length;
 
-    st = cek__strdup(resolved != NULL ? resolved : writer->path, &writer->place);
-    free(resolved);
-    CEK_TRY(st);
+    CEK_TRY(cek__strdup(writer->path, &writer->place));
+    for (int links = 0; (length = readlink(writer->place, target, sizeof target - 1)) >= 0; links++) {
+        if (links == LINKS_MAX) {
+            st = cek__fail_errno(CEK_IO, ELOOP, "%s: cannot be followed", writer->path);
+            goto out;
+        }
+        target[length] = '\0';
+        slash = target[0] == '/' ? NULL : strrchr(writer->place, '/');
+        CEK_TRY(cek__asprintf(&next, "%.*s%s", slash != NULL ? (int)(slash + 1 - writer->place) : 0, writer->place,
+                              target));
+        free(writer->place);
+        writer->place = next;
+    }
     slash = strrchr(writer->place, '/');
     if (slash == NULL)
         return cek__strdup(".", &writer->directory);
@@ -121,30 +159,24 @@ out:
     return st;
 }
 
-/* A name that nobody has: the process and a count, and the next one where a crashed process left a file. */
 static cek_status temporary_open(cek__file_writer *writer)
 {
-    static atomic_uint count;
-    enum { ATTEMPTS = 1000 };
+    const char *slash = strrchr(writer->place, '/');
+    char *path = NULL;
     cek_status st;
-    char *name = NULL;
 
-    for (int i = 0; i < ATTEMPTS && writer->fd < 0; i++) {
-        free(name);
-        CEK_TRY(cek__asprintf(&name, "%s/.cekernels-%ld-%u.tmp", writer->directory, (long)getpid(),
-                              atomic_fetch_add(&count, 1)));
-        writer->fd = faulty() ? -1 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (writer->fd < 0 && errno != EEXIST)
-            break;
-    }
+    CEK_TRY(cek__temporary_create(writer->directory, slash != NULL ? slash + 1 : writer->place, &path, &writer->fd));
     if (writer->fd < 0) {
         st = cek__fail_errno(CEK_IO, errno, "%s: no temporary file can be made in %s", writer->path, writer->directory);
         goto out;
     }
-    writer->temporary = name;
-    return CEK_OK;
+    writer->temporary = path;
+    path = NULL;
+    writer->lock = faulty() ? -1 : fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+    if (writer->lock < 0)
+        st = cek__fail_errno(CEK_IO, errno, "%s: no temporary file can be held", writer->path);
 out:
-    free(name);
+    free(path);
     return st;
 }
 
@@ -157,7 +189,7 @@ cek_status cek__file_create(const char *path, cek__file_writer **out)
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *writer, &writer));
-    writer->fd = -1;
+    writer->fd = writer->lock = -1;
     CEK_TRY(cek__strdup(path, &writer->path));
     CEK_TRY(place_find(writer));
     exists = stat(writer->place, &old) == 0;
@@ -186,6 +218,8 @@ cek_status cek__file_write(cek__file_writer *writer, const void *data, size_t si
             continue;
         if (n < 0)
             return cek__fail_errno(CEK_IO, errno, "%s: write failed", writer->path);
+        if (n == 0) /* asked again, it would say so again */
+            return cek__fail(CEK_IO, "%s: write failed: the system takes nothing more", writer->path);
         bytes += n;
         size -= (size_t)n;
     }

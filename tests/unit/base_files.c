@@ -2,11 +2,21 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
 #include "core/base/file.h"
 #include "scratch.h"
+
+static bool write_takes_nothing;
+
+/* The library's write. */
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *data, size_t size)
+{
+    return write_takes_nothing ? 0 : (ssize_t)syscall(SYS_write, fd, data, size);
+}
 
 static void assert_holds(const char *path, const char *expected)
 {
@@ -63,6 +73,113 @@ START_TEST(a_symbolic_link_stays_a_link)
 }
 END_TEST
 
+START_TEST(a_link_to_nothing_gets_its_target)
+{
+    const char *link = scratch_path("link"), *second = scratch_path("second"), *path = scratch_path("a");
+    struct stat info;
+
+    ck_assert_int_eq(symlink("second", link), 0);
+    ck_assert_int_eq(symlink(path, second), 0);
+    assert_ok(file_replace(link, "one", 3));
+    assert_holds(path, "one");
+    ck_assert_int_eq(lstat(link, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(lstat(second, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(scratch_count(), 3);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink("link", path), 0);
+    assert_fails(file_replace(link, "two", 3), CEK_IO, link, "Too many levels of symbolic links");
+    ck_assert_int_eq(scratch_count(), 3);
+}
+END_TEST
+
+START_TEST(a_write_that_takes_nothing_is_a_failure)
+{
+    const char *path = scratch_path("a");
+
+    assert_ok(file_replace(path, "before", 6));
+    write_takes_nothing = true;
+    assert_fails(file_replace(path, "after", 5), CEK_IO, path, "takes nothing");
+    write_takes_nothing = false;
+    assert_holds(path, "before");
+    ck_assert_int_eq(scratch_count(), 1);
+}
+END_TEST
+
+/* A process begins a save and is killed. */
+static void killed_save(const char *path)
+{
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        cek__file_writer *writer;
+
+        if (cek__file_create(path, &writer) == CEK_OK && cek__file_write(writer, "half", 4) == CEK_OK)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+START_TEST(what_killed_saves_left_goes_with_the_next_save_to_the_same_place)
+{
+    const char *path = scratch_path("a"), *other = scratch_path("b");
+    cek__file_writer *first, *second;
+
+    killed_save(path);
+    ck_assert_int_eq(scratch_count(), 1);
+    assert_ok(cek__file_create(path, &first)); /* two at once, so that the next two leave two */
+    ck_assert_int_eq(scratch_count(), 1);
+    killed_save(path);
+    killed_save(other);
+    ck_assert_int_eq(scratch_count(), 3);
+    assert_ok(cek__file_create(path, &second)); /* `first` is alive, and `other` is not ours */
+    ck_assert_int_eq(scratch_count(), 3);
+    assert_ok(cek__file_write(second, "second", 6));
+    assert_ok(cek__file_write(first, "first", 5));
+    assert_ok(cek__file_commit(&second));
+    assert_holds(path, "second");
+    assert_ok(cek__file_commit(&first));
+    assert_holds(path, "first");
+    ck_assert_int_eq(scratch_count(), 2);
+    assert_ok(file_replace(other, "x", 1));
+    ck_assert_int_eq(scratch_count(), 2);
+}
+END_TEST
+
+/* Whoever may write to the folder may have put there what looks like a leftover. */
+START_TEST(a_link_in_the_place_of_a_leftover_is_not_followed)
+{
+    const char *path = scratch_path("a"), *victim = scratch_path("victim");
+    const char *planted;
+    char name[64] = "";
+    struct dirent *entry;
+    struct stat info;
+    DIR *dir;
+
+    killed_save(path);
+    dir = opendir(scratch_dir);
+    while ((entry = readdir(dir)) != NULL)
+        if (strncmp(entry->d_name, ".cekernels-", 11) == 0)
+            snprintf(name, sizeof name, "%.60s", entry->d_name);
+    closedir(dir);
+    planted = scratch_path(name);
+    ck_assert_int_eq(unlink(planted), 0);
+    assert_ok(file_replace(victim, "theirs", 6));
+    ck_assert_int_eq(symlink("victim", planted), 0);
+    assert_ok(file_replace(path, "ours", 4));
+    assert_holds(victim, "theirs");
+    assert_holds(path, "ours");
+    ck_assert_int_eq(lstat(planted, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(scratch_count(), 3);
+}
+END_TEST
+
 START_TEST(every_failing_system_call_of_a_save_leaves_a_whole_file)
 {
     const char *path = scratch_path("a");
@@ -91,8 +208,8 @@ START_TEST(every_failing_system_call_of_a_save_leaves_a_whole_file)
         free(data);
     }
     cek__fault_set(CEK__FAULT_FILE, 0);
-    ck_assert_int_eq(failures, 8); /* open, fchmod, write, fsync, close, rename; open and fsync of the directory */
-    ck_assert_int_eq(old, 6);
+    ck_assert_int_eq(failures, 9); /* open, dup, fchmod, write, fsync, close, rename; open, fsync of the directory */
+    ck_assert_int_eq(old, 7);
 }
 END_TEST
 
@@ -176,6 +293,10 @@ int main(void)
     tcase_add_checked_fixture(tc, scratch_make, scratch_remove);
     tcase_add_test(tc, files_are_replaced_whole_and_keep_their_mode);
     tcase_add_test(tc, a_symbolic_link_stays_a_link);
+    tcase_add_test(tc, a_link_to_nothing_gets_its_target);
+    tcase_add_test(tc, a_write_that_takes_nothing_is_a_failure);
+    tcase_add_test(tc, what_killed_saves_left_goes_with_the_next_save_to_the_same_place);
+    tcase_add_test(tc, a_link_in_the_place_of_a_leftover_is_not_followed);
     tcase_add_test(tc, every_failing_system_call_of_a_save_leaves_a_whole_file);
     tcase_add_test(tc, every_failing_allocation_of_a_save_is_reported);
     tcase_add_test(tc, a_full_disk_keeps_the_former_file);
