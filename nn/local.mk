@@ -26,6 +26,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/graph.c \
     %D%/model/graph.h \
     %D%/model/init.c \
+    %D%/model/json.c \
+    %D%/model/json.h \
     %D%/model/layers.c \
     %D%/model/layers.h \
     %D%/model/layout.c \
@@ -41,6 +43,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/program.h \
     %D%/model/safetensors.c \
     %D%/model/safetensors.h \
+    %D%/model/safetensors_read.c \
     %D%/model/text.c \
     %D%/model/stages.c \
     %D%/model/stages.h \
@@ -70,9 +73,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/trainer.h \
     %D%/version.c
 
-%C%_libcekernels_nn_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+%C%_libcekernels_nn_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS)
 %C%_libcekernels_nn_la_LDFLAGS = $(lib_ldflags) -version-info $(NN_VERSION_INFO) \
     -Wl,--version-script=$(srcdir)/%D%/libcekernels-nn.map
-%C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(JANSSON_LIBS) $(ZLIB_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+%C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(ZLIB_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_nn_la_DEPENDENCIES = core/libcekernels.la $(srcdir)/%D%/libcekernels-nn.map
 EXTRA_DIST += %D%/libcekernels-nn.map

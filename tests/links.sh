@@ -22,7 +22,7 @@ needs() {
 }
 
 needs "$top_builddir/core/.libs/libcekernels.so" libc libm
-needs "$top_builddir/nn/.libs/libcekernels-nn.so" libc libm libz libjansson libcekernels
+needs "$top_builddir/nn/.libs/libcekernels-nn.so" libc libm libz libcekernels
 for plugin in cpu reference sim; do
     object=$TEST_PLUGIN_DIR/$plugin.so
     needs "$object" libc libm

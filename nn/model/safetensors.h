@@ -8,6 +8,7 @@
 #ifndef CEK_NN_MODEL_SAFETENSORS_H
 #define CEK_NN_MODEL_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,12 +39,24 @@ typedef struct cek__st_file {
     char *path;
     size_t count;
     cek__st_tensor *tensors;
-    void *bytes; /* of the file: names and values point into what belongs to this struct */
-    void *header;
+    char *header; /* names point into it, */
+    void *values; /* and data into this */
 } cek__st_file;
 
+#define CEK__ST_METADATA "__metadata__"
+enum { CEK__ST_NAME_SHOWN = 200 }; /* bytes of a name that an error quotes */
+
+/* The format's names of types: false if there is none like this, or it is none that is read. */
+bool cek__st_type_find(const char *name, cek__st_type *type);
+const char *cek__st_type_name(cek__st_type type);
+uint64_t cek__st_type_bytes(cek__st_type type);
+
+/* Into the order of names; returns a name that two of them have, else NULL. */
+const char *cek__st_sort(cek__st_tensor *tensors, size_t count);
+
 /* CEK_BAD_INPUT, with file and tensor in the text, unless header, offsets, shapes and length all
- * agree: every byte behind the header belongs to exactly one tensor, no name is there twice. */
+ * agree: every byte behind the header belongs to exactly one tensor, no name is there twice. Values are not read before
+ * all of this was seen. */
 CEK__SHARED CEK__CHECKED cek_status cek__st_read(const char *path, cek__st_file **out);
 CEK__SHARED void cek__st_free(cek__st_file *file); /* NULL is accepted */
 
@@ -58,7 +71,7 @@ CEK__SHARED CEK__CHECKED cek_status cek__st_to_f64(const cek__st_tensor *tensor,
 
 /* Writes tensors (in any order; in the file they stand in the order of their names) atomically: the
  * former file stays until the new one is complete. `metadata`: pairs of key and value, `pairs` of
- * them. Two tensors of one name: CEK_INVALID. */
+ * them. Two tensors of one name, or a name that is not UTF-8: CEK_INVALID. */
 CEK__SHARED CEK__CHECKED cek_status cek__st_write(const char *path, const cek__st_tensor *tensors, size_t count,
                                                   const char *const (*metadata)[2], size_t pairs);
 

@@ -1,11 +1,25 @@
 /* safetensors.c - tests of nn/model/safetensors: what PyTorch wrote, round trips, lies, failing saves. */
 #include <math.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
+#include "core/base/file.h"
 #include "nn/model/safetensors.h"
 #include "scratch.h"
+
+static size_t bytes_read;
+
+/* The library's read. */
+__attribute__((visibility("default"))) ssize_t read(int fd, void *data, size_t size)
+{
+    ssize_t n = (ssize_t)syscall(SYS_read, fd, data, size);
+
+    bytes_read += n > 0 ? (size_t)n : 0;
+    return n;
+}
 
 static const char *fixture(void)
 {
@@ -91,6 +105,8 @@ START_TEST(a_file_comes_back_as_it_was_written)
     cek__st_file *file;
     float narrow[6];
     uint64_t length;
+    void *bytes;
+    size_t size;
 
     assert_ok(cek__st_write(path, some, 3, metadata, 2));
     assert_ok(cek__st_read(path, &file));
@@ -101,9 +117,14 @@ START_TEST(a_file_comes_back_as_it_was_written)
     assert_ok(cek__st_to_f32(&file->tensors[1], narrow)); /* 3 bytes in: misaligned */
     ck_assert_mem_eq(narrow, values, sizeof values);
     assert_fails(cek__st_to_f32(&file->tensors[2], narrow), CEK_BAD_INPUT, "'c'", "does not fit");
-    memcpy(&length, file->bytes, 8);
-    ck_assert_uint_eq(length % 8, 0);
     cek__st_free(file);
+    assert_ok(cek__file_read(path, 1 << 20, &bytes, &size));
+    memcpy(&length, bytes, 8);
+    ck_assert_uint_eq(length % 8, 0);
+    ck_assert_ptr_nonnull(strstr((char *)bytes + 8, "{\"__metadata__\":{\"format\":\"pt\",\"made by\":\"a test\"},"
+                                                    "\"a.\\\"quoted\\\" \xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[3],"
+                                                    "\"data_offsets\":[0,3]},\"b\":"));
+    free(bytes);
     assert_ok(cek__st_write(path, NULL, 0, NULL, 0));
     assert_ok(cek__st_read(path, &file));
     ck_assert_uint_eq(file->count, 0);
@@ -118,6 +139,8 @@ START_TEST(two_tensors_of_one_name_are_not_written)
     reserved.name = "__metadata__";
     assert_fails(cek__st_write(scratch_path("a"), two, 2, NULL, 0), CEK_INVALID, "'b'", "two tensors");
     assert_fails(cek__st_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "__metadata__", "no tensor");
+    reserved.name = "a\xff";
+    assert_fails(cek__st_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "name", "not UTF-8");
     ck_assert_int_eq(scratch_count(), 0);
 }
 END_TEST
@@ -171,7 +194,7 @@ START_TEST(a_failing_allocation_of_a_read_is_reported)
         ck_assert_ptr_null(file);
     }
     cek__fault_set(CEK__FAULT_ALLOC, 0);
-    ck_assert_int_eq(nth, 6); /* file, path, bytes, tensors, extents; then it succeeds */
+    ck_assert_int_eq(nth, 7); /* file, path, header, entries, values, tensors; then it succeeds */
 }
 END_TEST
 
@@ -202,25 +225,51 @@ static const struct lie {
     { "{" ENTRY("a", "F32", "[2]", "[0,8]") "," ENTRY("b", "F32", "[2]", "[4,12]") "}", 12, "overlap" },
     { "{" ENTRY("a", "F32", "[2]", "[0,8]") "," ENTRY("b", "F32", "[2]", "[0,8]") "}", 8, "overlap" },
     { "{" ENTRY("a", "F32", "[2]", "[0,8]") "," ENTRY("b", "F32", "[1]", "[12,16]") "}", 16, "before its values" },
-    { "{" ENTRY("a", "F32", "[2]", "[0,8]") "," ENTRY("a", "F32", "[2]", "[8,16]") "}", 16, "duplicate" },
+    { "{" ENTRY("a", "F32", "[2]", "[0,8]") "," ENTRY("a", "F32", "[2]", "[8,16]") "}", 16, "the same name" },
     { "{" ENTRY("a", "F32", "[2]", "[8,0]") "}", 8, "rising" },
     { "{" ENTRY("a", "F32", "[2]", "[-8,0]") "}", 8, "rising" },
     { "{" ENTRY("a", "F32", "[2]", "[0,8.0]") "}", 8, "whole numbers" },
     { "{" ENTRY("a", "F32", "[2]", "[0]") "}", 8, "whole numbers" },
     { "{" ENTRY("a", "F32", "[-2]", "[0,8]") "}", 8, "dimension" },
     { "{" ENTRY("a", "F32", "[\"2\"]", "[0,8]") "}", 8, "dimension" },
-    { "{" ENTRY("a", "F32", "2", "[0,8]") "}", 8, "no shape" },
+    { "{" ENTRY("a", "F32", "2", "[0,8]") "}", 8, "not a list" },
     { "{" ENTRY("a", "F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]") "}", 8, "rank" },
     { "{" ENTRY("a", "F32", "[4294967296,4294967296,2]", "[0,8]") "}", 8, "impossible" },
     { "{" ENTRY("a", "F64", "[4611686018427387904]", "[0,8]") "}", 8, "do not take" },
     { "{" ENTRY("a", "F8_E4M3", "[8]", "[0,8]") "}", 8, "F8_E4M3" },
     { "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "no dtype" },
-    { "{\"a\":3}", 0, "no dtype" },
+    { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, "no shape" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "no data_offsets" },
+    { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "two dtypes" },
+    { "{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "dtype is not a string" },
+    { "{\"a\":3}", 0, "not described by an object" },
+    { "{" ENTRY("a", "F32", "[2]", "[0,8,8]") "}", 8, "whole numbers" },
+    { "{" ENTRY("a", "F32", "[9223372036854775808]", "[0,8]") "}", 8, "64 bits (byte 29)" },
     { "{\"__metadata__\":{\"a\":1}}", 0, "not a string" },
     { "{\"__metadata__\":[]}", 0, "not an object" },
-    { "{" ENTRY("a\\nb", "F32", "[2]", "[0,8]") "}", 8, "control character" },
-    { "{} x", 0, "JSON" },
-    { "{\"a\":", 0, "JSON" },
+    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "there twice" },
+    { "{" ENTRY("a\\nb\\u001b", "\\u001b[31m\x7f\xc2\x9b", "[2]", "[0,8]") "}", 8, "'a b?': dtype ?[31m?? is" },
+    { "{} x", 0, "not valid JSON: something follows the value (byte 3)" },
+    { "{\"a\":", 0, "JSON: a value is missing" },
+    { "{", 0, "JSON: a string is missing" },
+    { "{\"a", 0, "JSON: a string without an end" },
+    { "{\"a\"}", 0, "JSON: a ':' is missing" },
+    { "{\"a\xff\":0}", 0, "JSON: bytes that are not UTF-8" },
+    { "{\"a\n\":0}", 0, "JSON: a control character" },
+    { "{\"a\\x\":0}", 0, "JSON: an unknown escape" },
+    { "{\"a\\u0000\":0}", 0, "JSON: a zero character" },
+    { "{\"a\\ud800\":0}", 0, "JSON: \\u without" },
+    { "{\"a\\udc00\":0}", 0, "JSON: \\u without" },
+    { "{\"a\\u12g4\":0}", 0, "JSON: \\u without" },
+    { "{\"__metadata__\":{\"a\":\"b\",}}", 0, "JSON: a string is missing" },
+    { "{\"__metadata__\":{\"a\":\"b\"\"c\":\"d\"}}", 0, "JSON: neither ',' nor '}'" },
+    { "{\"a\":{\"x\":tru}}", 0, "JSON: an unknown word" },
+    { "{\"a\":{\"x\":01}}", 0, "JSON: neither" },
+    { "{\"a\":{\"x\":-}}", 0, "JSON: a digit is missing" },
+    { "{\"a\":{\"x\":1.}}", 0, "JSON: a digit is missing" },
+    { "{\"a\":{\"x\":1e+}}", 0, "JSON: a digit is missing" },
+    { "{\"a\":{\"x\":[1 2]}}", 0, "JSON: neither ',' nor ']'" },
+    { "{\"a\":{\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 0, "within values" },
     { "[1]", 0, "does not start" },
     { "", 0, "does not start" },
 };
@@ -232,6 +281,101 @@ START_TEST(a_lie_is_named)
 
     assert_fails(cek__st_read(forged(lie->header, lie->bytes), &file), CEK_BAD_INPUT, "forged", lie->cause);
     ck_assert_ptr_null(file);
+}
+END_TEST
+
+START_TEST(what_json_allows_is_read)
+{
+    static const char *const headers[] = {
+        " ",
+        "{ } \n\t\r ",
+        "{\"a\\u00e9\\ud83d\\ude00\\\"\\/"
+        "\\\\\":{\"later\":[1,-2.5e-3,0E+1,null,true,false,\"\\ud83d\\ude00\",{},[],{\"b\":{}}], "
+        "\"shape\" : [ 1 , 2 ] , \"data_offsets\":[0,8],\"dtype\":\"F32\"}}",
+    };
+    cek__st_file *file;
+
+    assert_fails(cek__st_read(forged(headers[0], 0), &file), CEK_BAD_INPUT, "forged", "does not start");
+    assert_ok(cek__st_read(forged(headers[1], 0), &file));
+    ck_assert_uint_eq(file->count, 0);
+    cek__st_free(file);
+    assert_ok(cek__st_read(forged(headers[2], 8), &file));
+    ck_assert_uint_eq(tensor(file, "a\xc3\xa9\xf0\x9f\x98\x80\"/\\", CEK__ST_F32, 2)->rank, 2);
+    cek__st_free(file);
+}
+END_TEST
+
+/* A file of this size, of which only the beginning takes place on the disk. */
+static const char *sparse(const char *header, uint64_t promised, off_t size)
+{
+    static char bytes[4096];
+    const char *path;
+
+    memcpy(bytes, &promised, 8);
+    strcpy(bytes + 8, header);
+    path = scratch_write("sparse", bytes, 8 + strlen(header));
+    ck_assert_int_eq(truncate(path, size), 0);
+    return path;
+}
+
+START_TEST(no_more_is_read_than_was_believed)
+{
+    static const char good[] = "{" ENTRY("a", "F32", "[2]", "[0,8]") "}";
+    const off_t large = (off_t)4 << 30;
+    cek__st_file *file;
+
+    bytes_read = 0;
+    assert_fails(cek__st_read(sparse("", (uint64_t)large, large), &file), CEK_BAD_INPUT, "sparse", "header of");
+    ck_assert_uint_eq(bytes_read, 8);
+    bytes_read = 0;
+    assert_fails(cek__st_read(sparse("x", 4, large), &file), CEK_BAD_INPUT, "sparse", "does not start");
+    ck_assert_uint_eq(bytes_read, 12);
+    bytes_read = 0;
+    assert_fails(cek__st_read(sparse(good, strlen(good), large), &file), CEK_BAD_INPUT, "sparse", "last 4294967");
+    ck_assert_uint_eq(bytes_read, 8 + strlen(good));
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_is_never_taken_for_a_bad_file)
+{
+    enum { TENSORS = 20000 };
+    const char *path = scratch_path("many"), *sanitizers = getenv("SANITIZERS");
+    cek__st_tensor *tensors;
+    char(*names)[64];
+    int failures = 0;
+    long pages;
+    FILE *sizes;
+
+    if (sanitizers != NULL && strcmp(sanitizers, "no") != 0)
+        return; /* they want address space of their own */
+    assert_ok(cek__calloc(TENSORS, sizeof *tensors, &tensors));
+    assert_ok(cek__calloc(TENSORS, sizeof *names, &names));
+    for (int i = 0; i < TENSORS; i++) {
+        snprintf(names[i], sizeof names[i], "a.name.of.some.length.%d", i);
+        tensors[i] = (cek__st_tensor){
+            .name = names[i], .type = CEK__ST_U8, .rank = 1, .shape = { 1 }, .count = 1, .data = "x"
+        };
+    }
+    assert_ok(cek__st_write(path, tensors, TENSORS, NULL, 0));
+    free(tensors);
+    free(names);
+    sizes = fopen("/proc/self/statm", "r");
+    ck_assert(sizes != NULL && fscanf(sizes, "%ld", &pages) == 1);
+    fclose(sizes);
+    for (rlim_t more = 0;; more += 256 << 10) {
+        struct rlimit limit = { (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more, RLIM_INFINITY };
+        cek__st_file *file;
+        cek_status st;
+
+        ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+        st = cek__st_read(path, &file);
+        cek__st_free(file);
+        if (st == CEK_OK)
+            break;
+        ck_assert_msg(st == CEK_OUT_OF_MEMORY, "%s", cek_error_text());
+        failures++;
+    }
+    ck_assert_int_gt(failures, 4);
 }
 END_TEST
 
@@ -259,6 +403,9 @@ int main(void)
     tcase_add_test(files, a_failing_save_keeps_the_former_file);
     tcase_add_test(files, a_failing_allocation_of_a_read_is_reported);
     tcase_add_loop_test(files, a_lie_is_named, 0, sizeof lies / sizeof *lies);
+    tcase_add_test(files, what_json_allows_is_read);
+    tcase_add_test(files, no_more_is_read_than_was_believed);
+    tcase_add_test(files, memory_that_runs_out_is_never_taken_for_a_bad_file);
     tcase_add_test(files, a_header_longer_than_the_file_is_refused);
     suite_add_tcase(suite, files);
     return suite_run(suite);
