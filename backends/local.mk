@@ -144,6 +144,7 @@ noinst_LTLIBRARIES += %D%/sim/libsim.la
 noinst_LTLIBRARIES += %D%/gpu/libgpu.la
 %C%_gpu_libgpu_la_SOURCES = \
     %D%/gpu/cache.c \
+    %D%/gpu/create.c \
     %D%/gpu/device.c \
     %D%/gpu/gpu.h \
     %D%/gpu/lower.h \
@@ -151,11 +152,18 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lower_tensor.c \
     %D%/gpu/lower_tiles.c \
     %D%/gpu/lower_train.c \
+    %D%/gpu/lowering.c \
+    %D%/gpu/lowering.h \
     %D%/gpu/op.c \
-    %D%/gpu/provider.c \
+    %D%/gpu/op.h \
+    %D%/gpu/provided.c \
+    %D%/gpu/provided.h \
+    %D%/gpu/providers.c \
+    %D%/gpu/providers.h \
     %D%/gpu/source.c \
     %D%/gpu/step.c \
-    %D%/gpu/tuner.c
+    %D%/gpu/tuner.c \
+    %D%/gpu/tuner.h
 nodist_%C%_gpu_libgpu_la_SOURCES = kernels/sources.c
 
 # The OpenCL driver; links the ICD loader.

@@ -15,6 +15,7 @@
 #include "backends/common/hash.h"
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cuda.h"
+#include "backends/gpu/providers.h"
 
 #define WORKSPACE_LARGE ((uint64_t)32 << 20) /* what the vendor advises, from sm_90 on */
 #define WORKSPACE_SMALL ((uint64_t)8 << 20)

@@ -15,6 +15,7 @@
 #include "backends/common/hash.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/cudnn.h"
+#include "backends/gpu/providers.h"
 
 #define MAJOR 9
 

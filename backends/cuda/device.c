@@ -14,6 +14,7 @@
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
 #include "backends/cuda/cuda.h"
+#include "backends/gpu/providers.h"
 
 const char cek__cuda_build[] = __VERSION__;
 

@@ -4,6 +4,7 @@
  */
 #include "backends/common/command.h"
 #include "backends/gpu/gpu.h"
+#include "backends/gpu/tuner.h"
 
 cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek__gpu_driver *driver, uint32_t index,
                                 const cek_device_options *options)

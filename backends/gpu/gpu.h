@@ -6,6 +6,20 @@
  * first member of its own, and offers a handful of functions: load a kernel, prepare a launch, launch. The shared part
  * owns op_create, op_destroy, op_prepack and op_run: it validates, lowers an operation to steps, and hands each step to
  * the driver. It knows no API of a driver; a driver knows no operation.
+ *
+ * What calls what, downwards:
+ *
+ *     create.c                     op_create: what is asked for, and which way it is done
+ *        |  \
+ *        |   tuner.c               the fastest of several ways, measured, remembered (cache.c)
+ *        |  /   |
+ *     lowering.c |                 one way: an operation's steps, made anew and warmed
+ *        |  \    |  providers.c    which libraries the user lets do what
+ *        |   provided.c            the steps around a library's call, its first run
+ *        |  /
+ *     lower_*.c                    the steps of our own kernels, a family of operations each
+ *        |
+ *     step.c    op.c               a step, a list of steps; a list's end and its runs
  */
 #ifndef CEK_BACKENDS_GPU_GPU_H
 #define CEK_BACKENDS_GPU_GPU_H
@@ -191,33 +205,6 @@ cek_status cek__cache_check(const cek_host *host, const char *option);
 unsigned char *cek__cache_read(const cek_host *host, const char *option, const char *key, uint64_t *bytes);
 /* cek__cache_write - stores them, atomically; a cache that cannot be written is only slow. */
 void cek__cache_write(const cek_host *host, const char *option, const char *key, const void *data, uint64_t bytes);
-
-/* --- providers ---------------------------------------------------------------------------------------------------- */
-
-/* cek__gpu_candidates - the providers that may do this operation, best first, at most
- * CEK__GPU_CANDIDATES: those that the option `providers` leaves. *decided: the first of them that
- * takes the request is to be used, nothing is to be measured. */
-#define CEK__GPU_CANDIDATES 4
-uint32_t cek__gpu_candidates(const cek_op *op, const cek__gpu_provider *list[CEK__GPU_CANDIDATES], bool *decided);
-/* cek__gpu_lower_as - the operation's steps anew, by a provider, or by our own kernels alone
- * (NULL). CEK_UNSUPPORTED: the provider does not take it; the operation then has no steps. */
-cek_status cek__gpu_lower_as(cek_op *op, const cek__gpu_provider *provider);
-/* cek__gpu_steps_run - every step, in order, on a queue. Of steps that lowering just made: no lock is taken. */
-cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace);
-/* cek__gpu_tune - the fastest of the candidates for this operation, NULL for our own kernels:
- * measured once per device and class of shapes. NULL for everything that is not worth measuring,
- * and for DETERMINISTIC operations. */
-const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count);
-cek_status cek__gpu_tuner_create(cek_dev *dev);
-void cek__gpu_tuner_free(cek_dev *dev);
-/* cek__gpu_providers_check - CEK_INVALID where the option `providers` has a word that no plugin knows. */
-cek_status cek__gpu_providers_check(const cek_host *host);
-/* cek__gpu_provider_hidden - whether the option `providers` forbids it. */
-bool cek__gpu_provider_hidden(const cek_host *host, const char *name);
-/* cek__gpu_provider_asked - whether it wants it measured even where we expect nothing of it. */
-bool cek__gpu_provider_asked(const cek_host *host, const char *name);
-/* cek__gpu_versions - appends "; CLBlast 1.5.3" for every provider that is there to a text of `cap` bytes. */
-void cek__gpu_versions(cek_instance *instance, const cek__gpu_driver *driver, char *text, uint64_t cap);
 
 /* --- sources: kernels/gpu and kernels/opencl, embedded at build time -------------------------- */
 

@@ -23,13 +23,6 @@ cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool,
 bool cek__gpu_lower_gemm_tiles(cek_op *op);
 bool cek__gpu_lower_conv_tiles(cek_op *op);
 
-/* cek__gpu_lower_provided - gemm and convolutions by the call of a provider, with our own kernels
- * for what it leaves (provider.c); `leave` as in cek__gpu_offer, *does what the call does.
- * cek__gpu_call_warm - makes the operation run once, on scratch memory: libraries load code and
- * compile at first use. All operands are NaN; *keeps_nan: so was all of the result. */
-cek_status cek__gpu_lower_provided(cek_op *op, const cek__gpu_provider *provider, uint32_t leave, uint32_t *does);
-cek_status cek__gpu_call_warm(cek_op *op, bool *keeps_nan);
-
 /* The slot of the result, of every kind that providers do. */
 enum { CEK__GPU_RESULT = CEK_GEMM_C };
 _Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWARD_DATA_DX &&

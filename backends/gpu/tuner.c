@@ -9,13 +9,16 @@
  * depend on a clock.
  * Threads: any; one trial at a time per device.
  */
+#include "backends/gpu/tuner.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "backends/common/hash.h"
-#include "backends/gpu/lower.h"
+#include "backends/gpu/lowering.h"
+#include "backends/gpu/op.h"
+#include "backends/gpu/providers.h"
 
 #define SIDE_MIN_LOG2 4                /* sides shorter than 16 are one class */
 #define SIDE_MAX_LOG2 12               /* and longer than 4096 */
@@ -206,12 +209,8 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
 static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider,
                                  uint64_t most, uint64_t *ns)
 {
-    cek_op *op = calloc(1, sizeof *op);
-    if (!op)
-        return CEK_OUT_OF_MEMORY;
-    op->dev = dev;
-    pthread_mutex_init(&op->lock, NULL);
-    cek_status st = cek__request_init(&dev->instance->host, &desc->op, &op->request);
+    cek_op *op;
+    cek_status st = cek__gpu_op_make(dev, &desc->op, &op);
     if (!st)
         st = cek__gpu_lower_as(op, provider);
     if (!st)

@@ -15,6 +15,7 @@
 
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
+#include "backends/gpu/providers.h"
 #include "backends/host/pages.h"
 #include "backends/opencl/opencl.h"
 
