@@ -7,7 +7,8 @@ failures=0
 
 fresh_tree() {
     rm -rf "$work/tree"
-    for folder in include/cekernels core/base core/device core/tensor nn/model nn/train backends/cpu kernels/cpu bench; do
+    for folder in include/cekernels core/base core/device core/tensor nn/model nn/train backends/cpu backends/gpu \
+        kernels/cpu bench; do
         mkdir -p "$work/tree/$folder"
     done
     echo '#include <stdint.h>' >"$work/tree/include/cekernels/plugin.h"
@@ -20,6 +21,12 @@ fresh_tree() {
     echo '#include <cekernels/plugin.h>' >"$work/tree/kernels/cpu/gemm.h"
     echo '#include "kernels/cpu/gemm.h"' >"$work/tree/backends/cpu/gemm.c"
     echo '#include <cekernels/cekernels.h>' >"$work/tree/bench/main.c"
+    # create.c calls tuner.c, which calls op.c; inside.h is what sources of op.c's kind share.
+    echo '#include <cekernels/plugin.h>' | tee "$work/tree/backends/gpu/create.h" >"$work/tree/backends/gpu/op.h"
+    echo '#include "backends/gpu/op.h"' | tee "$work/tree/backends/gpu/tuner.h" "$work/tree/backends/gpu/inside.h" \
+        >"$work/tree/backends/gpu/tuner.c"
+    echo '#include "backends/gpu/tuner.h"' >"$work/tree/backends/gpu/create.c"
+    echo '#include "backends/gpu/inside.h"' >"$work/tree/backends/gpu/op.c"
 }
 
 # refused FILE LINE TEXT - with LINE added to FILE, the check fails and says TEXT.
@@ -62,6 +69,9 @@ refused core/extra/thing.c '#include <stdio.h>' 'has no place in the house'
 refused elsewhere/thing.c '#include <stdio.h>' 'has no place in the house'
 refused include/cekernels/plugin.h '#include <stdio.h>' 'the door needs'
 refused include/cekernels/plugin.h '#include "cekernels/cekernels.h"' 'in a circle'
+refused backends/gpu/op.h '#include "inside.h"' 'files of one folder include each other in a circle'
+refused backends/gpu/op.c '#include "backends/gpu/tuner.h"' 'files of one folder include each other in a circle'
+refused backends/gpu/op.c '#include "backends/gpu/create.h"' 'files of one folder include each other in a circle'
 rm -rf "$work/tree" && mkdir "$work/tree"
 "$SHELL" "$srcdir/tests/architecture.sh" "$work/tree" >/dev/null && { echo "an empty tree is accepted"; failures=1; }
 [ "$failures" = 0 ] && echo "every wrong arrow was refused"
