@@ -27,7 +27,7 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", NULL };
     char path[CEK__TEXT_BYTES];
-    if (cek__gpu_provider_hidden(host, "cublaslt"))
+    if (cek__gpu_provider_hidden(host, &cek__cuda_driver, &cek__cublaslt_provider))
         return NULL;
     cek__cublaslt *lt = calloc(1, sizeof *lt);
     if (lt)

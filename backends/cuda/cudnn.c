@@ -34,7 +34,7 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
 {
     static const char *const names[] = { "libcudnn.so.9", NULL };
     char path[CEK__TEXT_BYTES];
-    if (cek__gpu_provider_hidden(host, "cudnn"))
+    if (cek__gpu_provider_hidden(host, &cek__cuda_driver, &cek__cudnn_provider))
         return NULL;
     cek__cudnn *dnn = calloc(1, sizeof *dnn);
     if (dnn)

@@ -63,7 +63,7 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
     if (!st)
         st = cek__cache_check(&instance->head.host, "cuda_cache");
     if (!st)
-        st = cek__gpu_providers_check(&instance->head.host);
+        st = cek__gpu_providers_check(&instance->head.host, &cek__cuda_driver);
     if (!st)
         st = cek__cuda_driver_load(&instance->head.host, &instance->driver);
     if (!st)
@@ -283,6 +283,7 @@ static const cek__gpu_provider *const providers[] = { &cek__cublaslt_provider, &
 /* NVIDIA's own libraries know their devices: what they take needs no measuring against ours. */
 const cek__gpu_driver cek__cuda_driver = {
     .providers = providers,
+    .providers_option = "cuda_providers",
     .providers_first = true,
     .kernel_load = cek__cuda_kernel_load,
     .kernel_free = cek__cuda_kernel_free,

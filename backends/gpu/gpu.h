@@ -132,7 +132,7 @@ enum {
  * sees validated requests of the kinds gemm and conv_*, and memory through cek_ref; it knows
  * nothing of steps. */
 struct cek__gpu_provider {
-    const char *name; /* "clblast", as users write it in the option `providers` */
+    const char *name; /* "clblast", as users write it in the driver's providers_option */
     /* offer - a plan for the request, or CEK_UNSUPPORTED where the library, or this way to it, does
      * not do that. Anything else is a failure, which is logged; our own kernels do the work then. */
     cek_status (*offer)(cek_dev *dev, const cek__request *request, cek__gpu_offer *out);
@@ -146,8 +146,10 @@ struct cek__gpu_provider {
 };
 
 struct cek__gpu_driver {
-    /* The providers of all devices of this driver, best first, NULL at the end; NULL: none. */
+    /* The providers of all devices of this driver, best first, NULL at the end. */
     const cek__gpu_provider *const *providers;
+    /* The option that says which of them may do what ("opencl_providers", see providers.h). */
+    const char *providers_option;
     /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the
      * candidates that are measured. */
     bool providers_first;

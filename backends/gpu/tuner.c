@@ -251,7 +251,7 @@ static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, c
 static bool is_worth_it(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider)
 {
     bool tiles = dev->traits.vector_width && desc->a_type == CEK_F32 && desc->c_type == CEK_F32;
-    return !tiles || cek__gpu_provider_asked(&dev->instance->host, provider->name);
+    return !tiles || cek__gpu_provider_asked(&dev->instance->host, dev->driver, provider);
 }
 
 const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider *const *list, uint32_t count)

@@ -146,7 +146,7 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
     if (!st)
         st = cek__cache_check(&instance->head.host, "opencl_cache");
     if (!st)
-        st = cek__gpu_providers_check(&instance->head.host);
+        st = cek__gpu_providers_check(&instance->head.host, &cek__opencl_driver);
     if (!st)
         st = devices_find(instance, (uint32_t)split);
     if (st) {
@@ -451,6 +451,7 @@ static const cek__gpu_provider *const providers[] = { &cek__clblast_provider, NU
 
 const cek__gpu_driver cek__opencl_driver = {
     .providers = providers,
+    .providers_option = "opencl_providers",
     .cache_option = "opencl_cache",
     .kernel_load = cek__opencl_kernel_load,
     .kernel_free = cek__opencl_kernel_free,

@@ -2,7 +2,7 @@
 # a compiler that fails is told.
 . "$top_srcdir/tests/cuda/lib.sh"
 PYTHON=false
-unset CEKERNELS_PROVIDERS
+unset CEKERNELS_OPENCL_PROVIDERS CEKERNELS_CUDA_PROVIDERS
 export PYTHON
 gpu() { # CODE ARG...
     want=$1

@@ -4,8 +4,8 @@
 . "$top_srcdir/tests/cuda/lib.sh"
 ln -s "$fake/fake_cublaslt.so" "$scratch/both/libcublasLt.so.13" || exit 99
 with_compiler
-CEKERNELS_PROVIDERS=-cudnn
-export CEKERNELS_PROVIDERS
+CEKERNELS_CUDA_PROVIDERS=-cudnn
+export CEKERNELS_CUDA_PROVIDERS
 
 run 0 devices --json
 grep -q '; cuBLASLt 13.0.2' "$scratch/out" || wrong "cuBLASLt is not named"
@@ -24,7 +24,7 @@ done
 run 0 train lenet5 --steps=3 -d cuda:0 --json
 run 0 train lenet5 --steps=3 -d cpu,cuda:0 --json
 
-CEKERNELS_PROVIDERS=none
+CEKERNELS_CUDA_PROVIDERS=none
 run 0 devices --json
 if grep -q cuBLASLt "$scratch/out"; then wrong "cuBLASLt is named, though it is forbidden"; fi
 run 0 gemm -d cuda:0 -s 130x70x90 --json

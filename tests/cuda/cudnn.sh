@@ -4,8 +4,8 @@
 . "$top_srcdir/tests/cuda/lib.sh"
 ln -s "$fake/fake_cudnn.so" "$scratch/both/libcudnn.so.9" || exit 99
 with_compiler
-CEKERNELS_PROVIDERS=-cublaslt
-export CEKERNELS_PROVIDERS
+CEKERNELS_CUDA_PROVIDERS=-cublaslt
+export CEKERNELS_CUDA_PROVIDERS
 
 # engine NUMBER ARG... - cuDNN's engine that a convolution gets; "none": not cuDNN.
 engine() {
@@ -70,12 +70,15 @@ ln -sf "$fake/fake_nvrtc.so" "$scratch/both/libcudnn.so.9"
 own 'libcudnn.so.9 has no cudnn.* and is left alone'
 ln -sf "$fake/fake_cudnn.so" "$scratch/both/libcudnn.so.9"
 
-CEKERNELS_PROVIDERS==cudnn
+CEKERNELS_CUDA_PROVIDERS==cudnn
 engine 13
 for providers in none -cudnn,-cublaslt; do
-    CEKERNELS_PROVIDERS=$providers
+    CEKERNELS_CUDA_PROVIDERS=$providers
     engine none
     run 0 devices --json
     if grep -q cuDNN "$scratch/out"; then wrong "cuDNN is named, though it is forbidden"; fi
 done
+CEKERNELS_CUDA_PROVIDERS==clblast run 3 gemm -d cuda:0 -s 8x8x8
+grep -q 'option cuda_providers: "=clblast" is neither none nor one of -, = and + before cublaslt or cudnn$' \
+    "$scratch/err" || wrong "a word that is OpenCL's: $(cat "$scratch/err")"
 finish

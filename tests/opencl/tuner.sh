@@ -1,7 +1,7 @@
 # tuner.sh - products are tried once per class of shapes; what was found out is kept, is not
 # believed when it is damaged, and never decides what DETERMINISTIC operations do.
-CEKERNELS_PROVIDERS=+clblast
-export CEKERNELS_PROVIDERS
+CEKERNELS_OPENCL_PROVIDERS=+clblast
+export CEKERNELS_OPENCL_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"
 grep -q '; CLBlast' "$scratch/devices" || { echo "skipped: no CLBlast"; exit 77; }
 
@@ -33,7 +33,7 @@ holds "$(trials) == 0"
 
 # A processor's tiles are tried against a library on request alone.
 rm -f "$kept"
-unset CEKERNELS_PROVIDERS
+unset CEKERNELS_OPENCL_PROVIDERS
 product 256x256x256
 holds "$(trials) == 0"
 if [ -e "$kept" ]; then wrong "something was kept of no trial"; fi
