@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/device/device.h"
 
 static _Thread_local bool told;
 static _Thread_local struct {
     const char *who, *call; /* call NULL: in none */
+    bool is_release;        /* it returns nothing */
 } inside;
 
 void cek__call_begin(const char *who, const char *call)
@@ -19,6 +21,13 @@ void cek__call_begin(const char *who, const char *call)
     told = false;
     inside.who = who;
     inside.call = call;
+    inside.is_release = false;
+}
+
+void cek__release_begin(const char *who, const char *call)
+{
+    cek__call_begin(who, call);
+    inside.is_release = true;
 }
 
 void cek__call_leave(void)
@@ -37,6 +46,10 @@ bool cek_inside_plugin(const char **who, const char **call)
 
 void cek__call_told(cek_status status, const char *text)
 {
+    if (inside.call != NULL && inside.is_release) {
+        cek__log(CEK_LOG_INFO, "%s: %s: %s", inside.who, inside.call, text);
+        return;
+    }
     cek__fail(status, "%s", text);
     told = true;
 }

@@ -229,7 +229,7 @@ void cek__module_free(cek__module *module)
     if (module == NULL)
         return;
     if (module->instance != NULL) {
-        cek__call_begin(module->user.name, "destroy");
+        cek__release_begin(module->user.name, "destroy");
         module->table.destroy(module->instance);
         cek__call_leave();
     }
