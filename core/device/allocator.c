@@ -65,7 +65,7 @@ static void segment_free(cek__allocator *allocator, cek__segment *s)
     if (s->next != NULL)
         s->next->prev = s->prev;
     allocator->held -= s->bytes;
-    allocator->device->plugin->mem_free(s->mem);
+    CEK__RELEASE(allocator->device, mem_free, s->mem);
     free(s->first);
     free(s);
 }
@@ -220,10 +220,17 @@ out:
 
 cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, cek_memory **out)
 {
+    cek_status st;
+
     *out = NULL;
     if ((flags & ~CEK_MEMORY_ALONE) != 0)
         return cek__fail(CEK_UNSUPPORTED, "%s: unknown memory flags %#x", device->name, flags);
-    return memory_alloc(device, bytes, (flags & CEK_MEMORY_ALONE) != 0, CEK__REUSE_ANY, out);
+    st = memory_alloc(device, bytes, (flags & CEK_MEMORY_ALONE) != 0, CEK__REUSE_ANY, out);
+    if (st == CEK_OK) {
+        (*out)->holds = true;
+        cek__device_take(device);
+    }
+    return st;
 }
 
 cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memory **out)
@@ -235,10 +242,15 @@ cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memor
 void cek_memory_free(cek_memory *memory)
 {
     cek__allocator *allocator;
+    cek_device *device;
+    bool holds;
 
     if (memory == NULL)
         return;
-    allocator = &memory->device->allocator;
+    device = memory->device;
+    allocator = &device->allocator;
+    holds = memory->holds;
+    memory->holds = false; /* the block may be the next caller's */
     pthread_mutex_lock(&allocator->lock);
     allocator->used -= memory->bytes;
     cek__block_take_back(allocator, memory);
@@ -247,6 +259,8 @@ void cek_memory_free(cek_memory *memory)
     else
         cek__block_release(allocator, memory);
     pthread_mutex_unlock(&allocator->lock);
+    if (holds)
+        cek__device_drop(device);
 }
 
 cek_ref cek_memory_ref(const cek_memory *memory)
@@ -310,9 +324,6 @@ void cek__allocator_init(cek__allocator *allocator, cek_device *device)
 
 void cek__allocator_clear(cek__allocator *allocator)
 {
-    if (allocator->used > 0)
-        cek__log(CEK_LOG_WARN, "%s: the engine is freed while %" PRIu64 " bytes of its memory are in use",
-                 allocator->device->name, allocator->used);
     while (allocator->segments != NULL) {
         cek__segment *s = allocator->segments;
 

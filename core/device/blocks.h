@@ -23,6 +23,7 @@ struct cek_memory {
     cek_memory *left, *right;        /* neighbours in the segment */
     cek_memory *bin_prev, *bin_next; /* while free */
     bool free;
+    bool holds; /* the engine, for a caller from outside (cek__device_take) */
 };
 
 CEK__CHECKED cek_status cek__block_new(cek__allocator *allocator, cek__segment *s, uint64_t offset, uint64_t bytes,

@@ -46,10 +46,10 @@ void cek__device_free(cek_device *device)
     if (device->attachment != NULL)
         device->attachment_free(device, device->attachment);
     cek_stream_free(device->order);
-    cek_pinned_free(device, device->staging);
+    cek__pinned_free(device, device->staging);
     cek__allocator_clear(&device->allocator);
     if (device->dev != NULL)
-        device->plugin->device_close(device->dev);
+        CEK__RELEASE(device, device_close, device->dev);
     pthread_mutex_destroy(&device->order_lock);
     pthread_mutex_destroy(&device->staging_lock);
     pthread_mutex_destroy(&device->lock);
@@ -152,8 +152,8 @@ void cek__device_order_unlock(cek_device *device)
 
 /* ---- pinned memory ---- */
 
-/* A backend has page-locked memory or it has none: the first request tells, and cek_pinned_free knows whose it is. */
-cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)
+/* A backend has page-locked memory or it has none: the first request tells, and cek__pinned_free knows whose it is. */
+cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out)
 {
     cek_status st;
     cek_dev *dev;
@@ -181,12 +181,37 @@ out:
     return st;
 }
 
-void cek_pinned_free(cek_device *device, void *ptr)
+void cek__pinned_free(cek_device *device, void *ptr)
 {
     if (ptr == NULL)
         return;
     if (device->pinned == CEK__PINNED_BY_PLUGIN)
-        device->plugin->host_free(device->dev, ptr);
+        CEK__RELEASE(device, host_free, device->dev, ptr);
     else
         free(ptr);
+}
+
+cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)
+{
+    cek_status st = cek__pinned_alloc(device, bytes, out);
+
+    if (st == CEK_OK)
+        cek__device_take(device);
+    return st;
+}
+
+void cek_pinned_free(cek_device *device, void *ptr)
+{
+    if (ptr == NULL)
+        return;
+    cek__pinned_free(device, ptr);
+    cek__device_drop(device);
+}
+
+void cek_pinned_abandon(cek_device *device, void *ptr)
+{
+    if (ptr == NULL)
+        return;
+    cek__abandon(ptr);
+    cek__device_drop(device);
 }

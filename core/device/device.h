@@ -40,7 +40,8 @@ CEK__CHECKED cek_status cek__device_create(cek_engine *engine, const cek__module
                                            cek_device **out);
 void cek__device_free(cek_device *device);
 
-/* An object of the device takes it when it is made and drops it last of all: the engine lives as long. */
+/* An object of the device that a program may hold takes the device when it is made and drops it last of all: the
+ * engine lives as long. */
 CEK__SHARED void cek__device_take(cek_device *device);
 CEK__SHARED void cek__device_drop(cek_device *device);
 
@@ -50,6 +51,10 @@ CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
 /* The default stream, locked; opens and creates what is missing. Nothing is locked after a failure. */
 CEK__CHECKED cek_status cek__device_order_lock(cek_device *device, cek_stream **out);
 void cek__device_order_unlock(cek_device *device);
+
+/* As cek_pinned_alloc and cek_pinned_free, for what is the device's own: it does not keep the engine. */
+CEK__CHECKED cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out);
+void cek__pinned_free(cek_device *device, void *ptr);
 
 static inline bool cek__device_is_inline(const cek_device *device)
 {

@@ -4,7 +4,7 @@
 #include "core/device/call.h"
 #include "core/device/stream.h"
 
-cek_status cek_op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+cek_status cek__op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
     cek_status st;
     cek_dev *dev;
@@ -20,10 +20,27 @@ out:
     return st;
 }
 
-void cek_op_free(cek_device *device, cek_op *op)
+void cek__op_free(cek_device *device, cek_op *op)
 {
     if (op != NULL)
-        device->plugin->op_destroy(op);
+        CEK__RELEASE(device, op_destroy, op);
+}
+
+cek_status cek_op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    cek_status st = cek__op_make(device, desc, info, out);
+
+    if (st == CEK_OK)
+        cek__device_take(device);
+    return st;
+}
+
+void cek_op_free(cek_device *device, cek_op *op)
+{
+    if (op == NULL)
+        return;
+    cek__op_free(device, op);
+    cek__device_drop(device);
 }
 
 cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *operands, uint32_t count,
@@ -42,6 +59,7 @@ cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32
     CEK_TRY(CEK__CALL(device, device->plugin, cmdbuf_create, dev, commands, count, sizeof *commands, out));
     if (*out == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: cmdbuf_create succeeds without a command buffer", device->name);
+    cek__device_take(device);
     return CEK_OK;
 out:
     *out = NULL;
@@ -50,8 +68,10 @@ out:
 
 void cek_commands_free(cek_device *device, cek_cmdbuf *commands)
 {
-    if (commands != NULL)
-        device->plugin->cmdbuf_destroy(commands);
+    if (commands == NULL)
+        return;
+    CEK__RELEASE(device, cmdbuf_destroy, commands);
+    cek__device_drop(device);
 }
 
 cek_status cek_stream_run_commands(cek_stream *stream, cek_cmdbuf *commands)

@@ -104,18 +104,29 @@ out:
 
 cek_status cek_stream_create(cek_device *device, cek_stream **out)
 {
-    return cek__stream_create(device, true, out);
+    cek_status st = cek__stream_create(device, true, out);
+
+    if (st == CEK_OK)
+        cek__device_take(device);
+    return st;
 }
 
 void cek_stream_free(cek_stream *stream)
 {
+    cek_device *device;
+    bool listed;
+
     if (stream == NULL)
         return;
-    if (stream->listed)
+    device = stream->device;
+    listed = stream->listed;
+    if (listed)
         list_remove(stream);
-    stream->device->plugin->queue_destroy(stream->queue);
-    stream->device->plugin->event_destroy(stream->fence);
+    CEK__RELEASE(device, queue_destroy, stream->queue);
+    CEK__RELEASE(device, event_destroy, stream->fence);
     free(stream);
+    if (listed)
+        cek__device_drop(device);
 }
 
 cek_device *cek_stream_device(const cek_stream *stream)
@@ -221,6 +232,7 @@ cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out)
     CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, &desc, &marker->event));
     if (marker->event == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: event_create succeeds without an event", device->name);
+    cek__device_take(device);
     *out = marker;
     return CEK_OK;
 out:
@@ -230,10 +242,14 @@ out:
 
 void cek_marker_free(cek_marker *marker)
 {
+    cek_device *device;
+
     if (marker == NULL)
         return;
-    marker->device->plugin->event_destroy(marker->event);
+    device = marker->device;
+    CEK__RELEASE(device, event_destroy, marker->event);
     free(marker);
+    cek__device_drop(device);
 }
 
 cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)

@@ -20,6 +20,10 @@ struct cek_stream {
      cek__stream_call_end((stream), #slot, (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 
+/* As cek_op_make and cek_op_free, for what is the device's own: it does not keep the engine. */
+CEK__CHECKED cek_status cek__op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
+void cek__op_free(cek_device *device, cek_op *op);
+
 /* `listed`: cek_device_sync waits for it through the device's list. */
 CEK__CHECKED cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out);
 

@@ -52,7 +52,7 @@ static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek
 
     pthread_mutex_lock(&device->staging_lock);
     if (device->staging == NULL)
-        CEK_TRY(cek_pinned_alloc(device, 2 * (uint64_t)STAGE_BYTES, &device->staging));
+        CEK_TRY(cek__pinned_alloc(device, 2 * (uint64_t)STAGE_BYTES, &device->staging));
     CEK_TRY(cek_marker_create(to->device, false, &emptied[0]));
     CEK_TRY(cek_marker_create(to->device, false, &emptied[1]));
     st = staged_chunks(to, dst, from, src, bytes, device->staging, emptied);

@@ -94,7 +94,7 @@ static uint64_t key_hash(const key *k)
 
 static void entry_free(cek_device *device, entry *e)
 {
-    cek_op_free(device, e->op);
+    cek__op_free(device, e->op);
     free(e->key);
 }
 
@@ -154,7 +154,7 @@ static cek_status op_make(eager *cache, cek_device *device, cek_stream *stream, 
     CEK_TRY(room_make(cache, device, stream));
     CEK_TRY(cek__malloc(k->size, &e.key));
     memcpy(e.key, k->bytes, k->size);
-    CEK_TRY(cek_op_make(device, desc, &info, &e.op));
+    CEK_TRY(cek__op_make(device, desc, &info, &e.op));
     e.workspace_bytes = info.workspace_bytes;
     cache->entries[cache->count] = e;
     *out = &cache->entries[cache->count++];

@@ -36,10 +36,11 @@ cek_status cek__tensor_new(const char *what, cek_device *device, cek_dtype type,
         cek__fail_prefix(st, "%s: a %s tensor %s", what, cek_dtype_name(type), CEK__SHAPE_TEXT_OF(shape));
         goto out;
     }
+    cek__device_take(device);
     *out = tensor;
     return CEK_OK;
 out:
-    cek_tensor_free(tensor);
+    free(tensor);
     return st;
 }
 
@@ -130,10 +131,14 @@ out:
 
 void cek_tensor_free(cek_tensor *tensor)
 {
+    cek_device *device;
+
     if (tensor == NULL)
         return;
+    device = tensor->device;
     cek_memory_free(tensor->memory);
     free(tensor);
+    cek__device_drop(device);
 }
 
 /* ---- what it is ---- */

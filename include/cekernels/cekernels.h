@@ -113,8 +113,9 @@ typedef struct cek_engine_options {
  * Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
 CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
 
-/* Frees everything that the engine owns. Tensors, streams and models in use must be freed
- * before. */
+/* The engine goes now or, where objects of its devices are still there (memory, streams, markers,
+ * tensors, operations, trainers, predictors, loaders), with the last of them: they may be used and
+ * freed in any order, as garbage collectors do, and keep their devices. */
 CEK_API void cek_engine_free(cek_engine *engine);
 
 /* One line for every candidate file, and for every plugin of this project that was left out when it
@@ -229,6 +230,9 @@ CEK_API cek_device *cek_memory_device(const cek_memory *memory);
  * aligned). */
 CEK_API CEK_CHECKED cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out);
 CEK_API void cek_pinned_free(cek_device *device, void *ptr);
+/* Instead of cek_pinned_free, where a copy may still use the memory and will not end: of a device
+ * that is lost or hangs. It is never freed. */
+CEK_API void cek_pinned_abandon(cek_device *device, void *ptr);
 
 /* ---- Streams and events: asynchronous work --------------------------------------------------- */
 

@@ -103,7 +103,7 @@ void cek__replica_free(cek__replica *r)
     if (drained)
         cek_pinned_free(r->device, r->staging);
     else
-        cek__abandon(r->staging); /* the device may still read it (plugin.h, Errors) */
+        cek_pinned_abandon(r->device, r->staging); /* the device may still read it (plugin.h, Errors) */
     if (r->upload != r->compute)
         cek_stream_free(r->upload);
     cek_stream_free(r->compute);

@@ -306,6 +306,103 @@ START_TEST(every_failing_allocation_is_reported_and_leaves_nothing)
 }
 END_TEST
 
+/* ---- lives ---- */
+
+typedef struct belongings {
+    cek_tensor *tensor, *sum;
+    cek_memory *memory;
+    cek_stream *stream;
+    cek_marker *marker;
+    void *pinned;
+    cek_op *op;
+    cek_device *of;
+} belongings;
+
+static void tensor_free(belongings *b)
+{
+    float values[2] = { 0 };
+
+    assert_ok(cek_tensor_read(b->tensor, values, sizeof values)); /* it works as before */
+    ck_assert_float_eq(values[1], 2.5f);
+    cek_tensor_free(b->tensor);
+}
+
+static void sum_free(belongings *b)
+{
+    cek_tensor_free(b->sum);
+}
+
+static void memory_free(belongings *b)
+{
+    cek_memory_free(b->memory);
+}
+
+static void stream_free(belongings *b)
+{
+    assert_ok(cek_stream_sync(b->stream, CEK_FOREVER));
+    cek_stream_free(b->stream);
+}
+
+static void marker_free(belongings *b)
+{
+    cek_marker_free(b->marker);
+}
+
+static void pinned_free(belongings *b)
+{
+    cek_pinned_free(b->of, b->pinned);
+}
+
+static void op_free(belongings *b)
+{
+    cek_op_free(b->of, b->op);
+}
+
+/* Garbage collectors free in any order: whoever is last, the engine and its plugin go with it and not before. */
+START_TEST(an_engine_lives_as_long_as_its_last_object)
+{
+    static void (*const frees[])(belongings *) = { tensor_free, sum_free,    memory_free, stream_free,
+                                                   marker_free, pinned_free, op_free };
+    enum { FREES = sizeof frees / sizeof *frees };
+    float values[2] = { 1, 2.5f };
+    cek_pointwise_input input = { .type = CEK_F32, .strides = { 1 } };
+    cek_pointwise_instruction neg = { .code = CEK_PW_NEG, .a = 0 };
+    cek_op_info info = { .size = sizeof info };
+    cek_pointwise_desc desc = { .op = { .size = sizeof desc,
+                                        .kind = CEK_OP_POINTWISE,
+                                        .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_OUT) },
+                                .rank = 1,
+                                .out_type = CEK_F32,
+                                .shape = { 2 },
+                                .out_strides = { 1 },
+                                .inputs = &input,
+                                .instructions = &neg,
+                                .input_count = 1,
+                                .input_size = sizeof input,
+                                .instruction_count = 1,
+                                .instruction_size = sizeof neg };
+    belongings b;
+
+    start("a-pinned.so");
+    b.of = device;
+    assert_ok(cek_tensor_from_host(device, CEK_F32, 1, (int64_t[]){ 2 }, values, &b.tensor));
+    assert_ok(cek_add(b.tensor, b.tensor, &b.sum));
+    assert_ok(cek_memory_alloc(device, 1000, 0, &b.memory));
+    assert_ok(cek_stream_create(device, &b.stream));
+    assert_ok(cek_marker_create(device, false, &b.marker));
+    assert_ok(cek_pinned_alloc(device, 100, &b.pinned));
+    assert_ok(cek_op_make(device, &desc.op, &info, &b.op));
+    cek_engine_free(engine);
+    for (int i = 0; i < FREES; i++) {
+        ck_assert_int_eq(control->instances, 1);
+        frees[(_i + i) % FREES](&b);
+    }
+    ck_assert_int_eq(control->instances, 0);
+    ck_assert_int_eq(control->live, 0);
+    ck_assert_uint_eq(control->bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device");
@@ -320,6 +417,7 @@ int main(void)
     tcase_add_test(tc, a_failure_of_queued_work_is_told_with_its_text);
     tcase_add_test(tc, streams_wait_for_markers_on_their_device_and_across);
     tcase_add_test(tc, every_failing_allocation_is_reported_and_leaves_nothing);
+    tcase_add_loop_test(tc, an_engine_lives_as_long_as_its_last_object, 0, 7);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

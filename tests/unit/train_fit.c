@@ -146,6 +146,34 @@ START_TEST(evaluation_and_prediction_agree_over_any_devices)
 }
 END_TEST
 
+START_TEST(a_trainer_outlives_the_engine_that_it_was_made_of)
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    cek_loader *loader;
+    cek_dataset *set;
+    const cek_batch *next;
+    cek_loader_options l = { .size = sizeof l, .batch = 8 };
+
+    bench_open(&b, "2", "cpu", &o);
+    set = dataset_make();
+    l.pin_for = b.devices[0];
+    ok(cek_loader_create(set, &l, &loader));
+    cek_engine_free(b.engine);
+    b.engine = NULL;
+    ok(cek_loader_start(loader, 0));
+    ok(cek_loader_next(loader, &next));
+    ok(cek_trainer_step(b.trainer, next, NULL));
+    ok(cek_trainer_pull(b.trainer));
+    cek_trainer_free(b.trainer);
+    b.trainer = NULL;
+    ok(cek_loader_next(loader, &next));
+    cek_loader_free(loader);
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train fit");
@@ -154,6 +182,7 @@ int main(void)
     tcase_add_test(tc, devices_that_work_beside_the_host_train_and_predict_the_same);
     tcase_add_test(tc, a_data_set_of_other_samples_is_refused_by_a_predictor);
     tcase_add_test(tc, a_request_to_stop_ends_the_fit_between_two_steps);
+    tcase_add_test(tc, a_trainer_outlives_the_engine_that_it_was_made_of);
     tcase_add_test(tc, evaluation_and_prediction_agree_over_any_devices);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
