@@ -156,6 +156,8 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lowering.h \
     %D%/gpu/op.c \
     %D%/gpu/op.h \
+    %D%/gpu/program.c \
+    %D%/gpu/program.h \
     %D%/gpu/provided.c \
     %D%/gpu/provided.h \
     %D%/gpu/providers.c \

@@ -12,7 +12,7 @@
 #define CEK_BACKENDS_CUDA_CUDA_H
 
 #include "backends/cuda/driver.h"
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/program.h"
 
 extern const cek__gpu_driver cek__cuda_driver;
 
@@ -37,8 +37,6 @@ typedef struct cuda_instance {
     cek__cudnn *cudnn; /* or NULL */
 } cuda_instance;
 
-typedef struct cuda_program cuda_program;
-
 typedef struct cuda_dev {
     cek_dev head;
     CUdevice device;
@@ -46,7 +44,7 @@ typedef struct cuda_dev {
     int major, minor;   /* compute capability */
     char cache_key[64]; /* device and driver, for file names of compiled kernels */
     pthread_mutex_t programs_lock;
-    cuda_program *programs;
+    cek__gpu_program *programs;
     void *cublaslt_handle; /* under programs_lock until it is there */
     /* of the two that follow and of every call of cuDNN: a handle is for one thread at a time */
     pthread_mutex_t cudnn_lock;

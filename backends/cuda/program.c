@@ -22,15 +22,13 @@ typedef struct warm_kernel {
     CUfunction function;
 } warm_kernel;
 
-struct cuda_program {
-    cuda_program *next;
+typedef struct cuda_program {
+    cek__gpu_program head;
     CUmodule module;
     warm_kernel *warm;
     const char *prefix; /* of its kernels' names in the module */
     const void *image;  /* embedded, or NULL */
-    char *defines;
-    char source[64];
-};
+} cuda_program;
 
 struct cek__gpu_kernel {
     cuda_program *program;
@@ -121,9 +119,9 @@ static const cek__cuda_image *image_find(const char *source, const char *defines
 /* All programs of one image share its module. *out stays NULL where the image has nothing for this device. */
 static cek_status module_embedded(cuda_dev *dev, const cek__cuda_image *image, CUmodule *out)
 {
-    for (cuda_program *at = dev->programs; at; at = at->next)
-        if (at->image == image->data) {
-            *out = at->module;
+    for (cek__gpu_program *at = dev->programs; at; at = at->next)
+        if (((cuda_program *)at)->image == image->data) {
+            *out = ((cuda_program *)at)->module;
             return CEK_OK;
         }
     CUresult error = cek__cuda_api(dev)->cuModuleLoadData(out, image->data);
@@ -134,9 +132,13 @@ static cek_status module_embedded(cuda_dev *dev, const cek__cuda_image *image, C
     return cek__cuda_fail(dev, "op_create", "cuModuleLoadData", error);
 }
 
-static cek_status program_make(cuda_dev *dev, const char *source, const char *defines, cuda_program *made)
+/* Under programs_lock, in the context. */
+static cek_status program_make(cek_dev *head, cek__gpu_program *program)
 {
-    cuda_instance *instance = cek__cuda_instance(&dev->head);
+    cuda_dev *dev = (cuda_dev *)head;
+    cuda_program *made = (cuda_program *)program;
+    const char *source = program->source, *defines = program->defines;
+    cuda_instance *instance = cek__cuda_instance(head);
     const cek__cuda_image *image = instance->images_off ? NULL : image_find(source, defines);
     made->prefix = "";
     if (image) {
@@ -162,15 +164,14 @@ static void program_free(cuda_program *program)
         free(program->warm);
         program->warm = next;
     }
-    free(program->defines);
-    free(program);
+    cek__gpu_program_free(&program->head);
 }
 
 /* Whether a program behind this one still names its module. */
 static bool module_shared(const cuda_program *program)
 {
-    for (const cuda_program *at = program->next; at; at = at->next)
-        if (at->module == program->module)
+    for (const cek__gpu_program *at = program->head.next; at; at = at->next)
+        if (((const cuda_program *)at)->module == program->module)
             return true;
     return false;
 }
@@ -179,41 +180,14 @@ void cek__cuda_programs_free(cuda_dev *dev)
 {
     bool entered = dev->programs && !cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "device_close");
     while (dev->programs) {
-        cuda_program *program = dev->programs;
+        cuda_program *program = (cuda_program *)dev->programs;
         if (entered && !module_shared(program))
             (void)cek__cuda_api(dev)->cuModuleUnload(program->module);
-        dev->programs = program->next;
+        dev->programs = program->head.next;
         program_free(program);
     }
     if (entered)
         cek__cuda_leave(dev);
-}
-
-/* The program, made where it is not there yet. Under programs_lock, in the context. */
-static cek_status program_get(cuda_dev *dev, const char *source, const char *defines, cuda_program **out)
-{
-    for (cuda_program *at = dev->programs; at; at = at->next)
-        if (!strcmp(at->source, source) && !strcmp(at->defines, defines)) {
-            *out = at;
-            return CEK_OK;
-        }
-    cuda_program *made = calloc(1, sizeof *made);
-    if (made)
-        made->defines = strdup(defines);
-    if (!made || !made->defines) {
-        free(made);
-        return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
-    }
-    snprintf(made->source, sizeof made->source, "%s", source);
-    cek_status st = program_make(dev, source, defines, made);
-    if (st) {
-        program_free(made);
-        return st;
-    }
-    made->next = dev->programs;
-    dev->programs = made;
-    *out = made;
-    return CEK_OK;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */
@@ -222,6 +196,7 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
                                  cek__gpu_kernel **out)
 {
     cuda_dev *dev = (cuda_dev *)head;
+    cek__gpu_program *program;
     char symbol[96];
     *out = NULL;
     cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
@@ -231,9 +206,10 @@ cek_status cek__cuda_kernel_load(cek_dev *head, const char *source, const char *
     cek_status st = cek__cuda_enter(dev, "op_create");
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);
-        st = program_get(dev, source, defines, &kernel->program);
+        st = cek__gpu_program_get(head, &dev->programs, source, defines, sizeof(cuda_program), program_make, &program);
         pthread_mutex_unlock(&dev->programs_lock);
         if (!st) {
+            kernel->program = (cuda_program *)program;
             snprintf(symbol, sizeof symbol, "%s%s", kernel->program->prefix, name);
             CUresult error = cek__cuda_api(dev)->cuModuleGetFunction(&kernel->function, kernel->program->module,
                                                                      symbol);

@@ -20,6 +20,8 @@
  *     lower_*.c                    the steps of our own kernels, a family of operations each
  *        |
  *     step.c    op.c               a step, a list of steps; a list's end and its runs
+ *
+ * A driver uses gpu.h, providers.h, and program.h for what it compiled.
  */
 #ifndef CEK_BACKENDS_GPU_GPU_H
 #define CEK_BACKENDS_GPU_GPU_H

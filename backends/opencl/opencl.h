@@ -14,7 +14,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/program.h"
 
 extern const cek__gpu_driver cek__opencl_driver;
 
@@ -37,7 +37,6 @@ typedef struct opencl_instance {
     cek__clblast *clblast; /* or NULL */
 } opencl_instance;
 
-typedef struct opencl_program opencl_program;
 typedef struct pinned_block pinned_block;
 
 typedef struct opencl_dev {
@@ -57,7 +56,7 @@ typedef struct opencl_dev {
      * look can come back to where it began. */
     pthread_mutex_t ledgers_lock;
     pthread_mutex_t programs_lock; /* of the two lists below */
-    opencl_program *programs;
+    cek__gpu_program *programs;
     pinned_block *pinned;
 } opencl_dev;
 

@@ -29,13 +29,11 @@ typedef struct warm_launch {
     char kernel[64];
 } warm_launch;
 
-struct opencl_program {
-    opencl_program *next;
+typedef struct opencl_program {
+    cek__gpu_program head;
     cl_program program;
     warm_launch *warm;
-    char *defines;
-    char source[64];
-};
+} opencl_program;
 
 struct cek__gpu_kernel {
     opencl_program *program;
@@ -131,8 +129,12 @@ static uint32_t texts_collect(const char *source, const char *defines, const cha
     return texts[count - 1] ? count : 0;
 }
 
-static cek_status program_build(opencl_dev *dev, const char *source, const char *defines, cl_program *out)
+/* Under programs_lock. */
+static cek_status program_build(cek_dev *head, cek__gpu_program *made)
 {
+    opencl_dev *dev = (opencl_dev *)head;
+    cl_program *out = &((opencl_program *)made)->program;
+    const char *source = made->source, *defines = made->defines;
     const char *texts[3 + TYPED_SOURCES];
     const uint32_t count = texts_collect(source, defines, texts);
     char key[64];
@@ -167,52 +169,25 @@ static void program_free(opencl_program *program, bool lost)
         free(program->warm);
         program->warm = next;
     }
-    if (program->program && !lost)
+    if (!lost)
         clReleaseProgram(program->program);
-    free(program->defines);
-    free(program);
+    cek__gpu_program_free(&program->head);
 }
 
 void cek__opencl_programs_free(opencl_dev *dev)
 {
     while (dev->programs) {
-        opencl_program *next = dev->programs->next;
-        program_free(dev->programs, cek__latched(&dev->head.lost));
+        cek__gpu_program *next = dev->programs->next;
+        program_free((opencl_program *)dev->programs, cek__latched(&dev->head.lost));
         dev->programs = next;
     }
-}
-
-/* The program, built where it is not there yet. Under programs_lock. */
-static cek_status program_get(opencl_dev *dev, const char *source, const char *defines, opencl_program **out)
-{
-    for (opencl_program *at = dev->programs; at; at = at->next)
-        if (!strcmp(at->source, source) && !strcmp(at->defines, defines)) {
-            *out = at;
-            return CEK_OK;
-        }
-    opencl_program *made = calloc(1, sizeof *made);
-    if (made)
-        made->defines = strdup(defines);
-    if (!made || !made->defines) {
-        free(made);
-        return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a program");
-    }
-    snprintf(made->source, sizeof made->source, "%s", source);
-    cek_status st = program_build(dev, source, defines, &made->program);
-    if (st) {
-        program_free(made, false);
-        return st;
-    }
-    made->next = dev->programs;
-    dev->programs = made;
-    *out = made;
-    return CEK_OK;
 }
 
 cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name,
                                    cek__gpu_kernel **out)
 {
     opencl_dev *dev = (opencl_dev *)head;
+    cek__gpu_program *program;
     cl_int error;
     *out = NULL;
     cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
@@ -220,9 +195,11 @@ cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char
         return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     pthread_mutex_lock(&dev->programs_lock);
-    cek_status st = program_get(dev, is_typed(source) ? TYPED : source, defines, &kernel->program);
+    cek_status st = cek__gpu_program_get(head, &dev->programs, is_typed(source) ? TYPED : source, defines,
+                                         sizeof(opencl_program), program_build, &program);
     pthread_mutex_unlock(&dev->programs_lock);
     if (!st) {
+        kernel->program = (opencl_program *)program;
         kernel->kernel = clCreateKernel(kernel->program->program, name, &error);
         if (!kernel->kernel)
             st = cek__opencl_fail(dev, "op_create", "clCreateKernel", error);
