@@ -3,6 +3,7 @@ EXTRA_DIST += \
     .clang-format \
     .ci/run \
     quickstart \
+    %D%/check-aarch64 \
     %D%/check-format \
     %D%/check-gpu \
     %D%/check-gpu-peer.py \
