@@ -63,6 +63,9 @@ static cek_status quoted_field(scanner *s, field *f)
     f->quoted = true;
     f->text = ++s->at;
     for (; s->at < s->end; s->at++) {
+        if (*s->at == '\0')
+            return cek__fail(CEK_BAD_INPUT, "%s: line %" PRId64 ": a zero byte inside a quoted field", s->path,
+                             s->line);
         if (*s->at == '\n')
             s->line++;
         if (*s->at != '"')
@@ -153,6 +156,38 @@ static cek_status row_peek(scanner s, int64_t *columns, bool *numbers)
     return CEK_OK;
 }
 
+/* By text, and those of one text in the order of their columns. */
+static int by_text(const void *a, const void *b)
+{
+    char *const *x = *(char *const *const *)a, *const *y = *(char *const *const *)b;
+    int order = strcmp(*x, *y);
+
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* The name that is the first to be there a second time, with both its columns in the text. */
+static cek_status names_check(const cek__csv *csv)
+{
+    char *const **sorted = NULL, *const *first = NULL, *const *second = NULL;
+    cek_status st;
+
+    CEK_TRY(cek__alloc_array((size_t)csv->columns, sizeof *sorted, &sorted));
+    for (int64_t i = 0; i < csv->columns; i++)
+        sorted[i] = &csv->names[i];
+    qsort(sorted, (size_t)csv->columns, sizeof *sorted, by_text);
+    for (int64_t i = 1; i < csv->columns; i++)
+        if ((second == NULL || sorted[i] < second) && strcmp(*sorted[i - 1], *sorted[i]) == 0) {
+            first = sorted[i - 1];
+            second = sorted[i];
+        }
+    if (second != NULL)
+        CEK_FAIL(CEK_BAD_INPUT, "%s: two columns are called '%.*s': %td and %td", csv->path, SHOWN_MAX, *first,
+                 first - csv->names, second - csv->names);
+out:
+    free(sorted);
+    return st;
+}
+
 static cek_status header_take(scanner *s, cek__csv *csv)
 {
     cek_status st;
@@ -164,13 +199,8 @@ static cek_status header_take(scanner *s, cek__csv *csv)
         CEK_TRY(field_copy(&f, &csv->names[i]));
         if (*csv->names[i] == '\0')
             CEK_FAIL(CEK_BAD_INPUT, "%s: column %" PRId64 " has no name in the header", s->path, i);
-        if (strpbrk(csv->names[i], "\r\n") != NULL) /* errors quote names, and are one line */
-            CEK_FAIL(CEK_BAD_INPUT, "%s: the name of column %" PRId64 " has a line end", s->path, i);
-        for (int64_t j = 0; j < i; j++)
-            if (strcmp(csv->names[i], csv->names[j]) == 0)
-                CEK_FAIL(CEK_BAD_INPUT, "%s: two columns are called '%.*s'", s->path, SHOWN_MAX, csv->names[i]);
     }
-    return CEK_OK;
+    return names_check(csv);
 out:
     return st;
 }
@@ -193,11 +223,8 @@ static cek_status row_take(scanner *s, const cek__csv *csv, double *values)
             CEK_FAIL(CEK_BAD_INPUT, "%s: line %" PRId64 " is empty", s->path, line);
         if (f.length == 0)
             CEK_FAIL(CEK_BAD_INPUT, "%s: line %" PRId64 ", %s: the value is missing", s->path, line, label);
-        int shown = (int)strcspn(f.text, "\r\n");
-
-        shown = (size_t)shown < f.length ? shown : (int)f.length;
         CEK_FAIL(CEK_BAD_INPUT, "%s: line %" PRId64 ", %s: '%.*s' is not a finite number", s->path, line, label,
-                 shown < SHOWN_MAX ? shown : SHOWN_MAX, f.text);
+                 f.length < SHOWN_MAX ? (int)f.length : SHOWN_MAX, f.text);
     }
     if (column < csv->columns)
         CEK_FAIL(CEK_BAD_INPUT, "%s: line %" PRId64 ": %" PRId64 " fields, %" PRId64 " were expected", s->path, line,

@@ -60,6 +60,7 @@ csv 5 "line 3, column 'y'.*missing" 'a,y\n1,2\n3,'
 csv 5 "line 3, column 'a'" 'a,y\n1,2\nnan,3\n'
 csv 5 'never closed' 'a,y\n1,2\n"3,4\n5,6\n'
 csv 5 'zero byte' 'a,y\n1,2\n3\0,4\n'
+csv 5 'zero byte' 'a,"y\0"\n1,2\n'
 csv 5 'two columns' 'y,y\n1,2\n3,4\n'
 csv 5 "no column 'y'" 'a,b\n1,2\n3,4\n'
 for rows in 99 '1 1' -1 99999999999999999999999 1.5 '' "$(seq -s ' ' 0 59)"; do

@@ -10,6 +10,19 @@
 #include "nn/data/idx.h"
 #include "scratch.h"
 
+static int64_t comparisons;
+
+/* The library's strcmp. */
+__attribute__((visibility("default"))) int strcmp(const char *a, const char *b)
+{
+    comparisons++;
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return (unsigned char)*a - (unsigned char)*b;
+}
+
 /* ---- IDX ---- */
 
 enum { COUNT = 5, SIDE = 4, IMAGE = SIDE * SIDE };
@@ -265,10 +278,16 @@ static const struct {
     { "a,b\n1,2\"3\n", "line 2", "a quote inside an unquoted field" },
     { "a,b\n1,\"2\"3\n", "line 2", "a stray byte 0x33" },
     { "a,b\n1,2\rx\n", "line 2, column 'b'", "not a finite number" },
-    { "a,b\n\"x\ny\",2\n", "line 2, column 'a'", "'x' is not a finite number" },
-    { "a,a\n1,2\n", "table.csv", "two columns are called 'a'" },
+    { "a,b\n\"x\ny\",2\n", "line 2, column 'a'", "'x y' is not a finite number" },
+    { "a,b\n1,\x1b[2J\x7f\xc2\x9b\xff\n", "line 2, column 'b'",
+      "'?[2J?"
+      "?"
+      "?' is not a finite number" },
+    { "a\x1b,b\n,1\n", "line 2, column 'a?'", "missing" },
+    { "a,a\n1,2\n", "table.csv", "two columns are called 'a': 0 and 1" },
+    { "b,a,c,\"a\",b,a\n1,2,3,4,5,6\n", "table.csv", "two columns are called 'a': 1 and 3" },
     { "a,\n1,2\n", "table.csv", "column 1 has no name" },
-    { "a,\"b\nc\"\n1,2\n", "table.csv", "column 1 has a line end" },
+    { "a,\"b\nc\"\n1,\n", "line 3, column 'b c'", "missing" },
 };
 
 START_TEST(a_bad_table_is_refused_with_line_and_column)
@@ -286,7 +305,28 @@ START_TEST(a_zero_byte_is_refused)
     cek__csv *csv;
 
     assert_fails(cek__csv_read(scratch_write("table.csv", "1,2\n3,\0004\n", 9), CEK__CSV_HEADER_AUTO, &csv),
-                 CEK_BAD_INPUT, "line 2", "zero byte");
+                 CEK_BAD_INPUT, "line 2", "a zero byte inside an unquoted field");
+    assert_fails(cek__csv_read(scratch_write("table.csv", "a,\"b\0c\"\n1,2\n", 12), CEK__CSV_HEADER_AUTO, &csv),
+                 CEK_BAD_INPUT, "line 1", "a zero byte inside a quoted field");
+}
+END_TEST
+
+START_TEST(names_of_columns_are_compared_in_n_log_n)
+{
+    enum { COLUMNS = 100000, LOG = 17 };
+    char *text = malloc(COLUMNS * 16);
+    size_t n = 0;
+    cek__csv *csv;
+
+    for (int i = 0; i < COLUMNS; i++)
+        n += (size_t)sprintf(text + n, "c%d,", i);
+    n += (size_t)sprintf(text + n, "c500\n");
+    comparisons = 0;
+    assert_fails(cek__csv_read(scratch_write("table.csv", text, n), CEK__CSV_HEADER_YES, &csv), CEK_BAD_INPUT,
+                 "table.csv", "two columns are called 'c500': 500 and 100000");
+    ck_assert_int_gt(comparisons, COLUMNS); /* the library's come past here */
+    ck_assert_int_le(comparisons, 2 * COLUMNS * LOG);
+    free(text);
 }
 END_TEST
 
@@ -328,6 +368,7 @@ int main(void)
     tcase_add_test(all, a_header_is_found_or_demanded);
     tcase_add_loop_test(all, a_bad_table_is_refused_with_line_and_column, 0, sizeof bad_tables / sizeof *bad_tables);
     tcase_add_test(all, a_zero_byte_is_refused);
+    tcase_add_test(all, names_of_columns_are_compared_in_n_log_n);
     tcase_add_test(all, a_table_becomes_values);
     suite_add_tcase(suite, all);
     return suite_run(suite);
