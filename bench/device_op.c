@@ -85,7 +85,7 @@ void random_fill(float *values, uint64_t count, uint64_t seed)
 }
 
 /* spec/ speaks of doubles: a piece at a time. */
-enum { PIECE = 4096 };
+enum { PIECE = 512 };
 
 void numbers_decode(cek_dtype type, const void *numbers, uint64_t count, float *values)
 {

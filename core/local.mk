@@ -23,6 +23,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/temporary.h \
     %D%/base/text.c \
     %D%/base/text.h \
+    %D%/base/thread.c \
+    %D%/base/thread.h \
     %D%/device/blocks.c \
     %D%/device/blocks.h \
     %D%/device/call.c \

@@ -75,6 +75,21 @@ static void worker_free(spec_state *s, worker *w, bool shared)
     free(w->report);
 }
 
+/* With a stack that suffices for drivers, whatever the process's limit says. */
+static void worker_start(worker *w)
+{
+    const size_t needed = 8 << 20;
+    pthread_attr_t attributes;
+    size_t stack;
+    if (pthread_attr_init(&attributes))
+        return;
+    pthread_attr_getstacksize(&attributes, &stack);
+    if (stack < needed)
+        pthread_attr_setstacksize(&attributes, needed);
+    w->started = !pthread_create(&w->thread, &attributes, work, w);
+    pthread_attr_destroy(&attributes);
+}
+
 static void queues_at_once(spec_state *s, const spec_kind *kind, const char *text)
 {
     worker *w = calloc(THREADS, sizeof *w);
@@ -88,7 +103,7 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
                          w && w->report && w->report->failure_count ? w->report->failure[0].what
                                                                     : "see the other cases");
     for (int i = 0; ok && i < THREADS; i++)
-        w[i].started = !pthread_create(&w[i].thread, NULL, work, &w[i]);
+        worker_start(&w[i]);
     for (int i = 0; ok && i < THREADS; i++) {
         if (w[i].started)
             pthread_join(w[i].thread, NULL);

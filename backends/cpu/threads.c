@@ -30,6 +30,9 @@ enum {
     WAKE_HELPERS = 1,
     WAKE_CALLER = 2, /* futex bit sets: who sleeps on `state` */
     WORKERS_MAX = 4096,
+    /* Kernels take 32 KiB at most; the rest is for the C library, which keeps thread-local memory there, and for
+     * sanitizers. */
+    STACK_BYTES = 1 << 20,
     CPU_LIMIT = 8192, /* CPU numbers are below this */
     /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice
      * the best choice. */
@@ -252,14 +255,21 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
     atomic_flag_clear_explicit(&threads->busy, memory_order_release);
 }
 
-/* Helpers take no signals (those are the host application's) and keep to the device's CPUs. */
+/* Helpers take no signals (those are the host application's), keep to the device's CPUs, and have the same stack
+ * whatever the process's limit (ulimit -s) says. */
 static int helper_start(cpu_threads *threads, helper *h, const int *cpus, int n_cpus)
 {
     sigset_t all, old;
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error)
+        return error;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int error = pthread_create(&h->thread, NULL, helper_main, h);
+    error = pthread_create(&h->thread, &attributes, helper_main, h);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
     if (error)
         return error;
     threads->started++;

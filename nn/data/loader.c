@@ -8,13 +8,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
+#include "core/base/thread.h"
 #include "nn/data/dataset.h"
 
 enum slot_state { FREE, FILLING, READY, HELD };
@@ -151,26 +151,21 @@ out:
     return st;
 }
 
-/* Workers must not take the signals that the application waits for. */
 static cek_status threads_start(cek_loader *loader)
 {
-    sigset_t all, before;
     cek_status st = CEK_OK;
 
     if (loader->config.workers == 0)
         return CEK_OK;
     CEK_TRY(cek__calloc(loader->config.workers, sizeof *loader->threads, &loader->threads));
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (loader->thread_count < loader->config.workers && st == CEK_OK) {
-        int error = pthread_create(&loader->threads[loader->thread_count], NULL, worker_main, loader);
+        int error = cek__thread_start(&loader->threads[loader->thread_count], worker_main, loader);
 
         if (error != 0)
             st = cek__fail_errno(CEK_OUT_OF_MEMORY, error, "loader: no thread for a worker");
         else
             loader->thread_count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 out:
     return st;
 }

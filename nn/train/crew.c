@@ -2,12 +2,12 @@
 #include "nn/train/crew.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "core/base/thread.h"
 
 typedef struct member {
     cek__crew *crew;
@@ -53,18 +53,6 @@ static void *member_main(void *arg)
     return NULL;
 }
 
-/* Signals are the application's: its own threads take them, never these. */
-static int thread_start(pthread_t *thread, void *(*main)(void *), void *arg)
-{
-    sigset_t all, old;
-    int error;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    error = pthread_create(thread, NULL, main, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return error;
-}
-
 cek_status cek__crew_create(size_t members, cek__crew **out)
 {
     cek_status st;
@@ -82,7 +70,7 @@ cek_status cek__crew_create(size_t members, cek__crew **out)
         int error;
         m->crew = crew;
         m->index = i;
-        error = thread_start(&m->thread, member_main, m);
+        error = cek__thread_start(&m->thread, member_main, m);
         if (error) {
             st = cek__fail_errno(CEK_OUT_OF_MEMORY, error, "thread of device %zu of %zu", i + 1, members);
             goto out;

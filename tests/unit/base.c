@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"
@@ -10,6 +11,7 @@
 #include "core/base/options.h"
 #include "core/base/random.h"
 #include "core/base/sha256.h"
+#include "core/base/thread.h"
 #include "scratch.h"
 
 /* ---- status ---- */
@@ -411,6 +413,58 @@ START_TEST(log_passes_what_its_level_allows)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+typedef struct sight {
+    size_t stack;
+    int blocked; /* signals */
+} sight;
+
+static void *thread_looks(void *arg)
+{
+    sight *seen = arg;
+    pthread_attr_t attributes;
+    sigset_t mask;
+
+    ck_assert_int_eq(pthread_getattr_np(pthread_self(), &attributes), 0);
+    pthread_attr_getstacksize(&attributes, &seen->stack);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    seen->blocked = sigismember(&mask, SIGINT) + sigismember(&mask, SIGTERM) + sigismember(&mask, SIGALRM);
+    return NULL;
+}
+
+static sight thread_seen(void)
+{
+    pthread_t thread;
+    sight seen = { 0 };
+
+    ck_assert_int_eq(cek__thread_start(&thread, thread_looks, &seen), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    return seen;
+}
+
+/* ulimit -s sets what pthread_setattr_default_np does. */
+START_TEST(threads_take_no_signals_and_have_a_stack_whatever_the_limit)
+{
+    const size_t limits[] = { 64 << 10, 16 << 20 };
+    pthread_attr_t attributes;
+    sigset_t mask;
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+        ck_assert_int_eq(pthread_attr_setstacksize(&attributes, limits[i]), 0);
+        ck_assert_int_eq(pthread_setattr_default_np(&attributes), 0);
+        pthread_attr_destroy(&attributes);
+        sight seen = thread_seen();
+        ck_assert_uint_ge(seen.stack, i == 0 ? 8 << 20 : 16 << 20);
+        ck_assert_int_eq(seen.blocked, 3);
+    }
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -436,6 +490,7 @@ int main(void)
     tcase_add_test(tc, every_permutation_is_equally_likely);
     tcase_add_test(tc, sha256_gives_the_published_digests);
     tcase_add_test(tc, log_passes_what_its_level_allows);
+    tcase_add_test(tc, threads_take_no_signals_and_have_a_stack_whatever_the_limit);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

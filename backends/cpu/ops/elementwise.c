@@ -6,7 +6,12 @@
 
 /* --- planning --------------------------------------------------------------------------------- */
 
-/* The largest block in which every operand that repeats with a fitting period repeats a whole
+static bool is_direct(const cpu_elementwise *e, int t)
+{
+    return e->type[t] == CEK_F32 && cek__space_period(&e->space, t) == e->elements;
+}
+
+/* The largest block that has room in which every operand that repeats with a fitting period repeats a whole
  * number of times: a multiple of the longest such period. */
 static int64_t block_size(const cpu_elementwise *e)
 {
@@ -15,10 +20,10 @@ static int64_t block_size(const cpu_elementwise *e)
     for (int t = 0; t < e->inputs; t++) {
         const int64_t period = cek__space_period(&e->space, t);
 
-        if (period > longest && period < e->elements && period <= CPU_BLOCK)
+        if (period > longest && period < e->elements && period <= e->room)
             longest = period;
     }
-    return CPU_BLOCK / longest * longest;
+    return e->room / longest * longest;
 }
 
 static cpu_access access_of(const cpu_elementwise *e, int t)
@@ -26,7 +31,7 @@ static cpu_access access_of(const cpu_elementwise *e, int t)
     const int64_t period = cek__space_period(&e->space, t);
 
     if (period == e->elements)
-        return e->type[t] == CEK_F32 ? CPU_DIRECT : CPU_CONVERTED;
+        return is_direct(e, t) ? CPU_DIRECT : CPU_CONVERTED;
     return t < e->inputs && period > 0 && e->block % period == 0 ? CPU_REPEATED : CPU_GATHERED;
 }
 
@@ -51,15 +56,16 @@ static int buffer_take(uint32_t *used)
 
 /* Inputs keep their buffers (a repeated one is fetched once); the result of an instruction takes
  * over the buffer of a result that is not needed any more. An unused `a` or `b` is 0, which at
- * worst keeps value 0 longer. */
-static void assign_buffers(cpu_elementwise *e)
+ * worst keeps value 0 longer. Returns how many buffers there are. */
+static int assign_buffers(cpu_elementwise *e)
 {
     const int last = e->inputs + e->instructions - 1;
-    const bool in_place = e->access[e->inputs] == CPU_DIRECT && !e->accumulate;
-    uint32_t inputs = 0;
+    const bool in_place = is_direct(e, e->inputs) && !e->accumulate;
+    uint32_t inputs = 0, all;
 
     for (int t = 0; t < e->inputs; t++)
-        e->buffer[t] = e->access[t] == CPU_DIRECT ? -1 : (int8_t)buffer_take(&inputs);
+        e->buffer[t] = is_direct(e, t) ? -1 : (int8_t)buffer_take(&inputs);
+    all = inputs;
     for (int i = 0; i < e->instructions; i++) {
         uint32_t used = inputs;
 
@@ -67,7 +73,9 @@ static void assign_buffers(cpu_elementwise *e)
             if (needed(e, v, i))
                 used |= 1u << e->buffer[v];
         e->buffer[e->inputs + i] = e->inputs + i == last && in_place ? -1 : (int8_t)buffer_take(&used);
+        all |= used;
     }
+    return __builtin_popcount(all);
 }
 
 static uint64_t cost(const cpu_elementwise *e)
@@ -91,13 +99,19 @@ static uint64_t cost(const cpu_elementwise *e)
 
 void cek__elementwise_plan(cpu_elementwise *e)
 {
+    enum { VECTOR = 16 }; /* floats of 64 bytes: buffers begin at such an address */
+    int buffers;
+
+    e->room = CPU_BLOCK;
     e->space.tensors = e->inputs + 1;
     cek__space_simplify(&e->space, e->inputs);
     e->elements = cek__space_elements(&e->space);
+    buffers = assign_buffers(e);
+    if (buffers > CPU_SCRATCH / CPU_BLOCK)
+        e->room = CPU_SCRATCH / buffers / VECTOR * VECTOR;
     e->block = block_size(e);
     for (int t = 0; t <= e->inputs; t++)
         e->access[t] = access_of(e, t);
-    assign_buffers(e);
     e->ps_element = cost(e);
 }
 
@@ -111,7 +125,7 @@ typedef struct job {
 } job;
 
 typedef struct piece {
-    float scratch[CPU_VALUES][CPU_BLOCK] __attribute__((aligned(64)));
+    float scratch[CPU_SCRATCH] __attribute__((aligned(64)));
     uint32_t raw[CPU_BLOCK] __attribute__((aligned(64)));
     const float *value[CPU_VALUES];
 } piece;
@@ -121,7 +135,7 @@ static void fetch(const job *j, piece *p, int t, int64_t first, int64_t n)
     const cpu_elementwise *e = j->e;
     const uint32_t bytes = cek__type_bytes(e->type[t]);
     const void *from = j->at[t];
-    float *to = e->buffer[t] >= 0 ? p->scratch[e->buffer[t]] : NULL;
+    float *to = e->buffer[t] >= 0 ? p->scratch + e->buffer[t] * e->room : NULL;
 
     switch (e->access[t]) {
     case CPU_DIRECT: p->value[t] = (const float *)from + first; return;
@@ -143,7 +157,7 @@ static void compute(const job *j, piece *p, int64_t n, float *direct)
     for (int i = 0; i < e->instructions; i++) {
         const cek_pointwise_instruction *c = &e->code[i];
         const int v = e->inputs + i;
-        float *to = e->buffer[v] >= 0 ? p->scratch[e->buffer[v]] : direct;
+        float *to = e->buffer[v] >= 0 ? p->scratch + e->buffer[v] * e->room : direct;
 
         j->k->ops->pointwise->run(c->code, n, p->value[c->a], p->value[c->b], (float)c->imm, to);
         p->value[v] = to;

@@ -15,7 +15,8 @@
 #include "backends/cpu/ops/strided.h"
 
 enum {
-    CPU_BLOCK = 512, /* elements: 2 KiB a value; a switch costs 10 ns, the simplest loop 30 */
+    CPU_BLOCK = 512,             /* elements: 2 KiB a value; a switch costs 10 ns, the simplest loop 30 */
+    CPU_SCRATCH = 8 * CPU_BLOCK, /* of all values: half of a first-level cache, and little of a stack */
     CPU_VALUES = CEK_POINTWISE_INPUTS + CEK_POINTWISE_INSTRUCTIONS
 };
 
@@ -30,6 +31,7 @@ typedef enum {
 typedef struct cpu_elementwise {
     cpu_space space; /* tensors: inputs, then the result */
     int64_t elements, block;
+    int64_t room; /* of a scratch block, at least `block` */
     int inputs, instructions;
     cek_dtype type[CPU_SPACE_TENSORS];
     cpu_access access[CPU_SPACE_TENSORS];

@@ -18,8 +18,10 @@ enum {
     RUN = 4096,          /* elements of a block: 16 KiB, half of a first-level cache */
     ROWS = 64,           /* rows that a kernel adds in f32 before the sum goes to f64 */
     PANEL = 512,         /* columns at a time: their f64 sums are 4 KiB */
-    CONVERTED_ROWS = 16, /* rows of a panel that are converted at once: 32 KiB */
-    UNITS = 256          /* at most so many partial sums per result */
+    CONVERTED_ROWS = 16, /* rows, and columns of them, that are converted at once: 8 KiB */
+    CONVERTED_COLUMNS = 128,
+    GATHERED = 512, /* elements gathered at once: 2 KiB */
+    UNITS = 256     /* at most so many partial sums per result */
 };
 
 typedef struct reduce_op {
@@ -114,22 +116,36 @@ static void partial_store(const job *j, int64_t result, int64_t unit, double val
         result_store(j, result, value);
 }
 
+/* Elements that are not consecutive floats as such. */
+static void run_take(const job *j, const unsigned char *x, int64_t first, int64_t n, float *to)
+{
+    const cpu_space *reduced = &j->r->reduced;
+    uint32_t raw[GATHERED];
+
+    if (cek__space_dense(reduced, 0)) {
+        cek__cpu_load(j->k, j->d->x_type, n, x + first * j->bytes, to);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += GATHERED) {
+        const int64_t part = n - i < GATHERED ? n - i : GATHERED;
+
+        cek__elements_gather(reduced, 0, j->bytes, x, first + i, part,
+                             j->d->x_type == CEK_F32 ? (void *)(to + i) : raw);
+        if (j->d->x_type != CEK_F32)
+            cek__cpu_load(j->k, j->d->x_type, part, raw, to + i);
+    }
+}
+
 /* One unit of one result. */
-static double run_of(const job *j, int64_t base, int64_t unit, float *scratch, uint32_t *raw)
+static double run_of(const job *j, int64_t base, int64_t unit, float *scratch)
 {
     const reduce_op *r = j->r;
     const int64_t first = unit * r->unit, left = r->elements - first, n = left < r->unit ? left : r->unit;
     const unsigned char *x = j->x + base * j->bytes;
 
-    if (cek__space_dense(&r->reduced, 0)) {
-        x += first * j->bytes;
-    } else {
-        cek__elements_gather(&r->reduced, 0, j->bytes, x, first, n, raw);
-        x = (const unsigned char *)raw;
-    }
-    if (j->d->x_type == CEK_F32)
-        return j->k->ops->reduce->run(j->d->function, n, (const float *)x);
-    cek__cpu_load(j->k, j->d->x_type, n, x, scratch);
+    if (j->d->x_type == CEK_F32 && cek__space_dense(&r->reduced, 0))
+        return j->k->ops->reduce->run(j->d->function, n, (const float *)x + first);
+    run_take(j, x, first, n, scratch);
     return j->k->ops->reduce->run(j->d->function, n, scratch);
 }
 
@@ -139,7 +155,6 @@ static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
     const job *j = arg;
     const reduce_op *r = j->r;
     float scratch[RUN];
-    uint32_t raw[RUN];
     cpu_place place;
 
     (void)worker;
@@ -149,27 +164,36 @@ static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
 
         if (i > begin && unit == 0)
             cek__place_advance(&r->kept, &place, 1);
-        partial_store(j, i / r->units, unit, run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch, raw));
+        partial_store(j, i / r->units, unit, run_of(j, cek__place_offset(&r->kept, &place, 0), unit, scratch));
     }
+}
+
+static void add_floats(const job *j, const float *x, int64_t rows, int64_t ldx, int64_t n, bool first, double *sum)
+{
+    float part[PANEL];
+
+    j->k->ops->reduce->columns(j->d->function, rows, n, x, ldx, part);
+    for (int64_t c = 0; c < n; c++)
+        sum[c] = first ? part[c] : combine(j->d->function, sum[c], part[c]);
 }
 
 /* Adds `rows` rows of `n` columns, ldx elements apart, to sum. */
 static void add_rows(const job *j, const unsigned char *x, int64_t rows, int64_t ldx, int64_t n, bool first,
                      double *sum)
 {
-    float part[PANEL], scratch[CONVERTED_ROWS * PANEL];
-    const float *from = (const float *)x;
-    int64_t ld = ldx;
+    float scratch[CONVERTED_ROWS * CONVERTED_COLUMNS];
 
-    if (j->d->x_type != CEK_F32) {
-        for (int64_t i = 0; i < rows; i++)
-            cek__cpu_load(j->k, j->d->x_type, n, x + i * ldx * j->bytes, scratch + i * PANEL);
-        from = scratch;
-        ld = PANEL;
+    if (j->d->x_type == CEK_F32) {
+        add_floats(j, (const float *)x, rows, ldx, n, first, sum);
+        return;
     }
-    j->k->ops->reduce->columns(j->d->function, rows, n, from, ld, part);
-    for (int64_t c = 0; c < n; c++)
-        sum[c] = first ? part[c] : combine(j->d->function, sum[c], part[c]);
+    for (int64_t c = 0; c < n; c += CONVERTED_COLUMNS) {
+        const int64_t columns = n - c < CONVERTED_COLUMNS ? n - c : CONVERTED_COLUMNS;
+
+        for (int64_t i = 0; i < rows; i++)
+            cek__cpu_load(j->k, j->d->x_type, columns, x + (i * ldx + c) * j->bytes, scratch + i * CONVERTED_COLUMNS);
+        add_floats(j, scratch, rows, CONVERTED_COLUMNS, columns, first, sum + c);
+    }
 }
 
 /* One unit of the `n` results that begin at offset `base` of X. */
