@@ -80,6 +80,11 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("an input without its operand", d->op.operands &= ~CEK_BIT(1));
     INVALID("an operand without its input", d->op.operands |= CEK_BIT(2));
     INVALID("no instructions behind the pointer", d->instructions = NULL);
+    INVALID("inputs of 8 bytes, without strides", d->input_size = 8);
+    INVALID("inputs one byte short", d->input_size -= 1);
+    INVALID("instructions of 8 bytes", d->instruction_size = 8);
+    INVALID("instructions without imm", d->instruction_size -= sizeof(double));
+    INVALID("instructions of no size", d->instruction_size = 0);
     UNKNOWN("an unknown instruction", (q->instructions[0].code = 999, d->instructions = q->instructions));
     INVALID("a value that comes later", (q->instructions[0].a = 7, d->instructions = q->instructions));
     INVALID("a negative stride of an input", (q->inputs[0].strides[0] = -1, d->inputs = q->inputs));
@@ -145,6 +150,8 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
     cek_optimizer_desc *d = &q->desc.optimizer;
     INVALID("no parameters", d->count = 0);
     INVALID("no ranges behind the pointer", d->ranges = NULL);
+    INVALID("ranges of 8 bytes, without an end", d->range_size = 8);
+    INVALID("ranges of no size", d->range_size = 0);
     INVALID("a range beyond the parameters", (q->ranges[0].end = d->count + 1, d->ranges = q->ranges));
     INVALID("a range that ends before it begins",
             (q->ranges[0].begin = 9, q->ranges[0].end = 8, d->ranges = q->ranges));

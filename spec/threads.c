@@ -164,6 +164,8 @@ static void command_buffer(spec_state *s)
             p->cmdbuf_destroy(buffer);
             cek_cmd unknown = { .kind = 99 };
             EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
+            cek_cmd nothing = { .kind = CEK_CMD_FILL, .pattern_bytes = 4 };
+            EXPECT(CEK_INVALID, p->cmdbuf_create(s->dev, &nothing, 1, sizeof nothing - 8, &buffer));
         }
     } else if (!s->wrong && !s->unsupported) {
         spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);

@@ -36,6 +36,8 @@ cek_status cek__struct_in(const cek_host *host, const char *what, const void *gi
 cek_status cek__element_in(const cek_host *host, const char *what, const void *array, uint64_t index,
                            uint32_t element_bytes, void *to, uint32_t known)
 {
+    if (element_bytes < known)
+        return cek__host_fail(host, CEK_INVALID, "%s: elements of %u bytes, at least %u", what, element_bytes, known);
     return copy_in(host, what, (const unsigned char *)array + index * element_bytes, element_bytes, to, known);
 }
 

@@ -15,8 +15,8 @@
  * least); CEK_UNSUPPORTED where a byte beyond `known` is not zero. */
 cek_status cek__struct_in(const cek_host *host, const char *what, const void *given, void *to, uint32_t known);
 
-/* cek__element_in - the same for element `index` of an array whose elements have `element_bytes`
- * and no size of their own. */
+/* cek__element_in - the same for element `index` of an array whose elements have `element_bytes` and no size of their
+ * own: CEK_INVALID where that is below `known`, since what is missing would be read as zeros. */
 cek_status cek__element_in(const cek_host *host, const char *what, const void *array, uint64_t index,
                            uint32_t element_bytes, void *to, uint32_t known);
 

@@ -53,8 +53,7 @@ static cek_status program_copy(const cek__validation *check)
                                 desc->instruction_count, CEK_POINTWISE_INPUTS, CEK_POINTWISE_INSTRUCTIONS);
     if (!desc->input_count && !desc->instruction_count)
         return CEK__INVALID(check, "neither inputs nor instructions");
-    if ((desc->input_count && (!desc->inputs || !desc->input_size)) ||
-        (desc->instruction_count && (!desc->instructions || !desc->instruction_size)))
+    if ((desc->input_count && !desc->inputs) || (desc->instruction_count && !desc->instructions))
         return CEK__INVALID(check, "inputs or instructions are counted, but not given");
     for (uint32_t i = 0; i < desc->input_count; i++)
         CEK__VALIDATE(cek__element_in(check->host, "pointwise input", desc->inputs, i, desc->input_size,

@@ -123,7 +123,7 @@ static cek_status ranges_copy(const cek__validation *check)
     desc->ranges = NULL;
     if (!desc->range_count)
         return CEK_OK;
-    if (!given || !desc->range_size)
+    if (!given)
         return CEK__INVALID(check, "%u ranges are counted, but not given", desc->range_count);
     request->ranges = calloc(desc->range_count, sizeof *request->ranges);
     if (!request->ranges)

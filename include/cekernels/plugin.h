@@ -38,23 +38,24 @@
  * Growth. This header is append-only within one major version. Structs passed by pointer start with
  * `size`, set by whoever fills them in; both sides copy min(their size, the other's size) bytes
  * into a zeroed struct of their own. Elements of arrays have no size of their own: their count and
- * element size are passed beside them. A size smaller than the struct's of version 1.0 (0, because
- * it was forgotten) is CEK_INVALID. cek_ref (16 bytes), cek_f32x2 (8), cek_op_desc (64) and the
- * blocks of section 8 are frozen. A NULL or missing function slot means CEK_UNSUPPORTED. Zero in a
- * new field always means the old behaviour. A plugin that finds a non-zero byte beyond the size it
- * knows, an unknown flag bit or an unknown enumerator in a struct given to it answers
- * CEK_UNSUPPORTED, so nothing new is ever silently ignored; `reserved` fields must be zero and
- * follow the same rule. The exception is cek_host: a plugin ignores what lies beyond the callbacks
- * it knows. Structs that a plugin fills in (`out` structs): the caller zeroes them and sets size,
- * the plugin writes at most that many bytes and leaves size alone. What each profile requires is
- * frozen for major 1: kinds and features added later are optional, and asked for by op_create.
- * Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides int64_t in
- * elements, spatial arrays have CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX. Pointers are
- * 64-bit; there is no padding in any struct. Entries of spatial, shape and stride arrays beyond
- * `spatial` or `rank` are 0. Shapes, window strides, dilations, groups and rows_per_sample are at
- * least 1 unless said otherwise; strides and leading dimensions are not negative. Hosts read an
- * unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown info
- * flags as absent.
+ * element size are passed beside them. A size smaller than that of version 1.0 (0, because it was
+ * forgotten) is CEK_INVALID, of an element as of a struct: what is missing is never read as zeros.
+ * (The element size of an array without elements is not looked at.) cek_ref (16 bytes), cek_f32x2
+ * (8), cek_op_desc (64) and the blocks of section 8 are frozen. A NULL or missing function slot
+ * means CEK_UNSUPPORTED. Zero in a new field always means the old behaviour. A plugin that finds a
+ * non-zero byte beyond the size it knows, an unknown flag bit or an unknown enumerator in a struct
+ * given to it answers CEK_UNSUPPORTED, so nothing new is ever silently ignored; `reserved` fields
+ * must be zero and follow the same rule. The exception is cek_host: a plugin ignores what lies
+ * beyond the callbacks it knows. Structs that a plugin fills in (`out` structs): the caller zeroes
+ * them and sets size, the plugin writes at most that many bytes and leaves size alone. What each
+ * profile requires is frozen for major 1: kinds and features added later are optional, and asked
+ * for by op_create. Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides
+ * int64_t in elements, spatial arrays have CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX.
+ * Pointers are 64-bit; there is no padding in any struct. Entries of spatial, shape and stride
+ * arrays beyond `spatial` or `rank` are 0. Shapes, window strides, dilations, groups and
+ * rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions are not
+ * negative. Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as
+ * CEK_KIND_ACCELERATOR, unknown info flags as absent.
  *
  * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several
  * hosts in one process can use one shared object at once.

@@ -268,7 +268,9 @@ START_TEST(pointwise_fields)
     REFUSE(pointwise, UNSUPPORTED, "9 inputs", it.input_count = 9, it.inputs = in);
     REFUSE(pointwise, UNSUPPORTED, "17 instructions", it.instruction_count = 17, it.instructions = op);
     REFUSE(pointwise, INVALID, "not given", it.inputs = NULL);
-    REFUSE(pointwise, INVALID, "not given", it.instruction_size = 0);
+    REFUSE(pointwise, INVALID, "elements of 0 bytes", it.instruction_size = 0);
+    REFUSE(pointwise, INVALID, "elements of 8 bytes", it.instruction_size = 8);
+    REFUSE(pointwise, INVALID, "elements of 8 bytes", it.input_size = 8);
     in[1].strides[0] = -1;
     REFUSE(pointwise, INVALID, "IN1: stride 0 is -1", it.inputs = in);
     in[1] = inputs[1], in[1].type = 9;
@@ -376,7 +378,8 @@ START_TEST(optimizer_fields)
     REFUSE(adam, INVALID, "count is 0", it.count = 0);
     REFUSE(adam, INVALID, "ends behind 8", it.count = 8);
     REFUSE(adam, INVALID, "not given", it.ranges = NULL);
-    REFUSE(adam, INVALID, "not given", it.range_size = 0);
+    REFUSE(adam, INVALID, "elements of 0 bytes", it.range_size = 0);
+    REFUSE(adam, INVALID, "elements of 8 bytes", it.range_size = 8);
     bad[1].begin = 3;
     REFUSE(adam, INVALID, "does not ascend", it.ranges = bad);
     bad[1] = (cek_param_range){ 6, 5, 0, 0 };
