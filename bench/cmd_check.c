@@ -87,9 +87,9 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
 {
     cek_dev *dev = NULL;
     static spec_report report; /* large */
-    if (!file->plugin->device_open || file->plugin->device_open(file->instance, index, NULL, &dev))
+    if (file->plugin.device_open(file->instance, index, NULL, &dev))
         return complain(EXIT_NO_DEVICE, "%s: cannot be opened: %s", name, plugin_file_error(file));
-    spec_target target = { .plugin = file->plugin,
+    spec_target target = { .plugin = &file->plugin,
                            .instance = file->instance,
                            .index = index,
                            .dev = dev,
@@ -115,7 +115,7 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
             code = EXIT_WRONG;
     }
     if (code != EXIT_LOST)
-        file->plugin->device_close(dev);
+        file->plugin.device_close(dev);
     return code;
 }
 
@@ -124,16 +124,16 @@ static int check_file(check_run *run, const char *path, cek_device *const *wante
 {
     plugin_file file;
     int code = plugin_file_open(path, &file), worst = code;
-    for (uint32_t i = 0; !code && i < file.plugin->device_count(file.instance) && worst != EXIT_LOST; i++) {
+    for (uint32_t i = 0; !code && i < file.plugin.device_count(file.instance) && worst != EXIT_LOST; i++) {
         char name[80];
-        snprintf(name, sizeof name, "%s:%u", file.plugin->name, i);
+        snprintf(name, sizeof name, "%s:%u", file.plugin.name, i);
         bool selected = !wanted;
         for (size_t w = 0; w < wanted_count; w++)
             selected = selected || !strcmp(cek_device_name(wanted[w]), name);
         int one = selected ? check_device(run, &file, i, name) : EXIT_OK;
         worst = one > worst ? one : worst;
     }
-    if (!code && !wanted && !file.plugin->device_count(file.instance))
+    if (!code && !wanted && !file.plugin.device_count(file.instance))
         worst = complain(EXIT_NO_DEVICE, "%s: has no device", path);
     if (worst != EXIT_LOST) /* what hangs may still use it */
         plugin_file_close(&file);

@@ -1,6 +1,7 @@
 /* plugin_file.c - dlopen, query, create; see plugin_file.h. A plugin that was created stays loaded,
  * as plugin.h asks. */
 #include "bench/plugin_file.h"
+#include "spec/spec.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -47,22 +48,27 @@ int plugin_file_open(const char *path, plugin_file *file)
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(file->so, CEK_PLUGIN_SYMBOL);
     if (!query)
         return complain(EXIT_PLUGIN, "%s: no symbol %s", path, CEK_PLUGIN_SYMBOL);
-    file->plugin = query(CEK_ABI);
-    if (!file->plugin || file->plugin->abi >> 16 != CEK_ABI_MAJOR || !file->plugin->create || !file->plugin->destroy)
-        return complain(EXIT_PLUGIN, "%s: no plugin of ABI %u", path, CEK_ABI_MAJOR);
+    const cek_plugin *theirs = query(CEK_ABI);
+    char error[SPEC_TEXT_MAX];
+    if (!theirs)
+        return complain(EXIT_PLUGIN, "%s: it does not serve hosts of ABI %u.%u", path, CEK_ABI_MAJOR, CEK_ABI_MINOR);
+    if (!spec_table_take(theirs, &file->plugin, error, sizeof error))
+        return complain(EXIT_PLUGIN, "%s: %s", path, error);
     cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
     *latest = 0;
-    cek_status st = file->plugin->create(&host, &file->instance);
+    cek_status st = file->plugin.create(&host, &file->instance);
     if (st)
         return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s", path,
                         cek_status_name(st), latest);
+    if (!file->instance)
+        return complain(EXIT_PLUGIN, "%s: create succeeds without an instance", path);
     return EXIT_OK;
 }
 
 void plugin_file_close(plugin_file *file)
 {
     if (file->instance)
-        file->plugin->destroy(file->instance);
+        file->plugin.destroy(file->instance);
     else if (file->so)
         dlclose(file->so);
     *file = (plugin_file){ .so = NULL };

@@ -7,9 +7,8 @@
 
 typedef struct plugin_file {
     void *so;
-    const cek_plugin *plugin;
+    cek_plugin plugin; /* its table as it may be called: it keeps the rules */
     cek_instance *instance;
-
 } plugin_file;
 
 /* 0 or an exit code, with everything said. */

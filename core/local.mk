@@ -1,3 +1,7 @@
+# The rules of a plugin's table, for the loader and for the conformance suite.
+noinst_LTLIBRARIES += %D%/libtable.la
+%C%_libtable_la_SOURCES = %D%/table/table.c %D%/table/table.h
+
 # libcekernels: the engine. Links libc, libdl, libm and pthread, nothing else.
 lib_LTLIBRARIES += %D%/libcekernels.la
 
@@ -68,6 +72,6 @@ lib_LTLIBRARIES += %D%/libcekernels.la
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
 %C%_libcekernels_la_LDFLAGS = $(lib_ldflags) -version-info $(CORE_VERSION_INFO) \
     -Wl,--version-script=$(srcdir)/%D%/libcekernels.map
-%C%_libcekernels_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
-%C%_libcekernels_la_DEPENDENCIES = $(srcdir)/%D%/libcekernels.map
+%C%_libcekernels_la_LIBADD = %D%/libtable.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+%C%_libcekernels_la_DEPENDENCIES = %D%/libtable.la $(srcdir)/%D%/libcekernels.map
 EXTRA_DIST += %D%/libcekernels.map

@@ -24,3 +24,4 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/shapes.c \
     %D%/spec.h \
     %D%/threads.c
+%C%_libspec_la_LIBADD = core/libtable.la

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/table/table.h"
 #include "spec/check.h"
 
 static const char *const fill_names[] = { "", "whole", "real", "nan" };
@@ -129,66 +130,23 @@ static void claims_examine(spec_state *s)
         snprintf(r->missing, sizeof r->missing, "no case was run");
         s->broken = CEK_INVALID;
     }
-    if (r->profile < CEK_PROFILE_MEMORY || r->profile > CEK_PROFILE_TRAINING)
-        snprintf(r->missing, sizeof r->missing, "no profile %u", r->profile);
     r->ok = !s->broken && !r->failure_count && !*r->missing;
 }
 
-/* The slots that every profile, and that operations, need; a missing one would be a jump to
- * nowhere. */
-static const char *slot_missing(const cek_plugin *p)
+bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, size_t cap)
 {
-#define NEEDS(slot) \
-    if (!p->slot)   \
-    return #slot
-    NEEDS(create);
-    NEEDS(destroy);
-    NEEDS(device_count);
-    NEEDS(device_info);
-    NEEDS(device_open);
-    NEEDS(device_close);
-    NEEDS(device_status);
-    NEEDS(device_memory);
-    NEEDS(mem_alloc);
-    NEEDS(mem_free);
-    NEEDS(mem_host_ptr);
-    NEEDS(queue_create);
-    NEEDS(queue_destroy);
-    NEEDS(queue_status);
-    NEEDS(queue_sync);
-    NEEDS(upload);
-    NEEDS(download);
-    NEEDS(copy);
-    NEEDS(fill);
-    NEEDS(update);
-    NEEDS(event_create);
-    NEEDS(event_destroy);
-    NEEDS(event_record);
-    NEEDS(event_wait);
-    NEEDS(event_query);
-    NEEDS(event_sync);
-    NEEDS(event_status);
-    NEEDS(event_elapsed);
-    if (p->profile >= CEK_PROFILE_INFERENCE) {
-        NEEDS(op_create);
-        NEEDS(op_destroy);
-        NEEDS(op_run);
-    }
-#undef NEEDS
-    return NULL;
+    return cek__table_take(theirs, out, error, cap);
 }
 
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report)
 {
     cek_plugin plugin = { 0 };
     *report = (spec_report){ .ok = false };
-    memcpy(&plugin, target->plugin, target->plugin->size < sizeof plugin ? target->plugin->size : sizeof plugin);
-    report->profile = plugin.profile;
-    const char *missing = slot_missing(&plugin);
-    if (missing) {
-        snprintf(report->missing, sizeof report->missing, "the plugin has no %s", missing);
+    if (!cek__table_take(target->plugin, &plugin, report->missing, sizeof report->missing)) {
+        report->profile = target->plugin->profile;
         return CEK_OK;
     }
+    report->profile = plugin.profile;
     spec_state s = { .target = target, .plugin = &plugin, .dev = target->dev, .report = report };
     if (options)
         s.options = *options;

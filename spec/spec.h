@@ -13,6 +13,7 @@
 #define SPEC_SPEC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cekernels/plugin.h"
@@ -88,6 +89,11 @@ typedef struct spec_report {
     char missing[SPEC_TEXT_MAX]; /* a claim of which no case was run, or "" */
     bool ok;                     /* cases ran, none failed, every claim was examined */
 } spec_report;
+
+/* spec_table_take - the first thing to look at, before anything of the plugin is called: copies what both sides know of
+ * its table into *out, for spec_target. False: it breaks a rule of plugin.h, by which loaders refuse it too; `error`
+ * tells which, without naming the plugin. */
+bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, size_t cap);
 
 /* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
  * a few of its own. CEK_OK: ran to the end, see report->ok. Else the run broke off:

@@ -16,8 +16,9 @@ cd "$tree" || exit 99
 table='
 door:
 api:                 door
+core/table:          door
 core/base:           door api
-core/device:         door api core/base
+core/device:         door api core/table core/base
 core/tensor:         door api core/base core/device
 nn/model:            door api core/base
 nn/data:             door api core/base
@@ -36,7 +37,7 @@ backends/gpu:        door backends/common kernels/gpu
 backends/opencl:     door backends/common backends/host backends/gpu
 backends/cuda:       door backends/common backends/host backends/gpu
 plugins/*:           door backends/reference backends/sim backends/cpu/ops backends/opencl backends/cuda
-spec/*:              door
+spec/*:              door core/table
 bench/*:             api spec
 examples/*:          door api
 '

@@ -16,7 +16,6 @@
 #include "core/device/object.h"
 #include "core/device/slots.h"
 
-enum { DEVICES_MAX = 1024 }; /* a machine with more has one plugin instance per node */
 enum { TEXT_MAX = 256 };
 
 /* ---- open ---- */
@@ -193,10 +192,10 @@ static cek_status devices_count(cek__module *module)
     cek__call_begin(module->user.name, "device_count");
     module->device_count = module->table.device_count(module->instance);
     cek__call_leave();
-    if (module->device_count <= DEVICES_MAX)
+    if (module->device_count <= CEK_DEVICES_MAX)
         return CEK_OK;
     return cek__fail(CEK_BAD_PLUGIN, "%s: it reports %u devices, at most %d are possible", module->user.name,
-                     module->device_count, DEVICES_MAX);
+                     module->device_count, CEK_DEVICES_MAX);
 }
 
 cek_status cek__module_start(cek__module *module, cek__report_line *line)

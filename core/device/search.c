@@ -17,7 +17,7 @@
 #include "config.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
-#include "core/device/slots.h"
+#include "core/table/table.h"
 
 typedef struct search {
     cek__report *report;

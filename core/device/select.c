@@ -10,8 +10,8 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/device/engine.h"
-#include "core/device/slots.h"
 #include "core/device/start.h"
+#include "core/table/table.h"
 
 /* One part of a list: a plugin, or a range of its devices. */
 typedef struct part {

@@ -117,8 +117,9 @@ extern "C" {
 #define CEK_ABI (CEK_ABI_MAJOR << 16 | CEK_ABI_MINOR)
 
 #define CEK_PLUGIN_SYMBOL "cek_plugin_query"
-#define CEK_SPATIAL_MAX 4 /* entries of spatial arrays; 1 to 3 are used */
-#define CEK_RANK_MAX 8    /* entries of tensor shapes and strides */
+#define CEK_SPATIAL_MAX 4    /* entries of spatial arrays; 1 to 3 are used */
+#define CEK_RANK_MAX 8       /* entries of tensor shapes and strides */
+#define CEK_DEVICES_MAX 1024 /* of one instance */
 #define CEK_ALIGNMENT \
     256u                       /* base alignment of device memory, and of operand offsets unless a
                                  * descriptor says less */
@@ -908,7 +909,8 @@ typedef struct cek_plugin {
      * callbacks must stay valid until destroy. */
     cek_status (*create)(const cek_host *host, cek_instance **out);
     void (*destroy)(cek_instance *instance);
-    uint32_t (*device_count)(cek_instance *instance); /* constant for the life of the instance */
+    uint32_t (*device_count)(
+        cek_instance *instance); /* constant for the life of the instance; at most CEK_DEVICES_MAX */
     cek_status (*device_info)(cek_instance *instance, uint32_t index, cek_device_info *info);
     /* device_open - `options` may be NULL. Opening the same index twice gives two independent
      * handles. */

@@ -49,7 +49,7 @@ static const struct oddity {
     { "a-cut.so", "query", CEK_BAD_PLUGIN, "the slot event_create is empty" },
     { "a-slot.so", "query", CEK_BAD_PLUGIN, "the slot mem_alloc is empty" },
     { "a-noops.so", "query", CEK_BAD_PLUGIN, "the slot op_create is empty, which its profile 2 requires" },
-    { "a-half.so", "query", CEK_BAD_PLUGIN, "only one of host_alloc and host_free" },
+    { "a-half.so", "query", CEK_BAD_PLUGIN, "it has the slot host_free, but not host_alloc, which comes with it" },
     { "a-noname.so", "query", CEK_BAD_PLUGIN, "its name is NULL" },
     { "a-badname.so", "query", CEK_BAD_PLUGIN, "its name is not of the form" },
     { "a-longname.so", "query", CEK_BAD_PLUGIN, "its name is not of the form" },
