@@ -25,6 +25,7 @@ typedef struct check_run {
     bool progress;
     uint32_t done, required, required_passed, optional, optional_passed;
     int code;
+    bool abandoned; /* a device may still be at work: nothing is closed any more */
 } check_run;
 
 static void on_case(void *user, const char *name, int result, bool required)
@@ -81,8 +82,7 @@ static void report_print(check_run *run, const char *device, const spec_report *
     run->optional += r->total.optional, run->optional_passed += r->total.optional_passed;
 }
 
-/* Names of operations on the command line, or one option, narrow the run; each name is a run of its
- * own. */
+/* Names of groups of cases on the command line, or one option, narrow the run; each name is a run of its own. */
 static int check_device(check_run *run, plugin_file *file, uint32_t index, const char *name)
 {
     cek_dev *dev = NULL;
@@ -99,8 +99,8 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         .match = run->options->match, .type = run->options->type, .progress = on_case, .user = run
     };
     int code = EXIT_OK;
-    for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && code != EXIT_LOST; i++) {
-        options.kind = run->options->argc ? spec_kind_parse(run->options->argv[i]) : 0;
+    for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && !file->abandoned; i++) {
+        options.group = run->options->argc ? run->options->argv[i] : NULL;
         cek_status st = spec_run(&target, &options, &report);
         if (run->progress)
             fputs("\r\033[K", stderr);
@@ -109,12 +109,13 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
             continue;
         }
         report_print(run, name, &report);
+        file->abandoned = report.abandoned;
         if (st)
             code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
         else if (!report.ok)
             code = EXIT_WRONG;
     }
-    if (code != EXIT_LOST)
+    if (!file->abandoned)
         file->plugin.device_close(dev);
     return code;
 }
@@ -124,7 +125,11 @@ static int check_file(check_run *run, const char *path, cek_device *const *wante
 {
     plugin_file file;
     int code = plugin_file_open(path, &file), worst = code;
-    for (uint32_t i = 0; !code && i < file.plugin.device_count(file.instance) && worst != EXIT_LOST; i++) {
+    const uint32_t count = code ? 0 : file.plugin.device_count(file.instance);
+    if (count > CEK_DEVICES_MAX)
+        worst = complain(EXIT_PLUGIN, "%s: it reports %u devices, at most %u are possible", path, count,
+                         CEK_DEVICES_MAX);
+    for (uint32_t i = 0; count <= CEK_DEVICES_MAX && i < count && !file.abandoned; i++) {
         char name[80];
         snprintf(name, sizeof name, "%s:%u", file.plugin.name, i);
         bool selected = !wanted;
@@ -133,9 +138,10 @@ static int check_file(check_run *run, const char *path, cek_device *const *wante
         int one = selected ? check_device(run, &file, i, name) : EXIT_OK;
         worst = one > worst ? one : worst;
     }
-    if (!code && !wanted && !file.plugin.device_count(file.instance))
+    if (!code && !wanted && !count)
         worst = complain(EXIT_NO_DEVICE, "%s: has no device", path);
-    if (worst != EXIT_LOST) /* what hangs may still use it */
+    run->abandoned |= file.abandoned;
+    if (!file.abandoned) /* what is still at work may use it */
         plugin_file_close(&file);
     return worst;
 }
@@ -146,7 +152,7 @@ static int check_installed(check_run *run)
     cek_device **devices = NULL;
     size_t count = 0;
     int worst = devices_open(run->options, CEK_PROFILE_MEMORY, &engine, &devices, &count);
-    for (size_t i = 0; engine && i < cek_engine_load_count(engine) && worst != EXIT_LOST; i++) {
+    for (size_t i = 0; engine && i < cek_engine_load_count(engine) && !run->abandoned; i++) {
         cek_load_entry e;
         if (cek_engine_load_entry(engine, i, &e) || e.status != CEK_OK || !e.profile)
             continue;
@@ -154,7 +160,7 @@ static int check_installed(check_run *run)
         worst = one > worst ? one : worst;
     }
     free(devices);
-    if (worst != EXIT_LOST)
+    if (!run->abandoned)
         cek_engine_free(engine);
     return worst;
 }
@@ -163,8 +169,11 @@ int cmd_check(const bench_options *o)
 {
     check_run run = { .options = o, .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
     for (int i = 0; i < o->argc; i++)
-        if (!spec_kind_parse(o->argv[i]))
-            return complain(EXIT_USAGE, "no operation is called %s", o->argv[i]);
+        if (!spec_group_known(o->argv[i]))
+            return complain(EXIT_USAGE,
+                            "no cases are called %s: the name of an operation, or device, memory, queue or "
+                            "command_buffer",
+                            o->argv[i]);
     if (o->plugin && o->devices)
         return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");
     output_open(&run.out, o->output, columns, sizeof columns / sizeof *columns, "results");

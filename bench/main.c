@@ -20,7 +20,7 @@ const bench_command bench_commands[] = {
     { "peak", "", "the most that a device does: products, memory, launches", CMD_PEAK, cmd_peak },
     { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train },
     { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict },
-    { "check", "[OP...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
+    { "check", "[CASES...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
     { NULL, NULL, NULL, 0, NULL },
 };
 

@@ -25,8 +25,7 @@ static spec_line *line_of(spec_report *r, const char *group, cek_dtype type)
     return line;
 }
 
-bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt,
-                      ...)
+bool spec_check_begin(spec_state *s, const char *group, cek_dtype type, bool required, const char *fmt, ...)
 {
     char rest[SPEC_TEXT_MAX];
     va_list args;
@@ -35,13 +34,12 @@ bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype
     va_end(args);
     snprintf(s->name, sizeof s->name, "%.40s %s%s%.200s", group, type ? spec_type_name(type) : "", type ? " " : "",
              rest);
-    if (s->broken || (s->options.kind && s->options.kind != kind) || (s->options.type && s->options.type != type) ||
-        (s->options.match && !strstr(s->name, s->options.match)))
-        return false;
-    s->line = line_of(s->report, group, type);
+    s->group = group;
+    s->type = type;
     s->required = required;
     s->wrong = s->unsupported = false;
-    return true;
+    return !s->broken && (!s->options.group || !strcmp(s->options.group, group)) &&
+           (!s->options.type || s->options.type == type) && (!s->options.match || strstr(s->name, s->options.match));
 }
 
 static spec_failure *failure_new(spec_state *s)
@@ -98,7 +96,7 @@ void spec_check_end(spec_state *s)
     if (s->unsupported && s->required)
         spec_check_wrong(s, "answered UNSUPPORTED, but this is required");
     bool passed = !s->wrong && !s->unsupported, unsupported = !s->wrong && s->unsupported;
-    count(&s->line->count, s->required, passed, unsupported);
+    count(&line_of(s->report, s->group, s->type)->count, s->required, passed, unsupported);
     count(&s->report->total, s->required, passed, unsupported);
     if (s->options.progress)
         s->options.progress(s->options.user, s->name,
@@ -108,15 +106,34 @@ void spec_check_end(spec_state *s)
                             s->required);
 }
 
-bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want)
+/* "mem_alloc" of "s->plugin->mem_alloc(s->dev, &desc, &mem)". */
+static const char *slot_name(const char *call, int *length)
 {
-    if (got == CEK_DEVICE_LOST && want != got)
+    size_t end = strcspn(call, "("), start = end;
+    while (start > 0 && !strchr(">. ", call[start - 1]))
+        start--;
+    *length = (int)(end - start);
+    return call + start;
+}
+
+bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want, const char *fmt, ...)
+{
+    if (got == CEK_DEVICE_LOST && want != got) {
         s->broken = got;
+        s->abandoned = true;
+    }
     if (got == want)
         return true;
     const char *text = got && s->target->error_text ? s->target->error_text(s->target->user) : "";
-    spec_check_wrong(s, "%.80s answered %s%s%.120s, not %s", call, spec_status_name(got), text && *text ? ": " : "",
-                     text ? text : "", spec_status_name(want));
+    char what[SPEC_TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    int length;
+    const char *name = slot_name(call, &length);
+    spec_check_wrong(s, "%.*s%s%.80s answered %s%s%.100s, not %s", length, name, *what ? " " : "", what,
+                     spec_status_name(got), text && *text ? ": " : "", text ? text : "", spec_status_name(want));
     return false;
 }
 
@@ -137,6 +154,8 @@ bool spec_buffer_make(spec_state *s, uint64_t bytes, uint64_t shift, spec_buffer
 
 void spec_buffer_free(spec_state *s, spec_buffer *b)
 {
+    if (s->abandoned)
+        return;
     if (b->mem)
         s->plugin->mem_free(b->mem);
     free(b->image);
@@ -157,11 +176,15 @@ bool spec_buffer_download(spec_state *s, spec_buffer *b, cek_queue *queue)
 
 bool spec_sync(spec_state *s, cek_queue *queue)
 {
-    cek_status st = s->plugin->queue_sync(queue, s->timeout_ns);
-    if (st == CEK_TIMEOUT)
-        s->broken = CEK_DEVICE_LOST; /* it hangs, and memory of ours may still be in use: nothing
-                                        more can be tried */
-    return spec_expect(s, "queue_sync", st, CEK_OK);
+    cek_status st = s->plugin->queue_sync(queue, s->timeout_ns), again;
+    if (st == CEK_TIMEOUT) { /* it hangs: nothing more can be tried */
+        s->broken = CEK_DEVICE_LOST;
+        s->abandoned = true;
+    } else if (st != CEK_OK && (again = s->plugin->queue_sync(queue, s->timeout_ns)) != st) {
+        spec_check_wrong(s, "queue_sync answered %s, and then %s: a failure stays with its queue", spec_status_name(st),
+                         spec_status_name(again));
+    }
+    return spec_expect(s, "queue_sync", st, CEK_OK, "%s", "");
 }
 
 bool spec_buffer_guards(spec_state *s, const spec_buffer *b, const char *what)

@@ -17,28 +17,32 @@ typedef struct spec_state {
     cek_queue *queue; /* for everything that does not test queues */
     uint64_t timeout_ns;
     cek_status broken; /* not CEK_OK: the run breaks off */
+    bool abandoned;    /* the device may still work: nothing that it was given is freed, no more calls are made */
 
     char name[SPEC_TEXT_MAX]; /* of the check in hand */
-    spec_line *line;
+    const char *group;
+    cek_dtype type;
     bool required, wrong, unsupported;
 } spec_state;
 
-/* False: not selected by the options; the check is skipped. `kind` and `type` 0: none. */
-bool spec_check_begin(spec_state *s, const char *group, uint32_t kind, cek_dtype type, bool required, const char *fmt,
-                      ...) __attribute__((__format__(__printf__, 6, 7)));
+/* False: not selected by the options; the check is skipped. `type` 0: none. */
+bool spec_check_begin(spec_state *s, const char *group, cek_dtype type, bool required, const char *fmt, ...)
+    __attribute__((__format__(__printf__, 5, 6)));
 void spec_check_wrong(spec_state *s, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
 /* The same for a wrong value. */
 void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got,
                             double expected, double tolerance);
 void spec_check_end(spec_state *s);
 
-/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it
- * did. */
-bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want);
-#define EXPECT(want, call) spec_expect(s, #call, (call), (want))
-#define EXPECT_OK(call) EXPECT(CEK_OK, call)
-/* The same for a condition. */
-#define REQUIRE(condition) ((condition) ? true : (spec_check_wrong(s, "%s does not hold", #condition), false))
+/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it did. `call` is the
+ * call's name, or its text in C, of which the name is told; the format and what follows say of what it was called:
+ * "of 0 bytes". */
+bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want, const char *fmt, ...)
+    __attribute__((__format__(__printf__, 5, 6)));
+#define EXPECT(want, call, ...) spec_expect(s, #call, (call), (want), __VA_ARGS__)
+#define EXPECT_OK(call) spec_expect(s, #call, (call), CEK_OK, "%s", "")
+/* The same for a condition: the rule of plugin.h that it stands for is told. */
+#define REQUIRE(condition, rule) ((condition) ? true : (spec_check_wrong(s, "it does not hold that %s", rule), false))
 const char *spec_status_name(cek_status status);
 
 /* Device memory between guards of 0xff (NaN in every floating-point type), with an image in host
@@ -64,6 +68,7 @@ static inline cek_ref spec_buffer_ref(const spec_buffer *b)
 }
 bool spec_buffer_upload(spec_state *s, spec_buffer *b, cek_queue *queue);
 bool spec_buffer_download(spec_state *s, spec_buffer *b, cek_queue *queue); /* enqueues; sync before looking */
+/* Waits; what failed once must stay failed. */
 bool spec_sync(spec_state *s, cek_queue *queue);
 bool spec_buffer_guards(spec_state *s, const spec_buffer *b, const char *what); /* after a download */
 
@@ -93,6 +98,11 @@ bool spec_job_verify(spec_state *s, spec_job *job);
 /* The other files' checks. */
 void spec_check_memory(spec_state *s);
 void spec_check_queues(spec_state *s);
+/* That queue_sync waits: all other checks rest on it, so without it the run is over. Run whatever the options select,
+ * and reported only when selected or wrong. */
+void spec_check_ground(spec_state *s);
+/* Last: it leaves work behind on a handle of its own. */
+void spec_check_progress(spec_state *s);
 void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required);
 void spec_check_threads(spec_state *s);
 /* Finds the check wrong unless op_create answers `want` and gives no operation; `what` describes

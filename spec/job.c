@@ -68,7 +68,7 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
         s->unsupported = true;
         return false;
     }
-    if (!spec_expect(s, "op_create", st, CEK_OK))
+    if (!spec_expect(s, "op_create", st, CEK_OK, "%s", ""))
         return false;
     if (job->info.size != sizeof job->info || !job->op) {
         spec_check_wrong(s, "op_create changed info.size or gave no operation");
@@ -87,6 +87,8 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
 
 void spec_job_free(spec_state *s, spec_job *job)
 {
+    if (s->abandoned)
+        return;
     for (uint32_t i = 0; i < SPEC_OPERANDS_MAX; i++)
         spec_buffer_free(s, &job->buffer[i]);
     spec_buffer_free(s, &job->workspace);

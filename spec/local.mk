@@ -16,6 +16,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/pointwise.c \
     %D%/pool.c \
     %D%/problem.c %D%/problem.h \
+    %D%/progress.c \
     %D%/queue.c \
     %D%/random.c \
     %D%/reduce.c \

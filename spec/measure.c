@@ -164,14 +164,14 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
                     : !plugin.op_create || !plugin.op_run ? CEK_UNSUPPORTED
                                                           : plugin.queue_create(s.dev, NULL, &s.queue);
     if (!st) {
-        spec_check_begin(&s, kinds[k]->name, kind, type, true, "%s", text);
+        spec_check_begin(&s, kinds[k]->name, type, true, "%s", text);
         if (attempt(&s, kinds[k], text, type, false, m))
             attempt(&s, kinds[k], text, type, true, m);
         st = s.broken ? s.broken : s.unsupported ? CEK_UNSUPPORTED : s.wrong && !m->wrong ? CEK_INTERNAL : CEK_OK;
         spec_check_end(&s);
         if (report->failure_count)
             snprintf(m->error, sizeof m->error, "%s", report->failure[0].what);
-        if (s.broken != CEK_DEVICE_LOST)
+        if (!s.abandoned)
             plugin.queue_destroy(s.queue);
     }
     free(report);

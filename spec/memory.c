@@ -24,17 +24,21 @@ static void device_info(spec_state *s)
     const cek_plugin *p = s->plugin;
     cek_device_info info = { .size = sizeof info };
     uint32_t count = p->device_count(s->target->instance);
-    REQUIRE(count > s->target->index);
+    REQUIRE(count > s->target->index, "device_count counts the devices from 0");
     EXPECT_OK(p->device_info(s->target->instance, s->target->index, &info));
-    REQUIRE(info.size == sizeof info);
-    REQUIRE(info.types & 1u << CEK_F32);
+    REQUIRE(info.size == sizeof info, "device_info leaves size alone");
+    REQUIRE(info.types & 1u << CEK_F32, "types has f32, which every device stores");
     if (p->profile > CEK_PROFILE_MEMORY) /* images and labels are uploaded as they are */
-        REQUIRE(info.types & 1u << CEK_U8 && info.types & 1u << CEK_I32);
-    REQUIRE(memchr(info.name, 0, sizeof info.name) && *info.name);
-    REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor);
-    REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0);
-    EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info));
-    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }));
+        REQUIRE(info.types & 1u << CEK_U8 && info.types & 1u << CEK_I32,
+                "types has u8 and i32 in profiles with operations: images and labels are uploaded as they are");
+    REQUIRE(memchr(info.name, 0, sizeof info.name) && *info.name, "name is a NUL-terminated text, not empty");
+    REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor,
+            "processor is a NUL-terminated text, not empty");
+    REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0, "total_bytes and max_alloc_bytes are not 0");
+    EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info),
+           "of an index that is not below device_count");
+    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }),
+           "of a struct of size 0");
 }
 
 /* A host that knows more fields than the plugin: what the plugin does not know stays as it was. */
@@ -45,8 +49,8 @@ static void device_info_grown(spec_state *s)
         uint64_t later;
     } info = { .known.size = sizeof info, .later = 0 };
     EXPECT_OK(s->plugin->device_info(s->target->instance, s->target->index, &info.known));
-    REQUIRE(info.known.size == sizeof info);
-    REQUIRE(info.later == 0);
+    REQUIRE(info.known.size == sizeof info, "device_info leaves size alone");
+    REQUIRE(info.later == 0, "what the plugin does not know of a longer struct stays as it was");
 }
 
 static void device_open_twice(spec_state *s)
@@ -56,17 +60,19 @@ static void device_open_twice(spec_state *s)
     cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
     if (!EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)))
         return;
-    REQUIRE(other && other != s->dev);
+    REQUIRE(other && other != s->dev, "opening a device twice gives two handles");
     if (EXPECT_OK(s->plugin->mem_alloc(other, &desc, &mem)))
         s->plugin->mem_free(mem);
     s->plugin->device_close(other);
     EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
     uint32_t count = s->plugin->device_count(s->target->instance);
-    EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other));
-    REQUIRE(!other);
+    EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other),
+           "of an index that is not below device_count");
+    REQUIRE(!other, "what fails leaves its output NULL");
     cek_device_options unknown = { .size = sizeof unknown, .flags = 1u << 31 };
-    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other));
-    REQUIRE(!other);
+    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other),
+           "with an unknown flag");
+    REQUIRE(!other, "what fails leaves its output NULL");
 }
 
 static void device_status(spec_state *s)
@@ -74,11 +80,12 @@ static void device_status(spec_state *s)
     char text[64];
     memset(text, 'x', sizeof text);
     EXPECT_OK(s->plugin->device_status(s->dev, text, sizeof text));
-    REQUIRE(memchr(text, 0, sizeof text));
+    REQUIRE(memchr(text, 0, sizeof text), "device_status writes a NUL-terminated text");
     uint64_t free_bytes = 0, total_bytes = 0;
     EXPECT_OK(s->plugin->device_memory(s->dev, &free_bytes, &total_bytes));
-    REQUIRE(total_bytes > 0);
-    REQUIRE(free_bytes == CEK_UNKNOWN || total_bytes == CEK_UNKNOWN || free_bytes <= total_bytes);
+    REQUIRE(total_bytes > 0, "device_memory tells total_bytes, or CEK_UNKNOWN");
+    REQUIRE(free_bytes == CEK_UNKNOWN || total_bytes == CEK_UNKNOWN || free_bytes <= total_bytes,
+            "no more bytes are free than there are");
 }
 
 static void alloc_refusals(spec_state *s)
@@ -87,17 +94,18 @@ static void alloc_refusals(spec_state *s)
     cek_mem_desc zero = { .size = sizeof zero }, unsized = { .bytes = 256 };
     cek_mem_desc flags = { .size = sizeof flags, .flags = 1u << 31, .bytes = 256 };
     cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
-    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem));
-    REQUIRE(!mem);
-    REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user)); /* refused with a reason */
+    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem), "of 0 bytes");
+    REQUIRE(!mem, "what fails leaves its output NULL");
+    REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user),
+            "what fails calls host->fail with a text");
     mem = (cek_mem *)s;
-    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem));
-    REQUIRE(!mem);
-    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &flags, &mem));
-    REQUIRE(!mem);
+    EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &unsized, &mem), "with a size of 0");
+    REQUIRE(!mem, "what fails leaves its output NULL");
+    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &flags, &mem), "with an unknown flag");
+    REQUIRE(!mem, "what fails leaves its output NULL");
     mem = (cek_mem *)s;
-    EXPECT(CEK_OUT_OF_MEMORY, s->plugin->mem_alloc(s->dev, &huge, &mem));
-    REQUIRE(!mem);
+    EXPECT(CEK_OUT_OF_MEMORY, s->plugin->mem_alloc(s->dev, &huge, &mem), "of 2^60 bytes");
+    REQUIRE(!mem, "what fails leaves its output NULL");
     EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
 }
 
@@ -108,8 +116,8 @@ static void alloc_grown(spec_state *s)
     if (EXPECT_OK(s->plugin->mem_alloc(s->dev, &desc.known, &mem)))
         s->plugin->mem_free(mem);
     desc.later = 1;
-    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &desc.known, &mem));
-    REQUIRE(!mem);
+    EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &desc.known, &mem), "with a non-zero byte beyond the struct");
+    REQUIRE(!mem, "what fails leaves its output NULL");
 }
 
 static void free_null(spec_state *s)
@@ -140,8 +148,8 @@ static void round_trips(spec_state *s)
             EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), data, n)) &&
             EXPECT_OK(s->plugin->download(s->queue, back, spec_buffer_ref(&b), n)) &&
             spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
-            REQUIRE(!memcmp(back, data, n));
-            REQUIRE(!memcmp(spec_buffer_contents(&b), data, n));
+            REQUIRE(!memcmp(back, data, n), "download gives back what upload was given");
+            REQUIRE(!memcmp(spec_buffer_contents(&b), data, n), "memory holds what was uploaded");
             spec_buffer_guards(s, &b, "upload");
         }
         if (data)
@@ -161,22 +169,22 @@ static void bounds(spec_state *s)
         cek_ref end = { b.mem, b.total - 4 }, outside = { b.mem, b.total + 256 }, wrap = { b.mem, UINT64_MAX - 3 },
                 none = { NULL, 0 };
         cek_ref start = { b.mem, 0 };
-        EXPECT(CEK_INVALID, p->upload(q, end, data, 8));
-        EXPECT(CEK_INVALID, p->upload(q, outside, data, 4));
-        EXPECT(CEK_INVALID, p->upload(q, wrap, data, 8));
-        EXPECT(CEK_INVALID, p->upload(q, none, data, 8));
-        EXPECT(CEK_INVALID, p->download(q, data, end, 8));
-        EXPECT(CEK_INVALID, p->download(q, data, wrap, 8));
-        EXPECT(CEK_INVALID, p->download(q, data, none, 8));
-        EXPECT(CEK_INVALID, p->fill(q, end, 0, 4, 8));
-        EXPECT(CEK_INVALID, p->fill(q, wrap, 0, 1, 8));
-        EXPECT(CEK_INVALID, p->copy(q, end, start, 8));
-        EXPECT(CEK_INVALID, p->copy(q, start, end, 8));
-        EXPECT(CEK_INVALID, p->update(q, end, data, 8));
-        EXPECT(CEK_INVALID, p->update(q, none, data, 8));
+        EXPECT(CEK_INVALID, p->upload(q, end, data, 8), "to a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->upload(q, outside, data, 4), "to a range behind its memory");
+        EXPECT(CEK_INVALID, p->upload(q, wrap, data, 8), "to a range that wraps around");
+        EXPECT(CEK_INVALID, p->upload(q, none, data, 8), "without memory");
+        EXPECT(CEK_INVALID, p->download(q, data, end, 8), "from a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->download(q, data, wrap, 8), "from a range that wraps around");
+        EXPECT(CEK_INVALID, p->download(q, data, none, 8), "without memory");
+        EXPECT(CEK_INVALID, p->fill(q, end, 0, 4, 8), "of a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->fill(q, wrap, 0, 1, 8), "of a range that wraps around");
+        EXPECT(CEK_INVALID, p->copy(q, end, start, 8), "to a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->copy(q, start, end, 8), "from a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->update(q, end, data, 8), "of a range that ends behind its memory");
+        EXPECT(CEK_INVALID, p->update(q, none, data, 8), "without memory");
         EXPECT_OK(p->queue_status(q, NULL, 0));
         if (spec_buffer_upload(s, &b, q) && spec_buffer_download(s, &b, q) && spec_sync(s, q))
-            REQUIRE(!memcmp(b.image, b.before, b.total));
+            REQUIRE(!memcmp(b.image, b.before, b.total), "a refused command has touched nothing");
     }
     spec_buffer_free(s, &b);
 }
@@ -202,19 +210,21 @@ static void fills(spec_state *s)
         EXPECT_OK(s->plugin->fill(s->queue, at, 0xa1b2c3d4u, 4, 400));
         EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
         EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
-        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6));
-        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6));
-        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8));
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6), "with a pattern of 3 bytes");
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6), "of 6 bytes with a pattern of 4");
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8),
+               "at an offset that is no multiple of the pattern");
         if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             const uint8_t *bytes = spec_buffer_contents(&b);
             for (uint32_t i = 0; i < 400; i += 4)
-                REQUIRE((memcpy(&word, bytes + i, 4), word == 0xa1b2c3d4u));
+                REQUIRE((memcpy(&word, bytes + i, 4), word == 0xa1b2c3d4u), "fill repeats a pattern of 4 bytes");
             for (uint32_t i = 402; i < 408; i += 2)
-                REQUIRE((memcpy(&half, bytes + i, 2), half == 0x5566));
+                REQUIRE((memcpy(&half, bytes + i, 2), half == 0x5566), "fill repeats the low 2 bytes");
             for (uint32_t i = 409; i < 412; i++)
-                REQUIRE(bytes[i] == 0x77);
+                REQUIRE(bytes[i] == 0x77, "fill repeats the low byte");
             REQUIRE(bytes[400] == 0xff && bytes[401] == 0xff && bytes[408] == 0xff && bytes[412] == 0xff &&
-                    bytes[1023] == 0xff);
+                        bytes[1023] == 0xff,
+                    "fill writes its range alone");
             spec_buffer_guards(s, &b, "fill");
         }
     }
@@ -233,11 +243,14 @@ static void copies(spec_state *s)
             EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5500 }, (cek_ref){ b.mem, b.offset + 1 },
                                       100)) &&
             EXPECT(CEK_INVALID,
-                   s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100)) &&
+                   s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100),
+                   "of ranges that overlap") &&
             spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
-            REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000));
-            REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100));
-            REQUIRE(spec_buffer_contents(&b)[0] == 0xff && spec_buffer_contents(&b)[5001] == 0xff);
+            REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000), "copy copies, at any offset");
+            REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100),
+                    "copy copies within one memory");
+            REQUIRE(spec_buffer_contents(&b)[0] == 0xff && spec_buffer_contents(&b)[5001] == 0xff,
+                    "copy writes its range alone");
             spec_buffer_guards(s, &b, "copy");
         }
     }
@@ -257,15 +270,19 @@ static void updates(spec_state *s)
         memset(data, 0, sizeof data); /* it was copied before the call returned */
         data[0] = 77;
         EXPECT_OK(s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 4100 }, data, 4));
-        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 4100));
-        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 6));
-        EXPECT(CEK_INVALID, s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8));
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 4100), "of 4100 bytes");
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, at, data, 6), "of 6 bytes");
+        EXPECT(CEK_INVALID, s->plugin->update(s->queue, (cek_ref){ at.mem, at.offset + 2 }, data, 8),
+               "at an offset of 2");
         if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
             uint32_t word;
             for (uint32_t i = 0; i < 1024; i++)
-                REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u));
-            REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4100, 4), word == 77));
-            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff && spec_buffer_contents(&b)[4104] == 0xff);
+                REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4 * i, 4), word == i * 2654435761u),
+                        "update copies its source before it returns");
+            REQUIRE((memcpy(&word, spec_buffer_contents(&b) + 4100, 4), word == 77),
+                    "update writes where it was told to");
+            REQUIRE(spec_buffer_contents(&b)[4096] == 0xff && spec_buffer_contents(&b)[4104] == 0xff,
+                    "update writes its range alone");
             spec_buffer_guards(s, &b, "update");
         }
     }
@@ -282,14 +299,15 @@ static void host_pointer(spec_state *s)
     if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
         uint8_t *address = s->plugin->mem_host_ptr(b.mem);
         if (!address) {
-            REQUIRE(!(info.flags & CEK_DEVICE_UNIFIED_MEMORY));
+            REQUIRE(!(info.flags & CEK_DEVICE_UNIFIED_MEMORY),
+                    "CEK_DEVICE_UNIFIED_MEMORY says that mem_host_ptr works");
             s->unsupported = !(info.flags & CEK_DEVICE_UNIFIED_MEMORY);
         } else {
-            REQUIRE((uintptr_t)address % CEK_ALIGNMENT == 0);
-            REQUIRE(!memcmp(address, b.before, b.total));
+            REQUIRE((uintptr_t)address % CEK_ALIGNMENT == 0, "memory begins at a multiple of 256 bytes");
+            REQUIRE(!memcmp(address, b.before, b.total), "mem_host_ptr shows what the queue wrote");
             address[b.offset + 5] = 0x5a;
             if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
-                REQUIRE(spec_buffer_contents(&b)[5] == 0x5a);
+                REQUIRE(spec_buffer_contents(&b)[5] == 0x5a, "the queue sees what the host wrote through mem_host_ptr");
         }
     }
     spec_buffer_free(s, &b);
@@ -306,13 +324,13 @@ static void mapping(spec_state *s)
     if (spec_buffer_make(s, 4096, 0, &b) && spec_buffer_upload(s, &b, s->queue) && spec_sync(s, s->queue)) {
         cek_status st = s->plugin->mem_map(b.mem, CEK_MAP_READ | CEK_MAP_WRITE, &address);
         s->unsupported = st == CEK_UNSUPPORTED;
-        if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK)) {
-            REQUIRE(!memcmp(address, b.before, b.total));
+        if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK, "%s", "")) {
+            REQUIRE(!memcmp(address, b.before, b.total), "mem_map shows what the queue wrote");
             ((uint8_t *)address)[b.offset] = 0x11;
             EXPECT_OK(s->plugin->mem_unmap(b.mem));
             if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
-                REQUIRE(spec_buffer_contents(&b)[0] == 0x11);
-            EXPECT(CEK_UNSUPPORTED, s->plugin->mem_map(b.mem, 1u << 31, &address));
+                REQUIRE(spec_buffer_contents(&b)[0] == 0x11, "the queue sees what the host wrote through mem_map");
+            EXPECT(CEK_UNSUPPORTED, s->plugin->mem_map(b.mem, 1u << 31, &address), "with an unknown flag");
         }
     }
     spec_buffer_free(s, &b);
@@ -327,15 +345,15 @@ static void pinned(spec_state *s)
     }
     cek_status st = s->plugin->host_alloc(s->dev, 5000, &host);
     s->unsupported = st == CEK_UNSUPPORTED;
-    if (s->unsupported || !spec_expect(s, "host_alloc", st, CEK_OK))
+    if (s->unsupported || !spec_expect(s, "host_alloc", st, CEK_OK, "%s", ""))
         return;
-    REQUIRE((uintptr_t)host % 256 == 0);
+    REQUIRE((uintptr_t)host % 256 == 0, "host_alloc is aligned to 256 bytes");
     spec_buffer b;
     memset(host, 0x3c, 5000);
     if (spec_buffer_make(s, 5000, 0, &b) && spec_buffer_upload(s, &b, s->queue) &&
         EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), host, 5000)) &&
         spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
-        REQUIRE(!memcmp(spec_buffer_contents(&b), host, 5000));
+        REQUIRE(!memcmp(spec_buffer_contents(&b), host, 5000), "upload from host_alloc's memory writes what is there");
     spec_buffer_free(s, &b);
     s->plugin->host_free(s->dev, host);
     s->plugin->host_free(s->dev, NULL);
@@ -364,13 +382,13 @@ void spec_check_memory(spec_state *s)
         { "pinned host memory", pinned, true },
     };
     for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
-        if (spec_check_begin(s, "device", 0, 0, true, "%s", device_checks[i].name)) {
+        if (spec_check_begin(s, "device", 0, true, "%s", device_checks[i].name)) {
             device_checks[i].run(s);
             spec_check_end(s);
         }
     }
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (spec_check_begin(s, "memory", 0, 0, !checks[i].optional, "%s", checks[i].name)) {
+        if (spec_check_begin(s, "memory", 0, !checks[i].optional, "%s", checks[i].name)) {
             checks[i].run(s);
             spec_check_end(s);
         }

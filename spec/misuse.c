@@ -73,38 +73,39 @@ static void run_refusals(spec_state *s, spec_job *job)
     cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 },
             none = { NULL, 0 };
     cek_ref refs[CEK_SLOT_MAX];
-#define TRY(count, place, change)                    \
+#define TRY(count, place, change, ...)               \
     (memcpy(refs, job->refs, sizeof refs), (change), \
-     EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place)))
+     EXPECT(CEK_INVALID, p->op_run(s->queue, job->op, refs, count, place), __VA_ARGS__))
     for (uint32_t i = 0; i < job->problem->operand_count; i++) {
         const spec_operand *o = &job->problem->operand[i];
         const spec_buffer *b = &job->buffer[i];
-        TRY(n, workspace, refs[o->slot] = none); /* an operand is missing */
+        TRY(n, workspace, refs[o->slot] = none, "without %s", o->name);
         if (!b->mem)
             continue;
-        TRY(n, workspace,
-            refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT + CEK_ALIGNMENT); /* beyond its memory */
-        TRY(n, workspace, refs[o->slot].offset = UINT64_MAX - UINT64_MAX % CEK_ALIGNMENT);
+        TRY(n, workspace, refs[o->slot].offset = b->total - b->total % CEK_ALIGNMENT + CEK_ALIGNMENT,
+            "with %s behind its memory", o->name);
+        TRY(n, workspace, refs[o->slot].offset = UINT64_MAX - UINT64_MAX % CEK_ALIGNMENT,
+            "with %s at the end of all offsets", o->name);
         if (b->bytes > 1) {
             uint64_t last = (b->total - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
             if (last + b->bytes > b->total)
-                TRY(n, workspace, refs[o->slot].offset = last); /* its end lies outside */
+                TRY(n, workspace, refs[o->slot].offset = last, "with %s ending behind its memory", o->name);
         }
-        TRY(n, workspace, refs[o->slot].offset += 1); /* not aligned */
+        TRY(n, workspace, refs[o->slot].offset += 1, "with %s at an offset that is not aligned", o->name);
     }
-    TRY(n - 1, workspace, (void)0); /* the array is too short */
+    TRY(n - 1, workspace, (void)0, "with fewer operands than the mask covers");
     for (uint32_t slot = 0; slot < n; slot++) {
         if (!(job->problem->desc.op.operands & CEK_BIT(slot))) {
-            TRY(n, workspace, refs[slot] = refs[first]); /* an operand too many */
+            TRY(n, workspace, refs[slot] = refs[first], "with an operand that is not in the mask");
             break;
         }
     }
     if (job->workspace.mem) {
-        TRY(n, none, (void)0);
+        TRY(n, none, (void)0, "without the workspace");
         TRY(n,
             ((cek_ref){ workspace.mem,
                         workspace.offset + CEK_ALIGNMENT * ((job->workspace.bytes + 512) / CEK_ALIGNMENT) }),
-            (void)0);
+            (void)0, "with a workspace that ends behind its memory");
     }
 #undef TRY
 }
@@ -125,7 +126,8 @@ static void overlap_refusals(spec_state *s, spec_job *job)
             cek_ref refs[CEK_SLOT_MAX];
             memcpy(refs, job->refs, sizeof refs);
             refs[out->slot] = refs[in->slot];
-            EXPECT(CEK_INVALID, s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace));
+            EXPECT(CEK_INVALID, s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace),
+                   "with %s in the place of %s", out->name, in->name);
         }
     }
 }
@@ -152,12 +154,14 @@ static void info_check(spec_state *s, spec_job *job)
     cek_op *op = NULL;
     if (EXPECT_OK(s->plugin->op_create(s->dev, &job->problem->desc.op, &info.known, &op)))
         s->plugin->op_destroy(op);
-    REQUIRE(info.known.size == sizeof info && info.later == 0);
-    REQUIRE(info.known.workspace_bytes == job->info.workspace_bytes);
-    REQUIRE(memchr(info.known.algorithm, 0, sizeof info.known.algorithm));
+    REQUIRE(info.known.size == sizeof info && info.later == 0,
+            "op_create leaves info.size and what it does not know alone");
+    REQUIRE(info.known.workspace_bytes == job->info.workspace_bytes, "workspace_bytes does not depend on who asks");
+    REQUIRE(memchr(info.known.algorithm, 0, sizeof info.known.algorithm), "algorithm is a NUL-terminated text");
     info.known.size = 0;
-    EXPECT(CEK_INVALID, s->plugin->op_create(s->dev, &job->problem->desc.op, &info.known, &op));
-    REQUIRE(!op);
+    EXPECT(CEK_INVALID, s->plugin->op_create(s->dev, &job->problem->desc.op, &info.known, &op),
+           "with an info of size 0");
+    REQUIRE(!op, "what fails leaves its output NULL");
 }
 
 static void grown_check(spec_state *s, spec_job *job)
@@ -201,7 +205,7 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
         { "refused runs", run_refusals },       { "refused overlaps", overlap_refusals },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, required, "%s", checks[i].name)) {
+        if (spec_check_begin(s, kind->name, CEK_F32, required, "%s", checks[i].name)) {
             with_job(s, kind, kind->typical, checks[i].fn);
             spec_check_end(s);
         }

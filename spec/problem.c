@@ -105,6 +105,15 @@ const spec_kind *const *spec_kinds(uint32_t *count)
     return kinds;
 }
 
+bool spec_group_known(const char *name)
+{
+    static const char *const others[] = { "device", "memory", "queue", "command_buffer" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(others[i], name))
+            return true;
+    return spec_kind_parse(name) != 0;
+}
+
 uint32_t spec_kind_parse(const char *name)
 {
     uint32_t count;

@@ -89,7 +89,7 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
 static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
 {
     bool required = !c->optional && (type == CEK_F32 || c->any_type) && s->report->profile >= kind->profile;
-    if (!spec_check_begin(s, kind->name, kind->kind, type, required, "%s %s", c->text, fill_names[fill]))
+    if (!spec_check_begin(s, kind->name, type, required, "%s %s", c->text, fill_names[fill]))
         return;
     bool inexact = false;
     case_attempt(s, kind, c, type, fill, &inexact);
@@ -116,7 +116,7 @@ static void claims_examine(spec_state *s)
     spec_report *r = s->report;
     uint32_t count;
     const spec_kind *const *kinds = spec_kinds(&count);
-    bool selected = s->options.match || s->options.kind || s->options.type;
+    bool selected = s->options.match || s->options.group || s->options.type;
     for (uint32_t i = 0; !selected && i < count; i++) {
         uint32_t run = 0;
         for (uint32_t l = 0; l < r->line_count; l++)
@@ -156,6 +156,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
         snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));
         return CEK_OK;
     }
+    spec_check_ground(&s);
     spec_check_memory(&s);
     spec_check_queues(&s);
     uint32_t count;
@@ -164,8 +165,10 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
         kind_run(&s, kinds[i]);
     if (plugin.op_create)
         spec_check_threads(&s);
-    if (s.broken != CEK_DEVICE_LOST)
+    spec_check_progress(&s);
+    if (!s.abandoned)
         plugin.queue_destroy(s.queue);
+    report->abandoned = s.abandoned;
     claims_examine(&s);
     return s.broken;
 }

@@ -49,7 +49,7 @@ typedef struct spec_output {
 
 typedef struct spec_options {
     const char *match;   /* run only cases whose full name ("gemm f32 3x5x7:bias whole") contains this */
-    uint32_t kind;       /* CEK_OP_...: its cases alone; 0 = everything */
+    const char *group;   /* run only the cases of this group: "memory", "gemm"; NULL: all */
     cek_dtype type;      /* this element type alone; 0 = all */
     uint64_t timeout_ns; /* of one case on the device; 0 = 60 s */
     void (*tamper)(void *user, const spec_output *output);
@@ -88,6 +88,7 @@ typedef struct spec_report {
     uint32_t profile;            /* as claimed */
     char missing[SPEC_TEXT_MAX]; /* a claim of which no case was run, or "" */
     bool ok;                     /* cases ran, none failed, every claim was examined */
+    bool abandoned;              /* the device may still be at work with what it was given: close nothing of it */
 } spec_report;
 
 /* spec_table_take - the first thing to look at, before anything of the plugin is called: copies what both sides know of
@@ -97,12 +98,14 @@ bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, siz
 
 /* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
  * a few of its own. CEK_OK: ran to the end, see report->ok. Else the run broke off:
- * CEK_DEVICE_LOST, CEK_OUT_OF_MEMORY of the host, CEK_INVALID for options that select nothing; the
- * report holds what was found until then. */
+ * CEK_DEVICE_LOST, CEK_INTERNAL for a plugin whose queue_sync does not wait, CEK_OUT_OF_MEMORY of the host, CEK_INVALID
+ * for options that select nothing; the report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
+/* Whether cases can be of this group: an operation's name, or "device", "memory", "queue", "command_buffer". */
+bool spec_group_known(const char *name);
 
 /* One problem, measured. */
 typedef struct spec_measurement {

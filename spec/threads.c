@@ -64,6 +64,8 @@ static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const c
 
 static void worker_free(spec_state *s, worker *w, bool shared)
 {
+    if (s->abandoned)
+        return;
     if (w->queue)
         s->plugin->queue_destroy(w->queue);
     if (shared)
@@ -111,6 +113,7 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
             spec_check_wrong(s, "no thread");
         if (w[i].state.broken)
             s->broken = w[i].state.broken;
+        s->abandoned |= w[i].state.abandoned;
         if (w[i].state.wrong)
             spec_check_wrong(s, "queue %d of %d: %.200s", i, THREADS, w[i].report->failure[0].what);
     }
@@ -154,18 +157,21 @@ static void command_buffer(spec_state *s)
         };
         cek_status st = p->cmdbuf_create(s->dev, cmds, 3, sizeof *cmds, &buffer);
         s->unsupported = st == CEK_UNSUPPORTED;
-        if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK)) {
+        if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK, "%s", "")) {
             memset(cmds, 0, sizeof cmds); /* everything was copied */
             for (int run = 0; run < 2; run++)
                 if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) &&
                     spec_sync(s, s->queue))
                     REQUIRE(!memcmp(spec_buffer_contents(&copy), spec_buffer_contents(&job.buffer[CEK_GEMM_C]),
-                                    7 * 9 * 4));
+                                    7 * 9 * 4),
+                            "a command buffer does what its commands would, on the data of each run");
             p->cmdbuf_destroy(buffer);
             cek_cmd unknown = { .kind = 99 };
-            EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer));
+            EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer),
+                   "with an unknown kind");
             cek_cmd nothing = { .kind = CEK_CMD_FILL, .pattern_bytes = 4 };
-            EXPECT(CEK_INVALID, p->cmdbuf_create(s->dev, &nothing, 1, sizeof nothing - 8, &buffer));
+            EXPECT(CEK_INVALID, p->cmdbuf_create(s->dev, &nothing, 1, sizeof nothing - 8, &buffer),
+                   "with commands that are too small");
         }
     } else if (!s->wrong && !s->unsupported) {
         spec_check_wrong(s, "the product for the command buffer cannot be made: %.100s", problem->error);
@@ -189,13 +195,13 @@ void spec_check_threads(spec_state *s)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const spec_kind *kind = cases[i].kind;
-        if (spec_check_begin(s, kind->name, kind->kind, CEK_F32, s->report->profile >= kind->profile,
-                             "%s on %d queues at once", cases[i].text, THREADS)) {
+        if (spec_check_begin(s, kind->name, CEK_F32, s->report->profile >= kind->profile, "%s on %d queues at once",
+                             cases[i].text, THREADS)) {
             queues_at_once(s, kind, cases[i].text);
             spec_check_end(s);
         }
     }
-    if (spec_check_begin(s, "command_buffer", 0, 0, false, "fill, product, copy")) {
+    if (spec_check_begin(s, "command_buffer", 0, false, "fill, product, copy")) {
         command_buffer(s);
         spec_check_end(s);
     }

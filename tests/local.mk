@@ -135,6 +135,18 @@ TESTS += %D%/door/mutants
 %C%_door_mutants_LDFLAGS = $(check_ldflags)
 %C%_door_mutants_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
+# And each that breaks a rule of progress.
+check_LTLIBRARIES += %D%/late.la
+%C%_late_la_SOURCES = %D%/door/late.c
+%C%_late_la_LDFLAGS = $(check_plugin_ldflags)
+%C%_late_la_LIBADD = backends/reference/libreference.la backends/host/libhost.la backends/common/libcommon.la \
+    $(PTHREAD_LIBS) $(MATH_LIBS)
+check_PROGRAMS += %D%/door/breakers
+TESTS += %D%/door/breakers
+%C%_door_breakers_SOURCES = %D%/door/breakers.c
+%C%_door_breakers_LDFLAGS = $(check_ldflags)
+%C%_door_breakers_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
 unit_tests += %D%/door/numbers
 %C%_door_numbers_SOURCES = %D%/door/numbers.c
 %C%_door_numbers_CPPFLAGS = $(unit_cppflags)

@@ -26,6 +26,33 @@ run 0 check gemm copy --json
 holds "$(value results) > 2"
 holds "$(value gradients) >= 25 && $(value gradients) == $(value gradients_passed)"
 
+# Groups of cases that are no operation.
+for name in device memory queue; do
+    run 0 check --json -d reference $name
+    [ "$(value results.0.group)" = $name ] || wrong "$name is not what was run"
+    holds "$(value results.0.required) >= 3 && $(value results.0.required_passed) == $(value required)"
+done
+
+# A table that the loader refuses is refused here, in the same words, before anything of the plugin is called.
+odd() {
+    cp "$top_builddir/tests/plugins/.libs/fake.so" "$scratch/a-$1.so" || exit 99
+    refused 8 "a-$1.so: $2" check --plugin="$scratch/a-$1.so"
+}
+odd null 'it does not serve hosts'
+odd major 'it speaks ABI 2.0'
+odd short 'its table has an impossible size, 8 bytes'
+odd odd 'its table has an impossible size'
+odd cut 'the slot event_create is empty'
+odd nocount 'the slot device_count is empty'
+odd noclose 'the slot device_close is empty'
+odd noops 'the slot op_create is empty'
+odd half 'it has the slot host_free, but not host_alloc'
+odd noname 'its name is NULL'
+odd badname 'its name is not of the form'
+odd profile 'its profile is 9'
+odd noinstance 'create succeeds without an instance'
+odd counts 'it reports 4294967295 devices'
+
 # Devices by name: two of them, each checked.
 CEKERNELS_CPU_DEVICES=2
 export CEKERNELS_CPU_DEVICES

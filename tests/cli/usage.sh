@@ -53,7 +53,7 @@ refused 2 '--lr=nan: a number' train lenet5 --lr=nan
 refused 2 '--dropout=1: a number' train lenet5 --dropout=1
 refused 2 'a size such as 512M' train lenet5 --limit-memory=lots
 refused 2 'yes is wanted' train lenet5 --shuffle=perhaps
-refused 2 'no operation is called add' check add
+refused 2 'no cases are called add' check add
 refused 2 'no case fits' check reduce --match=nothing-has-this-name
 
 refused 3 'nodevice:7' gemm -d nodevice:7

@@ -19,7 +19,7 @@ enum { FOUND = 0, MISSED = 1, NO_STRIKE = 2, NO_CASE = 3, BROKEN = 4 };
 
 typedef struct mutant {
     const char *op, *output, *type, *where;
-    uint32_t kind; /* whose cases find it */
+    const char *group; /* whose cases find it */
     cek_dtype dtype;
     int strikes;
 } mutant;
@@ -72,7 +72,7 @@ static void child(const cek_plugin *plugin, mutant *m)
     static spec_report report;
     cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = m, .option = option, .log = told };
     spec_target target = { .plugin = plugin };
-    const spec_options options = { .kind = m->kind, .type = m->dtype, .progress = progress, .user = m };
+    const spec_options options = { .group = m->group, .type = m->dtype, .progress = progress, .user = m };
     if (plugin->create(&host, &target.instance) || plugin->device_open(target.instance, 0, NULL, &target.dev))
         _exit(BROKEN);
     cek_status st = spec_run(&target, &options, &report);
@@ -129,15 +129,11 @@ int main(void)
     for (size_t s = 0; s < sizeof slots / sizeof *slots; s++)
         for (size_t t = 0; slots[s].written && t < sizeof types / sizeof *types; t++)
             for (size_t w = 0; w < sizeof wheres / sizeof *wheres; w++) {
-                mutant m = { lower(slots[s].kind_name, op),
-                             slots[s].name,
-                             types[t].name,
-                             wheres[w],
-                             slots[s].kind,
-                             types[t].type,
-                             0 };
+                mutant m = {
+                    lower(slots[s].kind_name, op), slots[s].name, types[t].name, wheres[w], op, types[t].type, 0
+                };
                 if (!strcmp(m.output, "RESERVE")) /* private: only backward shows it */
-                    m.kind = CEK_OP_POOL_BACKWARD;
+                    m.group = "pool_backward";
                 int result = outcome(plugin, &m);
                 count[result <= BROKEN ? result : BROKEN]++;
                 /* In f32 every output has cases. */

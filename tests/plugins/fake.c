@@ -322,6 +322,10 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->profile = CEK_PROFILE_TRAINING;
     if (mode_is("slot"))
         t->mem_alloc = NULL;
+    if (mode_is("nocount"))
+        t->device_count = NULL;
+    if (mode_is("noclose"))
+        t->device_close = NULL;
     if (mode_is("noops"))
         t->op_create = NULL, t->op_destroy = NULL, t->op_run = NULL;
     if (mode_is("memory"))

@@ -48,6 +48,8 @@ static const struct oddity {
     { "a-huge.so", "query", CEK_BAD_PLUGIN, "impossible size, 4294967295 bytes" },
     { "a-cut.so", "query", CEK_BAD_PLUGIN, "the slot event_create is empty" },
     { "a-slot.so", "query", CEK_BAD_PLUGIN, "the slot mem_alloc is empty" },
+    { "a-nocount.so", "query", CEK_BAD_PLUGIN, "the slot device_count is empty" },
+    { "a-noclose.so", "query", CEK_BAD_PLUGIN, "the slot device_close is empty" },
     { "a-noops.so", "query", CEK_BAD_PLUGIN, "the slot op_create is empty, which its profile 2 requires" },
     { "a-half.so", "query", CEK_BAD_PLUGIN, "it has the slot host_free, but not host_alloc, which comes with it" },
     { "a-noname.so", "query", CEK_BAD_PLUGIN, "its name is NULL" },

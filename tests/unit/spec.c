@@ -377,6 +377,56 @@ static cek_status refuse(cek_dev *dev, const cek_op_desc *desc, cek_op_info *inf
     return CEK_UNSUPPORTED;
 }
 
+static cek_status query_knows_nothing(cek_event *event)
+{
+    (void)event;
+    return CEK_OK;
+}
+
+static cek_status memory_says_more_than_all(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    (void)dev;
+    *free_bytes = 2, *total_bytes = 1;
+    return CEK_OK;
+}
+
+START_TEST(a_profile_of_a_later_minor_includes_all_that_are_known)
+{
+    device d = device_open("reference");
+    static spec_report r;
+    cek_plugin newer = *d.plugin;
+    newer.abi = CEK_ABI + 1;
+    newer.profile = CEK_PROFILE_TRAINING + 1;
+    spec_target target = { .plugin = &newer, .instance = d.instance, .dev = d.dev };
+    ck_assert_uint_eq(spec_run(&target, &(spec_options){ .group = "random" }, &r), CEK_OK);
+    ck_assert_msg(r.ok && r.total.required > 0, "%s", r.missing);
+    ck_assert_uint_eq(r.profile, CEK_PROFILE_TRAINING);
+    newer.abi = CEK_ABI; /* where there is no such profile */
+    ck_assert_uint_eq(spec_run(&target, NULL, &r), CEK_OK);
+    ck_assert(!r.ok && strstr(r.missing, "its profile is 4"));
+    device_close(&d);
+}
+END_TEST
+
+START_TEST(a_failed_check_tells_the_call_and_the_rule_in_words)
+{
+    device d = device_open("reference");
+    static spec_report r;
+    cek_plugin stub = *d.plugin;
+    spec_target target = { .plugin = &stub, .instance = d.instance, .dev = d.dev };
+    stub.event_query = query_knows_nothing;
+    ck_assert_uint_eq(spec_run(&target, &(spec_options){ .match = "never recorded" }, &r), CEK_OK);
+    ck_assert_uint_eq(r.failure_count, 1);
+    ck_assert_str_eq(r.failure[0].what, "event_query of an event that was never recorded answered OK, not INVALID");
+    stub = *d.plugin;
+    stub.device_memory = memory_says_more_than_all;
+    ck_assert_uint_eq(spec_run(&target, &(spec_options){ .match = "device status" }, &r), CEK_OK);
+    ck_assert_uint_eq(r.failure_count, 1);
+    ck_assert_str_eq(r.failure[0].what, "it does not hold that no more bytes are free than there are");
+    device_close(&d);
+}
+END_TEST
+
 START_TEST(a_claim_is_not_met_by_answering_unsupported)
 {
     device d = device_open("reference");
@@ -416,6 +466,8 @@ int main(void)
     tcase_add_test(run, the_cpu_passes_all_that_is_required);
     tcase_add_test(run, no_wrong_element_is_overlooked);
     tcase_add_test(run, options_that_select_nothing_are_no_success);
+    tcase_add_test(run, a_profile_of_a_later_minor_includes_all_that_are_known);
+    tcase_add_test(run, a_failed_check_tells_the_call_and_the_rule_in_words);
     tcase_add_test(run, a_claim_is_not_met_by_answering_unsupported);
     tcase_set_timeout(run, 900); /* sanitizers and busy machines */
     suite_add_tcase(suite, own);
