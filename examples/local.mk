@@ -1,6 +1,6 @@
-# The examples: installed nowhere, built and run by `make check` (tests/examples.sh); one program
-# per file, against the public headers alone. plugin/ has a Makefile of its own, which works against
-# the installed files (make installcheck).
+# The examples: built and run by `make check` (tests/examples.sh); one program per file, against the
+# public headers alone. Installed as sources to be read are the two plugins, each with a Makefile that
+# works there (make installcheck): plugin/, and the reference, whose files keep their folders.
 example_cppflags = -I$(srcdir)/include
 example_libs = nn/libcekernels-nn.la core/libcekernels.la $(MATH_LIBS)
 
@@ -34,4 +34,11 @@ check_PROGRAMS += %D%/train_mnist
 %C%_train_mnist_LDFLAGS = $(check_ldflags)
 %C%_train_mnist_LDADD = $(example_libs)
 
-EXTRA_DIST += %D%/plugin/Makefile %D%/plugin/example.c
+examplesdir = $(docdir)/examples
+pluginexampledir = $(examplesdir)/plugin
+dist_pluginexample_DATA = %D%/plugin/Makefile %D%/plugin/example.c
+referencemakedir = $(examplesdir)/reference
+dist_referencemake_DATA = %D%/reference/Makefile
+referenceexampledir = $(examplesdir)/reference
+nobase_dist_referenceexample_DATA = $(plugins_reference_la_SOURCES) $(backends_reference_libreference_la_SOURCES) \
+    $(backends_host_libhost_la_SOURCES) $(backends_host_libpages_la_SOURCES) $(backends_common_libcommon_la_SOURCES)

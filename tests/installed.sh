@@ -52,15 +52,30 @@ else
     wrong "pkg-config does not find cekernels-nn"
 fi
 
-# A plugin of one's own: built out of tree by pkg-config, loaded, named, held against the conformance suite.
-cp "$srcdir/examples/plugin/Makefile" "$srcdir/examples/plugin/example.c" "$work"
-if make -s -C "$work" CC="$CC" PKG_CONFIG="$PKG_CONFIG" example.so; then
-    "$bench" check --plugin="$work/example.so" >"$work/check" 2>&1 || { wrong "the example plugin fails its check"; cat "$work/check" >&2; }
-    grep -q 'profile memory' "$work/check" || { wrong "check does not name the example's profile"; cat "$work/check" >&2; }
-    grep -Eq 'required ([1-9][0-9]*)/\1' "$work/check" || { wrong "check ran no required case on the example"; cat "$work/check" >&2; }
-else
-    wrong "examples/plugin does not build by pkg-config"
-fi
+# A plugin of one's own: the installed examples, built out of tree by pkg-config, loaded, named, held against the
+# conformance suite. own NAME PROFILE CASES...: the plugin of examples/NAME.
+examples=$DESTDIR$docdir/examples
+[ "$DESTDIR$($PKG_CONFIG --variable=examplesdir cekernels)" = "$examples" ] || [ -n "$DESTDIR" ] ||
+    wrong "pkg-config does not know where the examples are"
+own() {
+    name=$1 profile=$2
+    shift 2
+    cp -R "$examples/$name" "$work/$name" || { wrong "no $examples/$name"; return; }
+    chmod -R u+w "$work/$name"
+    make -s -C "$work/$name" CC="$CC" PKG_CONFIG="$PKG_CONFIG" || { wrong "examples/$name does not build by pkg-config"; return; }
+    "$bench" check --plugin="$(ls "$work/$name"/*.so)" "$@" >"$work/check" 2>&1 ||
+        { wrong "the plugin of examples/$name fails its check"; cat "$work/check" >&2; }
+    grep -q "profile $profile" "$work/check" || { wrong "check does not name the profile of $name"; cat "$work/check" >&2; }
+    grep -Eq 'required ([1-9][0-9]*)/\1' "$work/check" || { wrong "check ran no required case on $name"; cat "$work/check" >&2; }
+}
+own plugin memory
+own reference training device memory queue gemm softmax optimizer
+
+# Nothing installed tells of a file of the sources that is not there.
+for told in $(grep -ohE '(^|[^<a-z/.])(backends|bench|core|examples|kernels|nn|plugins|scripts|spec|tests)/[a-z_][a-z_./]*' \
+    "$DESTDIR$includedir"/cekernels/*.h "$DESTDIR$mandir"/man[17]/cekernels* $(find "$examples" -type f) | grep -oE '[a-z].*' | sed 's/[.]*$//' | sort -u); do
+    [ -e "$DESTDIR$docdir/$told" ] || [ -e "$examples/reference/$told" ] || wrong "what is installed tells of $told, which is not"
+done
 
 for page in man1/cekernels-bench.1 man7/cekernels-plugin.7; do
     [ -f "$DESTDIR$mandir/$page" ] || wrong "no manual $DESTDIR$mandir/$page"

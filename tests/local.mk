@@ -464,7 +464,7 @@ check-long:
 
 # The installed files: found by their own means, with no variable of this build set. Knows DESTDIR.
 installcheck-local:
-	DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' \
+	DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
 	    CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' srcdir='$(srcdir)' SANITIZERS='$(CEK_SANITIZER_NAMES)' \
 	    $(SHELL) $(srcdir)/%D%/installed.sh
 EXTRA_DIST += %D%/installed.sh
