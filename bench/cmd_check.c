@@ -93,6 +93,7 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
                            .instance = file->instance,
                            .index = index,
                            .dev = dev,
+                           .host = &file->host,
                            .error_text = plugin_file_error,
                            .user = file };
     spec_options options = {

@@ -54,9 +54,9 @@ int plugin_file_open(const char *path, plugin_file *file)
         return complain(EXIT_PLUGIN, "%s: it does not serve hosts of ABI %u.%u", path, CEK_ABI_MAJOR, CEK_ABI_MINOR);
     if (!spec_table_take(theirs, &file->plugin, error, sizeof error))
         return complain(EXIT_PLUGIN, "%s: %s", path, error);
-    cek_host host = { .size = sizeof host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
+    file->host = (cek_host){ .size = sizeof file->host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
     *latest = 0;
-    cek_status st = file->plugin.create(&host, &file->instance);
+    cek_status st = file->plugin.create(&file->host, &file->instance);
     if (st)
         return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s", path,
                         cek_status_name(st), latest);

@@ -8,6 +8,7 @@
 typedef struct plugin_file {
     void *so;
     cek_plugin plugin; /* its table as it may be called: it keeps the rules */
+    cek_host host;
     cek_instance *instance;
     bool abandoned; /* a device of it may still be at work: it is not closed */
 } plugin_file;

@@ -75,6 +75,55 @@ static void device_open_twice(spec_state *s)
     REQUIRE(!other, "what fails leaves its output NULL");
 }
 
+/* Memory and events of another handle, in commands of a queue of ours: refused, but for the source of copy and for
+ * event_wait, which tell whether there is a way. */
+static void strangers(spec_state *s, cek_dev *other, cek_status no_way)
+{
+    const cek_plugin *p = s->plugin;
+    cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
+    cek_ref own = { NULL, 0 }, theirs = { NULL, 0 };
+    cek_event *event = NULL;
+    uint32_t words[4] = { 0 };
+    if (EXPECT_OK(p->mem_alloc(s->dev, &desc, &own.mem)) && EXPECT_OK(p->mem_alloc(other, &desc, &theirs.mem)) &&
+        EXPECT_OK(p->event_create(other, NULL, &event))) {
+        EXPECT(CEK_INVALID, p->upload(s->queue, theirs, words, 16), "to memory of another handle");
+        EXPECT(CEK_INVALID, p->download(s->queue, words, theirs, 16), "from memory of another handle");
+        EXPECT(CEK_INVALID, p->fill(s->queue, theirs, 0, 4, 16), "of memory of another handle");
+        EXPECT(CEK_INVALID, p->update(s->queue, theirs, words, 16), "of memory of another handle");
+        EXPECT(CEK_INVALID, p->copy(s->queue, theirs, own, 16), "to memory of another handle");
+        EXPECT(CEK_INVALID, p->event_record(s->queue, event), "of an event of another handle");
+        cek_status st = p->copy(s->queue, own, theirs, 16);
+        if (st != no_way)
+            spec_expect(s, "copy", st, CEK_UNSUPPORTED, "from memory of another handle");
+        EXPECT_OK(p->queue_status(s->queue, NULL, 0));
+        spec_sync(s, s->queue);
+    }
+    p->event_destroy(event);
+    p->mem_free(theirs.mem);
+    p->mem_free(own.mem);
+}
+
+static void other_handle(spec_state *s)
+{
+    cek_dev *other = NULL;
+    if (EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)))
+        strangers(s, other, CEK_OK);
+    s->plugin->device_close(other);
+}
+
+/* A second host in the process. */
+static void other_instance(spec_state *s)
+{
+    cek_instance *instance = NULL;
+    cek_dev *other = NULL;
+    if (EXPECT_OK(s->plugin->create(s->target->host, &instance)) &&
+        s->plugin->device_count(instance) > s->target->index &&
+        EXPECT_OK(s->plugin->device_open(instance, s->target->index, NULL, &other)))
+        strangers(s, other, CEK_UNSUPPORTED);
+    s->plugin->device_close(other);
+    s->plugin->destroy(instance);
+}
+
 static void device_status(spec_state *s)
 {
     char text[64];
@@ -93,7 +142,7 @@ static void alloc_refusals(spec_state *s)
     cek_mem *mem = (cek_mem *)s;
     cek_mem_desc zero = { .size = sizeof zero }, unsized = { .bytes = 256 };
     cek_mem_desc flags = { .size = sizeof flags, .flags = 1u << 31, .bytes = 256 };
-    cek_mem_desc huge = { .size = sizeof huge, .bytes = (uint64_t)1 << 60 };
+    const uint64_t huge[] = { (uint64_t)1 << 60, INT64_MAX, (uint64_t)1 << 63, UINT64_MAX };
     EXPECT(CEK_INVALID, s->plugin->mem_alloc(s->dev, &zero, &mem), "of 0 bytes");
     REQUIRE(!mem, "what fails leaves its output NULL");
     REQUIRE(!s->target->error_text || *s->target->error_text(s->target->user),
@@ -103,9 +152,13 @@ static void alloc_refusals(spec_state *s)
     REQUIRE(!mem, "what fails leaves its output NULL");
     EXPECT(CEK_UNSUPPORTED, s->plugin->mem_alloc(s->dev, &flags, &mem), "with an unknown flag");
     REQUIRE(!mem, "what fails leaves its output NULL");
-    mem = (cek_mem *)s;
-    EXPECT(CEK_OUT_OF_MEMORY, s->plugin->mem_alloc(s->dev, &huge, &mem), "of 2^60 bytes");
-    REQUIRE(!mem, "what fails leaves its output NULL");
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
+        cek_mem_desc desc = { .size = sizeof desc, .bytes = huge[i] };
+        mem = (cek_mem *)s;
+        EXPECT(CEK_OUT_OF_MEMORY, s->plugin->mem_alloc(s->dev, &desc, &mem), "of %llu bytes",
+               (unsigned long long)huge[i]);
+        REQUIRE(!mem, "what fails leaves its output NULL");
+    }
     EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
 }
 
@@ -365,6 +418,8 @@ void spec_check_memory(spec_state *s)
         { "info", device_info, false },
         { "info of a newer host", device_info_grown, false },
         { "open twice", device_open_twice, false },
+        { "another handle", other_handle, false },
+        { "another instance", other_instance, false },
     };
     static const named_check checks[] = {
         { "device status", device_status, false },

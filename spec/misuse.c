@@ -33,6 +33,7 @@ static void head_refusals(spec_state *s, const spec_problem *p)
     TRY(CEK_UNSUPPORTED, "an unknown kind", q->desc.op.kind = 999);
     TRY(CEK_UNSUPPORTED, "an extra struct", q->desc.op.extra = (const cek_op_extra *)p);
     TRY(CEK_UNSUPPORTED, "an unknown slot", q->desc.op.operands |= CEK_BIT(40));
+    TRY(CEK_UNSUPPORTED, "an unknown slot that accumulates", q->desc.op.accumulate |= CEK_BIT(40));
     TRY(CEK_INVALID, "a size that is too small", q->desc.op.size -= 8);
     TRY(CEK_INVALID, "a size of 0", q->desc.op.size = 0);
     TRY(CEK_INVALID, "an alignment that is no power of two", q->desc.op.align = 24);
@@ -132,6 +133,55 @@ static void overlap_refusals(spec_state *s, spec_job *job)
     }
 }
 
+/* The left half of a matrix and its right half, as input and output: in each other's gaps, without an element in common.
+ */
+static void interlocked(spec_state *s)
+{
+    enum { ROWS = 4, COLUMNS = 3, BYTES = ROWS * 2 * COLUMNS * 4 };
+    const cek_pointwise_input input = { .type = CEK_F32, .strides = { 2 * COLUMNS, 1 } };
+    const cek_pointwise_instruction negate = { .code = CEK_PW_NEG };
+    const cek_pointwise_desc desc = {
+        .op = { .size = sizeof desc,
+                .kind = CEK_OP_POINTWISE,
+                .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_OUT),
+                .align = 4 },
+        .rank = 2,
+        .out_type = CEK_F32,
+        .shape = { ROWS, COLUMNS },
+        .out_strides = { 2 * COLUMNS, 1 },
+        .inputs = &input,
+        .input_count = 1,
+        .input_size = sizeof input,
+        .instructions = &negate,
+        .instruction_count = 1,
+        .instruction_size = sizeof negate,
+    };
+    cek_op_info info = { .size = sizeof info };
+    cek_op *op = NULL;
+    spec_buffer matrix = { 0 }, workspace = { 0 };
+    if (EXPECT_OK(s->plugin->op_create(s->dev, &desc.op, &info, &op)) && spec_buffer_make(s, BYTES, 0, &matrix) &&
+        (!info.workspace_bytes || spec_buffer_make(s, info.workspace_bytes, 0, &workspace))) {
+        float *at = (float *)(void *)spec_buffer_contents(&matrix);
+        cek_ref refs[CEK_POINTWISE_OUT + 1] = {
+            [CEK_POINTWISE_IN0] = spec_buffer_ref(&matrix), [CEK_POINTWISE_OUT] = spec_buffer_ref(&matrix)
+        };
+        refs[CEK_POINTWISE_OUT].offset += COLUMNS * 4;
+        for (uint32_t i = 0; i < BYTES / 4; i++)
+            at[i] = (float)(i + 1);
+        if (spec_buffer_upload(s, &matrix, s->queue) &&
+            EXPECT_OK(s->plugin->op_run(s->queue, op, refs, CEK_POINTWISE_OUT + 1,
+                                        info.workspace_bytes ? spec_buffer_ref(&workspace) : (cek_ref){ NULL, 0 })) &&
+            spec_buffer_download(s, &matrix, s->queue) && spec_sync(s, s->queue))
+            for (uint32_t i = 0; i < BYTES / 4; i++)
+                REQUIRE(at[i] == (i % (2 * COLUMNS) < COLUMNS ? (float)(i + 1) : -(float)(i + 1 - COLUMNS)),
+                        "an operand may lie in the gaps of another");
+    }
+    spec_buffer_free(s, &workspace);
+    spec_buffer_free(s, &matrix);
+    if (op && !s->abandoned)
+        s->plugin->op_destroy(op);
+}
+
 typedef void (*job_fn)(spec_state *s, spec_job *job);
 
 static void head_check(spec_state *s, spec_job *job)
@@ -209,5 +259,10 @@ void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required)
             with_job(s, kind, kind->typical, checks[i].fn);
             spec_check_end(s);
         }
+    }
+    if (kind->kind == CEK_OP_POINTWISE &&
+        spec_check_begin(s, kind->name, CEK_F32, required, "operands in each other's gaps")) {
+        interlocked(s);
+        spec_check_end(s);
     }
 }

@@ -18,6 +18,7 @@
 static const spec_case pointwise_cases[] = {
     REQUIRED("1/x0,x1,add", SPEC_F_ALL),
     REQUIRED("37/x0,copy", SPEC_F_ALL),
+    REQUIRED("37/x0", SPEC_F_ALL),                           /* no instruction: the last input */
     REQUIRED("1000/2.5,const", SPEC_F(WHOLE)),
     REQUIRED("37/x0,x1,add", SPEC_F_ALL),
     REQUIRED("37/x0,x1,sub", SPEC_F_ALL),
@@ -74,6 +75,7 @@ static const spec_case pointwise_cases[] = {
     F32("300/x0,mul_imm=0.00784313725490196,add_imm=-1:x0=u8", SPEC_F(WHOLE)), /* pixels to [-1, 1] */
     F32("20x28x28x1/x0,x1,sub,x2,mul:x0=u8:x1~012:x2~012", SPEC_F_BOTH),
     F32("300/x0,copy:x0=i32", SPEC_F(WHOLE)),
+    F32("300/x0:x0=u8", SPEC_F(WHOLE)),
     F32("37/x0,x1,equal:x0=i32:x1=u8", SPEC_F(WHOLE)),
     OPTIONAL("300/x0,mul_imm=1.5:x0=u8:y=u8", SPEC_F(WHOLE)),      /* ties and saturation */
     OPTIONAL("300/x0,mul_imm=100.25:y=u8", SPEC_F_ALL),

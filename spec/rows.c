@@ -41,6 +41,8 @@ static const spec_case cross_entropy_cases[] = {
     CASE("8x10:valid0", SPEC_F_BOTH),
     CASE("8x10:valid8", SPEC_F_BOTH),
     CASE("12x10:per3:valid2:w", SPEC_F_BOTH),
+    CASE("11x10:per4:valid2:w", SPEC_F_BOTH), /* the last sample has fewer rows */
+    CASE("11x10:per4:valid3", SPEC_F_BOTH),
     CASE("8x10:loss:valid3:acc", SPEC_F_BOTH),
     CASE("9x12:alias", SPEC_F_BOTH),
     CASE("9x12:alias:valid4", SPEC_F_BOTH),
@@ -53,11 +55,22 @@ static const spec_case cross_entropy_cases[] = {
     CASE("40x10:det", SPEC_F(REAL)),
 };
 static const spec_case squared_error_cases[] = {
-    CASE("1x1", SPEC_F_ALL),         CASE("128x1", SPEC_F_ALL),           CASE("20x1:w", SPEC_F_BOTH),
-    CASE("7x13", SPEC_F_ALL),        CASE("300x5", SPEC_F_BOTH),          CASE("7x13:grad", SPEC_F_BOTH),
-    CASE("7x13:loss", SPEC_F_ALL),   CASE("7x13:loss:acc", SPEC_F_BOTH),  CASE("7x13:acc:w", SPEC_F_BOTH),
-    CASE("8x3:valid5", SPEC_F_ALL),  CASE("8x3:valid0:acc", SPEC_F_BOTH), CASE("12x4:per3:valid2:w", SPEC_F_BOTH),
-    CASE("9x12:alias", SPEC_F_BOTH), CASE("6x10:scale", SPEC_F_BOTH),     CASE("40x10:det", SPEC_F(REAL)),
+    CASE("1x1", SPEC_F_ALL),
+    CASE("128x1", SPEC_F_ALL),
+    CASE("20x1:w", SPEC_F_BOTH),
+    CASE("7x13", SPEC_F_ALL),
+    CASE("300x5", SPEC_F_BOTH),
+    CASE("7x13:grad", SPEC_F_BOTH),
+    CASE("7x13:loss", SPEC_F_ALL),
+    CASE("7x13:loss:acc", SPEC_F_BOTH),
+    CASE("7x13:acc:w", SPEC_F_BOTH),
+    CASE("8x3:valid5", SPEC_F_ALL),
+    CASE("8x3:valid0:acc", SPEC_F_BOTH),
+    CASE("12x4:per3:valid2:w", SPEC_F_BOTH),
+    CASE("11x4:per4:valid2", SPEC_F_BOTH),
+    CASE("9x12:alias", SPEC_F_BOTH),
+    CASE("6x10:scale", SPEC_F_BOTH),
+    CASE("40x10:det", SPEC_F(REAL)),
 };
 
 typedef struct rows_choice {

@@ -58,11 +58,19 @@ static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("stride 0", d->stride[1] = 0);
     INVALID("kernel 0", d->kernel[0] = 0);
     INVALID("padding as large as the kernel", d->pad_lo[0] = d->kernel[0]);
+    INVALID("padding beyond spatial", d->pad_hi[2] = 1);
+    INVALID("sizes beyond 64 bits", d->in[0] = d->in[1] = (uint64_t)1 << 62);
     INVALID("a window wholly in the padding",
             (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
     UNKNOWN("an unknown mode", d->mode = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
-    if (q->desc.op.kind == CEK_OP_POOL_BACKWARD) {
+    if (q->desc.op.kind == CEK_OP_POOL_FORWARD) {
+        INVALID("a reserve of averages",
+                (d->mode = CEK_POOL_AVERAGE, d->op.operands |= CEK_BIT(CEK_POOL_FORWARD_RESERVE)));
+    } else {
+        INVALID("a reserve of averages", (d->mode = CEK_POOL_AVERAGE, d->op.forward = NULL));
+        INVALID("a forward operation of averages",
+                (d->mode = CEK_POOL_AVERAGE, d->op.operands &= ~CEK_BIT(CEK_POOL_BACKWARD_RESERVE)));
         INVALID("no forward operation", d->op.forward = NULL);
         INVALID("a forward operation of another shape", d->channels += 1);
     }
@@ -73,6 +81,10 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     cek_pointwise_desc *d = &q->desc.pointwise;
     INVALID("rank 0", d->rank = 0);
     INVALID("rank 9", d->rank = CEK_RANK_MAX + 1);
+    INVALID("a size beyond rank", d->shape[CEK_RANK_MAX - 1] = 1);
+    INVALID("a stride of OUT beyond rank", d->out_strides[CEK_RANK_MAX - 1] = 1);
+    INVALID("a stride of an input beyond rank", (q->inputs[0].strides[CEK_RANK_MAX - 1] = 1, d->inputs = q->inputs));
+    INVALID("sizes beyond 64 bits", d->shape[0] = (uint64_t)1 << 62);
     INVALID("a dimension of 0", d->shape[0] = 0);
     INVALID("elements of OUT in one place", d->out_strides[0] = 0);
     INVALID("a negative stride", d->out_strides[0] = -1);
@@ -96,6 +108,8 @@ static void reduce_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("rank 0", d->rank = 0);
     INVALID("a dimension of 0", d->shape[1] = 0);
     INVALID("an axis that is not there", d->axes |= 1u << 5);
+    INVALID("a size beyond rank", d->shape[CEK_RANK_MAX - 1] = 1);
+    INVALID("a stride beyond rank", d->x_strides[CEK_RANK_MAX - 1] = 1);
     INVALID("a negative stride", d->x_strides[0] = -1);
     UNKNOWN("an unknown function", d->function = 99);
     INVALID("a maximum that accumulates", (d->function = CEK_REDUCE_MAX, d->op.accumulate = CEK_BIT(CEK_REDUCE_Y)));
@@ -106,6 +120,7 @@ static void softmax_shapes(spec_state *s, const spec_problem *p, spec_problem *q
     cek_softmax_desc *d = &q->desc.softmax;
     INVALID("no rows", d->rows = 0);
     INVALID("no columns", d->columns = 0);
+    INVALID("sizes beyond 64 bits", d->rows = d->columns = (uint64_t)1 << 40);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
     UNKNOWN("an unknown type", d->type = 99);
 }
@@ -170,6 +185,9 @@ static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("rank 0", d->rank = 0);
     INVALID("a dimension of 0", d->shape[0] = 0);
     INVALID("elements of Y in one place", d->y_strides[1] = 0);
+    INVALID("a size beyond rank", d->shape[CEK_RANK_MAX - 1] = 1);
+    INVALID("a stride of X beyond rank", d->x_strides[CEK_RANK_MAX - 1] = 1);
+    INVALID("a stride of Y beyond rank", d->y_strides[CEK_RANK_MAX - 1] = 1);
     INVALID("a negative stride", d->x_strides[0] = -1);
     INVALID("sizes beyond 64 bits", d->shape[0] = d->shape[1] = (uint64_t)1 << 40);
     UNKNOWN("an unknown type", d->x_type = 99);

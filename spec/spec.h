@@ -30,6 +30,7 @@ typedef struct spec_target {
     cek_instance *instance;
     uint32_t index; /* of the device in the instance */
     cek_dev *dev;
+    const cek_host *host; /* that `instance` was created with, or NULL: checks create another with it */
     const char *(*error_text)(void *user); /* the last text that the plugin gave to host->fail; may be NULL */
     void *user;
 } spec_target;

@@ -1,6 +1,6 @@
 /* example.c - the smallest useful plugin: one device whose memory is host memory and which executes
  * each command inside the call that enqueues it. Profile CEK_PROFILE_MEMORY: no operations; a real
- * backend goes on with op_create (clone backends/reference of the cekernels sources for that).
+ * backend goes on with op_create (clone ../reference for that, which has all of them).
  *
  * Everything here follows <cekernels/plugin.h>, section by section; cekernels-plugin(7) is the way in. */
 #define _POSIX_C_SOURCE 200809L
@@ -227,13 +227,13 @@ static cek_status queue_sync(cek_queue *queue, uint64_t timeout_ns)
     return CEK_OK;
 }
 
-/* The address of `bytes` bytes at a reference, or NULL after leaving the reason with the host. */
-static unsigned char *range(const cek_queue *queue, cek_ref ref, uint64_t bytes)
+/* The address of `bytes` bytes at a reference to memory of `dev`, or NULL after leaving the reason with the host. */
+static unsigned char *range(const cek_queue *queue, const cek_dev *dev, cek_ref ref, uint64_t bytes)
 {
     if (!ref.mem)
         fail(queue->dev->instance, CEK_INVALID, "example: no memory given");
-    else if (ref.mem->dev->instance != queue->dev->instance)
-        fail(queue->dev->instance, CEK_INVALID, "example: memory of another instance");
+    else if (ref.mem->dev != dev)
+        fail(queue->dev->instance, CEK_INVALID, "example: memory of another device");
     else if (ref.offset > ref.mem->bytes || bytes > ref.mem->bytes - ref.offset)
         fail(queue->dev->instance, CEK_INVALID, "example: a range that leaves its memory");
     else
@@ -246,7 +246,7 @@ static cek_status upload(cek_queue *queue, cek_ref dst, const void *src, uint64_
     unsigned char *to;
     if (bytes == 0)
         return CEK_OK;
-    if (!(to = range(queue, dst, bytes)))
+    if (!(to = range(queue, queue->dev, dst, bytes)))
         return CEK_INVALID;
     memcpy(to, src, bytes);
     return CEK_OK;
@@ -257,7 +257,7 @@ static cek_status download(cek_queue *queue, void *dst, cek_ref src, uint64_t by
     const unsigned char *from;
     if (bytes == 0)
         return CEK_OK;
-    if (!(from = range(queue, src, bytes)))
+    if (!(from = range(queue, queue->dev, src, bytes)))
         return CEK_INVALID;
     memcpy(dst, from, bytes);
     return CEK_OK;
@@ -269,7 +269,10 @@ static cek_status copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t byte
     const unsigned char *from;
     if (bytes == 0)
         return CEK_OK;
-    if (!(to = range(queue, dst, bytes)) || !(from = range(queue, src, bytes)))
+    if (src.mem && src.mem->dev->instance != queue->dev->instance)
+        return fail(queue->dev->instance, CEK_UNSUPPORTED, "example: no way from another instance");
+    if (!(to = range(queue, queue->dev, dst, bytes)) ||
+        !(from = range(queue, src.mem ? src.mem->dev : queue->dev, src, bytes))) /* all devices lie in host memory */
         return CEK_INVALID;
     if (to < from + bytes && from < to + bytes)
         return fail(queue->dev->instance, CEK_INVALID, "example: the ranges of a copy overlap");
@@ -286,7 +289,7 @@ static cek_status fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t
         return fail(queue->dev->instance, CEK_INVALID, "example: fill in parts of a pattern");
     if (bytes == 0)
         return CEK_OK;
-    if (!(to = range(queue, dst, bytes)))
+    if (!(to = range(queue, queue->dev, dst, bytes)))
         return CEK_INVALID;
     for (uint64_t i = 0; i < bytes; i++)
         to[i] = (unsigned char)(pattern >> 8 * (i % pattern_bytes));
@@ -325,7 +328,7 @@ static cek_status event_record(cek_queue *queue, cek_event *event)
 {
     struct timespec now;
     if (event->dev != queue->dev)
-        return fail(queue->dev->instance, CEK_UNSUPPORTED, "example: an event of another device");
+        return fail(queue->dev->instance, CEK_INVALID, "example: an event of another device");
     clock_gettime(CLOCK_MONOTONIC, &now);
     event->ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     event->recorded = 1;

@@ -23,8 +23,10 @@
  *            6 Queues and events   7 Operations   8 Blocks   9 Random numbers
  *            10 Operation descriptors   11 Command buffers   12 The table
  *
- * To write a backend, clone backends/reference: it implements every slot in plain C.
- * `cekernels-bench check --plugin=FILE` is the conformance suite.
+ * To write a backend, start from the examples that are installed with this header, in the folder
+ * that `pkg-config --variable=examplesdir cekernels` prints: plugin/ is the smallest useful one, in
+ * one file; reference/ has every slot and every operation, in plain C. Each has a Makefile.
+ * `cekernels-bench check --plugin=FILE` is the conformance suite, cekernels-plugin(7) the guide.
  *
  * -------------------------------------------------------------------------------------------------
  * 1 Rules
@@ -52,10 +54,24 @@
  * for by op_create. Frozen for major 1: enumerators are uint32_t, sizes in bytes uint64_t, strides
  * int64_t in elements, spatial arrays have CEK_SPATIAL_MAX entries, tensor shapes CEK_RANK_MAX.
  * Pointers are 64-bit; there is no padding in any struct. Entries of spatial, shape and stride
- * arrays beyond `spatial` or `rank` are 0. Shapes, window strides, dilations, groups and
- * rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions are not
- * negative. Hosts read an unknown status as CEK_INTERNAL, an unknown device kind as
- * CEK_KIND_ACCELERATOR, unknown info flags as absent.
+ * arrays beyond `spatial` or `rank` are 0, else CEK_INVALID. Shapes, window strides, dilations,
+ * groups and rows_per_sample are at least 1 unless said otherwise; strides and leading dimensions
+ * are not negative. rows_per_sample need not divide rows: the last sample then has fewer. Hosts
+ * read an unknown status as CEK_INTERNAL, an unknown device kind as CEK_KIND_ACCELERATOR, unknown
+ * info flags as absent.
+ *
+ * Sizes. A descriptor whose shape has, or one of whose operands spans from its first byte to its
+ * last, more than 2^63 - 1 elements or bytes is CEK_INVALID; so is a sum of sizes, paddings and
+ * dilations beyond that. Plugins compute sizes with arithmetic that sees the overflow. What fits in
+ * 64 bits but not in the device is CEK_OUT_OF_MEMORY of mem_alloc, for any number of bytes, and
+ * CEK_UNSUPPORTED of op_create.
+ *
+ * Handles. What a device handle made belongs to that handle: two handles of one index are two
+ * devices in this respect. Memory, operations and command buffers of another handle, index or
+ * instance are CEK_INVALID to every command and to event_record (for its event), with two
+ * exceptions, which a host asks for to find its way: the source of copy and the event of
+ * event_wait, where CEK_UNSUPPORTED says that there is no such way. A plugin cannot see, and need
+ * not, that a handle is of another plugin, was freed, or is NULL where none may be.
  *
  * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several
  * hosts in one process can use one shared object at once.
@@ -64,6 +80,12 @@
  * called from any thread at once. A queue (and a command buffer being run) belongs to one thread at
  * a time. A plugin leaves driver state that belongs to the calling thread (a current CUDA context)
  * as it found it. Callbacks of the host must not call into the plugin.
+ *
+ * Processes and signals. A plugin installs no signal handler, changes no disposition, and leaves
+ * the calling thread's signal mask as it was. Threads that it starts block all signals, so that
+ * handlers run on threads of the application; on threads that a driver starts it has no hold.
+ * Behind fork() a child calls nothing of a plugin of which its parent had an instance, neither with
+ * handles nor create: it may only exec or end, and that must not need the plugin.
  *
  * Arguments. Every struct, array and text given to a call may be reused when it returns (plugins
  * copy what they keep), except the host memory of upload and download.
@@ -78,18 +100,36 @@
  * makes the waiting queue failed too, and a failed queue can only be destroyed; enqueuing on it
  * returns its failure. Execution that fails inside an enqueuing call, on a device that works
  * inline, is a failure of the queue all the same: the call itself may return CEK_OK.
- * CEK_DEVICE_LOST latches on the *device*: from then on every call on it returns CEK_DEVICE_LOST at
- * once, and frees and destroys succeed locally.
+ * CEK_DEVICE_LOST latches on the *handle* (cek_dev) on which it was met: from then on every call on
+ * it and on what it made returns CEK_DEVICE_LOST at once, with a text from device_status, and frees
+ * and destroys succeed locally. It never becomes well again. Other handles of the same silicon are
+ * not touched by the latch: they meet the loss in calls of their own, or not at all. A host may
+ * close the lost handle and open the index again, as often as it likes: device_open gives a handle
+ * that works, or CEK_DEVICE_LOST where driver or silicon do not come back.
  * Waiting has a deadline: queue_sync and event_sync take one (0 polls once), queue_destroy has one
- * (cek_queue_desc), at which it leaks what still runs and latches CEK_DEVICE_LOST. Driver calls
- * that have none (allocation, map, compilation, close) may hang; a host that must not guards them
- * with a thread of its own. After CEK_DEVICE_LOST, or a queue_destroy that hit its deadline, host
- * memory given to upload or download on that device must never be freed. A host never unloads a
- * plugin after create succeeded.
+ * (cek_queue_desc), at which it leaks what still runs and latches CEK_DEVICE_LOST. That a device
+ * hangs is for the host to decide: however long work has been running, a plugin answers CEK_TIMEOUT
+ * and CEK_NOT_READY as often as it is asked, has no watchdog of its own, and says CEK_DEVICE_LOST
+ * when its driver does, or at the deadline of a queue_destroy. Driver calls that have none
+ * (allocation, map, compilation, close) may hang; a host that must not guards them with a thread of
+ * its own and may abandon the call: that thread stays inside for ever, nothing more of that device
+ * is called and destroy never, and the arguments of the call and the callbacks of the host stay
+ * valid. Calls on other devices must go on then, so a plugin holds no lock that they need while it
+ * is in the driver. After CEK_DEVICE_LOST, or a queue_destroy that hit its deadline, host memory
+ * given to upload or download on that device must never be freed. A host never unloads a plugin
+ * after create succeeded.
  *
  * Order. Commands of one queue run in order. Between queues there is no order but through events
  * and syncs; that a record has happened before another thread waits for it is the host's own
  * handshake.
+ *
+ * Progress. What precedes an event_record in its queue starts without further calls, and work that
+ * was enqueued never waits for later calls of the host. Queues of one device progress
+ * independently: one waits for another only where event_wait says so, and they may use disjoint
+ * ranges of one cek_mem at once. A call that enqueues blocks at most for room in its own queue; so
+ * do uploads and downloads, where the host memory is host_alloc's of the same device. event_query,
+ * event_status, queue_status and device_status never wait behind a call that is blocked in the
+ * driver. queue_sync and event_sync return within 10 ms of their time-out.
  *
  * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued
  * work that uses them has finished; plugins do not track that. Objects are destroyed before the
@@ -98,8 +138,12 @@
  *
  * Overlap. Inputs may overlap or be equal. An output (or the workspace) overlaps no other operand
  * of the command, except that it may be the *same* cek_ref as an input where the tables of section
- * 10 allow it (ALIASES). A range that leaves its memory, a misaligned offset and a forbidden
- * overlap are CEK_INVALID.
+ * 10 allow it (ALIASES). Two operands overlap where an element of the one shares a byte with an
+ * element of the other; what lies in gaps that strides or leading dimensions leave is not touched,
+ * so one operand may lie in the gaps of another. A plugin refuses what it can tell from the ranges:
+ * two operands without gaps that share a byte, and two that begin at the same place. Of others with
+ * gaps it may take the caller's word. A range that leaves its memory, a misaligned offset and a
+ * forbidden overlap are CEK_INVALID.
  */
 #ifndef CEKERNELS_PLUGIN_H
 #define CEKERNELS_PLUGIN_H
@@ -218,7 +262,8 @@ typedef struct cek_host {
     void (*log)(void *user, uint32_t level, const char *text);
     /* The value of a setting in lower case ("cpu_devices"), or NULL; valid until destroy().
      * libcekernels answers with the environment variable CEKERNELS_<KEY IN UPPER CASE>. A plugin
-     * reads its settings here alone, never from the environment. */
+     * reads its settings here alone, never from the environment. Those of the installed plugins
+     * ("cpu_threads", "cpu_isa", ...) are in cekernels-bench(1), ENVIRONMENT. */
     const char *(*option)(void *user, const char *key);
 } cek_host;
 
@@ -313,9 +358,10 @@ enum { CEK_EVENT_TIMING = 1u << 0 }; /* event_elapsed will be asked */
  * Operands are numbered slots (section 10). The descriptor's `operands` mask says which slots every
  * run will fill; another set at run time is CEK_INVALID. op_run() gets an array indexed by slot, of
  * `count` entries, that covers the highest bit; slots outside the mask hold {NULL, 0}. At creation
- * a missing required slot, and an accumulate bit outside the mask or where the table says no, is
- * CEK_INVALID; a bit that the plugin does not know is CEK_UNSUPPORTED. At least one output is
- * given.
+ * a bit of `operands` or `accumulate` whose slot the table of the kind lacks is CEK_UNSUPPORTED: a
+ * later minor may have it. Of slots that the table has, a required one that is missing, and an
+ * accumulate bit of one that is not in the mask or where the table says no, is CEK_INVALID. At
+ * least one output is given.
  *
  * `accumulate` is a mask of output slots: 0 = the output is overwritten (its old contents are not
  * read, NaN there does not matter), 1 = the result is added to what is there. Allowed where the
@@ -325,7 +371,7 @@ enum { CEK_EVENT_TIMING = 1u << 0 }; /* event_elapsed will be asked */
  * a max-pool), of reserve_bytes, in a layout private to the backend. reserve_bytes is 0 unless the
  * mask has RESERVE. The backward descriptor names in `forward` the operation that fills it: same
  * device, same geometry and type; that operation outlives the backward one. Nothing else may fill a
- * reserve.
+ * reserve. RESERVE or `forward` where there is none (average pooling) is CEK_INVALID.
  *
  * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of
  * prepack_bytes, in the slot PACKED; op_prepack() makes it from the plain operand and is run again
@@ -489,6 +535,15 @@ typedef struct cek_batch_block {
  * may be identical with; SHAPE for people. The lower-case words are for pasting: MY_##PRESENCE.
  * (The parameter is not called X, which is the name of a slot.) Matrices and images are row-major.
  * "sum type" is f64 where the operands are f64, else f32.
+ *
+ * Sums: of products, of elements, of a window, in any order and with or without fused multiply-add.
+ * With u = 2^-24 in f32 and 2^-53 in f64, a sum of n terms is off by at most (n + 1) u / (1 - (n +
+ * 1) u) times the sum of the terms' magnitudes, before it is rounded to the output's type; terms
+ * and results below the smallest normal number may count as 0. Sums of integers whose magnitudes
+ * add up to at most 2^24 (2^53) are exact. Products under CEK_MATH_TF32 and CEK_MATH_FAST are off
+ * by another (2 + e) e of each, e = 2^-10 and 2^-7. With CEK_OP_INFO_INEXACT (never under
+ * CEK_MATH_STRICT) every magnitude counts as 64 times the product of the largest magnitudes of the
+ * two operands, and integers are not exact. cekernels-bench check holds devices to this.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
@@ -569,9 +624,9 @@ typedef struct cek_conv_desc {
  * Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order. Average:
  * the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions
  * inside the image. Global pooling is kernel = in. A window that lies wholly in the padding is
- * CEK_INVALID. pad < kernel. Maximum forward writes RESERVE only if the slot is given (training);
- * backward needs it and `forward`. backward: DX gets the sum of what each window sends to it;
- * positions that no window reads get 0.
+ * CEK_INVALID, and pad < kernel; more than half a kernel, which PyTorch refuses, is fine. Maximum
+ * forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
+ * backward: DX gets the sum of what each window sends to it; positions that no window reads get 0.
  * Types: x = y f32 required; f64, f16, bf16 optional. spatial 2 required, 1 and 3 optional. */
 typedef struct cek_pool_desc {
     cek_op_desc op;
@@ -599,6 +654,7 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * broadcasts), the last value is converted to out_type (integers: round to nearest even, saturate,
  * NaN to 0). Values are numbered: inputs first, then one per instruction; an instruction may use
  * any earlier value.
+ * Without instructions the last value is the last input; no input and no instruction is CEK_INVALID.
  * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of
  * OUT are >= 0 and give each element its own place.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS

@@ -74,7 +74,7 @@ static int child(const cek_plugin *plugin, const struct breaker *b)
 {
     static spec_report r;
     cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = (void *)(uintptr_t)b, .option = option };
-    spec_target target = { .plugin = plugin };
+    spec_target target = { .plugin = plugin, .host = &host };
     const spec_options options = { .group = b->group, .timeout_ns = 5000000000u };
     if (plugin->create(&host, &target.instance) || plugin->device_open(target.instance, 0, NULL, &target.dev))
         return 1;
