@@ -66,7 +66,8 @@ void cek__sim_mem_free(cek_mem *mem)
 
 void *cek__sim_mem_host_ptr(cek_mem *mem)
 {
-    return mem->dev->instance->plugin.mem_host_ptr(mem->inner);
+    const cek_instance *instance = mem->dev->instance;
+    return instance->shared ? instance->plugin.mem_host_ptr(mem->inner) : NULL;
 }
 
 cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)

@@ -74,5 +74,8 @@ cek_status cek__sim_options_read(cek_instance *instance)
     if (!st)
         st = cek__host_option_number(host, "sim_watchdog_ms", 1, 86400000, &watchdog_ms);
     instance->watchdog_ns = watchdog_ms * 1000000;
+    instance->shared = 1;
+    if (!st)
+        st = cek__host_option_number(host, "sim_shared", 0, 1, &instance->shared);
     return st ? st : cek__sim_faults_parse(instance, cek__host_option(host, "sim_faults"));
 }

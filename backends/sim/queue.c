@@ -85,6 +85,9 @@ cek_status cek__sim_download(cek_queue *queue, void *dst, cek_ref src, uint64_t 
 
 cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes)
 {
+    if (!queue->dev->instance->shared && src.mem && src.mem->dev != queue->dev)
+        return cek__host_fail(&queue->dev->instance->host, CEK_UNSUPPORTED, "copy: sim:%u does not reach sim:%u",
+                              queue->dev->index, src.mem->dev->index);
     ENQUEUE(queue, copy, cek__sim_copy_ns(queue->dev, src, bytes), inner_ref(dst), inner_ref(src), bytes);
 }
 

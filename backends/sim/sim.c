@@ -12,6 +12,7 @@
  *     sim_link         bytes a second to the host and to other devices (10G)
  *     sim_latency_ns   what each transfer over the link takes besides (10000)
  *     sim_launch_ns    what each operation, fill and copy takes besides (5000)
+ *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)
  *     sim_watchdog_ms  a hang without a nearer deadline ends after that with the loss of the device (10000)
  *     sim_faults       where devices fail; never without
  *

@@ -75,6 +75,7 @@ struct cek_instance {
     cek_instance *inner;
     pthread_key_t host_time; /* per thread: how far on the virtual clock this thread of the host has got */
     uint64_t count, watchdog_ns;
+    uint64_t shared; /* the host and other devices reach device memory */
     uint32_t fault_count;
     cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];

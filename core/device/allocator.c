@@ -268,6 +268,13 @@ cek_ref cek_memory_ref(const cek_memory *memory)
     return (cek_ref){ memory->segment->mem, memory->offset };
 }
 
+void *cek_memory_host(const cek_memory *memory)
+{
+    unsigned char *base = memory->device->plugin->mem_host_ptr(memory->segment->mem);
+
+    return base != NULL ? base + memory->offset : NULL;
+}
+
 uint64_t cek_memory_bytes(const cek_memory *memory)
 {
     return memory->asked;

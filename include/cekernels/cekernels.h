@@ -225,6 +225,9 @@ CEK_API void cek_memory_free(cek_memory *memory);
 CEK_API cek_ref cek_memory_ref(const cek_memory *memory);
 CEK_API uint64_t cek_memory_bytes(const cek_memory *memory); /* as it was asked for */
 CEK_API cek_device *cek_memory_device(const cek_memory *memory);
+/* The memory's address in the host, or NULL where it has none. A range of it may be read and written while no queued work
+ * uses that range. Opened devices' memory only; threads: any. */
+CEK_API void *cek_memory_host(const cek_memory *memory);
 
 /* Host memory from which `device` copies fastest (page-locked where the backend offers that, else
  * aligned). */
@@ -265,6 +268,13 @@ CEK_API CEK_CHECKED cek_status cek_stream_update(cek_stream *stream, cek_ref dst
  * streams are the caller's for the duration. from == to is allowed.
  * As with uploads, `src` must stay as it is until `to` has passed the copy. */
 CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src,
+                                               uint64_t bytes);
+
+/* cek_stream_pull - enqueues a copy of `bytes` at `offset` of `src` to `dst` on the device of `to`, by the plugin that
+ * drives both devices. Not ordered after the work that makes `src`, which must be seen to have finished, and which must
+ * stay as it is until `to` has passed the copy. Never waits. Errors: CEK_UNSUPPORTED where no plugin drives both, or it
+ * does not reach one device's memory from the other: then download and upload. */
+CEK_API CEK_CHECKED cek_status cek_stream_pull(cek_stream *to, cek_ref dst, const cek_memory *src, uint64_t offset,
                                                uint64_t bytes);
 
 CEK_API CEK_CHECKED cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out);
