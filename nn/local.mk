@@ -49,12 +49,18 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/stages.h \
     %D%/model/state.c \
     %D%/model/summary.c \
+    %D%/train/conductor.c \
+    %D%/train/conductor.h \
     %D%/train/crew.c \
     %D%/train/crew.h \
+    %D%/train/exchange.c \
+    %D%/train/exchange.h \
     %D%/train/fit.c \
     %D%/train/gradients.c \
     %D%/train/optimizer.c \
     %D%/train/optimizer.h \
+    %D%/train/order.c \
+    %D%/train/order.h \
     %D%/train/predictor.c \
     %D%/train/reducer.c \
     %D%/train/reducer.h \
@@ -65,8 +71,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_run.c \
     %D%/train/samples.c \
     %D%/train/samples.h \
+    %D%/train/shards.c \
+    %D%/train/shards.h \
     %D%/train/shares.c \
     %D%/train/shares.h \
+    %D%/train/station.c \
+    %D%/train/station.h \
     %D%/train/team.c \
     %D%/train/team.h \
     %D%/train/trainer.c \

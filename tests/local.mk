@@ -220,6 +220,18 @@ unit_tests += %D%/unit/train_shares
 %C%_unit_train_shares_LDFLAGS = $(check_ldflags)
 %C%_unit_train_shares_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_async
+%C%_unit_train_async_SOURCES = %D%/unit/train_async.c %D%/unit/train_bench.h
+%C%_unit_train_async_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_async_LDFLAGS = $(check_ldflags)
+%C%_unit_train_async_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/order
+%C%_unit_order_SOURCES = %D%/unit/order.c %D%/unit/order_checker.h %D%/unit/scratch.h
+%C%_unit_order_CPPFLAGS = $(unit_cppflags)
+%C%_unit_order_LDFLAGS = $(check_ldflags)
+%C%_unit_order_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_SOURCES = %D%/unit/train_faults.c
 %C%_unit_train_faults_CPPFLAGS = $(unit_cppflags)

@@ -269,7 +269,12 @@ typedef struct cek_trainer_options {
                                        * converted on the device */
     uint32_t target_columns;     /* MSE: values per sample; 0 = the model's outputs. Anything
                                        * else than those is refused */
+    double max_norm;             /* the gradient of all parameters together is scaled down to this
+                                       * Euclidean norm where it is larger (clipping); 0: it is not */
+    uint32_t depth;              /* steps that may be submitted and not collected; 0 = 2 */
+    uint32_t reserved;
 } cek_trainer_options;
+enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
@@ -290,10 +295,19 @@ typedef struct cek_step_result {
     int64_t correct; /* cross-entropy: right answers in the batch */
     double seconds;
 } cek_step_result;
-/* One step over one batch of at most options.batch samples. Blocks until its loss is known. Errors:
- * CEK_INVALID (batch of another form), CEK_BAD_INPUT (a label out of range): nothing was done;
- * CEK_NOT_FINITE: the parameters have been updated; anything else (CEK_DEVICE_LOST): the replicas
- * may differ, every later call but free returns the same failure. */
+/* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch is
+ * copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
+ * CEK_NOT_READY while options.depth steps are not collected, CEK_INVALID (batch of another form), CEK_BAD_INPUT (a label out
+ * of range): nothing was done. CEK_DEVICE_LOST and others: as below. */
+CEK_API CEK_CHECKED cek_status cek_trainer_submit(cek_trainer *trainer, const cek_batch *batch);
+/* cek_trainer_collect - waits for the oldest step that is not collected. *result (may be NULL) is its. Errors: CEK_INVALID
+ * (no step is submitted); CEK_NOT_FINITE: the parameters have been updated, by the steps submitted since as well; anything
+ * else (CEK_DEVICE_LOST): the replicas may differ, every later call but free returns the same failure. */
+CEK_API CEK_CHECKED cek_status cek_trainer_collect(cek_trainer *trainer, cek_step_result *result);
+/* Steps that are submitted and not collected. */
+CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
+/* cek_trainer_step - submit and collect in one, without copying the batch. CEK_INVALID while other steps are not
+ * collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
 typedef struct cek_metrics {
@@ -339,7 +353,8 @@ CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_d
 /* Safe from any thread and from signal handlers; holds until the next fit begins. */
 CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 
-/* Copies the parameters from the devices into the model. */
+/* Copies the parameters from the devices into the model. This and what follows waits for the steps that are submitted,
+ * which stay to be collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
 /* Samples that device `index` had in the last step. */
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
@@ -350,8 +365,8 @@ CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index
  * trainer's type), to compare replicas; `bytes` = count x size of the type. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst,
                                                         uint64_t bytes);
-/* The whole batch's gradient of the last step, summed over the devices, PyTorch's shape, as doubles
- * [count]. */
+/* The whole batch's gradient of the last step, summed over the devices and not clipped, PyTorch's
+ * shape, as doubles [count]. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter, double *dst,
                                                          int64_t count);
 /* All of them as a safetensors file of f64 tensors under the parameters' names, atomically

@@ -86,7 +86,7 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
     cek_status st;
     cek_metrics full;
     CEK_TRY(cek__results_check("cek_trainer_evaluate", out));
-    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(cek__trainer_settle(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
     memset(&full, 0, sizeof full);
     CEK_TRY(evaluate(t, dataset, &full));
@@ -110,42 +110,97 @@ static bool enough(const fit *f)
     return f->options->max_steps > 0 && f->steps >= f->options->max_steps;
 }
 
+typedef struct totals {
+    double loss;
+    int64_t samples, correct;
+} totals;
+
+/* What a step gave, to the caller and the epoch's totals. */
+static cek_status step_note(const fit *f, cek_status st, const cek_step_result *step, totals *sum)
+{
+    if ((st == CEK_OK || st == CEK_NOT_FINITE) && f->options->on_step)
+        f->options->on_step(f->options->user, step);
+    if (st != CEK_OK)
+        return st;
+    sum->loss += step->loss * (double)step->samples;
+    sum->correct += step->correct;
+    sum->samples += step->samples;
+    return CEK_OK;
+}
+
+static cek_status collect_down_to(const fit *f, size_t uncollected, totals *sum)
+{
+    cek_status st = CEK_OK;
+    while (st == CEK_OK && cek_trainer_uncollected(f->trainer) > uncollected) {
+        cek_step_result step = { .size = sizeof step };
+        st = cek_trainer_collect(f->trainer, &step);
+        st = step_note(f, st, &step, sum);
+    }
+    return st;
+}
+
+/* A lone inline device has nothing that could run ahead, and takes the batch where it lies. */
+static cek_status train_batch(const fit *f, const cek_batch *batch, totals *sum)
+{
+    cek_status st;
+    cek_trainer *t = f->trainer;
+    if (t->team.count == 1 && cek__replica_is_inline(t->team.replicas[0])) {
+        cek_step_result step = { .size = sizeof step };
+        st = cek_trainer_step(t, batch, &step);
+        return step_note(f, st, &step, sum);
+    }
+    CEK_TRY(collect_down_to(f, t->depth - 1, sum));
+    CEK_TRY(cek_trainer_submit(t, batch));
+    return CEK_OK;
+out:
+    return st;
+}
+
 static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
 {
     cek_status st;
     cek_trainer *t = f->trainer;
     const cek_batch *batch = NULL;
-    double start = now(), loss = 0;
-    int64_t correct = 0;
+    double start = now();
+    totals sum = { 0 };
     CEK_TRY(cek_loader_start(f->loader, epoch));
     while (!enough(f)) {
-        cek_step_result step = { .size = sizeof step };
-        if (atomic_load(&t->stop))
+        if (atomic_load(&t->stop)) {
+            CEK_TRY(collect_down_to(f, 0, &sum));
             CEK_FAIL(CEK_CANCELLED, "stopped on request after step %lld", (long long)t->steps);
+        }
         CEK_TRY(cek_loader_next(f->loader, &batch));
         if (!batch)
             break;
-        st = cek_trainer_step(t, batch, &step);
-        if ((st == CEK_OK || st == CEK_NOT_FINITE) && f->options->on_step)
-            f->options->on_step(f->options->user, &step);
-        if (st != CEK_OK)
-            goto out;
+        CEK_TRY(train_batch(f, batch, &sum));
         f->steps++;
-        loss += step.loss * (double)step.samples;
-        correct += step.correct;
-        result->train.samples += step.samples;
     }
+    CEK_TRY(collect_down_to(f, 0, &sum));
+    CEK_TRY(cek__trainer_settle(t));
+    result->train.samples = sum.samples;
     result->step = t->steps;
     result->seconds = now() - start;
     if (result->train.samples > 0) {
-        result->train.loss = loss / (double)result->train.samples;
-        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)result->train.samples
-                                                                   : 0;
+        result->train.loss = sum.loss / (double)sum.samples;
+        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)sum.correct / (double)sum.samples : 0;
         result->samples_per_second = (double)result->train.samples / result->seconds;
     }
     return CEK_OK;
 out:
     return st;
+}
+
+/* Whatever ended the fit: no step of it stays to be collected. Keeps the text of the failure. */
+static void leave(cek_trainer *t)
+{
+    char text[CEK__ERROR_TEXT_MAX];
+    cek_status st = CEK_OK;
+    if (cek_trainer_uncollected(t) == 0)
+        return;
+    strcpy(text, cek_error_text());
+    while ((st == CEK_OK || st == CEK_NOT_FINITE) && cek_trainer_uncollected(t) > 0)
+        st = cek_trainer_collect(t, NULL);
+    cek__fail(CEK_INTERNAL, "%s", text);
 }
 
 cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_fit_options *options,
@@ -175,6 +230,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
     if (o.test)
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));
+    if (cek_trainer_uncollected(t) > 0)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %zu steps are submitted and not collected", cek_trainer_uncollected(t));
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
@@ -191,6 +248,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     }
     st = CEK_OK;
 out:
+    leave(t);
     cek_loader_free(f.loader);
     return st;
 }

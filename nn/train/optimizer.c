@@ -88,7 +88,7 @@ out:
     return st;
 }
 
-static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_dtype type, uint64_t count)
+static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_dtype type, uint64_t count, bool scaled)
 {
     cek_status st;
     cek_param_range all = { .begin = 0, .end = count, .group = 0 };
@@ -98,7 +98,7 @@ static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_d
                 .kind = CEK_OP_OPTIMIZER,
                 .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
                             CEK_BIT(CEK_OPTIMIZER_STEP) | (has_m(o) ? CEK_BIT(CEK_OPTIMIZER_M) : 0) |
-                            (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0) },
+                            (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0) | (scaled ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
         .count = count,
         .ranges = &all,
         .range_count = 1,
@@ -119,14 +119,14 @@ out:
 }
 
 cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek_optimizer *o, cek_dtype type,
-                                       uint64_t count, cek__shard_optimizer **out)
+                                       uint64_t count, bool scaled, cek__shard_optimizer **out)
 {
     cek_status st;
     cek__shard_optimizer *s = NULL;
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     s->device = device;
-    CEK_TRY(op_make(s, o, type, count));
+    CEK_TRY(op_make(s, o, type, count, scaled));
     if (has_m(o))
         CEK_TRY(zeros(device, stream, count * cek_dtype_bytes(type), &s->m));
     if (has_v(o))
@@ -157,7 +157,7 @@ static cek_ref ref_or_none(const cek_memory *memory)
 }
 
 cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_stream *stream, cek_ref parameters, cek_ref gradients,
-                                    cek_ref step_block)
+                                    cek_ref step_block, cek_ref update_block)
 {
     cek_ref operands[] = {
         [CEK_OPTIMIZER_PARAM] = parameters,
@@ -166,6 +166,7 @@ cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_stream *stream,
         [CEK_OPTIMIZER_V] = ref_or_none(s->v),
         [CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state),
         [CEK_OPTIMIZER_STEP] = step_block,
+        [CEK_OPTIMIZER_UPDATE] = update_block,
     };
     return cek_stream_run(stream, s->op, operands, sizeof operands / sizeof *operands, ref_or_none(s->workspace));
 }

@@ -15,15 +15,16 @@ CEK__CHECKED cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_o
 /* Bytes of device memory that a shard of `count` elements will take. */
 uint64_t cek__shard_optimizer_bytes(const cek_optimizer *optimizer, cek_dtype type, uint64_t count);
 
-/* `stream`: zeroes the state. */
+/* `stream`: zeroes the state. `scaled`: the update block is given, whose grad_scale gradients are multiplied by. */
 CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream,
                                                     const cek_optimizer *optimizer, cek_dtype type, uint64_t count,
-                                                    cek__shard_optimizer **out);
+                                                    bool scaled, cek__shard_optimizer **out);
 void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
 
 /* Enqueues one step: parameters and gradients are the shard's first elements. */
 CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_stream *stream,
-                                                 cek_ref parameters, cek_ref gradients, cek_ref step_block);
+                                                 cek_ref parameters, cek_ref gradients, cek_ref step_block,
+                                                 cek_ref update_block);
 
 /* The part of a step block that belongs to the optimizer. */
 void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);

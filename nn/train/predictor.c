@@ -8,6 +8,7 @@
 #include "nn/train/team.h"
 
 struct cek_predictor {
+    cek__layout *layout;
     cek__team team;
     int64_t batch;
     cek_dtype input_type;
@@ -22,7 +23,7 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     cek_status st;
     cek_predictor *p = NULL;
     cek_predictor_options o;
-    cek__team_options team = { .type = CEK_F32 };
+    cek__team_options team = { 0 };
     int64_t shape[CEK_RANK_MAX];
     int rank;
     *out = NULL;
@@ -45,6 +46,8 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     team.batch = p->batch;
     team.replica =
         (cek__replica_options){ .softmax = o.softmax, .input_type = p->input_type, .memory_limit = o.memory_limit };
+    CEK_TRY(cek__layout_create(model, CEK_F32, &p->layout));
+    team.layout = p->layout;
     CEK_TRY(cek__team_create(model, devices, count, &team, &p->team));
     *out = p;
     return CEK_OK;
@@ -58,6 +61,7 @@ void cek_predictor_free(cek_predictor *p)
     if (!p)
         return;
     cek__team_close(&p->team);
+    cek__layout_free(p->layout);
     free(p);
 }
 

@@ -72,14 +72,14 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_buckets_make(r));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_step_block), &r->step_block));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_batch_block), &r->batch_block));
-    CEK_TRY(cek__replica_memory_make(r, TALLY_BYTES, &r->tally));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
+    CEK_TRY(cek__replica_memory_make(r, CEK__TALLY_BYTES, &r->tally));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, CEK__TALLY_BYTES));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
     /* doubles may lie behind bytes */
     r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
-    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + TALLY_BYTES, (void **)&r->staging));
+    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + CEK__TALLY_BYTES, (void **)&r->staging));
     r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
     *out = r;
@@ -120,6 +120,26 @@ cek_stream *cek__replica_stream(const cek__replica *r)
     return r->compute;
 }
 
+bool cek__replica_is_inline(const cek__replica *r)
+{
+    return r->is_inline;
+}
+
+uint64_t cek__replica_element_bytes(const cek__replica *r)
+{
+    return cek_dtype_bytes(r->layout->type);
+}
+
+const cek_memory *cek__replica_parameter_memory(const cek__replica *r, size_t bucket)
+{
+    return r->parameters[bucket];
+}
+
+const cek_memory *cek__replica_gradient_memory(const cek__replica *r, size_t bucket)
+{
+    return r->gradients[bucket];
+}
+
 cek_ref cek__replica_parameters(const cek__replica *r, size_t bucket)
 {
     return r->parameter_refs[bucket];
@@ -142,7 +162,7 @@ int64_t cek__replica_micro_batch(const cek__replica *r)
 
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
-    uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) + TALLY_BYTES;
+    uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) + CEK__TALLY_BYTES;
     for (size_t b = 0; b < r->layout->bucket_count; b++)
         bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);
     return bytes;

@@ -46,6 +46,10 @@ void cek__replica_free(cek__replica *replica);
 
 cek_device *cek__replica_device(const cek__replica *replica);
 cek_stream *cek__replica_stream(const cek__replica *replica); /* computes */
+bool cek__replica_is_inline(const cek__replica *replica);     /* commands have been executed when they are enqueued */
+uint64_t cek__replica_element_bytes(const cek__replica *replica);
+const cek_memory *cek__replica_parameter_memory(const cek__replica *replica, size_t bucket);
+const cek_memory *cek__replica_gradient_memory(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_parameters(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_gradients(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_step_block(const cek__replica *replica);
@@ -60,6 +64,21 @@ CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, vo
  * uses no host memory of the caller's any more; false if it is lost or hangs. */
 bool cek__replica_quiesce(cek__replica *replica);
 
+/* Wait, with a deadline past which the device hangs: for all that the replica has queued (then it reads no host memory any
+ * more), for another stream of its device, for a marker. */
+CEK__CHECKED cek_status cek__replica_drain(cek__replica *replica);
+CEK__CHECKED cek_status cek__replica_drain_stream(cek_stream *stream);
+CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
+
+/* Bytes that a copy of the largest share takes, and that copy: *out is the share with its samples at `batch`. */
+uint64_t cek__replica_share_bytes(const cek__replica *replica);
+void cek__replica_copy_share(const cek__replica *replica, const cek__share *share, unsigned char *batch,
+                             cek__share *out);
+
+/* Queues the upload of the first micro-batch of a share, where there is room for it beside what is being computed; else does
+ * nothing. Called once for each share that cek__replica_train is called with later, in the same order. */
+CEK__CHECKED cek_status cek__replica_upload_ahead(cek__replica *replica, const cek__share *share);
+
 /* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
  * gradients are not touched. segment may be NULL. */
 CEK__CHECKED cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
@@ -69,6 +88,11 @@ CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__sha
 /* Forward alone in evaluation mode: adds up loss and right answers. */
 CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
 
+/* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0. When that has finished,
+ * read_tally says what they are. */
+enum { CEK__TALLY_BYTES = 2 * CEK_ALIGNMENT };
+CEK__CHECKED cek_status cek__replica_count(cek__replica *replica, unsigned char *tally);
+void cek__replica_read_tally(const cek__replica *replica, const unsigned char *tally, double *loss, int64_t *correct);
 /* Waits for the queued work; the sums of loss and right answers since the last collect. */
 CEK__CHECKED cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);
 

@@ -6,8 +6,7 @@
 
 enum {
     SLOTS = CEK__PLAN_BINDINGS, /* micro-batches alternate between them: the next upload runs beside the computation */
-    TALLY_BYTES = 2 * CEK_ALIGNMENT, /* loss, right answers */
-    PADDING_ROW = 0                  /* rows beyond the share repeat this one */
+    PADDING_ROW = 0             /* rows beyond the share repeat this one */
 };
 /* Longer than any step; past it the device hangs. */
 static const uint64_t DEADLINE_NS = 600ull * 1000000000ull;
@@ -23,6 +22,13 @@ typedef struct slot {
     cek_marker *uploaded, *computed;
     bool used;
 } slot;
+
+/* A micro-batch that is on the device before its turn. */
+typedef struct ahead {
+    bool set;
+    size_t slot;
+    int waiting; /* steps that were told to upload ahead and are not computed */
+} ahead;
 
 struct cek__replica {
     const cek__layout *layout;
@@ -43,6 +49,7 @@ struct cek__replica {
     sized_plan evaluate; /* also prediction */
     slot slots[SLOTS];
     size_t slot_count, next_slot;
+    ahead ahead;
     unsigned char *staging; /* one micro-batch of padded or converted rows */
     uint64_t staging_bytes;
     unsigned char *tally_host; /* behind it: where the tally is read to */
@@ -80,10 +87,5 @@ uint64_t cek__replica_rooms_bytes(const cek__replica *r); /* of activations, wor
 
 /* The plan for `rows` samples: the one of that size, a new one while there is room for one, else the next larger. */
 CEK__CHECKED cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out);
-
-/* ---- replica_run.c ---- */
-
-/* Waits until the device reads no host memory of ours any more. */
-CEK__CHECKED cek_status cek__replica_drain(cek__replica *r);
 
 #endif

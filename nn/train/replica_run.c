@@ -15,6 +15,16 @@ cek_status cek__replica_drain(cek__replica *r)
     return CEK_OK;
 }
 
+cek_status cek__replica_drain_stream(cek_stream *stream)
+{
+    return cek_stream_sync(stream, DEADLINE_NS);
+}
+
+cek_status cek__replica_await(cek_marker *marker)
+{
+    return cek_marker_sync(marker, DEADLINE_NS);
+}
+
 bool cek__replica_quiesce(cek__replica *r)
 {
     char text[CEK__ERROR_TEXT_MAX];
@@ -29,6 +39,7 @@ bool cek__replica_quiesce(cek__replica *r)
 static cek_status failed(cek__replica *r, cek_status st)
 {
     (void)cek__replica_quiesce(r);
+    r->ahead = (ahead){ 0 };
     return st;
 }
 
@@ -72,6 +83,12 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
     return wide;
 }
 
+/* Of one sample, as the caller gives it. */
+static uint64_t given_target_bytes(const cek__replica *r)
+{
+    return r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+}
+
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */
 static cek_status upload(cek__replica *r, const cek__share *share, int64_t first, int64_t count, int64_t wanted,
                          size_t *out)
@@ -81,8 +98,7 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     slot *s = &r->slots[index];
     unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
     const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
-    uint64_t target_bytes = r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float)
-                                                            : sizeof(int32_t);
+    uint64_t target_bytes = given_target_bytes(r);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
         CEK_TRY(cek_stream_wait(r->upload, s->computed));
@@ -96,10 +112,8 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
         targets = targets_padded(r, targets, count, wanted, staging + r->staging_bytes);
         CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->target), targets, (uint64_t)wanted * r->target_row_bytes));
     }
-    if (!r->is_inline) {
+    if (!r->is_inline)
         CEK_TRY(cek_marker_record(s->uploaded, r->upload));
-        CEK_TRY(cek_stream_wait(r->compute, s->uploaded));
-    }
     s->used = true;
     *out = index;
     return CEK_OK;
@@ -113,7 +127,14 @@ static cek_status forward(cek__replica *r, const cek__share *share, int64_t firs
 {
     cek_status st;
     cek_batch_block block = { .sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count };
-    CEK_TRY(upload(r, share, first, count, p->rows, at));
+    if (r->ahead.set && first == 0) {
+        *at = r->ahead.slot;
+        r->ahead.set = false;
+    } else {
+        CEK_TRY(upload(r, share, first, count, p->rows, at));
+    }
+    if (!r->is_inline)
+        CEK_TRY(cek_stream_wait(r->compute, r->slots[*at].uploaded));
     CEK_TRY(cek_stream_update(r->compute, cek__ref_of(r->batch_block), &block, sizeof block));
     CEK_TRY(cek__plan_forward(p->plan, *at, r->compute));
     return CEK_OK;
@@ -126,10 +147,50 @@ static cek_status slot_done(cek__replica *r, size_t at)
     return r->is_inline ? CEK_OK : cek_marker_record(r->slots[at].computed, r->compute);
 }
 
+static int64_t micro_batch_of(const cek__replica *r, const cek__share *share)
+{
+    return share->rows > 0 ? cek__replica_even(share->rows, r->micro_batch) : 1;
+}
+
+/* Only while no earlier step waits for its turn, which would find another's samples in its slot. */
+cek_status cek__replica_upload_ahead(cek__replica *r, const cek__share *share)
+{
+    cek_status st;
+    sized_plan p;
+    int64_t count = micro_batch_of(r, share);
+    if (r->ahead.waiting++ > 0 || r->slot_count < 2)
+        return CEK_OK;
+    CEK_TRY(cek__replica_plan_for(r, count, &p));
+    CEK_TRY(upload(r, share, 0, count, p.rows, &r->ahead.slot));
+    r->ahead.set = true;
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
+
+uint64_t cek__replica_share_bytes(const cek__replica *r)
+{
+    uint64_t rows = (uint64_t)r->options.rows + 1; /* shares of a smaller batch may round up to one more */
+    uint64_t inputs = (rows * r->input_row_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+    return inputs + rows * given_target_bytes(r);
+}
+
+void cek__replica_copy_share(const cek__replica *r, const cek__share *share, unsigned char *batch, cek__share *out)
+{
+    unsigned char *targets = batch + cek__replica_share_bytes(r) -
+                             ((uint64_t)r->options.rows + 1) * given_target_bytes(r);
+    memcpy(batch, share->inputs, (size_t)share->rows * r->input_row_bytes);
+    memcpy(targets, share->targets, (size_t)share->rows * given_target_bytes(r));
+    *out = *share;
+    out->inputs = batch;
+    out->targets = targets;
+}
+
 cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__segment_fn segment, void *user)
 {
     cek_status st;
-    int64_t step = share->rows > 0 ? cek__replica_even(share->rows, r->micro_batch) : 1;
+    int64_t step = micro_batch_of(r, share);
+    r->ahead.waiting--;
     for (int64_t first = 0; first < share->rows; first += step) {
         int64_t count = share->rows - first < step ? share->rows - first : step;
         bool last = first + count == share->rows;
@@ -163,25 +224,37 @@ out:
     return failed(r, st);
 }
 
-cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
+cek_status cek__replica_count(cek__replica *r, unsigned char *tally)
 {
     cek_status st;
-    const unsigned char *tally = r->tally_host;
+    CEK_TRY(cek_stream_download(r->compute, tally, cek__ref_of(r->tally), CEK__TALLY_BYTES));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, CEK__TALLY_BYTES));
+out:
+    return st;
+}
+
+void cek__replica_read_tally(const cek__replica *r, const unsigned char *tally, double *loss, int64_t *correct)
+{
     int32_t right;
-    *loss = 0;
-    *correct = 0;
-    CEK_TRY(cek__replica_read(r, cek__ref_of(r->tally), r->tally_host, TALLY_BYTES));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, TALLY_BYTES));
+    float sum;
     if (cek__replica_in_f64(r)) {
         memcpy(loss, tally, sizeof *loss);
     } else {
-        float sum;
         memcpy(&sum, tally, sizeof sum);
         *loss = (double)sum;
     }
     memcpy(&right, tally + CEK_ALIGNMENT, sizeof right);
     *correct = right;
-    return CEK_OK;
+}
+
+cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
+{
+    cek_status st;
+    *loss = 0;
+    *correct = 0;
+    CEK_TRY(cek__replica_count(r, r->tally_host));
+    CEK_TRY(cek_stream_sync(r->compute, DEADLINE_NS));
+    cek__replica_read_tally(r, r->tally_host, loss, correct);
 out:
     return st;
 }

@@ -35,16 +35,3 @@ void cek__shares_split(int64_t total, size_t count, const double *weights, int64
         out[best]++;
     }
 }
-
-cek__shard cek__shard_of(size_t bucket, uint64_t elements, size_t owner, size_t count)
-{
-    uint64_t units = (elements + CEK__SHARD_UNIT - 1) / CEK__SHARD_UNIT, each, rest, first, mine;
-    if (elements < CEK__SHARD_MIN)
-        return bucket % count == owner ? (cek__shard){ 0, elements } : (cek__shard){ 0, 0 };
-    each = units / count;
-    rest = units % count;
-    first = owner * each + (owner < rest ? owner : rest);
-    mine = each + (owner < rest);
-    first *= CEK__SHARD_UNIT;
-    return (cek__shard){ first, first + mine * CEK__SHARD_UNIT < elements ? first + mine * CEK__SHARD_UNIT : elements };
-}

@@ -53,12 +53,12 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     CEK_TRY(cek__calloc(count, sizeof *team->replicas, &team->replicas));
     CEK_TRY(cek__calloc(count, sizeof *team->rows, &team->rows));
     CEK_TRY(cek__calloc(count, sizeof *team->first, &team->first));
-    CEK_TRY(cek__layout_create(model, options->type, &team->layout));
+    team->layout = options->layout;
     cek__team_deal(team, options->batch);
     for (size_t i = 0; i < count; i++) {
         cek__replica_options o = options->replica;
         o.rows = team->rows[i];
-        o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(team->layout, i, count, options->user) : 0;
+        o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
         CEK_TRY(cek__replica_create(model, team->layout, devices[i], &o, &team->replicas[i]));
     }
     CEK_TRY(cek__crew_create(count, &team->crew));
@@ -73,7 +73,6 @@ void cek__team_close(cek__team *team)
     cek__crew_free(team->crew);
     for (size_t i = 0; team->replicas && i < team->count; i++)
         cek__replica_free(team->replicas[i]);
-    cek__layout_free(team->layout);
     free(team->replicas);
     free(team->weights);
     free(team->rows);

@@ -1,6 +1,6 @@
 /* team.h - the replicas of one model over a list of devices, their threads, and how a batch is dealt out to them.
  *
- * What training, evaluation and prediction share. Owns: layout, replicas, crew. Must not know: optimizers, datasets. */
+ * What training, evaluation and prediction share. Owns: replicas, crew. Must not know: optimizers, datasets. */
 #ifndef CEK_NN_TRAIN_TEAM_H
 #define CEK_NN_TRAIN_TEAM_H
 
@@ -12,8 +12,8 @@
 
 typedef struct cek__team {
     size_t count;
-    cek__layout *layout;
-    cek__replica **replicas; /* [count] */
+    const cek__layout *layout; /* the caller's */
+    cek__replica **replicas;   /* [count] */
     cek__crew *crew;
     double *weights; /* [count] shares in proportion, or NULL: equal */
     int64_t *rows;   /* [count] of the batch being dealt out */
@@ -24,11 +24,11 @@ typedef struct cek__team {
  * `optimizer_bytes` are set per replica: rows from `batch` and the shares, optimizer_bytes by the
  * caller's function (NULL: 0). */
 typedef struct cek__team_options {
-    cek_dtype type;
+    const cek__layout *layout; /* outlives the team */
     int64_t batch;
     const double *weights;
     cek__replica_options replica;
-    uint64_t (*extra_bytes)(const cek__layout *layout, size_t index, size_t count, const void *user);
+    uint64_t (*extra_bytes)(const void *user, size_t index);
     const void *user;
 } cek__team_options;
 

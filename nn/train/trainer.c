@@ -1,4 +1,4 @@
-/* trainer.c - one synchronous step over all devices: deal out, run, reduce, count.
+/* trainer.c - the API of training: what a step is, batches in, losses out.
  *
  * Owns: the step block, what makes a batch acceptable, the state after a failure. The epochs around it are fit.c. */
 #include "nn/train/trainer.h"
@@ -59,6 +59,12 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
         CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(t->input_type));
     if (o->type != CEK_DTYPE_NONE && o->type != CEK_F32 && o->type != CEK_F64)
         CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
+    t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
+    t->max_norm = o->max_norm;
+    if (t->depth > CEK_DEPTH_MOST)
+        CEK_FAIL(CEK_INVALID, "%u steps under way: at most %d are possible", o->depth, CEK_DEPTH_MOST);
+    if (!(t->max_norm >= 0) || !isfinite(t->max_norm))
+        CEK_FAIL(CEK_INVALID, "gradients clipped to a norm of %g: a number above 0, or 0 for none", t->max_norm);
     if (o->shares > CEK_SHARES_GIVEN || (o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
@@ -78,9 +84,39 @@ static void rows_measure(cek_trainer *t)
     t->target_row_bytes = t->target_columns ? t->target_columns * sizeof(float) : sizeof(int32_t);
 }
 
-static uint64_t reducer_bytes(const cek__layout *layout, size_t index, size_t count, const void *user)
+static cek__conductor_options conductor_options(const cek_trainer *t)
 {
-    return cek__reducer_bytes(layout, user, index, count);
+    return (cek__conductor_options){
+        .replicas = t->team.replicas,
+        .shards = &t->shards,
+        .optimizer = &t->optimizer,
+        .type = t->layout->type,
+        .depth = t->depth,
+        .max_norm = t->max_norm,
+    };
+}
+
+static uint64_t conductor_bytes(const void *user, size_t index)
+{
+    cek__conductor_options o = conductor_options(user);
+    return cek__conductor_bytes(&o, index);
+}
+
+static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t count, const cek_trainer_options *o)
+{
+    cek__team_options team = {
+        .layout = t->layout,
+        .weights = o->share_weights,
+        .batch = t->batch,
+        .replica = { .training = true,
+                     .loss = t->loss,
+                     .input_type = t->input_type,
+                     .target_columns = t->target_columns,
+                     .memory_limit = o->memory_limit },
+        .extra_bytes = conductor_bytes,
+        .user = t,
+    };
+    return cek__team_create(t->model, devices, count, &team, &t->team);
 }
 
 cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
@@ -89,28 +125,21 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     cek_status st;
     cek_trainer *t = NULL;
     cek_trainer_options o;
-    cek__team_options team = { 0 };
+    cek__conductor_options conductor;
     *out = NULL;
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
     CEK_TRY(options_check(t, &o));
     rows_measure(t);
-    team.type = o.type ? o.type : CEK_F32;
-    team.weights = o.share_weights;
-    team.batch = t->batch;
-    team.replica = (cek__replica_options){
-        .training = true,
-        .loss = t->loss,
-        .input_type = t->input_type,
-        .target_columns = t->target_columns,
-        .memory_limit = o.memory_limit,
-    };
-    team.extra_bytes = reducer_bytes;
-    team.user = &t->optimizer;
-    CEK_TRY(cek__team_create(model, devices, count, &team, &t->team));
-    CEK_TRY(cek__reducer_create(t->team.layout, t->team.replicas, count, &t->optimizer, &t->reducer));
+    CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
+    CEK_TRY(cek__shards_create(t->layout->bucket_count, t->layout->bucket_elements, count ? count : 1, &t->shards));
+    CEK_TRY(team_make(t, devices, count, &o));
+    conductor = conductor_options(t);
+    CEK_TRY(cek__conductor_create(&conductor, &t->conductor));
     CEK_TRY(cek__calloc(count, sizeof *t->shares, &t->shares));
+    CEK_TRY(cek__calloc(count, sizeof *t->parts, &t->parts));
+    CEK_TRY(cek__calloc(t->depth, sizeof *t->pending, &t->pending));
     *out = t;
     return CEK_OK;
 out:
@@ -122,8 +151,12 @@ void cek_trainer_free(cek_trainer *t)
 {
     if (!t)
         return;
-    cek__reducer_free(t->reducer);
+    cek__conductor_free(t->conductor);
     cek__team_close(&t->team);
+    cek__shards_close(&t->shards);
+    cek__layout_free(t->layout);
+    free(t->parts);
+    free(t->pending);
     free(t->shares);
     free(t);
 }
@@ -178,41 +211,6 @@ static double divisor(const cek_trainer *t, int64_t samples)
     return (double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1);
 }
 
-typedef struct step_job {
-    cek_trainer *trainer;
-    const cek_batch *batch;
-    cek_step_block block;
-} step_job;
-
-typedef struct member {
-    cek_trainer *trainer;
-    size_t index;
-} member;
-
-static cek_status arrive(void *user, size_t buckets)
-{
-    const member *m = user;
-    return cek__reducer_arrive(m->trainer->reducer, m->index, buckets);
-}
-
-static cek_status run_member(void *user, size_t index)
-{
-    cek_status st;
-    step_job *job = user;
-    cek_trainer *t = job->trainer;
-    cek__replica *replica = t->team.replicas[index];
-    member me = { t, index };
-    cek__share share = cek__team_share(&t->team, index, job->batch->inputs, t->input_row_bytes, job->batch->targets,
-                                       t->target_row_bytes);
-    CEK_TRY(cek__replica_set_step(replica, &job->block));
-    CEK_TRY(cek__replica_train(replica, &share, arrive, &me));
-    CEK_TRY(cek__reducer_finish(t->reducer, index));
-    return CEK_OK;
-out:
-    cek__reducer_fail(t->reducer);
-    return st;
-}
-
 static double now(void)
 {
     struct timespec ts;
@@ -226,49 +224,119 @@ static void break_down(cek_trainer *t, cek_status status)
     strncpy(t->broken_text, cek_error_text(), sizeof t->broken_text - 1);
 }
 
-cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_result *result)
+static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t samples)
+{
+    cek_step_block block = { .random_key = step_key(t->seed, (uint64_t)step - 1),
+                             .inv_n = cek__f32x2(1 / divisor(t, samples)),
+                             .loss_scale = cek__f32x2(1) };
+    cek__optimizer_fill_block(&t->optimizer, &block);
+    return block;
+}
+
+/* `lent`: the batch stays as it is until the step is collected. */
+static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
 {
     cek_status st;
-    double start = now(), loss;
-    int64_t correct;
-    step_job job = { .trainer = t, .batch = batch };
+    int64_t step = t->steps + (int64_t)cek__conductor_uncollected(t->conductor) + 1;
+    cek_step_block block;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(batch_check(t, batch));
-    if (result)
-        CEK_TRY(cek__results_check("cek_trainer_step", result));
-    job.block.random_key = step_key(t->seed, (uint64_t)t->steps);
-    job.block.inv_n = cek__f32x2(1 / divisor(t, batch->count));
-    job.block.loss_scale = cek__f32x2(1);
-    cek__optimizer_fill_block(&t->optimizer, &job.block);
+    block = step_block(t, step, batch->count);
     cek__team_deal(&t->team, batch->count);
-    memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
-    cek__reducer_begin(t->reducer, t->team.rows);
-    st = cek__team_run(&t->team, run_member, &job);
-    if (st == CEK_OK) {
-        st = cek__reducer_settle(t->reducer);
-        if (st != CEK_OK)
-            cek__team_quiesce(&t->team);
+    for (size_t i = 0; i < t->team.count; i++)
+        t->parts[i] = cek__team_share(&t->team, i, batch->inputs, t->input_row_bytes, batch->targets,
+                                      t->target_row_bytes);
+    st = cek__conductor_submit(t->conductor, t->parts, &block, lent);
+    if (st == CEK_NOT_READY)
+        return st;
+    if (st != CEK_OK) {
+        break_down(t, st);
+        goto out;
     }
-    if (st == CEK_OK)
-        st = cek__team_collect(&t->team, &loss, &correct);
+    t->pending[(size_t)step % t->depth] = (pending){ .samples = batch->count, .start = now() };
+    memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status collect(cek_trainer *t, cek_step_result *result)
+{
+    cek_status st;
+    double loss, end;
+    int64_t correct;
+    const pending *p;
+    st = cek__conductor_collect(t->conductor, &loss, &correct);
     if (st != CEK_OK) {
         break_down(t, st);
         goto out;
     }
     t->steps++;
+    p = &t->pending[(size_t)t->steps % t->depth];
+    end = now();
     if (result) {
         cek_step_result full = {
             .step = t->steps,
-            .samples = batch->count,
-            .loss = loss / divisor(t, batch->count),
+            .samples = p->samples,
+            .loss = loss / divisor(t, p->samples),
             .correct = correct,
-            .seconds = now() - start,
+            .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
         };
         cek__results_give(result, &full, sizeof full);
     }
+    t->collected_at = end;
     if (!isfinite(loss))
         CEK_FAIL(CEK_NOT_FINITE, "the loss of step %lld is %g", (long long)t->steps, loss);
     return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek_trainer_submit(cek_trainer *t, const cek_batch *batch)
+{
+    return submit(t, batch, false);
+}
+
+cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
+{
+    cek_status st;
+    CEK_TRY(cek__trainer_usable(t));
+    if (result)
+        CEK_TRY(cek__results_check("cek_trainer_collect", result));
+    if (cek__conductor_uncollected(t->conductor) == 0)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_collect: no step is submitted");
+    return collect(t, result);
+out:
+    return st;
+}
+
+cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_result *result)
+{
+    cek_status st;
+    CEK_TRY(cek__trainer_usable(t));
+    if (result)
+        CEK_TRY(cek__results_check("cek_trainer_step", result));
+    if (cek__conductor_uncollected(t->conductor) > 0)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_step: %zu steps are submitted and not collected",
+                 cek__conductor_uncollected(t->conductor));
+    CEK_TRY(submit(t, batch, true));
+    return collect(t, result);
+out:
+    return st;
+}
+
+size_t cek_trainer_uncollected(const cek_trainer *t)
+{
+    return cek__conductor_uncollected(t->conductor);
+}
+
+cek_status cek__trainer_settle(cek_trainer *t)
+{
+    cek_status st;
+    CEK_TRY(cek__trainer_usable(t));
+    st = cek__conductor_settle(t->conductor);
+    if (st != CEK_OK)
+        break_down(t, st);
 out:
     return st;
 }
@@ -288,12 +356,12 @@ cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
     void *host = NULL;
-    CEK_TRY(cek__trainer_usable(t));
-    for (size_t b = 0; b < t->team.layout->bucket_count; b++) {
-        uint64_t bytes = cek__layout_bucket_bytes(t->team.layout, b);
+    CEK_TRY(cek__trainer_settle(t));
+    for (size_t b = 0; b < t->layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
         CEK_TRY(cek__malloc(bytes, &host));
         CEK_TRY(cek__replica_read(t->team.replicas[0], cek__replica_parameters(t->team.replicas[0], b), host, bytes));
-        cek__layout_unpack(t->team.layout, t->model, b, host);
+        cek__layout_unpack(t->layout, t->model, b, host);
         free(host);
         host = NULL;
     }
@@ -312,8 +380,7 @@ uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
 {
     if (index >= t->team.count)
         return 0;
-    return cek__replica_bytes(t->team.replicas[index]) +
-           cek__reducer_bytes(t->team.layout, &t->optimizer, index, t->team.count);
+    return cek__replica_bytes(t->team.replicas[index]) + conductor_bytes(t, index);
 }
 
 int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
@@ -325,13 +392,13 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
 {
     cek_status st;
     const cek__placement *p;
-    uint64_t unit = cek_dtype_bytes(t->team.layout->type);
+    uint64_t unit = cek_dtype_bytes(t->layout->type);
     cek_ref ref;
-    CEK_TRY(cek__trainer_usable(t));
-    if (index >= t->team.count || parameter >= t->team.layout->parameter_count)
+    CEK_TRY(cek__trainer_settle(t));
+    if (index >= t->team.count || parameter >= t->layout->parameter_count)
         CEK_FAIL(CEK_INVALID, "replica %zu of %zu, parameter %zu of %zu", index, t->team.count, parameter,
-                 t->team.layout->parameter_count);
-    p = &t->team.layout->placement[parameter];
+                 t->layout->parameter_count);
+    p = &t->layout->placement[parameter];
     if (bytes != p->count * unit)
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
                  (unsigned long long)(p->count * unit), (unsigned long long)bytes);
@@ -343,21 +410,40 @@ out:
     return st;
 }
 
+/* From each shard's owner, where the sum lies. */
+static cek_status gradient_read(const cek_trainer *t, const cek__placement *p, unsigned char *dst)
+{
+    cek_status st;
+    uint64_t unit = cek_dtype_bytes(t->layout->type), end = p->first + p->count;
+    for (size_t i = t->shards.of_bucket[p->bucket]; i < t->shards.of_bucket[p->bucket + 1]; i++) {
+        const cek__shard *s = &t->shards.list[i];
+        cek__replica *owner = t->team.replicas[s->owner];
+        uint64_t from = s->first > p->first ? s->first : p->first, to = s->end < end ? s->end : end;
+        cek_ref ref = cek__replica_gradients(owner, p->bucket);
+        ref.offset += from * unit;
+        if (from < to)
+            CEK_TRY(cek__replica_read(owner, ref, dst + (from - p->first) * unit, (to - from) * unit));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
 cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *dst, int64_t count)
 {
     cek_status st;
     void *raw = NULL;
     const cek__placement *p;
-    CEK_TRY(cek__trainer_usable(t));
-    if (parameter >= t->team.layout->parameter_count)
-        CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->team.layout->parameter_count);
-    p = &t->team.layout->placement[parameter];
+    CEK_TRY(cek__trainer_settle(t));
+    if (parameter >= t->layout->parameter_count)
+        CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
+    p = &t->layout->placement[parameter];
     if ((uint64_t)count != p->count)
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count,
                  (long long)count);
-    CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->team.layout->type), &raw));
-    CEK_TRY(cek__reducer_read_gradient(t->reducer, p->bucket, p->first, p->count, raw));
-    cek__layout_unpack_one(t->team.layout, t->model, parameter, raw, dst);
+    CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->layout->type), &raw));
+    CEK_TRY(gradient_read(t, p, raw));
+    cek__layout_unpack_one(t->layout, t->model, parameter, raw, dst);
     free(raw);
     return CEK_OK;
 out:

@@ -6,13 +6,23 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
-#include "nn/train/reducer.h"
+#include "nn/train/conductor.h"
 #include "nn/train/team.h"
+
+/* A step between submit and collect. */
+typedef struct pending {
+    int64_t samples;
+    double start;
+} pending;
 
 struct cek_trainer {
     cek_model *model;
+    cek__layout *layout;
+    cek__shards shards;
     cek__team team;
-    cek__reducer *reducer;
+    cek__conductor *conductor;
+    size_t depth;
+    double max_norm;
     cek_optimizer optimizer;
     cek_loss loss;
     int64_t batch;
@@ -21,8 +31,11 @@ struct cek_trainer {
     uint32_t target_columns; /* 0: labels */
     int64_t outputs;
     uint64_t input_row_bytes, target_row_bytes;
-    int64_t steps;
-    int64_t *shares;   /* [devices] of the last step */
+    int64_t steps;     /* collected */
+    cek__share *parts; /* [devices] of the step that is being submitted */
+    int64_t *shares;   /* [devices] of the last step that was submitted */
+    pending *pending;  /* [depth] steps that are not collected, by number */
+    double collected_at;
     cek_status broken; /* a step failed half-way: what every later call answers */
     char broken_text[1024];
     atomic_bool stop;
@@ -30,6 +43,9 @@ struct cek_trainer {
 
 /* The failure that a step left behind, or CEK_OK. */
 CEK__CHECKED cek_status cek__trainer_usable(const cek_trainer *trainer);
+
+/* Waits until every device has the parameters of the last step and nothing is under way; else the failure. */
+CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
 
 /* Refuses a dataset whose samples are not the model's. */
 CEK__CHECKED cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);

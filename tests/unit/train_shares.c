@@ -1,4 +1,4 @@
-/* train_shares.c - how a batch is shared out, how buckets are cut into shards, and the crew of
+/* train_shares.c - how a batch is shared out, and the crew of
  * threads that does the work. */
 #include <stdatomic.h>
 
@@ -6,7 +6,7 @@
 #include "nn/train/shares.h"
 #include "scratch.h"
 
-/* ---- Shares and shards ----------------------------------------------------------------------- */
+/* ---- Shares ---------------------------------------------------------------------------------- */
 
 static void shares_are(int64_t total, size_t count, const double *weights, const int64_t *want)
 {
@@ -40,26 +40,6 @@ START_TEST(given_shares_are_in_proportion_and_add_up)
         for (int i = 0; i < 4; i++)
             ck_assert(fabs((double)got[i] - (double)total * weights[i] / 7.5) < 1);
     }
-}
-END_TEST
-
-START_TEST(shards_tile_every_bucket)
-{
-    static const uint64_t sizes[] = { 64, 640, 65536, 65537, 1000000, 25690112 };
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (size_t bucket = 0; bucket < 3; bucket++)
-            for (size_t count = 1; count <= 7; count++) {
-                uint64_t covered = 0;
-                for (size_t owner = 0; owner < count; owner++) {
-                    cek__shard shard = cek__shard_of(bucket, sizes[s], owner, count);
-                    if (shard.first == shard.end)
-                        continue;
-                    ck_assert_uint_eq(shard.first, covered);
-                    ck_assert_uint_eq(shard.first % CEK__SHARD_UNIT, 0);
-                    covered = shard.end;
-                }
-                ck_assert_uint_eq(covered, sizes[s]);
-            }
 }
 END_TEST
 
@@ -109,7 +89,6 @@ int main(void)
 
     tcase_add_test(tc, equal_shares_differ_by_at_most_one_and_the_earlier_are_larger);
     tcase_add_test(tc, given_shares_are_in_proportion_and_add_up);
-    tcase_add_test(tc, shards_tile_every_bucket);
     tcase_add_test(tc, crew_runs_every_member_once_per_job);
     tcase_add_test(tc, crew_reports_the_failure_that_came_first_in_cause);
     suite_add_tcase(suite, tc);

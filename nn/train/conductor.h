@@ -1,0 +1,52 @@
+/* conductor.h - carries out what the order of a step (order.h) gives out, on all devices at once.
+ *
+ * Owns: the threads, each device's streams beside the computing one, what is under way on them, the batches and results of
+ * the steps that are not collected.
+ * Must not know: how bytes travel (exchange.h), how gradients are added (reducer.h), what an update is (optimizer.h), what a
+ * batch means (trainer.c).
+ *
+ * A lone device is served on the caller's thread: everything is queued when submit returns. With several devices each has a
+ * thread, which on a device that works beside the host is two: the feeder queues uploads and computation, the porter moves
+ * bytes, adds and updates on streams of its own, and looks for what has ended. A thread calls one device, a stream has one
+ * thread. What needs another device is enqueued when that was seen to have finished, never before: nobody waits for anybody
+ * in a driver. */
+#ifndef CEK_NN_TRAIN_CONDUCTOR_H
+#define CEK_NN_TRAIN_CONDUCTOR_H
+
+#include "nn/train/order.h"
+#include "nn/train/replica.h"
+
+typedef struct cek__conductor cek__conductor;
+
+typedef struct cek__conductor_options {
+    cek__replica *const *replicas; /* [shards->devices]; they and the shards outlive the conductor */
+    const cek__shards *shards;
+    const cek_optimizer *optimizer; /* resolved */
+    cek_dtype type;
+    size_t depth;    /* steps that may be submitted and not collected */
+    double max_norm; /* gradients are scaled down to this norm over all parameters; 0: they are not */
+} cek__conductor_options;
+
+/* Device bytes that it takes on device `index`. */
+uint64_t cek__conductor_bytes(const cek__conductor_options *options, size_t index);
+
+CEK__CHECKED cek_status cek__conductor_create(const cek__conductor_options *options, cek__conductor **out);
+/* Waits for what is under way. */
+void cek__conductor_free(cek__conductor *conductor);
+
+/* A step over shares[device] (rows 0: without that device). `lent`: the samples stay as they are until the step was
+ * collected; else they are copied. CEK_NOT_READY while `depth` steps are not collected; the failure of an earlier step. */
+CEK__CHECKED cek_status cek__conductor_submit(cek__conductor *conductor, const cek__share *shares,
+                                              const cek_step_block *block, bool lent);
+/* Waits for the oldest uncollected step: loss and right answers of all devices, added up in their order. A failure is that of
+ * the first step that failed, whichever is collected. */
+CEK__CHECKED cek_status cek__conductor_collect(cek__conductor *conductor, double *loss, int64_t *correct);
+size_t cek__conductor_uncollected(const cek__conductor *conductor);
+
+/* Waits until all devices have the parameters of the last step and nothing is under way. */
+CEK__CHECKED cek_status cek__conductor_settle(cek__conductor *conductor);
+
+/* The norm of the whole gradient that the last step was clipped by; 0 without max_norm. When settled. */
+double cek__conductor_norm(const cek__conductor *conductor);
+
+#endif

@@ -1,0 +1,295 @@
+/* exchange.c - see exchange.h. */
+#include "nn/train/exchange.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+
+typedef enum way { WAY_PLACE, WAY_HOST, WAY_PULL } way;
+
+/* Places of equal size, page-locked for one device. */
+typedef struct places {
+    cek_device *device;
+    unsigned char *memory;
+    unsigned char **free; /* [free_count] */
+    size_t free_count;
+} places;
+
+/* Where a shard lies while it is between two devices. */
+typedef struct transit {
+    unsigned char *place;
+    size_t readers; /* of a sent shard, that have not received it yet */
+} transit;
+
+struct cek__exchange {
+    const cek__shards *shards;
+    cek__replica *const *replicas;
+    size_t devices, credits;
+    uint64_t element_bytes;
+    way *ways;        /* [reader * devices + other] */
+    bool *reaches;    /* the same: is it not WAY_PLACE */
+    places *fetches;  /* [from * devices + owner] */
+    places *sends;    /* [owner] */
+    transit *fetched; /* [shard * devices + from] */
+    transit *sent;    /* [shard] */
+};
+
+static const cek__shard *shard_of(const cek__exchange *x, const cek__action *a)
+{
+    return &x->shards->list[a->shard];
+}
+
+static cek_ref at(const cek__exchange *x, cek_ref base, uint64_t element)
+{
+    return (cek_ref){ base.mem, base.offset + element * x->element_bytes };
+}
+
+/* ---- ways ---- */
+
+/* A reader that can copy from there does so once, over parameters that are equal anyway. */
+static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *out)
+{
+    cek_status st;
+    cek_stream *stream = cek__replica_stream(x->replicas[reader]);
+    const cek_memory *theirs = cek__replica_parameter_memory(x->replicas[other], 0);
+    uint64_t bytes = x->element_bytes;
+
+    *out = WAY_PLACE;
+    st = cek_stream_pull(stream, cek__replica_parameters(x->replicas[reader], 0), theirs, 0, bytes);
+    if (st == CEK_OK) {
+        *out = WAY_PULL;
+        return CEK_OK;
+    }
+    if (st != CEK_UNSUPPORTED)
+        return st;
+    if (cek_memory_host(theirs) != NULL)
+        *out = WAY_HOST;
+    return CEK_OK;
+}
+
+static cek_status ways_find(cek__exchange *x)
+{
+    cek_status st;
+
+    for (size_t reader = 0; reader < x->devices; reader++) {
+        for (size_t other = 0; other < x->devices; other++) {
+            way *w = &x->ways[reader * x->devices + other];
+            if (reader == other)
+                continue;
+            CEK_TRY(way_find(x, reader, other, w));
+            x->reaches[reader * x->devices + other] = *w != WAY_PLACE;
+        }
+        CEK_TRY(cek__replica_drain(x->replicas[reader]));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- places ---- */
+
+static uint64_t largest_shard(const cek__exchange *x, size_t owner)
+{
+    uint64_t most = 0;
+
+    for (size_t s = 0; s < x->shards->count; s++)
+        if (x->shards->list[s].owner == owner && cek__shard_elements(&x->shards->list[s]) > most)
+            most = cek__shard_elements(&x->shards->list[s]);
+    return most * x->element_bytes;
+}
+
+static cek_status places_make(places *p, cek_device *device, size_t count, uint64_t bytes)
+{
+    cek_status st;
+
+    bytes = (bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+    if (bytes == 0)
+        return CEK_OK;
+    CEK_TRY(cek__calloc(count, sizeof *p->free, &p->free));
+    CEK_TRY(cek_pinned_alloc(device, count * bytes, (void **)&p->memory));
+    p->device = device;
+    for (; p->free_count < count; p->free_count++)
+        p->free[p->free_count] = p->memory + p->free_count * bytes;
+    return CEK_OK;
+out:
+    return st;
+}
+
+static void places_drop(places *p, bool idle)
+{
+    if (idle && p->memory != NULL)
+        cek_pinned_free(p->device, p->memory);
+    else
+        cek__abandon(p->memory);
+    free(p->free);
+}
+
+/* Gradients on the way to an owner lie in memory of the device that they leave, and so do parameters. */
+static cek_status all_places_make(cek__exchange *x)
+{
+    cek_status st;
+
+    for (size_t owner = 0; owner < x->devices; owner++) {
+        uint64_t bytes = largest_shard(x, owner);
+        bool sends = false;
+        for (size_t r = 0; r < x->devices; r++) {
+            if (r == owner)
+                continue;
+            sends = sends || !x->reaches[r * x->devices + owner];
+            if (!x->reaches[owner * x->devices + r])
+                CEK_TRY(places_make(&x->fetches[r * x->devices + owner], cek__replica_device(x->replicas[r]),
+                                    x->credits, bytes));
+        }
+        if (sends)
+            CEK_TRY(places_make(&x->sends[owner], cek__replica_device(x->replicas[owner]), x->credits, bytes));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+static places *places_of(cek__exchange *x, const cek__action *a)
+{
+    return a->phase == CEK__FETCH ? &x->fetches[a->device * x->devices + a->peer] : &x->sends[a->device];
+}
+
+static transit *transit_of(cek__exchange *x, const cek__action *a)
+{
+    switch (a->phase) {
+    case CEK__FETCH: return &x->fetched[a->shard * x->devices + a->device];
+    case CEK__ADD: return &x->fetched[a->shard * x->devices + a->peer];
+    default: return &x->sent[a->shard];
+    }
+}
+
+void cek__exchange_assign(cek__exchange *x, const cek__action *a)
+{
+    places *p;
+    transit *t;
+
+    if (a->phase != CEK__FETCH && a->phase != CEK__SEND)
+        return;
+    p = places_of(x, a);
+    t = transit_of(x, a);
+    t->place = p->free[--p->free_count];
+    t->readers = 0;
+    for (size_t r = 0; r < x->devices; r++)
+        t->readers += r != a->device && !x->reaches[r * x->devices + a->device];
+    if (a->phase == CEK__FETCH)
+        t->readers = 1;
+}
+
+void cek__exchange_release(cek__exchange *x, const cek__action *a)
+{
+    cek__action before = *a;
+    places *p;
+    transit *t;
+
+    if ((a->phase != CEK__ADD && a->phase != CEK__RECEIVE) || x->reaches[a->device * x->devices + a->peer])
+        return;
+    t = transit_of(x, a);
+    if (--t->readers > 0)
+        return;
+    before.phase = a->phase == CEK__ADD ? CEK__FETCH : CEK__SEND;
+    before.device = a->peer;
+    before.peer = a->device;
+    p = places_of(x, &before);
+    p->free[p->free_count++] = t->place;
+    t->place = NULL;
+}
+
+/* ---- copies ---- */
+
+cek_status cek__exchange_download(cek__exchange *x, const cek__action *a, cek_stream *out)
+{
+    const cek__shard *s = shard_of(x, a);
+    const cek__replica *r = x->replicas[a->device];
+    cek_ref from = a->phase == CEK__FETCH ? cek__replica_gradients(r, s->bucket)
+                                          : cek__replica_parameters(r, s->bucket);
+
+    return cek_stream_download(out, transit_of(x, a)->place, at(x, from, s->first),
+                               cek__shard_elements(s) * x->element_bytes);
+}
+
+/* From the peer's memory, or the place where its bytes lie, to `dst` on the device that acts. */
+static cek_status bring(cek__exchange *x, const cek__action *a, cek_stream *in, cek_ref dst, const cek_memory *theirs,
+                        uint64_t first, uint64_t count)
+{
+    uint64_t offset = (shard_of(x, a)->first + first) * x->element_bytes, bytes = count * x->element_bytes;
+
+    switch (x->ways[a->device * x->devices + a->peer]) {
+    case WAY_PULL: return cek_stream_pull(in, dst, theirs, offset, bytes);
+    case WAY_HOST: return cek_stream_upload(in, dst, (const unsigned char *)cek_memory_host(theirs) + offset, bytes);
+    default: return cek_stream_upload(in, dst, transit_of(x, a)->place + first * x->element_bytes, bytes);
+    }
+}
+
+cek_status cek__exchange_gradients(cek__exchange *x, const cek__action *a, cek_stream *in, cek_ref dst, uint64_t first,
+                                   uint64_t count)
+{
+    return bring(x, a, in, dst, cek__replica_gradient_memory(x->replicas[a->peer], shard_of(x, a)->bucket), first,
+                 count);
+}
+
+cek_status cek__exchange_parameters(cek__exchange *x, const cek__action *a, cek_stream *in)
+{
+    const cek__shard *s = shard_of(x, a);
+
+    return bring(x, a, in, at(x, cek__replica_parameters(x->replicas[a->device], s->bucket), s->first),
+                 cek__replica_parameter_memory(x->replicas[a->peer], s->bucket), 0, cek__shard_elements(s));
+}
+
+/* ---- life ---- */
+
+cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *replicas, size_t credits,
+                                cek__exchange **out)
+{
+    cek_status st;
+    cek__exchange *x = NULL;
+    size_t devices = shards->devices;
+
+    *out = NULL;
+    CEK_TRY(cek__calloc(1, sizeof *x, &x));
+    x->shards = shards;
+    x->replicas = replicas;
+    x->devices = devices;
+    x->credits = credits;
+    x->element_bytes = cek__replica_element_bytes(replicas[0]);
+    CEK_TRY(cek__calloc(devices * devices, sizeof *x->ways, &x->ways));
+    CEK_TRY(cek__calloc(devices * devices, sizeof *x->reaches, &x->reaches));
+    CEK_TRY(cek__calloc(devices * devices, sizeof *x->fetches, &x->fetches));
+    CEK_TRY(cek__calloc(devices, sizeof *x->sends, &x->sends));
+    CEK_TRY(cek__calloc(shards->count * devices, sizeof *x->fetched, &x->fetched));
+    CEK_TRY(cek__calloc(shards->count, sizeof *x->sent, &x->sent));
+    if (shards->count > 0)
+        CEK_TRY(ways_find(x));
+    CEK_TRY(all_places_make(x));
+    *out = x;
+    return CEK_OK;
+out:
+    cek__exchange_free(x, false);
+    return st;
+}
+
+void cek__exchange_free(cek__exchange *x, bool idle)
+{
+    if (x == NULL)
+        return;
+    for (size_t i = 0; x->fetches != NULL && i < x->devices * x->devices; i++)
+        places_drop(&x->fetches[i], idle);
+    for (size_t i = 0; x->sends != NULL && i < x->devices; i++)
+        places_drop(&x->sends[i], idle);
+    free(x->ways);
+    free(x->reaches);
+    free(x->fetches);
+    free(x->sends);
+    free(x->fetched);
+    free(x->sent);
+    free(x);
+}
+
+const bool *cek__exchange_reaches(const cek__exchange *x)
+{
+    return x->reaches;
+}

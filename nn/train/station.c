@@ -1,0 +1,250 @@
+/* station.c - see station.h. */
+#include "nn/train/station.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/train/optimizer.h"
+
+/* ---- life ---- */
+
+/* An inline device has one stream, a lone one needs no other: what it computes and what it updates is in one order. */
+static cek_status tracks_make(cek__station *s)
+{
+    cek_status st;
+
+    for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
+        if (s->at_once) {
+            s->tracks[t] = cek__replica_stream(s->replica);
+            continue;
+        }
+        CEK_TRY(cek_stream_create(s->device, &s->tracks[t]));
+        for (size_t i = 0; i < CEK__FLIGHTS; i++)
+            CEK_TRY(cek_marker_create(s->device, false, &s->flights[t].ring[i].marker));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* Backward of one step is queued when all parameters of the step before are there, so two steps have milestones at most;
+ * counted is one more of each. */
+static cek_status milestones_make(cek__station *s)
+{
+    cek_status st;
+
+    if (s->at_once)
+        return CEK_OK;
+    s->milestone_capacity = 2 * (s->shards->buckets + 1) + s->depth;
+    CEK_TRY(cek__calloc(s->milestone_capacity, sizeof *s->milestones, &s->milestones));
+    for (size_t i = 0; i < s->milestone_capacity; i++)
+        CEK_TRY(cek_marker_create(s->device, false, &s->milestones[i].marker));
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status jobs_make(cek__station *s)
+{
+    cek_status st;
+
+    s->batch_bytes = cek__replica_share_bytes(s->replica);
+    s->job_count = s->depth + CEK__ORDER_LAG;
+    CEK_TRY(cek__calloc(s->job_count, sizeof *s->jobs, &s->jobs));
+    CEK_TRY(cek_pinned_alloc(s->device, s->job_count * CEK__TALLY_BYTES, (void **)&s->tallies));
+    CEK_TRY(cek_pinned_alloc(s->device, s->depth * s->batch_bytes, (void **)&s->batches));
+    for (size_t i = 0; i < s->job_count; i++) {
+        s->jobs[i].tally = s->tallies + i * CEK__TALLY_BYTES;
+        CEK_TRY(cek_marker_create(s->device, false, &s->jobs[i].counted));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status optimizers_make(cek__station *s, const cek__conductor_options *o)
+{
+    cek_status st;
+
+    CEK_TRY(cek__calloc(s->shards->count, sizeof *s->optimizers, &s->optimizers));
+    for (size_t i = 0; i < s->shards->count; i++)
+        if (s->shards->list[i].owner == s->index)
+            CEK_TRY(cek__shard_optimizer_create(s->device, cek__replica_stream(s->replica), o->optimizer, o->type,
+                                                cek__shard_elements(&s->shards->list[i]), o->max_norm > 0,
+                                                &s->optimizers[i]));
+    return cek__replica_drain(s->replica); /* the states are zero before another stream uses them */
+out:
+    return st;
+}
+
+cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *exchange, size_t index, cek__station *s)
+{
+    cek_status st;
+
+    *s = (cek__station){ .index = index,
+                         .depth = o->depth,
+                         .devices = o->shards->devices,
+                         .replica = o->replicas[index],
+                         .device = cek__replica_device(o->replicas[index]),
+                         .shards = o->shards,
+                         .exchange = exchange };
+    s->at_once = s->devices == 1 || cek__replica_is_inline(s->replica);
+    CEK_TRY(tracks_make(s));
+    CEK_TRY(milestones_make(s));
+    CEK_TRY(jobs_make(s));
+    if (!s->at_once)
+        CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &s->sums_block));
+    if (o->max_norm > 0)
+        CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_update_block), CEK_MEMORY_ALONE, &s->update_block));
+    CEK_TRY(cek__reducer_create(o->shards, s->replica, o->type, index, o->max_norm > 0, &s->reducer));
+    CEK_TRY(optimizers_make(s, o));
+    return CEK_OK;
+out:
+    return st;
+}
+
+void cek__station_close(cek__station *s, bool idle)
+{
+    for (size_t i = 0; s->optimizers != NULL && i < s->shards->count; i++)
+        cek__shard_optimizer_free(s->optimizers[i]);
+    cek__reducer_free(s->reducer);
+    for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
+        for (size_t i = 0; i < CEK__FLIGHTS; i++)
+            cek_marker_free(s->flights[t].ring[i].marker);
+        if (!s->at_once)
+            cek_stream_free(s->tracks[t]);
+    }
+    for (size_t i = 0; s->milestones != NULL && i < s->milestone_capacity; i++)
+        cek_marker_free(s->milestones[i].marker);
+    for (size_t i = 0; s->jobs != NULL && i < s->job_count; i++)
+        cek_marker_free(s->jobs[i].counted);
+    cek_memory_free(s->sums_block);
+    cek_memory_free(s->update_block);
+    if (idle) {
+        cek_pinned_free(s->device, s->batches);
+        cek_pinned_free(s->device, s->tallies);
+    } else { /* the device may still use them (plugin.h, Errors) */
+        cek__abandon(s->batches);
+        cek__abandon(s->tallies);
+    }
+    free(s->optimizers);
+    free(s->milestones);
+    free(s->jobs);
+    memset(s, 0, sizeof *s);
+}
+
+cek_status cek__station_drain(cek__station *s)
+{
+    cek_status st = cek__replica_drain(s->replica), other;
+
+    for (size_t t = 0; !s->at_once && t < CEK__TRACK_COUNT; t++) {
+        other = s->tracks[t] != NULL ? cek__replica_drain_stream(s->tracks[t]) : CEK_OK;
+        st = st != CEK_OK ? st : other;
+    }
+    return st;
+}
+
+/* ---- computing ---- */
+
+void cek__station_take_share(cek__station *s, int64_t step, const cek__share *share, const cek_step_block *block,
+                             bool lent)
+{
+    cek__step_job *job = cek__station_job(s, step);
+
+    job->block = *block;
+    job->share = *share;
+    if (!lent && share->rows > 0)
+        cek__replica_copy_share(s->replica, share, s->batches + (size_t)step % s->depth * s->batch_bytes, &job->share);
+}
+
+typedef struct passage {
+    cek__station *station;
+    const cek__action *action;
+    cek__reached_fn reached;
+    void *user;
+} passage;
+
+static cek_status segment_queued(void *user, size_t buckets)
+{
+    const passage *p = user;
+
+    return p->reached(p->user, p->action->step, buckets);
+}
+
+cek_status cek__station_compute(cek__station *s, const cek__action *a, cek__reached_fn reached, void *user)
+{
+    cek_status st;
+    cek__step_job *job = cek__station_job(s, a->step);
+    passage p = { s, a, reached, user };
+
+    if (a->phase == CEK__UPLOAD)
+        return cek__replica_upload_ahead(s->replica, &job->share);
+    if (a->phase == CEK__FORWARD) /* one segment: what it may begin, BACKWARD, which comes with it, ends */
+        return CEK_OK;
+    CEK_TRY(cek__replica_set_step(s->replica, &job->block));
+    if (s->at_once)
+        s->sums_step = a->step;
+    CEK_TRY(cek__replica_train(s->replica, &job->share, segment_queued, &p));
+    CEK_TRY(cek__replica_count(s->replica, job->tally));
+    if (s->devices == 1 && !cek__replica_is_inline(s->replica))
+        CEK_TRY(cek_marker_record(job->counted, cek__replica_stream(s->replica)));
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* ---- exchanging ---- */
+
+cek__track cek__station_track(cek__phase phase)
+{
+    switch (phase) {
+    case CEK__FETCH:
+    case CEK__SEND: return CEK__TRACK_OUT;
+    case CEK__RECEIVE: return CEK__TRACK_IN;
+    default: return CEK__TRACK_SUMS;
+    }
+}
+
+static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
+{
+    base.offset += shard->first * cek__replica_element_bytes(s->replica);
+    return base;
+}
+
+static cek_status update(cek__station *s, const cek__action *a)
+{
+    const cek__shard *shard = &s->shards->list[a->shard];
+    cek_stream *stream = s->tracks[CEK__TRACK_SUMS];
+    cek_ref block = s->at_once ? cek__replica_step_block(s->replica) : cek_memory_ref(s->sums_block);
+    cek_status st;
+
+    /* A device without samples has not set its block in this step, and the computing stream's may be the next step's. */
+    if (s->sums_step != a->step) {
+        CEK_TRY(cek_stream_update(stream, block, &cek__station_job(s, a->step)->block, sizeof(cek_step_block)));
+        s->sums_step = a->step;
+    }
+    CEK_TRY(cek__shard_optimizer_run(s->optimizers[a->shard], stream,
+                                     at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
+                                     at(s, cek__replica_gradients(s->replica, shard->bucket), shard), block,
+                                     s->update_block ? cek_memory_ref(s->update_block) : (cek_ref){ NULL, 0 }));
+out:
+    return st;
+}
+
+cek_status cek__station_exchange(cek__station *s, const cek__action *a, double scale)
+{
+    cek_stream *stream = s->tracks[cek__station_track(a->phase)];
+    cek_update_block block = { .grad_scale = cek__f32x2(scale) };
+
+    switch (a->phase) {
+    case CEK__FETCH:
+    case CEK__SEND: return cek__exchange_download(s->exchange, a, stream);
+    case CEK__RECEIVE: return cek__exchange_parameters(s->exchange, a, stream);
+    case CEK__ADD: return cek__reducer_add(s->reducer, s->exchange, a, stream);
+    case CEK__MEASURE: return cek__reducer_measure(s->reducer, a->shard, stream);
+    case CEK__VERDICT: return cek_stream_update(stream, cek_memory_ref(s->update_block), &block, sizeof block);
+    default: return update(s, a);
+    }
+}

@@ -1,0 +1,91 @@
+/* station.h - one device under a conductor: its streams, what is under way on them, and how each action is carried out there.
+ *
+ * Owns: streams for copies and sums beside the computing one, rings of markers, the owner's optimizers and reducer, page-locked
+ * rings of batches and results.
+ * Must not know: threads, other stations, whose turn it is. Each function from one thread at a time for each lane. */
+#ifndef CEK_NN_TRAIN_STATION_H
+#define CEK_NN_TRAIN_STATION_H
+
+#include "nn/train/conductor.h"
+#include "nn/train/optimizer.h"
+#include "nn/train/reducer.h"
+
+enum { CEK__FLIGHTS = 32 }; /* actions under way on one stream; more wait for their turn */
+
+/* The streams beside the computing one: what leaves, what comes in, what is added and updated. */
+typedef enum cek__track { CEK__TRACK_OUT, CEK__TRACK_IN, CEK__TRACK_SUMS, CEK__TRACK_COUNT } cek__track;
+
+/* An action that was enqueued and is not known to have ended. */
+typedef struct cek__flight {
+    cek__action action;
+    cek_marker *marker;
+} cek__flight;
+
+typedef struct cek__flights {
+    cek__flight ring[CEK__FLIGHTS];
+    size_t first, count;
+} cek__flights;
+
+/* A point of the computation that others want to know of: gradients below `buckets` complete, or the result counted. */
+typedef struct cek__milestone {
+    int64_t step;
+    size_t buckets;
+    bool counted;
+    cek_marker *marker;
+} cek__milestone;
+
+/* A step that is not collected, or whose shards are not all spread. */
+typedef struct cek__step_job {
+    cek__share share;
+    cek_step_block block;
+    unsigned char *tally; /* where the result is downloaded to */
+    cek_marker *counted;
+} cek__step_job;
+
+typedef struct cek__station {
+    size_t index, depth, devices;
+    cek__replica *replica;
+    cek_device *device;
+    const cek__shards *shards;
+    cek__exchange *exchange;
+    cek__reducer *reducer;
+    cek__shard_optimizer **optimizers; /* [shard]; NULL of other owners' */
+    bool at_once;                      /* what was enqueued counts as done: an inline or a lone device */
+    cek_stream *tracks[CEK__TRACK_COUNT];
+    cek__flights flights[CEK__TRACK_COUNT];
+    cek__milestone *milestones; /* ring */
+    size_t milestone_capacity, milestone_first, milestone_count;
+    cek_memory *sums_block, *update_block; /* step block of the track SUMS, update block */
+    int64_t sums_step;                     /* whose step block lies there */
+    cek__step_job *jobs;                   /* [step % job_count] */
+    size_t job_count;
+    unsigned char *batches, *tallies; /* [depth] shares, [job_count] results */
+    uint64_t batch_bytes;
+} cek__station;
+
+CEK__CHECKED cek_status cek__station_create(const cek__conductor_options *options, cek__exchange *exchange,
+                                            size_t index, cek__station *out);
+/* For a station that was zeroed, however far creation got. `idle`: nothing is under way. */
+void cek__station_close(cek__station *station, bool idle);
+
+static inline cek__step_job *cek__station_job(const cek__station *station, int64_t step)
+{
+    return &station->jobs[(size_t)step % station->job_count];
+}
+
+/* Keeps a step's share, copied unless it is lent. */
+void cek__station_take_share(cek__station *station, int64_t step, const cek__share *share, const cek_step_block *block,
+                             bool lent);
+
+/* Carries out an action of the lane COMPUTE; `reached` is called when a segment of backward has been queued. */
+typedef cek_status (*cek__reached_fn)(void *user, int64_t step, size_t buckets);
+CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__action *action, cek__reached_fn reached,
+                                             void *user);
+/* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
+CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
+cek__track cek__station_track(cek__phase phase);
+
+/* Waits for everything that was queued. */
+CEK__CHECKED cek_status cek__station_drain(cek__station *station);
+
+#endif
