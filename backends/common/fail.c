@@ -2,6 +2,7 @@
  * fail.c - see fail.h. */
 #include "backends/common/fail.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,4 +85,12 @@ void cek__text_out(char *to, uint64_t cap, const char *text)
     if (length)
         memcpy(to, text, length);
     to[length] = 0;
+}
+
+const char *cek__amount(uint64_t bytes, char text[24])
+{
+    if (bytes == CEK_UNKNOWN)
+        return "unknown";
+    snprintf(text, 24, "%" PRIu64, bytes);
+    return text;
 }

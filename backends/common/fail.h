@@ -40,6 +40,10 @@ const char *cek__host_option(const cek_host *host, const char *key);
  * CEK_INVALID, with key, text and range, for anything else. */
 cek_status cek__host_option_number(const cek_host *host, const char *key, uint64_t low, uint64_t high, uint64_t *out);
 
+/* cek__amount - a number of bytes for a text: "unknown" for CEK_UNKNOWN. Fills in and returns `text`. */
+const char *cek__amount(uint64_t bytes, char text[24]);
+#define CEK__AMOUNT(bytes) cek__amount((bytes), (char[24]){ 0 })
+
 /* cek__text_out - copies a text to a caller's buffer of `cap` bytes, NUL-terminated; `text` and `to` may be NULL. */
 void cek__text_out(char *to, uint64_t cap, const char *text);
 

@@ -68,9 +68,13 @@ static cek_status workspace_check(const cek__validation *check, const cek_ref *o
                                   uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const void *user)
 {
     const cek__request *request = check->request;
+    char what[CEK__TEXT_BYTES / 2];
     if (!bytes)
         return CEK_OK;
-    CEK__VALIDATE(cek__range_check(check->host, "workspace", workspace, bytes, mem_bytes, user));
+    if (!workspace.mem)
+        return CEK__INVALID(check, "its workspace of %llu bytes is missing", (unsigned long long)bytes);
+    snprintf(what, sizeof what, "%s: workspace", check->kind);
+    CEK__VALIDATE(cek__range_check(check->host, what, workspace, bytes, mem_bytes, user));
     if (workspace.offset % CEK_ALIGNMENT)
         return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u",
                             (unsigned long long)workspace.offset, CEK_ALIGNMENT);

@@ -113,6 +113,6 @@ cek_status cek__host_room_check(const cek_host *host, const char *call, uint64_t
     cek__host_memory(&free_bytes, &total_bytes);
     if (bytes <= INT64_MAX - CEK_ALIGNMENT && bytes <= free_bytes)
         return CEK_OK;
-    return cek__host_fail(host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free", call,
-                          (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+    return cek__host_fail(host, CEK_OUT_OF_MEMORY, "%s: %llu bytes; free: %s of %s", call, (unsigned long long)bytes,
+                          CEK__AMOUNT(free_bytes), CEK__AMOUNT(total_bytes));
 }

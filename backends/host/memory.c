@@ -56,9 +56,8 @@ static cek_status backed_alloc(cek_dev *dev, const char *call, uint64_t bytes, b
     if (!*base && free_bytes == CEK_UNKNOWN)
         cek__host_memory(&free_bytes, &total_bytes); /* for the text */
     if (!*base)
-        st = cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes, but %llu of %llu are free%s",
-                            call, (unsigned long long)bytes, (unsigned long long)free_bytes,
-                            (unsigned long long)total_bytes,
+        st = cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "%s: %llu bytes; free: %s of %s%s", call,
+                            (unsigned long long)bytes, CEK__AMOUNT(free_bytes), CEK__AMOUNT(total_bytes),
                             room ? ", and this process is not given more (a limit such as ulimit -v)" : "");
     return st;
 }

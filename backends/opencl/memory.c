@@ -20,9 +20,8 @@
 static cek_status too_much(opencl_dev *dev, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
 {
     return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                          "mem_alloc: %llu bytes, but %llu of %llu are free, %llu at once", (unsigned long long)bytes,
-                          (unsigned long long)free_bytes, (unsigned long long)total_bytes,
-                          (unsigned long long)dev->max_alloc_bytes);
+                          "mem_alloc: %llu bytes; free: %s of %s, at once %s", (unsigned long long)bytes,
+                          CEK__AMOUNT(free_bytes), CEK__AMOUNT(total_bytes), CEK__AMOUNT(dev->max_alloc_bytes));
 }
 
 /* Drivers align to their largest vector at best, so the alignment is made here: of large memory to large pages. */

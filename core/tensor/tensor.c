@@ -326,8 +326,11 @@ static cek_status dims_complete(const cek_tensor *x, int rank, const int64_t *gi
             return cek__fail(CEK_INVALID, "cek_tensor_reshape: dimensions %d and %d are both -1", open, i);
         if (given[i] == -1)
             open = i;
-        else if (given[i] < 1 || __builtin_mul_overflow(known, given[i], &known))
-            return CEK_OK;
+        else if (given[i] < 1)
+            return cek__fail(CEK_INVALID, "cek_tensor_reshape: dimension %d is %" PRId64 ": at least 1, or one -1", i,
+                             given[i]);
+        else if (__builtin_mul_overflow(known, given[i], &known))
+            return cek__fail(CEK_INVALID, "cek_tensor_reshape: more elements than an address has room for");
     }
     if (open >= 0 && count % known != 0)
         return cek__fail(CEK_INVALID, "cek_tensor_reshape: %" PRId64 " elements of %s cannot be divided by %" PRId64,

@@ -96,6 +96,8 @@ START_TEST(texts_end_within_their_room)
     ck_assert_str_eq(room, "");
     cek__text_out(NULL, 9, "a");
     cek__text_out(room, 0, "a");
+    ck_assert_str_eq(CEK__AMOUNT(CEK_UNKNOWN), "unknown");
+    ck_assert_str_eq(CEK__AMOUNT(CEK_UNKNOWN - 1), "18446744073709551614");
     ck_assert_str_eq(room, "");
 }
 END_TEST

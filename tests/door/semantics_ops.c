@@ -93,6 +93,7 @@ START_TEST(inputs_may_overlap_and_a_workspace_may_not)
 {
     start(_i);
     cek_op *op;
+    char needed[80];
     cek_op_info info = { .size = sizeof info };
     cek_gemm_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .operands = 7 }, .m = 8, .n = 8, .k = 8, .batch = 1,
@@ -104,7 +105,9 @@ START_TEST(inputs_may_overlap_and_a_workspace_may_not)
     cek_mem *mem = door_mem(&d, 4096), *scratch = door_mem(&d, info.workspace_bytes);
     OK(d.plugin.fill(d.queue, (cek_ref){ mem, 0 }, 0x3f800000, 4, 4096));
     cek_ref refs[] = { { mem, 0 }, { mem, 0 }, { mem, 256 } };
-    REFUSED(CEK_INVALID, "workspace", d.plugin.op_run(d.queue, op, refs, 3, (cek_ref){ NULL, 0 }));
+    snprintf(needed, sizeof needed, "gemm: its workspace of %llu bytes is missing",
+             (unsigned long long)info.workspace_bytes);
+    REFUSED(CEK_INVALID, needed, d.plugin.op_run(d.queue, op, refs, 3, (cek_ref){ NULL, 0 }));
     REFUSED(CEK_INVALID, "workspace", d.plugin.op_run(d.queue, op, refs, 3, (cek_ref){ scratch, 256 }));
     REFUSED(CEK_INVALID, "overlaps the workspace", d.plugin.op_run(d.queue, op, refs, 3, (cek_ref){ mem, 256 }));
     OK(d.plugin.op_run(d.queue, op, refs, 3, (cek_ref){ scratch, 0 }));

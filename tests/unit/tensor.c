@@ -26,6 +26,8 @@ START_TEST(permute_and_reshape_keep_every_element)
         assert_holds(y, 2, (int64_t[]){ 6, 20 }, a, NULL, "reshape");
         assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ 7, -1 }, &y), CEK_INVALID, "[2,3,4,5]", "divided by 7");
         assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -1, -1 }, &y), CEK_INVALID, "cek_tensor_reshape", "both -1");
+        assert_fails(cek_tensor_reshape(x, 2, (int64_t[]){ -2, 60 }, &y), CEK_INVALID, "cek_tensor_reshape",
+                     "dimension 0 is -2");
         assert_fails(cek_tensor_reshape(x, 1, (int64_t[]){ 119 }, &y), CEK_INVALID, "[2,3,4,5]", "[119]");
         assert_fails(cek_tensor_permute(x, (int[]){ 0, 1, 2, 2 }, &y), CEK_INVALID, "cek_tensor_permute",
                      "axis 2 at place 3");
