@@ -289,6 +289,12 @@ unit_tests += %D%/unit/registry_search
 %C%_unit_registry_search_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_search_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/nulls
+%C%_unit_nulls_SOURCES = %D%/unit/nulls.c
+%C%_unit_nulls_CPPFLAGS = $(unit_cppflags)
+%C%_unit_nulls_LDFLAGS = $(check_ldflags)
+%C%_unit_nulls_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/registry_start
 %C%_unit_registry_start_SOURCES = %D%/unit/registry_start.c %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_registry_start_CPPFLAGS = $(unit_cppflags)

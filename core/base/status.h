@@ -40,11 +40,13 @@
         goto out;                              \
     } while (0)
 
-/* At the head of a public function: whoever gives NULL where the header does not allow it learns which argument. */
-#define CEK__NOT_NULL(argument)                                                   \
-    do {                                                                          \
-        if ((argument) == NULL)                                                   \
-            return cek__fail(CEK_INVALID, "%s: " #argument " is NULL", __func__); \
+/* At the head of a public function: whoever gives NULL where the header does not allow it learns which argument.
+ * _AS: under the header's name for it. */
+#define CEK__NOT_NULL(argument) CEK__NOT_NULL_AS(argument, argument)
+#define CEK__NOT_NULL_AS(argument, name)                                      \
+    do {                                                                      \
+        if ((argument) == NULL)                                               \
+            return cek__fail(CEK_INVALID, "%s: " #name " is NULL", __func__); \
     } while (0)
 
 enum { CEK__ERROR_TEXT_MAX = 1024 }; /* bytes with the final 0; what is longer ends in "..." */

@@ -43,6 +43,8 @@ void cek_text_printable(char *text)
 {
     char *to = text;
 
+    if (text == NULL)
+        return;
     while (*text != '\0') {
         uint32_t code;
         size_t length = cek__utf8_next(text, &code);

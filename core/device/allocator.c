@@ -222,7 +222,9 @@ cek_status cek_memory_alloc(cek_device *device, uint64_t bytes, uint32_t flags, 
 {
     cek_status st;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
     if ((flags & ~CEK_MEMORY_ALONE) != 0)
         return cek__fail(CEK_UNSUPPORTED, "%s: unknown memory flags %#x", device->name, flags);
     st = memory_alloc(device, bytes, (flags & CEK_MEMORY_ALONE) != 0, CEK__REUSE_ANY, out);
@@ -265,7 +267,7 @@ void cek_memory_free(cek_memory *memory)
 
 cek_ref cek_memory_ref(const cek_memory *memory)
 {
-    return (cek_ref){ memory->segment->mem, memory->offset };
+    return memory != NULL ? (cek_ref){ memory->segment->mem, memory->offset } : (cek_ref){ NULL, 0 };
 }
 
 void *cek_memory_host(const cek_memory *memory)
@@ -277,12 +279,12 @@ void *cek_memory_host(const cek_memory *memory)
 
 uint64_t cek_memory_bytes(const cek_memory *memory)
 {
-    return memory->asked;
+    return memory != NULL ? memory->asked : 0;
 }
 
 cek_device *cek_memory_device(const cek_memory *memory)
 {
-    return memory->device;
+    return memory != NULL ? memory->device : NULL;
 }
 
 static bool is_ours(const cek__allocator *allocator, const cek_mem *mem)
@@ -348,10 +350,14 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
 {
     cek_status st;
     cek_dev *dev;
-    cek__allocator *allocator = &device->allocator;
-    uint32_t size = out->size;
-    cek_memory_stats stats = { .size = size, .device_free_bytes = CEK_UNKNOWN, .device_total_bytes = CEK_UNKNOWN };
+    cek__allocator *allocator;
+    cek_memory_stats stats = { .device_free_bytes = CEK_UNKNOWN, .device_total_bytes = CEK_UNKNOWN };
+    uint32_t size;
 
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(device);
+    allocator = &device->allocator;
+    stats.size = size = out->size;
     if (size < sizeof size)
         CEK_FAIL(CEK_INVALID, "%s: memory statistics: out->size is not set", device->name);
     memset(out, 0, size);
@@ -374,6 +380,8 @@ out:
 
 void cek_device_reset_peak(cek_device *device)
 {
+    if (device == NULL)
+        return;
     pthread_mutex_lock(&device->allocator.lock);
     device->allocator.peak_used = device->allocator.used;
     pthread_mutex_unlock(&device->allocator.lock);
@@ -381,6 +389,7 @@ void cek_device_reset_peak(cek_device *device)
 
 cek_status cek_device_set_memory_limit(cek_device *device, uint64_t bytes)
 {
+    CEK__NOT_NULL(device);
     pthread_mutex_lock(&device->allocator.lock);
     device->allocator.limit = bytes != 0 ? bytes : CEK_UNKNOWN;
     pthread_mutex_unlock(&device->allocator.lock);
@@ -389,6 +398,6 @@ cek_status cek_device_set_memory_limit(cek_device *device, uint64_t bytes)
 
 void cek_device_empty_cache(cek_device *device)
 {
-    if (device->dev != NULL)
+    if (device != NULL && device->dev != NULL)
         cache_empty(device);
 }

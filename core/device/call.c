@@ -39,8 +39,10 @@ bool cek_inside_plugin(const char **who, const char **call)
 {
     bool is_inside = inside.call != NULL;
 
-    *who = is_inside ? inside.who : NULL;
-    *call = inside.call;
+    if (who != NULL)
+        *who = is_inside ? inside.who : NULL;
+    if (call != NULL)
+        *call = inside.call;
     return is_inside;
 }
 

@@ -82,20 +82,23 @@ cek_status cek__device_open(cek_device *device, cek_dev **out)
 
 const char *cek_device_name(const cek_device *device)
 {
-    return device->name;
+    return device != NULL ? device->name : "";
 }
 
 cek_engine *cek_device_engine(const cek_device *device)
 {
-    return device->engine;
+    return device != NULL ? device->engine : NULL;
 }
 
 cek_status cek_device_describe(cek_device *device, cek_device_info *out)
 {
     cek_status st;
     cek_device_info info;
-    uint32_t size = out->size;
+    uint32_t size;
 
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(device);
+    size = out->size;
     if (size < sizeof size)
         CEK_FAIL(CEK_INVALID, "%s: describe: out->size is not set", device->name);
     memset(out, 0, size);
@@ -110,8 +113,14 @@ out:
 
 cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev)
 {
-    cek_status st = cek__device_open(device, dev);
+    cek_status st;
 
+    CEK__NOT_NULL(plugin);
+    *plugin = NULL;
+    CEK__NOT_NULL(dev);
+    *dev = NULL;
+    CEK__NOT_NULL(device);
+    st = cek__device_open(device, dev);
     *plugin = st == CEK_OK ? device->plugin : NULL;
     return st;
 }
@@ -120,6 +129,7 @@ cek_status cek_device_sync(cek_device *device)
 {
     cek_status st = CEK_OK, first;
 
+    CEK__NOT_NULL(device);
     if (device->dev == NULL)
         return CEK_OK;
     pthread_mutex_lock(&device->order_lock);
@@ -193,8 +203,12 @@ void cek__pinned_free(cek_device *device, void *ptr)
 
 cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)
 {
-    cek_status st = cek__pinned_alloc(device, bytes, out);
+    cek_status st;
 
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
+    st = cek__pinned_alloc(device, bytes, out);
     if (st == CEK_OK)
         cek__device_take(device);
     return st;
@@ -202,7 +216,7 @@ cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)
 
 void cek_pinned_free(cek_device *device, void *ptr)
 {
-    if (ptr == NULL)
+    if (device == NULL || ptr == NULL)
         return;
     cek__pinned_free(device, ptr);
     cek__device_drop(device);
@@ -210,7 +224,7 @@ void cek_pinned_free(cek_device *device, void *ptr)
 
 void cek_pinned_abandon(cek_device *device, void *ptr)
 {
-    if (ptr == NULL)
+    if (device == NULL || ptr == NULL)
         return;
     cek__abandon(ptr);
     cek__device_drop(device);

@@ -28,8 +28,13 @@ void cek__op_free(cek_device *device, cek_op *op)
 
 cek_status cek_op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
-    cek_status st = cek__op_make(device, desc, info, out);
+    cek_status st;
 
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
+    CEK__NOT_NULL(desc);
+    st = cek__op_make(device, desc, info, out);
     if (st == CEK_OK)
         cek__device_take(device);
     return st;
@@ -37,7 +42,7 @@ cek_status cek_op_make(cek_device *device, const cek_op_desc *desc, cek_op_info 
 
 void cek_op_free(cek_device *device, cek_op *op)
 {
-    if (op == NULL)
+    if (device == NULL || op == NULL)
         return;
     cek__op_free(device, op);
     cek__device_drop(device);
@@ -46,6 +51,9 @@ void cek_op_free(cek_device *device, cek_op *op)
 cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *operands, uint32_t count,
                           cek_ref workspace)
 {
+    CEK__NOT_NULL(stream);
+    CEK__NOT_NULL(op);
+    CEK__NOT_NULL(operands);
     return CEK__STREAM_CALL(stream, op_run, op, operands, count, workspace);
 }
 
@@ -54,7 +62,10 @@ cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32
     cek_status st;
     cek_dev *dev;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
+    CEK__NOT_NULL(commands);
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(CEK__CALL(device, device->plugin, cmdbuf_create, dev, commands, count, sizeof *commands, out));
     if (*out == NULL)
@@ -68,7 +79,7 @@ out:
 
 void cek_commands_free(cek_device *device, cek_cmdbuf *commands)
 {
-    if (commands == NULL)
+    if (device == NULL || commands == NULL)
         return;
     CEK__RELEASE(device, cmdbuf_destroy, commands);
     cek__device_drop(device);
@@ -76,5 +87,7 @@ void cek_commands_free(cek_device *device, cek_cmdbuf *commands)
 
 cek_status cek_stream_run_commands(cek_stream *stream, cek_cmdbuf *commands)
 {
+    CEK__NOT_NULL(stream);
+    CEK__NOT_NULL(commands);
     return CEK__STREAM_CALL(stream, cmdbuf_run, commands);
 }

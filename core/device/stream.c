@@ -104,8 +104,12 @@ out:
 
 cek_status cek_stream_create(cek_device *device, cek_stream **out)
 {
-    cek_status st = cek__stream_create(device, true, out);
+    cek_status st;
 
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
+    st = cek__stream_create(device, true, out);
     if (st == CEK_OK)
         cek__device_take(device);
     return st;
@@ -131,16 +135,17 @@ void cek_stream_free(cek_stream *stream)
 
 cek_device *cek_stream_device(const cek_stream *stream)
 {
-    return stream->device;
+    return stream != NULL ? stream->device : NULL;
 }
 
 cek_queue *cek_stream_raw(const cek_stream *stream)
 {
-    return stream->queue;
+    return stream != NULL ? stream->queue : NULL;
 }
 
 cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
 {
+    CEK__NOT_NULL(stream);
     return CEK__STREAM_CALL(stream, queue_sync, timeout_ns);
 }
 
@@ -165,29 +170,43 @@ static cek_status memory_check(const cek_stream *stream, const char *call, cek_r
 
 cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
 {
-    cek_status st = memory_check(stream, "upload", dst, bytes);
+    cek_status st;
 
+    CEK__NOT_NULL(stream);
+    if (bytes > 0)
+        CEK__NOT_NULL(src);
+    st = memory_check(stream, "upload", dst, bytes);
     return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, upload, dst, src, bytes);
 }
 
 cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes)
 {
-    cek_status st = memory_check(stream, "download", src, bytes);
+    cek_status st;
 
+    CEK__NOT_NULL(stream);
+    if (bytes > 0)
+        CEK__NOT_NULL(dst);
+    st = memory_check(stream, "download", src, bytes);
     return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, download, dst, src, bytes);
 }
 
 cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    cek_status st = memory_check(stream, "fill", dst, bytes);
+    cek_status st;
 
+    CEK__NOT_NULL(stream);
+    st = memory_check(stream, "fill", dst, bytes);
     return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, fill, dst, pattern, pattern_bytes, bytes);
 }
 
 cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
 {
-    cek_status st = memory_check(stream, "update", dst, bytes);
+    cek_status st;
 
+    CEK__NOT_NULL(stream);
+    if (bytes > 0)
+        CEK__NOT_NULL(src);
+    st = memory_check(stream, "update", dst, bytes);
     return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, update, dst, src, bytes);
 }
 
@@ -225,7 +244,9 @@ cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out)
     cek_dev *dev;
     cek_event_desc desc = { .size = sizeof desc, .flags = timing ? CEK_EVENT_TIMING : 0 };
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(cek__calloc(1, sizeof *marker, &marker));
     marker->device = device;
@@ -254,6 +275,8 @@ void cek_marker_free(cek_marker *marker)
 
 cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
 {
+    CEK__NOT_NULL(marker);
+    CEK__NOT_NULL(stream);
     if (marker->device != stream->device)
         return cek__fail(CEK_INVALID, "a marker of %s cannot be recorded on a stream of %s", marker->device->name,
                          stream->device->name);
@@ -262,19 +285,24 @@ cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
 
 cek_status cek_marker_query(cek_marker *marker)
 {
+    CEK__NOT_NULL(marker);
     cek__call_begin(marker->device->name, "event_query");
     return event_call_end(marker, "event_query", marker->device->plugin->event_query(marker->event));
 }
 
 cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns)
 {
+    CEK__NOT_NULL(marker);
     cek__call_begin(marker->device->name, "event_sync");
     return event_call_end(marker, "event_sync", marker->device->plugin->event_sync(marker->event, timeout_ns));
 }
 
 cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
 {
+    CEK__NOT_NULL(ns);
     *ns = 0;
+    CEK__NOT_NULL(start);
+    CEK__NOT_NULL(end);
     if (start->device != end->device)
         return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name,
                          end->device->name);
@@ -284,6 +312,8 @@ cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
 
 cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker)
 {
+    CEK__NOT_NULL(stream);
+    CEK__NOT_NULL(marker);
     if (marker->device != stream->device)
         return cek_marker_sync(marker, CEK_FOREVER);
     return CEK__STREAM_CALL(stream, event_wait, marker->event);

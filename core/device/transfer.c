@@ -109,6 +109,8 @@ cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_re
 {
     cek_status st;
 
+    CEK__NOT_NULL(to);
+    CEK__NOT_NULL(from);
     if (bytes == 0)
         return CEK_OK;
     CEK_TRY(cek__memory_check(to->device, "copy", dst, bytes));

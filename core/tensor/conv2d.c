@@ -121,7 +121,10 @@ cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_t
     cek_tensor *y = NULL;
     const char *const names[] = { "x", "weight" };
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(x);
+    CEK__NOT_NULL(weight);
     CEK_TRY(options_take(options, &o));
     CEK_TRY(cek__tensors_check("cek_conv2d", 2, names, (const cek_tensor *[]){ x, weight }));
     CEK_TRY(channels_check(&x->shape, &weight->shape, o.groups));

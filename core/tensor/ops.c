@@ -93,6 +93,10 @@ out:
 #define BINARY(name, instruction)                                                     \
     cek_status cek_##name(const cek_tensor *a, const cek_tensor *b, cek_tensor **out) \
     {                                                                                 \
+        CEK__NOT_NULL(out);                                                           \
+        *out = NULL;                                                                  \
+        CEK__NOT_NULL(a);                                                             \
+        CEK__NOT_NULL(b);                                                             \
         return binary("cek_" #name, instruction, a, b, out);                          \
     }
 BINARY(add, CEK_PW_ADD)
@@ -104,6 +108,9 @@ BINARY(div, CEK_PW_DIV)
 #define UNARY(name, instruction)                                                                          \
     cek_status cek_##name(const cek_tensor *x, cek_tensor **out)                                          \
     {                                                                                                     \
+        CEK__NOT_NULL(out);                                                                               \
+        *out = NULL;                                                                                      \
+        CEK__NOT_NULL(x);                                                                                 \
         return unary("cek_" #name, x, &(chain){ .code = { { .code = instruction } }, .length = 1 }, out); \
     }
 UNARY(neg, CEK_PW_NEG)
@@ -118,6 +125,9 @@ UNARY(gelu, CEK_PW_GELU)
 
 cek_status cek_scale(const cek_tensor *x, double factor, double offset, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
     return unary("cek_scale", x,
                  &(chain){ .code = { { .code = CEK_PW_MUL_IMM, .imm = factor },
                                      { .code = CEK_PW_ADD_IMM, .a = 1, .imm = offset } },
@@ -137,6 +147,8 @@ static cek_status axes_read(const char *what, const cek_tensor *x, int count, co
     *rest = (cek__shape){ 0 };
     if (count < 0)
         return cek__fail(CEK_INVALID, "%s: %d axes", what, count);
+    if (count > 0 && axes == NULL)
+        return cek__fail(CEK_INVALID, "%s: axes is NULL", what);
     *mask = count == 0 ? (1u << rank) - 1 : 0;
     for (int i = 0; i < count; i++) {
         int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
@@ -189,16 +201,25 @@ out:
 
 cek_status cek_sum(const cek_tensor *x, int count, const int *axes, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
     return reduce("cek_sum", CEK_REDUCE_SUM, x, count, axes, out);
 }
 
 cek_status cek_mean(const cek_tensor *x, int count, const int *axes, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
     return reduce("cek_mean", CEK_REDUCE_MEAN, x, count, axes, out);
 }
 
 cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
     return reduce("cek_max", CEK_REDUCE_MAX, x, count, axes, out);
 }
 
@@ -208,7 +229,9 @@ cek_status cek_softmax(const cek_tensor *x, cek_tensor **out)
     cek_tensor *y = NULL;
     int64_t columns;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(x);
     CEK_TRY(cek__tensors_check("cek_softmax", 1, (const char *const[]){ "x" }, &x));
     CEK_TRY(cek__tensor_new("cek_softmax", x->device, x->type, &x->shape, &y));
     columns = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
@@ -274,7 +297,10 @@ cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out
     cek_tensor *c = NULL;
     product p;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(a);
+    CEK__NOT_NULL(b);
     CEK_TRY(cek__tensors_check("cek_matmul", 2, (const char *const[]){ "a", "b" }, (const cek_tensor *[]){ a, b }));
     CEK_TRY(product_plan(&a->shape, &b->shape, &p));
     CEK_TRY(cek__shape_make("cek_matmul", p.shape.rank, p.shape.dims, cek_dtype_bytes(a->type), &p.shape));
@@ -362,11 +388,17 @@ out:
 cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low, double high,
                               uint64_t seed, uint32_t stream, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
     return random_fill("cek_tensor_uniform", CEK_RANDOM_UNIFORM, device, rank, shape, low, high, seed, stream, out);
 }
 
 cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean, double std, uint64_t seed,
                              uint32_t stream, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
     return random_fill("cek_tensor_normal", CEK_RANDOM_NORMAL, device, rank, shape, mean, std, seed, stream, out);
 }

@@ -23,6 +23,8 @@ cek_status cek__shape_make(const char *what, int rank, const int64_t *dims, size
 
     if (rank < 0 || rank > CEK_RANK_MAX)
         return cek__fail(CEK_INVALID, "%s: rank %d, 0 to %d are possible", what, rank, CEK_RANK_MAX);
+    if (rank > 0 && dims == NULL)
+        return cek__fail(CEK_INVALID, "%s: shape is NULL", what);
     for (int i = 0; i < rank; i++)
         shape.dims[i] = dims[i];
     *out = shape; /* `dims` may be those of *out */

@@ -49,7 +49,9 @@ cek_status cek_tensor_create(cek_device *device, cek_dtype type, int rank, const
     cek_status st;
     cek__shape checked;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
     CEK_TRY(cek__shape_make("cek_tensor_create", rank, shape, cek_dtype_bytes(type), &checked));
     CEK_TRY(cek__tensor_new("cek_tensor_create", device, type, &checked, out));
 out:
@@ -62,7 +64,10 @@ cek_status cek_tensor_from_host(cek_device *device, cek_dtype type, int rank, co
     cek_status st;
     cek_tensor *tensor = NULL;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
+    CEK__NOT_NULL(data);
     CEK_TRY(cek_tensor_create(device, type, rank, shape, &tensor));
     CEK_TRY(cek_tensor_write(tensor, data, cek_tensor_bytes(tensor)));
     *out = tensor;
@@ -116,7 +121,9 @@ cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const i
     cek_tensor *tensor = NULL;
     cek_stream *stream;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(device);
     CEK_TRY(cek_tensor_create(device, type, rank, shape, &tensor));
     CEK_TRY(cek__device_order_lock(device, &stream));
     st = fill_queue(tensor, stream, value);
@@ -145,37 +152,37 @@ void cek_tensor_free(cek_tensor *tensor)
 
 cek_device *cek_tensor_device(const cek_tensor *tensor)
 {
-    return tensor->device;
+    return tensor != NULL ? tensor->device : NULL;
 }
 
 cek_dtype cek_tensor_type(const cek_tensor *tensor)
 {
-    return tensor->type;
+    return tensor != NULL ? tensor->type : CEK_DTYPE_NONE;
 }
 
 int cek_tensor_rank(const cek_tensor *tensor)
 {
-    return tensor->shape.rank;
+    return tensor != NULL ? tensor->shape.rank : 0;
 }
 
 const int64_t *cek_tensor_shape(const cek_tensor *tensor)
 {
-    return tensor->shape.dims;
+    return tensor != NULL ? tensor->shape.dims : NULL;
 }
 
 int64_t cek_tensor_count(const cek_tensor *tensor)
 {
-    return cek__shape_count(&tensor->shape);
+    return tensor != NULL ? cek__shape_count(&tensor->shape) : 0;
 }
 
 uint64_t cek_tensor_bytes(const cek_tensor *tensor)
 {
-    return (uint64_t)cek_tensor_count(tensor) * cek_dtype_bytes(tensor->type);
+    return (uint64_t)cek_tensor_count(tensor) * cek_dtype_bytes(cek_tensor_type(tensor));
 }
 
 cek_ref cek_tensor_ref(const cek_tensor *tensor)
 {
-    return cek_memory_ref(tensor->memory);
+    return tensor != NULL ? cek_memory_ref(tensor->memory) : (cek_ref){ NULL, 0 };
 }
 
 cek_status cek__tensors_check(const char *what, int count, const char *const *names, const cek_tensor *const *tensors)
@@ -217,6 +224,8 @@ cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes)
     cek_status st;
     cek_stream *stream;
 
+    CEK__NOT_NULL(tensor);
+    CEK__NOT_NULL(dst);
     CEK_TRY(size_check("cek_tensor_read", tensor, bytes));
     CEK_TRY(cek__device_order_lock(tensor->device, &stream));
     st = cek_stream_download(stream, dst, cek_tensor_ref(tensor), bytes);
@@ -231,8 +240,11 @@ cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes)
 {
     cek_status st;
     cek_stream *stream;
-    cek_device *device = tensor->device;
+    cek_device *device;
 
+    CEK__NOT_NULL(tensor);
+    CEK__NOT_NULL(src);
+    device = tensor->device;
     CEK_TRY(size_check("cek_tensor_write", tensor, bytes));
     CEK_TRY(cek__device_order_lock(device, &stream));
     if (bytes <= UPDATE_MAX && bytes % 4 == 0) {
@@ -308,7 +320,10 @@ out:
 
 cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor **out)
 {
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(src);
+    CEK__NOT_NULL(device);
     return copy_as("cek_tensor_to", src, device, &src->shape, out);
 }
 
@@ -320,6 +335,8 @@ static cek_status dims_complete(const cek_tensor *x, int rank, const int64_t *gi
 
     if (rank < 0 || rank > CEK_RANK_MAX)
         return CEK_OK; /* cek__shape_make refuses it */
+    if (rank > 0 && given == NULL)
+        return cek__fail(CEK_INVALID, "cek_tensor_reshape: shape is NULL");
     for (int i = 0; i < rank; i++) {
         dims[i] = given[i];
         if (given[i] == -1 && open >= 0)
@@ -346,7 +363,9 @@ cek_status cek_tensor_reshape(const cek_tensor *x, int rank, const int64_t *shap
     int64_t dims[CEK_RANK_MAX] = { 0 };
     cek__shape checked;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(x);
     CEK_TRY(dims_complete(x, rank, shape, dims));
     CEK_TRY(cek__shape_make("cek_tensor_reshape", rank, dims, cek_dtype_bytes(x->type), &checked));
     if (cek__shape_count(&checked) != cek_tensor_count(x))
@@ -389,7 +408,9 @@ cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type, cek_tensor **out
     cek_tensor *y = NULL;
     int64_t strides[CEK_RANK_MAX];
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(x);
     if (type == x->type)
         return copy_as("cek_tensor_cast", x, x->device, &x->shape, out);
     CEK_TRY(cek__tensor_new("cek_tensor_cast", x->device, type, &x->shape, &y));
@@ -406,11 +427,16 @@ cek_status cek_tensor_permute(const cek_tensor *x, const int *axes, cek_tensor *
 {
     cek_status st;
     cek_tensor *y = NULL;
-    cek__shape shape = { .rank = x->shape.rank };
+    cek__shape shape = { 0 };
     int64_t x_strides[CEK_RANK_MAX], strides[CEK_RANK_MAX] = { 0 };
     unsigned seen = 0;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(x);
+    shape.rank = x->shape.rank;
+    if (shape.rank > 0)
+        CEK__NOT_NULL(axes);
     cek__shape_strides(&x->shape, &x->shape, x_strides);
     for (int i = 0; i < shape.rank; i++) {
         if (axes[i] < 0 || axes[i] >= shape.rank || (seen >> axes[i] & 1) != 0)

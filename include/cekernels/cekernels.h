@@ -18,7 +18,9 @@
  *
  * Conventions. Everything that can fail returns a cek_status and leaves a text for this thread
  * (cek_error_text); outputs are the last parameters and are NULL or 0 after a failure; arguments
- * are then unchanged. Free functions accept NULL. Structs of options start with `size` (sizeof the
+ * are then unchanged. NULL for a pointer is CEK_INVALID with a text that names the argument, unless
+ * the function says what it means; functions that free do nothing then, and those that answer
+ * without a status answer 0, NULL or "". Structs of options start with `size` (sizeof the
  * struct); zero in any other field means the default, and NULL options mean all defaults. The
  * library never prints, never exits and installs no signal handler. Shapes are int64_t, outermost
  * dimension first; images are NHWC, convolution weights [out][kh][kw][in/groups].

@@ -72,7 +72,7 @@ typedef struct cek_pool2d_layer {
     uint32_t stride_h, stride_w; /* 0 = kernel */
     uint32_t pad_h, pad_w;
 } cek_pool2d_layer;
-/* Each adds a node that reads node `input`; *node is its number. Errors name the layer and the
+/* Each adds a node that reads node `input`; *node is its number (`node` may be NULL). Errors name the layer and the
  * shapes (CEK_INVALID). */
 CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node);

@@ -305,7 +305,7 @@ const cek__data_format *cek__dataset_format(const cek_dataset *dataset)
 
 int64_t cek_dataset_size(const cek_dataset *dataset)
 {
-    return dataset->count;
+    return dataset ? dataset->count : 0;
 }
 
 cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count, void *inputs,

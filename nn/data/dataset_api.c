@@ -19,25 +19,32 @@
 
 cek_dtype cek_dataset_input_type(const cek_dataset *dataset)
 {
-    return cek__dataset_format(dataset)->input_type;
+    return dataset ? cek__dataset_format(dataset)->input_type : CEK_DTYPE_NONE;
 }
 
 int64_t cek_dataset_classes(const cek_dataset *dataset)
 {
-    return cek__dataset_format(dataset)->class_count;
+    return dataset ? cek__dataset_format(dataset)->class_count : 0;
 }
 
 int64_t cek_dataset_target_columns(const cek_dataset *dataset)
 {
-    return cek__dataset_format(dataset)->target_width;
+    return dataset ? cek__dataset_format(dataset)->target_width : 0;
 }
 
 int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX])
 {
-    const cek__data_format *format = cek__dataset_format(dataset);
-    const int64_t *in = format->input_shape;
+    const cek__data_format *format;
+    const int64_t *in;
 
-    memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
+    if (shape)
+        memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
+    if (!dataset)
+        return 0;
+    format = cek__dataset_format(dataset);
+    in = format->input_shape;
+    if (!shape)
+        return (int)format->input_rank;
     memcpy(shape, in, format->input_rank * sizeof *shape);
     if (format->input_rank == 3) { /* H,W,C */
         shape[0] = in[2];
@@ -51,16 +58,24 @@ int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX])
 
 cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes, cek_dataset **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(images);
+    CEK__NOT_NULL(labels);
     return cek__idx_dataset(images, labels, classes, out);
 }
 
 cek_status cek_dataset_mnist(const char *directory, bool train, cek_dataset **out)
 {
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(directory);
     return cek__idx_mnist(directory, train, out);
 }
 
 cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out)
 {
+    CEK__NOT_NULL(out);
     return cek__glyphs_dataset(seed, train, out);
 }
 
@@ -69,7 +84,10 @@ cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **o
     cek__csv *csv = NULL;
     cek_status st;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(path);
+    CEK__NOT_NULL(target);
     CEK_TRY(cek__csv_read(path, CEK__CSV_HEADER_AUTO, &csv));
     st = cek__csv_values(csv, target, out);
 out:
@@ -140,7 +158,9 @@ cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **ou
     cek_status st;
     bool convert;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(options);
     CEK_TRY(cek__options_take("cek_dataset_arrays", &o, sizeof o, options));
     CEK_TRY(arrays_format(&o, &format));
     CEK_TRY(cek__data_format_check(&format, o.count));
@@ -160,11 +180,16 @@ out:
 
 cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by)
 {
-    const cek__data_format *format = cek__dataset_format(dataset), *by_format = cek__dataset_format(by);
-    int64_t width = format->input_shape[format->input_rank - 1];
+    const cek__data_format *format, *by_format;
+    int64_t width;
     double *mean = NULL, *deviation = NULL;
     cek_status st;
 
+    CEK__NOT_NULL(dataset);
+    CEK__NOT_NULL(by);
+    format = cek__dataset_format(dataset);
+    by_format = cek__dataset_format(by);
+    width = format->input_shape[format->input_rank - 1];
     if (format->input_type != CEK_F32 || by_format->input_type != CEK_F32)
         return cek__fail(CEK_INVALID, "data set: only f32 features are standardised");
     if (by_format->input_shape[by_format->input_rank - 1] != width)

@@ -23,10 +23,12 @@ cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_option
     enum { BATCH = 64, PREFETCH = 2 };
     cek_loader_options o;
     cek__loader_config config;
+    cek_status st;
 
-    cek_status st = cek__options_take("cek_loader_create", &o, sizeof o, options);
-
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(dataset);
+    st = cek__options_take("cek_loader_create", &o, sizeof o, options);
     if (st != CEK_OK)
         return st;
     config = (cek__loader_config){ .batch = o.batch != 0 ? o.batch : BATCH,
@@ -46,6 +48,7 @@ cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_option
 
 cek_status cek_loader_start(cek_loader *loader, int64_t epoch)
 {
+    CEK__NOT_NULL(loader);
     cek__loader_give_back_all(loader);
     return cek__loader_begin(loader, epoch, 0);
 }
@@ -55,7 +58,9 @@ cek_status cek_loader_next(cek_loader *loader, const cek_batch **batch)
     const cek__batch *next;
     cek_status st;
 
+    CEK__NOT_NULL(batch);
     *batch = NULL;
+    CEK__NOT_NULL(loader);
     cek__loader_give_back_all(loader);
     st = cek__loader_take(loader, &next);
     if (st == CEK_OK && next != NULL)

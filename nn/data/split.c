@@ -45,7 +45,12 @@ cek_status cek_dataset_split_rows(const cek_dataset *whole, const int64_t *rows,
     char *flags = NULL;
     cek_status st;
 
+    CEK__NOT_NULL(first);
+    CEK__NOT_NULL(second);
     *first = *second = NULL;
+    CEK__NOT_NULL(whole);
+    if (count > 0)
+        CEK__NOT_NULL(rows);
     if (count < 0)
         CEK_FAIL(CEK_INVALID, "split: %" PRId64 " rows", count);
     CEK_TRY(cek__calloc((size_t)n, 1, &flags));
@@ -68,7 +73,10 @@ cek_status cek_dataset_split(const cek_dataset *whole, int64_t count, uint64_t s
     int64_t *order = NULL;
     cek_status st;
 
+    CEK__NOT_NULL(first);
+    CEK__NOT_NULL(second);
     *first = *second = NULL;
+    CEK__NOT_NULL(whole);
     if (count < 0 || count > n)
         return cek__fail(CEK_INVALID, "split: %" PRId64 " of %" PRId64 " samples", count, n);
     CEK_TRY(cek__alloc_array((size_t)n, sizeof *order, &order));
@@ -174,7 +182,11 @@ cek_status cek_dataset_split_file(const cek_dataset *whole, const char *path, ce
     int64_t *rows = NULL, count;
     cek_status st;
 
+    CEK__NOT_NULL(first);
+    CEK__NOT_NULL(second);
     *first = *second = NULL;
+    CEK__NOT_NULL(whole);
+    CEK__NOT_NULL(path);
     CEK_TRY(cek__split_rows_read(path, cek_dataset_size(whole), &rows, &count));
     st = cek_dataset_split_rows(whole, rows, count, first, second);
 out:

@@ -131,6 +131,8 @@ static cek_status node_add(cek_model *model, cek__node node, int *out)
 
     if (out)
         *out = -1;
+    if (!model)
+        return cek__fail(CEK_INVALID, "%s: model is NULL", name);
     for (int i = 0; i < node.inputs; i++)
         if (node.input[i] < 0 || node.input[i] >= model->node_count)
             CEK_FAIL(CEK_INVALID, "input %d is no node, there are 0 to %d", node.input[i], model->node_count - 1);
@@ -160,7 +162,9 @@ cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out)
     cek_model *model = NULL;
     cek__node input = { .layer = CEK__LAYER_INPUT, .weight = -1, .bias = -1 };
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(shape);
     if (rank != 1 && rank != 3)
         CEK_FAIL(CEK_INVALID, "model: an input of rank %d, it is {features} or {channels, height, width}", rank);
     CEK_TRY(shape_check("model: input", rank, shape));
@@ -187,14 +191,6 @@ void cek_model_free(cek_model *model)
     free(model);
 }
 
-/* A layer has no defaults for all of it. */
-static cek_status layer_take(const char *what, void *to, size_t known, const void *layer)
-{
-    if (layer == NULL)
-        return cek__fail(CEK_INVALID, "%s: the layer is NULL", what);
-    return cek__options_take(what, to, known, layer);
-}
-
 static void or_one(uint32_t *value)
 {
     if (*value == 0)
@@ -204,10 +200,13 @@ static void or_one(uint32_t *value)
 cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node)
 {
     cek__node n = { .layer = CEK__LAYER_CONV, .inputs = 1, .input = { input } };
-    cek_status st = layer_take("cek_model_conv2d", &n.conv, sizeof n.conv, layer);
+    cek_status st;
 
     if (node)
         *node = -1;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(layer);
+    st = cek__options_take("cek_model_conv2d", &n.conv, sizeof n.conv, layer);
     if (st != CEK_OK)
         return st;
     or_one(&n.conv.stride_h);
@@ -235,10 +234,13 @@ cek_status cek_model_activation(cek_model *model, int input, cek_activation kind
 cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
 {
     cek__node n = { .layer = CEK__LAYER_POOL, .inputs = 1, .input = { input } };
-    cek_status st = layer_take("cek_model_pool2d", &n.pool, sizeof n.pool, layer);
+    cek_status st;
 
     if (node)
         *node = -1;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(layer);
+    st = cek__options_take("cek_model_pool2d", &n.pool, sizeof n.pool, layer);
     return st != CEK_OK ? st : node_add(model, n, node);
 }
 
@@ -262,12 +264,15 @@ cek_status cek_model_add(cek_model *model, int a, int b, int *node)
 
 void cek_model_set_input_scale(cek_model *model, double scale, double offset)
 {
+    if (!model)
+        return;
     model->scale = scale;
     model->offset = offset;
 }
 
 cek_status cek_model_set_dropout(cek_model *model, double p)
 {
+    CEK__NOT_NULL(model);
     if (!(p >= 0 && p < 1))
         return cek__fail(CEK_INVALID, "dropout: probability %g, it must be at least 0 and below 1", p);
     for (int i = 0; i < model->node_count; i++)
@@ -278,19 +283,23 @@ cek_status cek_model_set_dropout(cek_model *model, double p)
 
 static int shape_get(const cek__shape *from, int64_t shape[CEK_RANK_MAX])
 {
+    if (!shape)
+        return from ? from->rank : 0;
     memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
+    if (!from)
+        return 0;
     memcpy(shape, from->dim, (size_t)from->rank * sizeof *shape);
     return from->rank;
 }
 
 int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(&model->nodes[0].shape, shape);
+    return shape_get(model ? &model->nodes[0].shape : NULL, shape);
 }
 
 int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(&model->nodes[model->node_count - 1].shape, shape);
+    return shape_get(model ? &model->nodes[model->node_count - 1].shape : NULL, shape);
 }
 
 int64_t cek__model_inputs(const cek_model *model)
@@ -305,12 +314,14 @@ int64_t cek__model_outputs(const cek_model *model)
 
 size_t cek_model_parameter_count(const cek_model *model)
 {
-    return model->parameter_count;
+    return model ? model->parameter_count : 0;
 }
 
 cek_status cek_model_parameter(const cek_model *model, size_t index, cek_parameter *out)
 {
+    CEK__NOT_NULL(out);
     *out = (cek_parameter){ 0 };
+    CEK__NOT_NULL(model);
     if (index >= model->parameter_count)
         return cek__fail(CEK_INVALID, "parameter %zu: the model has %zu", index, model->parameter_count);
     *out = model->parameters[index].public;

@@ -10,7 +10,7 @@
 
 void cek_model_init(cek_model *model, uint64_t seed)
 {
-    for (size_t i = 0; i < model->parameter_count; i++) {
+    for (size_t i = 0; model && i < model->parameter_count; i++) {
         cek__parameter *p = &model->parameters[i];
         float bound = (float)(1 / sqrt(p->fan_in));
 

@@ -20,6 +20,8 @@ cek_status cek_model_save(const cek_model *model, const char *path)
     cek_status st;
     cek__st_tensor *tensors = NULL;
 
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(path);
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *tensors, &tensors));
     for (size_t i = 0; i < model->parameter_count; i++) {
         const cek_parameter *p = &model->parameters[i].public;
@@ -95,9 +97,12 @@ cek_status cek_model_load(cek_model *model, const char *path)
     cek_status st;
     cek__st_file *file = NULL;
     float **values = NULL;
-    size_t count = model->parameter_count;
+    size_t count;
     const char *prefix = "";
 
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(path);
+    count = model->parameter_count;
     CEK_TRY(cek__st_read(path, &file));
     CEK_TRY(cek__calloc(count, sizeof *values, &values));
     if (file->count > 0 && strncmp(file->tensors[0].name, module_prefix, strlen(module_prefix)) == 0)
@@ -145,6 +150,11 @@ void cek_model_sha256(const cek_model *model, char hex[65])
     cek__sha256 hash;
     uint8_t digest[32];
 
+    if (!hex)
+        return;
+    hex[0] = '\0';
+    if (!model)
+        return;
     cek__sha256_init(&hash);
     for (const cek_parameter *p = next_by_name(model, NULL); p; p = next_by_name(model, p->name)) {
         for (int64_t i = 0; i < p->count; i += 1024) {

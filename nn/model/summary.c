@@ -168,7 +168,9 @@ cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t
     uint64_t total = 0;
     char count[32];
 
+    CEK__NOT_NULL_AS(out, text);
     *out = NULL;
+    CEK__NOT_NULL(model);
     CEK_TRY(cek__calloc((size_t)model->node_count + 1, sizeof *rows, &rows));
     rows[0] = (row){ { "#", "layer", "output", "parameters" } };
     for (int i = 0; i < model->node_count; i++) {

@@ -286,10 +286,14 @@ static int builtin_find(const char *name)
 
 cek_status cek_preset_find(const char *name, cek_preset *out)
 {
-    int found = builtin_find(name);
-    uint32_t size = out->size;
     cek_preset preset;
+    uint32_t size;
+    int found;
 
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(name);
+    found = builtin_find(name);
+    size = out->size;
     if (size < sizeof preset)
         return cek__fail(CEK_INVALID, "preset: its size is %u, it is at least %zu", size, sizeof preset);
     memset(out, 0, size);
@@ -306,9 +310,12 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
 {
     cek_status st;
     cek_model *model = NULL;
-    int found = builtin_find(text);
+    int found;
 
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(text);
+    found = builtin_find(text);
     if (!shape) {
         if (found < 0)
             CEK_FAIL(CEK_BAD_INPUT,

@@ -85,6 +85,9 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
 {
     cek_status st;
     cek_metrics full;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(dataset);
     CEK_TRY(cek__results_check("cek_trainer_evaluate", out));
     CEK_TRY(cek__trainer_settle(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
@@ -210,11 +213,11 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     cek_fit_options o;
     fit f = { .trainer = t, .options = &o };
     int64_t epochs;
-    cek_loader_options lo = {
-        .size = sizeof lo,
-        .batch = cek__samples_batch(train, t->batch),
-        .pin_for = cek__replica_device(t->team.replicas[0]),
-    };
+    cek_loader_options lo = { .size = sizeof lo };
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(train);
+    lo.batch = cek__samples_batch(train, t->batch);
+    lo.pin_for = cek__replica_device(t->team.replicas[0]);
     CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
     if (last)
         CEK_TRY(cek__results_check("cek_trainer_fit", last));

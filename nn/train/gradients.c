@@ -27,9 +27,12 @@ out:
 cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path)
 {
     cek_status st;
-    size_t count = cek_model_parameter_count(trainer->model);
+    size_t count;
     cek__st_tensor *tensors = NULL;
 
+    CEK__NOT_NULL(trainer);
+    CEK__NOT_NULL(path);
+    count = cek_model_parameter_count(trainer->model);
     CEK_TRY(cek__calloc(count, sizeof *tensors, &tensors));
     for (size_t i = 0; i < count; i++)
         CEK_TRY(read_one(trainer, i, &tensors[i]));

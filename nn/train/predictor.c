@@ -26,7 +26,9 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     cek__team_options team = { 0 };
     int64_t shape[CEK_RANK_MAX];
     int rank;
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(model);
     CEK_TRY(cek__options_take("cek_predictor_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *p, &p));
     p->batch = o.batch ? o.batch : 256;
@@ -82,6 +84,11 @@ static cek_status predict_member(void *user, size_t index)
 cek_status cek_predictor_run(cek_predictor *p, const void *inputs, int64_t count, float *outputs)
 {
     cek_status st;
+    CEK__NOT_NULL_AS(p, predictor);
+    if (count > 0) {
+        CEK__NOT_NULL(inputs);
+        CEK__NOT_NULL(outputs);
+    }
     if (count < 0)
         CEK_FAIL(CEK_INVALID, "%lld samples to predict", (long long)count);
     for (int64_t first = 0; first < count; first += p->batch) {
@@ -101,8 +108,12 @@ cek_status cek_predictor_run_dataset(cek_predictor *p, const cek_dataset *datase
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, p->batch) };
+    cek_loader_options o = { .size = sizeof o, .workers = 1 };
     uint64_t done = 0;
+    CEK__NOT_NULL_AS(p, predictor);
+    CEK__NOT_NULL(dataset);
+    CEK__NOT_NULL(outputs);
+    o.batch = cek__samples_batch(dataset, p->batch);
     CEK_TRY(cek__samples_fit(p->rank, p->shape, dataset, "the dataset"));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));

@@ -13,6 +13,8 @@ static cek_status devices_check(cek_device *const *devices, size_t count)
 {
     if (count == 0)
         return cek__fail(CEK_INVALID, "no device given");
+    if (devices == NULL)
+        return cek__fail(CEK_INVALID, "devices is NULL");
     for (size_t i = 0; i < count; i++) {
         if (devices[i] == NULL)
             return cek__fail(CEK_INVALID, "device %zu is NULL", i);

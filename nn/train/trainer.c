@@ -126,7 +126,9 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     cek_trainer *t = NULL;
     cek_trainer_options o;
     cek__conductor_options conductor;
+    CEK__NOT_NULL(out);
     *out = NULL;
+    CEK__NOT_NULL(model);
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
@@ -168,7 +170,8 @@ cek_status cek__trainer_usable(const cek_trainer *t)
 
 void cek_trainer_request_stop(cek_trainer *t)
 {
-    atomic_store(&t->stop, true);
+    if (t)
+        atomic_store(&t->stop, true);
 }
 
 /* ---- A step ---------------------------------------------------------------------------------- */
@@ -294,12 +297,15 @@ out:
 
 cek_status cek_trainer_submit(cek_trainer *t, const cek_batch *batch)
 {
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(batch);
     return submit(t, batch, false);
 }
 
 cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
 {
     cek_status st;
+    CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_check("cek_trainer_collect", result));
@@ -313,6 +319,8 @@ out:
 cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_result *result)
 {
     cek_status st;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(batch);
     CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_check("cek_trainer_step", result));
@@ -327,7 +335,7 @@ out:
 
 size_t cek_trainer_uncollected(const cek_trainer *t)
 {
-    return cek__conductor_uncollected(t->conductor);
+    return t ? cek__conductor_uncollected(t->conductor) : 0;
 }
 
 cek_status cek__trainer_settle(cek_trainer *t)
@@ -356,6 +364,7 @@ cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
     void *host = NULL;
+    CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_settle(t));
     for (size_t b = 0; b < t->layout->bucket_count; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
@@ -373,27 +382,30 @@ out:
 
 int64_t cek_trainer_share(const cek_trainer *t, size_t index)
 {
-    return index < t->team.count ? t->shares[index] : 0;
+    return t && index < t->team.count ? t->shares[index] : 0;
 }
 
 uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
 {
-    if (index >= t->team.count)
+    if (!t || index >= t->team.count)
         return 0;
     return cek__replica_bytes(t->team.replicas[index]) + conductor_bytes(t, index);
 }
 
 int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
 {
-    return index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
+    return t && index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
 }
 
 cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t parameter, void *dst, uint64_t bytes)
 {
     cek_status st;
     const cek__placement *p;
-    uint64_t unit = cek_dtype_bytes(t->layout->type);
+    uint64_t unit;
     cek_ref ref;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(dst);
+    unit = cek_dtype_bytes(t->layout->type);
     CEK_TRY(cek__trainer_settle(t));
     if (index >= t->team.count || parameter >= t->layout->parameter_count)
         CEK_FAIL(CEK_INVALID, "replica %zu of %zu, parameter %zu of %zu", index, t->team.count, parameter,
@@ -434,6 +446,8 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
     cek_status st;
     void *raw = NULL;
     const cek__placement *p;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(dst);
     CEK_TRY(cek__trainer_settle(t));
     if (parameter >= t->layout->parameter_count)
         CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
