@@ -62,7 +62,7 @@ static const char *const formulas[] = {
         [CEK_PW_MUL] = "%a * %b", [CEK_PW_DIV] = "%a / %b",
     [CEK_PW_MIN] = "pw_min(%a, %b)", [CEK_PW_MAX] = "pw_max(%a, %b)", [CEK_PW_NEG] = "-%a", [CEK_PW_ABS] = "fabs(%a)",
     [CEK_PW_SQRT] = "sqrt(%a)", [CEK_PW_EXP] = "exp(%a)", [CEK_PW_LOG] = "log(%a)", [CEK_PW_RELU] = "act_relu(%a)",
-    [CEK_PW_TANH] = "tanh(%a)", [CEK_PW_SIGMOID] = "act_sigmoid(%a)", [CEK_PW_GELU] = "act_gelu(%a)",
+    [CEK_PW_TANH] = "act_tanh(%a)", [CEK_PW_SIGMOID] = "act_sigmoid(%a)", [CEK_PW_GELU] = "act_gelu(%a)",
     [CEK_PW_RELU_GRAD] = "grad_relu(%a, %b)", [CEK_PW_TANH_GRAD] = "grad_tanh(%a, %b)",
     [CEK_PW_SIGMOID_GRAD] = "grad_sigmoid(%a, %b)", [CEK_PW_GELU_GRAD] = "grad_gelu(%a, %b)",
     [CEK_PW_LESS] = "%a < %b ? 1.0f : 0.0f", [CEK_PW_EQUAL] = "%a == %b ? 1.0f : 0.0f",

@@ -20,10 +20,10 @@ static double larger(double a, double b)
     return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
 }
 
-static double evaluate(const cek_pointwise_instruction *at, double a, double b)
+static double evaluate(const cek_pointwise_instruction *at, double a, double b, double imm)
 {
     switch (at->code) {
-    case CEK_PW_CONST: return at->imm;
+    case CEK_PW_CONST: return imm;
     case CEK_PW_COPY: return a;
     case CEK_PW_ADD: return a + b;
     case CEK_PW_SUB: return a - b;
@@ -36,8 +36,8 @@ static double evaluate(const cek_pointwise_instruction *at, double a, double b)
     case CEK_PW_SQRT: return sqrt(a);
     case CEK_PW_EXP: return exp(a);
     case CEK_PW_LOG: return log(a);
-    case CEK_PW_ADD_IMM: return a + at->imm;
-    case CEK_PW_MUL_IMM: return a * at->imm;
+    case CEK_PW_ADD_IMM: return a + imm;
+    case CEK_PW_MUL_IMM: return a * imm;
     case CEK_PW_RELU: return activate(CEK_ACT_RELU, a);
     case CEK_PW_TANH: return activate(CEK_ACT_TANH, a);
     case CEK_PW_SIGMOID: return activate(CEK_ACT_SIGMOID, a);
@@ -66,7 +66,8 @@ void cek__reference_pointwise(const cek_op *op, cek_queue *queue, void *const *a
         }
         for (uint32_t i = 0; i < desc->instruction_count; i++, count++) {
             const cek_pointwise_instruction *instruction = &desc->instructions[i];
-            double x = evaluate(instruction, values[instruction->a], values[instruction->b]);
+            double imm = wide ? instruction->imm : (double)(float)instruction->imm;
+            double x = evaluate(instruction, values[instruction->a], values[instruction->b], imm);
             values[count] = wide ? x : (double)(float)x;
         }
         store_or_add(at[CEK_POINTWISE_OUT], desc->out_type, index_place(index, desc->out_strides, desc->rank),

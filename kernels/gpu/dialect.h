@@ -72,9 +72,7 @@ typedef float cek_f32;
 #define exp expf
 #define log logf
 #define sqrt sqrtf
-#define tanh tanhf
-#define erf erff
-#define erfc erfcf
+#define copysign copysignf
 #define expm1 expm1f
 #define fabs fabsf
 #define cos cosf
@@ -193,18 +191,63 @@ DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const 
 /* Activations by their numbers in plugin.h. */
 /* clang-format off */
 DEVICE_FN cek_f32 act_relu(cek_f32 x) { return x > 0.0f ? x : x <= 0.0f ? 0.0f : x; }
-DEVICE_FN cek_f32 act_sigmoid(cek_f32 x) { return 1.0f / (1.0f + exp(-x)); }
-DEVICE_FN cek_f32 act_gelu(cek_f32 x) { return x * 0.5f * erfc(-x * 0.70710678118654752f); }
+DEVICE_FN cek_f32 act_tanh(cek_f32 x)
+{
+    const cek_f32 size = fabs(x), square = x * x, far = 1.0f - 2.0f / (exp(size + size) + 1.0f);
+    cek_f32 p = 0.00214753696f;
+    p = p * square - 0.00818267372f;
+    p = p * square + 0.0217029676f;
+    p = p * square - 0.0539472029f;
+    p = p * square + 0.133332103f;
+    p = p * square - 0.333333313f;
+    p = p * square * size + size;
+    return copysign(size < 0.625f ? p : far, x);
+}
+/* 1 / (1 + e) or e / (1 + e) with e = exp(-|x|): neither overflows nor cancels. */
+DEVICE_FN cek_f32 act_sigmoid(cek_f32 x)
+{
+    const cek_f32 e = exp(-fabs(x));
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+/* For the normal distribution function Phi: exp(-x*x/2) in *density, and Phi(-|x|) as a multiple of it, so that
+ * neither cancels nor vanishes before the result does. x*x is high*high, which is exact, and the rest; beyond 16 the
+ * density is 0 already. */
+DEVICE_FN cek_f32 normal_tail(cek_f32 x, cek_f32 *density)
+{
+    const cek_f32 size = fabs(x), t = 1.0f / (1.0f + 0.5f * (size * 0.707106781f));
+    const cek_f32 bounded = size < 16.0f ? size : 16.0f, high = AS_F32(AS_U32(bounded) & 0xfffff000u);
+    const cek_f32 low = bounded - high, r = -low * (high + 0.5f * low);
+    cek_f32 p = 0.0138520468f;
+    p = p * t - 0.131616592f;
+    p = p * t + 0.448174238f;
+    p = p * t - 0.695050716f;
+    p = p * t + 0.441483557f;
+    p = p * t - 0.108793922f;
+    p = p * t + 0.229018077f;
+    p = p * t + 0.237934873f;
+    p = p * t + 0.282937825f;
+    p = p * t + 0.282060593f;
+    *density = exp(-0.5f * high * high) * (1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * 0.0416666667f))));
+    return 0.5f * p * t;
+}
+DEVICE_FN cek_f32 act_gelu(cek_f32 x)
+{
+    cek_f32 density;
+    const cek_f32 tail = normal_tail(x, &density), above = x * (1.0f - density * tail), below = x * tail * density;
+    return x > 0.0f ? above : below;
+}
 DEVICE_FN cek_f32 grad_relu(cek_f32 dy, cek_f32 y) { return y <= 0.0f ? 0.0f : dy; }
 DEVICE_FN cek_f32 grad_tanh(cek_f32 dy, cek_f32 y) { return dy * (1.0f - y * y); }
-DEVICE_FN cek_f32 grad_sigmoid(cek_f32 dy, cek_f32 y) { return dy * y * (1.0f - y); }
+DEVICE_FN cek_f32 grad_sigmoid(cek_f32 dy, cek_f32 y) { return dy * (y * (1.0f - y)); }
 DEVICE_FN cek_f32 grad_gelu(cek_f32 dy, cek_f32 x)
 {
-    return dy * (0.5f * erfc(-x * 0.70710678118654752f) + x * exp(-0.5f * x * x) * 0.39894228040143268f);
+    cek_f32 density;
+    const cek_f32 tail = normal_tail(x, &density), rest = x * 0.398942280f + (x > 0.0f ? -tail : tail);
+    return dy * ((x > 0.0f ? 1.0f : 0.0f) + rest * density);
 }
 DEVICE_FN cek_f32 activate(cek_u32 activation, cek_f32 x)
 {
-    return activation == 1 ? act_relu(x) : activation == 2 ? tanh(x) : activation == 3 ? act_sigmoid(x)
+    return activation == 1 ? act_relu(x) : activation == 2 ? act_tanh(x) : activation == 3 ? act_sigmoid(x)
          : activation == 4 ? act_gelu(x) : x;
 }
 DEVICE_FN cek_f32 activate_grad(cek_u32 activation, cek_f32 dy, cek_f32 ref)

@@ -58,7 +58,7 @@ DEVICE_FN cek_f32 instruction_of(cek_u32 code, cek_f32 p, cek_f32 q, cek_f32 imm
     case 14: return p + imm;
     case 15: return p * imm;
     case 16: return act_relu(p);
-    case 17: return tanh(p);
+    case 17: return act_tanh(p);
     case 18: return act_sigmoid(p);
     case 19: return act_gelu(p);
     case 20: return grad_relu(p, q);
