@@ -13,6 +13,13 @@ const char *spec_status_name(cek_status status)
     return status < sizeof names / sizeof *names ? names[status] : "an unknown status";
 }
 
+bool spec_device_flushes(const spec_state *s)
+{
+    cek_device_info info = { .size = sizeof info };
+    return s->plugin->device_info(s->target->instance, s->target->index, &info) == CEK_OK &&
+           info.flags & CEK_DEVICE_FLUSHES_DENORMALS;
+}
+
 static spec_line *line_of(spec_report *r, const char *group, cek_dtype type)
 {
     const char *name = spec_type_name(type);

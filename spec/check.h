@@ -18,6 +18,7 @@ typedef struct spec_state {
     uint64_t timeout_ns;
     cek_status broken; /* not CEK_OK: the run breaks off */
     bool abandoned;    /* the device may still work: nothing that it was given is freed, no more calls are made */
+    bool flushes;      /* the device says that denormal numbers may count as 0 */
 
     char name[SPEC_TEXT_MAX]; /* of the check in hand */
     const char *group;
@@ -44,6 +45,8 @@ bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status wan
 /* The same for a condition: the rule of plugin.h that it stands for is told. */
 #define REQUIRE(condition, rule) ((condition) ? true : (spec_check_wrong(s, "it does not hold that %s", rule), false))
 const char *spec_status_name(cek_status status);
+/* What device_info says: CEK_DEVICE_FLUSHES_DENORMALS. */
+bool spec_device_flushes(const spec_state *s);
 
 /* Device memory between guards of 0xff (NaN in every floating-point type), with an image in host
  * memory. */

@@ -54,6 +54,10 @@ static const spec_case forward_cases[] = {
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:tanh", SPEC_F(REAL))
     OPTIONAL("mb1ic3ih9oc6oh9kh3ph1g3:bias:sigmoid", SPEC_F(REAL))
     OPTIONAL("mb1ic3ih9oc5oh9kh3ph1:bias:gelu", SPEC_F(REAL))
+    OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:relu", SPEC_F(EDGE)) /* one pixel of one channel, times 1 */
+    OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:tanh", SPEC_F(EDGE))
+    OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:sigmoid", SPEC_F(EDGE))
+    OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:gelu", SPEC_F(EDGE))
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:packed", SPEC_F_BOTH)
     OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed", SPEC_F_BOTH)
 };
@@ -68,6 +72,10 @@ static const spec_case backward_data_cases[] = {
     OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:grelu", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:grelu:acc", SPEC_F_BOTH)
     OPTIONAL("mb2ic6ih9oc8oh9kh3ph1g2:gtanh", SPEC_F(REAL))
+    OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:grelu", SPEC_F(EDGE))
+    OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:gtanh", SPEC_F(EDGE))
+    OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:gsigmoid", SPEC_F(EDGE))
+    OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:ggelu", SPEC_F(EDGE))
 };
 static const spec_case backward_weights_cases[] = {
     PROBLEMS(REQUIRED, SPEC_F_ALL)
@@ -293,6 +301,18 @@ static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spe
     return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
 }
 
+/* Edges are multiplied by 1, so that they are what the epilogue sees. */
+static void factors_fill(spec_problem *p, spec_operand *image, spec_operand *weights)
+{
+    if (p->fill == SPEC_EDGE) {
+        spec_operand_edges(p, image, 1, CEK_ACT_NONE);
+        spec_operand_ones(weights);
+    } else {
+        spec_operand_fill(p, image, -3, 3, true);
+        spec_operand_fill(p, weights, -3, 3, false);
+    }
+}
+
 static bool forward_build(const char *text, spec_problem *p)
 {
     conv_choice c = { 0 };
@@ -306,8 +326,7 @@ static bool forward_build(const char *text, spec_problem *p)
     spec_operand *bias = c.bias ? spec_operand_add(p, CEK_CONV_FORWARD_BIAS, sum, g.oc) : NULL;
     if (!x || !w || !y || (c.bias && !bias))
         return false;
-    spec_operand_fill(p, x, -3, 3, true);
-    spec_operand_fill(p, w, -3, 3, false);
+    factors_fill(p, x, w);
     if (bias)
         spec_operand_fill(p, bias, -9, 9, false);
     if (c.packed) {
@@ -321,7 +340,7 @@ static bool forward_build(const char *text, spec_problem *p)
         spec_num v = conv_sum(p, sum, forward_at(&g, x->value, w->value, i), x, w);
         if (bias)
             v = spec_add(sum, v, spec_exact(bias->value[i % g.oc]));
-        spec_operand_expect(y, i, spec_activation(sum, c.activation, v), sum);
+        spec_operand_expect(y, i, spec_activation(spec_arithmetic(p, sum), c.activation, v), sum);
     }
     return true;
 }
@@ -340,16 +359,17 @@ static bool backward_data_build(const char *text, spec_problem *p)
     spec_operand *ref = c.act_grad ? spec_operand_add(p, CEK_CONV_BACKWARD_DATA_ACT_REF, p->type, pixels) : NULL;
     if (!dy || !w || !dx || (c.act_grad && !ref))
         return false;
-    spec_operand_fill(p, dy, -3, 3, true);
-    spec_operand_fill(p, w, -3, 3, false);
-    if (ref)
+    factors_fill(p, dy, w);
+    if (ref && p->fill == SPEC_EDGE)
+        spec_operand_edges(p, ref, 1, c.act_grad);
+    else if (ref)
         spec_operand_fill(p, ref, -1, 1, false);
     if (c.acc)
         spec_operand_accumulate(p, dx);
     for (uint64_t i = 0; i < dx->count; i++) {
         spec_num v = conv_sum(p, sum, backward_data_at(&g, dy->value, w->value, i), dy, w);
         if (ref)
-            v = spec_mul(sum, v, spec_derivative(sum, c.act_grad, spec_exact(ref->value[i])));
+            v = spec_act_grad(spec_arithmetic(p, sum), c.act_grad, v, spec_exact(ref->value[i]));
         spec_operand_expect(dx, i, v, sum);
     }
     return true;

@@ -94,8 +94,8 @@ static bool copy_build(const char *text, spec_problem *p)
         uint64_t at = spec_offset(d->rank, d->shape, d->y_strides, n);
         double value = x->value[spec_offset(d->rank, d->shape, d->x_strides, n)];
         y->expect[at] = spec_round(value, y->type);
-        /* Subnormals may be flushed; to f64 nothing of f32 is lost. */
-        bool tiny = value != 0 && fabs(value) < (double)spec_tiny(x->type == CEK_F64 ? CEK_F64 : CEK_F32);
+        /* To f64 nothing of f32 is lost. */
+        bool tiny = p->flushes && value != 0 && fabs(value) < (double)spec_tiny(x->type == CEK_F64 ? CEK_F64 : CEK_F32);
         y->bound[at] = tiny && x->type != CEK_F64 ? fabs(value) : 0;
         y->written[at] = 1;
     }

@@ -68,6 +68,15 @@ static const spec_case gemm_cases[] = {
     OPTIONAL("9x33x40:gtanh", SPEC_F(REAL)),
     OPTIONAL("9x33x40:gsigmoid:ld", SPEC_F(REAL)),
     OPTIONAL("9x33x40:ggelu", SPEC_F(REAL)),
+    /* A column of edges times ones: what each activation makes of them, and of all pairs with what its backward reads. */
+    OPTIONAL("113x35x1:relu", SPEC_F(EDGE)),
+    OPTIONAL("113x35x1:tanh", SPEC_F(EDGE)),
+    OPTIONAL("113x35x1:sigmoid", SPEC_F(EDGE)),
+    OPTIONAL("113x35x1:gelu", SPEC_F(EDGE)),
+    OPTIONAL("113x115x1:grelu", SPEC_F(EDGE)),
+    OPTIONAL("113x115x1:gtanh", SPEC_F(EDGE)),
+    OPTIONAL("113x115x1:gsigmoid", SPEC_F(EDGE)),
+    OPTIONAL("113x115x1:ggelu", SPEC_F(EDGE)),
     OPTIONAL("33x40x50:tb:packed:bias", SPEC_F_BOTH),
     OPTIONAL("33x40x50:packed", SPEC_F_BOTH),
     { .text = "33x40x50:bias:c32", .types = SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
@@ -200,9 +209,9 @@ static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operan
         spec_num r = d->k ? spec_sum(sum, v, magnitude, d->k, spec_whole(p)) : spec_exact(0);
         if (bias)
             r = spec_add(sum, r, spec_exact(bias->value[j]));
-        r = spec_activation(sum, c->activation, r);
+        r = spec_activation(spec_arithmetic(p, sum), c->activation, r);
         if (ref)
-            r = spec_mul(sum, r, spec_derivative(sum, c->act_grad, spec_exact(ref->value[at])));
+            r = spec_act_grad(spec_arithmetic(p, sum), c->act_grad, r, spec_exact(ref->value[at]));
         spec_operand_expect(out, at, r, sum);
         out->written[at] = 1;
     }
@@ -240,8 +249,13 @@ static bool gemm_build(const char *text, spec_problem *p)
     spec_operand *out = spec_operand_add(p, CEK_GEMM_C, d->c_type, c_extent);
     if (!a || !b || !out || !(out->written = spec_problem_alloc(p, c_extent, 1)))
         return false;
-    spec_operand_fill(p, a, -3, 3, true);
-    spec_operand_fill(p, b, -3, 3, false);
+    if (p->fill == SPEC_EDGE) {
+        spec_operand_edges(p, a, 1, CEK_ACT_NONE);
+        spec_operand_ones(b);
+    } else {
+        spec_operand_fill(p, a, -3, 3, true);
+        spec_operand_fill(p, b, -3, 3, false);
+    }
     if (c.acc)
         spec_operand_accumulate(p, out);
     if (c.bias) {
@@ -254,7 +268,10 @@ static bool gemm_build(const char *text, spec_problem *p)
         spec_operand *ref = spec_operand_add(p, CEK_GEMM_ACT_REF, d->c_type, c_extent);
         if (!ref)
             return false;
-        spec_operand_fill(p, ref, -1, 1, false);
+        if (p->fill == SPEC_EDGE)
+            spec_operand_edges(p, ref, 1, c.act_grad);
+        else
+            spec_operand_fill(p, ref, -1, 1, false);
     }
     if (c.activation || c.act_grad || c.bias) {
         p->epilogue.activation = c.activation;

@@ -5,6 +5,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/conv.c \
     %D%/conv_text.c \
     %D%/copy.c \
+    %D%/edge.c \
     %D%/gemm.c \
     %D%/gradient.c \
     %D%/job.c \

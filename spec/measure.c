@@ -122,6 +122,7 @@ static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_
         return false;
     }
     spec_problem_init(p, kind->kind, type, SPEC_REAL, inexact, 1);
+    p->flushes = s->flushes;
     if (!kind->build(text, p)) {
         spec_check_wrong(s, "%.200s", p->error);
         s->broken = p->no_memory ? CEK_OUT_OF_MEMORY : CEK_INVALID;
@@ -158,6 +159,7 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
     spec_state s = {
         .target = target, .plugin = &plugin, .dev = target->dev, .report = report, .timeout_ns = 60000000000u
     };
+    s.flushes = spec_device_flushes(&s);
     s.options.tamper = output_judge;
     s.options.user = m;
     cek_status st = k == count                            ? CEK_INVALID

@@ -55,7 +55,7 @@ long double spec_roundoff(cek_dtype type)
 
 long double spec_tiny(cek_dtype type)
 {
-    switch (type) {
+    switch (spec_plain(type)) {
     case CEK_F64: return DBL_MIN;
     case CEK_F32:
     case CEK_BF16: return FLT_MIN;
@@ -64,6 +64,21 @@ long double spec_tiny(cek_dtype type)
                             flush */
     default: return 0;
     }
+}
+
+long double spec_ulp(cek_dtype type, long double magnitude)
+{
+    static const struct {
+        int digits, least;
+    } format[] = {
+        [CEK_F32] = { 24, -149 }, [CEK_F16] = { 11, -24 }, [CEK_BF16] = { 8, -133 }, [CEK_F64] = { 53, -1074 }
+    };
+    int exponent;
+    if (type >= sizeof format / sizeof *format || !(magnitude < INFINITY))
+        return 0;
+    frexpl(magnitude, &exponent); /* below 2^exponent, at least half of that */
+    exponent -= format[type].digits;
+    return ldexpl(1, exponent < format[type].least ? format[type].least : exponent);
 }
 
 long double spec_integer_limit(cek_dtype type)
@@ -197,25 +212,39 @@ void spec_decode(cek_dtype type, const void *bytes, size_t count, double *values
     }
 }
 
-/* Adds the rounding of a result to `type`, unless an exact value is stored exactly. */
-static spec_num rounded(cek_dtype type, long double v, long double e)
+/* What a result may be off by because it or an operand is flushed. */
+static long double flushed(cek_dtype type)
 {
-    if (e == 0 && (isnan(v) || spec_round(v, type) == v))
-        return spec_exact(v);
-    return (spec_num){ v, e + spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
+    return type & SPEC_DENORMALS ? 0 : spec_tiny(type);
 }
 
-/* The same for a function that a device approximates: within SPEC_FUNCTION_ROUNDOFFS of the result,
- * never exact. */
-static spec_num approximated(cek_dtype type, long double v, long double e)
+static bool representable(cek_dtype type, long double v)
 {
-    return (spec_num){ v, e + SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
+    return isnan(v) || (spec_round(v, spec_plain(type)) == v && (v == 0 || fabsl(v) >= flushed(type)));
+}
+
+/* A result that is at most `ulps` away from v, beside the error `e` that came with the operands. */
+static spec_num within(cek_dtype type, long double v, long double e, double ulps)
+{
+    return (spec_num){ v, e + ulps * spec_ulp(spec_plain(type), fabsl(v) + e) + flushed(type) };
+}
+
+/* One correctly rounded: exact where an exact value is stored exactly. */
+static spec_num rounded(cek_dtype type, long double v, long double e)
+{
+    return e == 0 && representable(type, v) ? spec_exact(v) : within(type, v, e, 0.5);
+}
+
+/* The error that a factor makes of another one's; none of none, also where the factor is infinite. */
+static long double scaled(long double factor, long double e)
+{
+    return e == 0 ? 0 : fabsl(factor) * e;
 }
 
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole)
 {
-    if (whole && (magnitude <= spec_integer_limit(type) || isnan(magnitude)))
-        return spec_exact(v);
+    if (whole && (terms == 1 || magnitude <= spec_integer_limit(type) || isnan(magnitude)))
+        return (spec_num){ v, v != 0 && fabsl(v) < spec_tiny(type) ? spec_tiny(type) : 0 };
     long double nu = (terms + 1) * spec_roundoff(type);
     return (spec_num){ v, nu / (1 - nu) * magnitude + spec_tiny(type) };
 }
@@ -232,87 +261,86 @@ spec_num spec_sub(cek_dtype type, spec_num a, spec_num b)
 
 spec_num spec_mul(cek_dtype type, spec_num a, spec_num b)
 {
-    return rounded(type, a.v * b.v, fabsl(a.v) * b.e + fabsl(b.v) * a.e + a.e * b.e);
+    /* Infinity times what may be 0 or not is nothing to rely on. */
+    if ((isinf(a.v) && b.e > 0 && fabsl(b.v) <= b.e) || (isinf(b.v) && a.e > 0 && fabsl(a.v) <= a.e))
+        return (spec_num){ INFINITY, INFINITY };
+    if ((a.v == 0 && b.e > 0 && fabsl(b.v) <= b.e) || (b.v == 0 && a.e > 0 && fabsl(a.v) <= a.e))
+        return (spec_num){ 0, a.e * b.e + DBL_TRUE_MIN }; /* zero times what has no sure sign */
+    return rounded(type, a.v * b.v, scaled(a.v, b.e) + scaled(b.v, a.e) + scaled(a.e, b.e));
 }
 
-/* Division may be a reciprocal and a product: two roundings and one more for the reciprocal's own
- * error. */
+/* Exact, as on every device, where the divisor is a power of two. */
 spec_num spec_div(cek_dtype type, spec_num a, spec_num b)
 {
     long double v = a.v / b.v, least = fabsl(b.v) - b.e;
-    if (a.e == 0 && b.e == 0 && spec_round(v, type) == v &&
-        (fabsl(v) == 0 || isinf(v) || frexpl(b.v, &(int){ 0 }) == 0.5L))
+    if (a.e == 0 && b.e == 0 && representable(type, v) &&
+        (v == 0 || isinf(v) || isnan(v) || fabsl(frexpl(b.v, &(int){ 0 })) == 0.5L))
         return spec_exact(v);
-    long double e = least > 0 ? (a.e + fabsl(v) * b.e) / least : isinf(v) ? 0 : INFINITY;
-    return (spec_num){ v, e + 3 * spec_roundoff(type) * (fabsl(v) + e) + spec_tiny(type) };
+    if (isinf(v))
+        return (spec_num){ v, least > 0 ? 0 : INFINITY };
+    return within(type, v, least > 0 ? (a.e + scaled(v, b.e)) / least : INFINITY, CEK_ULP_DIV);
 }
 
 spec_num spec_sqrt(cek_dtype type, spec_num a)
 {
     long double v = sqrtl(a.v);
-    if (a.e == 0 && (v == 0 || isnan(v)))
+    if (a.e == 0 && (v == 0 || isinf(v) || isnan(v)))
         return spec_exact(v);
-    /* |sqrt(a+e) - sqrt(a)| <= e / sqrt(a), and <= sqrt(e) where a is that small; sqrt may be a *
-     * rsqrt(a), 3 roundings */
-    long double e = v > 0 ? fminl(a.e / v, sqrtl(a.e)) : sqrtl(a.e);
-    return (spec_num){ v, e + 3 * spec_roundoff(type) * (v + e) + spec_tiny(type) };
+    /* |sqrt(a+e) - sqrt(a)| <= e / sqrt(a), and <= sqrt(e) where a is that small */
+    return within(type, v, v > 0 ? fminl(a.e / v, sqrtl(a.e)) : sqrtl(a.e), CEK_ULP_SQRT);
 }
 
 spec_num spec_exp(cek_dtype type, spec_num a)
 {
     long double v = expl(a.v);
-    /* The argument is rounded in range reduction: |a| u more */
-    long double e = isinf(v) ? 0 : v * expm1l(a.e + fabsl(a.v) * spec_roundoff(type));
-    return isinf(a.v) ? spec_exact(v) : approximated(type, v, e);
+    if (isinf(a.v) || isnan(a.v) || (a.v == 0 && a.e == 0))
+        return spec_exact(v);
+    return within(type, v, scaled(v, expm1l(a.e)), CEK_ULP_EXP);
 }
 
 spec_num spec_expm1(cek_dtype type, spec_num a)
 {
-    long double v = expm1l(a.v);
-    return approximated(type, v, expl(a.v) * expm1l(a.e));
+    return within(type, expm1l(a.v), expl(a.v) * expm1l(a.e), SPEC_FUNCTION_ULPS);
 }
 
 spec_num spec_log(cek_dtype type, spec_num a)
 {
     long double v = logl(a.v);
-    if (isinf(v) || isnan(v))
+    if (isinf(v) || isnan(v) || (v == 0 && a.e == 0))
         return spec_exact(v);
-    long double e = a.e < a.v ? -log1pl(-a.e / a.v) : INFINITY;
-    return approximated(type, v, e);
+    return within(type, v, a.e < a.v ? -log1pl(-a.e / a.v) : INFINITY, CEK_ULP_LOG);
 }
 
 spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x)
 {
-    long double v = x.v, u = SPEC_FUNCTION_ROUNDOFFS * spec_roundoff(type);
+    long double v = x.v, y;
+    bool edge = x.e == 0 && (v == 0 || isinf(v));
     switch (act) {
     case CEK_ACT_RELU: return (spec_num){ v > 0 ? v : v <= 0 ? 0 : v, x.e };
-    case CEK_ACT_TANH: return (spec_num){ tanhl(v), x.e + u * fabsl(tanhl(v)) + spec_tiny(type) };
-    case CEK_ACT_SIGMOID: {
-        long double y = 1 / (1 + expl(-v)), slope = y * (1 - y);
-        return (spec_num){ y, x.e / 4 + slope * fabsl(v) * spec_roundoff(type) + u * y + spec_tiny(type) };
-    }
-    case CEK_ACT_GELU: { /* erf is within u of 1, so 1 + erf has an absolute error of u; the slope
-                            is below 1.13 */
-        long double y = v / 2 * (1 + erfl(v / sqrtl(2)));
-        return (spec_num){ y, 1.13L * x.e + u * fabsl(v) + spec_tiny(type) };
-    }
+    case CEK_ACT_TANH: y = tanhl(v); return edge ? spec_exact(y) : within(type, y, x.e, CEK_ULP_TANH);
+    case CEK_ACT_SIGMOID:
+        y = 1 / (1 + expl(-v));
+        return edge && v != 0 ? spec_exact(y) : within(type, y, x.e / 4, CEK_ULP_SIGMOID);
+    case CEK_ACT_GELU: /* erfc: 1 + erf would cancel; the slope is below 1.13 */
+        y = v / 2 * erfcl(-v / sqrtl(2));
+        return edge ? spec_exact(y) : within(type, y, 1.13L * x.e, CEK_ULP_GELU);
     default: return x;
     }
 }
 
-spec_num spec_derivative(cek_dtype type, cek_activation act, spec_num ref)
+spec_num spec_act_grad(cek_dtype type, cek_activation act, spec_num dy, spec_num ref)
 {
-    long double r = ref.v, u = spec_roundoff(type);
+    long double r = ref.v;
     switch (act) {
-    case CEK_ACT_RELU: return spec_exact(r <= 0 ? 0 : 1); /* NaN passes dy */
-    case CEK_ACT_TANH: return spec_sub(type, spec_exact(1), spec_mul(type, ref, ref));
-    case CEK_ACT_SIGMOID: return spec_mul(type, ref, spec_sub(type, spec_exact(1), ref));
-    case CEK_ACT_GELU: {
-        long double density = expl(-r * r / 2) / sqrtl(2 * acosl(-1));
-        long double v = (1 + erfl(r / sqrtl(2))) / 2 + r * density;
-        return (spec_num){ v, 1.2L * ref.e + SPEC_FUNCTION_ROUNDOFFS * u * (1 + fabsl(r) * density * (1 + r * r)) };
+    case CEK_ACT_RELU: return r <= 0 ? spec_exact(0) : dy; /* NaN in r passes dy */
+    case CEK_ACT_TANH: return spec_mul(type, dy, spec_sub(type, spec_exact(1), spec_mul(type, ref, ref)));
+    case CEK_ACT_SIGMOID: return spec_mul(type, dy, spec_mul(type, ref, spec_sub(type, spec_exact(1), ref)));
+    case CEK_ACT_GELU: { /* two terms that cancel where r is negative: the error is that of their sizes */
+        long double normal = erfcl(-r / sqrtl(2)) / 2, rest = r * expl(-r * r / 2) / sqrtl(2 * acosl(-1));
+        spec_num size = within(type, normal + fabsl(rest), 1.2L * ref.e, CEK_ULP_GELU_GRAD);
+        return spec_mul(type, dy, (spec_num){ normal + rest, size.e });
     }
-    default: return spec_exact(1);
+    default: return dy;
     }
 }
 
@@ -325,7 +353,7 @@ void spec_store(cek_dtype type, spec_num a, double *expect, double *bound)
     }
     /* Rounding is monotonic: the stored value lies between those of v - e and v + e. */
     double low = spec_round(a.v - a.e, type), high = spec_round(a.v + a.e, type);
-    *bound = fmax(fmax(high - *expect, *expect - low), (double)a.e);
+    *bound = fmax(fmax(high - *expect, *expect - low), fmax((double)a.e, DBL_TRUE_MIN)); /* 0 is for what is exact */
 }
 
 void spec_philox(uint64_t key, uint64_t sample, uint32_t stream, uint64_t block, uint32_t word[4])

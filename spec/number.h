@@ -18,16 +18,27 @@ typedef struct spec_num {
     long double v, e;
 } spec_num;
 
-/* Error of one elementary function (exp, log, tanh, erf, ...) of a device, in units of the type's
- * roundoff: 8 ulp, what good vector libraries promise and OpenCL's full profile asks on average. */
-#define SPEC_FUNCTION_ROUNDOFFS 16
+/* Error of a function that is no instruction (sine, cosine, expm1), in ulp: what good vector
+ * libraries promise. Those of instructions are in plugin.h. */
+#define SPEC_FUNCTION_ULPS 8
+
+/* Added to the type in which something is computed: numbers below the type's normal range count.
+ * Without it each operand and result there may be 0 instead. */
+#define SPEC_DENORMALS (1u << 16)
+
+static inline cek_dtype spec_plain(cek_dtype arithmetic)
+{
+    return arithmetic & ~SPEC_DENORMALS;
+}
 
 size_t spec_type_bytes(cek_dtype type);
 const char *spec_type_name(cek_dtype type);
 cek_dtype spec_type_parse(const char *name, size_t length);
-cek_dtype spec_sum_type(cek_dtype type);        /* f64 of f64, else f32 */
-long double spec_roundoff(cek_dtype type);      /* half an ulp of 1; 0 for integers */
-long double spec_tiny(cek_dtype type);          /* results below this may be flushed to zero */
+cek_dtype spec_sum_type(cek_dtype type);   /* f64 of f64, else f32 */
+long double spec_roundoff(cek_dtype type); /* half an ulp of 1; 0 for integers */
+long double spec_tiny(cek_dtype type);     /* arithmetic without SPEC_DENORMALS may flush results below this */
+/* How far apart the type's values are at a magnitude: an ulp, at least the smallest denormal. */
+long double spec_ulp(cek_dtype type, long double magnitude);
 long double spec_integer_limit(cek_dtype type); /* integers up to this are exact */
 
 /* The nearest value of the type, ties to even; integers saturate and NaN becomes 0. */
@@ -41,11 +52,12 @@ static inline spec_num spec_exact(long double v)
 }
 
 /* A sum of `terms` rounded products in any order, whose magnitudes sum to `magnitude`. `whole`: all
- * terms are integers, so that nothing is rounded while the magnitude fits the type. */
+ * terms are integers, so that nothing is rounded while the magnitude fits the type; or there is one,
+ * a product with 1. A denormal sum may be flushed. */
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole);
 
-/* Each computes in `type`: the error of the operands is carried on and that of the operation added.
- */
+/* Each computes in `type` (perhaps with SPEC_DENORMALS): the error of the operands is carried on and
+ * that of the operation added, which is the CEK_ULP_... of plugin.h. */
 spec_num spec_add(cek_dtype type, spec_num a, spec_num b);
 spec_num spec_sub(cek_dtype type, spec_num a, spec_num b);
 spec_num spec_mul(cek_dtype type, spec_num a, spec_num b);
@@ -55,8 +67,8 @@ spec_num spec_exp(cek_dtype type, spec_num a);
 spec_num spec_expm1(cek_dtype type, spec_num a);
 spec_num spec_log(cek_dtype type, spec_num a);
 spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x);
-/* The factor on dy: of the output y, or of the input x for gelu. */
-spec_num spec_derivative(cek_dtype type, cek_activation act, spec_num ref);
+/* dy times the derivative: of the output y, or of the input x for gelu. */
+spec_num spec_act_grad(cek_dtype type, cek_activation act, spec_num dy, spec_num ref);
 
 /* What is stored: the value rounded to `type` and the tolerance around it. */
 void spec_store(cek_dtype type, spec_num a, double *expect, double *bound);

@@ -5,6 +5,7 @@
  * case. Then :x1=u8 (another type), :x1~LAYOUT (see spec_layout), :x0+ (positive values), :y=TYPE,
  * :y~LAYOUT, :acc, :inN (the output is input N). */
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,45 +13,49 @@
 #include "spec/problem.h"
 
 /* clang-format off */
+#define FILLS (SPEC_F_ALL | SPEC_F(EDGE))
+/* All pairs of edges, then patterns of bits at random. */
+#define EDGES(program) REQUIRED("15000/" program, SPEC_F(EDGE))
+#define SWEEP(program) REQUIRED("20001/" program, SPEC_F(EDGE))
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ }
 #define F32(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_ }
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_F32, .fills = fills_, .optional = true }
 static const spec_case pointwise_cases[] = {
-    REQUIRED("1/x0,x1,add", SPEC_F_ALL),
-    REQUIRED("37/x0,copy", SPEC_F_ALL),
-    REQUIRED("37/x0", SPEC_F_ALL),                           /* no instruction: the last input */
+    REQUIRED("1/x0,x1,add", FILLS),
+    REQUIRED("37/x0,copy", FILLS),
+    REQUIRED("37/x0", FILLS),                                /* no instruction: the last input */
     REQUIRED("1000/2.5,const", SPEC_F(WHOLE)),
-    REQUIRED("37/x0,x1,add", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,sub", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,mul", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,div:x1+", SPEC_F_ALL),
+    REQUIRED("37/x0,x1,add", FILLS),
+    REQUIRED("37/x0,x1,sub", FILLS),
+    REQUIRED("37/x0,x1,mul", FILLS),
+    REQUIRED("37/x0,x1,div:x1+", FILLS),
     REQUIRED("37/x0,x1,div", SPEC_F(WHOLE)),                 /* division by zero */
-    REQUIRED("37/x0,x1,min", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,max", SPEC_F_ALL),
+    REQUIRED("37/x0,x1,min", FILLS),
+    REQUIRED("37/x0,x1,max", FILLS),
     REQUIRED("37/x1,x0,min", SPEC_F(NAN)),
     REQUIRED("37/x1,x0,max", SPEC_F(NAN)),
-    REQUIRED("37/x0,neg", SPEC_F_ALL),
-    REQUIRED("37/x0,abs", SPEC_F_ALL),
-    REQUIRED("37/x0,sqrt:x0+", SPEC_F_ALL),
+    REQUIRED("37/x0,neg", FILLS),
+    REQUIRED("37/x0,abs", FILLS),
+    REQUIRED("37/x0,sqrt:x0+", FILLS),
     REQUIRED("37/x0,sqrt", SPEC_F(WHOLE)),                   /* of negative numbers: NaN */
-    REQUIRED("37/x0,exp", SPEC_F_ALL),
-    REQUIRED("37/x0,log:x0+", SPEC_F_ALL),
+    REQUIRED("37/x0,exp", FILLS),
+    REQUIRED("37/x0,log:x0+", FILLS),
     REQUIRED("37/x0,log", SPEC_F(WHOLE)),                    /* of 0: -inf; of negative numbers: NaN */
-    REQUIRED("37/x0,add_imm=2.5", SPEC_F_ALL),
-    REQUIRED("37/x0,mul_imm=-0.5", SPEC_F_ALL),
-    REQUIRED("37/x0,relu", SPEC_F_ALL),
-    REQUIRED("37/x0,tanh", SPEC_F_ALL),
-    REQUIRED("37/x0,sigmoid", SPEC_F_ALL),
-    REQUIRED("37/x0,gelu", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,relu_grad", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,tanh_grad", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,sigmoid_grad", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,gelu_grad", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,less", SPEC_F_ALL),
-    REQUIRED("37/x0,x1,equal", SPEC_F_ALL),
+    REQUIRED("37/x0,add_imm=2.5", FILLS),
+    REQUIRED("37/x0,mul_imm=-0.5", FILLS),
+    REQUIRED("37/x0,relu", FILLS),
+    REQUIRED("37/x0,tanh", FILLS),
+    REQUIRED("37/x0,sigmoid", FILLS),
+    REQUIRED("37/x0,gelu", FILLS),
+    REQUIRED("37/x0,x1,relu_grad", FILLS),
+    REQUIRED("37/x0,x1,tanh_grad", FILLS),
+    REQUIRED("37/x0,x1,sigmoid_grad", FILLS),
+    REQUIRED("37/x0,x1,gelu_grad", FILLS),
+    REQUIRED("37/x0,x1,less", FILLS),
+    REQUIRED("37/x0,x1,equal", FILLS),
     REQUIRED("37/x1,x0,relu_grad", SPEC_F(NAN)),             /* a NaN output passes the gradient on */
     REQUIRED("70000/x0,x1,add,relu", SPEC_F_BOTH),           /* more than one block */
-    REQUIRED("5x7/x0,x1,add:x1~0", SPEC_F_ALL),              /* a bias */
+    REQUIRED("5x7/x0,x1,add:x1~0", FILLS),              /* a bias */
     REQUIRED("5x7/x0,x1,add:x1~1", SPEC_F_BOTH),
     REQUIRED("5x7/x0,x1,mul:x1~01", SPEC_F_BOTH),            /* a scalar */
     REQUIRED("5x7/x0,x1,sub:x0~^", SPEC_F_BOTH),
@@ -61,15 +66,21 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("2x3x2x2x3x2x2x3/x0,x1,add:x1~0246:x0~^", SPEC_F_BOTH),
     REQUIRED("11x13/x0,x1,add:acc", SPEC_F_BOTH),
     REQUIRED("11x13/x0,x1,add:y~_:acc", SPEC_F_BOTH),
-    REQUIRED("43/x0,relu:in0", SPEC_F_ALL),
+    REQUIRED("43/x0,relu:in0", FILLS),
     REQUIRED("43/x0,x1,add:in1", SPEC_F_BOTH),
     REQUIRED("6x7/x0,x1,add:in0:x1~0", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,x2,add,x3,mul,x4,sub,x5,add,x6,max,x7,min", SPEC_F_BOTH),          /* all inputs */
     /* all instructions */
     REQUIRED("43/x0,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,v0,v0,mul,v1,abs,sqrt", SPEC_F_BOTH), /* an earlier result twice */
-    REQUIRED("43/x0,x1,less,x0,mul,1,const,x0,x1,less,sub,x1,mul,add", SPEC_F_ALL),
+    REQUIRED("43/x0,x1,less,x0,mul,1,const,x0,x1,less,sub,x1,mul,add", FILLS),
     REQUIRED("101/x0,x1,add:det", SPEC_F(REAL)),
+    EDGES("x0,copy"), EDGES("x0,x1,add"), EDGES("x0,x1,sub"), EDGES("x0,x1,mul"), EDGES("x0,x1,div"),
+    EDGES("x0,x1,min"), EDGES("x0,x1,max"), EDGES("x0,neg"), EDGES("x0,abs"), EDGES("x0,add_imm=2.5"),
+    EDGES("x0,mul_imm=-0.5"), EDGES("x0,relu"), EDGES("x0,x1,less"), EDGES("x0,x1,equal"), EDGES("x0,x1,add:acc"),
+    SWEEP("x0,sqrt"), SWEEP("x0,exp"), SWEEP("x0,log"), SWEEP("x0,tanh"), SWEEP("x0,sigmoid"), SWEEP("x0,gelu"),
+    SWEEP("x0,x1,relu_grad"), SWEEP("x0,x1,tanh_grad"), SWEEP("x0,x1,sigmoid_grad"), SWEEP("x0,x1,gelu_grad"),
+    SWEEP("1,const,x0,gelu_grad"), /* the derivative itself */
     F32("97/x0,x1,add:align4", SPEC_F_BOTH),
     F32("300x3/x0,x1,mul:x1~0:align4", SPEC_F_BOTH),
     F32("300/x0,mul_imm=0.00784313725490196,add_imm=-1:x0=u8", SPEC_F(WHOLE)), /* pixels to [-1, 1] */
@@ -78,12 +89,12 @@ static const spec_case pointwise_cases[] = {
     F32("300/x0:x0=u8", SPEC_F(WHOLE)),
     F32("37/x0,x1,equal:x0=i32:x1=u8", SPEC_F(WHOLE)),
     OPTIONAL("300/x0,mul_imm=1.5:x0=u8:y=u8", SPEC_F(WHOLE)),      /* ties and saturation */
-    OPTIONAL("300/x0,mul_imm=100.25:y=u8", SPEC_F_ALL),
-    OPTIONAL("300/x0,mul_imm=2147483648:y=i32", SPEC_F_ALL),
+    OPTIONAL("300/x0,mul_imm=100.25:y=u8", FILLS),
+    OPTIONAL("300/x0,mul_imm=2147483648:y=i32", FILLS),
     OPTIONAL("300/x0,mul_imm=1.5:x0=i32:y=i32", SPEC_F(WHOLE)),
-    OPTIONAL("300/x0,copy:y=bf16", SPEC_F_ALL),
-    OPTIONAL("300/x0,copy:x0=bf16", SPEC_F_ALL),
-    OPTIONAL("300/x0,mul_imm=100000:y=f16", SPEC_F_ALL),           /* overflow to infinity */
+    OPTIONAL("300/x0,copy:y=bf16", FILLS),
+    OPTIONAL("300/x0,copy:x0=bf16", FILLS),
+    OPTIONAL("300/x0,mul_imm=100000:y=f16", FILLS),           /* overflow to infinity */
 };
 /* clang-format on */
 
@@ -205,10 +216,29 @@ static bool layout_read(spec_problem *p, const char *word, bool *positive)
     }
 }
 
+/* Of zeros with different signs, either is the smaller. */
+static spec_num extreme(spec_num a, spec_num b, long double v)
+{
+    if (isnan(a.v) || isnan(b.v))
+        return spec_exact(NAN);
+    bool either = v == 0 && signbit(a.v) != signbit(b.v);
+    return (spec_num){ v, either ? DBL_TRUE_MIN : fmaxl(a.e, b.e) };
+}
+
+/* The input of which an element is what an activation put out. */
+static cek_activation output_of(const cek_pointwise_desc *d, uint32_t input)
+{
+    for (uint32_t i = 0; i < d->instruction_count; i++) {
+        const cek_pointwise_instruction *in = &d->instructions[i];
+        if (in->b == input && (in->code == CEK_PW_TANH_GRAD || in->code == CEK_PW_SIGMOID_GRAD))
+            return in->code == CEK_PW_TANH_GRAD ? CEK_ACT_TANH : CEK_ACT_SIGMOID;
+    }
+    return CEK_ACT_NONE;
+}
+
 static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, const spec_num *v)
 {
-    spec_num a = v[in->a], b = v[in->b], imm = spec_exact(type == CEK_F64 ? in->imm : (float)in->imm);
-    bool nan = isnan(a.v) || isnan(b.v);
+    spec_num a = v[in->a], b = v[in->b], imm = spec_exact(spec_round(in->imm, spec_plain(type)));
     switch (in->code) {
     case CEK_PW_CONST: return imm;
     case CEK_PW_COPY: return a;
@@ -216,8 +246,8 @@ static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, co
     case CEK_PW_SUB: return spec_sub(type, a, b);
     case CEK_PW_MUL: return spec_mul(type, a, b);
     case CEK_PW_DIV: return spec_div(type, a, b);
-    case CEK_PW_MIN: return nan ? spec_exact(NAN) : (spec_num){ fminl(a.v, b.v), fmaxl(a.e, b.e) };
-    case CEK_PW_MAX: return nan ? spec_exact(NAN) : (spec_num){ fmaxl(a.v, b.v), fmaxl(a.e, b.e) };
+    case CEK_PW_MIN: return extreme(a, b, fminl(a.v, b.v));
+    case CEK_PW_MAX: return extreme(a, b, fmaxl(a.v, b.v));
     case CEK_PW_NEG: return (spec_num){ -a.v, a.e };
     case CEK_PW_ABS: return (spec_num){ fabsl(a.v), a.e };
     case CEK_PW_SQRT: return spec_sqrt(type, a);
@@ -229,19 +259,25 @@ static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, co
     case CEK_PW_TANH: return spec_activation(type, CEK_ACT_TANH, a);
     case CEK_PW_SIGMOID: return spec_activation(type, CEK_ACT_SIGMOID, a);
     case CEK_PW_GELU: return spec_activation(type, CEK_ACT_GELU, a);
-    case CEK_PW_RELU_GRAD: return b.v <= 0 ? spec_exact(0) : a;
-    case CEK_PW_TANH_GRAD: return spec_mul(type, a, spec_derivative(type, CEK_ACT_TANH, b));
-    case CEK_PW_SIGMOID_GRAD: return spec_mul(type, a, spec_derivative(type, CEK_ACT_SIGMOID, b));
-    case CEK_PW_GELU_GRAD: return spec_mul(type, a, spec_derivative(type, CEK_ACT_GELU, b));
+    case CEK_PW_RELU_GRAD: return spec_act_grad(type, CEK_ACT_RELU, a, b);
+    case CEK_PW_TANH_GRAD: return spec_act_grad(type, CEK_ACT_TANH, a, b);
+    case CEK_PW_SIGMOID_GRAD: return spec_act_grad(type, CEK_ACT_SIGMOID, a, b);
+    case CEK_PW_GELU_GRAD: return spec_act_grad(type, CEK_ACT_GELU, a, b);
     case CEK_PW_LESS: return spec_exact(a.v < b.v);
     default: return spec_exact(a.v == b.v);
     }
 }
 
+/* What overflows is infinite for the instructions behind. */
+static spec_num overflowed(cek_dtype type, spec_num a)
+{
+    return isinf(spec_round(a.v, type)) && isinf(spec_round(fabsl(a.v) - a.e, type)) ? spec_exact(a.v * INFINITY) : a;
+}
+
 static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_operand *out)
 {
     cek_pointwise_desc *d = &p->desc.pointwise;
-    cek_dtype type = spec_sum_type(d->out_type);
+    cek_dtype type = spec_sum_type(d->out_type), arithmetic = spec_arithmetic(p, d->out_type);
     uint64_t count = 1;
     for (uint32_t i = 0; i < d->rank; i++)
         count *= d->shape[i];
@@ -252,9 +288,9 @@ static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_
             v[i] = spec_exact(spec_round(x, type));
         }
         for (uint32_t i = 0; i < d->instruction_count; i++)
-            v[d->input_count + i] = evaluate(type, &p->instructions[i], v);
+            v[d->input_count + i] = overflowed(type, evaluate(arithmetic, &p->instructions[i], v));
         uint64_t at = spec_offset(d->rank, d->shape, d->out_strides, n);
-        spec_operand_expect(out, at, v[d->input_count + d->instruction_count - 1], type);
+        spec_operand_expect(out, at, v[d->input_count + d->instruction_count - 1], arithmetic);
         out->written[at] = 1;
     }
 }
@@ -298,6 +334,12 @@ static bool pointwise_build(const char *text, spec_problem *p)
         inputs[i] = spec_operand_add(p, i, p->inputs[i].type, spec_extent(d->rank, d->shape, p->inputs[i].strides));
         if (!inputs[i])
             return false;
+        if (p->fill == SPEC_EDGE && inputs[i]->type != CEK_U8 && inputs[i]->type != CEK_I32) {
+            uint64_t all = spec_edge_count();
+            uint64_t step = inputs[i]->count < all * all ? 0 : i == 0 ? 1 : all;
+            spec_operand_edges(p, inputs[i], step, output_of(d, i));
+            continue;
+        }
         int high = inputs[i]->type == CEK_U8 ? 255 : inputs[i]->type == CEK_I32 ? 100000 : positive[i] ? 8 : 3;
         spec_operand_fill(p, inputs[i], positive[i] ? 1 : inputs[i]->type == CEK_U8 ? 0 : -high, high, i == 0);
         for (uint64_t n = 0; positive[i] && n < inputs[i]->count; n++)
@@ -307,6 +349,7 @@ static bool pointwise_build(const char *text, spec_problem *p)
     spec_operand *out = spec_operand_add(p, CEK_POINTWISE_OUT, d->out_type, extent);
     if (!out || !(out->written = spec_problem_alloc(p, extent, 1)))
         return false;
+    out->zeros = d->out_type != CEK_U8 && d->out_type != CEK_I32;
     if (acc)
         spec_operand_accumulate(p, out);
     if (in_place < d->input_count)

@@ -222,8 +222,8 @@ spec_operand *spec_operand_find(spec_problem *p, uint32_t slot)
     return NULL;
 }
 
-/* splitmix64's finaliser: a different value for every (seed, index). */
-static uint64_t mix(uint64_t seed, uint64_t index)
+/* splitmix64's finaliser. */
+uint64_t spec_mix(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed * 0x9E3779B97F4A7C15u + (index + 1) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -233,7 +233,7 @@ static uint64_t mix(uint64_t seed, uint64_t index)
 
 double spec_uniform(uint64_t seed, uint64_t index)
 {
-    return (double)(mix(seed, index) >> 11) * 0x1p-53;
+    return (double)(spec_mix(seed, index) >> 11) * 0x1p-53;
 }
 
 bool spec_whole(const spec_problem *p)
@@ -256,7 +256,7 @@ void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool
             o->value[i] = low + floor(u * (high - low + 1));
     }
     if (p->fill == SPEC_NAN && nan && !integers) {
-        o->value[mix(seed, o->count) % o->count] = NAN;
+        o->value[spec_mix(seed, o->count) % o->count] = NAN;
         if (o->count > 64)
             o->value[o->count - 1] = NAN;
     }
@@ -273,11 +273,16 @@ void spec_operand_expect(spec_operand *o, uint64_t i, spec_num v, cek_dtype sum_
 {
     if (o->accumulated) {
         spec_num sum = spec_add(sum_type, v, spec_exact(o->value[i]));
-        if (sum_type != o->type) /* a backend may round the sum before it adds: allow both orders */
+        if (spec_plain(sum_type) != o->type) /* a backend may round the sum before it adds: allow both orders */
             sum.e += v.e > 0 || spec_round(v.v, o->type) != v.v ? spec_roundoff(o->type) * fabsl(v.v) : 0;
         v = sum;
     }
     spec_store(o->type, v, &o->expect[i], &o->bound[i]);
+}
+
+cek_dtype spec_arithmetic(const spec_problem *p, cek_dtype type)
+{
+    return spec_sum_type(type) | (p->flushes ? 0 : SPEC_DENORMALS);
 }
 
 bool spec_modifier(const char **cursor, char *word, size_t cap)

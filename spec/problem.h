@@ -30,6 +30,7 @@ typedef struct spec_operand {
     uint32_t alias;   /* 1 + slot of the input whose place this output shares; 0 = none */
     bool plain;       /* given to op_prepack instead of op_run */
     bool accumulated; /* the old contents count */
+    bool zeros;       /* exact zeros have a sign; elsewhere the order of a sum makes it */
 } spec_operand;
 
 typedef struct spec_problem spec_problem;
@@ -63,6 +64,7 @@ struct spec_problem {
     uint32_t fill;
     bool inexact;   /* the device announced a transform: bounds are those of INEXACT, nothing is exact
                    */
+    bool flushes;   /* CEK_DEVICE_FLUSHES_DENORMALS */
     bool twice;     /* ":det": two runs, same bits */
     uint32_t steps; /* runs in a row, 0 and 1 the same; before each but the first next() works on
                      * from the outputs that the device left in `value` of the inout operands */
@@ -135,9 +137,21 @@ spec_operand *spec_operand_find(spec_problem *p, uint32_t slot);
 /* spec_operand_fill - integers in [low, high], or reals in [-1,1) (as wide as asked where |low|,
  * |high| > 8), as the problem's fill says; NaN for float types under SPEC_NAN if `nan`. */
 void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool nan);
+/* spec_operand_edges - numbers at which arithmetic turns (edge.c): number i / step of the list, round
+ * and round, and where it is longer than the square of the list patterns of bits at random; step 0:
+ * which one, by chance. `output` of an activation: what it makes of them. Denormals are 0 for a device that flushes. */
+void spec_operand_edges(spec_problem *p, spec_operand *o, uint64_t step, cek_activation output);
+uint64_t spec_edge_count(void);
+/* What a product passes on unchanged. */
+void spec_operand_ones(spec_operand *o);
+/* A different number for every (seed, index). */
+uint64_t spec_mix(uint64_t seed, uint64_t index);
 double spec_uniform(uint64_t seed, uint64_t index); /* [0,1) */
 bool spec_whole(const spec_problem *p);             /* operands are integers and no transform is used */
 
+/* In which arithmetic operations on `type` are judged: its sum type, with SPEC_DENORMALS where they
+ * count on the device. */
+cek_dtype spec_arithmetic(const spec_problem *p, cek_dtype type);
 /* Marks an output as added to, and fills its old contents. */
 void spec_operand_accumulate(spec_problem *p, spec_operand *o);
 /* The result of output element `i`: adds the old contents if it accumulates, rounds, stores

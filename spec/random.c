@@ -136,7 +136,7 @@ static spec_num normal_of(cek_dtype type, const cek_random_desc *d, const uint32
     long double u1 = ((word[pair] >> 8) + 1) * 0x1p-24L, angle = 2 * acosl(-1) * ((word[pair + 1] >> 8) * 0x1p-24L);
     spec_num radius = spec_sqrt(type, spec_mul(type, spec_exact(-2), spec_log(type, spec_exact(u1))));
     /* The angle, below 2 pi, is rounded twice; sine and cosine are within their own error of 1. */
-    spec_num wave = { n & 1 ? sinl(angle) : cosl(angle), (2 * 6.3L + SPEC_FUNCTION_ROUNDOFFS) * spec_roundoff(type) };
+    spec_num wave = { n & 1 ? sinl(angle) : cosl(angle), (2 * 6.3L + 2 * SPEC_FUNCTION_ULPS) * spec_roundoff(type) };
     spec_num std = spec_exact(spec_round(d->b, type)), mean = spec_exact(spec_round(d->a, type));
     return spec_add(type, mean, spec_mul(type, std, spec_mul(type, radius, wave)));
 }

@@ -157,7 +157,7 @@ static row_sum row_sum_of(cek_dtype type, const double *x, uint64_t columns)
     r.sum = spec_sum(type, v, v, columns, false);
     r.sum.e += e;
     r.log_sum = spec_log(type, r.sum);
-    r.log_sum.e += SPEC_FUNCTION_ROUNDOFFS *
+    r.log_sum.e += 2 * SPEC_FUNCTION_ULPS *
                    spec_roundoff(type); /* near sum = 1 the logarithm is absolute, not relative */
     return r;
 }

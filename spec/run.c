@@ -6,7 +6,7 @@
 #include "core/table/table.h"
 #include "spec/check.h"
 
-static const char *const fill_names[] = { "", "whole", "real", "nan" };
+static const char *const fill_names[] = { "", "whole", "real", "nan", "edge" };
 
 static uint64_t seed_of(const char *text)
 {
@@ -66,6 +66,7 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
         return;
     }
     spec_problem_init(p, kind->kind, type, fill, *inexact, seed_of(c->text) + fill);
+    p->flushes = s->flushes;
     if (!kind->build(c->text, p)) {
         spec_check_wrong(s, "the case itself: %.200s", p->error);
     } else if (spec_job_make(s, p, &job, &again)) {
@@ -103,7 +104,7 @@ static void kind_run(spec_state *s, const spec_kind *kind)
     for (uint32_t i = 0; i < kind->case_count; i++) {
         const spec_case *c = &kind->cases[i];
         for (cek_dtype type = CEK_F32; type <= CEK_I32; type++)
-            for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_NAN; fill++)
+            for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_EDGE; fill++)
                 if (c->types >> type & 1 && c->fills >> fill & 1)
                     case_run(s, kind, c, type, fill);
     }
@@ -151,6 +152,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
     if (options)
         s.options = *options;
     s.timeout_ns = s.options.timeout_ns ? s.options.timeout_ns : 60000000000u;
+    s.flushes = spec_device_flushes(&s);
     cek_status st = plugin.queue_create(s.dev, NULL, &s.queue);
     if (st != CEK_OK) {
         snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));

@@ -22,7 +22,8 @@
 enum {
     SPEC_WHOLE = 1, /* small integers: results are exact */
     SPEC_REAL = 2,  /* uniform in [-1,1): results within the bound of the arithmetic */
-    SPEC_NAN = 3    /* small integers with a few NaN: they must come out where they belong, and only there */
+    SPEC_NAN = 3,   /* small integers with a few NaN: they must come out where they belong, and only there */
+    SPEC_EDGE = 4   /* zeros of either sign, infinities, NaN, denormals, the largest numbers, where functions turn */
 };
 
 typedef struct spec_target {

@@ -60,6 +60,12 @@ static uint64_t long_read(cl_device_id id, cl_device_info what)
     return clGetDeviceInfo(id, what, sizeof number, &number, NULL) ? 0 : number;
 }
 
+static bool keeps_denormals(cl_device_id id)
+{
+    cl_device_fp_config config = 0;
+    return !clGetDeviceInfo(id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL) && config & CL_FP_DENORM;
+}
+
 /* N parts as equal as can be. */
 static cek_status device_split(opencl_instance *instance, cl_platform_id platform, cl_device_id id, uint32_t parts)
 {
@@ -306,6 +312,7 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     bool simulator = is_simulator(found->platform), cpu = is_cpu(found->id);
     full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
     full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
+                 (keeps_denormals(found->id) ? 0 : CEK_DEVICE_FLUSHES_DENORMALS) |
                  (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
     full.compute_units = number_read(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     memory_tell(found, &full.free_bytes, &full.total_bytes);

@@ -164,7 +164,8 @@ cek_status cek__module_device_info(const cek__module *module, uint32_t index, ce
 #undef CHECK
     if (info->kind < CEK_KIND_CPU || info->kind > CEK_KIND_ACCELERATOR)
         info->kind = CEK_KIND_ACCELERATOR;
-    info->flags &= CEK_DEVICE_UNIFIED_MEMORY | CEK_DEVICE_ONLY_WHEN_NAMED | CEK_DEVICE_INLINE;
+    info->flags &= CEK_DEVICE_UNIFIED_MEMORY | CEK_DEVICE_ONLY_WHEN_NAMED | CEK_DEVICE_INLINE |
+                   CEK_DEVICE_FLUSHES_DENORMALS;
     *out = *info;
     return CEK_OK;
 out:

@@ -228,6 +228,7 @@ enum {
     CEK_ACT_GELU = 4     /* y = x/2 * (1 + erf(x / sqrt 2)).  Backward reads the input x, so
                            * training does not fuse it forward */
 };
+/* Their errors and edges, in epilogues too, are those of the instructions in section 10. */
 
 /* Handles. Each belongs to the plugin that made it; a host never looks inside. */
 typedef struct cek_instance cek_instance;
@@ -280,11 +281,13 @@ enum {
 enum { CEK_KIND_CPU = 1, CEK_KIND_GPU = 2, CEK_KIND_ACCELERATOR = 3 };
 
 enum {
-    CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,  /* device memory is host memory: mem_host_ptr works */
-    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1, /* never joins a job by itself (an oracle, a
+    CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,   /* device memory is host memory: mem_host_ptr works */
+    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a
                                             * simulator) */
-    CEK_DEVICE_INLINE = 1u << 2           /* commands have been executed when the enqueuing call
+    CEK_DEVICE_INLINE = 1u << 2,           /* commands have been executed when the enqueuing call
                                             * returns */
+    CEK_DEVICE_FLUSHES_DENORMALS = 1u << 3 /* its f32 arithmetic may take any denormal number,
+                                            * operand or result, for 0 of either sign */
 };
 
 /* Filled in by device_info. Texts are NUL-terminated and empty when unknown. */
@@ -688,6 +691,33 @@ enum {
     CEK_PW_LESS = 24,         /* a < b ? 1 : 0 */
     CEK_PW_EQUAL = 25         /* a == b ? 1 : 0 */
 };
+/* Errors. An instruction is at most so many units away from the exact result for the operands that
+ * it is given, in its type of arithmetic (f32, or f64). A unit is the distance of neighbouring
+ * numbers at the exact result, never less than the smallest denormal. CONST, COPY, MIN, MAX, NEG,
+ * ABS, RELU, RELU_GRAD, LESS and EQUAL are exact; ADD, SUB, MUL and their immediate forms rounded to
+ * nearest (1/2). DIV, SQRT, EXP and LOG are what OpenCL asks of every device. The others follow from
+ * them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function, which must
+ * not be 1 + erf where that cancels, nor erfc(x / sqrt 2) with a rounded argument, whose error grows
+ * with x * x. The unit of GELU_GRAD is that at Phi(x) + |x| phi(x), two terms that may cancel, the
+ * product with dy being rounded in addition; TANH_GRAD and SIGMOID_GRAD are the products and differences
+ * written at cek_activation, each rounded, their b being in [-1, 1] and [0, 1]. */
+#define CEK_ULP_DIV 2.5
+#define CEK_ULP_SQRT 3.0
+#define CEK_ULP_EXP 3.0
+#define CEK_ULP_LOG 3.0
+#define CEK_ULP_TANH 5.0
+#define CEK_ULP_SIGMOID 10.0
+#define CEK_ULP_GELU 20.0
+#define CEK_ULP_GELU_GRAD 24.0
+/* Edges. NaN gives NaN, except where RELU_GRAD and the comparisons select. Exactly: SQRT(+-0) = +-0;
+ * EXP(+-0) = 1, EXP(-inf) = 0, EXP(inf) = inf; LOG(+-0) = -inf, LOG(1) = 0, LOG(inf) = inf; SQRT and LOG
+ * of less than 0 are NaN; TANH(+-0) = +-0, TANH(+-inf) = +-1; SIGMOID(-inf) = 0, SIGMOID(inf) = 1;
+ * GELU(+-0) = +-0, GELU(inf) = inf, and NaN for -inf, as for GELU_GRAD of either infinity, as the formulas
+ * give. What is beyond the largest number by more than its error is infinite. A zero that is exact has
+ * the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0); the sign is open of a zero that a
+ * rounding made, of MIN and MAX of zeros of different sign, and of sums and products over several
+ * elements (gemm, convolution, reduce). Denormals count, as operands and as results, unless the device
+ * has CEK_DEVICE_FLUSHES_DENORMALS; sums and products over several elements may flush them on any. */
 typedef struct cek_pointwise_input {
     cek_dtype type;
     uint32_t reserved;
@@ -697,7 +727,7 @@ typedef struct cek_pointwise_instruction {
     uint32_t code; /* CEK_PW_... */
     uint32_t a, b; /* numbers of earlier values; 0 where not used */
     uint32_t reserved;
-    double imm;
+    double imm; /* rounded to the type of arithmetic */
 } cek_pointwise_instruction;
 typedef struct cek_pointwise_desc {
     cek_op_desc op;

@@ -9,6 +9,13 @@
  *     mutant_type    of the operation: "f32", ... (of its first operand; of OUT for pointwise, of Y for copy)
  *     mutant_where   interior, tail (the third from the end), last
  *
+ *     mutant_edge    instead of one element all those in f32 at an edge: "zero" (has the other sign), "denormal" (becomes
+ *                    0), "one" (the value before it), "ulps" (every finite value is as much too large as its function
+ *                    must not be)
+ *     mutant_code    with mutant_edge: of chains that end with this CEK_PW_... alone, and of activations in epilogues
+ *
+ *     mutant_flushes the device says that it does: CEK_DEVICE_FLUSHES_DENORMALS
+ *
  * An integer becomes one more. Any other value is off by a third of its type's significant bits:
  * far above what rounding explains in a case small enough to be checked element by element, far
  * below what an eye would see. NaN and infinities become 1. Each time it strikes it says so in the
@@ -17,6 +24,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/common/extent.h"
@@ -124,6 +132,62 @@ static double wrong(double x, cek_dtype type)
     return type == CEK_I32 ? x + 1 : x * (1 + ldexp(1, -significant_bits[type] / 3));
 }
 
+/* --- edges -------------------------------------------------------------------------------------------------------- */
+
+/* The instruction that made the result, for an epilogue the one that does the same; 0: none. */
+static uint32_t last_code(const cek__request *request)
+{
+    static const uint32_t forward[] = { 0, CEK_PW_RELU, CEK_PW_TANH, CEK_PW_SIGMOID, CEK_PW_GELU };
+    static const uint32_t backward[] = { 0, CEK_PW_RELU_GRAD, CEK_PW_TANH_GRAD, CEK_PW_SIGMOID_GRAD, CEK_PW_GELU_GRAD };
+    const cek_pointwise_desc *d = &request->desc.pointwise;
+    if (d->op.kind == CEK_OP_POINTWISE)
+        return d->instruction_count ? d->instructions[d->instruction_count - 1].code : 0;
+    return request->epilogue.act_grad ? backward[request->epilogue.act_grad] : forward[request->epilogue.activation];
+}
+
+/* One unit more than the function may be off at the worst place of a binade. */
+static int32_t too_many(uint32_t code)
+{
+    static const double ulps[] = {
+        [CEK_PW_DIV] = CEK_ULP_DIV,   [CEK_PW_SQRT] = CEK_ULP_SQRT,           [CEK_PW_EXP] = CEK_ULP_EXP,
+        [CEK_PW_LOG] = CEK_ULP_LOG,   [CEK_PW_TANH] = CEK_ULP_TANH,           [CEK_PW_SIGMOID] = CEK_ULP_SIGMOID,
+        [CEK_PW_GELU] = CEK_ULP_GELU, [CEK_PW_GELU_GRAD] = CEK_ULP_GELU_GRAD,
+    };
+    return (int32_t)((code < sizeof ulps / sizeof *ulps ? ulps[code] : 0) + 2);
+}
+
+static float edge_wrong(const char *edge, uint32_t code, float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (!strcmp(edge, "zero"))
+        return x == 0 ? -x : x;
+    if (!strcmp(edge, "denormal"))
+        return fpclassify(x) == FP_SUBNORMAL ? 0 : x;
+    if (!strcmp(edge, "one"))
+        bits -= fabsf(x) == 1;
+    else if (isfinite(x))
+        bits += too_many(code);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static void edges_strike(const cek_host *host, const cek__request *request, const char *edge, float *y, uint64_t count)
+{
+    const char *text = cek__host_option(host, "mutant_code");
+    uint32_t code = last_code(request);
+    uint64_t struck = 0;
+    if (!text || !code || code != (uint32_t)atoi(text))
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        float before = y[i];
+        y[i] = edge_wrong(edge, code, before);
+        struck += memcmp(&before, &y[i], sizeof before) != 0;
+    }
+    if (struck)
+        cek__host_log(host, CEK_LOG_INFO, "mutant: %s, %llu elements", edge, (unsigned long long)struck);
+}
+
 /* The slot that is to be wrong, or -1. */
 static int slot_of(const cek__request *request, const cek_host *host)
 {
@@ -150,9 +214,22 @@ static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *oper
     const places p = output_places(&op->request, (uint32_t)slot);
     uint64_t place = place_of(&p, where ? where : "last");
     void *base = operands[slot].mem->base + operands[slot].offset;
+    const char *edge = cek__host_option(host, "mutant_edge");
+    if (edge && type == CEK_F32)
+        edges_strike(host, &op->request, edge, base, op->request.slots[slot].bytes / sizeof(float));
+    if (edge)
+        return st;
     store(base, type, place, wrong(load(base, type, place), type));
     cek__host_log(host, CEK_LOG_INFO, "mutant: %s %s, element %llu", cek__kind_name(op->request.desc.op.kind),
                   op->request.slots[slot].name, (unsigned long long)place);
+    return st;
+}
+
+static cek_status device_info(cek_instance *instance, uint32_t index, cek_device_info *info)
+{
+    cek_status st = cek__reference_plugin.device_info(instance, index, info);
+    if (!st && cek__host_option(&instance->host, "mutant_flushes"))
+        info->flags |= CEK_DEVICE_FLUSHES_DENORMALS;
     return st;
 }
 
@@ -164,6 +241,7 @@ static void table_make(void)
 {
     mutant = cek__reference_plugin;
     mutant.name = "mutant";
+    mutant.device_info = device_info;
     mutant.op_run = op_run;
     mutant.cmdbuf_create = NULL;
     mutant.cmdbuf_destroy = NULL;

@@ -3,6 +3,8 @@
  * mutants.c - the conformance suite finds every mutant: one element wrong in one output of one
  * operation and type, at one of three places. A suite that misses one of them has a hole.
  *
+ * And one whose errors are at the edges of functions alone: signs of zeros, denormals, saturation, units of the last place.
+ *
  * Every mutant runs in a process of its own that ends at the first check which fails. One that never strikes is counted
  * apart: the suite has no case with that output and type.
  */
@@ -18,7 +20,7 @@
 enum { FOUND = 0, MISSED = 1, NO_STRIKE = 2, NO_CASE = 3, BROKEN = 4 };
 
 typedef struct mutant {
-    const char *op, *output, *type, *where;
+    const char *op, *output, *type, *where, *edge, *code, *flushes;
     const char *group; /* whose cases find it */
     cek_dtype dtype;
     int strikes;
@@ -35,6 +37,12 @@ static const char *option(void *user, const char *key)
         return m->output;
     if (!strcmp(key, "mutant_type"))
         return m->type;
+    if (!strcmp(key, "mutant_edge"))
+        return m->edge;
+    if (!strcmp(key, "mutant_flushes"))
+        return m->flushes;
+    if (!strcmp(key, "mutant_code"))
+        return m->code;
     return strcmp(key, "mutant_where") ? NULL : m->where;
 }
 
@@ -72,7 +80,9 @@ static void child(const cek_plugin *plugin, mutant *m)
     static spec_report report;
     cek_host host = { .size = sizeof host, .abi = CEK_ABI, .user = m, .option = option, .log = told };
     spec_target target = { .plugin = plugin };
-    const spec_options options = { .group = m->group, .type = m->dtype, .progress = progress, .user = m };
+    const spec_options options = {
+        .match = m->edge ? " edge" : NULL, .group = m->group, .type = m->dtype, .progress = progress, .user = m
+    };
     if (plugin->create(&host, &target.instance) || plugin->device_open(target.instance, 0, NULL, &target.dev))
         _exit(BROKEN);
     cek_status st = spec_run(&target, &options, &report);
@@ -121,17 +131,93 @@ static const char *lower(const char *name, char *to)
     return to;
 }
 
+/* --- edges: each instruction with each error that it can make ------------------------------------------------------- */
+
+#define CODE(code) (1u << CEK_PW_##code)
+#define GRADS (CODE(RELU_GRAD) | CODE(TANH_GRAD) | CODE(SIGMOID_GRAD) | CODE(GELU_GRAD))
+#define ACTS (CODE(RELU) | CODE(TANH) | CODE(SIGMOID) | CODE(GELU))
+#define ALL_BUT_CONST ((2u << CEK_PW_EQUAL) - 1 - 1 - CODE(CONST))
+static const struct {
+    const char *edge;
+    uint32_t codes;
+    const char *op, *output;
+} edges[] = {
+    { "zero", ALL_BUT_CONST, "pointwise", "OUT" },
+    { "ulps", ALL_BUT_CONST, "pointwise", "OUT" },
+    { "denormal", ALL_BUT_CONST & ~(CODE(SQRT) | CODE(LOG) | CODE(ADD_IMM) | CODE(LESS) | CODE(EQUAL)), "pointwise",
+      "OUT" },
+    { "one", CODE(TANH) | CODE(SIGMOID), "pointwise", "OUT" },
+    { "ulps", ACTS | GRADS, "gemm", "C" },
+    { "one", CODE(TANH) | CODE(SIGMOID), "gemm", "C" },
+    { "ulps", ACTS, "conv_forward", "Y" },
+    { "ulps", GRADS, "conv_backward_data", "DX" },
+};
+
+/* Devices that say so may flush, and nothing else. */
+static int flushing_refused(const cek_plugin *plugin)
+{
+    static const char *const codes[] = { "6", "12", "15", "18", "19", "22", "23" }; /* DIV, EXP, MUL_IMM, ... */
+    int refused = 0;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        mutant m = { .op = "pointwise",
+                     .output = "OUT",
+                     .type = "f32",
+                     .edge = "denormal",
+                     .code = codes[i],
+                     .flushes = "1",
+                     .group = "pointwise",
+                     .dtype = CEK_F32 };
+        int result = outcome(plugin, &m);
+        m.edge = "ulps";
+        int still = outcome(plugin, &m);
+        refused += result != MISSED || still != FOUND;
+        if (result != MISSED || still != FOUND)
+            printf("a device that may flush and does, in instruction %s: %d; one too inexact: %d\n", codes[i], result,
+                   still);
+    }
+    return refused;
+}
+
+static int edges_overlooked(const cek_plugin *plugin)
+{
+    int overlooked = 0, found = 0;
+    for (size_t e = 0; e < sizeof edges / sizeof *edges; e++)
+        for (uint32_t code = CEK_PW_CONST; code <= CEK_PW_EQUAL; code++) {
+            char text[8];
+            snprintf(text, sizeof text, "%u", code);
+            mutant m = { .op = edges[e].op,
+                         .output = edges[e].output,
+                         .type = "f32",
+                         .edge = edges[e].edge,
+                         .code = text,
+                         .group = edges[e].op,
+                         .dtype = CEK_F32 };
+            if (!(edges[e].codes >> code & 1))
+                continue;
+            int result = outcome(plugin, &m);
+            found += result == FOUND;
+            overlooked += result != FOUND;
+            if (result != FOUND)
+                printf("not found (%d): %s of instruction %u in %s\n", result, m.edge, code, m.op);
+        }
+    printf("edges: %d mutants found, %d not\n", found, overlooked);
+    return overlooked;
+}
+
 int main(void)
 {
     const cek_plugin *plugin = table();
-    int count[BROKEN + 1] = { 0 }, wrong = 0;
+    int count[BROKEN + 1] = { 0 }, wrong = edges_overlooked(plugin) + flushing_refused(plugin);
     char op[64];
     for (size_t s = 0; s < sizeof slots / sizeof *slots; s++)
         for (size_t t = 0; slots[s].written && t < sizeof types / sizeof *types; t++)
             for (size_t w = 0; w < sizeof wheres / sizeof *wheres; w++) {
-                mutant m = {
-                    lower(slots[s].kind_name, op), slots[s].name, types[t].name, wheres[w], op, types[t].type, 0
-                };
+                mutant m = { .op = lower(slots[s].kind_name, op),
+                             .output = slots[s].name,
+                             .type = types[t].name,
+                             .where = wheres[w],
+                             .group = op,
+                             .dtype = types[t].type };
                 if (!strcmp(m.output, "RESERVE")) /* private: only backward shows it */
                     m.group = "pool_backward";
                 int result = outcome(plugin, &m);
