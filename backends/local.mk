@@ -32,6 +32,7 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
 noinst_LTLIBRARIES += %D%/host/libpages.la
 %C%_host_libpages_la_SOURCES = \
     %D%/host/headroom.c \
+    %D%/host/lines.c %D%/host/lines.h \
     %D%/host/pages.c \
     %D%/host/pages.h
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/host/lines.h"
+
 /* Reads the first line of a file into `line`; 0 where there is none. The path is root + the
  * formatted text. */
 __attribute__((format(printf, 4, 5))) static int line_read(const char *root, char *line, size_t size,
@@ -25,12 +27,10 @@ __attribute__((format(printf, 4, 5))) static int line_read(const char *root, cha
     line[0] = '\0';
     if (used < 0 || used >= (int)sizeof path)
         return 0;
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return 0;
-    const int ok = fgets(line, (int)size, f) != NULL;
-    fclose(f);
-    line[strcspn(line, "\n")] = '\0';
+    cek__lines file;
+    cek__lines_open(&file, path);
+    const int ok = cek__lines_next(&file, line, size);
+    cek__lines_close(&file);
     return ok;
 }
 
@@ -38,16 +38,11 @@ __attribute__((format(printf, 4, 5))) static int line_read(const char *root, cha
 static int affinity_read(int *cpus)
 {
     int n = 0;
-    cpu_set_t *set = CPU_ALLOC(CPU_CPUS_MAX * 8);
-    if (set) {
-        const size_t bytes = CPU_ALLOC_SIZE(CPU_CPUS_MAX * 8);
-        CPU_ZERO_S(bytes, set);
-        if (sched_getaffinity(0, bytes, set) == 0)
-            for (int cpu = 0; cpu < CPU_CPUS_MAX * 8 && n < CPU_CPUS_MAX; cpu++)
-                if (CPU_ISSET_S((size_t)cpu, bytes, set))
-                    cpus[n++] = cpu;
-        CPU_FREE(set);
-    }
+    cpu_set_t set[CPU_CPUS_MAX * 8 / CPU_SETSIZE];
+    if (sched_getaffinity(0, sizeof set, set) == 0)
+        for (int cpu = 0; cpu < CPU_CPUS_MAX * 8 && n < CPU_CPUS_MAX; cpu++)
+            if (CPU_ISSET_S((size_t)cpu, sizeof set, set))
+                cpus[n++] = cpu;
     if (n == 0)
         cpus[n++] = 0;
     return n;
@@ -147,11 +142,9 @@ static double quota_read(const char *root)
     char path[256], line[512];
     double least = 0;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return 0;
-    while (fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
+    cek__lines file;
+    cek__lines_open(&file, path);
+    while (cek__lines_next(&file, line, sizeof line)) {
         char *controllers = strchr(line, ':');
         char *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (group == NULL)
@@ -170,7 +163,7 @@ static double quota_read(const char *root)
                 least = quota;
         }
     }
-    fclose(f);
+    cek__lines_close(&file);
     return least;
 }
 
@@ -201,21 +194,19 @@ static void model_read(const char *root, char *model, size_t size)
     char path[256], line[512];
     snprintf(model, size, "unknown");
     snprintf(path, sizeof path, "%s/proc/cpuinfo", root);
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return;
-    while (fgets(line, sizeof line, f)) {
+    cek__lines file;
+    cek__lines_open(&file, path);
+    while (cek__lines_next(&file, line, sizeof line)) {
         char *value = strchr(line, ':');
         if (value == NULL || (strncmp(line, "model name", 10) != 0 && strncmp(line, "Processor", 9) != 0))
             continue;
         value++;
         while (isspace((unsigned char)*value))
             value++;
-        value[strcspn(value, "\n")] = '\0';
         snprintf(model, size, "%s", value);
         break;
     }
-    fclose(f);
+    cek__lines_close(&file);
 }
 
 void cek__topology_read_from(const char *root, cpu_topology *out)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/host/host.h"
+#include "backends/host/lines.h"
 
 #define PATH_BYTES 512
 
@@ -19,10 +20,9 @@ static bool numbers_read(const char *path, const char *const *keys, int count, u
 {
     char line[PATH_BYTES], *end;
     int found = 0;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    while (found < count && fgets(line, sizeof line, file))
+    cek__lines file;
+    cek__lines_open(&file, path);
+    while (found < count && cek__lines_next(&file, line, sizeof line))
         for (int i = 0; i < count; i++) {
             size_t length = keys ? strlen(keys[i]) : 0;
             if (keys && (strncmp(line, keys[i], length) || !strchr(": ", line[length])))
@@ -31,7 +31,7 @@ static bool numbers_read(const char *path, const char *const *keys, int count, u
             out[i] = strtoull(from, &end, 10);
             found += end != from;
         }
-    fclose(file);
+    cek__lines_close(&file);
     return found == count;
 }
 
@@ -86,10 +86,10 @@ void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes)
     *free_bytes = kilobytes[1] * 1024;
 
     char line[PATH_BYTES];
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file && fgets(line, sizeof line, file)) {
+    cek__lines file;
+    cek__lines_open(&file, "/proc/self/cgroup");
+    while (cek__lines_next(&file, line, sizeof line)) {
         /* "hierarchy:controllers:/group"; no controllers: the unified hierarchy */
-        line[strcspn(line, "\n")] = 0;
         char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!group)
             continue;
@@ -99,8 +99,7 @@ void cek__host_memory(uint64_t *free_bytes, uint64_t *total_bytes)
         else if (!strcmp(controllers + 1, "memory"))
             groups_apply("/sys/fs/cgroup/memory", group, false, free_bytes, total_bytes);
     }
-    if (file)
-        fclose(file);
+    cek__lines_close(&file);
     uint64_t reserve = *total_bytes / CEK__HOST_RESERVE_SHARE;
     *free_bytes -= reserve < *free_bytes ? reserve : *free_bytes;
 }

@@ -4,6 +4,7 @@
  * Must not know: who fails, or what becomes of the text. Allocates nothing and locks nothing. */
 #include "core/base/status.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,8 @@ cek_status cek__fail_errno(cek_status status, int error, const char *fmt, ...)
     char reason[128];
     va_list args;
 
+    if (error == ENOMEM)
+        status = CEK_OUT_OF_MEMORY;
     va_start(args, fmt);
     cek__failv(status, fmt, args);
     va_end(args);

@@ -56,7 +56,8 @@ enum { CEK__ERROR_TEXT_MAX = 1024 }; /* bytes with the final 0; what is longer e
 CEK__SHARED cek_status cek__fail(cek_status status, const char *fmt, ...) CEK__PRINTF(2, 3);
 CEK__SHARED cek_status cek__failv(cek_status status, const char *fmt, va_list args) CEK__PRINTF(2, 0);
 
-/* The same with ": " and the system's text for `error` (an errno value) at the end. */
+/* The same with ": " and the system's text for `error` (an errno value) at the end. Where that is ENOMEM the status is
+ * CEK_OUT_OF_MEMORY: the object is not at fault. */
 CEK__SHARED cek_status cek__fail_errno(cek_status status, int error, const char *fmt, ...) CEK__PRINTF(3, 4);
 
 /* Puts context and ": " before the text of a failure that is on its way up; returns `status`. */

@@ -24,6 +24,7 @@ void cek__settings_init(cek__settings *settings)
 {
     pthread_mutex_init(&settings->lock, NULL);
     settings->first = NULL;
+    settings->starved = false;
 }
 
 void cek__settings_clear(cek__settings *settings)
@@ -78,10 +79,22 @@ const char *cek__settings_get(cek__settings *settings, const char *key)
         s->next = settings->first;
         settings->first = s;
     }
+    settings->starved |= s == NULL;
     pthread_mutex_unlock(&settings->lock);
     if (s == NULL)
         cek__log(CEK_LOG_ERROR, "out of memory: a plugin goes without its setting '%s'", key);
     return s != NULL ? s->value : NULL;
+}
+
+bool cek__settings_starved(cek__settings *settings)
+{
+    bool starved;
+
+    pthread_mutex_lock(&settings->lock);
+    starved = settings->starved;
+    settings->starved = false;
+    pthread_mutex_unlock(&settings->lock);
+    return starved;
 }
 
 static void host_fail(void *user, cek_status status, const char *text)

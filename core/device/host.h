@@ -5,6 +5,7 @@
 #define CEK_CORE_DEVICE_HOST_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "core/base/status.h"
 
@@ -12,6 +13,7 @@
 typedef struct cek__settings {
     pthread_mutex_t lock;
     struct cek__setting *first;
+    bool starved; /* an answer could not be given for want of memory */
 } cek__settings;
 
 void cek__settings_init(cek__settings *settings);
@@ -20,6 +22,8 @@ void cek__settings_clear(cek__settings *settings);
 /* CEKERNELS_<KEY IN UPPER CASE>, or NULL if it is unset, empty, or `key` is no name.
  * Threads: any. */
 const char *cek__settings_get(cek__settings *settings, const char *key);
+/* True if an answer was NULL because memory ran out, since this was last asked. */
+bool cek__settings_starved(cek__settings *settings);
 
 /* The user pointer of a plugin's callbacks. */
 typedef struct cek__host_user {

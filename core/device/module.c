@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/device/call.h"
@@ -32,6 +33,21 @@ static void *object_open(const char *path, char *reason, size_t size)
     if (c != (locale_t)0)
         uselocale(before);
     return handle;
+}
+
+/* glibc's loader has no errno for some of it, and calls a file absent that is there where it had no memory for its
+ * name. */
+static bool memory_ran_out(const char *reason, const char *path)
+{
+    static const char unopened[] = ": cannot open shared object file";
+    const char *behind = reason + strlen(path) + strlen(unopened);
+
+    if (strstr(reason, "Cannot allocate memory") != NULL || strstr(reason, "out of memory") != NULL ||
+        strstr(reason, "cannot create shared object descriptor") != NULL)
+        return true;
+    return strncmp(reason, path, strlen(path)) == 0 &&
+           strncmp(reason + strlen(path), unopened, strlen(unopened)) == 0 &&
+           (*behind == '\0' || strcmp(behind, ": No such file or directory") == 0) && access(path, R_OK) == 0;
 }
 
 /* A library that the plugin needs is not there: absent, not faulty. The loader names that library then. */
@@ -63,10 +79,10 @@ static cek_status object_read(cek__module *module, const char *path, const char 
     cek__call_begin(path, "open");
     module->handle = object_open(path, reason, sizeof reason);
     cek__call_leave();
-    if (module->handle == NULL && needs_absent_library(reason, path))
+    if (module->handle == NULL && !memory_ran_out(reason, path) && needs_absent_library(reason, path))
         CEK_FAIL(CEK_UNAVAILABLE, "%s: install the package that has this library", reason);
     if (module->handle == NULL)
-        CEK_FAIL(CEK_BAD_PLUGIN, "%s", reason);
+        CEK_FAIL(memory_ran_out(reason, path) ? CEK_OUT_OF_MEMORY : CEK_BAD_PLUGIN, "%s", reason);
     *stage = "query";
     *(void **)&query = dlsym(module->handle, CEK_PLUGIN_SYMBOL);
     if (query == NULL)
@@ -204,6 +220,8 @@ cek_status cek__module_start(cek__module *module, cek__report_line *line)
     cek_status st;
 
     st = instance_create(module);
+    if (st == CEK_OK && cek__settings_starved(module->user.settings)) /* it is not as it was told to be */
+        st = cek__fail(CEK_OUT_OF_MEMORY, "out of host memory: a setting of the plugin could not be read");
     if (st != CEK_OK)
         return cek__report_stop(line, "create", st);
     st = devices_count(module);

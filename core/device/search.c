@@ -228,8 +228,8 @@ static cek_status directory_scan(search *s, const char *path, bool named)
         return line_add(s, path, st == CEK_UNAVAILABLE ? "search" : "permissions", st);
     count = scandir(path, &entries, is_plugin_file, alphasort);
     if (count < 0) {
-        cek__fail_errno(CEK_BAD_PLUGIN, errno, "folder %s cannot be read", path);
-        return line_add(s, path, "search", CEK_BAD_PLUGIN);
+        st = cek__fail_errno(CEK_BAD_PLUGIN, errno, "folder %s cannot be read", path);
+        return line_add(s, path, "search", st);
     }
     for (int i = 0; i < count; i++)
         CEK_TRY(directory_entry(s, path, entries[i]->d_name));
@@ -267,18 +267,21 @@ out:
 }
 
 /* Where this library is itself, so that an installation that was moved as a whole still works. */
-static void library_find(search *s)
+static cek_status library_find(search *s)
 {
     Dl_info info;
     struct stat file;
 
     if (dladdr((void *)(uintptr_t)library_find, &info) == 0 || info.dli_fname == NULL)
-        return;
+        return CEK_OK;
     s->library = realpath(info.dli_fname, NULL);
+    if (s->library == NULL && errno == ENOMEM)
+        return cek__fail_errno(CEK_OUT_OF_MEMORY, errno, "%s", info.dli_fname);
     if (s->library != NULL && stat(s->library, &file) == 0)
         s->library_owner = file.st_uid;
     else
         free(s->library), s->library = NULL;
+    return CEK_OK;
 }
 
 static cek_status beside_scan(search *s)
@@ -329,7 +332,7 @@ cek_status cek__search(const cek_engine_options *options, cek__report *report)
     cek_status st;
     search s = { .report = report, .filter = cek__env("CEKERNELS_PLUGINS") };
 
-    library_find(&s);
+    CEK_TRY(library_find(&s));
     CEK_TRY(filter_check(s.filter));
     for (const char *const *file = options->plugin_files; file != NULL && *file != NULL; file++)
         CEK_TRY(named_file_add(&s, *file));
