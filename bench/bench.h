@@ -109,6 +109,9 @@ int exit_code_of(cek_status status);
 /* An engine with the plugins the options ask for, and the devices they select for a job that needs
  * `profile`. Free both; 0 or an exit code. */
 int engine_open(const bench_options *o, cek_engine **engine);
+/* Complains, and returns EXIT_MEMORY, where a plugin is missing because memory ran out while it was loaded: that says
+ * nothing about what devices there are. */
+int loads_judge(cek_engine *engine);
 int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, cek_device ***devices, size_t *count);
 
 double seconds_now(void); /* monotonic */

@@ -47,7 +47,7 @@ static const char *profile_name(uint32_t profile)
 
 static json_t *failure_json(const spec_failure *f)
 {
-    json_t *row = json_pack("{ss ss}", "case", f->name, "what", f->what);
+    json_t *row = json_pack("{ss so}", "case", f->name, "what", text_json(f->what));
     if (*f->operand)
         json_object_update_new(row,
                                json_pack("{ss sI sI so so so}", "operand", f->operand, "index", (json_int_t)f->index,

@@ -50,13 +50,14 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
                      "joins", !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
 }
 
-/* What the table has no room for. */
-static void device_note(output *out, cek_device *device)
+/* What the table has no room for. 0 or an exit code. */
+static int device_note(output *out, cek_device *device)
 {
     cek_device_info info = { .size = sizeof info };
     char uuid[40] = "";
-    if (cek_device_describe(device, &info))
-        return; /* the table's row has said so */
+    cek_status st = cek_device_describe(device, &info);
+    if (st)
+        return complain_status(st);
     uuid_text(info.uuid, uuid);
     output_note(out, "\n%s", cek_device_name(device));
     output_note(out, "    driver     %s%s%s", info.driver, *info.vendor ? ", " : "", info.vendor);
@@ -69,6 +70,7 @@ static void device_note(output *out, cek_device *device)
     if (info.flags & CEK_DEVICE_INLINE)
         output_note(out, "    commands   have been executed when the call returns");
     output_note(out, "    computes   as any device with id %016" PRIx64, info.numeric_id);
+    return EXIT_OK;
 }
 
 static json_t *report_json(cek_engine *engine)
@@ -78,10 +80,10 @@ static json_t *report_json(cek_engine *engine)
         cek_load_entry e;
         if (cek_engine_load_entry(engine, i, &e))
             continue;
-        json_array_append_new(list, json_pack("{ss ss ss ss ss ss si si}", "path", e.path, "plugin", e.plugin,
-                                              "version", e.version, "stage", e.stage, "reason", e.reason, "status",
-                                              cek_status_name(e.status), "profile", (int)e.profile, "devices",
-                                              (int)e.device_count));
+        json_array_append_new(list, json_pack("{so ss ss ss so ss si si}", "path", text_json(e.path), "plugin",
+                                              e.plugin, "version", e.version, "stage", e.stage, "reason",
+                                              text_json(e.reason), "status", cek_status_name(e.status), "profile",
+                                              (int)e.profile, "devices", (int)e.device_count));
     }
     return list;
 }
@@ -107,12 +109,19 @@ int cmd_devices(const bench_options *o)
             output_row(&out, device_json(device, &info));
     }
     output_set(&out, "plugins", report_json(engine));
-    for (size_t i = 0; i < count && !o->quiet; i++)
-        device_note(&out, cek_engine_device(engine, i));
+    for (size_t i = 0; i < count && !o->quiet && !code; i++)
+        code = device_note(&out, cek_engine_device(engine, i));
     char *report = NULL;
-    if (!o->quiet && !cek_engine_load_report(engine, &report))
-        output_note(&out, "\nload report:\n%s", report);
+    if (!o->quiet && !code) {
+        cek_status st = cek_engine_load_report(engine, &report);
+        if (st)
+            code = complain_status(st);
+        else
+            output_note(&out, "\nload report:\n%s", report);
+    }
     free(report);
+    if (!code)
+        code = loads_judge(engine);
     cek_engine_free(engine);
     if (!count && !code)
         code = complain(EXIT_NO_DEVICE, "no device");

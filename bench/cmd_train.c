@@ -254,8 +254,8 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
                                               (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
                                               (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
     cek_model_sha256(model, hex);
-    output_set(&run->out, "model", json_string(run->options->argv[0]));
-    output_set(&run->out, "data", json_string(data->source));
+    output_set(&run->out, "model", text_json(run->options->argv[0]));
+    output_set(&run->out, "data", text_json(data->source));
     output_set(&run->out, "batch", json_integer(batch));
     output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
     output_set(&run->out, "devices", list);

@@ -66,14 +66,30 @@ int engine_open(const bench_options *o, cek_engine **engine)
     return st ? complain_status(st) : EXIT_OK;
 }
 
+int loads_judge(cek_engine *engine)
+{
+    for (size_t i = 0; i < cek_engine_load_count(engine); i++) {
+        cek_load_entry e;
+        if (!cek_engine_load_entry(engine, i, &e) && e.status == CEK_OUT_OF_MEMORY)
+            return complain(EXIT_MEMORY, "%s: %s: %s", e.path, e.stage, e.reason);
+    }
+    return EXIT_OK;
+}
+
 int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, cek_device ***devices, size_t *count)
 {
     int code = engine_open(o, engine);
     if (code)
         return code;
     cek_status st = cek_engine_select(*engine, o->devices, profile, devices, count);
-    if (st) {
+    /* Where whatever joins was asked for, none may be missing unseen. */
+    if (st || (!o->devices && !getenv("CEKERNELS_DEVICES")))
+        code = loads_judge(*engine);
+    if (st && !code)
         code = complain_status(st);
+    if (code) {
+        free(*devices);
+        *devices = NULL;
         cek_engine_free(*engine);
         *engine = NULL;
     }

@@ -4,16 +4,195 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- what became of standard output ---- */
+
+/* JSON is made all over the program, and a value that there was no memory for is simply missing from the object that
+ * it was for. So memory for JSON comes from here, where a failure is kept. */
+static atomic_bool no_memory;
+static int write_error; /* errno of the first write that failed */
+static bool no_text;    /* a row or value could not be made, and not for want of memory */
+
+static void *json_memory(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory)
+        atomic_store(&no_memory, true);
+    return memory;
+}
+
+static bool stdout_broken(void)
+{
+    return atomic_load(&no_memory) || write_error || no_text;
+}
+
+int stdout_close(int code)
+{
+    if (!write_error && (fflush(stdout) || ferror(stdout)))
+        write_error = errno ? errno : EIO;
+    if (code > EXIT_WRONG) /* a failure that has been explained */
+        return code;
+    if (atomic_load(&no_memory))
+        return complain(EXIT_MEMORY, "standard output: no host memory for all of the results");
+    if (write_error)
+        return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(write_error));
+    return no_text ? complain(EXIT_BAD_INPUT, "standard output: a result holds a text that is no UTF-8") : code;
+}
+
+/* ---- texts ---- */
+
+static void text_put(output_text *t, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
+static void text_put(output_text *t, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int length = vsnprintf(t->at ? t->at + t->used : NULL, t->size - t->used, fmt, args);
+    if (length >= 0 && (size_t)length >= t->size - t->used) {
+        size_t size = 2 * (t->used + (size_t)length + 1);
+        char *at = realloc(t->at, size);
+        if (at) {
+            *t = (output_text){ at, t->used, size };
+            length = vsnprintf(at + t->used, size - t->used, fmt, again);
+        } else {
+            length = -1;
+        }
+    }
+    va_end(again);
+    va_end(args);
+    if (length < 0)
+        atomic_store(&no_memory, true);
+    else
+        t->used += (size_t)length;
+}
+
+/* Prints the line and begins another one. */
+static void line_end(output *out)
+{
+    text_put(&out->line, "\n");
+    errno = 0;
+    if (!stdout_broken() && (fwrite(out->line.at, 1, out->line.used, stdout) != out->line.used || fflush(stdout)))
+        write_error = errno ? errno : EIO;
+    out->line.used = 0;
+}
 
 json_t *number_json(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *text_json(const char *text)
+{
+    json_t *value = NULL;
+    char *copy = json_memory(strlen(text) + 1);
+    if (copy) {
+        strcpy(copy, text);
+        cek_text_printable(copy);
+        value = json_string(copy);
+    }
+    free(copy);
+    return value;
+}
+
+/* A value as text; `scaled` as people see it. Lists become a/b/c; what is unknown is a dash to people. */
+static void value_put(output_text *t, const json_t *value, const output_column *column, bool scaled)
+{
+    if (json_is_string(value))
+        text_put(t, "%s", json_string_value(value));
+    else if (json_is_boolean(value))
+        text_put(t, "%s", json_is_true(value) ? "yes" : "no");
+    else if (json_is_integer(value) && (!scaled || column->scale == 0))
+        text_put(t, "%lld", (long long)json_integer_value(value));
+    else if (json_is_number(value) && scaled)
+        text_put(t, "%.*f", column->decimals, json_number_value(value) * (column->scale != 0 ? column->scale : 1));
+    else if (json_is_number(value))
+        text_put(t, "%.17g", json_number_value(value));
+    else if (json_is_null(value) && scaled)
+        text_put(t, "-");
+    size_t i;
+    const json_t *item;
+    json_array_foreach(value, i, item)
+    {
+        text_put(t, "%s", i ? "/" : "");
+        value_put(t, item, column, scaled);
+    }
+}
+
+/* ---- rows ---- */
+
+static void cell_put(output *out, const char *cell, const output_column *column, bool last)
+{
+    if (out->format == FORMAT_CSV && strpbrk(cell, ",\"\n")) {
+        text_put(&out->line, "\"");
+        for (const char *p = cell; *p; p++)
+            text_put(&out->line, "%s%c", *p == '"' ? "\"" : "", *p);
+        text_put(&out->line, "\"");
+    } else if (out->format == FORMAT_TABLE) {
+        text_put(&out->line, "%*s", column->width < 0 && last ? 0 : column->width, cell);
+    } else {
+        text_put(&out->line, "%s", cell);
+    }
+}
+
+/* A row, or (NULL) the heading. */
+static void line_print(output *out, const json_t *row)
+{
+    const char *separator = out->format == FORMAT_CSV ? "," : out->format == FORMAT_MD ? " | " : "  ";
+    text_put(&out->line, "%s", out->format == FORMAT_MD ? "| " : "");
+    for (size_t i = 0; i < out->column_count; i++) {
+        const output_column *c = &out->columns[i];
+        out->cell.used = 0;
+        if (row)
+            value_put(&out->cell, json_object_get(row, c->key), c, out->format != FORMAT_CSV);
+        else
+            text_put(&out->cell, "%s", out->format == FORMAT_CSV ? c->key : c->heading);
+        text_put(&out->line, "%s", i ? separator : "");
+        cell_put(out, out->cell.used ? out->cell.at : "", c, i + 1 == out->column_count);
+    }
+    text_put(&out->line, "%s", out->format == FORMAT_MD ? " |" : "");
+    line_end(out);
+}
+
+static void heading_print(output *out)
+{
+    if (out->begun)
+        return;
+    out->begun = true;
+    line_print(out, NULL);
+    if (out->format != FORMAT_MD)
+        return;
+    for (size_t i = 0; i < out->column_count; i++)
+        text_put(&out->line, "|%s", out->columns[i].width < 0 ? "---" : "---:");
+    text_put(&out->line, "|");
+    line_end(out);
+}
+
+static void json_print(output *out, const json_t *value, size_t layout)
+{
+    char *text = json_dumps(value, layout | JSON_REAL_PRECISION(17));
+    if (!text) { /* no loop and no foreign text can be in there: memory */
+        atomic_store(&no_memory, true);
+        return;
+    }
+    text_put(&out->line, "%s", text);
+    line_end(out);
+    free(text);
+}
+
+/* False where there is none. */
+static bool made(const json_t *value)
+{
+    no_text |= !value && !atomic_load(&no_memory);
+    return value != NULL;
+}
+
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
 {
+    json_set_alloc_funcs(json_memory, free);
     *out = (output){ .format = format,
                      .columns = columns,
                      .column_count = count,
@@ -24,137 +203,56 @@ void output_open(output *out, output_format format, const output_column *columns
 
 void output_set(output *out, const char *key, json_t *value)
 {
-    json_object_set_new(out->document, key, value);
-}
-
-/* The first failure counts: later calls may set errno to anything. */
-static int stdout_error;
-
-static void stdout_flush(void)
-{
-    if (fflush(stdout) && !stdout_error)
-        stdout_error = errno;
-}
-
-/* A value as text; `scaled` as people see it. Lists become a-b-c. */
-static void value_text(const json_t *value, const output_column *column, bool scaled, char *text, size_t cap)
-{
-    *text = 0;
-    if (json_is_string(value))
-        snprintf(text, cap, "%s", json_string_value(value));
-    else if (json_is_boolean(value))
-        snprintf(text, cap, "%s", json_is_true(value) ? "yes" : "no");
-    else if (json_is_integer(value) && (!scaled || column->scale == 0))
-        snprintf(text, cap, "%lld", (long long)json_integer_value(value));
-    else if (json_is_number(value) && scaled)
-        snprintf(text, cap, "%.*f", column->decimals,
-                 json_number_value(value) * (column->scale != 0 ? column->scale : 1));
-    else if (json_is_number(value))
-        snprintf(text, cap, "%.17g", json_number_value(value));
-    else if (json_is_array(value)) {
-        size_t i, used = 0;
-        const json_t *item;
-        json_array_foreach(value, i, item)
-        {
-            char one[64];
-            value_text(item, column, scaled, one, sizeof one);
-            snprintf(text + used, cap - used, "%s%s", i ? "/" : "", one);
-            used = strlen(text);
-        }
-    }
-}
-
-static void line_print(const output *out, const json_t *row)
-{
-    const char *separator = out->format == FORMAT_CSV ? "," : out->format == FORMAT_MD ? " | " : "  ";
-    if (out->format == FORMAT_MD)
-        fputs("| ", stdout);
-    for (size_t i = 0; i < out->column_count; i++) {
-        const output_column *c = &out->columns[i];
-        const json_t *value = row ? json_object_get(row, c->key) : NULL;
-        char text[256];
-        if (row)
-            value_text(value, c, out->format != FORMAT_CSV, text, sizeof text);
-        else
-            snprintf(text, sizeof text, "%s", out->format == FORMAT_CSV ? c->key : c->heading);
-        if (i)
-            fputs(separator, stdout);
-        if (out->format == FORMAT_CSV && strpbrk(text, ",\"\n")) {
-            putchar('"');
-            for (const char *p = text; *p; p++)
-                printf("%s%c", *p == '"' ? "\"" : "", *p);
-            putchar('"');
-        } else if (out->format == FORMAT_TABLE) {
-            bool left = c->width < 0, last = i + 1 == out->column_count;
-            printf("%*s", left && last ? 0 : c->width, text);
-        } else {
-            fputs(text, stdout);
-        }
-    }
-    puts(out->format == FORMAT_MD ? " |" : "");
-}
-
-static void heading_print(output *out)
-{
-    if (out->begun)
-        return;
-    out->begun = true;
-    line_print(out, NULL);
-    for (size_t i = 0; out->format == FORMAT_MD && i < out->column_count; i++)
-        printf("%s%s", i ? "|" : "|", out->columns[i].width < 0 ? "---" : "---:");
-    if (out->format == FORMAT_MD)
-        puts("|");
+    if (made(value))
+        json_object_set_new(out->document, key, value);
 }
 
 void output_row(output *out, json_t *row)
 {
+    if (!made(row))
+        return;
     if (out->format == FORMAT_JSON) {
         json_array_append_new(out->rows, row);
         return;
     }
     if (out->format == FORMAT_JSONL) {
-        json_dumpf(row, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        putchar('\n');
+        json_print(out, row, JSON_COMPACT);
     } else {
         heading_print(out);
         line_print(out, row);
     }
-    stdout_flush();
     json_decref(row);
 }
 
 void output_note(output *out, const char *fmt, ...)
 {
+    char *text = NULL;
     va_list args;
     if (out->format != FORMAT_TABLE && out->format != FORMAT_MD)
         return;
     va_start(args, fmt);
-    vprintf(fmt, args);
+    if (vasprintf(&text, fmt, args) < 0) {
+        atomic_store(&no_memory, true);
+        text = NULL;
+    }
     va_end(args);
-    putchar('\n');
-    stdout_flush();
-}
-
-int stdout_close(int code)
-{
-    stdout_flush();
-    if (!stdout_error && !ferror(stdout))
-        return code;
-    return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(stdout_error ? stdout_error : EIO));
+    text_put(&out->line, "%s", text ? text : "");
+    line_end(out);
+    free(text);
 }
 
 int output_close(output *out, int code)
 {
     if (out->format == FORMAT_JSON) {
-        json_object_set_new(out->document, out->rows_key, json_incref(out->rows));
-        json_dumpf(out->document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-        putchar('\n');
+        json_object_set(out->document, out->rows_key, out->rows);
+        json_print(out, out->document, JSON_INDENT(2));
     } else if (out->format == FORMAT_JSONL && json_object_size(out->document)) {
-        json_dumpf(out->document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        putchar('\n');
+        json_print(out, out->document, JSON_COMPACT);
     }
     json_decref(out->rows);
     json_decref(out->document);
-    out->rows = out->document = NULL;
+    free(out->line.at);
+    free(out->cell.at);
+    *out = (output){ .format = out->format };
     return stdout_close(code);
 }

@@ -456,7 +456,12 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
 shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh
+shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/train.sh \
+    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh
 EXTRA_DIST += %D%/cli/lib.sh
+check_LTLIBRARIES += %D%/cli/starve.la
+%C%_cli_starve_la_SOURCES = %D%/cli/starve.c
+%C%_cli_starve_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 
 # Scripts for people.
 shell_tests += %D%/scripts/check-gpu.sh %D%/scripts/quickstart.sh %D%/cuda/check-gpu.sh
