@@ -188,13 +188,21 @@ static cek_status line_add(search *s, const char *path, const char *stage, cek_s
     return st != CEK_OK ? st : cek__report_stop(line, stage, verdict);
 }
 
+/* The path without links, or NULL where there is nothing at its end. */
+static cek_status path_resolve(const char *path, char **out)
+{
+    *out = realpath(path, NULL);
+    return *out != NULL || errno != ENOMEM ? CEK_OK : cek__fail_errno(CEK_OUT_OF_MEMORY, errno, "%s", path);
+}
+
 /* True the first time that this folder is met; one that does not exist is met each time. */
 static cek_status first_visit(search *s, const char *path, bool *first)
 {
     cek_status st;
-    char *resolved = realpath(path, NULL);
+    char *resolved = NULL;
 
     *first = true;
+    CEK_TRY(path_resolve(path, &resolved));
     if (resolved == NULL)
         return CEK_OK;
     for (size_t i = 0; i < s->visited_count; i++)
@@ -269,19 +277,20 @@ out:
 /* Where this library is itself, so that an installation that was moved as a whole still works. */
 static cek_status library_find(search *s)
 {
+    cek_status st;
     Dl_info info;
     struct stat file;
 
     if (dladdr((void *)(uintptr_t)library_find, &info) == 0 || info.dli_fname == NULL)
         return CEK_OK;
-    s->library = realpath(info.dli_fname, NULL);
-    if (s->library == NULL && errno == ENOMEM)
-        return cek__fail_errno(CEK_OUT_OF_MEMORY, errno, "%s", info.dli_fname);
+    CEK_TRY(path_resolve(info.dli_fname, &s->library));
     if (s->library != NULL && stat(s->library, &file) == 0)
         s->library_owner = file.st_uid;
     else
         free(s->library), s->library = NULL;
-    return CEK_OK;
+    st = CEK_OK;
+out:
+    return st;
 }
 
 static cek_status beside_scan(search *s)
