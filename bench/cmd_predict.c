@@ -1,5 +1,6 @@
 /* cmd_predict.c - `predict`: what a trained network says of the test set, row by row, and how often
  * it is right. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "bench/data.h"
@@ -26,6 +27,8 @@ typedef struct verdict {
     bool labels;
     int64_t correct;
     double squares;
+    int64_t lost, lost_row; /* rows with an output that is NaN or infinite, and the first of them */
+    double lost_value;
 } verdict;
 
 static int64_t first_largest(const float *values, int64_t count)
@@ -37,14 +40,29 @@ static int64_t first_largest(const float *values, int64_t count)
     return best;
 }
 
+/* Weights that training has ruined give such rows. They are shown, but no class is read out of them. */
+static bool sample_lost(verdict *v, const float *values)
+{
+    int64_t k = 0;
+    while (k < v->columns && isfinite(values[k]))
+        k++;
+    if (k == v->columns)
+        return false;
+    if (!v->lost++)
+        v->lost_row = v->done, v->lost_value = values[k];
+    return true;
+}
+
 static void sample_add(verdict *v, const float *values, const cek_batch *batch, int64_t i)
 {
     json_t *row = json_pack("{sI}", "row", (json_int_t)v->done);
+    const bool lost = sample_lost(v, values);
     if (v->labels) {
         int64_t label = ((const int32_t *)batch->targets)[i], best = first_largest(values, v->columns);
-        v->correct += best == label;
-        json_object_update_new(row, json_pack("{sI so sI}", "predicted", (json_int_t)best, "probability",
-                                              number_json(values[best]), "target", (json_int_t)label));
+        v->correct += !lost && best == label;
+        json_object_update_new(row, json_pack("{so so sI}", "predicted", lost ? json_null() : json_integer(best),
+                                              "probability", number_json(lost ? NAN : values[best]), "target",
+                                              (json_int_t)label));
     } else {
         const float *target = (const float *)batch->targets + i * v->columns;
         for (int64_t k = 0; k < v->columns; k++)
@@ -129,6 +147,9 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
         output_note(&v.out, "%lld samples of %s: %s %.5g", (long long)size, data->source, v.labels ? "accuracy" : "mse",
                     mean);
     }
+    if (!st && v.lost)
+        code = complain(EXIT_NOT_FINITE, "row %lld: an output is %g; %lld of %lld rows are not finite",
+                        (long long)v.lost_row, v.lost_value, (long long)v.lost, (long long)size);
     cek_predictor_free(predictor);
     free(outputs);
     return output_close(&v.out, code);

@@ -1,7 +1,7 @@
 /* cmd_train.c - `train`: a network, data, devices; a line per epoch or step, weights at the end.
  *
  * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the
- * signal's number. */
+ * signal's number. A reader of standard output that goes away ends nothing that something is to be saved from. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -27,31 +27,42 @@ static void on_signal(int number)
         cek_trainer_request_stop(signal_trainer);
 }
 
+/* What asks for an end. A job that was started with one of them ignored, by nohup or in the background of a script, is
+ * not asked by it. */
+static const int enders[] = { SIGINT, SIGTERM, SIGHUP };
+enum { ENDERS = sizeof enders / sizeof *enders };
+static bool ignored[ENDERS];
+
 /* The second of a kind ends the process at once: a device may hang. */
 static void signals_take(cek_trainer *trainer)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND }, before;
     sigemptyset(&action.sa_mask);
     signal_trainer = trainer;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (int i = 0; i < ENDERS; i++) {
+        sigaction(enders[i], NULL, &before);
+        ignored[i] = before.sa_handler == SIG_IGN;
+        if (!ignored[i])
+            sigaction(enders[i], &action, NULL);
+    }
 }
 
 /* While files are written, so that nothing half-written is left: signals wait. */
 static void signals_hold(int how)
 {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGINT);
-    sigaddset(&both, SIGTERM);
-    sigprocmask(how, &both, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < ENDERS; i++)
+        sigaddset(&set, enders[i]);
+    sigprocmask(how, &set, NULL);
 }
 
 /* Before the trainer is freed: from now on a signal has its usual effect. */
 static void signals_give(void)
 {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    for (int i = 0; i < ENDERS; i++)
+        if (!ignored[i])
+            signal(enders[i], SIG_DFL);
     signal_trainer = NULL;
 }
 
@@ -288,8 +299,7 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
         code = complain_status(st);
     if (!st)
         document_fill(run, data, model, devices, batch);
-    code = output_close(&run->out, code);
-    return !code && signal_caught ? EXIT_SIGNAL + signal_caught : code;
+    return output_close(&run->out, !code && signal_caught ? EXIT_SIGNAL + signal_caught : code);
 }
 
 static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
@@ -362,6 +372,8 @@ int cmd_train(const bench_options *o)
     int code = save_check(o->save);
     if (!code)
         code = save_check(o->save_gradients);
+    if (o->save || o->save_gradients) /* these are what the run is for, whoever has stopped reading along */
+        signal(SIGPIPE, SIG_IGN);
     if (!code && o->save && o->save_gradients && save_same(o->save, o->save_gradients))
         code = complain(EXIT_USAGE, "--save and --save-gradients cannot both be %s", o->save);
     if (!code)

@@ -71,30 +71,88 @@ run 7 train linear:1 $table --optimizer sgd --lr 1e6 --epochs 50 --save="$scratc
 cmp -s "$scratch/line.safetensors" "$scratch/kept.safetensors" || wrong "weights that are not finite were saved"
 refused 6 'needs' train mnist-cnn --limit-memory=1M --steps 1
 
-# A signal: the step is finished, the weights are saved, 128 and the number.
-for signal in INT TERM; do
+# endless SIGNALS... - a run without end in the background, with these options of env for its signals: a shell without job
+# control lets its children ignore SIGINT.
+endless() {
     rm -f "$scratch/stopped.safetensors" "$scratch/out"
-    # A shell without job control lets its children ignore SIGINT; env gives the default back.
-    env --default-signal=$signal "$CEKERNELS_BENCH" train linear:1 $table --epochs 100000000 --batch 20 -q --log-every 100 -o jsonl \
+    env "$@" "$CEKERNELS_BENCH" train linear:1 $table --epochs 100000000 --batch 20 -q --log-every 100 -o jsonl \
         --save="$scratch/stopped.safetensors" >"$scratch/out" 2>"$scratch/err" &
     pid=$!
-    tries=0
-    until [ -s "$scratch/out" ] || [ $tries -ge 600 ]; do
+    lines_wait 1
+}
+
+# lines_wait N - until the run has printed so many lines, or has ended.
+lines_wait() {
+    until [ -f "$scratch/out" ] && [ "$(wc -l <"$scratch/out")" -ge "$1" ]; do
+        kill -0 $pid 2>/dev/null || break
         sleep 0.1
-        tries=$((tries + 1))
     done
-    kill -s $signal $pid
+}
+
+# ended SIGNAL NUMBER - the run is ended by it: the step is finished, the weights are saved, 128 and the number.
+ended() {
+    checks=$((checks + 1))
+    kill -s "$1" $pid
     wait $pid
     code=$?
-    number=$([ $signal = INT ] && echo 2 || echo 15)
-    [ $code -eq $((128 + number)) ] || wrong "after SIG$signal: exit code $code"
-    [ -s "$scratch/stopped.safetensors" ] || wrong "after SIG$signal: nothing was saved"
-    "$json" -l weights_sha256 <"$scratch/out" >/dev/null || wrong "after SIG$signal: no document at the end"
+    [ $code -eq $((128 + $2)) ] || wrong "after SIG$1: exit code $code"
+    [ -s "$scratch/stopped.safetensors" ] || wrong "after SIG$1: nothing was saved"
+    "$json" -l weights_sha256 <"$scratch/out" >/dev/null || wrong "after SIG$1: no document at the end"
+}
+
+for signal in 'INT 2' 'TERM 15' 'HUP 1'; do
+    endless --default-signal="${signal% *}"
+    ended $signal
 done
+# One that was ignored from the start, as by nohup, is none: steps are made as before, until another one comes.
+for signal in INT HUP; do
+    endless --ignore-signal=$signal --default-signal=TERM
+    kill -s $signal $pid
+    lines_wait $(($(wc -l <"$scratch/out") + 5))
+    kill -0 $pid 2>/dev/null || wrong "SIG$signal was ignored from the start, and ended the run"
+    ended TERM 15
+done
+
+# A reader that goes away, before the first line even: what is to be saved is saved all the same, from the whole run.
+run 0 train linear:1 $table --steps 50 --log-every 1 --batch 20 --save="$scratch/read.safetensors"
+{
+    until [ -e "$scratch/gone" ]; do
+        sleep 0.1
+    done
+    env --default-signal=PIPE "$CEKERNELS_BENCH" train linear:1 $table --steps 50 --log-every 1 --batch 20 \
+        --save="$scratch/unread.safetensors" 2>"$scratch/err"
+    echo $? >"$scratch/code"
+} | {
+    exec <&-
+    : >"$scratch/gone"
+}
+checks=$((checks + 1))
+[ "$(cat "$scratch/code")" -eq 5 ] || wrong "a reader that went away: exit code $(cat "$scratch/code")"
+grep -q 'standard output: Broken pipe' "$scratch/err" || wrong "a reader that went away: $(cat "$scratch/err")"
+cmp -s "$scratch/read.safetensors" "$scratch/unread.safetensors" || wrong "a reader that went away: other weights, or none"
+
+# Weights that are no numbers: predict says so as train does, and invents no class.
+{
+    head -c -4 "$scratch/line.safetensors"
+    printf '\0\0\300\177'
+} >"$scratch/nan.safetensors"
+run 7 predict linear:1 $table --load "$scratch/nan.safetensors" --json
+grep -q 'row 0: an output is -*nan; 40 of 40 rows' "$scratch/err" || wrong "of NaN outputs: $(cat "$scratch/err")"
+[ "$(value results.0.predicted)" = null ] && [ "$(value test_mse)" = null ] || wrong "NaN is predicted as a number"
+holds "$(value results) == 40"
 
 # Digits: a small network on drawn ones learns something in a few steps, and a label comes with a probability.
 run 0 train 'conv:4,3,s2 relu flatten linear:10' --steps 150 --log-every 75 --batch 32 -o jsonl --save "$scratch/digits.safetensors"
 run 0 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/digits.safetensors" --json --rows=5
 holds "$(value results) == 5 && $(value test_accuracy) > 0.5 && $(value samples) == 10000"
 holds "$(value results.0.probability) > 0.1 && $(value results.0.probability) <= 1.0001"
+{
+    head -c -4 "$scratch/digits.safetensors"
+    printf '\0\0\200\177'
+} >"$scratch/infinite.safetensors"
+run 7 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/infinite.safetensors" --json --rows=5
+[ "$(value results.4.predicted)" = null ] && [ "$(value results.4.probability)" = null ] || wrong "a class out of nothing"
+holds "$(value results) == 5 && $(value test_accuracy) == 0"
+run 7 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/infinite.safetensors" --rows=1
+grep -q '^ *0  *-  *-  *[0-9]$' "$scratch/out" || wrong "a row without a class: $(cat "$scratch/out")"
 finish
