@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/model/graph.h"
 #include "nn/train/samples.h"
 #include "nn/train/team.h"
 
@@ -24,8 +25,6 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     cek_predictor *p = NULL;
     cek_predictor_options o;
     cek__team_options team = { 0 };
-    int64_t shape[CEK_RANK_MAX];
-    int rank;
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(model);
@@ -37,14 +36,9 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)p->batch);
     if (p->input_type != CEK_U8 && p->input_type != CEK_F32)
         CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(p->input_type));
-    p->input_row_bytes = cek_dtype_bytes(p->input_type);
+    p->input_row_bytes = (uint64_t)cek__model_inputs(model) * cek_dtype_bytes(p->input_type);
     p->rank = cek_model_input_shape(model, p->shape);
-    for (int i = 0; i < p->rank; i++)
-        p->input_row_bytes *= (uint64_t)p->shape[i];
-    p->outputs = 1;
-    rank = cek_model_output_shape(model, shape);
-    for (int i = 0; i < rank; i++)
-        p->outputs *= (uint64_t)shape[i];
+    p->outputs = (uint64_t)cek__model_outputs(model);
     team.batch = p->batch;
     team.replica =
         (cek__replica_options){ .softmax = o.softmax, .input_type = p->input_type, .memory_limit = o.memory_limit };

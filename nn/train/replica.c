@@ -4,25 +4,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/model/graph.h"
 #include "nn/train/replica_inside.h"
-
-static int64_t outputs_per_sample(const cek_model *model)
-{
-    int64_t shape[CEK_RANK_MAX], n = 1;
-    int rank = cek_model_output_shape(model, shape);
-    for (int i = 0; i < rank; i++)
-        n *= shape[i];
-    return n;
-}
-
-static int64_t inputs_per_sample(const cek_model *model)
-{
-    int64_t shape[CEK_RANK_MAX], n = 1;
-    int rank = cek_model_input_shape(model, shape);
-    for (int i = 0; i < rank; i++)
-        n *= shape[i];
-    return n;
-}
 
 static cek_status streams_make(cek__replica *r)
 {
@@ -48,8 +31,8 @@ out:
 
 static void rows_measure(cek__replica *r)
 {
-    r->outputs = (uint64_t)outputs_per_sample(r->model);
-    r->input_row_bytes = (uint64_t)inputs_per_sample(r->model) * cek_dtype_bytes(r->options.input_type);
+    r->outputs = (uint64_t)cek__model_outputs(r->model);
+    r->input_row_bytes = (uint64_t)cek__model_inputs(r->model) * cek_dtype_bytes(r->options.input_type);
     if (r->options.loss == CEK_LOSS_CROSS_ENTROPY)
         r->target_row_bytes = sizeof(int32_t);
     else if (r->options.loss == CEK_LOSS_MSE)

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/model/graph.h"
 #include "nn/train/optimizer.h"
 
 /* ---- Creation -------------------------------------------------------------------------------- */
@@ -19,9 +20,7 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 {
     int64_t shape[CEK_RANK_MAX];
     int rank = cek_model_output_shape(t->model, shape);
-    t->outputs = 1;
-    for (int i = 0; i < rank; i++)
-        t->outputs *= shape[i];
+    t->outputs = cek__model_outputs(t->model);
     if (rank != 1)
         return cek__fail(CEK_INVALID,
                          "the model's output has %d dimensions per sample: add "
@@ -76,11 +75,7 @@ out:
 
 static void rows_measure(cek_trainer *t)
 {
-    int64_t shape[CEK_RANK_MAX];
-    int rank = cek_model_input_shape(t->model, shape);
-    t->input_row_bytes = cek_dtype_bytes(t->input_type);
-    for (int i = 0; i < rank; i++)
-        t->input_row_bytes *= (uint64_t)shape[i];
+    t->input_row_bytes = (uint64_t)cek__model_inputs(t->model) * cek_dtype_bytes(t->input_type);
     t->target_row_bytes = t->target_columns ? t->target_columns * sizeof(float) : sizeof(int32_t);
 }
 
