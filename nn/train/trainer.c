@@ -64,7 +64,9 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
         CEK_FAIL(CEK_INVALID, "%u steps under way: at most %d are possible", o->depth, CEK_DEPTH_MOST);
     if (!(t->max_norm >= 0) || !isfinite(t->max_norm))
         CEK_FAIL(CEK_INVALID, "gradients clipped to a norm of %g: a number above 0, or 0 for none", t->max_norm);
-    if (o->shares > CEK_SHARES_GIVEN || (o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
+    if (o->shares > CEK_SHARES_GIVEN)
+        CEK_FAIL(CEK_INVALID, "shares %u are neither CEK_SHARES_EQUAL nor CEK_SHARES_GIVEN", o->shares);
+    if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
     CEK_TRY(cek__optimizer_resolve(&o->optimizer, &t->optimizer));

@@ -168,6 +168,28 @@ START_TEST(devices_are_given_and_given_once)
 }
 END_TEST
 
+START_TEST(how_the_batch_is_shared_is_said_in_one_of_two_ways)
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    bench_engine(&b, "1", "cpu:0");
+    const struct {
+        uint32_t shares;
+        const double *weights;
+        const char *text;
+    } wrong[] = { { 5, NULL, "shares 5 are neither" },
+                  { CEK_SHARES_GIVEN, NULL, "share_weights go with CEK_SHARES_GIVEN" },
+                  { CEK_SHARES_EQUAL, (double[]){ 1 }, "share_weights go with CEK_SHARES_GIVEN" } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o.shares = wrong[i].shares;
+        o.share_weights = wrong[i].weights;
+        ck_assert_uint_eq(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer), CEK_INVALID);
+        ck_assert_msg(strstr(cek_error_text(), wrong[i].text) != NULL, "%s", cek_error_text());
+    }
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(squared_error_of_different_shapes_is_refused_not_broadcast)
 {
     bench b;
@@ -258,6 +280,7 @@ int main(void)
     tcase_add_test(tc, a_memory_limit_that_is_too_small_is_out_of_memory_with_the_numbers);
     tcase_add_test(tc, what_does_not_fit_is_refused_and_the_trainer_goes_on);
     tcase_add_test(tc, devices_are_given_and_given_once);
+    tcase_add_test(tc, how_the_batch_is_shared_is_said_in_one_of_two_ways);
     tcase_add_test(tc, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(tc, a_loss_that_is_not_finite_is_reported);
     tcase_add_test(tc, a_lost_device_ends_the_step_and_names_itself);
