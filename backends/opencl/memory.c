@@ -17,13 +17,6 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static cek_status too_much(opencl_dev *dev, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes)
-{
-    return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                          "mem_alloc: %llu bytes; free: %s of %s, at once %s", (unsigned long long)bytes,
-                          CEK__AMOUNT(free_bytes), CEK__AMOUNT(total_bytes), CEK__AMOUNT(dev->max_alloc_bytes));
-}
-
 /* Drivers align to their largest vector at best, so the alignment is made here: of large memory to large pages. */
 static cek_status shared_alloc(opencl_dev *dev, opencl_mem *mem, uint64_t rounded)
 {
@@ -83,7 +76,9 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     if (st)
         return st;
     if (bytes > dev->max_alloc_bytes)
-        return too_much(dev, bytes, free_bytes, total_bytes);
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY,
+                              "mem_alloc: %llu bytes, but the driver gives %llu at once", (unsigned long long)bytes,
+                              (unsigned long long)dev->max_alloc_bytes);
     opencl_mem *mem = calloc(1, sizeof *mem);
     if (!mem)
         return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
@@ -94,7 +89,9 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     if (dev->host_memory && bytes >= 65536)
         cek__host_memory(&free_bytes, &total_bytes);
     if (rounded > free_bytes)
-        st = too_much(dev, bytes, free_bytes, total_bytes);
+        st = cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY,
+                            "mem_alloc: %llu bytes, but %llu of %llu are free", (unsigned long long)bytes,
+                            (unsigned long long)free_bytes, (unsigned long long)total_bytes);
     else
         st = dev->fine_grained ? shared_alloc(dev, mem, rounded) : plain_alloc(dev, mem, rounded);
     pthread_mutex_unlock(&instance->allocation);

@@ -3,6 +3,18 @@
  * functions fail. */
 #include "tests/opencl/failures.h"
 
+START_TEST(more_than_the_driver_gives_at_once_says_how_much_that_is)
+{
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = (uint64_t)1 << 62 };
+    cek_mem *mem = (cek_mem *)&d;
+    open_door();
+    ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
+    ck_assert_ptr_null(mem);
+    ck_assert_msg(strstr(d.text, "at once") && !strstr(d.text, "18446744073709551615"), "%s", d.text);
+    shut_door(0);
+}
+END_TEST
+
 /* As a GPU the device shares nothing with the host: other ways to allocate, map and copy. */
 START_TEST(an_allocation_that_fails_is_out_of_memory_and_leaves_nothing)
 {
@@ -196,6 +208,7 @@ int main(void)
     Suite *suite = suite_create("opencl refusals");
     TCase *tc = tcase_create("objects");
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, more_than_the_driver_gives_at_once_says_how_much_that_is);
     tcase_add_loop_test(tc, an_allocation_that_fails_is_out_of_memory_and_leaves_nothing, 0, 2);
     tcase_add_test(tc, mapping_and_pinning_that_fail_leave_the_memory_as_it_was);
     tcase_add_test(tc, an_operation_that_cannot_be_compiled_says_why);
