@@ -24,6 +24,12 @@ static int table_open(const bench_options *o, bench_data *d)
         st = cek_dataset_split_file(whole, o->split, &d->train, &d->test);
     else
         st = cek_dataset_split(whole, rows_of(o->test_fraction, cek_dataset_size(whole)), o->seed, &d->train, &d->test);
+    if (!st && !cek_dataset_size(d->train)) {
+        int code = complain(EXIT_BAD_INPUT, "%s: %lld rows are too few: none is left to train on", o->csv,
+                            (long long)cek_dataset_size(whole));
+        cek_dataset_free(whole);
+        return code;
+    }
     /* The test set first: the training set's numbers change with its own turn. */
     if (!st && o->standardize && d->test && cek_dataset_size(d->test))
         st = cek_dataset_standardize(d->test, d->train);
@@ -32,6 +38,13 @@ static int table_open(const bench_options *o, bench_data *d)
     cek_dataset_free(whole);
     snprintf(d->source, sizeof d->source, "%.200s", o->csv);
     return st ? complain_status(st) : EXIT_OK;
+}
+
+static bool same_shape(const cek_dataset *a, const cek_dataset *b)
+{
+    int64_t one[CEK_RANK_MAX], other[CEK_RANK_MAX];
+    int rank = cek_dataset_shape(a, one);
+    return rank == cek_dataset_shape(b, other) && !memcmp(one, other, (size_t)rank * sizeof *one);
 }
 
 int data_open(const bench_options *o, bench_data *d)
@@ -49,6 +62,9 @@ int data_open(const bench_options *o, bench_data *d)
         snprintf(d->source, sizeof d->source, "%.200s", o->data ? o->data : "generated digits");
         code = st ? complain_status(st) : EXIT_OK;
     }
+    if (!code && d->test && !same_shape(d->train, d->test))
+        code = complain(EXIT_BAD_INPUT, "%s: samples for testing have another shape than those for training",
+                        d->source);
     if (!code && d->test && !cek_dataset_size(d->test)) {
         cek_dataset_free(d->test);
         d->test = NULL;
