@@ -359,6 +359,14 @@ CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *
 /* Waits for the work that makes the tensor, then copies all of it; `bytes` must equal its size. */
 CEK_API CEK_CHECKED cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes);
 CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes);
+/* cek_tensor_cast - each element as the nearest value of `type`, ties to the one that is even.
+ *
+ * Between floating types what is too large becomes an infinity, and NaN stays NaN. From floating to
+ * integer types 2.5 becomes 2, 3.5 becomes 4 and -1.7 becomes -2; what is out of range becomes the
+ * end of the range (of u8: 300 becomes 255, -1 becomes 0), and so do the infinities; NaN becomes 0.
+ * Note that NumPy and PyTorch truncate towards zero there (-1.7 to -1) and leave the rest undefined:
+ * this is the conversion of plugin.h's copy, the same on every device.
+ * Errors: CEK_UNSUPPORTED for pairs that the device lacks; u8 and i32 to f32 are there on all. */
 CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type, cek_tensor **out);
 /* Another shape of the same element count; shares no memory with x. One dimension may be -1. */
 CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank, const int64_t *shape,

@@ -389,8 +389,10 @@ typedef struct cek_predictor_options {
 CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,
                                                     const cek_predictor_options *options, cek_predictor **out);
 CEK_API void cek_predictor_free(cek_predictor *predictor);
-/* inputs: `count` samples (images NHWC) of the declared type; outputs: count x outputs, f32. Any
- * count >= 0. */
+/* inputs: `count` samples of the declared type as data sets hold them, an image as [H][W][C] (for all
+ * that cek_model_input_shape says C, H, W). outputs: for each sample the values of
+ * cek_model_output_shape in that order, f32: of a model that ends in an image [C][H][W], as PyTorch
+ * has it. Any count >= 0. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count,
                                                  float *outputs);
 /* The same over a dataset's rows in order. */

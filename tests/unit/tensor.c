@@ -55,7 +55,8 @@ START_TEST(casts_convert_as_the_header_says)
         cek_tensor_free(x);
     }
     int32_t back[6];
-    double odd[] = { 2.5, 3.5, -2.5, 1e20, NAN, -0.4 };
+    uint8_t small[6];
+    double odd[] = { 2.5, 3.5, -2.5, 1e20, NAN, -0.4 }, other[] = { -1.7, 1.7, 255.6, -INFINITY, INFINITY, NAN };
 
     x = tensor_of(reference(), CEK_F32, 1, (int64_t[]){ 6 }, odd);
     assert_ok(cek_tensor_cast(x, CEK_I32, &y));
@@ -66,6 +67,17 @@ START_TEST(casts_convert_as_the_header_says)
     ck_assert_int_eq(back[3], INT32_MAX);
     ck_assert_int_eq(back[4], 0);
     ck_assert_int_eq(back[5], 0);
+    cek_tensor_free(y);
+    y = tensor_of(reference(), CEK_F32, 1, (int64_t[]){ 6 }, other);
+    cek_tensor *z;
+    assert_ok(cek_tensor_cast(y, CEK_I32, &z));
+    assert_ok(cek_tensor_read(z, back, sizeof back));
+    ck_assert_mem_eq(back, ((int32_t[]){ -2, 2, 256, INT32_MIN, INT32_MAX, 0 }), sizeof back);
+    cek_tensor_free(z);
+    assert_ok(cek_tensor_cast(y, CEK_U8, &z));
+    assert_ok(cek_tensor_read(z, small, sizeof small));
+    ck_assert_mem_eq(small, ((uint8_t[]){ 0, 2, 255, 0, 255, 0 }), sizeof small);
+    cek_tensor_free(z);
     cek_tensor_free(y);
     assert_ok(cek_tensor_cast(x, CEK_F32, &y));
     assert_holds(y, 1, (int64_t[]){ 6 }, (double[]){ 2.5, 3.5, -2.5, (float)1e20, NAN, (float)-0.4 }, NULL,

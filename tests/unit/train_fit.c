@@ -105,6 +105,38 @@ START_TEST(a_data_set_of_other_samples_is_refused_by_a_predictor)
 }
 END_TEST
 
+/* One sample after the other, in the order of cek_model_input_shape with the channels last, and as cek_model_output_shape
+ * says. */
+START_TEST(a_predictor_takes_images_with_their_channels_last_and_gives_them_first)
+{
+    enum { COUNT = 3, C = 2, H = 2, W = 3 };
+    bench b;
+    cek_model *model;
+    cek_parameter weight;
+    cek_predictor *p;
+    int64_t shape[CEK_RANK_MAX];
+    float inputs[COUNT][H][W][C], outputs[COUNT][C][H][W];
+    bench_engine(&b, "2", "cpu");
+    ok(cek_model_parse("conv:2,1", 3, (int64_t[]){ C, H, W }, &model));
+    ok(cek_model_parameter(model, 0, &weight));
+    weight.data[0] = weight.data[3] = 1; /* each channel as it is */
+    for (int i = 0; i < COUNT * C * H * W; i++)
+        (&inputs[0][0][0][0])[i] = (float)i;
+    ck_assert_int_eq(cek_model_output_shape(model, shape), 3);
+    ck_assert(shape[0] == C && shape[1] == H && shape[2] == W);
+    ok(cek_predictor_create(model, b.devices, b.count, NULL, &p));
+    ok(cek_predictor_run(p, inputs, COUNT, &outputs[0][0][0][0]));
+    for (int n = 0; n < COUNT; n++)
+        for (int c = 0; c < C; c++)
+            for (int h = 0; h < H; h++)
+                for (int w = 0; w < W; w++)
+                    ck_assert_float_eq(outputs[n][c][h][w], inputs[n][h][w][c]);
+    cek_predictor_free(p);
+    cek_model_free(model);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(evaluation_and_prediction_agree_over_any_devices)
 {
     bench b;
@@ -183,6 +215,7 @@ int main(void)
     tcase_add_test(tc, a_data_set_of_other_samples_is_refused_by_a_predictor);
     tcase_add_test(tc, a_request_to_stop_ends_the_fit_between_two_steps);
     tcase_add_test(tc, a_trainer_outlives_the_engine_that_it_was_made_of);
+    tcase_add_test(tc, a_predictor_takes_images_with_their_channels_last_and_gives_them_first);
     tcase_add_test(tc, evaluation_and_prediction_agree_over_any_devices);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
