@@ -209,16 +209,33 @@ static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
     return !o->loss ? preset->loss : strcmp(o->loss, "mse") ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE;
 }
 
+/* Where what is saved to `path` goes: links are followed, also one to what is not there yet. */
+static const char *place_of(const char *path, char place[PATH_MAX])
+{
+    char target[PATH_MAX];
+    ssize_t length;
+    if (strlen(path) >= PATH_MAX)
+        return path;
+    strcpy(place, path);
+    for (int links = 0; links < 40 && (length = readlink(place, target, sizeof target - 1)) >= 0; links++) {
+        char *slash = strrchr(place, '/'), *from = *target == '/' || !slash ? place : slash + 1;
+        if (from - place + length >= PATH_MAX)
+            break;
+        memcpy(from, target, (size_t)length);
+        from[length] = 0;
+    }
+    return place;
+}
+
 /* Hours of training are not lost to a folder that was never there: what cek_model_save will need. */
 static int save_check(const char *path)
 {
-    char real[PATH_MAX], folder[PATH_MAX];
+    char place[PATH_MAX], folder[PATH_MAX];
     const char *slash;
     struct stat info;
     if (!path)
         return EXIT_OK;
-    if (realpath(path, real)) /* a link is followed */
-        path = real;
+    path = place_of(path, place);
     slash = strrchr(path, '/');
     bool there = stat(path, &info) == 0;
     if (there ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
@@ -238,14 +255,15 @@ static bool save_same(const char *a, const char *b)
     char place[2][PATH_MAX];
     struct stat folder[2];
     for (int i = 0; i < 2; i++) {
-        if (!realpath(names[i], place[i])) /* nothing is there yet */
-            snprintf(place[i], sizeof place[i], "%s%s", strchr(names[i], '/') ? "" : "./", names[i]);
+        place_of(names[i], place[i]); /* none too long has come so far */
         char *slash = strrchr(place[i], '/');
-        names[i] = slash + 1;
-        char first = slash[1];
-        slash[1] = 0; /* what is before it, for as long as stat looks */
-        bool failed = stat(place[i], &folder[i]) != 0;
-        slash[1] = first;
+        names[i] = slash ? slash + 1 : place[i];
+        char first = *names[i];
+        if (slash)
+            slash[1] = 0; /* what is before it, for as long as stat looks */
+        bool failed = stat(slash ? place[i] : ".", &folder[i]) != 0;
+        if (slash)
+            slash[1] = first;
         if (failed)
             return false;
     }

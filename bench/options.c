@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,12 +108,13 @@ enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
 int complain(int code, const char *fmt, ...)
 {
+    char text[2 * PATH_MAX + 1024]; /* two paths, and what is wrong with them */
     va_list args;
     va_start(args, fmt);
-    fputs("cekernels-bench: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    cek_text_printable(text); /* an argument may be the name of a file that came from anywhere */
+    fprintf(stderr, "cekernels-bench: %s\n", text);
     return code;
 }
 

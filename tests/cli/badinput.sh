@@ -63,6 +63,9 @@ csv 5 'zero byte' 'a,y\n1,2\n3\0,4\n'
 csv 5 'zero byte' 'a,"y\0"\n1,2\n'
 csv 5 'two columns' 'y,y\n1,2\n3,4\n'
 csv 5 "no column 'y'" 'a,b\n1,2\n3,4\n'
+csv 5 'too few' 'a,y\n1,2\n'
+csv 5 "column 'a?\[2J'" 'a\033[2J,y\n,2\n3,4\n'
+csv 5 "'1?\[2J?? ?' is not" 'a,y\n1\033[2J\177\302\233\302\205\377,2\n3,4\n'
 for rows in 99 '1 1' -1 99999999999999999999999 1.5 '' "$(seq -s ' ' 0 59)"; do
     echo "$rows" >"$scratch/rows"
     refused 5 rows train linear:1 $table --split="$scratch/rows"
@@ -115,6 +118,11 @@ digits_are 'train-labels-idx1-ubyte: label 10 at row 2'
 { labels 2 && octal 0 1; } >"$digits/train-labels-idx1-ubyte"
 digits_are 'has 2 labels'
 
+cp "$scratch/labels" "$digits/train-labels-idx1-ubyte"
+{ octal 0 0 8 3 0 0 0 3 0 0 0 2 0 0 0 1 && octal 1 2 3 4 5 6; } >"$digits/t10k-images-idx3-ubyte"
+digits_are 'samples for testing have another shape'
+refused 5 'samples for testing have another shape' predict 'flatten linear:10' --data="$digits" --load="$scratch/floats/w"
+
 # ---- Weights ----
 good=$scratch/good.safetensors
 run 0 train linear:1 $table --save="$good"
@@ -129,6 +137,21 @@ for length in 0 7 8 40 $((size - 1)); do
 done
 { cat "$good" && octal 0; } >"$scratch/long.safetensors"
 weights 'long.safetensors: nothing describes the last 1 bytes' "$scratch/long.safetensors"
+entry() { # entry NAME DTYPE - a file of one value; both as in JSON
+    header="{\"$1\":{\"dtype\":\"$2\",\"shape\":[1],\"data_offsets\":[0,4]}}"
+    { octal ${#header} 0 0 0 0 0 0 0 && printf '%s' "$header" && octal 0 0 0 0; } >"$scratch/forged.safetensors"
+}
+entry a '\u001b[2J\nx'
+weights "'a': dtype ?\[2J x is not read" "$scratch/forged.safetensors"
+entry 'a\u001b[2J\u007f\u009b\u0085b' F32
+weights 'no tensor "0.weight"' "$scratch/forged.safetensors"
+entry 'a",\033' F32
+weights "forged.safetensors: the header is not valid JSON" "$scratch/forged.safetensors"
+escape=$(octal 27)
+weights '/?\[2J: cannot be opened' "$scratch/$escape[2J"
+weights '/? ?x: cannot be opened' "$scratch/$(octal 194 155 10 255)x"
+refused 5 '"?\[2J" at column 1' train "$escape[2J" $table
+refused 2 '\-\-none?' train linear:1 $table "--none$escape"
 weights 'zero: not a regular file' /dev/zero
 weights 'not a regular file' "$scratch"
 
@@ -138,6 +161,15 @@ for place in /dev/full "$scratch" "$scratch/" '' "$scratch/none/x" "$scratch/t.c
     refused 5 . train linear:1 $table --epochs 100000000 --save-gradients="$place"
 done
 refused 5 'File name too long' train linear:1 $table --epochs 100000000 --save="$scratch/$(printf '%0300d' 0)"
+ln -s "$scratch/none/x" "$scratch/dangling"
+refused 5 'nothing can be written to' train linear:1 $table --epochs 100000000 --save="$scratch/dangling"
+rm "$scratch/dangling"
+ln -s both "$scratch/dangling"
+refused 2 'cannot both be' train linear:1 $table --epochs 100000000 --save="$scratch/both" --save-gradients="$scratch/dangling"
+run 0 train linear:1 $table --save="$scratch/dangling"
+cmp -s "$scratch/both" "$good" || wrong "a link to nothing did not get its target"
+[ -L "$scratch/dangling" ] || wrong "a link to nothing was replaced"
+rm "$scratch/dangling" "$scratch/both"
 ln -s . "$scratch/link"
 for other in "$scratch/both" "$scratch/./both" "$scratch/link/both"; do
     refused 2 'cannot both be' train linear:1 $table --epochs 100000000 --save="$scratch/both" --save-gradients="$other"

@@ -25,13 +25,14 @@ run() {
     }
 }
 
-# refused CODE TEXT ARG... - it ends with this code, one line on stderr that has TEXT, and nothing on stdout.
+# refused CODE TEXT ARG... - it ends with this code, one printable line on stderr that has TEXT, and nothing on stdout.
 refused() {
     want=$1 text=$2
     shift 2
     run "$want" "$@"
     grep -q -e "$text" "$scratch/err" || wrong "cekernels-bench $*: no \"$text\" in: $(cat "$scratch/err")"
     [ ! -s "$scratch/out" ] || wrong "cekernels-bench $*: it printed results"
+    ! LC_ALL=C grep -q '[^ -~]' "$scratch/err" || wrong "cekernels-bench $*: not printable: $(od -c "$scratch/err")"
     [ "$(grep -c '^cekernels-bench: ' "$scratch/err")" -eq 1 ] ||
         wrong "cekernels-bench $*: not one line: $(cat "$scratch/err")"
 }
