@@ -34,6 +34,7 @@ typedef struct bench_options {
     const char *devices;
     output_format output;
     bool quiet, verbose, no_progress;
+    double timeout;     /* seconds; 0: the library's */
     const char *plugin; /* a file: loaded instead of what is installed */
     /* gemm, conv */
     const char *shapes;

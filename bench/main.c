@@ -60,7 +60,8 @@ int engine_open(const bench_options *o, cek_engine **engine)
     const char *files[] = { o->plugin, NULL };
     cek_engine_options eo = { .size = sizeof eo,
                               .plugin_files = o->plugin ? files : NULL,
-                              .only_plugin_files = o->plugin != NULL };
+                              .only_plugin_files = o->plugin != NULL,
+                              .timeout_ns = (uint64_t)(o->timeout * 1e9) };
     cek_log_set(log_print, NULL, o->verbose ? CEK_LOG_INFO : CEK_LOG_WARN);
     cek_status st = cek_engine_create(&eo, engine);
     return st ? complain_status(st) : EXIT_OK;

@@ -25,6 +25,7 @@ enum {
     O_PEER,
     O_NO_PROGRESS,
     O_PLUGIN,
+    O_TIMEOUT,
     O_PASS,
     O_MATCH,
     O_DATA,
@@ -66,6 +67,7 @@ static const option_row rows[] = {
     { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
     { "json", NULL, O_JSON, ALL, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
+    { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
     { "quiet", NULL, 'q', ALL, "results alone" },
     { "verbose", NULL, 'v', ALL, "more about what happens" },
     { "no-progress", NULL, O_NO_PROGRESS, ALL, "no progress line, even on a terminal" },
@@ -244,6 +246,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_JSON: o->output = FORMAT_JSON; return true;
     case O_NO_PROGRESS: return o->no_progress = true;
     case O_PLUGIN: o->plugin = arg; return true;
+    case O_TIMEOUT: return take_double(row->name, arg, 0.001, 1e9, &o->timeout);
     case O_MATH: return take_word(row->name, arg, maths, &o->math);
     case O_PEER: o->peer = arg; return true;
     case O_PASS: return one_of(row->name, arg, passes, &o->pass);

@@ -46,6 +46,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/object.c \
     %D%/device/object.h \
     %D%/device/ops.c \
+    %D%/device/probe.c \
+    %D%/device/probe.h \
     %D%/device/report.c \
     %D%/device/report.h \
     %D%/device/search.c \
@@ -58,6 +60,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/stream.c \
     %D%/device/stream.h \
     %D%/device/transfer.c \
+    %D%/device/wait.c \
+    %D%/device/wait.h \
     %D%/tensor/conv2d.c \
     %D%/tensor/dtype.c \
     %D%/tensor/dtype.h \

@@ -202,6 +202,12 @@ unit_tests += %D%/unit/device_copies
 %C%_unit_device_copies_LDFLAGS = $(check_ldflags)
 %C%_unit_device_copies_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/device_deadlines
+%C%_unit_device_deadlines_SOURCES = %D%/unit/device_deadlines.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_deadlines_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_deadlines_LDFLAGS = $(check_ldflags)
+%C%_unit_device_deadlines_LDADD = core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train
 %C%_unit_train_SOURCES = %D%/unit/train.c %D%/unit/train_bench.h
 %C%_unit_train_CPPFLAGS = $(unit_cppflags)

@@ -36,9 +36,11 @@ static cek_status lost_answer(const cek_dev *dev, const char *call)
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
 {
     cek__sim_device *state = cek__sim_state(dev);
-    uint64_t watchdog_ns = dev->instance->watchdog_ns;
-    uint64_t wait_ns = timeout_ns < watchdog_ns ? timeout_ns : watchdog_ns;
+    uint64_t watchdog_ns = dev->instance->watchdog_ns, left_ns, wait_ns;
     struct timespec until;
+    pthread_mutex_lock(&state->lock);
+    left_ns = watchdog_ns - state->held_ns;
+    wait_ns = timeout_ns < left_ns ? timeout_ns : left_ns;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)(wait_ns / 1000000000);
     until.tv_nsec += (long)(wait_ns % 1000000000);
@@ -46,12 +48,13 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_mutex_lock(&state->lock);
     while (!cek__latched(&state->lost) && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
         ;
     bool lost = cek__latched(&state->lost);
+    left_ns = watchdog_ns - state->held_ns;
+    state->held_ns += wait_ns < left_ns ? wait_ns : left_ns;
     pthread_mutex_unlock(&state->lock);
-    if (!lost && timeout_ns <= watchdog_ns)
+    if (!lost && timeout_ns <= left_ns)
         return CEK_TIMEOUT;
     if (!lost)
         cek__sim_lose(dev, "the watchdog ended a simulated hang of sim:%u after %llu ms", dev->index,

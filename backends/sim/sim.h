@@ -64,6 +64,7 @@ typedef struct cek__sim_device {
     uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
     pthread_mutex_t lock;    /* of what follows */
+    uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */
     pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
     uint64_t used_bytes, seen[CEK__SIM_FAULTS];
     cek__latch lost;

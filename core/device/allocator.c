@@ -37,7 +37,7 @@ static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t 
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     *s = (cek__segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
     CEK_TRY(cek__block_new(allocator, s, 0, bytes, &s->first));
-    CEK_TRY(CEK__CALL(device, device->plugin, mem_alloc, dev, &desc, &s->mem));
+    CEK_TRY(CEK__CALL(device, mem_alloc, dev, &desc, &s->mem));
     if (s->mem == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
     allocator->plugin_alloc_count++;
@@ -363,7 +363,7 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     memset(out, 0, size);
     out->size = size;
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, device->plugin, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
+    CEK_TRY(CEK__CALL(device, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
     pthread_mutex_lock(&allocator->lock);
     stats.used_bytes = allocator->used;
     stats.cached_bytes = allocator->held - allocator->used;

@@ -4,7 +4,6 @@
  * Must not know: what was called, or what becomes of the failure. */
 #include "core/device/call.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/log.h"
@@ -44,6 +43,29 @@ bool cek_inside_plugin(const char **who, const char **call)
     if (call != NULL)
         *call = inside.call;
     return is_inside;
+}
+
+cek_status cek__device_check(const cek_device *device)
+{
+    if (!cek__device_is_lost(device))
+        return CEK_OK;
+    return cek__fail(CEK_DEVICE_LOST, "%s: %s", device->name, device->lost_text);
+}
+
+bool cek__call_enter(const cek_device *device, const char *call)
+{
+    if (cek__device_check(device) != CEK_OK)
+        return false;
+    cek__call_begin(device->name, call);
+    return true;
+}
+
+bool cek__release_enter(const cek_device *device, const char *call)
+{
+    if (cek__device_is_lost(device))
+        return false;
+    cek__release_begin(device->name, call);
+    return true;
 }
 
 void cek__call_told(cek_status status, const char *text)

@@ -10,9 +10,20 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/device/call.h"
+#include "core/device/engine.h"
 #include "core/device/stream.h"
 
-cek_status cek__device_create(cek_engine *engine, const cek__module *module, uint32_t index, cek_device **out)
+void cek__cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+cek_status cek__device_create(cek_engine *engine, cek__module *module, uint32_t index, cek_device **out)
 {
     cek_status st;
     cek_device *device;
@@ -24,9 +35,11 @@ cek_status cek__device_create(cek_engine *engine, const cek__module *module, uin
     device->module = module;
     device->plugin = &module->table;
     device->index = index;
+    device->timeout_ns = engine->timeout_ns;
     device->info = module->infos[index];
     snprintf(device->name, sizeof device->name, "%s:%u", module->table.name, index);
     pthread_mutex_init(&device->lock, NULL);
+    cek__cond_init(&device->unpinned);
     pthread_mutex_init(&device->staging_lock, NULL);
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -43,6 +56,8 @@ void cek__device_free(cek_device *device)
 {
     if (device == NULL)
         return;
+    if (device->order != NULL)
+        (void)cek__stream_quiesce(device->order);
     if (device->attachment != NULL)
         device->attachment_free(device, device->attachment);
     cek_stream_free(device->order);
@@ -50,6 +65,9 @@ void cek__device_free(cek_device *device)
     cek__allocator_clear(&device->allocator);
     if (device->dev != NULL)
         CEK__RELEASE(device, device_close, device->dev);
+    if (cek__device_is_lost(device))
+        device->module->left = device->engine->left = true;
+    pthread_cond_destroy(&device->unpinned);
     pthread_mutex_destroy(&device->order_lock);
     pthread_mutex_destroy(&device->staging_lock);
     pthread_mutex_destroy(&device->lock);
@@ -59,14 +77,14 @@ void cek__device_free(cek_device *device)
 cek_status cek__device_open(cek_device *device, cek_dev **out)
 {
     cek_dev *dev = atomic_load_explicit(&device->dev, memory_order_acquire);
-    cek_status st = CEK_OK;
+    cek_status st = cek__device_check(device);
 
-    if (dev == NULL) {
+    if (st == CEK_OK && dev == NULL) {
         pthread_mutex_lock(&device->lock);
         dev = device->dev;
         if (dev == NULL) {
             cek__log(CEK_LOG_INFO, "%s is opened: %s", device->name, device->info.name);
-            st = CEK__CALL(device, device->plugin, device_open, device->module->instance, device->index, NULL, &dev);
+            st = CEK__CALL(device, device_open, device->module->instance, device->index, NULL, &dev);
             if (st == CEK_OK && dev == NULL)
                 st = cek__fail(CEK_BAD_PLUGIN, "%s: device_open succeeds without a device", device->name);
             if (st == CEK_OK)
@@ -148,7 +166,7 @@ cek_status cek__device_order_lock(cek_device *device, cek_stream **out)
 
     pthread_mutex_lock(&device->order_lock);
     if (device->order == NULL)
-        st = cek__stream_create(device, false, &device->order);
+        st = cek__stream_create(device, true, &device->order);
     *out = device->order;
     if (st != CEK_OK)
         pthread_mutex_unlock(&device->order_lock);
@@ -175,7 +193,7 @@ cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out)
     pthread_mutex_lock(&device->lock);
     st = CEK_UNSUPPORTED;
     if (device->pinned != CEK__PINNED_PLAIN)
-        st = CEK__CALL(device, device->plugin, host_alloc, dev, bytes, out);
+        st = CEK__CALL(device, host_alloc, dev, bytes, out);
     if (st == CEK_UNSUPPORTED && device->pinned != CEK__PINNED_BY_PLUGIN)
         device->pinned = CEK__PINNED_PLAIN;
     else if (st == CEK_OK)
@@ -195,8 +213,10 @@ void cek__pinned_free(cek_device *device, void *ptr)
 {
     if (ptr == NULL)
         return;
-    if (device->pinned == CEK__PINNED_BY_PLUGIN)
-        CEK__RELEASE(device, host_free, device->dev, ptr);
+    if (cek__device_is_lost(device))
+        cek__abandon(ptr);
+    else if (device->pinned == CEK__PINNED_BY_PLUGIN)
+        CEK__RELEASE_(device, host_free, ptr, device->dev, ptr);
     else
         free(ptr);
 }

@@ -12,15 +12,21 @@
 
 struct cek_device {
     cek_engine *engine;
-    const cek__module *module;
+    cek__module *module;
     const cek_plugin *plugin; /* &module->table */
     uint32_t index;           /* in the plugin */
     char name[48];            /* "cpu:0" */
     cek_device_info info;     /* as it was at the start */
 
-    pthread_mutex_t lock;   /* over opening, `streams`, `pinned` */
+    uint64_t timeout_ns; /* how long no command may finish before the device counts as lost (wait.h) */
+    atomic_bool lost;    /* for good, with `lost_text`, which is written once before */
+    char lost_text[128];
+    atomic_ullong finished; /* commands that were seen to finish, by anybody: changes where the device comes on */
+
+    pthread_mutex_t lock; /* over opening, `streams` with their pins, `pinned`, `lost_text` */
+    pthread_cond_t unpinned;
     _Atomic(cek_dev *) dev; /* NULL until opened */
-    cek_stream *streams;    /* all but the default one */
+    cek_stream *streams;
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
     cek__allocator allocator;
 
@@ -36,14 +42,16 @@ struct cek_device {
     void (*attachment_free)(cek_device *device, void *attachment);
 };
 
-CEK__CHECKED cek_status cek__device_create(cek_engine *engine, const cek__module *module, uint32_t index,
-                                           cek_device **out);
+CEK__CHECKED cek_status cek__device_create(cek_engine *engine, cek__module *module, uint32_t index, cek_device **out);
+/* What a lost device may still use is left to it, and its module with it (module->left). */
 void cek__device_free(cek_device *device);
 
 /* An object of the device that a program may hold takes the device when it is made and drops it last of all: the
  * engine lives as long. */
 CEK__SHARED void cek__device_take(cek_device *device);
 CEK__SHARED void cek__device_drop(cek_device *device);
+/* A condition variable on the monotonic clock. */
+void cek__cond_init(pthread_cond_t *cond);
 
 /* Opens the device if it is not; *out may be NULL. Threads: any. */
 CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
@@ -59,6 +67,12 @@ void cek__pinned_free(cek_device *device, void *ptr);
 static inline bool cek__device_is_inline(const cek_device *device)
 {
     return (device->info.flags & CEK_DEVICE_INLINE) != 0;
+}
+
+/* Called lost by this library; a plugin latches a loss of its own. */
+static inline bool cek__device_is_lost(const cek_device *device)
+{
+    return device->lost;
 }
 
 #endif

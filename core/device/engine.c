@@ -12,6 +12,7 @@
 #include "core/base/options.h"
 #include "core/device/search.h"
 #include "core/device/start.h"
+#include "core/device/wait.h"
 
 const char *cek_version(void)
 {
@@ -36,6 +37,7 @@ cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out
     cek__settings_init(&engine->settings);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->changed, NULL);
+    CEK_TRY(cek__timeout_resolve(taken.timeout_ns, &engine->timeout_ns));
     CEK_TRY(cek__search(&taken, &engine->report));
     CEK_TRY(cek__candidates_make(engine));
     *out = engine;
@@ -51,6 +53,10 @@ static void engine_drop(cek_engine *engine)
         return;
     cek__candidates_free(engine);
     cek__report_clear(&engine->report);
+    if (engine->left) { /* a plugin that still runs may ask for its settings */
+        cek__abandon(engine);
+        return;
+    }
     cek__settings_clear(&engine->settings);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->lock);

@@ -26,6 +26,8 @@ struct cek_engine {
     pthread_cond_t changed;
     cek__report report;
     cek__candidate *candidates;
+    uint64_t timeout_ns; /* of the devices (wait.h) */
+    bool left;           /* a lost device still runs: what plugins may ask for stays */
 };
 
 /* Every device of every started plugin, in the order of lines and indices; under the lock.

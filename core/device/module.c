@@ -246,6 +246,10 @@ void cek__module_free(cek__module *module)
 {
     if (module == NULL)
         return;
+    if (module->left) {
+        cek__abandon(module);
+        return;
+    }
     if (module->instance != NULL) {
         cek__release_begin(module->user.name, "destroy");
         module->table.destroy(module->instance);

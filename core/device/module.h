@@ -14,6 +14,7 @@ typedef struct cek__module {
     cek_device_info *infos; /* of its device_count devices, checked */
     uint32_t device_count;
     bool pinned; /* create() was called: never unloaded from then on */
+    bool left;   /* a lost device still runs in it: never destroyed, never freed */
     void *handle;
     char *version, *build;
     cek__host_user user;

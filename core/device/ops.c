@@ -11,7 +11,7 @@ cek_status cek__op_make(cek_device *device, const cek_op_desc *desc, cek_op_info
 
     *out = NULL;
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, device->plugin, op_create, dev, desc, info, out));
+    CEK_TRY(CEK__CALL(device, op_create, dev, desc, info, out));
     if (*out == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: op_create succeeds without an operation", device->name);
     return CEK_OK;
@@ -54,7 +54,7 @@ cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *o
     CEK__NOT_NULL(stream);
     CEK__NOT_NULL(op);
     CEK__NOT_NULL(operands);
-    return CEK__STREAM_CALL(stream, op_run, op, operands, count, workspace);
+    return CEK__STREAM_COMMAND(stream, op_run, op, operands, count, workspace);
 }
 
 cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32_t count, cek_cmdbuf **out)
@@ -67,7 +67,7 @@ cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32
     CEK__NOT_NULL(device);
     CEK__NOT_NULL(commands);
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, device->plugin, cmdbuf_create, dev, commands, count, sizeof *commands, out));
+    CEK_TRY(CEK__CALL(device, cmdbuf_create, dev, commands, count, sizeof *commands, out));
     if (*out == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: cmdbuf_create succeeds without a command buffer", device->name);
     cek__device_take(device);
@@ -89,5 +89,5 @@ cek_status cek_stream_run_commands(cek_stream *stream, cek_cmdbuf *commands)
 {
     CEK__NOT_NULL(stream);
     CEK__NOT_NULL(commands);
-    return CEK__STREAM_CALL(stream, cmdbuf_run, commands);
+    return CEK__STREAM_COMMAND(stream, cmdbuf_run, commands);
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/device/call.h"
+#include "core/device/wait.h"
 
 struct cek_marker {
     cek_device *device;
@@ -63,38 +64,71 @@ static void list_add(cek_stream *stream)
     pthread_mutex_unlock(&device->lock);
 }
 
-static void list_remove(cek_stream *stream)
+cek_stream *cek__stream_next(cek_device *device, cek_stream *stream)
 {
-    cek_device *device = stream->device;
+    cek_stream *next;
 
     pthread_mutex_lock(&device->lock);
-    if (stream->prev != NULL)
-        stream->prev->next = stream->next;
-    else
-        device->streams = stream->next;
-    if (stream->next != NULL)
-        stream->next->prev = stream->prev;
+    next = stream != NULL ? stream->next : device->streams;
+    while (next != NULL && next->closing)
+        next = next->next;
+    if (next != NULL)
+        next->pins++;
+    if (stream != NULL && --stream->pins == 0)
+        pthread_cond_broadcast(&device->unpinned);
     pthread_mutex_unlock(&device->lock);
+    return next;
 }
 
-cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out)
+/* False: somebody who looks at the stream does not come back. It stays where it is. */
+static bool list_remove(cek_stream *stream)
+{
+    cek_device *device = stream->device;
+    cek__wait wait = cek__wait_begin(device, CEK_FOREVER);
+    cek_status st;
+    bool free_of_pins;
+
+    pthread_mutex_lock(&device->lock);
+    stream->closing = true;
+    while (stream->pins > 0 && !cek__wait_cond(&wait, &device->unpinned, &device->lock)) {
+        bool goes_on;
+
+        pthread_mutex_unlock(&device->lock);
+        goes_on = cek__wait_goes_on(&wait, "event_query", &st);
+        pthread_mutex_lock(&device->lock);
+        if (!goes_on)
+            break;
+    }
+    free_of_pins = stream->pins == 0;
+    if (free_of_pins && stream->prev != NULL)
+        stream->prev->next = stream->next;
+    else if (free_of_pins)
+        device->streams = stream->next;
+    if (free_of_pins && stream->next != NULL)
+        stream->next->prev = stream->prev;
+    pthread_mutex_unlock(&device->lock);
+    return free_of_pins;
+}
+
+cek_status cek__stream_create(cek_device *device, bool is_order, cek_stream **out)
 {
     cek_status st;
     cek_stream *stream = NULL;
     cek_dev *dev;
     /* Markers may be asked for times on any stream of a caller; the default stream is never timed. */
-    cek_queue_desc desc = { .size = sizeof desc, .flags = listed ? CEK_QUEUE_TIMING : 0 };
+    cek_queue_desc desc = { .size = sizeof desc, .flags = is_order ? 0 : CEK_QUEUE_TIMING };
 
     *out = NULL;
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(cek__calloc(1, sizeof *stream, &stream));
     stream->device = device;
-    CEK_TRY(CEK__CALL(device, device->plugin, queue_create, dev, &desc, &stream->queue));
-    CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, NULL, &stream->fence));
+    stream->is_order = is_order;
+    cek__probes_init(&stream->probes);
+    CEK_TRY(CEK__CALL(device, queue_create, dev, &desc, &stream->queue));
+    CEK_TRY(CEK__CALL(device, event_create, dev, NULL, &stream->fence));
     if (stream->queue == NULL || stream->fence == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: queue_create or event_create succeeds without a result", device->name);
-    if (listed)
-        list_add(stream);
+    list_add(stream);
     *out = stream;
     return CEK_OK;
 out:
@@ -109,27 +143,31 @@ cek_status cek_stream_create(cek_device *device, cek_stream **out)
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(device);
-    st = cek__stream_create(device, true, out);
+    st = cek__stream_create(device, false, out);
     if (st == CEK_OK)
         cek__device_take(device);
     return st;
 }
 
+/* A queue that is stuck is found out here: the plugin's queue_destroy might wait for it. */
 void cek_stream_free(cek_stream *stream)
 {
     cek_device *device;
-    bool listed;
+    bool holds;
 
     if (stream == NULL)
         return;
     device = stream->device;
-    listed = stream->listed;
-    if (listed)
-        list_remove(stream);
+    holds = stream->listed && !stream->is_order;
+    if (stream->queue != NULL)
+        (void)cek__stream_quiesce(stream);
+    if (stream->listed && !list_remove(stream))
+        return;
+    cek__probes_clear(stream);
     CEK__RELEASE(device, queue_destroy, stream->queue);
     CEK__RELEASE(device, event_destroy, stream->fence);
     free(stream);
-    if (listed)
+    if (holds)
         cek__device_drop(device);
 }
 
@@ -145,18 +183,24 @@ cek_queue *cek_stream_raw(const cek_stream *stream)
 
 cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
 {
+    cek_status st;
+    cek__wait wait;
+
     CEK__NOT_NULL(stream);
-    return CEK__STREAM_CALL(stream, queue_sync, timeout_ns);
+    wait = cek__wait_begin(stream->device, timeout_ns);
+    do
+        st = CEK__STREAM_CALL(stream, queue_sync, cek__wait_slice(&wait));
+    while (st == CEK_TIMEOUT && cek__wait_goes_on(&wait, "queue_sync", &st));
+    return st;
 }
 
 cek_status cek__streams_sync(cek_device *device)
 {
     cek_status st = CEK_OK;
 
-    pthread_mutex_lock(&device->lock);
-    for (cek_stream *s = device->streams; s != NULL && st == CEK_OK; s = s->next)
-        st = cek_stream_sync(s, CEK_FOREVER);
-    pthread_mutex_unlock(&device->lock);
+    for (cek_stream *s = cek__stream_next(device, NULL); s != NULL; s = cek__stream_next(device, s))
+        if (st == CEK_OK && !s->is_order)
+            st = cek_stream_sync(s, CEK_FOREVER);
     return st;
 }
 
@@ -176,7 +220,7 @@ cek_status cek_stream_upload(cek_stream *stream, cek_ref dst, const void *src, u
     if (bytes > 0)
         CEK__NOT_NULL(src);
     st = memory_check(stream, "upload", dst, bytes);
-    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, upload, dst, src, bytes);
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_COMMAND(stream, upload, dst, src, bytes);
 }
 
 cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint64_t bytes)
@@ -187,7 +231,7 @@ cek_status cek_stream_download(cek_stream *stream, void *dst, cek_ref src, uint6
     if (bytes > 0)
         CEK__NOT_NULL(dst);
     st = memory_check(stream, "download", src, bytes);
-    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, download, dst, src, bytes);
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_COMMAND(stream, download, dst, src, bytes);
 }
 
 cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
@@ -196,7 +240,7 @@ cek_status cek_stream_fill(cek_stream *stream, cek_ref dst, uint32_t pattern, ui
 
     CEK__NOT_NULL(stream);
     st = memory_check(stream, "fill", dst, bytes);
-    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, fill, dst, pattern, pattern_bytes, bytes);
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_COMMAND(stream, fill, dst, pattern, pattern_bytes, bytes);
 }
 
 cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, uint64_t bytes)
@@ -207,7 +251,7 @@ cek_status cek_stream_update(cek_stream *stream, cek_ref dst, const void *src, u
     if (bytes > 0)
         CEK__NOT_NULL(src);
     st = memory_check(stream, "update", dst, bytes);
-    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_CALL(stream, update, dst, src, bytes);
+    return st != CEK_OK || bytes == 0 ? st : CEK__STREAM_COMMAND(stream, update, dst, src, bytes);
 }
 
 bool cek__stream_quiesce(cek_stream *stream)
@@ -250,7 +294,7 @@ cek_status cek_marker_create(cek_device *device, bool timing, cek_marker **out)
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(cek__calloc(1, sizeof *marker, &marker));
     marker->device = device;
-    CEK_TRY(CEK__CALL(device, device->plugin, event_create, dev, &desc, &marker->event));
+    CEK_TRY(CEK__CALL(device, event_create, dev, &desc, &marker->event));
     if (marker->event == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: event_create succeeds without an event", device->name);
     cek__device_take(device);
@@ -283,18 +327,29 @@ cek_status cek_marker_record(cek_marker *marker, cek_stream *stream)
     return CEK__STREAM_CALL(stream, event_record, marker->event);
 }
 
+/* A call whose first argument is the marker's event. */
+#define EVENT_CALL(marker, slot, ...)                                                   \
+    (cek__call_enter((marker)->device, #slot)                                           \
+         ? event_call_end((marker), #slot, (marker)->device->plugin->slot(__VA_ARGS__)) \
+         : CEK_DEVICE_LOST)
+
 cek_status cek_marker_query(cek_marker *marker)
 {
     CEK__NOT_NULL(marker);
-    cek__call_begin(marker->device->name, "event_query");
-    return event_call_end(marker, "event_query", marker->device->plugin->event_query(marker->event));
+    return EVENT_CALL(marker, event_query, marker->event);
 }
 
 cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns)
 {
+    cek_status st;
+    cek__wait wait;
+
     CEK__NOT_NULL(marker);
-    cek__call_begin(marker->device->name, "event_sync");
-    return event_call_end(marker, "event_sync", marker->device->plugin->event_sync(marker->event, timeout_ns));
+    wait = cek__wait_begin(marker->device, timeout_ns);
+    do
+        st = EVENT_CALL(marker, event_sync, marker->event, cek__wait_slice(&wait));
+    while (st == CEK_TIMEOUT && cek__wait_goes_on(&wait, "event_sync", &st));
+    return st;
 }
 
 cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
@@ -306,8 +361,7 @@ cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns)
     if (start->device != end->device)
         return cek__fail(CEK_INVALID, "no time passes between markers of %s and %s", start->device->name,
                          end->device->name);
-    cek__call_begin(end->device->name, "event_elapsed");
-    return event_call_end(end, "event_elapsed", end->device->plugin->event_elapsed(start->event, end->event, ns));
+    return EVENT_CALL(end, event_elapsed, start->event, end->event, ns);
 }
 
 cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker)

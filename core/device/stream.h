@@ -4,30 +4,45 @@
 
 #include "core/device/call.h"
 #include "core/device/device.h"
+#include "core/device/probe.h"
 
 struct cek_stream {
     cek_device *device;
     cek_queue *queue;
     cek_event *fence;        /* recorded where another stream of the device has to wait for this one */
-    cek_stream *prev, *next; /* in the device's list, if listed */
-    bool listed;
+    cek_stream *prev, *next; /* in the device's list */
+    bool listed;             /* in the list */
+    bool is_order;           /* the device's default stream */
+    unsigned pins;           /* threads that look at it as they walk the list: it is not freed before they let go */
+    bool closing;            /* being freed: no new pins */
+    cek__probes probes;
 };
 
 /* A call whose first argument is the stream's queue. A failure that stuck to the queue is told with the text that the
  * plugin keeps with it. */
-#define CEK__STREAM_CALL(stream, slot, ...)          \
-    (cek__call_begin((stream)->device->name, #slot), \
-     cek__stream_call_end((stream), #slot, (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)))
+#define CEK__STREAM_CALL(stream, slot, ...)                                                                    \
+    (cek__call_enter((stream)->device, #slot)                                                                  \
+         ? cek__stream_call_end((stream), #slot, (stream)->device->plugin->slot((stream)->queue, __VA_ARGS__)) \
+         : CEK_DEVICE_LOST)
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
+
+/* The same of a call that enqueues work, of which waits want to see that it finishes (probe.h). */
+#define CEK__STREAM_COMMAND(stream, slot, ...)                                       \
+    ({                                                                               \
+        cek_status probed_ = cek__probe((stream), #slot);                            \
+        probed_ == CEK_OK ? CEK__STREAM_CALL((stream), slot, __VA_ARGS__) : probed_; \
+    })
 
 /* As cek_op_make and cek_op_free, for what is the device's own: it does not keep the engine. */
 CEK__CHECKED cek_status cek__op_make(cek_device *device, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
 void cek__op_free(cek_device *device, cek_op *op);
 
-/* `listed`: cek_device_sync waits for it through the device's list. */
-CEK__CHECKED cek_status cek__stream_create(cek_device *device, bool listed, cek_stream **out);
+CEK__CHECKED cek_status cek__stream_create(cek_device *device, bool is_order, cek_stream **out);
 
-/* Waits for all listed streams; the first failure. */
+/* Walks the streams of a device, each pinned until the walk goes on: NULL gives the first, and the last gives NULL. */
+cek_stream *cek__stream_next(cek_device *device, cek_stream *stream);
+
+/* Waits for all streams but the default one; the first failure. */
 CEK__CHECKED cek_status cek__streams_sync(cek_device *device);
 
 /* After a failure, whose text stays: waits for what is still queued. False if the device is lost,

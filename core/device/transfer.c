@@ -77,7 +77,7 @@ static cek_status copy_on_device(cek_stream *to, cek_ref dst, cek_stream *from, 
     cek_status st;
 
     CEK_TRY(cek__stream_after(to, from));
-    CEK_TRY(CEK__STREAM_CALL(to, copy, dst, src, bytes));
+    CEK_TRY(CEK__STREAM_COMMAND(to, copy, dst, src, bytes));
 out:
     return st;
 }
@@ -89,7 +89,7 @@ static cek_status copy_across(cek_stream *to, cek_ref dst, cek_stream *from, cek
 
     CEK_TRY(cek_stream_sync(from, CEK_FOREVER));
     if (to->device->module == from->device->module) {
-        st = CEK__STREAM_CALL(to, copy, dst, src, bytes);
+        st = CEK__STREAM_COMMAND(to, copy, dst, src, bytes);
         if (st != CEK_UNSUPPORTED)
             return st;
     }

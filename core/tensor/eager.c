@@ -13,9 +13,8 @@
 #include "core/device/call.h"
 #include "core/device/stream.h"
 
-enum { OPS_MAX = 64 };            /* descriptors of an eager program's loop; each costs its backend some KiB */
-#define LAST_WAIT_NS 10000000000u /* as long as a queue waits when it is destroyed */
-enum { KEY_MAX = 4096 };          /* the largest descriptor with its arrays is 1.5 KiB */
+enum { OPS_MAX = 64 };   /* descriptors of an eager program's loop; each costs its backend some KiB */
+enum { KEY_MAX = 4096 }; /* the largest descriptor with its arrays is 1.5 KiB */
 
 typedef struct entry {
     cek_op *op;
@@ -101,10 +100,8 @@ static void entry_free(cek_device *device, entry *e)
 static void eager_free(cek_device *device, void *attachment)
 {
     eager *cache = attachment;
-    bool hangs = device->order != NULL && cek_stream_sync(device->order, LAST_WAIT_NS) == CEK_TIMEOUT;
 
-    /* What a hanging device may still look at is leaked; freeing its queue will call it lost. */
-    for (int i = 0; i < cache->count && !hangs; i++)
+    for (int i = 0; i < cache->count; i++)
         entry_free(device, &cache->entries[i]);
     cek_memory_free(cache->workspace);
     free(cache);

@@ -343,7 +343,7 @@ static cek_status key_upload(cek_device *device, uint64_t seed, cek_memory **out
 
     CEK_TRY(cek__memory_alloc_order(device, sizeof block, out));
     CEK_TRY(cek__device_order_lock(device, &stream));
-    st = CEK__STREAM_CALL(stream, update, cek_memory_ref(*out), &block, sizeof block);
+    st = cek_stream_update(stream, cek_memory_ref(*out), &block, sizeof block);
     cek__device_order_unlock(device);
 out:
     return st;

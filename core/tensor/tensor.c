@@ -110,8 +110,8 @@ static cek_status fill_queue(cek_tensor *tensor, cek_stream *stream, double valu
     memcpy(&pattern, element, sizeof pattern);
     if (size == 8 && memcmp(element, element + 4, 4) != 0)
         return fill_wide(stream, cek_tensor_ref(tensor), element, cek_tensor_bytes(tensor));
-    return CEK__STREAM_CALL(stream, fill, cek_tensor_ref(tensor), pattern, size < 4 ? (uint32_t)size : 4,
-                            cek_tensor_bytes(tensor));
+    return cek_stream_fill(stream, cek_tensor_ref(tensor), pattern, size < 4 ? (uint32_t)size : 4,
+                           cek_tensor_bytes(tensor));
 }
 
 cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape, double value,
@@ -248,7 +248,7 @@ cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes)
     CEK_TRY(size_check("cek_tensor_write", tensor, bytes));
     CEK_TRY(cek__device_order_lock(device, &stream));
     if (bytes <= UPDATE_MAX && bytes % 4 == 0) {
-        st = CEK__STREAM_CALL(stream, update, cek_tensor_ref(tensor), src, bytes);
+        st = cek_stream_update(stream, cek_tensor_ref(tensor), src, bytes);
     } else {
         st = cek_stream_upload(stream, cek_tensor_ref(tensor), src, bytes);
         if (st == CEK_OK)

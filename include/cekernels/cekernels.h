@@ -96,6 +96,11 @@ typedef struct cek_engine_options {
     /* true: load plugin_files alone. */
     bool only_plugin_files;
     uint8_t reserved[7];
+    /* How long a device may be busy without one of its commands finishing before it counts as lost: every wait for a
+     * device ends by then. Later calls on it fail with CEK_DEVICE_LOST, and what it may still use is never freed or
+     * used again. 0: the variable CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or
+     * command buffer takes, so that a slow device is not called lost. */
+    uint64_t timeout_ns;
 } cek_engine_options;
 
 /* cek_engine_create - finds the files of plugins. None is opened yet: a plugin is loaded and its
@@ -249,7 +254,7 @@ CEK_API CEK_CHECKED cek_status cek_stream_create(cek_device *device, cek_stream 
 CEK_API void cek_stream_free(cek_stream *stream);
 CEK_API cek_device *cek_stream_device(const cek_stream *stream);
 CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
-/* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work. */
+/* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work; CEK_FOREVER ends at the engine's timeout_ns. */
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
 /* Contents of memory. What does not lie within the memory that was asked for is CEK_INVALID.
  * Host memory stays valid and untouched until the stream has passed the copy; for ever, once the

@@ -162,7 +162,7 @@ cek_status cek__replica_load(cek__replica *r, const cek_model *model)
         CEK_TRY(cek__malloc(bytes, &host));
         cek__layout_pack(r->layout, model, b, host);
         CEK_TRY(cek_stream_upload(r->compute, r->parameter_refs[b], host, bytes));
-        CEK_TRY(cek_stream_sync(r->compute, DEADLINE_NS));
+        CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
         free(host);
         host = NULL;
     }

@@ -8,8 +8,6 @@ enum {
     SLOTS = CEK__PLAN_BINDINGS, /* micro-batches alternate between them: the next upload runs beside the computation */
     PADDING_ROW = 0             /* rows beyond the share repeat this one */
 };
-/* Longer than any step; past it the device hangs. */
-static const uint64_t DEADLINE_NS = 600ull * 1000000000ull;
 
 typedef struct sized_plan {
     int64_t rows;

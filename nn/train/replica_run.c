@@ -6,8 +6,8 @@
 
 cek_status cek__replica_drain(cek__replica *r)
 {
-    cek_status st = r->compute ? cek_stream_sync(r->compute, DEADLINE_NS) : CEK_OK;
-    cek_status uploads = r->upload && r->upload != r->compute ? cek_stream_sync(r->upload, DEADLINE_NS) : CEK_OK;
+    cek_status st = r->compute ? cek_stream_sync(r->compute, CEK_FOREVER) : CEK_OK;
+    cek_status uploads = r->upload && r->upload != r->compute ? cek_stream_sync(r->upload, CEK_FOREVER) : CEK_OK;
     if (st != CEK_OK || uploads != CEK_OK)
         return st != CEK_OK ? st : uploads;
     for (size_t i = 0; i < SLOTS; i++)
@@ -47,7 +47,7 @@ cek_status cek__replica_read(cek__replica *r, cek_ref src, void *dst, uint64_t b
 {
     cek_status st;
     CEK_TRY(cek_stream_download(r->compute, dst, src, bytes));
-    CEK_TRY(cek_stream_sync(r->compute, DEADLINE_NS));
+    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
     return CEK_OK;
 out:
     return st;
@@ -103,7 +103,7 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     if (!r->is_inline && s->used) {
         CEK_TRY(cek_stream_wait(r->upload, s->computed));
         if (wanted != count || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
-            CEK_TRY(cek_marker_sync(s->uploaded, DEADLINE_NS));
+            CEK_TRY(cek_marker_sync(s->uploaded, CEK_FOREVER));
     }
     rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
     CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->input), rows, (uint64_t)wanted * r->input_row_bytes));

@@ -141,6 +141,15 @@ grep -q 'row 0: an output is -*nan; 40 of 40 rows' "$scratch/err" || wrong "of N
 [ "$(value results.0.predicted)" = null ] && [ "$(value test_mse)" = null ] || wrong "NaN is predicted as a number"
 holds "$(value results) == 40"
 
+# A device that hangs, and no driver that notices: the time-out ends it, alone and beside another.
+CEKERNELS_SIM_WATCHDOG_MS=3600000
+CEKERNELS_SIM_FAULTS=hang@op_run#5/1
+export CEKERNELS_SIM_WATCHDOG_MS CEKERNELS_SIM_FAULTS
+for devices in sim:1 cpu:0,sim:1; do
+    refused 4 'sim:1: .*: no command finished for 0.2 s' train 'conv:4,3,s2 relu flatten linear:10' -d $devices --steps 9 --timeout=0.2
+done
+unset CEKERNELS_SIM_WATCHDOG_MS CEKERNELS_SIM_FAULTS
+
 # Digits: a small network on drawn ones learns something in a few steps, and a label comes with a probability.
 run 0 train 'conv:4,3,s2 relu flatten linear:10' --steps 150 --log-every 75 --batch 32 -o jsonl --save "$scratch/digits.safetensors"
 run 0 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/digits.safetensors" --json --rows=5

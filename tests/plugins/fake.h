@@ -26,6 +26,8 @@ typedef struct fake_control {
     atomic_bool poison;           /* the next command fails when it is executed */
     atomic_bool slow;             /* queue_sync and event_sync time out */
     atomic_bool waiting, go;      /* create() of a "waits" is entered; may return */
+    atomic_int pace;              /* "lazy": of so many waits one finishes a command, the others time out in vain */
+    atomic_long destroyed;        /* queues, while slow: a driver might never return */
     uint32_t host_size, host_abi; /* of the host given to create() */
     char option[64];              /* what the host answered for "fake_option" */
 } fake_control;

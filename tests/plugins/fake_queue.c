@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fake_objects.h"
 
@@ -23,7 +24,7 @@ typedef struct command {
 struct cek_queue {
     cek_dev *dev;
     command *commands; /* a ring */
-    uint64_t count, done;
+    uint64_t count, done, waits;
     cek_status failed;
     bool timing;
 };
@@ -152,10 +153,40 @@ static cek_status run_and_tell(cek_queue *queue, uint64_t until)
     return control.lost ? CEK_DEVICE_LOST : queue->failed;
 }
 
+/* One more command, of this queue or of the one that it waits for. */
+static void queue_step(cek_queue *queue)
+{
+    const command *c = &queue->commands[queue->done % COMMANDS_MAX];
+
+    if (c->kind == WAIT && c->other->done < c->position)
+        queue_step(c->other);
+    else
+        queue_run(queue, queue->done + 1);
+}
+
+static cek_status wait_for(cek_queue *queue, uint64_t until, uint64_t timeout_ns)
+{
+    struct timespec t = { .tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u) };
+    bool done;
+
+    if (!control.slow && control.pace == 0)
+        return run_and_tell(queue, until);
+    nanosleep(&t, NULL);
+    if (control.slow)
+        return CEK_TIMEOUT;
+    pthread_mutex_lock(&queue->dev->instance->lock);
+    if (++queue->waits % (uint64_t)control.pace == 0 && queue->done < until)
+        queue_step(queue);
+    done = queue->done >= until;
+    pthread_mutex_unlock(&queue->dev->instance->lock);
+    return done ? queue->failed : CEK_TIMEOUT;
+}
+
 void queue_destroy(cek_queue *queue)
 {
     if (queue == NULL)
         return;
+    atomic_fetch_add(&control.destroyed, control.slow);
     run_and_tell(queue, queue->count);
     free(queue->commands);
     unmake(queue);
@@ -173,8 +204,7 @@ cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 
 cek_status queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
-    (void)timeout_ns;
-    return control.slow ? CEK_TIMEOUT : run_and_tell(queue, queue->count);
+    return wait_for(queue, queue->count, timeout_ns);
 }
 
 cek_status upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
@@ -251,17 +281,19 @@ cek_status event_wait(cek_queue *queue, cek_event *event)
 
 cek_status event_query(cek_event *event)
 {
+    cek_status st;
+
     if (event->queue == NULL)
         return fail(event->dev->instance, CEK_INVALID, "the event was never recorded");
-    return event->queue->done >= event->position ? event->queue->failed : CEK_NOT_READY;
+    pthread_mutex_lock(&event->dev->instance->lock);
+    st = event->queue->done >= event->position ? event->queue->failed : CEK_NOT_READY;
+    pthread_mutex_unlock(&event->dev->instance->lock);
+    return st;
 }
 
 cek_status event_sync(cek_event *event, uint64_t timeout_ns)
 {
-    (void)timeout_ns;
-    if (event->queue == NULL)
-        return event_query(event);
-    return control.slow ? CEK_TIMEOUT : run_and_tell(event->queue, event->position);
+    return event->queue != NULL ? wait_for(event->queue, event->position, timeout_ns) : event_query(event);
 }
 
 cek_status event_status(cek_event *event, char *text, uint64_t cap)

@@ -180,6 +180,33 @@ START_TEST(so_it_is_where_waits_fail)
 END_TEST
 /* clang-format on */
 
+/* Without a watchdog: the library's own time-out ends a hang at whatever command, and everything can be freed. */
+START_TEST(what_hangs_without_a_watchdog_ends_at_the_time_out)
+{
+    static const int commands[] = { 1, 2, 9, 30, 77, 150, 300 };
+    char fault[64], *text;
+    place p;
+    cek_trainer *trainer = NULL;
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    cek_status st;
+    setenv("CEKERNELS_TIMEOUT", "0.2", 1);
+    snprintf(fault, sizeof fault, "hang@enqueue#%d/1", commands[_i / 2]);
+    place_open(&p, fault);
+    cek_engine_free(p.engine);
+    setenv("CEKERNELS_SIM_WATCHDOG_MS", "3600000", 1);
+    ok(cek_engine_create(NULL, &p.engine));
+    free(p.devices);
+    /* Beside another device, and alone. */
+    ok(cek_engine_select(p.engine, _i % 2 == 0 ? "sim" : "sim:1", CEK_PROFILE_TRAINING, &p.devices, &p.count));
+    st = train(&p, &trainer);
+    ck_assert_msg(st == CEK_DEVICE_LOST, "%s: %s: %s", fault, cek_status_name(st), cek_error_text());
+    text = strstr(cek_error_text(), "sim:1: ");
+    ck_assert_msg(text != NULL && strstr(text, "no command finished for 0.2 s") != NULL, "%s", cek_error_text());
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
 START_TEST(memory_that_is_never_there_is_told_before_training)
 {
     place p;
@@ -305,6 +332,7 @@ int main(void)
     tcase_add_loop_test(c, so_it_is_where_recording_fails, 0, sizeof recordings / sizeof *recordings);
     tcase_add_test(c, command_buffers_change_no_bit_of_the_weights);
     tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
+    tcase_add_loop_test(c, what_hangs_without_a_watchdog_ends_at_the_time_out, 0, 14);
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
