@@ -272,8 +272,11 @@ cek_ref cek_memory_ref(const cek_memory *memory)
 
 void *cek_memory_host(const cek_memory *memory)
 {
-    unsigned char *base = memory->device->plugin->mem_host_ptr(memory->segment->mem);
+    unsigned char *base;
 
+    if (memory == NULL)
+        return NULL;
+    base = memory->device->plugin->mem_host_ptr(memory->segment->mem);
     return base != NULL ? base + memory->offset : NULL;
 }
 

@@ -124,9 +124,13 @@ out:
 
 cek_status cek_stream_pull(cek_stream *to, cek_ref dst, const cek_memory *src, uint64_t offset, uint64_t bytes)
 {
-    cek_device *from = cek_memory_device(src);
-    cek_ref ref = cek_memory_ref(src);
+    cek_device *from;
+    cek_ref ref;
 
+    CEK__NOT_NULL(to);
+    CEK__NOT_NULL(src);
+    from = cek_memory_device(src);
+    ref = cek_memory_ref(src);
     if (to->device->module != from->module)
         return cek__fail(CEK_UNSUPPORTED, "copy from %s to %s: no plugin drives both", from->name, to->device->name);
     if (offset > cek_memory_bytes(src) || bytes > cek_memory_bytes(src) - offset)
@@ -134,5 +138,5 @@ cek_status cek_stream_pull(cek_stream *to, cek_ref dst, const cek_memory *src, u
                          (unsigned long long)bytes, (unsigned long long)offset,
                          (unsigned long long)cek_memory_bytes(src));
     ref.offset += offset;
-    return bytes == 0 ? CEK_OK : CEK__STREAM_CALL(to, copy, dst, ref, bytes);
+    return bytes == 0 ? CEK_OK : CEK__STREAM_COMMAND(to, copy, dst, ref, bytes);
 }

@@ -17,12 +17,12 @@ cek_status cek__replica_drain(cek__replica *r)
 
 cek_status cek__replica_drain_stream(cek_stream *stream)
 {
-    return cek_stream_sync(stream, DEADLINE_NS);
+    return cek_stream_sync(stream, CEK_FOREVER);
 }
 
 cek_status cek__replica_await(cek_marker *marker)
 {
-    return cek_marker_sync(marker, DEADLINE_NS);
+    return cek_marker_sync(marker, CEK_FOREVER);
 }
 
 bool cek__replica_quiesce(cek__replica *r)
@@ -253,7 +253,7 @@ cek_status cek__replica_collect(cek__replica *r, double *loss, int64_t *correct)
     *loss = 0;
     *correct = 0;
     CEK_TRY(cek__replica_count(r, r->tally_host));
-    CEK_TRY(cek_stream_sync(r->compute, DEADLINE_NS));
+    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
     cek__replica_read_tally(r, r->tally_host, loss, correct);
 out:
     return st;
