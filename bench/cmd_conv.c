@@ -96,28 +96,23 @@ static void conv_free(conv_data *c)
     free(c->f64[1]);
 }
 
-static cek_status conv_row(cek_device *device, const char *text, conv_data *c, const bench_options *o, double peak,
-                           output *out, uint64_t *wrong)
+static cek_status conv_row(cek_device *device, const char *text, conv_data *c, const bench_options *o, spec_timing *t,
+                           double peak, output *out, uint64_t *wrong)
 {
     device_op op;
-    double once = 0, max_error;
+    double max_error;
     uint64_t compared;
-    int64_t runs = o->runs < 0 ? RUNS : o->runs, warmup = o->warmup < 0 ? WARMUP : o->warmup;
-    double *seconds = malloc((size_t)runs * sizeof *seconds);
-    if (!seconds)
-        return CEK_OUT_OF_MEMORY;
     cek_status st = device_op_create(device, &c->desc.op, &op);
     for (uint32_t i = 0; i < 3 && !st; i++)
         st = device_op_operand(&op, i, i < 2 ? c->bytes[i] : NULL, c->count[i] * spec_type_bytes(c->type[i]));
-    for (int64_t i = 0; i <= warmup && !st; i++)
-        st = device_op_time(&op, 1, &once);
-    for (int64_t i = 0; i < runs && !st; i++)
-        st = device_op_time(&op, device_op_repeats(once), &seconds[i]);
+    t->repeats = 0;
+    if (!st)
+        st = spec_time(t, device_op_run, NULL, &op);
     if (!st)
         st = device_op_read(&op, 2, c->bytes[2], c->count[2] * spec_type_bytes(c->type[2]));
     if (!st) {
         numbers_decode(c->type[2], c->bytes[2], c->count[2], c->f32[2]);
-        double flops = spec_conv_flops(&c->desc), median = stats_median(seconds, (size_t)runs);
+        double flops = spec_conv_flops(&c->desc), median = stats_median(t->seconds, t->runs);
         /* A transform's error depends on the largest inputs and grows (spec/conv.c): the bound of
          * plain sums is widened. */
         double slack = op.info.flags & CEK_OP_INFO_INEXACT ? 64 : 1;
@@ -125,20 +120,20 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c, c
                                 slack, &max_error, &compared);
         output_row(out, json_pack("{ss ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
                                   text, "type", spec_type_name(c->desc.x_type), "pass", o->pass ? o->pass : "forward",
-                                  "median_ns", median * 1e9, "spread", stats_spread(seconds, (size_t)runs), "flops",
+                                  "median_ns", median * 1e9, "spread", stats_spread(t->seconds, t->runs), "flops",
                                   flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
                                   number_json(max_error), "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong,
                                   "algorithm", op.info.algorithm));
     }
     device_op_free(&op);
-    free(seconds);
     return st;
 }
 
 static int conv_device(cek_device *device, const bench_options *o, output *out)
 {
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
-    int code = list ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
+    spec_timing t = { .seconds = NULL };
+    int code = list ? timing_open(o, RUNS, WARMUP, &t) : complain(EXIT_MEMORY, "no host memory");
     double peak = 0;
     uint64_t side;
     cek_status failed = code ? CEK_OK : peak_product(device, o->type ? o->type : CEK_F32, o->math, &peak, &side);
@@ -152,14 +147,14 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
             code = EXIT_USAGE;
         else if (!conv_alloc(&c, o->seed))
             code = complain(EXIT_MEMORY, "%s: no host memory", text);
-        else if ((st = conv_row(device, text, &c, o, peak, out, &wrong)))
+        else if ((st = conv_row(device, text, &c, o, &t, peak, out, &wrong)))
             code = complain_status(st);
         else if (wrong)
             code = complain(EXIT_WRONG, "%s on %s: %llu values wrong", text, cek_device_name(device),
                             (unsigned long long)wrong);
         conv_free(&c);
     }
-    free(list);
+    free(list), free(t.seconds);
     return code;
 }
 

@@ -96,10 +96,10 @@ static void peer_run(const peer *p, gemm_data *g)
                   g->b, g->c);
 }
 
-static double peer_time(const peer *p, gemm_data *g, int64_t times)
+static double peer_time(const peer *p, gemm_data *g, uint64_t times)
 {
     double start = seconds_now();
-    for (int64_t i = 0; i < times; i++)
+    for (uint64_t i = 0; i < times; i++)
         peer_run(p, g);
     return (seconds_now() - start) / (double)times;
 }
@@ -119,30 +119,33 @@ typedef struct gemm_run {
     output *out;
     peer peer;   /* .so NULL: none */
     double peak; /* FLOP/s */
-    double *ours, *theirs, ratios[256];
+    spec_timing timing;
+    double *theirs, ratios[256];
     size_t ratio_count;
-    int64_t runs, warmup;
 } gemm_run;
 
-static cek_status gemm_time(gemm_run *r, device_op *op, gemm_data *g)
+typedef struct gemm_turns {
+    gemm_run *run;
+    device_op *op;
+    gemm_data *data;
+} gemm_turns;
+
+static cek_status ours_run(void *user, uint64_t times)
 {
-    double once = 0, ignored;
-    cek_status st = CEK_OK;
-    for (int64_t i = 0; i <= r->warmup && !st; i++)
-        st = device_op_time(op, 1, &once);
-    int64_t times = device_op_repeats(once);
-    for (int64_t i = 0; i < r->runs && !st; i++) {
-        if (r->peer.so) {
-            settle();
-            peer_time(&r->peer, g, 1);
-            r->theirs[i] = peer_time(&r->peer, g, times);
-            settle();
-            st = device_op_time(op, 1, &ignored);
-        }
-        if (!st)
-            st = device_op_time(op, times, &r->ours[i]);
-    }
-    return st;
+    const gemm_turns *turns = user;
+    return device_op_run(turns->op, times);
+}
+
+/* Ahead of each of our turns the peer has one. */
+static cek_status peer_turn(void *user, uint32_t turn, uint64_t times)
+{
+    const gemm_turns *turns = user;
+    const peer *p = &turns->run->peer;
+    settle();
+    peer_time(p, turns->data, 1);
+    turns->run->theirs[turn] = peer_time(p, turns->data, times);
+    settle();
+    return device_op_run(turns->op, 1);
 }
 
 /* Creates, runs and reads back. */
@@ -155,8 +158,9 @@ static cek_status gemm_measure(gemm_run *r, device_op *op, gemm_data *g)
         st = device_op_operand(op, CEK_GEMM_B, g->b_bytes, d->k * d->n * width);
     if (!st)
         st = device_op_operand(op, CEK_GEMM_C, NULL, c_bytes);
+    r->timing.repeats = 0;
     if (!st)
-        st = gemm_time(r, op, g);
+        st = spec_time(&r->timing, ours_run, r->peer.so ? peer_turn : NULL, &(gemm_turns){ r, op, g });
     if (!st)
         st = device_op_read(op, CEK_GEMM_C, g->c_bytes, c_bytes);
     if (!st)
@@ -166,25 +170,25 @@ static cek_status gemm_measure(gemm_run *r, device_op *op, gemm_data *g)
 
 static json_t *peer_json(gemm_run *r, double flops, double ours)
 {
-    double theirs = stats_median(r->theirs, (size_t)r->runs), ratio = theirs / ours;
+    double theirs = stats_median(r->theirs, r->timing.runs), ratio = theirs / ours;
     if (r->ratio_count < sizeof r->ratios / sizeof *r->ratios)
         r->ratios[r->ratio_count++] = ratio;
     return json_pack("{sf sf sf sf}", "peer_median_ns", theirs * 1e9, "peer_spread",
-                     stats_spread(r->theirs, (size_t)r->runs), "peer_flops", flops / theirs, "ratio", ratio);
+                     stats_spread(r->theirs, r->timing.runs), "peer_flops", flops / theirs, "ratio", ratio);
 }
 
 /* Compares what came out and prints a row. */
 static int gemm_row(gemm_run *r, const char *text, gemm_data *g, const char *algorithm)
 {
     const cek_gemm_desc *d = &g->desc;
-    const double ours = stats_median(r->ours, (size_t)r->runs), flops = spec_gemm_flops(d);
+    const double ours = stats_median(r->timing.seconds, r->timing.runs), flops = spec_gemm_flops(d);
     double max_error = 0;
     uint64_t compared = 0;
     uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
     json_t *row = json_pack("{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(r->device),
                             "shape", text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n",
                             (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
-                            stats_spread(r->ours, (size_t)r->runs), "flops", flops / ours, "of_peak",
+                            stats_spread(r->timing.seconds, r->timing.runs), "flops", flops / ours, "of_peak",
                             peak_part(flops / ours, r->peak), "max_error", number_json(max_error), "compared",
                             (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
     if (r->peer.so)
@@ -244,22 +248,20 @@ static int peer_conclude(gemm_run *r)
 /* All shapes on one device. */
 static int gemm_device(cek_device *device, const bench_options *o, output *out)
 {
-    gemm_run r = { .device = device,
-                   .options = o,
-                   .out = out,
-                   .runs = o->runs < 0 ? RUNS : o->runs,
-                   .warmup = o->warmup < 0 ? WARMUP : o->warmup };
+    gemm_run r = { .device = device, .options = o, .out = out };
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
-    r.ours = malloc((size_t)r.runs * sizeof(double));
-    r.theirs = malloc((size_t)r.runs * sizeof(double));
-    int code = list && r.ours && r.theirs ? gemm_open(&r) : complain(EXIT_MEMORY, "no host memory");
+    int code = list ? timing_open(o, RUNS, WARMUP, &r.timing) : complain(EXIT_MEMORY, "no host memory");
+    if (!code && !(r.theirs = calloc(r.timing.runs, sizeof *r.theirs)))
+        code = complain(EXIT_MEMORY, "no host memory");
+    if (!code)
+        code = gemm_open(&r);
     for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
         int one = gemm_shape(&r, text);
         code = one > code ? one : code;
     }
     int slower = peer_conclude(&r);
     peer_close(&r.peer);
-    free(list), free(r.ours), free(r.theirs);
+    free(list), free(r.timing.seconds), free(r.theirs);
     return code ? code : slower;
 }
 

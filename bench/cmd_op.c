@@ -1,6 +1,7 @@
 /* cmd_op.c - `op`: speed and errors of any operation, on problems stated as spec/ states them. */
 #include <stdlib.h>
 
+#include "bench/device_op.h"
 #include "bench/output.h"
 #include "bench/stats.h"
 #include "spec/number.h"
@@ -26,11 +27,11 @@ static const char *core_error(void *user)
 static void row_print(output *out, cek_device *device, const char *name, const char *problem, cek_dtype type,
                       const spec_measurement *m)
 {
-    double median = stats_median(m->seconds, m->runs);
+    double median = stats_median(m->timing.seconds, m->timing.runs);
     json_t *row = json_pack("{ss ss ss ss sf sf sI sI sf so sI sI ss}", "device", cek_device_name(device), "op", name,
                             "problem", problem, "type", spec_type_name(type), "median_ns", median * 1e9, "spread",
-                            stats_spread(m->seconds, m->runs), "repeats", (json_int_t)m->repeats, "bytes",
-                            (json_int_t)m->bytes, "bytes_per_second", (double)m->bytes / median, "max_error",
+                            stats_spread(m->timing.seconds, m->timing.runs), "repeats", (json_int_t)m->timing.repeats,
+                            "bytes", (json_int_t)m->bytes, "bytes_per_second", (double)m->bytes / median, "max_error",
                             number_json(m->max_error), "compared", (json_int_t)m->compared, "wrong",
                             (json_int_t)m->wrong, "algorithm", m->algorithm);
     if (m->flops > 0)
@@ -72,11 +73,10 @@ int cmd_op(const bench_options *o)
     const uint32_t kind = spec_kind_parse(o->argv[0]);
     if (!kind)
         return complain(EXIT_USAGE, "no operation is called %s", o->argv[0]);
-    spec_measurement m = { .runs = (uint32_t)(o->runs < 0 ? RUNS : o->runs),
-                           .warmup = (uint32_t)(o->warmup < 0 ? WARMUP : o->warmup) };
-    m.seconds = calloc(m.runs, sizeof *m.seconds);
-    if (!m.seconds)
-        return complain(EXIT_MEMORY, "no host memory");
+    spec_measurement m = { 0 };
+    int failed = timing_open(o, RUNS, WARMUP, &m.timing);
+    if (failed)
+        return failed;
     int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
@@ -91,6 +91,6 @@ int cmd_op(const bench_options *o)
     }
     free(devices);
     cek_engine_free(engine);
-    free(m.seconds);
+    free(m.timing.seconds);
     return code;
 }

@@ -22,16 +22,11 @@ static const output_column columns[] = {
     { "spread", "spread %", 8, 100, 1 },
 };
 
-typedef struct timing {
-    double *seconds;
-    int64_t runs, warmup;
-} timing;
-
 static void row_print(output *out, cek_device *device, const char *peak, const char *type, double seconds, double bytes,
-                      timing *t)
+                      spec_timing *t)
 {
     json_t *row = json_pack("{ss ss ss sf sf}", "device", cek_device_name(device), "peak", peak, "type", type,
-                            "median_ns", seconds * 1e9, "spread", stats_spread(t->seconds, (size_t)t->runs));
+                            "median_ns", seconds * 1e9, "spread", stats_spread(t->seconds, t->runs));
     if (bytes > 0)
         json_object_update_new(row, json_pack("{sf}", "bytes_per_second", bytes / seconds));
     output_row(out, row);
@@ -67,7 +62,7 @@ static cek_status products_measure(cek_device *device, output *out)
 
 /* ---- memory and launches: a copy as an operation, long and short ---- */
 
-static cek_status copies_measure(cek_device *device, uint64_t count, int64_t batch, timing *t)
+static cek_status copies_measure(cek_device *device, uint64_t count, uint64_t batch, spec_timing *t)
 {
     cek_copy_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = CEK_BIT(CEK_COPY_X) | CEK_BIT(CEK_COPY_Y) },
@@ -79,7 +74,6 @@ static cek_status copies_measure(cek_device *device, uint64_t count, int64_t bat
         .y_strides = { 1 }
     };
     device_op op;
-    double once = 0;
     cek_status st = device_op_create(device, &desc.op, &op);
     if (st)
         return st;
@@ -87,21 +81,20 @@ static cek_status copies_measure(cek_device *device, uint64_t count, int64_t bat
     st = numbers ? device_op_operand(&op, CEK_COPY_X, numbers, count * sizeof(float)) : CEK_OUT_OF_MEMORY;
     if (!st)
         st = device_op_operand(&op, CEK_COPY_Y, NULL, count * sizeof(float));
-    for (int64_t i = 0; i <= t->warmup && !st; i++)
-        st = device_op_time(&op, 1, &once);
-    for (int64_t i = 0; i < t->runs && !st; i++)
-        st = device_op_time(&op, batch ? batch : device_op_repeats(once), &t->seconds[i]);
+    t->repeats = batch;
+    if (!st)
+        st = spec_time(t, device_op_run, NULL, &op);
     free(numbers);
     device_op_free(&op);
     return st;
 }
 
-static cek_status memory_measure(cek_device *device, timing *t, output *out)
+static cek_status memory_measure(cek_device *device, spec_timing *t, output *out)
 {
     static const struct {
         const char *name;
         uint64_t count;
-        int64_t batch;
+        uint64_t batch;
     } kinds[] = {
         { "memory, read and written", 0, 0 },
         { "launch and wait", 1, 1 },
@@ -112,7 +105,7 @@ static cek_status memory_measure(cek_device *device, timing *t, output *out)
         cek_status st = copies_measure(device, count, kinds[i].batch, t);
         if (st)
             return st;
-        row_print(out, device, kinds[i].name, "f32", stats_median(t->seconds, (size_t)t->runs),
+        row_print(out, device, kinds[i].name, "f32", stats_median(t->seconds, t->runs),
                   kinds[i].count ? 0 : 2.0 * (double)MEMORY_BYTES, t);
     }
     return CEK_OK;
@@ -120,7 +113,7 @@ static cek_status memory_measure(cek_device *device, timing *t, output *out)
 
 /* ---- from and to the host ---- */
 
-static cek_status host_measure(cek_device *device, timing *t, output *out)
+static cek_status host_measure(cek_device *device, spec_timing *t, output *out)
 {
     cek_memory *memory = NULL;
     cek_stream *stream = NULL;
@@ -133,7 +126,7 @@ static cek_status host_measure(cek_device *device, timing *t, output *out)
     if (!st)
         memset(pinned, 1, MEMORY_BYTES);
     for (int up = 1; up >= 0 && !st; up--) {
-        for (int64_t i = -t->warmup; i < t->runs && !st; i++) {
+        for (int64_t i = -(int64_t)t->warmup; i < t->runs && !st; i++) {
             double start = seconds_now();
             st = up ? cek_stream_upload(stream, cek_memory_ref(memory), pinned, MEMORY_BYTES)
                     : cek_stream_download(stream, pinned, cek_memory_ref(memory), MEMORY_BYTES);
@@ -142,8 +135,8 @@ static cek_status host_measure(cek_device *device, timing *t, output *out)
             t->seconds[i < 0 ? 0 : i] = seconds_now() - start;
         }
         if (!st)
-            row_print(out, device, up ? "upload, pinned" : "download, pinned", "",
-                      stats_median(t->seconds, (size_t)t->runs), (double)MEMORY_BYTES, t);
+            row_print(out, device, up ? "upload, pinned" : "download, pinned", "", stats_median(t->seconds, t->runs),
+                      (double)MEMORY_BYTES, t);
     }
     cek_pinned_free(device, pinned);
     cek_memory_free(memory);
@@ -159,10 +152,10 @@ int cmd_peak(const bench_options *o)
     output out;
     if (o->argc)
         return complain(EXIT_USAGE, "peak takes no argument: %s", o->argv[0]);
-    timing t = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup };
-    t.seconds = calloc((size_t)t.runs, sizeof *t.seconds);
-    if (!t.seconds)
-        return complain(EXIT_MEMORY, "no host memory");
+    spec_timing t;
+    int failed = timing_open(o, RUNS, WARMUP, &t);
+    if (failed)
+        return failed;
     int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code) {
         output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");

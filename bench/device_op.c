@@ -36,18 +36,15 @@ cek_status device_op_operand(device_op *d, uint32_t slot, const void *data, uint
     return st ? st : cek_stream_sync(d->stream, CEK_FOREVER);
 }
 
-cek_status device_op_time(device_op *d, int64_t times, double *seconds)
+cek_status device_op_run(void *op, uint64_t times)
 {
+    device_op *d = op;
     cek_ref workspace = d->workspace ? cek_memory_ref(d->workspace) : (cek_ref){ NULL, 0 };
     cek_queue *queue = cek_stream_raw(d->stream);
     cek_status st = CEK_OK;
-    double start = seconds_now();
-    for (int64_t i = 0; i < times && !st; i++)
+    for (uint64_t i = 0; i < times && !st; i++)
         st = d->plugin->op_run(queue, d->op, d->refs, d->count, workspace);
-    if (!st)
-        st = cek_stream_sync(d->stream, CEK_FOREVER);
-    *seconds = (seconds_now() - start) / (double)times;
-    return st;
+    return st ? st : cek_stream_sync(d->stream, CEK_FOREVER);
 }
 
 cek_status device_op_read(device_op *d, uint32_t slot, void *data, uint64_t bytes)
@@ -67,11 +64,12 @@ void device_op_free(device_op *d)
     *d = (device_op){ .op = NULL };
 }
 
-int64_t device_op_repeats(double seconds)
+int timing_open(const bench_options *o, uint32_t runs, uint32_t warmup, spec_timing *t)
 {
-    double times =
-        ceil(0.01 / (seconds > 1e-9 ? seconds : 1e-9)); /* 10 ms are many ticks, and many wake-ups of a pool */
-    return times < 1 ? 1 : times > 10000 ? 10000 : (int64_t)times;
+    *t = (spec_timing){ .runs = o->runs < 0 ? runs : (uint32_t)o->runs,
+                        .warmup = o->warmup < 0 ? warmup : (uint32_t)o->warmup };
+    t->seconds = calloc(t->runs, sizeof *t->seconds);
+    return t->seconds ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
 }
 
 void random_fill(float *values, uint64_t count, uint64_t seed)

@@ -4,6 +4,7 @@
 #define BENCH_DEVICE_OP_H
 
 #include "bench/bench.h"
+#include "spec/spec.h"
 
 enum { DEVICE_OP_SLOTS = 8 };
 typedef struct device_op {
@@ -21,13 +22,14 @@ typedef struct device_op {
 cek_status device_op_create(cek_device *device, const cek_op_desc *desc, device_op *d);
 /* Gives a slot its memory, and contents unless `data` is NULL; blocks. */
 cek_status device_op_operand(device_op *d, uint32_t slot, const void *data, uint64_t bytes);
-/* Runs it `times` times and waits; *seconds is the time of one. */
-cek_status device_op_time(device_op *d, int64_t times, double *seconds);
+/* Runs a device_op so many times and waits: what spec_time asks for. */
+cek_status device_op_run(void *op, uint64_t times);
 cek_status device_op_read(device_op *d, uint32_t slot, void *data, uint64_t bytes);
 void device_op_free(device_op *d);
 
-/* How often a run of `seconds` must be repeated for the clock to be no matter. */
-int64_t device_op_repeats(double seconds);
+/* As the options ask for, or else `runs` and `warmup`; t->seconds is the caller's (free). 0 or an exit code, with
+ * everything said. */
+int timing_open(const bench_options *o, uint32_t runs, uint32_t warmup, spec_timing *t);
 /* values[i]: uniform in [-1, 1), a function of seed and i. */
 void random_fill(float *values, uint64_t count, uint64_t seed);
 /* numbers_encode - the values as a device of that type has them, the caller's (free), and rounds

@@ -60,10 +60,8 @@ static cek_status side_measure(cek_device *device, cek_dtype type, uint32_t math
         st = device_op_operand(&op, CEK_GEMM_B, numbers, bytes);
     if (!st)
         st = device_op_operand(&op, CEK_GEMM_C, NULL, bytes);
-    for (int i = 0; i < 2 && !st; i++)
-        st = device_op_time(&op, 1, once);
-    for (int i = 0; i < ROUNDS && !st; i++)
-        st = device_op_time(&op, device_op_repeats(*once), &seconds[i]);
+    if (!st)
+        st = spec_time(&(spec_timing){ .seconds = seconds, .runs = ROUNDS, .warmup = 1 }, device_op_run, NULL, &op);
     if (!st) {
         *once = stats_median(seconds, ROUNDS);
         *flops = 2.0 * (double)side * (double)side * (double)side / *once;

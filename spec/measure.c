@@ -68,31 +68,47 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool timed(spec_state *s, const spec_job *job, uint64_t times, double *seconds)
-{
-    const cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
-    double start = now();
-    for (uint64_t i = 0; i < times; i++)
-        if (!EXPECT_OK(s->plugin->op_run(s->queue, job->op, job->refs, job->ref_count, workspace)))
-            return false;
-    if (!spec_sync(s, s->queue))
-        return false;
-    *seconds = (now() - start) / (double)times;
-    return true;
-}
-
-static void job_time(spec_state *s, const spec_job *job, spec_measurement *m)
+cek_status spec_time(spec_timing *t, cek_status (*run)(void *user, uint64_t times),
+                     cek_status (*before)(void *user, uint32_t turn, uint64_t times), void *user)
 {
     const double enough = 0.01; /* many ticks of the clock, and many wake-ups of a pool */
     double once = 0;
-    for (uint32_t i = 0; i <= m->warmup; i++)
-        if (!timed(s, job, 1, &once))
-            return;
-    double times = ceil(enough / (once > 1e-9 ? once : 1e-9));
-    m->repeats = times < 1 ? 1 : times > 10000 ? 10000 : (uint64_t)times;
-    for (uint32_t i = 0; i < m->runs; i++)
-        if (!timed(s, job, m->repeats, &m->seconds[i]))
-            return;
+    cek_status st = CEK_OK;
+    for (uint32_t i = 0; i <= t->warmup && !st; i++) {
+        double start = now();
+        st = run(user, 1);
+        once = now() - start;
+    }
+    if (!t->repeats) {
+        double times = ceil(enough / (once > 1e-9 ? once : 1e-9));
+        t->repeats = times < 1 ? 1 : times > 10000 ? 10000 : (uint64_t)times;
+    }
+    for (uint32_t i = 0; i < t->runs && !st; i++) {
+        if (before)
+            st = before(user, i, t->repeats);
+        double start = now();
+        if (!st)
+            st = run(user, t->repeats);
+        t->seconds[i] = (now() - start) / (double)t->repeats;
+    }
+    return st;
+}
+
+typedef struct running {
+    spec_state *state;
+    const spec_job *job;
+} running;
+
+static cek_status job_repeat(void *user, uint64_t times)
+{
+    const running *r = user;
+    spec_state *s = r->state;
+    const spec_job *job = r->job;
+    const cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
+    for (uint64_t i = 0; i < times; i++)
+        if (!EXPECT_OK(s->plugin->op_run(s->queue, job->op, job->refs, job->ref_count, workspace)))
+            return CEK_INTERNAL; /* the state has it */
+    return spec_sync(s, s->queue) ? CEK_OK : CEK_INTERNAL;
 }
 
 static void counts_note(const spec_kind *kind, const spec_job *job, spec_measurement *m)
@@ -129,7 +145,7 @@ static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_
     } else if (spec_job_make(s, p, &job, &again) && spec_job_run(s, &job, s->queue)) {
         spec_job_verify(s, &job);
         counts_note(kind, &job, m);
-        job_time(s, &job, m);
+        spec_time(&m->timing, job_repeat, NULL, &(running){ s, &job });
         if (m->uncompared)
             s->broken = CEK_OUT_OF_MEMORY;
     } else if (job.created == CEK_INVALID) {
@@ -149,7 +165,7 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
     const spec_kind *const *kinds = spec_kinds(&count);
     if (!report)
         return CEK_OUT_OF_MEMORY;
-    m->repeats = m->bytes = m->compared = m->wrong = 0;
+    m->timing.repeats = m->bytes = m->compared = m->wrong = 0;
     m->flops = m->max_error = 0;
     m->uncompared = false;
     *m->algorithm = *m->error = 0;

@@ -109,11 +109,22 @@ uint32_t spec_kind_parse(const char *name);
 /* Whether cases can be of this group: an operation's name, or "device", "memory", "queue", "command_buffer". */
 bool spec_group_known(const char *name);
 
+/* How something is timed, and what came out. */
+typedef struct spec_timing {
+    double *seconds;       /* the caller's, `runs` of them: each of one run, in the order measured */
+    uint32_t runs, warmup; /* the caller's; warmup: runs that are not timed, besides one that says how long it takes */
+    uint64_t repeats;      /* runs between two looks at the clock; 0 becomes as many as make the clock no matter */
+} spec_timing;
+
+/* spec_time - the one way in which runs are timed. `run` does it so many times, and waits; `before`, which may be NULL,
+ * comes ahead of each timed turn, counted from 0, and may run something else as often, to compare. The first status
+ * that is not CEK_OK breaks it off and is returned. */
+cek_status spec_time(spec_timing *t, cek_status (*run)(void *user, uint64_t times),
+                     cek_status (*before)(void *user, uint32_t turn, uint64_t times), void *user);
+
 /* One problem, measured. */
 typedef struct spec_measurement {
-    double *seconds;          /* the caller's, `runs` of them: each of one run, in the order measured */
-    uint32_t runs, warmup;    /* the caller's; warmup: runs that are not timed */
-    uint64_t repeats;         /* runs between two looks at the clock */
+    spec_timing timing;       /* the caller fills it in */
     uint64_t bytes;           /* of the operands that a run reads and writes, each once */
     double flops;             /* of a run; 0: not counted for this operation */
     uint64_t compared, wrong; /* values of all outputs, and those beyond the error they may have */

@@ -463,6 +463,48 @@ START_TEST(a_claim_is_not_met_by_answering_unsupported)
 }
 END_TEST
 
+/* What spec_time asked for, in order: r and how often for a run, b and the turn for what comes ahead of one. */
+typedef struct timed_calls {
+    char text[128];
+    int left; /* runs until one fails */
+} timed_calls;
+
+static cek_status timed_run(void *user, uint64_t times)
+{
+    timed_calls *calls = user;
+    size_t used = strlen(calls->text);
+    snprintf(calls->text + used, sizeof calls->text - used, "r%llu ", (unsigned long long)times);
+    return calls->left-- > 0 ? CEK_OK : CEK_DEVICE_LOST;
+}
+
+static cek_status timed_before(void *user, uint32_t turn, uint64_t times)
+{
+    timed_calls *calls = user;
+    size_t used = strlen(calls->text);
+    snprintf(calls->text + used, sizeof calls->text - used, "b%u:%llu ", turn, (unsigned long long)times);
+    return CEK_OK;
+}
+
+START_TEST(turns_are_timed_in_one_order)
+{
+    double seconds[3] = { -1, -1, -1 };
+    spec_timing t = { .seconds = seconds, .runs = 3, .warmup = 1, .repeats = 7 };
+    timed_calls calls = { .left = 100 };
+    ck_assert_uint_eq(spec_time(&t, timed_run, timed_before, &calls), CEK_OK);
+    ck_assert_str_eq(calls.text, "r1 r1 b0:7 r7 b1:7 r7 b2:7 r7 ");
+    for (int i = 0; i < 3; i++)
+        ck_assert(seconds[i] >= 0);
+    calls = (timed_calls){ .left = 3 };
+    ck_assert_uint_eq(spec_time(&t, timed_run, NULL, &calls), CEK_DEVICE_LOST);
+    ck_assert_str_eq(calls.text, "r1 r1 r7 r7 ");
+    /* Runs that take no time are repeated as often as is allowed, not for ever. */
+    t = (spec_timing){ .seconds = seconds, .runs = 1 };
+    calls = (timed_calls){ .left = 100 };
+    ck_assert_uint_eq(spec_time(&t, timed_run, NULL, &calls), CEK_OK);
+    ck_assert(t.repeats >= 1 && t.repeats <= 10000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spec");
@@ -476,6 +518,7 @@ int main(void)
     tcase_add_test(own, products_are_read);
     tcase_add_test(own, every_case_can_be_built);
     tcase_add_test(own, the_oracles_gradients_agree_with_differences);
+    tcase_add_test(own, turns_are_timed_in_one_order);
     tcase_add_test(run, the_reference_passes_everything);
     tcase_add_test(run, the_cpu_passes_all_that_is_required);
     tcase_add_test(run, no_wrong_element_is_overlooked);
