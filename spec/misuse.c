@@ -159,7 +159,10 @@ static void interlocked(spec_state *s)
     cek_op_info info = { .size = sizeof info };
     cek_op *op = NULL;
     spec_buffer matrix = { 0 }, workspace = { 0 };
-    if (EXPECT_OK(s->plugin->op_create(s->dev, &desc.op, &info, &op)) && spec_buffer_make(s, BYTES, 0, &matrix) &&
+    cek_status st = s->plugin->op_create(s->dev, &desc.op, &info, &op);
+    s->unsupported = st == CEK_UNSUPPORTED; /* which a profile without operations may answer */
+    if (!s->unsupported && spec_expect(s, "op_create", st, CEK_OK, "%s", "") &&
+        spec_buffer_make(s, BYTES, 0, &matrix) &&
         (!info.workspace_bytes || spec_buffer_make(s, info.workspace_bytes, 0, &workspace))) {
         float *at = (float *)(void *)spec_buffer_contents(&matrix);
         cek_ref refs[CEK_POINTWISE_OUT + 1] = {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,43 @@ START_TEST(helpers_keep_to_their_cpus_and_callers_are_left_alone)
             ck_assert(CPU_ISSET((size_t)cpus[0], &sets[i]));
         }
     ck_assert_msg(CPU_COUNT(&sets[1]) + CPU_COUNT(&sets[2]) > 0, "no helper took a task in 120 ms");
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+typedef struct masks {
+    pthread_t caller;
+    atomic_int by_helpers, open; /* tasks; and of those, with a signal that is not blocked */
+} masks;
+
+static void mask_task(void *arg, int64_t task, int worker)
+{
+    masks *m = arg;
+    sigset_t now;
+    (void)task, (void)worker;
+    if (pthread_equal(pthread_self(), m->caller))
+        return;
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    for (int s = 1; s < 32; s++)
+        if (s != SIGKILL && s != SIGSTOP && !sigismember(&now, s))
+            atomic_store(&m->open, s);
+    atomic_fetch_add(&m->by_helpers, 1);
+}
+
+START_TEST(helpers_block_all_signals_and_the_callers_mask_stays)
+{
+    masks m = { .caller = pthread_self() };
+    cpu_threads *threads;
+    sigset_t before, after;
+    sigemptyset(&before), sigemptyset(&after);
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &threads), 0);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    for (int s = 1; s < 32; s++)
+        ck_assert_int_eq(sigismember(&before, s), sigismember(&after, s));
+    while (atomic_load(&m.by_helpers) < 10) /* the test's own time-out ends it */
+        cek__threads_run(threads, TASKS, mask_task, &m);
+    ck_assert_msg(!atomic_load(&m.open), "a helper does not block signal %d", atomic_load(&m.open));
     cek__threads_destroy(threads);
 }
 END_TEST
@@ -345,6 +383,7 @@ int main(void)
     tcase_add_test(threads, a_run_inside_a_task_is_inline);
     tcase_add_test(threads, a_forked_child_may_run);
     tcase_add_test(threads, helpers_keep_to_their_cpus_and_callers_are_left_alone);
+    tcase_add_test(threads, helpers_block_all_signals_and_the_callers_mask_stays);
     tcase_add_test(threads, impossible_pools_are_refused);
     tcase_add_checked_fixture(made_up, root_make, root_remove);
     tcase_add_test(made_up, the_smallest_quota_on_the_way_up_counts);
