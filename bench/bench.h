@@ -54,6 +54,8 @@ typedef struct bench_options {
     bool shuffle;
     const char *loss, *optimizer, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
+    double clip;                                /* 0: not given; so ahead */
+    int64_t ahead;
     uint64_t limit_memory;
     const char *load, *save, *save_gradients;
     uint64_t seed;

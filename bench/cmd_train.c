@@ -333,6 +333,8 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .seed = o->seed,
                                .type = o->type,
                                .memory_limit = o->limit_memory,
+                               .max_norm = o->clip,
+                               .depth = (uint32_t)o->ahead,
                                .input_type = data->input_type };
     train_run run = { .options = o,
                       .device_count = count,

@@ -44,6 +44,8 @@ enum {
     O_MOMENTUM,
     O_WEIGHT_DECAY,
     O_DROPOUT,
+    O_CLIP,
+    O_AHEAD,
     O_SHARES,
     O_LIMIT_MEMORY,
     O_LOAD,
@@ -104,6 +106,8 @@ static const option_row rows[] = {
     { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd" },
     { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
+    { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
+    { "ahead", "N", O_AHEAD, CMD_TRAIN, "steps under way at once (2)" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -269,6 +273,8 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
+    case O_CLIP: return take_double(row->name, arg, 1e-30, 1e30, &o->clip);
+    case O_AHEAD: return take_int(row->name, arg, 1, CEK_DEPTH_MOST, &o->ahead);
     case O_SHARES: o->shares = arg; return true;
     case O_LIMIT_MEMORY: return bytes_parse(row->name, arg, &o->limit_memory);
     case O_LOAD: o->load = arg; return true;

@@ -353,7 +353,7 @@ void spec_store(cek_dtype type, spec_num a, double *expect, double *bound)
     }
     /* Rounding is monotonic: the stored value lies between those of v - e and v + e. */
     double low = spec_round(a.v - a.e, type), high = spec_round(a.v + a.e, type);
-    *bound = fmax(fmax(high - *expect, *expect - low), fmax((double)a.e, DBL_TRUE_MIN)); /* 0 is for what is exact */
+    *bound = isinf(a.e) ? INFINITY : fmax(fmax(high - *expect, *expect - low), DBL_TRUE_MIN); /* 0: what is exact */
 }
 
 void spec_philox(uint64_t key, uint64_t sample, uint32_t stream, uint64_t block, uint32_t word[4])

@@ -150,6 +150,16 @@ for devices in sim:1 cpu:0,sim:1; do
 done
 unset CEKERNELS_SIM_WATCHDOG_MS CEKERNELS_SIM_FAULTS
 
+# Clipping: a norm above the gradient's changes nothing, one below changes the weights; how many steps are under way changes nothing.
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --ahead=1
+plain=$(value weights_sha256)
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --ahead=4 --clip=1e9
+[ "$(value weights_sha256)" = "$plain" ] || wrong "steps ahead, or a norm that is never reached, change the weights"
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --clip=0.01
+[ "$(value weights_sha256)" != "$plain" ] || wrong "clipping does nothing"
+refused 2 'clip' train linear:1 $table --clip=0
+refused 2 'ahead' train linear:1 $table --ahead=17
+
 # Digits: a small network on drawn ones learns something in a few steps, and a label comes with a probability.
 run 0 train 'conv:4,3,s2 relu flatten linear:10' --steps 150 --log-every 75 --batch 32 -o jsonl --save "$scratch/digits.safetensors"
 run 0 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/digits.safetensors" --json --rows=5

@@ -308,6 +308,20 @@ typedef struct tampering {
     char name[128];
 } tampering;
 
+/* Four times the tolerance away, or the next value that the type knows; an integer at its upper end goes down. */
+static double wrong_value(cek_dtype type, double expect, double bound)
+{
+    bool integer = type == CEK_U8 || type == CEK_I32;
+    double step = integer || bound == 0 ? 1 + 4 * bound : 4 * bound + fabs(expect) * 0x1p-52;
+    if (!isfinite(expect))
+        return 0.5;
+    if (integer && expect >= (type == CEK_U8 ? UINT8_MAX : INT32_MAX))
+        step = -step;
+    while (fabs(spec_round(expect + step, type) - expect) <= bound && isfinite(step))
+        step *= 2;
+    return expect + step;
+}
+
 static void strike(tampering *t, const spec_output *o)
 {
     if (t->seen++ != t->output || t->strikes)
@@ -320,11 +334,7 @@ static void strike(tampering *t, const spec_output *o)
          at = (at + o->count - 1) % o->count)
         if (++tried > o->count)
             return; /* nothing is written: a skipped step */
-    double expect = o->expect[at], bound = o->bound[at], wrong = !isfinite(expect) ? 0.5 : expect + 4 * bound;
-    if (isfinite(expect) && bound == 0)
-        wrong = o->type == CEK_U8 && expect == 255 ? 254 : o->type == CEK_I32 && expect == INT32_MAX ? 7 : expect + 1;
-    while (isfinite(expect) && fabs(spec_round(wrong, o->type) - expect) <= bound)
-        wrong = expect + 2 * (wrong - expect); /* the type knows nothing between: its next value */
+    double wrong = wrong_value(o->type, o->expect[at], o->bound[at]);
     spec_encode(o->type, &wrong, 1, (char *)o->bytes + at * spec_type_bytes(o->type));
     t->strikes = true;
     t->struck++;
