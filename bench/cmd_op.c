@@ -46,9 +46,13 @@ static int problem_measure(cek_device *device, const bench_options *o, const cha
     const uint32_t kind = spec_kind_parse(name);
     const cek_dtype type = o->type ? o->type : CEK_F32;
     spec_target target = { .error_text = core_error };
+    cek_device_info info = { .size = sizeof info };
     cek_status st = cek_device_raw(device, &target.plugin, &target.dev);
+    if (!st)
+        st = cek_device_describe(device, &info);
     if (st)
         return complain_status(st);
+    target.flags = info.flags;
     st = spec_measure(&target, kind, problem, type, m);
     if (st == CEK_UNSUPPORTED)
         return complain(EXIT_NO_DEVICE, "%s: %s %s %s is not supported", cek_device_name(device), name, problem,

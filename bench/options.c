@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cekernels/nn.h>
+
 enum {
     SHAPED = CMD_GEMM | CMD_CONV,
     RATE = SHAPED | CMD_OP | CMD_COPY | CMD_PEAK,

@@ -16,6 +16,8 @@ const char *spec_status_name(cek_status status)
 bool spec_device_flushes(const spec_state *s)
 {
     cek_device_info info = { .size = sizeof info };
+    if (!s->target->instance)
+        return s->target->flags & CEK_DEVICE_FLUSHES_DENORMALS;
     return s->plugin->device_info(s->target->instance, s->target->index, &info) == CEK_OK &&
            info.flags & CEK_DEVICE_FLUSHES_DENORMALS;
 }

@@ -28,8 +28,9 @@ enum {
 
 typedef struct spec_target {
     const cek_plugin *plugin;
-    cek_instance *instance;
-    uint32_t index; /* of the device in the instance */
+    cek_instance *instance; /* NULL for spec_measure where only the device is at hand */
+    uint32_t index;         /* of the device in the instance */
+    uint32_t flags;         /* without an instance: the device's, as its device_info has them */
     cek_dev *dev;
     const cek_host *host; /* that `instance` was created with, or NULL: checks create another with it */
     const char *(*error_text)(void *user); /* the last text that the plugin gave to host->fail; may be NULL */
