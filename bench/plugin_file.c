@@ -43,6 +43,8 @@ int plugin_file_open(const char *path, plugin_file *file)
     char slashed[4096];
     snprintf(slashed, sizeof slashed, "%s%s", strchr(path, '/') ? "" : "./",
              path); /* dlopen searches names without a slash */
+    if (cek_plugin_file_check(slashed))
+        return complain(EXIT_PLUGIN, "%s", cek_error_text());
     if (!(file->so = dlopen(slashed, RTLD_NOW | RTLD_LOCAL)))
         return complain(EXIT_PLUGIN, "%s", dlerror());
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(file->so, CEK_PLUGIN_SYMBOL);

@@ -90,3 +90,17 @@ cek_status cek__object_check(const char *path)
     close(fd);
     return st;
 }
+
+cek_status cek_plugin_file_check(const char *path)
+{
+    cek_status st;
+    struct stat info;
+
+    CEK__NOT_NULL(path);
+    if (stat(path, &info) != 0)
+        return cek__fail_errno(errno == ENOENT ? CEK_NOT_FOUND : CEK_BAD_PLUGIN, errno, "file %s", path);
+    if (!S_ISREG(info.st_mode))
+        return cek__fail(CEK_BAD_PLUGIN, "file %s is not a regular file", path);
+    st = cek__object_check(path);
+    return st == CEK_OK ? CEK_OK : cek__fail_prefix(st, "%s", path);
+}

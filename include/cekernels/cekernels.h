@@ -120,6 +120,11 @@ typedef struct cek_engine_options {
  * Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
 CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
 
+/* cek_plugin_file_check - whether a file can be given to dlopen() without harm, as every file is that an engine opens: a
+ * regular file and a whole shared object for this machine. For programs that open a plugin by themselves. Errors:
+ * CEK_NOT_FOUND, CEK_BAD_PLUGIN (cut off, of another machine, no shared object). */
+CEK_API CEK_CHECKED cek_status cek_plugin_file_check(const char *path);
+
 /* The engine goes now or, where objects of its devices are still there (memory, streams, markers,
  * tensors, operations, trainers, predictors, loaders), with the last of them: they may be used and
  * freed in any order, as garbage collectors do, and keep their devices. */

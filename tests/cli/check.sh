@@ -66,4 +66,9 @@ export ASAN_OPTIONS
 CEKERNELS_SIM_FAULTS=device_lost@any#300
 export CEKERNELS_SIM_FAULTS
 run 4 check -d sim gemm
+# A file that dlopen() would die of, or wait for: refused before.
+head -c 20000 "$TEST_PLUGIN_DIR/cpu.so" >"$scratch/cut.so"
+refused 8 "cut.so: cut off" check --plugin="$scratch/cut.so"
+mkfifo "$scratch/fifo.so"
+refused 8 "fifo.so is not a regular file" check --plugin="$scratch/fifo.so"
 finish

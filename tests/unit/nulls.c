@@ -147,6 +147,10 @@ static void streams_call(void)
     REFUSED("stream", cek_stream_fill(NULL, (cek_ref){ 0 }, 1, 1, 8));
     REFUSED("stream", cek_stream_update(NULL, (cek_ref){ 0 }, room, 8));
     REFUSED("src", cek_stream_update(stream, (cek_ref){ 0 }, NULL, 8));
+    REFUSED("to", cek_stream_pull(NULL, (cek_ref){ 0 }, memory, 0, 8));
+    REFUSED("src", cek_stream_pull(stream, (cek_ref){ 0 }, NULL, 0, 8));
+    EMPTY(cek_memory_host(NULL) == NULL);
+    REFUSED("path", cek_plugin_file_check(NULL));
     REFUSED("to", cek_stream_copy(NULL, (cek_ref){ 0 }, stream, (cek_ref){ 0 }, 8));
     REFUSED("from", cek_stream_copy(stream, (cek_ref){ 0 }, NULL, (cek_ref){ 0 }, 8));
     REFUSED("device", cek_marker_create(NULL, false, (void *)room));
@@ -363,6 +367,10 @@ static void training_call(void)
     EMPTY(cek_trainer_micro_batch(NULL, 0) == 0);
     REFUSED("trainer", cek_trainer_read_replica(NULL, 0, 0, room, 8));
     REFUSED("dst", cek_trainer_read_replica(trainer, 0, 0, NULL, 8));
+    REFUSED("trainer", cek_trainer_submit(NULL, (const cek_batch *)room));
+    REFUSED("batch", cek_trainer_submit(trainer, NULL));
+    REFUSED("trainer", cek_trainer_collect(NULL, (void *)room));
+    EMPTY(cek_trainer_uncollected(NULL) == 0);
     REFUSED("trainer", cek_trainer_read_gradient(NULL, 0, (double *)room, 1));
     REFUSED("dst", cek_trainer_read_gradient(trainer, 0, NULL, 1));
     REFUSED("trainer", cek_trainer_save_gradients(NULL, "x"));
