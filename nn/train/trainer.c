@@ -239,6 +239,7 @@ static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
     cek_status st;
     int64_t step = t->steps + (int64_t)cek__conductor_uncollected(t->conductor) + 1;
     cek_step_block block;
+    double start = now();
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(batch_check(t, batch));
     block = step_block(t, step, batch->count);
@@ -253,7 +254,7 @@ static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
         break_down(t, st);
         goto out;
     }
-    t->pending[(size_t)step % t->depth] = (pending){ .samples = batch->count, .start = now() };
+    t->pending[(size_t)step % t->depth] = (pending){ .samples = batch->count, .start = start };
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;
 out:
