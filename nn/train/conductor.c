@@ -1,7 +1,7 @@
 /* conductor.c - see conductor.h. One lock over the order and what is known; it is never held across a call of a device. */
 #include "nn/train/conductor.h"
 
-#include <errno.h>
+#include <errno.h> /* ETIMEDOUT */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
-#include "nn/train/optimizer.h"
 #include "nn/train/station.h"
 
 /* Fetches under way between two devices: one leaves while the one before is added. */
@@ -38,13 +37,13 @@ struct cek__conductor {
     cek__station *stations; /* [devices] */
     worker *workers;
     size_t devices, worker_count;
-    double max_norm, norm;
+    double max_norm;
     bool *present; /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
     pthread_mutex_t lock;
     pthread_cond_t told; /* the caller: a result, a failure, or all is settled */
     bool closing;
-    size_t busy; /* workers that are carrying something out, and what they have under way */
+    size_t busy; /* actions that are being carried out, which may be inside a device */
     cek_status failure;
     char failure_text[CEK__ERROR_TEXT_MAX];
 };
@@ -79,14 +78,13 @@ static void ended(cek__conductor *c, const cek__action *a)
 }
 
 /* What gradients are multiplied by: the same number on every owner. */
-static double verdict(cek__conductor *c)
+static double verdict(const cek__conductor *c)
 {
     double sum = 0, scale;
 
     for (size_t s = 0; s < c->shards->count; s++)
         sum += cek__reducer_squares(c->stations[c->shards->list[s].owner].reducer, s);
-    c->norm = sqrt(sum);
-    scale = c->max_norm / (c->norm + NORM_FLOOR);
+    scale = c->max_norm / (sqrt(sum) + NORM_FLOOR);
     return scale < 1 || isnan(scale) ? scale : 1;
 }
 
@@ -295,7 +293,8 @@ static void wait_for_device(cek__conductor *c, cek__station *s)
         fail(c, st);
 }
 
-static void wait_a_little(cek__conductor *c, pthread_cond_t *cond)
+/* False if somebody had news before that. */
+static bool wait_a_little(cek__conductor *c, pthread_cond_t *cond)
 {
     struct timespec until;
 
@@ -305,7 +304,7 @@ static void wait_a_little(cek__conductor *c, pthread_cond_t *cond)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_cond_timedwait(cond, &c->lock, &until);
+    return pthread_cond_timedwait(cond, &c->lock, &until) == ETIMEDOUT;
 }
 
 static void *worker_main(void *arg)
@@ -325,13 +324,14 @@ static void *worker_main(void *arg)
         }
         if (w->computes && !did && c->failure == CEK_OK)
             did = compute_one(c, s);
-        silent_ns = did || !under_way(s) ? 0 : silent_ns + LOOK_NS;
+        if (did || !under_way(s))
+            silent_ns = 0;
         if (did)
             continue;
         if (!w->exchanges || c->failure != CEK_OK || !under_way(s))
             pthread_cond_wait(&w->work, &c->lock);
         else if (silent_ns < SILENCE_NS)
-            wait_a_little(c, &w->work);
+            silent_ns += wait_a_little(c, &w->work) ? LOOK_NS : 0;
         else
             wait_for_device(c, s);
     }
@@ -408,10 +408,12 @@ cek_status cek__conductor_submit(cek__conductor *c, const cek__share *shares, co
     CEK_TRY(failure_again(c));
     if (cek__order_uncollected(c->order) == c->stations[0].depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", c->stations[0].depth);
+    pthread_mutex_unlock(&c->lock); /* nobody looks at the next step's places yet, and a batch may be large */
     for (size_t i = 0; i < c->devices; i++) {
         c->present[i] = shares[i].rows > 0;
         cek__station_take_share(&c->stations[i], c->submitted + 1, &shares[i], block, lent);
     }
+    pthread_mutex_lock(&c->lock);
     c->submitted++;
     (void)cek__order_submit(c->order, c->present);
     wake(c);
@@ -495,22 +497,11 @@ cek_status cek__conductor_settle(cek__conductor *c)
     return st;
 }
 
-double cek__conductor_norm(const cek__conductor *c)
-{
-    return c->norm;
-}
-
 /* ---- life ---- */
 
 uint64_t cek__conductor_bytes(const cek__conductor_options *o, size_t index)
 {
-    uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) + sizeof(cek_step_block) +
-                     (o->max_norm > 0 ? sizeof(cek_update_block) : 0);
-
-    for (size_t s = 0; s < o->shards->count; s++)
-        if (o->shards->list[s].owner == index)
-            bytes += cek__shard_optimizer_bytes(o->optimizer, o->type, cek__shard_elements(&o->shards->list[s]));
-    return bytes;
+    return cek__station_bytes(o, index);
 }
 
 cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor **out)
@@ -543,17 +534,18 @@ out:
     return st;
 }
 
+/* Each may still wake all others, so none goes before the last has ended. */
 static void workers_stop(cek__conductor *c)
 {
     pthread_mutex_lock(&c->lock);
     c->closing = true;
     wake(c);
     pthread_mutex_unlock(&c->lock);
-    for (size_t i = 0; i < c->worker_count; i++) {
+    for (size_t i = 0; i < c->worker_count; i++)
         if (c->workers[i].started)
             pthread_join(c->workers[i].thread, NULL);
+    for (size_t i = 0; i < c->worker_count; i++)
         pthread_cond_destroy(&c->workers[i].work);
-    }
     free(c->workers);
 }
 

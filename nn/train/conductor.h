@@ -46,7 +46,4 @@ size_t cek__conductor_uncollected(const cek__conductor *conductor);
 /* Waits until all devices have the parameters of the last step and nothing is under way. */
 CEK__CHECKED cek_status cek__conductor_settle(cek__conductor *conductor);
 
-/* The norm of the whole gradient that the last step was clipped by; 0 without max_norm. When settled. */
-double cek__conductor_norm(const cek__conductor *conductor);
-
 #endif

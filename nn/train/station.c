@@ -79,6 +79,17 @@ out:
     return st;
 }
 
+uint64_t cek__station_bytes(const cek__conductor_options *o, size_t index)
+{
+    uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) + sizeof(cek_step_block) +
+                     (o->max_norm > 0 ? sizeof(cek_update_block) : 0);
+
+    for (size_t s = 0; s < o->shards->count; s++)
+        if (o->shards->list[s].owner == index)
+            bytes += cek__shard_optimizer_bytes(o->optimizer, o->type, cek__shard_elements(&o->shards->list[s]));
+    return bytes;
+}
+
 cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *exchange, size_t index, cek__station *s)
 {
     cek_status st;

@@ -63,6 +63,9 @@ typedef struct cek__station {
     uint64_t batch_bytes;
 } cek__station;
 
+/* Device bytes that it takes beside its replica. */
+uint64_t cek__station_bytes(const cek__conductor_options *options, size_t index);
+
 CEK__CHECKED cek_status cek__station_create(const cek__conductor_options *options, cek__exchange *exchange,
                                             size_t index, cek__station *out);
 /* For a station that was zeroed, however far creation got. `idle`: nothing is under way. */

@@ -297,7 +297,7 @@ START_TEST(a_failure_at_any_event_ends_all_actions)
         run_through(&the_run, seed, devices, NO_LIE, 0);
         events = the_run.events < 3000 ? the_run.events : 3000;
         run_close(&the_run);
-        for (uint64_t at = 1; at < events; at += 1 + at / 50) {
+        for (uint64_t at = 1; at < events; at += getenv("CEKERNELS_TEST_LONG") ? 1 : 1 + at / 50) {
             bool ended = run_through(&the_run, seed, devices, NO_LIE, at);
             ck_assert_msg(ended && the_run.seen.broken == 0, "seed %llu, failure at event %llu: %s",
                           (unsigned long long)seed, (unsigned long long)at, the_run.seen.first);
@@ -305,6 +305,31 @@ START_TEST(a_failure_at_any_event_ends_all_actions)
             run_close(&the_run);
         }
     }
+}
+END_TEST
+
+/* Of two devices one never finishes anything: the other computes its whole step, and what it has for the late one leaves. */
+START_TEST(a_late_device_holds_up_nobodys_computation)
+{
+    bool present[2] = { true, true };
+    cek__action a;
+    int phases[CEK__PHASE_COUNT] = { 0 };
+    cek__shards shards;
+    cek__order *order;
+    assert_ok(cek__shards_create(2, (uint64_t[]){ 300000, 300000 }, 2, &shards));
+    cek__order_options o = { .shards = &shards, .depth = 2, .credits = 2, .segments = 1 };
+    assert_ok(cek__order_create(&o, &order));
+    ck_assert(cek__order_submit(order, present));
+    while (cek__order_next(order, 0, CEK__LANE_COMPUTE, &a))
+        phases[a.phase]++;
+    ck_assert(phases[CEK__UPLOAD] == 1 && phases[CEK__FORWARD] == 1 && phases[CEK__BACKWARD] == 1);
+    cek__order_ready(order, 0, 1, 2);
+    while (cek__order_next(order, 0, CEK__LANE_EXCHANGE, &a))
+        phases[a.phase]++;
+    ck_assert_int_eq(phases[CEK__FETCH], 2); /* its part of the late device's shard of each bucket */
+    ck_assert_int_eq(phases[CEK__ADD] + phases[CEK__UPDATE], 0);
+    cek__order_free(order);
+    cek__shards_close(&shards);
 }
 END_TEST
 
@@ -369,6 +394,7 @@ int main(void)
     tcase_add_test(tc, shards_tile_every_bucket);
     tcase_add_test(tc, every_order_of_completion_keeps_every_invariant_and_comes_to_an_end);
     tcase_add_test(tc, a_failure_at_any_event_ends_all_actions);
+    tcase_add_test(tc, a_late_device_holds_up_nobodys_computation);
     tcase_add_loop_test(tc, an_invariant_that_is_broken_is_noticed, 0, (int)(sizeof lies / sizeof *lies));
     suite_add_tcase(suite, tc);
     return suite_run(suite);
