@@ -139,7 +139,9 @@ noinst_LTLIBRARIES += %D%/sim/libsim.la
     %D%/sim/options.c \
     %D%/sim/queue.c \
     %D%/sim/sim.c \
-    %D%/sim/sim.h
+    %D%/sim/sim.h \
+    %D%/sim/timeline.c \
+    %D%/sim/timeline.h
 
 # What OpenCL and CUDA share, with the kernels' text.
 noinst_LTLIBRARIES += %D%/gpu/libgpu.la

@@ -123,6 +123,12 @@ unit_tests += %D%/door/sim_faults
 %C%_door_sim_faults_LDFLAGS = $(check_ldflags)
 %C%_door_sim_faults_LDADD = $(unit_libs)
 
+unit_tests += %D%/door/sim_timeline
+%C%_door_sim_timeline_SOURCES = %D%/door/sim_timeline.c
+%C%_door_sim_timeline_CPPFLAGS = $(unit_cppflags)
+%C%_door_sim_timeline_LDFLAGS = $(check_ldflags)
+%C%_door_sim_timeline_LDADD = backends/sim/libsim.la backends/common/libcommon.la $(unit_libs)
+
 # The conformance suite finds every mutant of the reference.
 check_LTLIBRARIES += %D%/mutant.la
 %C%_mutant_la_SOURCES = %D%/door/mutant.c
