@@ -32,6 +32,29 @@ static uint64_t type_bytes(cek_dtype type)
     return type == CEK_F64 ? 8 : 4;
 }
 
+/* A layer reads its weight and bias at once. */
+static cek_status forward_cut(cek__layout *layout, const cek_model *model)
+{
+    cek_status st;
+    int node = -1; /* that the last segment begins with */
+
+    CEK_TRY(cek__calloc(layout->bucket_count + 1, sizeof *layout->forward_reads, &layout->forward_reads));
+    layout->forward_count = layout->parameter_count == 0;
+    for (size_t i = 0; i < layout->parameter_count; i++) {
+        size_t bucket = layout->placement[i].bucket;
+
+        if (layout->forward_count > 0 && bucket >= layout->forward_reads[layout->forward_count - 1])
+            continue;
+        if (layout->forward_count == 0 || model->parameters[i].node != node)
+            layout->forward_count++;
+        node = model->parameters[i].node;
+        layout->forward_reads[layout->forward_count - 1] = bucket;
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
 cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out)
 {
     cek_status st;
@@ -57,6 +80,7 @@ cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layou
         layout->placement[i] = (cek__placement){ last, layout->bucket_elements[last], elements };
         layout->bucket_elements[last] += (elements + align - 1) / align * align;
     }
+    CEK_TRY(forward_cut(layout, model));
     *out = layout;
     return CEK_OK;
 out:
@@ -70,6 +94,7 @@ void cek__layout_free(cek__layout *layout)
         return;
     free(layout->placement);
     free(layout->bucket_elements);
+    free(layout->forward_reads);
     free(layout);
 }
 

@@ -25,6 +25,10 @@ typedef struct cek__layout {
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
     size_t parameter_count;
     cek__placement *placement; /* [parameter_count], by the model's numbers */
+    /* Forward reads buckets from the last to the first. Cut before each layer that reads below what was read so far, it
+     * has forward_count >= 1 segments; segment i reads no bucket below forward_reads[i], which falls to 0. */
+    size_t forward_count;
+    size_t *forward_reads;
 } cek__layout;
 
 CEK__SHARED CEK__CHECKED cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out);

@@ -12,15 +12,16 @@ struct cek__plan {
     cek__plan_needs needs;
     cek__program program;
     size_t bucket_count;
+    size_t forward_count; /* segments of forward, and of backward */
     size_t segment_count;
     size_t *segment_buckets; /* how many buckets are ready at a segment's end */
-    cek__stretch *stretches; /* forward; two for each segment: overwriting, accumulating */
+    cek__stretch *stretches; /* forward's; two for each segment of backward: overwriting, accumulating */
     cek__binding *bindings[CEK__PLAN_BINDINGS];
 };
 
-static size_t stretch_of(size_t segment, bool accumulate)
+static size_t stretch_of(const cek__plan *plan, size_t segment, bool accumulate)
 {
-    return 1 + 2 * segment + accumulate;
+    return plan->forward_count + 2 * segment + accumulate;
 }
 
 /* ---- checks ---- */
@@ -79,10 +80,35 @@ out:
     return st;
 }
 
+static bool reads_below(const cek__program *program, const cek__instruction *in, size_t bucket)
+{
+    for (uint32_t slot = 0; slot < in->slots; slot++) {
+        const cek__value *v = &program->values[in->operand[slot]];
+
+        if (v->place == CEK__PLACE_PARAMETER && v->bucket < bucket)
+            return true;
+    }
+    return false;
+}
+
+/* Everything so far is forward. */
+static void forward_cut(cek__plan *plan, const size_t *reads)
+{
+    size_t segment = 0;
+
+    for (int i = 0; i < plan->program.count && segment + 1 < plan->forward_count; i++) {
+        if (!reads_below(&plan->program, &plan->program.instructions[i], reads[segment]))
+            continue;
+        plan->stretches[segment++].end = i;
+        plan->stretches[segment].begin = i;
+    }
+    plan->stretches[segment].end = plan->program.count;
+}
+
 /* Appends the segment that ends before instruction `end`. */
 static void segment_add(cek__plan *plan, int end, size_t buckets)
 {
-    size_t at = stretch_of(plan->segment_count, false);
+    size_t at = stretch_of(plan, plan->segment_count, false);
     int begin = plan->stretches[at - 1].end;
 
     plan->stretches[at] = (cek__stretch){ begin, end, false };
@@ -99,7 +125,7 @@ static cek_status segments_make(cek__plan *plan)
 
     CEK_TRY(cek__calloc(plan->bucket_count, sizeof *ready, &ready));
     CEK_TRY(cek__calloc(plan->bucket_count, sizeof *plan->segment_buckets, &plan->segment_buckets));
-    for (int i = plan->stretches[0].end; i < plan->program.count; i++) {
+    for (int i = plan->stretches[plan->forward_count - 1].end; i < plan->program.count; i++) {
         const cek__instruction *in = &plan->program.instructions[i];
 
         for (uint32_t slot = 0; slot < in->slots; slot++) {
@@ -136,8 +162,8 @@ static cek_status passes_lower(cek__plan *plan, cek__lowering *l)
     CEK_TRY(cek__lower_forward(l));
     if (o->loss != 0)
         CEK_TRY(cek__lower_loss(l));
-    CEK_TRY(cek__calloc(1 + 2 * plan->bucket_count, sizeof *plan->stretches, &plan->stretches));
-    plan->stretches[0].end = plan->program.count;
+    CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count, sizeof *plan->stretches, &plan->stretches));
+    forward_cut(plan, l->layout->forward_reads);
     if (o->training) {
         CEK_TRY(bucket_values(l, CEK__PLACE_GRADIENT, &l->gradient));
         CEK_TRY(cek__lower_backward(l));
@@ -180,6 +206,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     CEK_TRY(cek__stages_build(model, options->training, &stages));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
+    plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
     CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
     l.program = &plan->program;
     CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));
@@ -231,13 +258,28 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
     };
 
     cek__binding_free(plan->bindings[index]);
-    return cek__binding_create(&plan->program, plan->stretches, 1 + 2 * plan->segment_count, &places,
+    return cek__binding_create(&plan->program, plan->stretches, stretch_of(plan, plan->segment_count, false), &places,
                                &plan->bindings[index]);
+}
+
+size_t cek__plan_forward_count(const cek__plan *plan)
+{
+    return plan->forward_count;
+}
+
+cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *stream, size_t segment)
+{
+    return cek__binding_run(plan->bindings[index], stream, segment);
 }
 
 cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream)
 {
-    return cek__binding_run(plan->bindings[index], stream, 0);
+    cek_status st = CEK_OK;
+
+    for (size_t i = 0; i < plan->forward_count; i++)
+        CEK_TRY(cek__plan_forward_segment(plan, index, stream, i));
+out:
+    return st;
 }
 
 size_t cek__plan_segment_count(const cek__plan *plan)
@@ -252,5 +294,5 @@ size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment)
 
 cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream, size_t segment, bool accumulate)
 {
-    return cek__binding_run(plan->bindings[index], stream, stretch_of(segment, accumulate));
+    return cek__binding_run(plan->bindings[index], stream, stretch_of(plan, segment, accumulate));
 }

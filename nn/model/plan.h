@@ -2,7 +2,7 @@
  *
  * A plan is created, then bound to memory, then run any number of times on one stream at a time. It owns its op objects
  * and command buffers and nothing else: memory is the binder's (replica). Running compiles no op and allocates no
- * memory of operands. What runs again is recorded: forward, and each segment of backward in each form, is a command
+ * memory of operands. What runs again is recorded: each segment of forward, and of backward in each form, is a command
  * buffer of the device from its second run on, where the device has command buffers.
  * Must not know: other devices, buckets' owners, the optimizer, the loader.
  *
@@ -27,6 +27,7 @@ typedef struct cek__plan_options {
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
     bool training;           /* dropout, backward; else evaluation. Needs a loss */
     bool softmax;            /* prediction: probabilities */
+    bool cut_forward;        /* training: forward in the layout's segments, else in one */
 } cek__plan_options;
 
 /* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */
@@ -66,8 +67,12 @@ CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 enum { CEK__PLAN_BINDINGS = 2 };
 CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding);
 
-/* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training). */
+/* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training): all of it,
+ * or a segment, which run in order. With cut_forward these are the layout's, of every plan the same; else it is one. */
+CEK__SHARED size_t cek__plan_forward_count(const cek__plan *plan);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream);
+CEK__SHARED CEK__CHECKED cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *stream,
+                                                              size_t segment);
 
 /* backward - in segments; when segment i has run, the gradients of the buckets below
  * cek__plan_segment_buckets(i) are complete and their parameters will not be read again. Segments

@@ -509,7 +509,7 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     cek_status st;
     cek__conductor *c = NULL;
     cek__order_options order = {
-        .shards = o->shards, .depth = o->depth, .credits = CREDITS, .segments = 1, .verdict = o->max_norm > 0
+        .shards = o->shards, .depth = o->depth, .credits = CREDITS, .verdict = o->max_norm > 0
     };
 
     *out = NULL;
@@ -525,6 +525,7 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     for (size_t i = 0; i < c->devices; i++)
         CEK_TRY(cek__station_create(o, c->exchange, i, &c->stations[i]));
     order.reaches = cek__exchange_reaches(c->exchange);
+    order.segments = cek__replica_forward_count(o->replicas[0], &order.reads);
     CEK_TRY(cek__order_create(&order, &c->order));
     CEK_TRY(workers_start(c));
     *out = c;

@@ -18,6 +18,7 @@ typedef struct cek__replica_options {
     bool training;
     cek_loss loss; /* 0: prediction, with outputs */
     bool softmax;
+    bool cut_forward;     /* in the layout's segments, for a device that gets its parameters from others */
     cek_dtype input_type; /* of the samples in host memory */
     uint32_t target_columns;
     int64_t rows;             /* the largest share of a batch */
@@ -75,13 +76,17 @@ uint64_t cek__replica_share_bytes(const cek__replica *replica);
 void cek__replica_copy_share(const cek__replica *replica, const cek__share *share, unsigned char *batch,
                              cek__share *out);
 
-/* Queues the upload of the first micro-batch of a share, where there is room for it beside what is being computed; else does
- * nothing. Called once for each share that cek__replica_train is called with later, in the same order. */
+/* Queues the upload of the first micro-batch of the share that is computed next, where there is room for it beside what is
+ * being computed; else does nothing. When the share before it is queued whole. */
 CEK__CHECKED cek_status cek__replica_upload_ahead(cek__replica *replica, const cek__share *share);
 
-/* Queues the step block; forward and backward of a share in micro-batches, into the gradients. rows 0: nothing, and the
- * gradients are not touched. segment may be NULL. */
+/* Segments of forward, and which buckets they read, as in cek__order_options. */
+size_t cek__replica_forward_count(const cek__replica *replica, const size_t **reads);
+
+/* Queue: the step block; forward of the share's first micro-batch, segment after segment; then its backward, and forward and
+ * backward of all others, into the gradients. A share has at least one row. */
 CEK__CHECKED cek_status cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
+CEK__CHECKED cek_status cek__replica_forward(cek__replica *replica, const cek__share *share, size_t segment);
 CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment,
                                            void *user);
 

@@ -25,8 +25,13 @@ typedef struct slot {
 typedef struct ahead {
     bool set;
     size_t slot;
-    int waiting; /* steps that were told to upload ahead and are not computed */
 } ahead;
+
+/* The first micro-batch of a share, from its forward to its backward. */
+typedef struct begun {
+    sized_plan plan;
+    size_t slot;
+} begun;
 
 struct cek__replica {
     const cek__layout *layout;
@@ -48,6 +53,7 @@ struct cek__replica {
     slot slots[SLOTS];
     size_t slot_count, next_slot;
     ahead ahead;
+    begun begun;
     unsigned char *staging; /* one micro-batch of padded or converted rows */
     uint64_t staging_bytes;
     unsigned char *tally_host; /* behind it: where the tally is read to */

@@ -100,6 +100,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .rows = rows,
         .input_type = r->options.input_type,
         .training = training,
+        .cut_forward = r->options.cut_forward,
         .loss = r->options.loss,
         .target_columns = r->options.target_columns,
         .softmax = r->options.softmax,

@@ -121,9 +121,9 @@ out:
     return st;
 }
 
-/* One micro-batch up to its loss. */
-static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count, const sized_plan *p,
-                          size_t *at)
+/* A micro-batch's samples, in slot *at. */
+static cek_status samples_place(cek__replica *r, const cek__share *share, int64_t first, int64_t count,
+                                const sized_plan *p, size_t *at)
 {
     cek_status st;
     cek_batch_block block = { .sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count };
@@ -136,10 +136,17 @@ static cek_status forward(cek__replica *r, const cek__share *share, int64_t firs
     if (!r->is_inline)
         CEK_TRY(cek_stream_wait(r->compute, r->slots[*at].uploaded));
     CEK_TRY(cek_stream_update(r->compute, cek__ref_of(r->batch_block), &block, sizeof block));
-    CEK_TRY(cek__plan_forward(p->plan, *at, r->compute));
     return CEK_OK;
 out:
     return st;
+}
+
+/* One micro-batch up to its loss. */
+static cek_status forward(cek__replica *r, const cek__share *share, int64_t first, int64_t count, const sized_plan *p,
+                          size_t *at)
+{
+    cek_status st = samples_place(r, share, first, count, p, at);
+    return st == CEK_OK ? cek__plan_forward(p->plan, *at, r->compute) : st;
 }
 
 static cek_status slot_done(cek__replica *r, size_t at)
@@ -149,16 +156,15 @@ static cek_status slot_done(cek__replica *r, size_t at)
 
 static int64_t micro_batch_of(const cek__replica *r, const cek__share *share)
 {
-    return share->rows > 0 ? cek__replica_even(share->rows, r->micro_batch) : 1;
+    return cek__replica_even(share->rows, r->micro_batch);
 }
 
-/* Only while no earlier step waits for its turn, which would find another's samples in its slot. */
 cek_status cek__replica_upload_ahead(cek__replica *r, const cek__share *share)
 {
     cek_status st;
     sized_plan p;
     int64_t count = micro_batch_of(r, share);
-    if (r->ahead.waiting++ > 0 || r->slot_count < 2)
+    if (r->slot_count < 2)
         return CEK_OK;
     CEK_TRY(cek__replica_plan_for(r, count, &p));
     CEK_TRY(upload(r, share, 0, count, p.rows, &r->ahead.slot));
@@ -186,21 +192,43 @@ void cek__replica_copy_share(const cek__replica *r, const cek__share *share, uns
     out->targets = targets;
 }
 
+size_t cek__replica_forward_count(const cek__replica *r, const size_t **reads)
+{
+    *reads = r->options.cut_forward ? r->layout->forward_reads : NULL;
+    return r->options.cut_forward ? r->layout->forward_count : 1;
+}
+
+cek_status cek__replica_forward(cek__replica *r, const cek__share *share, size_t segment)
+{
+    cek_status st;
+    int64_t count = micro_batch_of(r, share);
+    begun *b = &r->begun;
+    if (segment == 0) {
+        CEK_TRY(cek__replica_plan_for(r, count, &b->plan));
+        CEK_TRY(samples_place(r, share, 0, count, &b->plan, &b->slot));
+    }
+    CEK_TRY(cek__plan_forward_segment(b->plan.plan, b->slot, r->compute, segment));
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
+
 cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__segment_fn segment, void *user)
 {
     cek_status st;
     int64_t step = micro_batch_of(r, share);
-    r->ahead.waiting--;
     for (int64_t first = 0; first < share->rows; first += step) {
         int64_t count = share->rows - first < step ? share->rows - first : step;
         bool last = first + count == share->rows;
-        sized_plan p;
-        size_t at;
-        CEK_TRY(cek__replica_plan_for(r, count, &p));
-        CEK_TRY(forward(r, share, first, count, &p, &at));
+        sized_plan p = r->begun.plan;
+        size_t at = r->begun.slot;
+        if (first > 0) {
+            CEK_TRY(cek__replica_plan_for(r, count, &p));
+            CEK_TRY(forward(r, share, first, count, &p, &at));
+        }
         for (size_t i = 0; i < cek__plan_segment_count(p.plan); i++) {
             CEK_TRY(cek__plan_backward(p.plan, at, r->compute, i, first > 0));
-            if (last && segment)
+            if (last)
                 CEK_TRY(segment(user, cek__plan_segment_buckets(p.plan, i)));
         }
         CEK_TRY(slot_done(r, at));

@@ -105,7 +105,7 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
     CEK_TRY(tracks_make(s));
     CEK_TRY(milestones_make(s));
     CEK_TRY(jobs_make(s));
-    if (!s->at_once)
+    if (s->devices > 1)
         CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &s->sums_block));
     if (o->max_norm > 0)
         CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_update_block), CEK_MEMORY_ALONE, &s->update_block));
@@ -184,26 +184,52 @@ static cek_status segment_queued(void *user, size_t buckets)
     return p->reached(p->user, p->action->step, buckets);
 }
 
-cek_status cek__station_compute(cek__station *s, const cek__action *a, cek__reached_fn reached, void *user)
+/* Of a step that was announced. */
+static cek_status upload(cek__station *s, int64_t step)
+{
+    return cek__replica_upload_ahead(s->replica, &cek__station_job(s, step)->share);
+}
+
+static cek_status forward(cek__station *s, const cek__action *a)
+{
+    cek_status st;
+    const cek__step_job *job = cek__station_job(s, a->step);
+
+    if (a->segment == 0)
+        CEK_TRY(cek__replica_set_step(s->replica, &job->block));
+    return cek__replica_forward(s->replica, &job->share, a->segment);
+out:
+    return st;
+}
+
+/* All of a step is queued with that, so the samples of the next that has any may come; it was not their turn before. */
+static cek_status backward(cek__station *s, const cek__action *a, cek__reached_fn reached, void *user)
 {
     cek_status st;
     cek__step_job *job = cek__station_job(s, a->step);
     passage p = { s, a, reached, user };
+    int64_t next = a->step + 1;
 
-    if (a->phase == CEK__UPLOAD)
-        return cek__replica_upload_ahead(s->replica, &job->share);
-    if (a->phase == CEK__FORWARD) /* one segment: what it may begin, BACKWARD, which comes with it, ends */
-        return CEK_OK;
-    CEK_TRY(cek__replica_set_step(s->replica, &job->block));
-    if (s->at_once)
-        s->sums_step = a->step;
     CEK_TRY(cek__replica_train(s->replica, &job->share, segment_queued, &p));
     CEK_TRY(cek__replica_count(s->replica, job->tally));
     if (s->devices == 1 && !cek__replica_is_inline(s->replica))
         CEK_TRY(cek_marker_record(job->counted, cek__replica_stream(s->replica)));
-    return CEK_OK;
+    if (--s->announced == 0)
+        return CEK_OK;
+    while (cek__station_job(s, next)->share.rows == 0)
+        next++;
+    return upload(s, next);
 out:
     return st;
+}
+
+cek_status cek__station_compute(cek__station *s, const cek__action *a, cek__reached_fn reached, void *user)
+{
+    switch (a->phase) {
+    case CEK__UPLOAD: return s->announced++ == 0 ? upload(s, a->step) : CEK_OK;
+    case CEK__FORWARD: return forward(s, a);
+    default: return backward(s, a, reached, user);
+    }
 }
 
 /* ---- exchanging ---- */
@@ -228,11 +254,12 @@ static cek_status update(cek__station *s, const cek__action *a)
 {
     const cek__shard *shard = &s->shards->list[a->shard];
     cek_stream *stream = s->tracks[CEK__TRACK_SUMS];
-    cek_ref block = s->at_once ? cek__replica_step_block(s->replica) : cek_memory_ref(s->sums_block);
+    cek_ref block = s->sums_block ? cek_memory_ref(s->sums_block) : cek__replica_step_block(s->replica);
     cek_status st;
 
-    /* A device without samples has not set its block in this step, and the computing stream's may be the next step's. */
-    if (s->sums_step != a->step) {
+    /* A device without samples has not set its computing block in this step, and it may be the next step's already; a lone
+     * device has set it, and computes nothing before all is updated. */
+    if (s->sums_block && s->sums_step != a->step) {
         CEK_TRY(cek_stream_update(stream, block, &cek__station_job(s, a->step)->block, sizeof(cek_step_block)));
         s->sums_step = a->step;
     }

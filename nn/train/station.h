@@ -55,8 +55,9 @@ typedef struct cek__station {
     cek__flights flights[CEK__TRACK_COUNT];
     cek__milestone *milestones; /* ring */
     size_t milestone_capacity, milestone_first, milestone_count;
-    cek_memory *sums_block, *update_block; /* step block of the track SUMS, update block */
+    cek_memory *sums_block, *update_block; /* step block of updates beside the computing one, update block */
     int64_t sums_step;                     /* whose step block lies there */
+    size_t announced;                      /* steps whose samples may be uploaded, and that are not computed */
     cek__step_job *jobs;                   /* [step % job_count] */
     size_t job_count;
     unsigned char *batches, *tallies; /* [depth] shares, [job_count] results */

@@ -106,6 +106,7 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
         .weights = o->share_weights,
         .batch = t->batch,
         .replica = { .training = true,
+                     .cut_forward = count > 1,
                      .loss = t->loss,
                      .input_type = t->input_type,
                      .target_columns = t->target_columns,

@@ -333,6 +333,58 @@ START_TEST(a_late_device_holds_up_nobodys_computation)
 }
 END_TEST
 
+/* Two buckets, two segments of forward, two devices: the first step is over but for the spread of the bucket that forward reads
+ * last. */
+START_TEST(a_segment_of_forward_begins_when_its_own_parameters_have_arrived)
+{
+    bool present[2] = { true, true }, reaches[4] = { false, true, true, false };
+    cek__action a, held = { 0 };
+    cek__shards shards;
+    cek__order *order;
+    int forward = 0;
+    assert_ok(cek__shards_create(2, (uint64_t[]){ 64, 64 }, 2, &shards)); /* bucket 0 is device 0's, 1 device 1's */
+    cek__order_options o = {
+        .shards = &shards, .depth = 2, .credits = 2, .segments = 2, .reads = (size_t[]){ 1, 0 }, .reaches = reaches
+    };
+    assert_ok(cek__order_create(&o, &order));
+    for (int n = 0; n < 2; n++)
+        ck_assert(cek__order_submit(order, present));
+    for (size_t d = 0; d < 2; d++) {
+        for (int i = 0; i < 5; i++) { /* upload, forward twice, backward; upload of the next */
+            ck_assert(cek__order_next(order, d, CEK__LANE_COMPUTE, &a));
+            ck_assert_int_eq(a.step, a.phase == CEK__UPLOAD && i > 0 ? 2 : 1);
+        }
+        ck_assert(!cek__order_next(order, d, CEK__LANE_COMPUTE, &a));
+    }
+    for (size_t d = 0; d < 2; d++)
+        cek__order_ready(order, d, 1, 2);
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t d = 0; d < 2; d++) {
+            while (cek__order_next(order, d, CEK__LANE_EXCHANGE, &a)) {
+                any = true;
+                if (a.phase == CEK__RECEIVE && a.device == 1)
+                    held = a;
+                else
+                    cek__order_done(order, &a);
+            }
+        }
+    }
+    ck_assert_uint_eq(shards.list[held.shard].bucket, 0);
+    while (cek__order_next(order, 1, CEK__LANE_COMPUTE, &a)) {
+        ck_assert(a.phase == CEK__FORWARD && a.step == 2 && a.segment == 0);
+        forward++;
+    }
+    ck_assert_int_eq(forward, 1);
+    cek__order_done(order, &held);
+    ck_assert(cek__order_next(order, 1, CEK__LANE_COMPUTE, &a));
+    ck_assert(a.phase == CEK__FORWARD && a.step == 2 && a.segment == 1);
+    ck_assert(cek__order_next(order, 1, CEK__LANE_COMPUTE, &a) && a.phase == CEK__BACKWARD);
+    cek__order_free(order);
+    cek__shards_close(&shards);
+}
+END_TEST
+
 /* The invariants that each lie must break; the checker that does not notice proves nothing. */
 static const struct {
     lie lie;
@@ -395,6 +447,7 @@ int main(void)
     tcase_add_test(tc, every_order_of_completion_keeps_every_invariant_and_comes_to_an_end);
     tcase_add_test(tc, a_failure_at_any_event_ends_all_actions);
     tcase_add_test(tc, a_late_device_holds_up_nobodys_computation);
+    tcase_add_test(tc, a_segment_of_forward_begins_when_its_own_parameters_have_arrived);
     tcase_add_loop_test(tc, an_invariant_that_is_broken_is_noticed, 0, (int)(sizeof lies / sizeof *lies));
     suite_add_tcase(suite, tc);
     return suite_run(suite);

@@ -82,6 +82,108 @@ START_TEST(buckets_below_a_segment_are_final_when_it_has_run)
 }
 END_TEST
 
+/* ---- forward in segments ---- */
+
+static void parameters_put(plan_run *r, size_t bucket)
+{
+    uint64_t bytes = cek__layout_bucket_bytes(r->layout, bucket);
+    void *host = malloc(bytes);
+
+    cek__layout_pack(r->layout, r->model, bucket, host);
+    plan_run_put(r, r->parameters[bucket], host, bytes);
+    free(host);
+}
+
+static void parameters_spoil(plan_run *r, size_t bucket)
+{
+    assert_ok(r->b->plugin->fill(r->b->queue, r->parameters[bucket], 0xff, 1,
+                                 cek__layout_bucket_bytes(r->layout, bucket)));
+}
+
+/* A bucket holds its parameters while the segment runs that should read it, and NaN in all others. */
+START_TEST(segments_of_forward_read_their_own_buckets_and_no_others)
+{
+    bench b;
+    test_case c;
+    plan_run r;
+    oracle o;
+    cek_model *m = parsed("linear:730 relu linear:730 relu linear:730 relu linear:6", 1, (int64_t[]){ 730 });
+    cek__plan_options options = train_ce;
+    size_t last;
+
+    options.rows = 2;
+    options.cut_forward = true;
+    bench_open(&b, "reference:0");
+    case_make(&c, m, &options, 2, 3);
+    case_oracle(&c, &o);
+    plan_run_open(&r, &b, m, CEK_F64, &options);
+    last = r.layout->bucket_count;
+    ck_assert_uint_ge(r.layout->forward_count, 3);
+    ck_assert_uint_eq(cek__plan_forward_count(r.plan), r.layout->forward_count);
+    for (size_t i = 0; i < last; i++)
+        parameters_spoil(&r, i);
+    case_upload(&c, &r, 0, 2);
+    for (size_t s = 0; s < r.layout->forward_count; s++) {
+        ck_assert_uint_lt(r.layout->forward_reads[s], last);
+        for (size_t i = r.layout->forward_reads[s]; i < last; i++)
+            parameters_put(&r, i);
+        assert_ok(cek__plan_forward_segment(r.plan, 0, b.stream, s));
+        for (size_t i = r.layout->forward_reads[s]; i < last; i++)
+            parameters_spoil(&r, i);
+        last = r.layout->forward_reads[s];
+    }
+    ck_assert_uint_eq(last, 0);
+    ck_assert_double_eq_tol(plan_run_loss(&r), o.loss, 1e-10 * (1 + fabs(o.loss)));
+    for (size_t i = 0; i < r.layout->bucket_count; i++)
+        parameters_put(&r, i);
+    for (size_t s = 0; s < cek__plan_segment_count(r.plan); s++)
+        assert_ok(cek__plan_backward(r.plan, 0, b.stream, s, false));
+    gradients_near(&r, &o, 1, 1e-10);
+    plan_run_close(&r);
+    oracle_clear(&o);
+    case_clear(&c);
+    cek_model_free(m);
+    bench_close(&b);
+}
+END_TEST
+
+static void forward_is_cut(const char *text, int64_t inputs, size_t buckets, size_t count, const size_t *reads)
+{
+    cek_model *m = parsed(text, 1, &inputs);
+    cek__layout *layout;
+
+    assert_ok(cek__layout_create(m, CEK_F32, &layout));
+    ck_assert_uint_eq(layout->bucket_count, buckets);
+    ck_assert_uint_eq(layout->forward_count, count);
+    for (size_t s = 0; s < count; s++)
+        ck_assert_uint_eq(layout->forward_reads[s], reads[s]);
+    for (int64_t rows = 1; rows <= 64; rows *= 4) { /* of every plan the same */
+        cek__plan_options options = train_ce;
+        cek__plan *plan;
+
+        options.rows = rows;
+        for (int cut = 0; cut < 2; cut++) {
+            options.cut_forward = cut;
+            assert_ok(cek__plan_create(m, layout, NULL, &options, &plan));
+            ck_assert_uint_eq(cek__plan_forward_count(plan), cut ? count : 1);
+            cek__plan_free(plan);
+        }
+    }
+    cek__layout_free(layout);
+    cek_model_free(m);
+}
+
+/* A bucket is full at 4 MiB, 1048576 elements; parameters come in 64s. */
+START_TEST(forward_is_cut_before_the_layer_that_reads_a_new_bucket)
+{
+    forward_is_cut("linear:20 relu linear:6", 10, 1, 1, (size_t[]){ 0 });
+    forward_is_cut("linear:1100 relu linear:1100 relu linear:6", 1100, 2, 2, (size_t[]){ 1, 0 });
+    forward_is_cut("linear:8 tanh linear:1100 relu linear:1100 relu linear:6", 10, 2, 2, (size_t[]){ 1, 0 });
+    /* the second layer and the first one's bias fill a bucket: the first reads both */
+    forward_is_cut("linear:1047 relu linear:1000", 10, 2, 1, (size_t[]){ 0 });
+}
+END_TEST
+
 /* ---- memory ---- */
 
 static void estimate_is_near(bench *b, const char *name, cek__plan_options options)
@@ -276,6 +378,8 @@ int main(void)
 
     tcase_add_test(tcase, training_makes_no_op_that_nobody_needs);
     tcase_add_test(tcase, buckets_below_a_segment_are_final_when_it_has_run);
+    tcase_add_test(tcase, segments_of_forward_read_their_own_buckets_and_no_others);
+    tcase_add_test(tcase, forward_is_cut_before_the_layer_that_reads_a_new_bucket);
     tcase_add_test(tcase, the_estimate_is_enough_and_at_most_a_tenth_too_much);
     tcase_add_test(tcase, the_arena_of_mnist_cnn_is_no_larger_than_its_lifetimes_ask);
     tcase_add_test(tcase, impossible_plans_say_why);

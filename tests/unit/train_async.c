@@ -81,6 +81,54 @@ START_TEST(steps_that_run_ahead_give_the_losses_and_the_weights_of_one_after_the
 }
 END_TEST
 
+/* Three buckets: with dropout and uneven batches, whatever belongs to one step only would show in another. */
+#define LARGE_NET "flatten linear:1024 relu dropout:0.3 linear:1024 relu dropout:0.3 linear:1100 relu linear:5"
+enum { LARGE_STEPS = 6 };
+
+static void large_train(int fleet, uint32_t depth, double max_norm, double *losses, char sha256[65])
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    o.depth = depth;
+    o.max_norm = max_norm;
+    setenv("CEKERNELS_SIM_DEVICES", fleets[fleet].sims, 1);
+    setenv("CEKERNELS_SIM_SHARED", fleets[fleet].shared, 1);
+    bench_engine(&b, fleets[fleet].cpus, fleets[fleet].list);
+    cek_model_free(b.model);
+    ok(cek_model_parse(LARGE_NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &b.model));
+    cek_model_init(b.model, 3);
+    ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+    for (int submitted = 0, collected = 0; collected < LARGE_STEPS; collected++) {
+        cek_step_result r = { .size = sizeof r };
+        while (submitted < LARGE_STEPS && cek_trainer_uncollected(b.trainer) < depth) {
+            cek_batch batch = batch_of(0, samples_of(submitted++));
+            if (depth == 1)
+                ok(cek_trainer_pull(b.trainer)); /* waits until all parameters are everywhere */
+            ok(cek_trainer_submit(b.trainer, &batch));
+        }
+        ok(cek_trainer_collect(b.trainer, &r));
+        losses[collected] = r.loss;
+    }
+    replicas_are_equal(&b);
+    ok(cek_trainer_pull(b.trainer));
+    cek_model_sha256(b.model, sha256);
+    bench_close(&b);
+}
+
+START_TEST(a_forward_pass_that_begins_with_some_of_the_parameters_gives_what_it_gives_with_all)
+{
+    double waited[LARGE_STEPS], ahead[LARGE_STEPS];
+    char waited_sha256[65], ahead_sha256[65];
+    for (int clips = 0; clips < 2; clips++) { /* what forward reads first is updated last, or first */
+        large_train(_i, 1, clips * 0.1, waited, waited_sha256);
+        large_train(_i, 3, clips * 0.1, ahead, ahead_sha256);
+        for (int i = 0; i < LARGE_STEPS; i++)
+            ck_assert_msg(waited[i] == ahead[i], "step %d: %.17g, with all %.17g", i + 1, ahead[i], waited[i]);
+        ck_assert_str_eq(waited_sha256, ahead_sha256);
+    }
+}
+END_TEST
+
 START_TEST(no_more_steps_are_taken_than_were_asked_for_and_none_is_collected_twice)
 {
     bench b;
@@ -240,6 +288,8 @@ int main(void)
     TCase *tc = tcase_create("train_async");
 
     tcase_add_loop_test(tc, steps_that_run_ahead_give_the_losses_and_the_weights_of_one_after_the_other, 0, FLEETS);
+    tcase_add_loop_test(tc, a_forward_pass_that_begins_with_some_of_the_parameters_gives_what_it_gives_with_all, 0,
+                        FLEETS);
     tcase_add_loop_test(tc, no_more_steps_are_taken_than_were_asked_for_and_none_is_collected_twice, 0, FLEETS);
     tcase_add_loop_test(tc, a_loss_that_is_not_finite_names_its_step_and_leaves_a_consistent_state, 0, FLEETS);
     tcase_add_loop_test(tc, gradients_are_clipped_by_the_norm_of_all_of_them_on_any_devices, 0, FLEETS);
