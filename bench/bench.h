@@ -56,6 +56,7 @@ typedef struct bench_options {
     double lr, momentum, weight_decay, dropout; /* -1: not given */
     double clip;                                /* 0: not given; so ahead */
     int64_t ahead;
+    const char *trace; /* file; NULL: none */
     uint64_t limit_memory;
     const char *load, *save, *save_gradients;
     uint64_t seed;
@@ -112,6 +113,8 @@ int exit_code_of(cek_status status);
 /* An engine with the plugins the options ask for, and the devices they select for a job that needs
  * `profile`. Free both; 0 or an exit code. */
 int engine_open(const bench_options *o, cek_engine **engine);
+/* What --trace asked for, once nothing runs any more: `code`, or the code of a file that cannot be written. */
+int trace_close(const bench_options *o, cek_engine *engine, int code);
 /* Complains, and returns EXIT_MEMORY, where a plugin is missing because memory ran out while it was loaded: that says
  * nothing about what devices there are. */
 int loads_judge(cek_engine *engine);

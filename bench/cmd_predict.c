@@ -175,6 +175,7 @@ int cmd_predict(const bench_options *o)
     cek_model_free(model);
     data_close(&data);
     free(devices);
+    code = trace_close(o, engine, code);
     if (code != EXIT_LOST) /* what hangs may still use it */
         cek_engine_free(engine);
     return code;

@@ -392,6 +392,8 @@ int cmd_train(const bench_options *o)
     int code = save_check(o->save);
     if (!code)
         code = save_check(o->save_gradients);
+    if (!code)
+        code = save_check(o->trace);
     if (o->save || o->save_gradients) /* these are what the run is for, whoever has stopped reading along */
         signal(SIGPIPE, SIG_IGN);
     if (!code && o->save && o->save_gradients && save_same(o->save, o->save_gradients))
@@ -407,6 +409,7 @@ int cmd_train(const bench_options *o)
     cek_model_free(model);
     data_close(&data);
     free(devices);
+    code = trace_close(o, engine, code);
     if (code != EXIT_LOST) /* what hangs may still use it */
         cek_engine_free(engine);
     return code;

@@ -64,7 +64,18 @@ int engine_open(const bench_options *o, cek_engine **engine)
                               .timeout_ns = (uint64_t)(o->timeout * 1e9) };
     cek_log_set(log_print, NULL, o->verbose ? CEK_LOG_INFO : CEK_LOG_WARN);
     cek_status st = cek_engine_create(&eo, engine);
+    if (!st && o->trace && (st = cek_trace_start(*engine))) {
+        cek_engine_free(*engine);
+        *engine = NULL;
+    }
     return st ? complain_status(st) : EXIT_OK;
+}
+
+int trace_close(const bench_options *o, cek_engine *engine, int code)
+{
+    cek_status st = o->trace && engine ? cek_trace_save(engine, o->trace) : CEK_OK;
+    int saved = st ? complain_status(st) : EXIT_OK;
+    return code ? code : saved;
 }
 
 int loads_judge(cek_engine *engine)

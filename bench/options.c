@@ -48,6 +48,7 @@ enum {
     O_DROPOUT,
     O_CLIP,
     O_AHEAD,
+    O_TRACE,
     O_SHARES,
     O_LIMIT_MEMORY,
     O_LOAD,
@@ -110,6 +111,7 @@ static const option_row rows[] = {
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
     { "ahead", "N", O_AHEAD, CMD_TRAIN, "steps under way at once (2)" },
+    { "trace", "FILE", O_TRACE, NET, "where a record of what ran where and when goes" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -278,6 +280,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_CLIP: return take_double(row->name, arg, 1e-30, 1e30, &o->clip);
     case O_AHEAD: return take_int(row->name, arg, 1, CEK_DEPTH_MOST, &o->ahead);
     case O_SHARES: o->shares = arg; return true;
+    case O_TRACE: o->trace = arg; return true;
     case O_LIMIT_MEMORY: return bytes_parse(row->name, arg, &o->limit_memory);
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;

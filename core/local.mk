@@ -29,6 +29,9 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/text.h \
     %D%/base/thread.c \
     %D%/base/thread.h \
+    %D%/base/trace.c \
+    %D%/base/trace.h \
+    %D%/base/trace_json.c \
     %D%/device/blocks.c \
     %D%/device/blocks.h \
     %D%/device/call.c \
@@ -62,6 +65,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/transfer.c \
     %D%/device/wait.c \
     %D%/device/wait.h \
+    %D%/device/watch.c \
+    %D%/device/watch.h \
     %D%/tensor/conv2d.c \
     %D%/tensor/dtype.c \
     %D%/tensor/dtype.h \

@@ -301,6 +301,12 @@ unit_tests += %D%/unit/registry_search
 %C%_unit_registry_search_LDFLAGS = $(check_ldflags)
 %C%_unit_registry_search_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/trace
+%C%_unit_trace_SOURCES = %D%/unit/trace.c %D%/unit/train_bench.h
+%C%_unit_trace_CPPFLAGS = $(unit_cppflags)
+%C%_unit_trace_LDFLAGS = $(check_ldflags)
+%C%_unit_trace_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/nulls
 %C%_unit_nulls_SOURCES = %D%/unit/nulls.c
 %C%_unit_nulls_CPPFLAGS = $(unit_cppflags)

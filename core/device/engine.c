@@ -10,6 +10,7 @@
 #include "config.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
+#include "core/base/trace.h"
 #include "core/device/search.h"
 #include "core/device/start.h"
 #include "core/device/wait.h"
@@ -52,6 +53,7 @@ static void engine_drop(cek_engine *engine)
     if (atomic_fetch_sub_explicit(&engine->references, 1, memory_order_acq_rel) != 1)
         return;
     cek__candidates_free(engine);
+    cek__trace_free(engine->trace);
     cek__report_clear(&engine->report);
     if (engine->left) { /* a plugin that still runs may ask for its settings */
         cek__abandon(engine);
@@ -77,6 +79,40 @@ void cek__device_take(cek_device *device)
 void cek__device_drop(cek_device *device)
 {
     engine_drop(device->engine);
+}
+
+/* ---- the trace ---- */
+
+cek_status cek_trace_start(cek_engine *engine)
+{
+    cek_status st;
+    cek_trace *trace = NULL, *none = NULL;
+
+    CEK__NOT_NULL(engine);
+    CEK_TRY(cek__trace_create(&trace));
+    if (!atomic_compare_exchange_strong(&engine->trace, &none, trace))
+        CEK_FAIL(CEK_INVALID, "cek_trace_start: this engine is being traced");
+    return CEK_OK;
+out:
+    cek__trace_free(trace);
+    return st;
+}
+
+cek_status cek_trace_save(cek_engine *engine, const char *path)
+{
+    cek_trace *trace;
+
+    CEK__NOT_NULL(engine);
+    CEK__NOT_NULL(path);
+    trace = atomic_load_explicit(&engine->trace, memory_order_acquire);
+    if (trace == NULL)
+        return cek__fail(CEK_INVALID, "cek_trace_save: this engine is not being traced");
+    return cek__trace_save(trace, path);
+}
+
+cek_trace *cek_device_trace(const cek_device *device)
+{
+    return device != NULL ? atomic_load_explicit(&device->engine->trace, memory_order_acquire) : NULL;
 }
 
 /* ---- the report ---- */

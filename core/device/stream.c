@@ -163,6 +163,7 @@ void cek_stream_free(cek_stream *stream)
         (void)cek__stream_quiesce(stream);
     if (stream->listed && !list_remove(stream))
         return;
+    cek__watch_free(stream);
     cek__probes_clear(stream);
     CEK__RELEASE(device, queue_destroy, stream->queue);
     CEK__RELEASE(device, event_destroy, stream->fence);
@@ -176,6 +177,12 @@ cek_device *cek_stream_device(const cek_stream *stream)
     return stream != NULL ? stream->device : NULL;
 }
 
+void cek_stream_set_name(cek_stream *stream, const char *name)
+{
+    if (stream != NULL)
+        stream->name = name;
+}
+
 cek_queue *cek_stream_raw(const cek_stream *stream)
 {
     return stream != NULL ? stream->queue : NULL;
@@ -185,12 +192,15 @@ cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
 {
     cek_status st;
     cek__wait wait;
+    int64_t began;
 
     CEK__NOT_NULL(stream);
+    began = cek__trace_begin(cek__trace_of(stream->device));
     wait = cek__wait_begin(stream->device, timeout_ns);
     do
         st = CEK__STREAM_CALL(stream, queue_sync, cek__wait_slice(&wait));
     while (st == CEK_TIMEOUT && cek__wait_goes_on(&wait, "queue_sync", &st));
+    cek__trace_end(cek__trace_of(stream->device), began, "queue_sync");
     return st;
 }
 
@@ -343,12 +353,15 @@ cek_status cek_marker_sync(cek_marker *marker, uint64_t timeout_ns)
 {
     cek_status st;
     cek__wait wait;
+    int64_t began;
 
     CEK__NOT_NULL(marker);
+    began = cek__trace_begin(cek__trace_of(marker->device));
     wait = cek__wait_begin(marker->device, timeout_ns);
     do
         st = EVENT_CALL(marker, event_sync, marker->event, cek__wait_slice(&wait));
     while (st == CEK_TIMEOUT && cek__wait_goes_on(&wait, "event_sync", &st));
+    cek__trace_end(cek__trace_of(marker->device), began, "event_sync");
     return st;
 }
 

@@ -5,6 +5,7 @@
 #include "core/device/call.h"
 #include "core/device/device.h"
 #include "core/device/probe.h"
+#include "core/device/watch.h"
 
 struct cek_stream {
     cek_device *device;
@@ -16,6 +17,8 @@ struct cek_stream {
     unsigned pins;           /* threads that look at it as they walk the list: it is not freed before they let go */
     bool closing;            /* being freed: no new pins */
     cek__probes probes;
+    const char *name;  /* of its line in a trace; NULL: none */
+    cek__watch *watch; /* of a trace; NULL until it has a command there */
 };
 
 /* A call whose first argument is the stream's queue. A failure that stuck to the queue is told with the text that the
@@ -26,11 +29,16 @@ struct cek_stream {
          : CEK_DEVICE_LOST)
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 
-/* The same of a call that enqueues work, of which waits want to see that it finishes (probe.h). */
-#define CEK__STREAM_COMMAND(stream, slot, ...)                                       \
-    ({                                                                               \
-        cek_status probed_ = cek__probe((stream), #slot);                            \
-        probed_ == CEK_OK ? CEK__STREAM_CALL((stream), slot, __VA_ARGS__) : probed_; \
+/* The same of a call that enqueues work, of which waits want to see that it finishes (probe.h) and a trace when it ran. */
+#define CEK__STREAM_COMMAND(stream, slot, ...)                         \
+    ({                                                                 \
+        cek_status enqueued_ = cek__probe((stream), #slot);            \
+        if (enqueued_ == CEK_OK) {                                     \
+            cek__watched watched_ = cek__watch_begin((stream));        \
+            enqueued_ = CEK__STREAM_CALL((stream), slot, __VA_ARGS__); \
+            cek__watch_end((stream), &watched_, #slot, enqueued_);     \
+        }                                                              \
+        enqueued_;                                                     \
     })
 
 /* As cek_op_make and cek_op_free, for what is the device's own: it does not keep the engine. */

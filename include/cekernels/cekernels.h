@@ -258,6 +258,8 @@ typedef struct cek_marker cek_marker; /* an event: a point in a stream */
 CEK_API CEK_CHECKED cek_status cek_stream_create(cek_device *device, cek_stream **out);
 CEK_API void cek_stream_free(cek_stream *stream);
 CEK_API cek_device *cek_stream_device(const cek_stream *stream);
+/* The name of its line in a trace; a string that outlives the stream. Before its first command. */
+CEK_API void cek_stream_set_name(cek_stream *stream, const char *name);
 CEK_API cek_queue *cek_stream_raw(const cek_stream *stream);
 /* CEK_OK, CEK_TIMEOUT, or the failure of the stream's work; CEK_FOREVER ends at the engine's timeout_ns. */
 CEK_API CEK_CHECKED cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns);
@@ -300,6 +302,28 @@ CEK_API CEK_CHECKED cek_status cek_marker_sync(cek_marker *marker, uint64_t time
 CEK_API CEK_CHECKED cek_status cek_marker_elapsed(cek_marker *start, cek_marker *end, uint64_t *ns);
 /* Work queued on `stream` later waits for the marker; across devices the calling thread waits. */
 CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *marker);
+
+/* ---- Traces ---------------------------------------------------------------------------------- */
+
+/* cek_trace_start - from now on what streams of the engine's devices execute, and what the library's threads do beside them,
+ * is recorded. Operations then run one by one, under the names of their layers, where they would run as command buffers, and
+ * each is timed by two events of its device: a run takes longer than without. The default stream of a device that is not
+ * inline is not recorded. At most 1,048,576 commands and spans; the file says how many more there were.
+ * Threads: any; before the streams that are to be seen have work. Errors: CEK_INVALID if the engine is being traced already,
+ * CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_trace_start(cek_engine *engine);
+
+/* cek_trace_save - writes the record to a file in the Trace Event format (JSON; chrome://tracing and ui.perfetto.dev show it).
+ *
+ * A line for each stream and for each thread; arrows join what was done with one range of parameters, from the first
+ * contribution that was added to the last device that took the result. Work of a stream is in the record when a later command
+ * of that stream was enqueued and found it finished, or the stream was freed: free trainers and predictors first. The file is
+ * there completely or not at all. Errors: CEK_INVALID if nothing is traced, CEK_IO, CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_trace_save(cek_engine *engine, const char *path);
+
+/* The record that the device's commands go into; NULL while its engine is not traced. The engine's. */
+typedef struct cek_trace cek_trace;
+CEK_API cek_trace *cek_device_trace(const cek_device *device);
 
 /* ---- Operations and command buffers ---------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/trace.h"
 
 /* A stretch is recorded when it runs for the second time. Making a command buffer costs a device as much as many runs
  * of it gain (a CUDA graph's instantiation takes milliseconds), and a plan of the last, smaller batch or of a single
@@ -130,9 +131,11 @@ static cek_status instructions_run(const cek__binding *b, cek_stream *stream, co
     for (int i = s->begin; i < s->end; i++) {
         const cek__instruction *in = &b->program->instructions[i];
 
+        cek__trace_label(in->what);
         CEK_TRY(cek_stream_run(stream, instruction_op(in, s), b->refs[i], in->slots, instruction_workspace(b, in)));
     }
 out:
+    cek__trace_label(NULL);
     return st;
 }
 
@@ -169,6 +172,8 @@ cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
     const cek__stretch *s = &b->stretches[stretch];
     recording *r = &b->recordings[stretch];
 
+    if (cek_device_trace(b->program->device) != NULL)
+        return instructions_run(b, stream, s);
     if (r->state == RAN_ONCE)
         CEK_TRY(record(b, s, r));
     if (r->state == RECORDED)

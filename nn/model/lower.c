@@ -7,10 +7,10 @@
 
 #include "nn/model/layers.h"
 
-void cek__lower_at(cek__lowering *l, const cek__stage *stage)
+void cek__lower_at(cek__lowering *l, const cek__stage *stage, const char *pass)
 {
-    snprintf(l->program->where, sizeof l->program->where, "node %d (%s)", stage->node,
-             cek__layer_class_of(l->model->nodes[stage->node].layer)->name);
+    snprintf(l->program->where, sizeof l->program->where, "node %d (%s)%s", stage->node,
+             cek__layer_class_of(l->model->nodes[stage->node].layer)->name, pass);
 }
 
 cek_status cek__lower_value(cek__lowering *l, int64_t elements, int *out)

@@ -38,7 +38,7 @@ cek_status cek__lower_backward(cek__lowering *l); /* from the loss's gradient to
 /* ---- shared, in lower.c ---- */
 
 /* Names the stage in errors of what is emitted next. */
-void cek__lower_at(cek__lowering *l, const cek__stage *stage);
+void cek__lower_at(cek__lowering *l, const cek__stage *stage, const char *pass);
 
 /* A new value of rows x `elements` of the layout's type, in the arena. */
 cek_status cek__lower_value(cek__lowering *l, int64_t elements, int *out);

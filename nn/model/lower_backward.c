@@ -262,7 +262,7 @@ static cek_status lower_stage(cek__lowering *l, const cek__stage *stage)
     bool further = l->stages->tensor[stage->input[0]].needs_gradient;
     int dy;
 
-    cek__lower_at(l, stage);
+    cek__lower_at(l, stage, " backward");
     CEK_TRY(inner_gradient(l, stage, &dy));
     switch (stage->kind) {
     case CEK__STAGE_CONV:

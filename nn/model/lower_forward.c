@@ -199,7 +199,7 @@ static cek_status lower_stage(cek__lowering *l, const cek__stage *stage)
     const cek__lowered *in[2] = { &l->tensor[stage->input[0]], &l->tensor[stage->input[1]] };
     const cek__flow *flow = &l->stages->tensor[stage->output];
 
-    cek__lower_at(l, stage);
+    cek__lower_at(l, stage, "");
     if (stage->kind == CEK__STAGE_CONV || stage->kind == CEK__STAGE_LINEAR)
         return lower_product(l, stage);
     CEK_TRY(output_value(l, stage->output));

@@ -1,6 +1,7 @@
 /* program.c - instructions, their lifetimes, the arena (see program.h). */
 #include "nn/model/program.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -104,6 +105,7 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
     cek_op_info info;
     cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate };
 
+    snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
     desc->flags |= program->op_flags;
     desc->operands = 0;
     for (uint32_t slot = 0; slot < CEK__SLOTS; slot++) {

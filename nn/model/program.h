@@ -37,6 +37,7 @@ enum { CEK__SLOTS = 9 }; /* operands of any op that a model uses: CEK_POINTWISE_
 enum { CEK__NO_VALUE = 0 };
 
 typedef struct cek__instruction {
+    char what[48]; /* "node 3 (conv)": for who looks on */
     uint32_t kind; /* CEK_OP_... */
     uint32_t slots;
     cek_op *op;

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/base/trace.h"
 #include "nn/train/station.h"
 
 /* Fetches under way between two devices: one leaves while the one before is added. */
@@ -93,11 +94,16 @@ static double verdict(const cek__conductor *c)
 /* What a lone device has measured counts as done when it is queued: the host, which judges, waits for it here. */
 static cek_status carry_out(cek__conductor *c, cek__station *s, const cek__action *a)
 {
+    cek_trace *trace = cek_device_trace(s->device);
+    int64_t began = cek__trace_begin(trace);
     cek_status st = CEK_OK;
 
     if (a->phase == CEK__VERDICT && s->at_once)
         st = cek__replica_drain(s->replica);
-    return st != CEK_OK ? st : cek__station_exchange(s, a, a->phase == CEK__VERDICT ? verdict(c) : 1);
+    if (st == CEK_OK)
+        st = cek__station_exchange(s, a, a->phase == CEK__VERDICT ? verdict(c) : 1);
+    cek__trace_end(trace, began, cek__station_phase_name(a->phase));
+    return st;
 }
 
 /* Carries out the next action of the lane; true if there was one. Called and left with the lock. */
@@ -207,6 +213,7 @@ static cek_status reached(void *user, int64_t step, size_t buckets)
     while (c->failure == CEK_OK && exchange_one(c, s))
         ;
     pthread_mutex_unlock(&c->lock);
+    cek__trace_step(step, 0); /* the exchanges have said theirs */
     return CEK_OK;
 }
 
@@ -242,12 +249,18 @@ static bool compute_one(cek__conductor *c, cek__station *s)
     cek_status st;
     cek__action a;
     passage p = { c, s };
+    cek_trace *trace = cek_device_trace(s->device);
+    int64_t began;
 
     if (!cek__order_next(c->order, s->index, CEK__LANE_COMPUTE, &a))
         return false;
     c->busy++;
     pthread_mutex_unlock(&c->lock);
+    began = cek__trace_begin(trace);
+    cek__trace_step(a.step, 0);
     st = cek__station_compute(s, &a, reached, &p);
+    cek__trace_end(trace, began, cek__station_phase_name(a.phase));
+    cek__trace_step(0, 0);
     if (st == CEK_OK && a.phase == CEK__BACKWARD && !s->at_once)
         st = milestone_set(c, s, &(cek__milestone){ .step = a.step, .counted = true });
     pthread_mutex_lock(&c->lock);
@@ -314,6 +327,10 @@ static void *worker_main(void *arg)
     cek__station *s = w->station;
     uint64_t silent_ns = 0;
 
+    cek__trace_name_thread("%s: %s", cek_device_name(s->device),
+                           !w->exchanges ? "feeder"
+                           : w->computes ? "everything"
+                                         : "porter");
     pthread_mutex_lock(&c->lock);
     while (!c->closing) {
         bool did = false;

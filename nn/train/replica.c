@@ -15,11 +15,13 @@ static cek_status streams_make(cek__replica *r)
     r->is_inline = info.flags & CEK_DEVICE_INLINE;
     r->slot_count = r->is_inline ? 1 : SLOTS;
     CEK_TRY(cek_stream_create(r->device, &r->compute));
+    cek_stream_set_name(r->compute, r->is_inline ? "all" : "compute");
     if (r->is_inline) {
         r->upload = r->compute;
         return CEK_OK;
     }
     CEK_TRY(cek_stream_create(r->device, &r->upload));
+    cek_stream_set_name(r->upload, "upload");
     for (size_t i = 0; i < r->slot_count; i++) {
         CEK_TRY(cek_marker_create(r->device, false, &r->slots[i].uploaded));
         CEK_TRY(cek_marker_create(r->device, false, &r->slots[i].computed));

@@ -1,11 +1,13 @@
 /* station.c - see station.h. */
 #include "nn/train/station.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "core/base/trace.h"
 #include "nn/train/optimizer.h"
 
 /* ---- life ---- */
@@ -13,6 +15,7 @@
 /* An inline device has one stream, a lone one needs no other: what it computes and what it updates is in one order. */
 static cek_status tracks_make(cek__station *s)
 {
+    static const char *const names[] = { "out", "in", "sums" };
     cek_status st;
 
     for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
@@ -21,6 +24,7 @@ static cek_status tracks_make(cek__station *s)
             continue;
         }
         CEK_TRY(cek_stream_create(s->device, &s->tracks[t]));
+        cek_stream_set_name(s->tracks[t], names[t]);
         for (size_t i = 0; i < CEK__FLIGHTS; i++)
             CEK_TRY(cek_marker_create(s->device, false, &s->flights[t].ring[i].marker));
     }
@@ -234,6 +238,17 @@ cek_status cek__station_compute(cek__station *s, const cek__action *a, cek__reac
 
 /* ---- exchanging ---- */
 
+const char *cek__station_phase_name(cek__phase phase)
+{
+    static const char *const names[CEK__PHASE_COUNT] = {
+        [CEK__UPLOAD] = "upload", [CEK__FORWARD] = "forward", [CEK__BACKWARD] = "backward", [CEK__FETCH] = "fetch",
+        [CEK__ADD] = "add",       [CEK__MEASURE] = "measure", [CEK__VERDICT] = "verdict",   [CEK__UPDATE] = "update",
+        [CEK__SEND] = "send",     [CEK__RECEIVE] = "receive",
+    };
+
+    return names[phase];
+}
+
 cek__track cek__station_track(cek__phase phase)
 {
     switch (phase) {
@@ -271,7 +286,7 @@ out:
     return st;
 }
 
-cek_status cek__station_exchange(cek__station *s, const cek__action *a, double scale)
+static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
 {
     cek_stream *stream = s->tracks[cek__station_track(a->phase)];
     cek_update_block block = { .grad_scale = cek__f32x2(scale) };
@@ -285,4 +300,25 @@ cek_status cek__station_exchange(cek__station *s, const cek__action *a, double s
     case CEK__VERDICT: return cek_stream_update(stream, cek_memory_ref(s->update_block), &block, sizeof block);
     default: return update(s, a);
     }
+}
+
+/* What a trace shows: "add shard 3", in the flow of that shard in that step. */
+static void tell(const cek__station *s, const cek__action *a)
+{
+    char label[CEK__TRACE_TEXT];
+
+    snprintf(label, sizeof label, "%s shard %zu", cek__station_phase_name(a->phase), a->shard);
+    cek__trace_label(label);
+    cek__trace_step(a->step, (uint64_t)a->step * s->shards->count + a->shard + 1);
+}
+
+cek_status cek__station_exchange(cek__station *s, const cek__action *a, double scale)
+{
+    cek_status st;
+
+    tell(s, a);
+    st = carry_out(s, a, scale);
+    cek__trace_label(NULL);
+    cek__trace_step(0, 0);
+    return st;
 }

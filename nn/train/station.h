@@ -88,6 +88,7 @@ CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__a
 /* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
 CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
 cek__track cek__station_track(cek__phase phase);
+const char *cek__station_phase_name(cek__phase phase);
 
 /* Waits for everything that was queued. */
 CEK__CHECKED cek_status cek__station_drain(cek__station *station);

@@ -160,6 +160,14 @@ run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --
 refused 2 'clip' train linear:1 $table --clip=0
 refused 2 'ahead' train linear:1 $table --ahead=17
 
+# A trace: the layers and both threads of a device that works beside the host; refused before hours of work.
+run 0 train linear:1 $table --steps 3 --batch 20 -d cpu,sim:0 --shares=equal --trace="$scratch/trace.json"
+for name in 'node 1 (linear) backward' 'sim:0: feeder' 'sim:0: porter' 'update shard 0'; do
+    grep -q "\"name\":\"$name\"" "$scratch/trace.json" || wrong "no $name in the trace"
+done
+"$json" otherData.not_recorded <"$scratch/trace.json" | grep -qx 0 || wrong "a trace that is no JSON, or not whole"
+refused 5 'nowhere' train linear:1 $table --epochs 100000000 --trace="$scratch/nowhere/trace.json"
+
 # Digits: a small network on drawn ones learns something in a few steps, and a label comes with a probability.
 run 0 train 'conv:4,3,s2 relu flatten linear:10' --steps 150 --log-every 75 --batch 32 -o jsonl --save "$scratch/digits.safetensors"
 run 0 predict 'conv:4,3,s2 relu flatten linear:10' --load "$scratch/digits.safetensors" --json --rows=5

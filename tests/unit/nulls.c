@@ -97,6 +97,9 @@ static void devices_call(void)
     REFUSED("out", cek_engine_load_entry(engine, 0, NULL));
     REFUSED("engine", cek_engine_load_report(NULL, (void *)room));
     REFUSED("out", cek_engine_load_report(engine, NULL));
+    REFUSED("engine", cek_trace_start(NULL));
+    REFUSED("engine", cek_trace_save(NULL, "x"));
+    REFUSED("path", cek_trace_save(engine, NULL));
     EMPTY(cek_engine_device_count(NULL) == 0);
     EMPTY(cek_engine_device(NULL, 0) == NULL);
     REFUSED("engine", cek_engine_select(NULL, "x", 1, (void *)room, (void *)room));
@@ -139,6 +142,8 @@ static void streams_call(void)
     NOTHING(cek_stream_free(NULL));
     EMPTY(cek_stream_device(NULL) == NULL);
     EMPTY(cek_stream_raw(NULL) == NULL);
+    NOTHING(cek_stream_set_name(NULL, "compute"));
+    EMPTY(cek_device_trace(NULL) == NULL);
     REFUSED("stream", cek_stream_sync(NULL, 8));
     REFUSED("stream", cek_stream_upload(NULL, (cek_ref){ 0 }, room, 8));
     REFUSED("src", cek_stream_upload(stream, (cek_ref){ 0 }, NULL, 8));
