@@ -214,6 +214,12 @@ unit_tests += %D%/unit/device_deadlines
 %C%_unit_device_deadlines_LDFLAGS = $(check_ldflags)
 %C%_unit_device_deadlines_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/device_blocks
+%C%_unit_device_blocks_SOURCES = %D%/unit/device_blocks.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_blocks_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_blocks_LDFLAGS = $(check_ldflags)
+%C%_unit_device_blocks_LDADD = core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train
 %C%_unit_train_SOURCES = %D%/unit/train.c %D%/unit/train_bench.h
 %C%_unit_train_CPPFLAGS = $(unit_cppflags)

@@ -1,8 +1,9 @@
 /* allocator.c - the caching allocator: segments from the plugin, cut into blocks, kept when they are freed.
  *
  * Owns: every device memory that this library allocates, with its statistics and limit. Blocks are blocks.c's.
- * Locks: device->order_lock before allocator.lock, and the order lock only to empty the cache, when the default
- * stream must have finished before its memory may go. */
+ * The lock is given up while the plugin makes memory or takes it back: bytes count as held from before the one until
+ * after the other. The turn of the default stream is taken only to empty the cache, when that stream must have finished
+ * before its memory may go. */
 #include "core/device/allocator.h"
 
 #include <inttypes.h>
@@ -23,13 +24,25 @@
 
 /* ---- segments ---- */
 
+static cek_status segment_mem_make(cek_device *device, cek_dev *dev, uint64_t bytes, cek_mem **out)
+{
+    cek_status st;
+    cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
+
+    CEK_TRY(CEK__CALL(device, mem_alloc, dev, &desc, out));
+    if (*out == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
+out:
+    return st;
+}
+
+/* Called and left with the lock. */
 static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek__reuse reuse, bool large,
                               bool alone, cek__segment **out)
 {
     cek_status st;
     cek__segment *s = NULL;
     cek_device *device = allocator->device;
-    cek_mem_desc desc = { .size = sizeof desc, .bytes = bytes };
 
     *out = NULL;
     if (bytes > allocator->limit || allocator->held > allocator->limit - bytes)
@@ -37,11 +50,15 @@ static cek_status segment_new(cek__allocator *allocator, cek_dev *dev, uint64_t 
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     *s = (cek__segment){ .bytes = bytes, .reuse = reuse, .large = large, .alone = alone };
     CEK_TRY(cek__block_new(allocator, s, 0, bytes, &s->first));
-    CEK_TRY(CEK__CALL(device, mem_alloc, dev, &desc, &s->mem));
-    if (s->mem == NULL)
-        CEK_FAIL(CEK_BAD_PLUGIN, "%s: mem_alloc succeeds without memory", device->name);
-    allocator->plugin_alloc_count++;
     allocator->held += bytes;
+    pthread_mutex_unlock(&allocator->lock);
+    st = segment_mem_make(device, dev, bytes, &s->mem);
+    pthread_mutex_lock(&allocator->lock);
+    if (st != CEK_OK) {
+        allocator->held -= bytes;
+        goto out;
+    }
+    allocator->plugin_alloc_count++;
     s->next = allocator->segments;
     if (s->next != NULL)
         s->next->prev = s;
@@ -55,8 +72,8 @@ out:
     return st;
 }
 
-/* A segment whose only block is in no bin. */
-static void segment_free(cek__allocator *allocator, cek__segment *s)
+/* Takes a segment whose only block is in no bin out of the list, and puts it on another. */
+static void segment_take(cek__allocator *allocator, cek__segment *s, cek__segment **taken)
 {
     if (s->prev != NULL)
         s->prev->next = s->next;
@@ -64,19 +81,31 @@ static void segment_free(cek__allocator *allocator, cek__segment *s)
         allocator->segments = s->next;
     if (s->next != NULL)
         s->next->prev = s->prev;
-    allocator->held -= s->bytes;
-    CEK__RELEASE(allocator->device, mem_free, s->mem);
-    free(s->first);
-    free(s);
+    s->next = *taken;
+    *taken = s;
 }
 
-static void idle_segments_free(cek__allocator *allocator)
+/* Gives them back; called without the lock. */
+static void segments_free(cek__allocator *allocator, cek__segment *taken)
+{
+    for (cek__segment *s = taken, *next; s != NULL; s = next) {
+        next = s->next;
+        CEK__RELEASE(allocator->device, mem_free, s->mem);
+        pthread_mutex_lock(&allocator->lock);
+        allocator->held -= s->bytes;
+        pthread_mutex_unlock(&allocator->lock);
+        free(s->first);
+        free(s);
+    }
+}
+
+static void idle_segments_take(cek__allocator *allocator, cek__segment **taken)
 {
     for (cek__segment *s = allocator->segments, *next; s != NULL; s = next) {
         next = s->next;
         if (s->first->free && s->first->right == NULL) {
             cek__bin_take(allocator, s->first);
-            segment_free(allocator, s);
+            segment_take(allocator, s, taken);
         }
     }
 }
@@ -85,13 +114,19 @@ static void idle_segments_free(cek__allocator *allocator)
  * cannot, the device is beyond caring about memory. */
 static void cache_empty(cek_device *device)
 {
-    pthread_mutex_lock(&device->order_lock);
+    cek__segment *taken = NULL;
+
+    if (cek__device_turn_take(device) != CEK_OK) {
+        cek__log(CEK_LOG_WARN, "%s: the cache is not emptied: %s", device->name, cek_error_text());
+        return;
+    }
     if (device->order != NULL && cek_stream_sync(device->order, CEK_FOREVER) != CEK_OK)
         cek__log(CEK_LOG_WARN, "%s: emptying the cache: %s", device->name, cek_error_text());
     pthread_mutex_lock(&device->allocator.lock);
-    idle_segments_free(&device->allocator);
+    idle_segments_take(&device->allocator, &taken);
     pthread_mutex_unlock(&device->allocator.lock);
-    pthread_mutex_unlock(&device->order_lock);
+    segments_free(&device->allocator, taken);
+    cek__device_turn_give(device);
 }
 
 /* ---- allocation ---- */
@@ -144,7 +179,7 @@ out:
 
 static cek_status alone_alloc(cek__allocator *allocator, cek_dev *dev, uint64_t bytes, cek_memory **out)
 {
-    cek__segment *s;
+    cek__segment *s, *taken = NULL;
     cek_status st;
 
     pthread_mutex_lock(&allocator->lock);
@@ -153,9 +188,10 @@ static cek_status alone_alloc(cek__allocator *allocator, cek_dev *dev, uint64_t 
     if (st == CEK_OK)
         *out = s->first;
     else
-        segment_free(allocator, s);
+        segment_take(allocator, s, &taken);
 out:
     pthread_mutex_unlock(&allocator->lock);
+    segments_free(allocator, taken);
     return st;
 }
 
@@ -245,6 +281,7 @@ void cek_memory_free(cek_memory *memory)
 {
     cek__allocator *allocator;
     cek_device *device;
+    cek__segment *taken = NULL;
     bool holds;
 
     if (memory == NULL)
@@ -257,10 +294,11 @@ void cek_memory_free(cek_memory *memory)
     allocator->used -= memory->bytes;
     cek__block_take_back(allocator, memory);
     if (memory->segment->alone)
-        segment_free(allocator, memory->segment);
+        segment_take(allocator, memory->segment, &taken);
     else
         cek__block_release(allocator, memory);
     pthread_mutex_unlock(&allocator->lock);
+    segments_free(allocator, taken);
     if (holds)
         cek__device_drop(device);
 }
@@ -336,6 +374,8 @@ void cek__allocator_init(cek__allocator *allocator, cek_device *device)
 
 void cek__allocator_clear(cek__allocator *allocator)
 {
+    cek__segment *taken = NULL;
+
     while (allocator->segments != NULL) {
         cek__segment *s = allocator->segments;
 
@@ -344,8 +384,9 @@ void cek__allocator_clear(cek__allocator *allocator)
                 cek__block_take_back(allocator, m);
         while (s->first->right != NULL)
             cek__block_join(s->first);
-        segment_free(allocator, s);
+        segment_take(allocator, s, &taken);
     }
+    segments_free(allocator, taken);
     pthread_mutex_destroy(&allocator->lock);
 }
 

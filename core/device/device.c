@@ -9,25 +9,16 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "core/device/call.h"
 #include "core/device/engine.h"
 #include "core/device/stream.h"
-
-void cek__cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
+#include "core/device/wait.h"
 
 cek_status cek__device_create(cek_engine *engine, cek__module *module, uint32_t index, cek_device **out)
 {
     cek_status st;
     cek_device *device;
-    pthread_mutexattr_t recursive;
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *device, &device));
@@ -36,15 +27,11 @@ cek_status cek__device_create(cek_engine *engine, cek__module *module, uint32_t 
     device->plugin = &module->table;
     device->index = index;
     device->timeout_ns = engine->timeout_ns;
+    device->making_timeout_ns = engine->making_timeout_ns;
     device->info = module->infos[index];
     snprintf(device->name, sizeof device->name, "%s:%u", module->table.name, index);
     pthread_mutex_init(&device->lock, NULL);
-    cek__cond_init(&device->unpinned);
-    pthread_mutex_init(&device->staging_lock, NULL);
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&device->order_lock, &recursive);
-    pthread_mutexattr_destroy(&recursive);
+    cek__cond_init(&device->changed);
     cek__allocator_init(&device->allocator, device);
     *out = device;
     return CEK_OK;
@@ -65,13 +52,55 @@ void cek__device_free(cek_device *device)
     cek__allocator_clear(&device->allocator);
     if (device->dev != NULL)
         CEK__RELEASE(device, device_close, device->dev);
-    if (cek__device_is_lost(device))
+    if (cek__device_is_lost(device)) { /* the plugin's callbacks may still tell its name */
         device->module->left = device->engine->left = true;
-    pthread_cond_destroy(&device->unpinned);
-    pthread_mutex_destroy(&device->order_lock);
-    pthread_mutex_destroy(&device->staging_lock);
+        cek__abandon(device);
+        return;
+    }
+    pthread_cond_destroy(&device->changed);
     pthread_mutex_destroy(&device->lock);
     free(device);
+}
+
+/* ---- opening ---- */
+
+static cek_status dev_open(cek_device *device, cek_dev **out)
+{
+    cek_status st;
+
+    *out = NULL;
+    cek__log(CEK_LOG_INFO, "%s is opened: %s", device->name, device->info.name);
+    CEK_TRY(CEK__CALL(device, device_open, device->module->instance, device->index, NULL, out));
+    if (*out == NULL)
+        CEK_FAIL(CEK_BAD_PLUGIN, "%s: device_open succeeds without a device", device->name);
+    cek__log(CEK_LOG_INFO, "%s is open", device->name);
+    return CEK_OK;
+out:
+    *out = NULL;
+    return st;
+}
+
+/* One thread opens; the others wait for it, and try themselves where it failed. */
+static cek_status opened(cek_device *device, cek_dev **out)
+{
+    cek_status st = CEK_OK;
+    cek__wait wait = cek__wait_begin_making(device);
+
+    pthread_mutex_lock(&device->lock);
+    while (device->opening && cek__wait_changed(&wait, "device_open", &st))
+        ;
+    *out = device->dev;
+    if (st == CEK_OK && *out == NULL) {
+        device->opening = true;
+        pthread_mutex_unlock(&device->lock);
+        st = dev_open(device, out);
+        pthread_mutex_lock(&device->lock);
+        device->opening = false;
+        atomic_store_explicit(&device->dev, *out, memory_order_release);
+        pthread_cond_broadcast(&device->changed);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return st;
 }
 
 cek_status cek__device_open(cek_device *device, cek_dev **out)
@@ -79,20 +108,8 @@ cek_status cek__device_open(cek_device *device, cek_dev **out)
     cek_dev *dev = atomic_load_explicit(&device->dev, memory_order_acquire);
     cek_status st = cek__device_check(device);
 
-    if (st == CEK_OK && dev == NULL) {
-        pthread_mutex_lock(&device->lock);
-        dev = device->dev;
-        if (dev == NULL) {
-            cek__log(CEK_LOG_INFO, "%s is opened: %s", device->name, device->info.name);
-            st = CEK__CALL(device, device_open, device->module->instance, device->index, NULL, &dev);
-            if (st == CEK_OK && dev == NULL)
-                st = cek__fail(CEK_BAD_PLUGIN, "%s: device_open succeeds without a device", device->name);
-            if (st == CEK_OK)
-                cek__log(CEK_LOG_INFO, "%s is open", device->name);
-            atomic_store_explicit(&device->dev, st == CEK_OK ? dev : NULL, memory_order_release);
-        }
-        pthread_mutex_unlock(&device->lock);
-    }
+    if (st == CEK_OK && dev == NULL)
+        st = opened(device, &dev);
     if (out != NULL)
         *out = st == CEK_OK ? dev : NULL;
     return st;
@@ -150,37 +167,105 @@ cek_status cek_device_sync(cek_device *device)
     CEK__NOT_NULL(device);
     if (device->dev == NULL)
         return CEK_OK;
-    pthread_mutex_lock(&device->order_lock);
+    CEK_TRY(cek__device_turn_take(device));
     if (device->order != NULL)
         st = cek_stream_sync(device->order, CEK_FOREVER);
-    pthread_mutex_unlock(&device->order_lock);
+    cek__device_turn_give(device);
     first = cek__streams_sync(device);
     return st != CEK_OK ? st : first;
+out:
+    return st;
 }
 
 /* ---- the default stream ---- */
 
-cek_status cek__device_order_lock(cek_device *device, cek_stream **out)
+static uintptr_t this_thread(void)
 {
+    static _Thread_local char place;
+
+    return (uintptr_t)&place;
+}
+
+static bool turn_is_free(cek__turn *turn, uintptr_t me)
+{
+    uintptr_t nobody = 0;
+
+    return atomic_compare_exchange_strong(&turn->owner, &nobody, me);
+}
+
+/* Who has it may be inside another device, as a copy between two is: this one is not called lost. */
+static cek_status turn_await(cek_device *device, uintptr_t me)
+{
+    cek__turn *turn = &device->turn;
+    cek__wait wait = cek__wait_begin_thread(device);
     cek_status st = CEK_OK;
 
-    pthread_mutex_lock(&device->order_lock);
+    pthread_mutex_lock(&device->lock);
+    atomic_fetch_add(&turn->waiting, 1);
+    while (!turn_is_free(turn, me) && cek__wait_changed(&wait, "the default stream", &st))
+        ;
+    atomic_fetch_sub(&turn->waiting, 1);
+    pthread_mutex_unlock(&device->lock);
+    return st;
+}
+
+cek_status cek__device_turn_take(cek_device *device)
+{
+    cek_status st = CEK_OK;
+    uintptr_t me = this_thread();
+
+    if (atomic_load_explicit(&device->turn.owner, memory_order_relaxed) != me && !turn_is_free(&device->turn, me))
+        st = turn_await(device, me);
+    if (st == CEK_OK)
+        device->turn.depth++;
+    return st;
+}
+
+void cek__device_turn_give(cek_device *device)
+{
+    cek__turn *turn = &device->turn;
+
+    if (--turn->depth > 0)
+        return;
+    atomic_store(&turn->owner, 0);
+    if (atomic_load(&turn->waiting) == 0)
+        return;
+    atomic_fetch_add(&device->finished, 1); /* for those who wait something has come on */
+    pthread_mutex_lock(&device->lock);
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+}
+
+cek_status cek__device_order_take(cek_device *device, cek_stream **out)
+{
+    cek_status st;
+
+    *out = NULL;
+    CEK_TRY(cek__device_turn_take(device));
     if (device->order == NULL)
         st = cek__stream_create(device, true, &device->order);
     *out = device->order;
     if (st != CEK_OK)
-        pthread_mutex_unlock(&device->order_lock);
+        cek__device_turn_give(device);
+out:
     return st;
-}
-
-void cek__device_order_unlock(cek_device *device)
-{
-    pthread_mutex_unlock(&device->order_lock);
 }
 
 /* ---- pinned memory ---- */
 
-/* A backend has page-locked memory or it has none: the first request tells, and cek__pinned_free knows whose it is. */
+/* A backend has page-locked memory or it has none: the first answer tells, and cek__pinned_free knows whose it is. */
+static bool pinned_is_plain(cek_device *device, cek_status st)
+{
+    bool plain;
+
+    pthread_mutex_lock(&device->lock);
+    if (device->pinned == CEK__PINNED_UNKNOWN && (st == CEK_OK || st == CEK_UNSUPPORTED))
+        device->pinned = st == CEK_OK ? CEK__PINNED_BY_PLUGIN : CEK__PINNED_PLAIN;
+    plain = device->pinned == CEK__PINNED_PLAIN;
+    pthread_mutex_unlock(&device->lock);
+    return plain;
+}
+
 cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out)
 {
     cek_status st;
@@ -190,20 +275,18 @@ cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out)
     if (bytes == 0 || bytes > SIZE_MAX / 2)
         CEK_FAIL(CEK_INVALID, "%s: %llu bytes of pinned memory", device->name, (unsigned long long)bytes);
     CEK_TRY(cek__device_open(device, &dev));
-    pthread_mutex_lock(&device->lock);
-    st = CEK_UNSUPPORTED;
-    if (device->pinned != CEK__PINNED_PLAIN)
-        st = CEK__CALL(device, host_alloc, dev, bytes, out);
-    if (st == CEK_UNSUPPORTED && device->pinned != CEK__PINNED_BY_PLUGIN)
-        device->pinned = CEK__PINNED_PLAIN;
-    else if (st == CEK_OK)
-        device->pinned = CEK__PINNED_BY_PLUGIN;
-    if (device->pinned == CEK__PINNED_PLAIN)
-        st = cek__alloc_aligned(CEK_ALIGNMENT, bytes, out);
-    pthread_mutex_unlock(&device->lock);
+    if (pinned_is_plain(device, CEK_NOT_READY))
+        return cek__alloc_aligned(CEK_ALIGNMENT, bytes, out);
+    st = CEK__CALL(device, host_alloc, dev, bytes, out);
     if (st == CEK_OK && *out == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: host_alloc succeeds without memory", device->name);
-    return st;
+    if (pinned_is_plain(device, st)) {
+        if (st == CEK_OK) /* another thread was told that there is none */
+            CEK__RELEASE_(device, host_free, *out, dev, *out);
+        return cek__alloc_aligned(CEK_ALIGNMENT, bytes, out);
+    }
+    if (st == CEK_OK)
+        return CEK_OK;
 out:
     *out = NULL;
     return st;
@@ -215,10 +298,10 @@ void cek__pinned_free(cek_device *device, void *ptr)
         return;
     if (cek__device_is_lost(device))
         cek__abandon(ptr);
-    else if (device->pinned == CEK__PINNED_BY_PLUGIN)
-        CEK__RELEASE_(device, host_free, ptr, device->dev, ptr);
-    else
+    else if (pinned_is_plain(device, CEK_NOT_READY))
         free(ptr);
+    else
+        CEK__RELEASE_(device, host_free, ptr, device->dev, ptr);
 }
 
 cek_status cek_pinned_alloc(cek_device *device, uint64_t bytes, void **out)

@@ -10,6 +10,13 @@
 #include "core/device/module.h"
 #include "core/device/allocator.h"
 
+/* Who may use the default stream. */
+typedef struct cek__turn {
+    atomic_uintptr_t owner; /* a thread; 0: nobody */
+    atomic_uint waiting;    /* threads */
+    unsigned depth;         /* how often the owner has taken it */
+} cek__turn;
+
 struct cek_device {
     cek_engine *engine;
     cek__module *module;
@@ -18,27 +25,32 @@ struct cek_device {
     char name[48];            /* "cpu:0" */
     cek_device_info info;     /* as it was at the start */
 
-    uint64_t timeout_ns; /* how long no command may finish before the device counts as lost (wait.h) */
-    atomic_bool lost;    /* for good, with `lost_text`, which is written once before */
+    /* How long no command may finish, and how long a call that makes something may take, before the device counts as
+     * lost (wait.h). */
+    uint64_t timeout_ns, making_timeout_ns;
+    atomic_bool lost; /* for good, with `lost_text`, which is written once before */
     char lost_text[128];
     atomic_ullong finished; /* commands that were seen to finish, by anybody: changes where the device comes on */
 
-    pthread_mutex_t lock; /* over opening, `streams` with their pins, `pinned`, `lost_text` */
-    pthread_cond_t unpinned;
+    /* Over `opening`, `streams` with their pins, `pinned`, `staging`, `lost_text`. As every lock of these libraries it is
+     * never held across a call of the plugin, which may not return: what one thread makes, others wait for, with the
+     * deadline of all waits. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* opened or not, a stream without pins, the turn given back, lost */
     _Atomic(cek_dev *) dev; /* NULL until opened */
+    bool opening;           /* by a thread that is inside device_open */
     cek_stream *streams;
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
     cek__allocator allocator;
 
-    /* The default stream, one thread at a time under its lock. Recursive: whoever holds it may allocate memory, and
-     * an allocator short of memory waits for the stream. Taken before allocator.lock. */
-    pthread_mutex_t order_lock;
+    /* The default stream, one thread at a time in its turn, which it may take again: whoever has it may allocate
+     * memory, and an allocator short of memory waits for the stream. */
+    cek__turn turn;
     cek_stream *order;
 
-    pthread_mutex_t staging_lock; /* over `staging`, the bounce buffer of copies from this device (transfer.c) */
-    void *staging;
+    void *staging; /* the bounce buffer of copies from this device, while no copy has it (transfer.c) */
 
-    void *attachment; /* under order_lock; freed by attachment_free before the default stream and memory go */
+    void *attachment; /* in the turn; freed by attachment_free before the default stream and memory go */
     void (*attachment_free)(cek_device *device, void *attachment);
 };
 
@@ -50,15 +62,16 @@ void cek__device_free(cek_device *device);
  * engine lives as long. */
 CEK__SHARED void cek__device_take(cek_device *device);
 CEK__SHARED void cek__device_drop(cek_device *device);
-/* A condition variable on the monotonic clock. */
-void cek__cond_init(pthread_cond_t *cond);
-
 /* Opens the device if it is not; *out may be NULL. Threads: any. */
 CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
 
-/* The default stream, locked; opens and creates what is missing. Nothing is locked after a failure. */
-CEK__CHECKED cek_status cek__device_order_lock(cek_device *device, cek_stream **out);
-void cek__device_order_unlock(cek_device *device);
+/* This thread's turn at the default stream. CEK_TIMEOUT: another thread has not given it back for the device's time-out,
+ * in which nothing of the device has come on. */
+CEK__CHECKED cek_status cek__device_turn_take(cek_device *device);
+void cek__device_turn_give(cek_device *device);
+
+/* The same with the stream; opens and creates what is missing. The turn is not had after a failure. */
+CEK__CHECKED cek_status cek__device_order_take(cek_device *device, cek_stream **out);
 
 /* As cek_pinned_alloc and cek_pinned_free, for what is the device's own: it does not keep the engine. */
 CEK__CHECKED cek_status cek__pinned_alloc(cek_device *device, uint64_t bytes, void **out);

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
+#include "core/base/thread.h"
 #include "core/base/trace.h"
 #include "core/device/search.h"
 #include "core/device/start.h"
@@ -37,8 +38,9 @@ cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out
     atomic_init(&engine->references, 1);
     cek__settings_init(&engine->settings);
     pthread_mutex_init(&engine->lock, NULL);
-    pthread_cond_init(&engine->changed, NULL);
+    cek__cond_init(&engine->changed);
     CEK_TRY(cek__timeout_resolve(taken.timeout_ns, &engine->timeout_ns));
+    CEK_TRY(cek__making_timeout_resolve(taken.making_timeout_ns, engine->timeout_ns, &engine->making_timeout_ns));
     CEK_TRY(cek__search(&taken, &engine->report));
     CEK_TRY(cek__candidates_make(engine));
     *out = engine;

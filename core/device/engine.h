@@ -26,9 +26,9 @@ struct cek_engine {
     pthread_cond_t changed;
     cek__report report;
     cek__candidate *candidates;
-    uint64_t timeout_ns;        /* of the devices (wait.h) */
-    _Atomic(cek_trace *) trace; /* what runs is recorded there; NULL: nobody looks */
-    bool left;                  /* a lost device still runs: what plugins may ask for stays */
+    uint64_t timeout_ns, making_timeout_ns; /* of the devices (wait.h) */
+    _Atomic(cek_trace *) trace;             /* what runs is recorded there; NULL: nobody looks */
+    bool left;                              /* a lost device still runs: what plugins may ask for stays */
 };
 
 /* Every device of every started plugin, in the order of lines and indices; under the lock.

@@ -20,6 +20,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "core/device/search.h"
 
 cek_status cek__candidates_make(cek_engine *engine)
@@ -204,13 +205,26 @@ static void candidate_publish(cek_engine *engine, cek__candidate *c, cek__report
     pthread_cond_broadcast(&engine->changed);
 }
 
+/* Waits until no other thread is at it, for as long as making something may take; in short waits, since a process that
+ * is stopped for a while has not waited. */
+static cek_status candidate_await(cek_engine *engine, const cek__candidate *c, const char *name, size_t length)
+{
+    enum { WAITS = 64 };
+
+    for (int waits = 0; c->state == CEK__BUSY && may_be(c, name, length);)
+        if (!cek__cond_wait(&engine->changed, &engine->lock, engine->making_timeout_ns / WAITS + 1) && ++waits == WAITS)
+            return cek__fail(CEK_TIMEOUT, "%s: another thread has been starting it for %g s", c->line->shown,
+                             (double)engine->making_timeout_ns * 1e-9);
+    return CEK_OK;
+}
+
 static cek_status candidate_go(cek_engine *engine, cek__candidate *c, const char *name, size_t length)
 {
-    cek_status st;
+    cek_status st = candidate_await(engine, c, name, length);
     cek__report_line line;
 
-    while (c->state == CEK__BUSY && may_be(c, name, length))
-        pthread_cond_wait(&engine->changed, &engine->lock);
+    if (st != CEK_OK)
+        return st;
     if (c->state != CEK__WAITING || !may_be(c, name, length))
         return CEK_OK;
     c->state = CEK__BUSY;

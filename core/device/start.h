@@ -9,7 +9,8 @@ CEK__CHECKED cek_status cek__candidates_make(cek_engine *engine);
 void cek__candidates_free(cek_engine *engine);
 
 /* Starts every plugin that may be called `name` (`length` characters; NULL: every plugin), if it is not yet. What
- * becomes of each stands in the report; only want of host memory is a failure, and then the next call goes on.
+ * becomes of each stands in the report; failures are want of host memory, after which the next call goes on,
+ * and CEK_TIMEOUT where another thread has been starting one of them for longer than making may take.
  * Threads: any. Blocks: while drivers initialise; no lock is held meanwhile. */
 CEK__CHECKED cek_status cek__engine_start(cek_engine *engine, const char *name, size_t length);
 

@@ -75,7 +75,7 @@ cek_stream *cek__stream_next(cek_device *device, cek_stream *stream)
     if (next != NULL)
         next->pins++;
     if (stream != NULL && --stream->pins == 0)
-        pthread_cond_broadcast(&device->unpinned);
+        pthread_cond_broadcast(&device->changed);
     pthread_mutex_unlock(&device->lock);
     return next;
 }
@@ -90,15 +90,8 @@ static bool list_remove(cek_stream *stream)
 
     pthread_mutex_lock(&device->lock);
     stream->closing = true;
-    while (stream->pins > 0 && !cek__wait_cond(&wait, &device->unpinned, &device->lock)) {
-        bool goes_on;
-
-        pthread_mutex_unlock(&device->lock);
-        goes_on = cek__wait_goes_on(&wait, "event_query", &st);
-        pthread_mutex_lock(&device->lock);
-        if (!goes_on)
-            break;
-    }
+    while (stream->pins > 0 && cek__wait_changed(&wait, "event_query", &st))
+        ;
     free_of_pins = stream->pins == 0;
     if (free_of_pins && stream->prev != NULL)
         stream->prev->next = stream->next;
@@ -161,8 +154,10 @@ void cek_stream_free(cek_stream *stream)
     holds = stream->listed && !stream->is_order;
     if (stream->queue != NULL)
         (void)cek__stream_quiesce(stream);
-    if (stream->listed && !list_remove(stream))
+    if (stream->listed && !list_remove(stream)) {
+        cek__abandon(stream);
         return;
+    }
     cek__watch_free(stream);
     cek__probes_clear(stream);
     CEK__RELEASE(device, queue_destroy, stream->queue);

@@ -44,27 +44,48 @@ out:
     return st;
 }
 
+/* The source's buffer, or another where a copy has that one. */
+static cek_status staging_take(cek_device *device, void **out)
+{
+    pthread_mutex_lock(&device->lock);
+    *out = device->staging;
+    device->staging = NULL;
+    pthread_mutex_unlock(&device->lock);
+    return *out != NULL ? CEK_OK : cek__pinned_alloc(device, 2 * (uint64_t)STAGE_BYTES, out);
+}
+
+static void staging_give(cek_device *device, void *staging)
+{
+    pthread_mutex_lock(&device->lock);
+    if (device->staging == NULL) {
+        device->staging = staging;
+        staging = NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+    cek__pinned_free(device, staging);
+}
+
 static cek_status copy_staged(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src, uint64_t bytes)
 {
     cek_status st;
     cek_device *device = from->device;
     cek_marker *emptied[2] = { NULL, NULL };
+    void *staging = NULL;
 
-    pthread_mutex_lock(&device->staging_lock);
-    if (device->staging == NULL)
-        CEK_TRY(cek__pinned_alloc(device, 2 * (uint64_t)STAGE_BYTES, &device->staging));
+    CEK_TRY(staging_take(device, &staging));
     CEK_TRY(cek_marker_create(to->device, false, &emptied[0]));
     CEK_TRY(cek_marker_create(to->device, false, &emptied[1]));
-    st = staged_chunks(to, dst, from, src, bytes, device->staging, emptied);
+    st = staged_chunks(to, dst, from, src, bytes, staging, emptied);
     if (st == CEK_OK)
         st = cek_stream_sync(to, CEK_FOREVER);
 out:
     if (st != CEK_OK && !(cek__stream_quiesce(from) & cek__stream_quiesce(to))) {
         cek__log(CEK_LOG_WARN, "%s: a copy to %s was lost with a device; so is its buffer", device->name,
                  to->device->name);
-        device->staging = NULL;
+        cek__abandon(staging);
+        staging = NULL;
     }
-    pthread_mutex_unlock(&device->staging_lock);
+    staging_give(device, staging);
     cek_marker_free(emptied[0]);
     cek_marker_free(emptied[1]);
     return st;

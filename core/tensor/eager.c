@@ -1,6 +1,6 @@
 /* eager.c - a small cache of operation objects per device, and the workspace that they share.
  *
- * Owns: both, hung on the device, under its order lock. Creating an operation may choose, tune and compile, so an
+ * Owns: both, hung on the device, in the turn of its default stream. Creating an operation may choose, tune and compile, so an
  * object is kept under the bytes of its descriptor; the least recently used half goes when the cache is full. All run
  * in the order of one stream, so one workspace serves them all. */
 #include "core/tensor/eager.h"
@@ -211,7 +211,7 @@ cek_status cek__eager_run(const char *what, cek_device *device, const cek_op_des
     entry *e;
     cek_ref workspace;
 
-    st = cek__device_order_lock(device, &stream);
+    st = cek__device_order_take(device, &stream);
     if (st != CEK_OK)
         return cek__fail_prefix(st, "%s", what);
     CEK_TRY(eager_of(device, &cache));
@@ -219,6 +219,6 @@ cek_status cek__eager_run(const char *what, cek_device *device, const cek_op_des
     CEK_TRY(workspace_of(cache, device, e->workspace_bytes, &workspace));
     CEK_TRY(cek_stream_run(stream, e->op, operands, count, workspace));
 out:
-    cek__device_order_unlock(device);
+    cek__device_turn_give(device);
     return st != CEK_OK ? cek__fail_prefix(st, "%s", what) : CEK_OK;
 }

@@ -342,9 +342,9 @@ static cek_status key_upload(cek_device *device, uint64_t seed, cek_memory **out
     cek_step_block block = { .random_key = seed };
 
     CEK_TRY(cek__memory_alloc_order(device, sizeof block, out));
-    CEK_TRY(cek__device_order_lock(device, &stream));
+    CEK_TRY(cek__device_order_take(device, &stream));
     st = cek_stream_update(stream, cek_memory_ref(*out), &block, sizeof block);
-    cek__device_order_unlock(device);
+    cek__device_turn_give(device);
 out:
     return st;
 }

@@ -125,9 +125,9 @@ cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const i
     *out = NULL;
     CEK__NOT_NULL(device);
     CEK_TRY(cek_tensor_create(device, type, rank, shape, &tensor));
-    CEK_TRY(cek__device_order_lock(device, &stream));
+    CEK_TRY(cek__device_order_take(device, &stream));
     st = fill_queue(tensor, stream, value);
-    cek__device_order_unlock(device);
+    cek__device_turn_give(device);
     CEK_TRY(st);
     *out = tensor;
     return CEK_OK;
@@ -227,11 +227,11 @@ cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes)
     CEK__NOT_NULL(tensor);
     CEK__NOT_NULL(dst);
     CEK_TRY(size_check("cek_tensor_read", tensor, bytes));
-    CEK_TRY(cek__device_order_lock(tensor->device, &stream));
+    CEK_TRY(cek__device_order_take(tensor->device, &stream));
     st = cek_stream_download(stream, dst, cek_tensor_ref(tensor), bytes);
     if (st == CEK_OK)
         st = cek_stream_sync(stream, CEK_FOREVER);
-    cek__device_order_unlock(tensor->device);
+    cek__device_turn_give(tensor->device);
 out:
     return st;
 }
@@ -246,7 +246,7 @@ cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes)
     CEK__NOT_NULL(src);
     device = tensor->device;
     CEK_TRY(size_check("cek_tensor_write", tensor, bytes));
-    CEK_TRY(cek__device_order_lock(device, &stream));
+    CEK_TRY(cek__device_order_take(device, &stream));
     if (bytes <= UPDATE_MAX && bytes % 4 == 0) {
         st = cek_stream_update(stream, cek_tensor_ref(tensor), src, bytes);
     } else {
@@ -254,7 +254,7 @@ cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes)
         if (st == CEK_OK)
             st = cek_stream_sync(stream, CEK_FOREVER); /* `src` is the caller's again */
     }
-    cek__device_order_unlock(device);
+    cek__device_turn_give(device);
 out:
     return st;
 }
@@ -267,14 +267,14 @@ static cek_status copy_within(const cek_tensor *src, cek_tensor *dst)
     cek_stream *stream;
     cek_device *device = src->device;
 
-    CEK_TRY(cek__device_order_lock(device, &stream));
+    CEK_TRY(cek__device_order_take(device, &stream));
     st = cek_stream_copy(stream, cek_tensor_ref(dst), stream, cek_tensor_ref(src), cek_tensor_bytes(src));
-    cek__device_order_unlock(device);
+    cek__device_turn_give(device);
 out:
     return st;
 }
 
-/* Both default streams, locked in the order of their addresses, so that two copies crossing each other cannot wait
+/* Both default streams, taken in the order of their addresses, so that two copies crossing each other cannot wait
  * for one another. The destination is waited for as well: `src` may be freed or overwritten when this returns. */
 static cek_status copy_across(const cek_tensor *src, cek_tensor *dst)
 {
@@ -283,18 +283,18 @@ static cek_status copy_across(const cek_tensor *src, cek_tensor *dst)
     cek_device *outer = src_first ? src->device : dst->device, *inner = src_first ? dst->device : src->device;
     cek_stream *outer_stream, *inner_stream, *from, *to;
 
-    st = cek__device_order_lock(outer, &outer_stream);
+    st = cek__device_order_take(outer, &outer_stream);
     if (st != CEK_OK)
         return st;
-    CEK_TRY(cek__device_order_lock(inner, &inner_stream));
+    CEK_TRY(cek__device_order_take(inner, &inner_stream));
     from = src_first ? outer_stream : inner_stream;
     to = src_first ? inner_stream : outer_stream;
     st = cek_stream_copy(to, cek_tensor_ref(dst), from, cek_tensor_ref(src), cek_tensor_bytes(src));
     if (st == CEK_OK)
         st = cek_stream_sync(to, CEK_FOREVER);
-    cek__device_order_unlock(inner);
+    cek__device_turn_give(inner);
 out:
-    cek__device_order_unlock(outer);
+    cek__device_turn_give(outer);
     return st;
 }
 

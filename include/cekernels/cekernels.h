@@ -101,6 +101,9 @@ typedef struct cek_engine_options {
      * used again. 0: the variable CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or
      * command buffer takes, so that a slow device is not called lost. */
     uint64_t timeout_ns;
+    /* The same of calls that make or compile something: opening a device, creating operations and command buffers,
+     * starting a plugin. 0: the variable CEKERNELS_MAKING_TIMEOUT in seconds, else ten times the other. */
+    uint64_t making_timeout_ns;
 } cek_engine_options;
 
 /* cek_engine_create - finds the files of plugins. None is opened yet: a plugin is loaded and its

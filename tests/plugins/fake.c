@@ -51,6 +51,17 @@ void unmake(void *object)
     free(object);
 }
 
+void block(fake_call call)
+{
+    int due = (int)call;
+
+    if (!atomic_compare_exchange_strong(&control.blocks, &due, FAKE_NONE))
+        return;
+    control.waiting = true;
+    while (!control.go)
+        sched_yield();
+}
+
 /* ---- instance and devices ---- */
 
 static cek_status create(const cek_host *host, cek_instance **out)
@@ -148,6 +159,7 @@ static cek_status device_open(cek_instance *in, uint32_t index, const cek_device
 {
     (void)options;
     *out = NULL;
+    block(FAKE_DEVICE_OPEN);
     if (mode_is("noopen"))
         return fail(in, CEK_INTERNAL, "the device is in use elsewhere");
     if (index >= device_count(in))
@@ -183,6 +195,7 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
 static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
 {
     *out = NULL;
+    block(FAKE_MEM_ALLOC);
     if (control.lost)
         return CEK_DEVICE_LOST;
     if (control.silent_status != 0)
@@ -203,6 +216,7 @@ static void mem_free(cek_mem *mem)
 {
     if (mem == NULL)
         return;
+    block(FAKE_MEM_FREE);
     atomic_fetch_sub(&control.bytes, mem->bytes);
     free(mem->data);
     unmake(mem);
@@ -220,6 +234,7 @@ static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *
     const cek_pointwise_desc *d = (const cek_pointwise_desc *)desc;
 
     *out = NULL;
+    block(FAKE_OP_CREATE);
     if (info != NULL)
         *info = (cek_op_info){ .size = info->size };
     if (desc->kind != CEK_OP_POINTWISE || d->out_type != CEK_F32)
@@ -243,6 +258,7 @@ static void op_destroy(cek_op *op)
 static cek_status host_alloc(cek_dev *dev, uint64_t bytes, void **out)
 {
     (void)dev;
+    block(FAKE_HOST_ALLOC);
     atomic_fetch_add(&control.pinned, 1);
     *out = make(bytes);
     return CEK_OK;

@@ -12,6 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Calls that can be made to block. */
+typedef enum fake_call {
+    FAKE_NONE,
+    FAKE_DEVICE_OPEN,
+    FAKE_HOST_ALLOC,
+    FAKE_MEM_ALLOC,
+    FAKE_MEM_FREE,
+    FAKE_DOWNLOAD,
+    FAKE_OP_CREATE,
+    FAKE_QUEUE_SYNC
+} fake_call;
+
 typedef struct fake_control {
     atomic_long live; /* objects that were made and not destroyed, of every kind */
     atomic_long instances;
@@ -25,7 +37,8 @@ typedef struct fake_control {
     atomic_int silent_status;     /* mem_alloc answers this, without a text */
     atomic_bool poison;           /* the next command fails when it is executed */
     atomic_bool slow;             /* queue_sync and event_sync time out */
-    atomic_bool waiting, go;      /* create() of a "waits" is entered; may return */
+    atomic_bool waiting, go;      /* create() of a "waits" is entered, or a call that blocks; may return */
+    atomic_int blocks;            /* the next fake_call of this kind */
     atomic_int pace;              /* "lazy": of so many waits one finishes a command, the others time out in vain */
     atomic_long destroyed;        /* queues, while slow: a driver might never return */
     uint32_t host_size, host_abi; /* of the host given to create() */

@@ -39,6 +39,9 @@ struct cek_op {
     cek_pointwise_instruction instruction[CEK_POINTWISE_INSTRUCTIONS];
 };
 
+/* Where a call may be told to block (fake_control). */
+void block(fake_call call);
+
 /* fake_queue.c: slots of the table. */
 cek_status queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);
 void queue_destroy(cek_queue *queue);

@@ -204,6 +204,7 @@ cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 
 cek_status queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
+    block(FAKE_QUEUE_SYNC);
     return wait_for(queue, queue->count, timeout_ns);
 }
 
@@ -214,6 +215,7 @@ cek_status upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes
 
 cek_status download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
 {
+    block(FAKE_DOWNLOAD);
     return enqueue(queue, (command){ .kind = DOWNLOAD, .src = src, .host = dst, .bytes = bytes });
 }
 
