@@ -51,6 +51,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/summary.c \
     %D%/train/conductor.c \
     %D%/train/conductor.h \
+    %D%/train/costs.c \
+    %D%/train/costs.h \
     %D%/train/crew.c \
     %D%/train/crew.h \
     %D%/train/exchange.c \
@@ -71,10 +73,13 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_run.c \
     %D%/train/samples.c \
     %D%/train/samples.h \
+    %D%/train/schedule.c \
+    %D%/train/schedule.h \
     %D%/train/shards.c \
     %D%/train/shards.h \
     %D%/train/shares.c \
     %D%/train/shares.h \
+    %D%/train/smooth.h \
     %D%/train/station.c \
     %D%/train/station.h \
     %D%/train/team.c \
