@@ -49,16 +49,11 @@ struct cek__schedule {
     double least_period;
     int steady, joins;
     int64_t notes;
-    bool frozen;  /* members stay as they are */
-    double since; /* seconds since the last probe */
-    int64_t probe_note;
+    bool frozen;        /* members stay as they are */
+    double since;       /* seconds since the last probe, */
+    int64_t probe_note; /* which came after so many notes */
     size_t probe_next;
 };
-
-static bool known(double value)
-{
-    return value > 0 && isfinite(value);
-}
 
 /* ---- life ---- */
 
@@ -126,6 +121,11 @@ void cek__schedule_free(cek__schedule *s)
 }
 
 /* ---- what is known ---- */
+
+static bool known(double value)
+{
+    return value > 0 && isfinite(value);
+}
 
 static size_t members_count(const cek__schedule *s)
 {
@@ -274,10 +274,9 @@ static void tilted_end(cek__schedule *s)
 static void solo_end(cek__schedule *s)
 {
     cek__speed *v = &s->costs.speeds[s->solo];
-    double alone;
 
     if (known(s->least[s->solo])) {
-        alone = cek__costs_row(&s->costs, s->solo, (double)s->rows[s->solo], s->least[s->solo], false);
+        double alone = cek__costs_row(&s->costs, s->solo, (double)s->rows[s->solo], s->least[s->solo], false);
         v->crowd = fmax(1, v->row / alone);
         speed_set(s, s->solo, s->rows[s->solo], s->least[s->solo], false);
     }

@@ -258,6 +258,19 @@ START_TEST(steps_that_take_longer_together_than_the_model_says_end_the_team)
 }
 END_TEST
 
+START_TEST(sharing_what_a_step_costs_whatever_the_samples_is_no_gain)
+{
+    world w = lenet5(256);
+    machine m = fast(20000);
+    m.fixed = 0.010;
+    add(&w, m); /* 0.0228 alone, 0.0164 with half of the samples */
+    m.fixed = 0.0101;
+    add(&w, m);
+    w.tail = 0.008;
+    best_alone_is_held(&w, 0);
+}
+END_TEST
+
 START_TEST(of_two_devices_on_one_processor_the_faster_is_taken)
 {
     world w = lenet5(256);
@@ -402,6 +415,7 @@ int main(void)
     tcase_add_test(tc, a_device_of_a_hundredth_of_the_speed_is_left_out);
     tcase_add_loop_test(tc, a_device_behind_a_slow_link_is_left_out, 0, 2);
     tcase_add_test(tc, steps_that_take_longer_together_than_the_model_says_end_the_team);
+    tcase_add_test(tc, sharing_what_a_step_costs_whatever_the_samples_is_no_gain);
     tcase_add_test(tc, of_two_devices_on_one_processor_the_faster_is_taken);
     tcase_add_test(tc, two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other);
     tcase_add_loop_test(tc, a_speed_that_halves_is_followed_within_20_steps, 0, 3);
