@@ -63,6 +63,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/optimizer.h \
     %D%/train/order.c \
     %D%/train/order.h \
+    %D%/train/order_queue.c \
+    %D%/train/order_queue.h \
     %D%/train/predictor.c \
     %D%/train/reducer.c \
     %D%/train/reducer.h \

@@ -13,6 +13,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/train/order_queue.h"
 
 typedef enum state { GATHERING, MEASURING, JUDGED, UPDATING, SPREADING } state;
 
@@ -24,17 +25,15 @@ typedef struct shard_state {
     size_t spreading;   /* devices that have not received it yet */
 } shard_state;
 
-typedef struct queue {
-    cek__action *list;
-    size_t capacity, first, count;
-} queue;
-
-/* From one device to the owner of shards: contributions leave in the order of steps and shards. */
+/* From one device to the owner of shards: contributions leave step by step. */
 typedef struct channel {
     int64_t step;
-    size_t next; /* in the owner's list */
-    size_t free; /* places */
+    size_t given; /* of the owner's shards, in this step */
+    size_t free;  /* places */
 } channel;
+
+/* What one device has added to a shard. */
+typedef enum contribution { NOT_GIVEN, LEAVING, FETCHED } contribution;
 
 struct cek__order {
     const cek__shards *shards;
@@ -47,43 +46,20 @@ struct cek__order {
     int64_t *ready;              /* [device]: buckets finished, counted through all steps */
     size_t *owned, *owned_first; /* shards by owner: owned[owned_first[o]] .. owned[owned_first[o + 1] - 1] */
     shard_state *shard;          /* [shard] */
-    bool *fetched;               /* [shard][device] */
+    contribution *fetched;       /* [shard][device] */
     int64_t *version;            /* [device][shard]: the step whose parameters it has */
     channel *channels;           /* [from][owner] */
-    queue *senders;              /* [owner]: updated shards that wait for a place to be sent from */
+    cek__action_queue *senders;  /* [owner]: updated shards that wait for a place to be sent from */
     size_t *send_free;           /* [owner] */
-    queue *lanes;                /* [device][lane] */
+    cek__action_queue *lanes;    /* [device][lane] */
     int64_t *forward_step;       /* [device]: the step that it is let into next */
     size_t *forward_segment;     /* [device]: and its segment */
     size_t measured;             /* shards of the step that is being measured */
 };
 
-/* ---- queues ---- */
-
-static void put(queue *q, const cek__action *a)
-{
-    q->list[(q->first + q->count++) % q->capacity] = *a;
-}
-
-static bool take(queue *q, cek__action *out)
-{
-    if (q->count == 0)
-        return false;
-    *out = q->list[q->first];
-    q->first = (q->first + 1) % q->capacity;
-    q->count--;
-    return true;
-}
-
-static cek_status queue_make(queue *q, size_t capacity)
-{
-    q->capacity = capacity ? capacity : 1;
-    return cek__calloc(q->capacity, sizeof *q->list, &q->list);
-}
-
 static void give(cek__order *order, cek__lane lane, cek__action a)
 {
-    put(&order->lanes[a.device * CEK__LANE_COUNT + lane], &a);
+    cek__action_put(&order->lanes[a.device * CEK__LANE_COUNT + lane], &a);
 }
 
 /* ---- what is known ---- */
@@ -154,27 +130,41 @@ static void forward(cek__order *order, size_t device)
 
 /* ---- gathering ---- */
 
+/* The shard of the owner's whose contribution should leave next; SIZE_MAX: none may. */
+static size_t leaves_next(const cek__order *order, size_t from, size_t owner, int64_t step)
+{
+    const cek__shard *list = order->shards->list;
+    size_t next = SIZE_MAX;
+
+    for (size_t i = order->owned_first[owner]; i < order->owned_first[owner + 1]; i++) {
+        size_t s = order->owned[i];
+        if (order->shard[s].step == step && order->fetched[s * order->devices + from] == NOT_GIVEN &&
+            is_ready(order, step, from, list[s].bucket) && (next == SIZE_MAX || list[s].bucket > list[next].bucket))
+            next = s;
+    }
+    return next;
+}
+
 /* Lets contributions of `from` leave for `owner`, while there is room. */
 static void pump(cek__order *order, size_t from, size_t owner)
 {
     channel *c = &order->channels[from * order->devices + owner];
-    size_t first = order->owned_first[owner], count = order->owned_first[owner + 1] - first;
+    size_t count = order->owned_first[owner + 1] - order->owned_first[owner];
 
     while (count > 0 && c->step <= order->submitted) {
-        size_t s = order->owned[first + c->next];
-        bool present = is_present(order, c->step, from);
-        if (present) {
-            if (c->free == 0 || order->shard[s].step != c->step ||
-                !is_ready(order, c->step, from, order->shards->list[s].bucket))
+        if (is_present(order, c->step, from)) {
+            size_t s = leaves_next(order, from, owner, c->step);
+            if (c->free == 0 || s == SIZE_MAX)
                 return;
             c->free--;
+            order->fetched[s * order->devices + from] = LEAVING;
             give(order, CEK__LANE_EXCHANGE,
                  (cek__action){ .phase = CEK__FETCH, .device = from, .peer = owner, .shard = s, .step = c->step });
+            if (++c->given < count)
+                continue;
         }
-        if (!present || ++c->next == count) {
-            c->next = 0;
-            c->step++;
-        }
+        c->given = 0;
+        c->step++;
     }
 }
 
@@ -200,7 +190,7 @@ static void gather(cek__order *order, size_t s)
             continue;
         if (!is_ready(order, shard->step, r, bucket))
             return;
-        if (r != owner && !reaches(order, owner, r) && !order->fetched[s * order->devices + r])
+        if (r != owner && !reaches(order, owner, r) && order->fetched[s * order->devices + r] != FETCHED)
             return;
         if (r != owner)
             give(order, CEK__LANE_EXCHANGE,
@@ -247,7 +237,7 @@ static void send_next(cek__order *order, size_t owner)
 {
     cek__action a;
 
-    while (order->send_free[owner] > 0 && take(&order->senders[owner], &a)) {
+    while (order->send_free[owner] > 0 && cek__action_take_urgent(&order->senders[owner], order->shards, &a)) {
         order->send_free[owner]--;
         give(order, CEK__LANE_EXCHANGE, a);
     }
@@ -302,8 +292,8 @@ static void spread(cek__order *order, size_t s)
     shard->state = SPREADING;
     shard->spreading = order->devices;
     if (is_sent(order, owner)) {
-        put(&order->senders[owner],
-            &(cek__action){ .phase = CEK__SEND, .device = owner, .shard = s, .step = shard->step });
+        cek__action_put(&order->senders[owner],
+                        &(cek__action){ .phase = CEK__SEND, .device = owner, .shard = s, .step = shard->step });
         send_next(order, owner);
     }
     receive(order, s, true);
@@ -373,7 +363,7 @@ void cek__order_done(cek__order *order, const cek__action *a)
         return;
     switch (a->phase) {
     case CEK__FETCH:
-        order->fetched[a->shard * order->devices + a->device] = true;
+        order->fetched[a->shard * order->devices + a->device] = FETCHED;
         gather(order, a->shard);
         break;
     case CEK__ADD:
@@ -406,7 +396,9 @@ void cek__order_fail(cek__order *order)
 
 bool cek__order_next(cek__order *order, size_t device, cek__lane lane, cek__action *out)
 {
-    return take(&order->lanes[device * CEK__LANE_COUNT + lane], out);
+    cek__action_queue *q = &order->lanes[device * CEK__LANE_COUNT + lane];
+
+    return lane == CEK__LANE_COMPUTE ? cek__action_take(q, out) : cek__action_take_urgent(q, order->shards, out);
 }
 
 bool cek__order_collect(cek__order *order)
@@ -466,11 +458,11 @@ static cek_status lanes_make(cek__order *order)
     CEK_TRY(cek__calloc(order->devices, sizeof *order->senders, &order->senders));
     for (size_t r = 0; r < order->devices; r++) {
         size_t owned = order->owned_first[r + 1] - order->owned_first[r];
-        CEK_TRY(queue_make(&order->lanes[r * CEK__LANE_COUNT + CEK__LANE_COMPUTE],
-                           order->ring * (order->segments + 2)));
-        CEK_TRY(queue_make(&order->lanes[r * CEK__LANE_COUNT + CEK__LANE_EXCHANGE],
-                           2 * order->shards->count + owned * (order->devices + 3) + 1));
-        CEK_TRY(queue_make(&order->senders[r], owned));
+        CEK_TRY(cek__action_queue_make(&order->lanes[r * CEK__LANE_COUNT + CEK__LANE_COMPUTE],
+                                       order->ring * (order->segments + 2)));
+        CEK_TRY(cek__action_queue_make(&order->lanes[r * CEK__LANE_COUNT + CEK__LANE_EXCHANGE],
+                                       2 * order->shards->count + owned * (order->devices + 3) + 1));
+        CEK_TRY(cek__action_queue_make(&order->senders[r], owned));
     }
     return CEK_OK;
 out:

@@ -20,6 +20,8 @@
  * A shard goes through GATHERING (fetches, adds) -> MEASURING -> JUDGED -> UPDATING -> SPREADING (send, receives) and on to
  * the next step. Actions of one lane of one device come out in the order in which they must be queued; what one device's
  * queue orders by itself (its adds before its update) is therefore not waited for, everything that another device did is.
+ * Among shards there is no such order: of those that may go, that goes first which forward reads first, which is the one of the
+ * bucket that backward finished last.
  *
  * What holds, at every action (the numbers are those of ARCHITECTURE.md; tests/unit/order.c checks each by itself):
  *    5  FETCH, ADD of another's gradients, RECEIVE: only what the other device was seen to have finished

@@ -385,6 +385,40 @@ START_TEST(a_segment_of_forward_begins_when_its_own_parameters_have_arrived)
 }
 END_TEST
 
+/* Six buckets that are ready at once on two devices; through one place, or from memory to memory. */
+START_TEST(of_what_may_go_that_goes_first_which_forward_reads_first)
+{
+    static const size_t want[] = { 4, 2, 0 }; /* device 0's shards, one a bucket */
+    bool present[2] = { true, true }, reaches[4] = { _i, _i, _i, _i };
+    size_t seen[CEK__PHASE_COUNT] = { 0 };
+    cek__action a;
+    cek__shards shards;
+    cek__order *order;
+    assert_ok(cek__shards_create(6, (uint64_t[]){ 64, 64, 64, 64, 64, 64 }, 2, &shards));
+    cek__order_options o = { .shards = &shards, .depth = 1, .credits = 1, .segments = 1, .reaches = reaches };
+    assert_ok(cek__order_create(&o, &order));
+    ck_assert(cek__order_submit(order, present));
+    for (size_t d = 0; d < 2; d++)
+        cek__order_ready(order, d, 1, 6);
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t d = 0; d < 2; d++) {
+            while (cek__order_next(order, d, CEK__LANE_EXCHANGE, &a)) {
+                any = true;
+                if (shards.list[a.shard].owner == 0) /* every phase of them, in this order */
+                    ck_assert_uint_eq(a.shard, want[seen[a.phase]++]);
+                cek__order_done(order, &a);
+            }
+        }
+    }
+    ck_assert(cek__order_settled(order));
+    ck_assert_uint_eq(seen[CEK__FETCH], _i ? 0 : 3);
+    ck_assert(seen[CEK__ADD] == 3 && seen[CEK__UPDATE] == 3 && seen[CEK__RECEIVE] == 3);
+    cek__order_free(order);
+    cek__shards_close(&shards);
+}
+END_TEST
+
 /* The invariants that each lie must break; the checker that does not notice proves nothing. */
 static const struct {
     lie lie;
@@ -447,6 +481,7 @@ int main(void)
     tcase_add_test(tc, every_order_of_completion_keeps_every_invariant_and_comes_to_an_end);
     tcase_add_test(tc, a_failure_at_any_event_ends_all_actions);
     tcase_add_test(tc, a_late_device_holds_up_nobodys_computation);
+    tcase_add_loop_test(tc, of_what_may_go_that_goes_first_which_forward_reads_first, 0, 2);
     tcase_add_test(tc, a_segment_of_forward_begins_when_its_own_parameters_have_arrived);
     tcase_add_loop_test(tc, an_invariant_that_is_broken_is_noticed, 0, (int)(sizeof lies / sizeof *lies));
     suite_add_tcase(suite, tc);
