@@ -128,11 +128,14 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
 noinst_LTLIBRARIES += %D%/sim/libsim.la
 %C%_sim_libsim_la_SOURCES = \
     %D%/sim/clock.c \
+    %D%/sim/clock.h \
     %D%/sim/cmdbuf.c \
     %D%/sim/cost.c \
     %D%/sim/event.c \
     %D%/sim/faults.c \
     %D%/sim/gate.c \
+    %D%/sim/hosts.c \
+    %D%/sim/hosts.h \
     %D%/sim/inner.c \
     %D%/sim/memory.c \
     %D%/sim/op.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmdbuf.c - command buffers of simulated devices: the inner one, and what its commands cost together.
+ * cmdbuf.c - command buffers of simulated devices: the inner one, and what each of its commands costs.
  */
 #include <stdlib.h>
 
@@ -33,9 +33,9 @@ static cek_status inner_cmd(const cek_dev *dev, cek_cmd *cmd, cek_ref *refs)
     return CEK_OK;
 }
 
-/* All commands; the sum of what they cost. Room for `inner` and `refs` is the caller's. */
+/* All commands, and what they cost. Room is the caller's. */
 static cek_status inner_cmds(const cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmd *inner,
-                             cek_ref *refs, uint64_t *cost_ns)
+                             cek_ref *refs, uint64_t *costs_ns)
 {
     const cek_host *host = &dev->instance->host;
     cek_status st = CEK_OK;
@@ -45,8 +45,7 @@ static cek_status inner_cmds(const cek_dev *dev, const cek_cmd *cmds, uint32_t c
         st = cek__element_in(host, "cmdbuf_create: command", cmds, i, cmd_size, &inner[i], sizeof inner[i]);
         if (st)
             break;
-        if (__builtin_add_overflow(*cost_ns, cmd_cost(dev, &inner[i]), cost_ns))
-            *cost_ns = UINT64_MAX;
+        costs_ns[i] = cmd_cost(dev, &inner[i]);
         st = inner_cmd(dev, &inner[i], refs + (size_t)i * CEK_SLOT_MAX);
     }
     return st;
@@ -61,14 +60,18 @@ cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t co
         return st;
     cek_cmd *inner = calloc(count ? count : 1, sizeof *inner);
     cek_ref *refs = calloc(count ? count : 1, CEK_SLOT_MAX * sizeof *refs);
-    if (!inner || !refs)
+    (*out)->costs_ns = calloc(count ? count : 1, sizeof *(*out)->costs_ns);
+    (*out)->count = count;
+    if (!inner || !refs || !(*out)->costs_ns)
         st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "cmdbuf_create: no memory for %u commands", count);
     else
-        st = inner_cmds(dev, cmds, count, cmd_size, inner, refs, &(*out)->cost_ns);
+        st = inner_cmds(dev, cmds, count, cmd_size, inner, refs, (*out)->costs_ns);
     if (!st)
-        st = INNER(dev, cmdbuf_create, dev->inner, inner, count, sizeof *inner, &(*out)->inner);
+        st = WORK(dev, cmdbuf_create, dev->inner, inner, count, sizeof *inner, &(*out)->inner);
     free(inner);
     free(refs);
+    if (st)
+        free((*out)->costs_ns);
     return cek__sim_wrapper_done(*out, st, out);
 }
 
@@ -76,7 +79,9 @@ void cek__sim_cmdbuf_destroy(cek_cmdbuf *cmdbuf)
 {
     if (!cmdbuf)
         return;
-    cmdbuf->dev->instance->plugin.cmdbuf_destroy(cmdbuf->inner);
+    if (cmdbuf->inner)
+        cmdbuf->dev->instance->plugin.cmdbuf_destroy(cmdbuf->inner);
+    free(cmdbuf->costs_ns);
     free(cmdbuf);
 }
 
@@ -85,5 +90,6 @@ cek_status cek__sim_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_cmdbuf_run, &st))
         return st;
-    return cek__sim_advance(queue, INNER(queue->dev, cmdbuf_run, queue->inner, cmdbuf->inner), cmdbuf->cost_ns);
+    return cek__sim_spend(queue, WORK(queue->dev, cmdbuf_run, queue->inner, cmdbuf->inner), cmdbuf->costs_ns,
+                          cmdbuf->count);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cost.c - floating-point operations and bytes of one run of an operation, from its descriptor alone.
+ * cost.c - what commands take: floating-point operations and bytes of one run of an operation, from its descriptor alone,
+ * and the time of both at a device's speed.
  *
  * Bytes are those of the operands, each read or written once, and both where it is added to or
  * updated in place: what an ideal kernel moves. Counts per element are those of plugin.h's
@@ -21,6 +22,46 @@ enum {
     /* scale, two means of three each, two corrections, root, sum, quotient, rate, difference */
     ADAM_FLOPS = 13
 };
+
+/* ---- time ---- */
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Nanoseconds for `amount` at `rate` a second, rounded up. */
+static uint64_t span(uint64_t amount, uint64_t rate)
+{
+    __extension__ unsigned __int128 ns = ((unsigned __int128)amount * 1000000000 + rate - 1) / rate;
+    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+uint64_t cek__sim_work_ns(const cek__sim_speed *speed, uint64_t flops, uint64_t bytes)
+{
+    uint64_t computing = span(flops, speed->flops), moving = span(bytes, speed->bandwidth);
+    return add(speed->launch_ns, computing > moving ? computing : moving);
+}
+
+uint64_t cek__sim_transfer_ns(const cek__sim_speed *speed, uint64_t bytes)
+{
+    return bytes ? add(speed->latency_ns, span(bytes, speed->link)) : 0;
+}
+
+uint64_t cek__sim_copy_ns(const cek_dev *dev, cek_ref src, uint64_t bytes)
+{
+    const cek__sim_speed *here = &cek__sim_state(dev)->speed;
+    if (!bytes)
+        return 0;
+    if (src.mem->dev->index == dev->index)
+        return cek__sim_work_ns(here, 0, add(bytes, bytes));
+    /* The slower of the two links is what the bytes wait for. */
+    uint64_t to = cek__sim_transfer_ns(here, bytes),
+             from = cek__sim_transfer_ns(&cek__sim_state(src.mem->dev)->speed, bytes);
+    return to > from ? to : from;
+}
+
+/* ---- operations ---- */
 
 static uint64_t product(uint64_t a, uint64_t b)
 {

@@ -28,7 +28,7 @@ void cek__sim_lose(const cek_dev *dev, const char *format, ...)
     pthread_mutex_unlock(&state->lock);
 }
 
-static cek_status lost_answer(const cek_dev *dev, const char *call)
+cek_status cek__sim_lost(const cek_dev *dev, const char *call)
 {
     return cek__latch_check(&cek__sim_state(dev)->lost, &dev->instance->host, call, dev->index);
 }
@@ -59,7 +59,7 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
     if (!lost)
         cek__sim_lose(dev, "the watchdog ended a simulated hang of sim:%u after %llu ms", dev->index,
                       (unsigned long long)(watchdog_ns / 1000000));
-    return lost_answer(dev, "a wait");
+    return cek__sim_lost(dev, "a wait");
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */
@@ -92,12 +92,12 @@ static cek_status fail_now(const cek_dev *dev, cek__sim_call call, cek_status st
     if (status != CEK_DEVICE_LOST)
         return cek__host_fail(&dev->instance->host, status, "%s: simulated failure of sim:%u", name, dev->index);
     cek__sim_lose(dev, "%s: simulated loss of sim:%u", name, dev->index);
-    return lost_answer(dev, name);
+    return cek__sim_lost(dev, name);
 }
 
 cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call)
 {
-    cek_status st = lost_answer(dev, cek__sim_call_name(call));
+    cek_status st = cek__sim_lost(dev, cek__sim_call_name(call));
     if (st)
         return st;
     cek__sim_fault fault = strike(dev, call);
@@ -112,7 +112,7 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
 {
     const cek_dev *dev = queue->dev;
     const char *name = cek__sim_call_name(call);
-    *st = lost_answer(dev, name);
+    *st = cek__sim_lost(dev, name);
     if (!*st)
         *st = cek__failure_check(&queue->failure, &dev->instance->host, name);
     if (*st)
@@ -132,7 +132,7 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
 
 bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st)
 {
-    *st = lost_answer(dev, cek__sim_call_name(call));
+    *st = cek__sim_lost(dev, cek__sim_call_name(call));
     if (*st)
         return false;
     cek__sim_fault fault = strike(dev, call);

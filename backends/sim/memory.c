@@ -45,7 +45,7 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
         free(mem);
         return st;
     }
-    st = INNER(dev, mem_alloc, dev->inner, desc, &mem->inner);
+    st = WORK(dev, mem_alloc, dev->inner, desc, &mem->inner);
     if (st) {
         memory_return(dev, want.bytes);
         free(mem);
@@ -59,7 +59,8 @@ void cek__sim_mem_free(cek_mem *mem)
 {
     if (!mem)
         return;
-    mem->dev->instance->plugin.mem_free(mem->inner);
+    if (mem->inner)
+        mem->dev->instance->plugin.mem_free(mem->inner);
     memory_return(mem->dev, mem->bytes);
     free(mem);
 }
@@ -67,20 +68,22 @@ void cek__sim_mem_free(cek_mem *mem)
 void *cek__sim_mem_host_ptr(cek_mem *mem)
 {
     const cek_instance *instance = mem->dev->instance;
-    return instance->shared ? instance->plugin.mem_host_ptr(mem->inner) : NULL;
+    return instance->shared && mem->inner ? instance->plugin.mem_host_ptr(mem->inner) : NULL;
 }
 
 cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
 {
     *out = NULL;
     cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_map);
+    if (!st && mem->dev->instance->idle)
+        st = cek__host_fail(&mem->dev->instance->host, CEK_UNSUPPORTED, "mem_map: sim_work=none has no memory");
     return st ? st : INNER(mem->dev, mem_map, mem->inner, access_bits, out);
 }
 
 cek_status cek__sim_mem_unmap(cek_mem *mem)
 {
     cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_unmap);
-    return st ? st : INNER(mem->dev, mem_unmap, mem->inner);
+    return st ? st : WORK(mem->dev, mem_unmap, mem->inner);
 }
 
 cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out)

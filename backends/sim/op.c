@@ -84,8 +84,8 @@ cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
     if (!cek__sim_queue_pass(queue, CEK__SIM_op_prepack, &st) ||
         (st = cek__sim_operands(queue->dev, operands, count, refs)))
         return st;
-    st = INNER(queue->dev, op_prepack, queue->inner, op->inner, refs, count, inner_ref(packed));
-    return cek__sim_advance(queue, st, op->prepack_ns);
+    st = WORK(queue->dev, op_prepack, queue->inner, op->inner, refs, count, inner_ref(packed));
+    return cek__sim_spend(queue, st, &op->prepack_ns, 1);
 }
 
 cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
@@ -96,6 +96,6 @@ cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
     if (!cek__sim_queue_pass(queue, CEK__SIM_op_run, &st) ||
         (st = cek__sim_operands(queue->dev, operands, count, refs)))
         return st;
-    st = INNER(queue->dev, op_run, queue->inner, op->inner, refs, count, inner_ref(workspace));
-    return cek__sim_advance(queue, st, op->cost_ns);
+    st = WORK(queue->dev, op_run, queue->inner, op->inner, refs, count, inner_ref(workspace));
+    return cek__sim_spend(queue, st, &op->cost_ns, 1);
 }

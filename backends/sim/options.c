@@ -7,7 +7,7 @@
 
 #include "backends/sim/sim.h"
 
-/* Digits and perhaps one of k, M, G, T; whether that is all up to ',' or the end. */
+/* Digits and perhaps one of k, M, G, T; whether that is all up to a separator or the end. */
 static bool number_take(const char **cursor, uint64_t *out)
 {
     static const char suffixes[] = "kMGT";
@@ -24,7 +24,16 @@ static bool number_take(const char **cursor, uint64_t *out)
             return false;
     *cursor += suffix != NULL;
     *out = value;
-    return !**cursor || **cursor == ',';
+    return !**cursor || **cursor == ',' || **cursor == '@' || **cursor == '/';
+}
+
+/* The same, and the character behind it. */
+static bool number_until(const char **cursor, char end, uint64_t *out)
+{
+    if (!number_take(cursor, out) || **cursor != end)
+        return false;
+    ++*cursor;
+    return true;
 }
 
 /* One number for all devices or a list with one for each, all at least `low`. `place` is the field in the
@@ -35,7 +44,8 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
     uint64_t values[CEK__SIM_DEVICES] = { otherwise }, count = 1;
     if (text && *text)
         for (count = 0;; cursor++) {
-            bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low;
+            bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low &&
+                        (!*cursor || *cursor == ',');
             if (!good || (!*cursor && count > 0 && count + 1 != instance->count))
                 return cek__host_fail(&instance->host, CEK_INVALID,
                                       "option %s=\"%.64s\": not one number from %llu up, nor %llu of "
@@ -50,32 +60,108 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
     return CEK_OK;
 }
 
-cek_status cek__sim_options_read(cek_instance *instance)
+/* "percent@ns/device", several with commas: a speed that changes. */
+static cek_status turns_read(cek_instance *instance)
+{
+    const char *text = cek__host_option(&instance->host, "sim_speed_change"), *cursor = text;
+    while (cursor && *cursor) {
+        uint64_t percent, ns, device = 0;
+        bool good = number_until(&cursor, '@', &percent) && percent > 0 && percent <= UINT32_MAX &&
+                    number_until(&cursor, '/', &ns) && number_take(&cursor, &device) && device < instance->count &&
+                    (!*cursor || (*cursor == ',' && cursor[1]));
+        if (!good)
+            return cek__host_fail(&instance->host, CEK_INVALID,
+                                  "option sim_speed_change=\"%.64s\": not PERCENT@NS/DEVICE, with commas between",
+                                  text);
+        instance->devices[device].turn = (cek__turn){ .ns = ns, .percent = percent };
+        cursor += *cursor == ',';
+    }
+    return CEK_OK;
+}
+
+/* One of two words; the first where nothing is said. */
+static cek_status word_read(const cek_instance *instance, const char *key, const char *first, const char *second,
+                            bool *is_second)
+{
+    const char *text = cek__host_option(&instance->host, key);
+    *is_second = text && !strcmp(text, second);
+    if (!text || !*text || *is_second || !strcmp(text, first))
+        return CEK_OK;
+    return cek__host_fail(&instance->host, CEK_INVALID, "option %s=\"%.64s\": neither %s nor %s", key, text, first,
+                          second);
+}
+
+/* The lists, one value for each device. Whether any of what costs time was given. */
+static cek_status lists_read(cek_instance *instance, bool *timed)
 {
     /* Without any wish: what a small card on a bus does, near enough for one to be told from the other. */
     static const struct {
         const char *key;
         size_t place;
         uint64_t low, otherwise;
+        bool timed;
     } lists[] = {
-        { "sim_memory", offsetof(cek__sim_device, memory_bytes), 1, CEK_UNKNOWN },
-        { "sim_flops", offsetof(cek__sim_device, speed.flops), 1, 1000000000000 },
-        { "sim_bandwidth", offsetof(cek__sim_device, speed.bandwidth), 1, 100000000000 },
-        { "sim_link", offsetof(cek__sim_device, speed.link), 1, 10000000000 },
-        { "sim_latency_ns", offsetof(cek__sim_device, speed.latency_ns), 0, 10000 },
-        { "sim_launch_ns", offsetof(cek__sim_device, speed.launch_ns), 0, 5000 },
+        { "sim_memory", offsetof(cek__sim_device, memory_bytes), 1, CEK_UNKNOWN, false },
+        { "sim_flops", offsetof(cek__sim_device, speed.flops), 1, 1000000000000, true },
+        { "sim_bandwidth", offsetof(cek__sim_device, speed.bandwidth), 1, 100000000000, true },
+        { "sim_link", offsetof(cek__sim_device, speed.link), 1, 10000000000, true },
+        { "sim_latency_ns", offsetof(cek__sim_device, speed.latency_ns), 0, 10000, true },
+        { "sim_launch_ns", offsetof(cek__sim_device, speed.launch_ns), 0, 5000, true },
+        { "sim_copy_engines", offsetof(cek__sim_device, copy_engines), 1, 2, false },
     };
-    const cek_host *host = &instance->host;
-    uint64_t watchdog_ms = 10000;
-    instance->count = 2;
-    cek_status st = cek__host_option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
-    for (size_t i = 0; !st && i < sizeof lists / sizeof *lists; i++)
+    cek_status st = CEK_OK;
+    *timed = false;
+    for (size_t i = 0; !st && i < sizeof lists / sizeof *lists; i++) {
+        const char *text = cek__host_option(&instance->host, lists[i].key);
+        *timed = *timed || (lists[i].timed && text && *text);
         st = list_read(instance, lists[i].key, lists[i].low, lists[i].place, lists[i].otherwise);
+    }
+    return st;
+}
+
+static cek_status clock_make(cek_instance *instance, bool real, uint64_t quiet_us)
+{
+    cek__timeline *timeline = cek__timeline_create((uint32_t)instance->count);
+    for (uint32_t i = 0; timeline && i < instance->count; i++) {
+        cek__timeline_engines(timeline, i, instance->devices[i].copy_engines);
+        if (instance->devices[i].turn.percent)
+            cek__timeline_turn(timeline, i, instance->devices[i].turn);
+    }
+    if (timeline)
+        instance->clock = cek__clock_create(real ? CEK__CLOCK_REAL : CEK__CLOCK_VIRTUAL, quiet_us * 1000, timeline);
+    if (instance->clock)
+        return CEK_OK;
+    cek__timeline_free(timeline);
+    return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "sim: no memory for the clock");
+}
+
+cek_status cek__sim_options_read(cek_instance *instance)
+{
+    const cek_host *host = &instance->host;
+    const char *kind = cek__host_option(host, "sim_clock");
+    uint64_t watchdog_ms = 10000, quiet_us = 5000;
+    bool timed = false, real = false;
+    instance->count = 2;
+    instance->shared = 1;
+    cek_status st = cek__host_option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
+    if (!st)
+        st = lists_read(instance, &timed);
+    if (!st)
+        st = turns_read(instance);
+    if (!st)
+        st = word_read(instance, "sim_clock", "virtual", "real", &real);
+    if (!st)
+        st = word_read(instance, "sim_work", "all", "none", &instance->idle);
+    if (!st)
+        st = cek__host_option_number(host, "sim_quiet_us", 1, 1000000, &quiet_us);
+    if (!st)
+        st = cek__host_option_number(host, "sim_record_waits", 0, 1, &instance->record_waits);
     if (!st)
         st = cek__host_option_number(host, "sim_watchdog_ms", 1, 86400000, &watchdog_ms);
-    instance->watchdog_ns = watchdog_ms * 1000000;
-    instance->shared = 1;
     if (!st)
         st = cek__host_option_number(host, "sim_shared", 0, 1, &instance->shared);
+    instance->watchdog_ns = watchdog_ms * 1000000;
+    if (!st && (timed || (kind && *kind)))
+        st = clock_make(instance, real, quiet_us);
     return st ? st : cek__sim_faults_parse(instance, cek__host_option(host, "sim_faults"));
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.c - queues of simulated devices: the inner ones, the failures and hangs that those know nothing of, and time.
+ * queue.c - queues of simulated devices: the inner ones, the failures and hangs that those know nothing of, and a line on
+ * the clock.
  *
  * What is enqueued behind a command that hangs is taken and never done, so the inner queue never hangs by itself.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/common/growth.h"
 #include "backends/sim/sim.h"
@@ -20,9 +22,20 @@ cek_status cek__sim_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_q
         st = cek__struct_in(&dev->instance->host, "queue_create: descriptor", desc, &want, sizeof want);
     if (!st)
         st = INNER(dev, queue_create, dev->inner, desc, &(*out)->inner);
+    if (!st && dev->instance->clock && !((*out)->line = cek__clock_open(dev->instance->clock, dev->index))) {
+        dev->instance->plugin.queue_destroy((*out)->inner);
+        st = cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the clock");
+    }
     (*out)->timing = want.flags & CEK_QUEUE_TIMING;
     (*out)->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
     return cek__sim_wrapper_done(*out, st, out);
+}
+
+static cek_status drain(cek_queue *queue, uint64_t *timeout_ns)
+{
+    const cek_dev *dev = queue->dev;
+    return queue->line ? cek__clock_drain(dev->instance->clock, queue->line, timeout_ns, &cek__sim_state(dev)->lost)
+                       : CEK_OK;
 }
 
 /* Nothing in this process runs behind a simulated hang: at the deadline there is a latch, and nothing to leak. */
@@ -30,10 +43,15 @@ void cek__sim_queue_destroy(cek_queue *queue)
 {
     if (!queue)
         return;
-    if (queue->hangs && cek__sim_hold(queue->dev, queue->deadline_ns) == CEK_TIMEOUT)
-        cek__sim_lose(queue->dev, "queue_destroy: the work of a queue of sim:%u did not end in %llu ms",
-                      queue->dev->index, (unsigned long long)(queue->deadline_ns / 1000000));
-    queue->dev->instance->plugin.queue_destroy(queue->inner);
+    const cek_dev *dev = queue->dev;
+    uint64_t left_ns = queue->deadline_ns;
+    cek_status st = queue->hangs ? cek__sim_hold(dev, queue->deadline_ns) : drain(queue, &left_ns);
+    if (st == CEK_TIMEOUT)
+        cek__sim_lose(dev, "queue_destroy: the work of a queue of sim:%u did not end in %llu ms", dev->index,
+                      (unsigned long long)(queue->deadline_ns / 1000000));
+    if (queue->line)
+        cek__clock_close(dev->instance->clock, queue->line);
+    dev->instance->plugin.queue_destroy(queue->inner);
     free(queue);
 }
 
@@ -54,19 +72,32 @@ cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
         return queue->failure.status;
     if (!cek__sim_wait_pass(queue->dev, CEK__SIM_queue_sync, queue->hangs, timeout_ns, &st))
         return st;
-    st = INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
-    if (!st)
-        cek__sim_host_saw(queue->dev->instance, queue->time_ns);
-    return st;
+    st = drain(queue, &timeout_ns);
+    if (st == CEK_DEVICE_LOST)
+        return cek__sim_lost(queue->dev, "queue_sync");
+    return st ? st : INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
 }
 
-/* A command that goes to the inner queue unless the gate answers, and takes its time there. */
-#define ENQUEUE(queue, slot, cost_ns, ...)                       \
-    cek_status st;                                               \
-    if (!cek__sim_queue_pass(queue, CEK__SIM_##slot, &st))       \
-        return st;                                               \
-    st = INNER((queue)->dev, slot, (queue)->inner, __VA_ARGS__); \
-    return cek__sim_advance(queue, st, st ? 0 : (cost_ns))
+static cek_status spend(cek_queue *queue, cek_status st, const cek__need *need, const uint64_t *costs_ns, size_t count)
+{
+    const cek_instance *instance = queue->dev->instance;
+    if (st || !queue->line || cek__clock_spend(instance->clock, queue->line, need, costs_ns, count))
+        return st;
+    return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "no memory for %zu commands on the clock", count);
+}
+
+cek_status cek__sim_spend(cek_queue *queue, cek_status st, const uint64_t *costs_ns, size_t count)
+{
+    static const cek__need compute = { .computes = true, .into = UINT32_MAX, .out_of = UINT32_MAX };
+    return spend(queue, st, &compute, costs_ns, count);
+}
+
+/* Over a link: into the device, or out of it. */
+static cek_status spend_transfer(cek_queue *queue, cek_status st, uint32_t into, uint32_t out_of, uint64_t cost_ns)
+{
+    const cek__need copy = { .copies = true, .into = into, .out_of = out_of };
+    return spend(queue, st, &copy, &cost_ns, 1);
+}
 
 static const cek__sim_speed *speed_of(const cek_queue *queue)
 {
@@ -75,29 +106,55 @@ static const cek__sim_speed *speed_of(const cek_queue *queue)
 
 cek_status cek__sim_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
-    ENQUEUE(queue, upload, cek__sim_transfer_ns(speed_of(queue), bytes), inner_ref(dst), src, bytes);
+    cek_status st;
+    if (!cek__sim_queue_pass(queue, CEK__SIM_upload, &st))
+        return st;
+    st = WORK(queue->dev, upload, queue->inner, inner_ref(dst), src, bytes);
+    return spend_transfer(queue, st, queue->dev->index, UINT32_MAX, cek__sim_transfer_ns(speed_of(queue), bytes));
 }
 
+/* What was never computed is zero. */
 cek_status cek__sim_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
 {
-    ENQUEUE(queue, download, cek__sim_transfer_ns(speed_of(queue), bytes), dst, inner_ref(src), bytes);
+    cek_status st;
+    if (!cek__sim_queue_pass(queue, CEK__SIM_download, &st))
+        return st;
+    st = WORK(queue->dev, download, queue->inner, dst, inner_ref(src), bytes);
+    if (queue->dev->instance->idle && bytes)
+        memset(dst, 0, bytes);
+    return spend_transfer(queue, st, UINT32_MAX, queue->dev->index, cek__sim_transfer_ns(speed_of(queue), bytes));
 }
 
 cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes)
 {
-    if (!queue->dev->instance->shared && src.mem && src.mem->dev != queue->dev)
+    cek_status st;
+    const cek_dev *from = src.mem ? src.mem->dev : queue->dev;
+    if (!queue->dev->instance->shared && from != queue->dev)
         return cek__host_fail(&queue->dev->instance->host, CEK_UNSUPPORTED, "copy: sim:%u does not reach sim:%u",
-                              queue->dev->index, src.mem->dev->index);
-    ENQUEUE(queue, copy, cek__sim_copy_ns(queue->dev, src, bytes), inner_ref(dst), inner_ref(src), bytes);
+                              queue->dev->index, from->index);
+    if (!cek__sim_queue_pass(queue, CEK__SIM_copy, &st))
+        return st;
+    st = WORK(queue->dev, copy, queue->inner, inner_ref(dst), inner_ref(src), bytes);
+    uint64_t cost_ns = st ? 0 : cek__sim_copy_ns(queue->dev, src, bytes);
+    return from->index == queue->dev->index ? cek__sim_spend(queue, st, &cost_ns, 1)
+                                            : spend_transfer(queue, st, queue->dev->index, from->index, cost_ns);
 }
 
 cek_status cek__sim_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
-    ENQUEUE(queue, fill, bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0, inner_ref(dst), pattern,
-            pattern_bytes, bytes);
+    cek_status st;
+    if (!cek__sim_queue_pass(queue, CEK__SIM_fill, &st))
+        return st;
+    st = WORK(queue->dev, fill, queue->inner, inner_ref(dst), pattern, pattern_bytes, bytes);
+    uint64_t cost_ns = bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0;
+    return cek__sim_spend(queue, st, &cost_ns, 1);
 }
 
 cek_status cek__sim_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
-    ENQUEUE(queue, update, cek__sim_transfer_ns(speed_of(queue), bytes), inner_ref(dst), src, bytes);
+    cek_status st;
+    if (!cek__sim_queue_pass(queue, CEK__SIM_update, &st))
+        return st;
+    st = WORK(queue->dev, update, queue->inner, inner_ref(dst), src, bytes);
+    return spend_transfer(queue, st, queue->dev->index, UINT32_MAX, cek__sim_transfer_ns(speed_of(queue), bytes));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sim.c - devices as they are wished for, with real results computed through another plugin:
- * several of them, of given speed on a virtual clock, with given memory, that fail, hang or are
+ * several of them, of given speed on a clock of their own, with given memory, that fail, hang or are
  * lost at a given call.
  *
  *     sim_inner        the plugin inside: a name beside this file ("reference"), or an absolute path; cpu
@@ -12,11 +12,18 @@
  *     sim_link         bytes a second to the host and to other devices (10G)
  *     sim_latency_ns   what each transfer over the link takes besides (10000)
  *     sim_launch_ns    what each operation, fill and copy takes besides (5000)
+ *     sim_copy_engines transfers that a device does at a time (2)
+ *     sim_clock        "virtual": time stands still while the host works; "real": commands take the machine's time;
+ *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
+ *     sim_speed_change when a device computes at another speed: "50@20M/1", from 20 ms on sim:1 at half of it
+ *     sim_work         "none": commands take their time and do nothing, there is no memory and all is zero; "all" (all)
+ *     sim_record_waits 1: event_record returns when what stands before it has ended, as with a host that waits (0)
+ *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
  *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)
  *     sim_watchdog_ms  a hang without a nearer deadline ends after that with the loss of the device (10000)
  *     sim_faults       where devices fail; never without
  *
- * From sim_memory to sim_launch_ns: one NUMBER for all devices, or one for each with commas between.
+ * From sim_memory to sim_copy_engines: one NUMBER for all devices, or one for each with commas between.
  *
  *     NUMBER = DIGITS [ "k" | "M" | "G" | "T" ]                          (powers of 1000)
  *     FAULTS = FAULT { "," FAULT }                                      (at most 16; the first that is due strikes)
@@ -38,7 +45,10 @@
  * CEK_INVALID from create(), with a text that quotes it.
  *
  * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
- * sim_latency_ns and bytes / sim_link. event_elapsed tells that time, so a run's times are the same every time.
+ * sim_latency_ns and bytes / sim_link. A device has one compute engine, sim_copy_engines, and a link that carries one transfer
+ * each way at a time; what has been ready for longest goes first (timeline.h). Work is done when it is enqueued, but queries
+ * and syncs know of it when its time has passed (clock.h), and event_elapsed tells that time: on a virtual clock a run's
+ * times are the same every time, whatever the machine and however its threads run.
  *
  * Owns the instance: its devices. Knows nothing of what operations mean.
  */
@@ -76,7 +86,7 @@ static void destroy(cek_instance *instance)
         pthread_cond_destroy(&instance->devices[i].lost_now);
         cek__latch_fini(&instance->devices[i].lost);
     }
-    pthread_key_delete(instance->host_time);
+    cek__clock_free(instance->clock);
     free(instance);
 }
 
@@ -86,10 +96,6 @@ static cek_status create(const cek_host *host, cek_instance **out)
     cek_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
         return CEK_OUT_OF_MEMORY;
-    if (pthread_key_create(&instance->host_time, NULL)) {
-        free(instance);
-        return CEK_OUT_OF_MEMORY;
-    }
     for (int i = 0; i < CEK__SIM_DEVICES; i++)
         device_init(&instance->devices[i]);
     cek_status st = cek__callbacks_copy(host, &instance->host);
@@ -134,6 +140,10 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     memcpy(full.name, name, sizeof name);
     /* Not inline, whatever the inner device is: hosts then order their work as for a device that runs beside them. */
     full.flags = (full.flags & ~(uint32_t)CEK_DEVICE_INLINE) | CEK_DEVICE_ONLY_WHEN_NAMED;
+    if (instance->clock)
+        full.copy_engines = (uint32_t)instance->devices[index].copy_engines;
+    if (instance->idle || !instance->shared)
+        full.flags &= ~(uint32_t)CEK_DEVICE_UNIFIED_MEMORY; /* nothing answers mem_host_ptr */
     memset(full.uuid, 0, sizeof full.uuid);
     memset(full.processor, 0, sizeof full.processor);
     snprintf(full.processor, sizeof full.processor, "sim");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call
- * on a device passes, and the virtual clock.
+ * on a device passes, and what commands cost on the clock (clock.h).
  *
- * Handles of one index share its memory, its counts of calls and its latch; each queue has a time line of its own.
+ * Handles of one index share its memory, its counts of calls, its latch, its engines and its link; each queue is a line of its
+ * own.
  */
 #ifndef CEK_BACKENDS_SIM_SIM_H
 #define CEK_BACKENDS_SIM_SIM_H
@@ -15,6 +16,7 @@
 #include <cekernels/plugin.h>
 
 #include "backends/common/failure.h"
+#include "backends/sim/clock.h"
 
 /* The plugin's table (plugins/sim.c answers the query with it). */
 extern const cek_plugin cek__sim_plugin;
@@ -63,6 +65,8 @@ typedef struct cek__sim_speed {
 typedef struct cek__sim_device {
     uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
+    uint64_t copy_engines;
+    cek__turn turn;          /* its speed changes then */
     pthread_mutex_t lock;    /* of what follows */
     uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */
     pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
@@ -74,9 +78,11 @@ struct cek_instance {
     cek_host host;
     cek_plugin plugin; /* the inner one */
     cek_instance *inner;
-    pthread_key_t host_time; /* per thread: how far on the virtual clock this thread of the host has got */
+    cek__clock *clock; /* NULL: commands take the time that the inner plugin takes */
     uint64_t count, watchdog_ns;
-    uint64_t shared; /* the host and other devices reach device memory */
+    uint64_t shared;       /* the host and other devices reach device memory */
+    uint64_t record_waits; /* event_record returns when what stands before it has ended */
+    bool idle;             /* commands take time and do nothing: there is no device memory */
     uint32_t fault_count;
     cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];
@@ -97,16 +103,16 @@ struct cek_queue {
     cek_queue *inner;
     bool timing, hangs;
     uint64_t deadline_ns; /* of its destruction while it hangs */
-    uint64_t time_ns;     /* virtual: when what was enqueued so far ends */
+    cek__line *line;      /* on the clock, where there is one */
     cek__failure failure;
 };
 struct cek_event {
     cek_dev *dev;
     cek_event *inner;
     bool timing;
+    cek__mark *mark;      /* the clock's, of the latest record */
     pthread_mutex_t lock; /* of what follows: the queue at the latest record */
     bool timed, hangs;
-    uint64_t time_ns;
     cek__failure failure;
 };
 struct cek_op {
@@ -117,7 +123,8 @@ struct cek_op {
 struct cek_cmdbuf {
     cek_dev *dev;
     cek_cmdbuf *inner;
-    uint64_t cost_ns;
+    uint64_t *costs_ns; /* of its commands */
+    uint32_t count;
 };
 
 /* --- options.c: what the host asked for; inner.c: the plugin inside --------------------------- */
@@ -145,6 +152,9 @@ static inline cek_status cek__sim_latch_status(const cek_dev *dev, char *text, u
     return cek__latch_status(&cek__sim_state(dev)->lost, text, cap);
 }
 
+/* cek__sim_lost - CEK_OK, or the latch, told to the host as the answer to `call`. */
+cek_status cek__sim_lost(const cek_dev *dev, const char *call);
+
 /* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or a fault. */
 cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call);
 
@@ -171,23 +181,12 @@ uint64_t cek__sim_free_bytes(cek_instance *instance, uint32_t index);
 cek_status cek__sim_wrapper_make(cek_dev *dev, cek__sim_call call, size_t bytes, void *out);
 cek_status cek__sim_wrapper_done(void *wrapper, cek_status st, void *out);
 
-/* --- clock.c: virtual time -------------------------------------------------------------------- */
+/* --- cost.c: what commands take ---------------------------------------------------------------- */
 
-/* What commands cost on a device, in virtual ns. */
+/* In ns: work on a device, a transfer over its link, a copy to it. */
 uint64_t cek__sim_work_ns(const cek__sim_speed *speed, uint64_t flops, uint64_t bytes);
 uint64_t cek__sim_transfer_ns(const cek__sim_speed *speed, uint64_t bytes);
 uint64_t cek__sim_copy_ns(const cek_dev *dev, cek_ref src, uint64_t bytes);
-
-/* cek__sim_advance - a command of that cost was enqueued with result `st`, which is handed back. */
-cek_status cek__sim_advance(cek_queue *queue, cek_status st, uint64_t cost_ns);
-
-/* cek__sim_not_before - what is enqueued from here on starts at that time at the earliest. */
-void cek__sim_not_before(cek_queue *queue, uint64_t time_ns);
-
-/* cek__sim_host_saw - this thread learned that what ends at that time has ended: what it enqueues next starts later. */
-void cek__sim_host_saw(cek_instance *instance, uint64_t time_ns);
-
-/* --- cost.c: what operations do --------------------------------------------------------------- */
 
 /* cek__sim_op_cost - floating-point operations and bytes of one run. Sizes private to the inner
  * plugin: `packed_bytes` and `reserve_bytes`. The errors of cek__request_init. */
@@ -202,6 +201,15 @@ static inline cek_ref inner_ref(cek_ref ref)
 {
     return (cek_ref){ ref.mem ? ref.mem->inner : NULL, ref.offset };
 }
+
+/* Likewise for what is work, which an idle simulator leaves undone. */
+#define WORK(dev, slot, ...) ((dev)->instance->idle ? (cek_status)CEK_OK : INNER(dev, slot, __VA_ARGS__))
+
+/* --- queue.c ----------------------------------------------------------------------------------- */
+
+/* cek__sim_spend - commands were enqueued with result `st`: what they take, of the device's compute engine; `st`, or no
+ * memory. */
+cek_status cek__sim_spend(cek_queue *queue, cek_status st, const uint64_t *costs_ns, size_t count);
 
 /* --- the slots: memory.c, queue.c, event.c, op.c, cmdbuf.c ------------------------------------ */
 

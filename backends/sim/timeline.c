@@ -70,9 +70,8 @@ cek__timeline *cek__timeline_create(uint32_t devices)
 
 void cek__timeline_free(cek__timeline *t)
 {
-    bool watched;
-    while (t && cek__timeline_tell(t, &watched))
-        ;
+    while (t && t->untold)
+        cek__mark_release(cek__timeline_tell(t));
     free(t);
 }
 
@@ -332,18 +331,16 @@ bool cek__mark_watched(const cek__mark *mark)
 }
 
 /* Within an instant marks happen in the order of the lines, and in rounds where one line waits for another. */
-bool cek__timeline_tell(cek__timeline *t, bool *watched)
+cek__mark *cek__timeline_tell(cek__timeline *t)
 {
     cek__mark *mark = t->untold;
     if (!mark)
-        return false;
+        return NULL;
     t->untold = mark->next;
     if (!t->untold)
         t->untold_last = &t->untold;
     mark->seen = true;
-    *watched = mark->watched;
-    cek__mark_release(mark);
-    return true;
+    return mark;
 }
 
 /* ---- time ---- */

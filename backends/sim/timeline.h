@@ -77,8 +77,8 @@ void cek__mark_watch(cek__mark *mark);
 bool cek__mark_watched(const cek__mark *mark);
 
 /* Tells the next mark that has happened and was not seen, in the order of time; within an instant in an order that does not
- * depend on who called first. False: there is none. */
-bool cek__timeline_tell(cek__timeline *timeline, bool *watched);
+ * depend on who called first; the caller releases it. NULL: there is none. */
+cek__mark *cek__timeline_tell(cek__timeline *timeline);
 
 /* Gives out what is free and goes on to the next instant at which a command ends, if that is not behind `limit_ns`. False: it
  * is, or nothing runs. */

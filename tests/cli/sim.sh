@@ -19,6 +19,12 @@ same() {
 }
 same reference gemm conv_forward pool_forward pool_backward optimizer softmax cross_entropy copy
 same cpu
+# So it is where commands take time, beside the host: queues, events and deadlines are those of a device that works on its own.
+for CEKERNELS_SIM_CLOCK in virtual real; do
+    export CEKERNELS_SIM_CLOCK
+    same reference softmax copy
+done
+unset CEKERNELS_SIM_CLOCK
 # All of it, in two devices.
 CEKERNELS_SIM_DEVICES=2
 run 0 check --json -d sim softmax

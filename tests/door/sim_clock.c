@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim_clock.c - virtual time: what commands of known size take, to the nanosecond, on one queue and
- * on several, on devices of different speed, and that it is the same every time.
+ * sim_clock.c - the simulator's time: what commands of known size take, to the nanosecond, on one queue and
+ * on several, on devices of different speed, and that it is the same every time; and what its settings do to it.
  */
 #include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
 
 #include "tests/door/door.h"
 
@@ -261,10 +263,11 @@ START_TEST(a_device_three_times_as_fast_takes_a_third)
 }
 END_TEST
 
-START_TEST(queues_run_side_by_side_until_one_waits)
+START_TEST(queues_of_a_device_share_its_engine)
 {
     timer a, b;
     product p;
+    uint64_t ns;
     door_open(&d, "sim", options);
     timer_open(&a, d.dev);
     timer_open(&b, d.dev);
@@ -277,27 +280,34 @@ START_TEST(queues_run_side_by_side_until_one_waits)
     product_run(&p, b.queue);
     OK(d.plugin.event_record(a.queue, a.end));
     OK(d.plugin.event_record(b.queue, b.end));
-    uint64_t ns;
-    OK(d.plugin.event_elapsed(a.start, a.end, &ns));
-    ck_assert_uint_eq(ns, 3 * once);
+    ck_assert_uint_eq(d.plugin.event_query(a.end), CEK_NOT_READY);
+    ck_assert_uint_eq(d.plugin.event_elapsed(a.start, a.end, &ns), CEK_NOT_READY);
+    OK(d.plugin.event_sync(b.end, CEK_FOREVER));
     OK(d.plugin.event_elapsed(b.start, b.end, &ns));
-    ck_assert_uint_eq(ns, once);
+    ck_assert_uint_eq(ns, 2 * once); /* has been ready for longer than a's second */
+    ck_assert_uint_eq(d.plugin.event_query(a.end), CEK_NOT_READY);
+    OK(d.plugin.event_sync(a.end, CEK_FOREVER));
+    OK(d.plugin.event_elapsed(a.start, a.end, &ns));
+    ck_assert_uint_eq(ns, 4 * once);
     OK(d.plugin.event_elapsed(b.end, a.end, &ns)); /* b was done when a had two more to go */
     ck_assert_uint_eq(ns, 2 * once);
     ck_assert_uint_eq(d.plugin.event_elapsed(a.end, b.end, &ns), CEK_INVALID);
 
+    product_run(&p, a.queue);
+    OK(d.plugin.event_record(a.queue, a.end));
     OK(d.plugin.event_wait(b.queue, a.end));
     product_run(&p, b.queue);
     OK(d.plugin.event_record(b.queue, b.end));
+    OK(d.plugin.queue_sync(b.queue, CEK_FOREVER));
     OK(d.plugin.event_elapsed(b.start, b.end, &ns));
-    ck_assert_uint_eq(ns, 4 * once); /* behind a's three */
+    ck_assert_uint_eq(ns, 6 * once); /* behind a's four */
 
     /* A host that waited for b knows that b is done: what it enqueues next comes after. */
-    OK(d.plugin.queue_sync(b.queue, CEK_FOREVER));
     product_run(&p, a.queue);
     OK(d.plugin.event_record(a.queue, a.end));
+    OK(d.plugin.event_sync(a.end, CEK_FOREVER));
     OK(d.plugin.event_elapsed(a.start, a.end, &ns));
-    ck_assert_uint_eq(ns, 5 * once);
+    ck_assert_uint_eq(ns, 7 * once);
     product_close(&p);
     timer_close(&a);
     timer_close(&b);
@@ -305,48 +315,185 @@ START_TEST(queues_run_side_by_side_until_one_waits)
 }
 END_TEST
 
-/* Two threads, each with a queue of its own: neither the other's work nor real time is in what they measure. */
+START_TEST(transfers_run_beside_computation_and_each_way)
+{
+    timer a, in, out;
+    product p;
+    static char bytes[4000];
+    uint64_t ns;
+    door_open(&d, "sim", options);
+    timer_open(&a, d.dev);
+    timer_open(&in, d.dev);
+    timer_open(&out, d.dev);
+    product_open(&p, d.dev, 20);
+    cek_mem *mem = door_mem(&d, 8000);
+    begin(&a);
+    begin(&in);
+    begin(&out);
+    product_run(&p, a.queue);
+    OK(d.plugin.event_record(a.queue, a.end));
+    for (int i = 0; i < 2; i++) {
+        OK(d.plugin.upload(in.queue, (cek_ref){ mem, 0 }, bytes, 4000));
+        OK(d.plugin.download(out.queue, bytes, (cek_ref){ mem, 4000 }, 2000));
+    }
+    ck_assert_uint_eq(elapsed(&out), 2 * (100 + 2 * 2000));
+    ck_assert_uint_eq(elapsed(&in), 2 * (100 + 2 * 4000));
+    OK(d.plugin.event_sync(a.end, CEK_FOREVER));
+    OK(d.plugin.event_elapsed(a.start, a.end, &ns));
+    ck_assert_uint_eq(ns, 10 + 16000);
+    d.plugin.mem_free(mem);
+    product_close(&p);
+    timer_close(&a);
+    timer_close(&in);
+    timer_close(&out);
+    door_close(&d);
+}
+END_TEST
+
+/* Threads, each with a queue of its own on one device, which compete for its engine; one asks, the others wait. Neither real
+ * time nor who comes first is in what they measure. */
 typedef struct worker {
+    pthread_t thread;
     timer t;
     product p;
     int runs;
+    bool asks;
     uint64_t ns;
 } worker;
 
 static void *work(void *user)
 {
     worker *w = user;
-    begin(&w->t);
     for (int i = 0; i < w->runs; i++) {
         product_run(&w->p, w->t.queue);
-        OK(d.plugin.queue_sync(w->t.queue, CEK_FOREVER));
+        OK(d.plugin.event_record(w->t.queue, w->t.end));
+        while (w->asks && d.plugin.event_query(w->t.end) == CEK_NOT_READY)
+            nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+        OK(d.plugin.event_sync(w->t.end, CEK_FOREVER));
     }
-    w->ns = elapsed(&w->t);
+    OK(d.plugin.event_elapsed(w->t.start, w->t.end, &w->ns));
     return NULL;
 }
 
 START_TEST(the_same_run_takes_the_same_time)
 {
-    enum { THREADS = 3 };
-    for (int again = 0; again < 5; again++) {
-        worker workers[THREADS];
-        pthread_t threads[THREADS];
+    enum { THREADS = 3, TIMES = 20 };
+    const uint64_t once = 10 + 2 * 8 * 8 * 8;
+    worker workers[THREADS];
+    for (int again = 0; again < TIMES; again++) {
         door_open(&d, "sim", options);
         for (int i = 0; i < THREADS; i++) {
-            workers[i].runs = 10 + i;
+            workers[i] = (worker){ .runs = 4 + 3 * i, .asks = i == 1 };
             timer_open(&workers[i].t, d.dev);
             product_open(&workers[i].p, d.dev, 8);
+            begin(&workers[i].t);
         }
         for (int i = 0; i < THREADS; i++)
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+            ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        for (int i = 0; i < THREADS; i++)
+            ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+        /* In turns: three at a time while all three have something to do, then two, then one. */
+        ck_assert_uint_eq(workers[0].ns, (3 * 3 + 1) * once);
+        ck_assert_uint_eq(workers[1].ns, (3 * 4 + 2 * 2 + 1) * once);
+        ck_assert_uint_eq(workers[2].ns, (4 + 7 + 10) * once);
         for (int i = 0; i < THREADS; i++) {
-            ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-            ck_assert_uint_eq(workers[i].ns, (10 + (uint64_t)i) * (10 + 2 * 8 * 8 * 8));
             product_close(&workers[i].p);
             timer_close(&workers[i].t);
         }
         door_close(&d);
     }
+}
+END_TEST
+
+START_TEST(a_real_clock_takes_the_machines_time)
+{
+    static const char *const real[] = { "sim_inner", "reference", "sim_clock", "real", "sim_latency_ns", "20M", NULL };
+    struct timespec before, after;
+    char byte = 1;
+    timer t;
+    door_open(&d, "sim", real);
+    timer_open(&t, d.dev);
+    cek_mem *mem = door_mem(&d, 64);
+    begin(&t);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    OK(d.plugin.upload(t.queue, (cek_ref){ mem, 0 }, &byte, 1));
+    OK(d.plugin.event_record(t.queue, t.end));
+    OK(d.plugin.event_sync(t.end, CEK_FOREVER));
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    int64_t ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+    ck_assert_int_ge(ns, 20000000);
+    ck_assert_uint_ge(elapsed(&t), 20000000);
+    ck_assert_uint_eq(d.plugin.queue_sync(t.queue, 0), CEK_OK);
+    OK(d.plugin.upload(t.queue, (cek_ref){ mem, 0 }, &byte, 1));
+    ck_assert_uint_eq(d.plugin.queue_sync(t.queue, 1000000), CEK_TIMEOUT);
+    d.plugin.mem_free(mem);
+    timer_close(&t); /* waits for what is under way */
+    door_close(&d);
+}
+END_TEST
+
+START_TEST(a_speed_changes_when_it_was_told_to)
+{
+    static const char *const halved[] = { "sim_inner",        "reference",     "sim_flops", "1G", "sim_speed_change",
+                                          "50@20k/1,25@0k/0", "sim_launch_ns", "0",         NULL };
+    const uint64_t once = 2 * 20 * 20 * 20;
+    cek_dev *other;
+    door_open(&d, "sim", halved);
+    OK(d.plugin.device_open(d.instance, 1, NULL, &other));
+    for (uint32_t i = 0; i < 2; i++) {
+        timer t;
+        product p;
+        timer_open(&t, i ? other : d.dev);
+        product_open(&p, t.dev, 20);
+        begin(&t);
+        product_run(&p, t.queue);
+        ck_assert_uint_eq(elapsed(&t), i ? 2 * once : 4 * once); /* sim:0 has taken 64 us */
+        product_close(&p);
+        timer_close(&t);
+    }
+    d.plugin.device_close(other);
+    door_close(&d);
+}
+END_TEST
+
+START_TEST(an_event_record_may_wait)
+{
+    static const char *const waits[] = { "sim_inner", "reference", "sim_link", "1G", "sim_record_waits", "1", NULL };
+    char bytes[64] = { 0 };
+    timer t;
+    door_open(&d, "sim", waits);
+    timer_open(&t, d.dev);
+    cek_mem *mem = door_mem(&d, 64);
+    OK(d.plugin.upload(t.queue, (cek_ref){ mem, 0 }, bytes, 64));
+    OK(d.plugin.event_record(t.queue, t.end));
+    OK(d.plugin.event_query(t.end));
+    d.plugin.mem_free(mem);
+    timer_close(&t);
+    door_close(&d);
+}
+END_TEST
+
+START_TEST(without_work_time_passes_and_all_is_zero)
+{
+    static const char *const idle[] = { "sim_inner", "reference", "sim_flops", "1G", "sim_launch_ns",
+                                        "0",         "sim_work",  "none",      NULL };
+    float values[4] = { 1, 2, 3, 4 };
+    timer t;
+    product p;
+    door_open(&d, "sim", idle);
+    timer_open(&t, d.dev);
+    product_open(&p, d.dev, 20);
+    ck_assert_ptr_null(d.plugin.mem_host_ptr(p.mem));
+    begin(&t);
+    OK(d.plugin.fill(t.queue, (cek_ref){ p.mem, 0 }, ~0u, 4, 1600));
+    product_run(&p, t.queue);
+    OK(d.plugin.download(t.queue, values, p.refs[2], sizeof values));
+    ck_assert_uint_eq(elapsed(&t), 16 + 16000 + 10000 + 2);
+    for (int i = 0; i < 4; i++)
+        ck_assert(values[i] == 0);
+    product_close(&p);
+    timer_close(&t);
+    door_close(&d);
 }
 END_TEST
 
@@ -392,13 +539,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("sim_clock");
-    TCase *cases = tcase_create("virtual time");
+    TCase *cases = tcase_create("time");
     tcase_add_test(cases, commands_take_what_their_size_says);
     tcase_add_test(cases, a_command_buffer_takes_what_its_commands_take);
     tcase_add_test(cases, bytes_are_those_of_the_operands);
     tcase_add_test(cases, a_device_three_times_as_fast_takes_a_third);
-    tcase_add_test(cases, queues_run_side_by_side_until_one_waits);
+    tcase_add_test(cases, queues_of_a_device_share_its_engine);
+    tcase_add_test(cases, transfers_run_beside_computation_and_each_way);
     tcase_add_test(cases, the_same_run_takes_the_same_time);
+    tcase_add_test(cases, a_real_clock_takes_the_machines_time);
+    tcase_add_test(cases, a_speed_changes_when_it_was_told_to);
+    tcase_add_test(cases, an_event_record_may_wait);
+    tcase_add_test(cases, without_work_time_passes_and_all_is_zero);
     tcase_add_test(cases, copies_between_devices_take_the_slower_link);
     tcase_add_test(cases, time_is_asked_for_in_advance);
     suite_add_tcase(suite, cases);

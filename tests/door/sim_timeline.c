@@ -245,21 +245,25 @@ END_TEST
 
 START_TEST(marks_are_told_in_the_order_of_time)
 {
-    bool watched;
+    cek__mark *told;
     start(2);
     cek__line *late = open_line(0), *early = open_line(1);
     enqueue(late, compute, 20);
     enqueue(early, compute, 10);
     cek__mark *first = mark(early), *second = mark(late);
     cek__mark_watch(second);
-    ck_assert(!cek__timeline_tell(timeline, &watched));
+    ck_assert_ptr_null(cek__timeline_tell(timeline));
     run();
     ck_assert(!cek__mark_seen(first));
-    ck_assert(cek__timeline_tell(timeline, &watched));
-    ck_assert(!watched && cek__mark_seen(first) && !cek__mark_seen(second));
-    ck_assert(cek__timeline_tell(timeline, &watched));
-    ck_assert(watched && cek__mark_seen(second));
-    ck_assert(!cek__timeline_tell(timeline, &watched));
+    told = cek__timeline_tell(timeline);
+    ck_assert_ptr_eq(told, first);
+    ck_assert(!cek__mark_watched(told) && cek__mark_seen(first) && !cek__mark_seen(second));
+    cek__mark_release(told);
+    told = cek__timeline_tell(timeline);
+    ck_assert_ptr_eq(told, second);
+    ck_assert(cek__mark_watched(told) && cek__mark_seen(second));
+    cek__mark_release(told);
+    ck_assert_ptr_null(cek__timeline_tell(timeline));
     cek__mark_release(first);
     cek__mark_release(second);
     cek__timeline_close(late);
