@@ -21,6 +21,7 @@ noinst_LTLIBRARIES += %D%/common/libcommon.la
     %D%/common/growth.h \
     %D%/common/half.h \
     %D%/common/hash.h \
+    %D%/common/nulls.h \
     %D%/common/op.c \
     %D%/common/op.h \
     %D%/common/operands.c \

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/crash.h"
 #include "bench/output.h"
 #include "bench/plugin_file.h"
 #include "spec/number.h"
@@ -25,13 +26,21 @@ typedef struct check_run {
     bool progress;
     uint32_t done, required, required_passed, optional, optional_passed;
     int code;
-    bool abandoned; /* a device may still be at work: nothing is closed any more */
+    const char *device; /* whose turn it is */
+    bool abandoned;     /* a device may still be at work: nothing is closed any more */
 } check_run;
+
+/* A plugin that crashes takes this program with it: then the case is told that it did in. */
+static void on_begin(void *user, const char *name)
+{
+    crash_during(((check_run *)user)->device, name);
+}
 
 static void on_case(void *user, const char *name, int result, bool required)
 {
     static const char *const words[] = { "", "ok", "FAILED", "unsupported" };
     check_run *run = user;
+    crash_during(NULL, NULL);
     run->done++;
     if (run->options->verbose)
         fprintf(stderr, "%s%s: %s\n", name, required ? "" : " (optional)", words[result]);
@@ -97,8 +106,9 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
                            .error_text = plugin_file_error,
                            .user = file };
     spec_options options = {
-        .match = run->options->match, .type = run->options->type, .progress = on_case, .user = run
+        .match = run->options->match, .type = run->options->type, .begin = on_begin, .progress = on_case, .user = run
     };
+    run->device = name;
     int code = EXIT_OK;
     for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && !file->abandoned; i++) {
         options.group = run->options->argc ? run->options->argv[i] : NULL;
@@ -172,8 +182,8 @@ int cmd_check(const bench_options *o)
     for (int i = 0; i < o->argc; i++)
         if (!spec_group_known(o->argv[i]))
             return complain(EXIT_USAGE,
-                            "no cases are called %s: the name of an operation, or device, memory, queue or "
-                            "command_buffer",
+                            "no cases are called %s: the name of an operation, or device, memory, queue, "
+                            "command_buffer or null",
                             o->argv[i]);
     if (o->plugin && o->devices)
         return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");

@@ -6,6 +6,7 @@
 #include "bench/crash.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,17 @@ static void say(const char *text)
     }
 }
 
+/* Written by one thread at a time, read by a handler on any: a text that is being replaced ends in a zero byte. */
+static char during[256];
+
+void crash_during(const char *who, const char *what)
+{
+    if (who)
+        snprintf(during, sizeof during, "%s: %s", who, what);
+    else
+        *during = 0;
+}
+
 /* What the signal did before it does again: at the return, where the faulty instruction is repeated, or at once, where
  * somebody sent it. */
 static void crash_tell(int number, siginfo_t *info, void *context)
@@ -53,6 +65,12 @@ static void crash_tell(int number, siginfo_t *info, void *context)
             say(who);
             say(": ");
             say(call);
+            say("\n");
+        } else if (*during) {
+            say("cekernels-bench: ");
+            say(signals[i].name);
+            say(" in the check: ");
+            say(during);
             say("\n");
         }
         sigaction(number, &before[i], NULL);

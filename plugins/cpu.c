@@ -1,14 +1,7 @@
 /* cpu.c - the door of the cpu plugin: the table of plugin.h, filled in from backends/cpu and backends/host. */
 #include "backends/cpu/ops/ops.h"
 
-static const cek_plugin plugin = {
-    .size = sizeof plugin,
-    .abi = CEK_ABI,
-    .name = "cpu",
-    .version = "0.1.0",
-    .build = cek__cpu_build,
-    .profile = CEK_PROFILE_TRAINING,
-
+static const cek_plugin bare = {
     .create = cek__cpu_create,
     .destroy = cek__cpu_destroy,
     .device_count = cek__cpu_device_count,
@@ -53,6 +46,20 @@ static const cek_plugin plugin = {
     .cmdbuf_create = cek__host_cmdbuf_create,
     .cmdbuf_destroy = cek__host_cmdbuf_destroy,
     .cmdbuf_run = cek__host_cmdbuf_run,
+};
+
+#include "backends/common/nulls.h"
+
+static const cek_plugin plugin = {
+    .size = sizeof plugin,
+    .abi = CEK_ABI,
+    .name = "cpu",
+    .version = "0.1.0",
+    .build = cek__cpu_build,
+    .profile = CEK_PROFILE_TRAINING,
+    CEK__DOORS,
+    CEK__DOORS_MAP,
+    CEK__DOORS_CMDBUF,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

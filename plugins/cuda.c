@@ -1,14 +1,7 @@
 /* cuda.c - the door of the cuda plugin: the table of plugin.h, filled in from backends/cuda and backends/gpu. */
 #include "backends/cuda/cuda.h"
 
-static const cek_plugin plugin = {
-    .size = sizeof plugin,
-    .abi = CEK_ABI,
-    .name = "cuda",
-    .version = "0.1.0",
-    .build = cek__cuda_build,
-    .profile = CEK_PROFILE_TRAINING,
-
+static const cek_plugin bare = {
     .create = cek__cuda_create,
     .destroy = cek__cuda_destroy,
     .device_count = cek__cuda_device_count,
@@ -51,6 +44,19 @@ static const cek_plugin plugin = {
     .cmdbuf_create = cek__cuda_cmdbuf_create,
     .cmdbuf_destroy = cek__cuda_cmdbuf_destroy,
     .cmdbuf_run = cek__cuda_cmdbuf_run,
+};
+
+#include "backends/common/nulls.h"
+
+static const cek_plugin plugin = {
+    .size = sizeof plugin,
+    .abi = CEK_ABI,
+    .name = "cuda",
+    .version = "0.1.0",
+    .build = cek__cuda_build,
+    .profile = CEK_PROFILE_TRAINING,
+    CEK__DOORS,
+    CEK__DOORS_CMDBUF,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

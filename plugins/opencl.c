@@ -1,14 +1,7 @@
 /* opencl.c - the door of the opencl plugin: the table of plugin.h, filled in from backends/opencl and backends/gpu. */
 #include "backends/opencl/opencl.h"
 
-static const cek_plugin plugin = {
-    .size = sizeof plugin,
-    .abi = CEK_ABI,
-    .name = "opencl",
-    .version = "0.1.0",
-    .build = cek__opencl_build,
-    .profile = CEK_PROFILE_TRAINING,
-
+static const cek_plugin bare = {
     .create = cek__opencl_create,
     .destroy = cek__opencl_destroy,
     .device_count = cek__opencl_device_count,
@@ -49,7 +42,19 @@ static const cek_plugin plugin = {
     .op_destroy = cek__gpu_op_destroy,
     .op_prepack = cek__gpu_op_prepack,
     .op_run = cek__gpu_op_run,
+};
 
+#include "backends/common/nulls.h"
+
+static const cek_plugin plugin = {
+    .size = sizeof plugin,
+    .abi = CEK_ABI,
+    .name = "opencl",
+    .version = "0.1.0",
+    .build = cek__opencl_build,
+    .profile = CEK_PROFILE_TRAINING,
+    CEK__DOORS,
+    CEK__DOORS_MAP,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

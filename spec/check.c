@@ -47,8 +47,12 @@ bool spec_check_begin(spec_state *s, const char *group, cek_dtype type, bool req
     s->type = type;
     s->required = required;
     s->wrong = s->unsupported = false;
-    return !s->broken && (!s->options.group || !strcmp(s->options.group, group)) &&
-           (!s->options.type || s->options.type == type) && (!s->options.match || strstr(s->name, s->options.match));
+    bool selected = !s->broken && (!s->options.group || !strcmp(s->options.group, group)) &&
+                    (!s->options.type || s->options.type == type) &&
+                    (!s->options.match || strstr(s->name, s->options.match));
+    if (selected && s->options.begin)
+        s->options.begin(s->options.user, s->name);
+    return selected;
 }
 
 static spec_failure *failure_new(spec_state *s)

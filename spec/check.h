@@ -106,6 +106,8 @@ void spec_check_queues(spec_state *s);
 void spec_check_ground(spec_state *s);
 /* Last: it leaves work behind on a handle of its own. */
 void spec_check_progress(spec_state *s);
+/* Behind all but that: a plugin that looks at what is NULL crashes in it. */
+void spec_check_nulls(spec_state *s);
 void spec_check_misuse(spec_state *s, const spec_kind *kind, bool required);
 void spec_check_threads(spec_state *s);
 /* Finds the check wrong unless op_create answers `want` and gives no operation; `what` describes

@@ -12,6 +12,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/measure.c \
     %D%/memory.c \
     %D%/misuse.c \
+    %D%/nulls.c \
     %D%/number.c %D%/number.h \
     %D%/optimizer.c \
     %D%/pointwise.c \

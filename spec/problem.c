@@ -107,7 +107,7 @@ const spec_kind *const *spec_kinds(uint32_t *count)
 
 bool spec_group_known(const char *name)
 {
-    static const char *const others[] = { "device", "memory", "queue", "command_buffer" };
+    static const char *const others[] = { "device", "memory", "queue", "command_buffer", "null" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(others[i], name))
             return true;

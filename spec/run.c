@@ -167,6 +167,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
         kind_run(&s, kinds[i]);
     if (plugin.op_create)
         spec_check_threads(&s);
+    spec_check_nulls(&s);
     spec_check_progress(&s);
     if (!s.abandoned)
         plugin.queue_destroy(s.queue);

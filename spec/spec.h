@@ -56,6 +56,7 @@ typedef struct spec_options {
     cek_dtype type;      /* this element type alone; 0 = all */
     uint64_t timeout_ns; /* of one case on the device; 0 = 60 s */
     void (*tamper)(void *user, const spec_output *output);
+    void (*begin)(void *user, const char *name); /* of each case, before its first call */
     void (*progress)(void *user, const char *name, int result, bool required);
     void *user;
 } spec_options;
@@ -107,7 +108,8 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
-/* Whether cases can be of this group: an operation's name, or "device", "memory", "queue", "command_buffer". */
+/* Whether cases can be of this group: an operation's name, or "device", "memory", "queue", "command_buffer",
+ * "null". */
 bool spec_group_known(const char *name);
 
 /* How something is timed, and what came out. */

@@ -36,7 +36,7 @@ kernels/opencl:
 backends/gpu:        door backends/common kernels/gpu
 backends/opencl:     door backends/common backends/host backends/gpu
 backends/cuda:       door backends/common backends/host backends/gpu
-plugins/*:           door backends/reference backends/sim backends/cpu/ops backends/opencl backends/cuda
+plugins/*:           door backends/common backends/reference backends/sim backends/cpu/ops backends/opencl backends/cuda
 spec/*:              door core/table
 bench/*:             api spec
 examples/*:          door api

@@ -141,6 +141,13 @@ TESTS += %D%/door/mutants
 %C%_door_mutants_LDFLAGS = $(check_ldflags)
 %C%_door_mutants_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
+# And one that lets NULL pass, which no plugin that was built does.
+check_PROGRAMS += %D%/door/nulls
+TESTS += %D%/door/nulls
+%C%_door_nulls_SOURCES = %D%/door/nulls.c
+%C%_door_nulls_LDFLAGS = $(check_ldflags)
+%C%_door_nulls_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+
 # And each that breaks a rule of progress.
 check_LTLIBRARIES += %D%/late.la
 %C%_late_la_SOURCES = %D%/door/late.c

@@ -52,6 +52,21 @@ cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given,
     return st ? st : flags_check(host, "event_create", want.flags, CEK_EVENT_TIMING);
 }
 
+cek_status cek__cmd_in(const cek_host *host, const cek_cmd *cmds, uint32_t index, uint32_t cmd_size, cek_cmd *to)
+{
+    cek_status st = cek__element_in(host, "cmdbuf_create: command", cmds, index, cmd_size, to, sizeof *to);
+    if (st)
+        return st;
+    const bool run = to->kind == CEK_CMD_RUN, copy = to->kind == CEK_CMD_COPY,
+               writes = (copy || to->kind == CEK_CMD_FILL) && to->bytes;
+    const char *absent = run && !to->op                              ? "op"
+                         : run && to->operand_count && !to->operands ? "operands"
+                         : writes && !to->dst.mem                    ? "dst.mem"
+                         : writes && copy && !to->src.mem            ? "src.mem"
+                                                                     : NULL;
+    return absent ? cek__host_fail(host, CEK_INVALID, "cmdbuf_create: command %u: %s is NULL", index, absent) : CEK_OK;
+}
+
 /* --- commands ------------------------------------------------------------------------------------------------- */
 
 cek_status cek__transfer_check(const cek_host *host, const char *call, cek_ref ref, const void *host_memory,

@@ -17,6 +17,9 @@ cek_status cek__mem_desc_in(const cek_host *host, const cek_mem_desc *given, uin
 cek_status cek__queue_desc_in(const cek_host *host, const cek_queue_desc *given, cek_queue_desc *to);
 cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given, bool *timing);
 
+/* cek__cmd_in - command `index` of a command buffer's; CEK_INVALID too where it lacks what its kind needs. */
+cek_status cek__cmd_in(const cek_host *host, const cek_cmd *cmds, uint32_t index, uint32_t cmd_size, cek_cmd *to);
+
 #define CEK__UPDATE_MAX 4096 /* bytes of one update */
 
 /* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device; a transfer is an upload or

@@ -41,6 +41,15 @@ cek_status cek__host_fail(const cek_host *host, cek_status status, const char *f
     return status;
 }
 
+cek_status cek__null_refused(const void *handle, int steps, const char *slot, const char *argument)
+{
+    cek_host host;
+    for (int i = 0; handle && i < steps; i++)
+        memcpy(&handle, handle, sizeof handle);
+    (void)cek__callbacks_copy(handle, &host); /* zeroed where there is none that can be spoken to */
+    return cek__host_fail(&host, CEK_INVALID, "%s: %s is NULL", slot, argument);
+}
+
 void cek__host_log(const cek_host *host, uint32_t level, const char *format, ...)
 {
     if (!host || !host->log)

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/cuda/cuda.h"
 
 struct cek_cmdbuf {
@@ -43,7 +43,7 @@ static cek_status capture(cek_queue *queue, const cek_cmd *cmds, uint32_t count,
     cek_status st = CEK_OK;
     for (uint32_t i = 0; !st && i < count; i++) {
         cek_cmd cmd;
-        st = cek__element_in(&dev->head.instance->host, "cmdbuf_create: command", cmds, i, cmd_size, &cmd, sizeof cmd);
+        st = cek__cmd_in(&dev->head.instance->host, cmds, i, cmd_size, &cmd);
         if (!st)
             st = command_enqueue(queue, &cmd);
     }

@@ -86,8 +86,6 @@ cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref 
 cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
                            cek_ref workspace)
 {
-    if (!op)
-        return CEK_INVALID;
     const cek__gpu_driver *driver = op->dev->driver;
     cek_dev *dev = driver->queue_dev(queue);
     const cek_host *host = &dev->instance->host;
@@ -110,8 +108,6 @@ cek_status cek__gpu_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
                                cek_ref packed)
 {
     (void)operands, (void)count, (void)packed;
-    if (!op)
-        return CEK_INVALID;
     const cek__gpu_driver *driver = op->dev->driver;
     cek_status st = driver->queue_ready(queue, "op_prepack");
     return st ? st

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backends/common/command.h"
-#include "backends/common/growth.h"
 #include "backends/host/host.h"
 
 typedef struct command {
@@ -73,7 +72,7 @@ cek_status cek__host_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t c
     cmdbuf->count = count;
     for (uint32_t i = 0; !st && i < count; i++) {
         cek_cmd cmd;
-        st = cek__element_in(host, "cmdbuf_create: command", cmds, i, cmd_size, &cmd, sizeof cmd);
+        st = cek__cmd_in(host, cmds, i, cmd_size, &cmd);
         if (!st)
             st = command_prepare(dev, &cmd, &cmdbuf->commands[i]);
     }

@@ -152,14 +152,7 @@ static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *
     return cek__host_op_publish(op, info, out);
 }
 
-const cek_plugin cek__reference_plugin = {
-    .size = sizeof cek__reference_plugin,
-    .abi = CEK_ABI,
-    .name = "reference",
-    .version = PACKAGE_VERSION,
-    .build = __VERSION__,
-    .profile = CEK_PROFILE_TRAINING,
-
+static const cek_plugin bare = {
     .create = create,
     .destroy = destroy,
     .device_count = device_count,
@@ -204,4 +197,18 @@ const cek_plugin cek__reference_plugin = {
     .cmdbuf_create = cek__host_cmdbuf_create,
     .cmdbuf_destroy = cek__host_cmdbuf_destroy,
     .cmdbuf_run = cek__host_cmdbuf_run,
+};
+
+#include "backends/common/nulls.h"
+
+const cek_plugin cek__reference_plugin = {
+    .size = sizeof cek__reference_plugin,
+    .abi = CEK_ABI,
+    .name = "reference",
+    .version = PACKAGE_VERSION,
+    .build = __VERSION__,
+    .profile = CEK_PROFILE_TRAINING,
+    CEK__DOORS,
+    CEK__DOORS_MAP,
+    CEK__DOORS_CMDBUF,
 };

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "backends/common/growth.h"
+#include "backends/common/command.h"
 #include "backends/sim/sim.h"
 
 /* What a command costs, before its handles are the inner plugin's. The inner plugin looks whether it is one at all. */
@@ -42,7 +42,7 @@ static cek_status inner_cmds(const cek_dev *dev, const cek_cmd *cmds, uint32_t c
     if (count && (!cmds || cmd_size < sizeof *cmds))
         return cek__host_fail(host, CEK_INVALID, "cmdbuf_create: commands of %u bytes", cmd_size);
     for (uint32_t i = 0; !st && i < count; i++) {
-        st = cek__element_in(host, "cmdbuf_create: command", cmds, i, cmd_size, &inner[i], sizeof inner[i]);
+        st = cek__cmd_in(host, cmds, i, cmd_size, &inner[i]);
         if (st)
             break;
         costs_ns[i] = cmd_cost(dev, &inner[i]);

@@ -104,8 +104,6 @@ cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
     const cek_instance *instance = queue->dev->instance;
     if (!cek__sim_queue_pass(queue, CEK__SIM_event_wait, &st))
         return st;
-    if (!event)
-        return cek__host_fail(&instance->host, CEK_INVALID, "event_wait: no event");
     record latest = { .failure = { .status = CEK_OK } };
     if (event->dev == queue->dev)
         latest = record_read(event);

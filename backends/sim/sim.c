@@ -203,14 +203,7 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
     return st;
 }
 
-const cek_plugin cek__sim_plugin = {
-    .size = sizeof cek__sim_plugin,
-    .abi = CEK_ABI,
-    .name = "sim",
-    .version = PACKAGE_VERSION,
-    .build = __VERSION__,
-    .profile = CEK_PROFILE_TRAINING,
-
+static const cek_plugin bare = {
     .create = create,
     .destroy = destroy,
     .device_count = device_count,
@@ -254,4 +247,18 @@ const cek_plugin cek__sim_plugin = {
     .cmdbuf_create = cek__sim_cmdbuf_create,
     .cmdbuf_destroy = cek__sim_cmdbuf_destroy,
     .cmdbuf_run = cek__sim_cmdbuf_run,
+};
+
+#include "backends/common/nulls.h"
+
+const cek_plugin cek__sim_plugin = {
+    .size = sizeof cek__sim_plugin,
+    .abi = CEK_ABI,
+    .name = "sim",
+    .version = PACKAGE_VERSION,
+    .build = __VERSION__,
+    .profile = CEK_PROFILE_TRAINING,
+    CEK__DOORS,
+    CEK__DOORS_MAP,
+    CEK__DOORS_CMDBUF,
 };

@@ -36,10 +36,18 @@ struct cek_event {
 /* Every failure leaves one line with the host and returns its status. */
 static cek_status fail(const cek_instance *instance, cek_status status, const char *text)
 {
-    if (instance->host.fail)
+    if (instance && instance->host.fail)
         instance->host.fail(instance->host.user, status, text);
     return status;
 }
+
+/* What must not be NULL is refused by name; where `instance` is NULL, because it is the first argument that is missing,
+ * there is no host to tell. */
+#define NEED(instance, pointer)                                                    \
+    do {                                                                           \
+        if (!(pointer))                                                            \
+            return fail((instance), CEK_INVALID, "example: " #pointer " is NULL"); \
+    } while (0)
 
 /* Growth rule: what is beyond the struct that we know must be zero. */
 static int tail_is_zero(const void *from_host, uint32_t size, uint32_t known)
@@ -69,8 +77,13 @@ static cek_status options_check(const cek_instance *in, const void *options, uin
 
 static cek_status create(const cek_host *host, cek_instance **out)
 {
-    cek_instance *in = calloc(1, sizeof *in);
-    *out = in;
+    cek_instance *in;
+    if (!out) {
+        if (host && host->fail)
+            host->fail(host->user, CEK_INVALID, "example: out is NULL");
+        return CEK_INVALID;
+    }
+    in = *out = calloc(1, sizeof *in);
     if (!in)
         return CEK_OUT_OF_MEMORY;
     if (host) /* cek_host may be longer than ours: the rest is ignored */
@@ -85,8 +98,7 @@ static void destroy(cek_instance *instance)
 
 static uint32_t device_count(cek_instance *instance)
 {
-    (void)instance;
-    return 1;
+    return instance ? 1 : 0;
 }
 
 static cek_status device_info(cek_instance *instance, uint32_t index, cek_device_info *out)
@@ -103,6 +115,8 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
         .vendor = "example",
         .processor = "example",
     };
+    NEED(NULL, instance);
+    NEED(instance, out);
     if (index != 0)
         return fail(instance, CEK_INVALID, "example: there is one device");
     if (out->size < sizeof info) /* no host of version 1.0 has a smaller one */
@@ -114,8 +128,12 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
 
 static cek_status device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out)
 {
-    cek_status st = options_check(instance, options, sizeof *options, 0);
-    *out = NULL;
+    cek_status st;
+    if (out)
+        *out = NULL;
+    NEED(NULL, instance);
+    NEED(instance, out);
+    st = options_check(instance, options, sizeof *options, 0);
     if (st != CEK_OK)
         return st;
     if (index != 0)
@@ -140,14 +158,16 @@ static void text_clear(char *text, uint64_t cap)
 
 static cek_status device_status(cek_dev *dev, char *text, uint64_t cap)
 {
-    (void)dev;
+    NEED(NULL, dev);
     text_clear(text, cap);
     return CEK_OK; /* this device cannot be lost */
 }
 
 static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    (void)dev;
+    NEED(NULL, dev);
+    NEED(dev->instance, free_bytes);
+    NEED(dev->instance, total_bytes);
     *free_bytes = *total_bytes = CEK_UNKNOWN;
     return CEK_OK;
 }
@@ -156,10 +176,15 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
 
 static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
 {
-    cek_status st = options_check(dev->instance, desc, sizeof *desc, 0);
+    cek_status st;
     uint64_t rounded;
     cek_mem *mem;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    NEED(NULL, dev);
+    NEED(dev->instance, desc);
+    NEED(dev->instance, out);
+    st = options_check(dev->instance, desc, sizeof *desc, 0);
     if (st != CEK_OK)
         return st;
     if (desc->bytes == 0)
@@ -190,15 +215,19 @@ static void mem_free(cek_mem *mem)
 
 static void *mem_host_ptr(cek_mem *mem)
 {
-    return mem->data;
+    return mem ? mem->data : NULL;
 }
 
 /* ---- Queues: every command is finished when its call returns --------------------------------- */
 
 static cek_status queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out)
 {
-    cek_status st = options_check(dev->instance, desc, sizeof *desc, CEK_QUEUE_TIMING);
-    *out = NULL;
+    cek_status st;
+    if (out)
+        *out = NULL;
+    NEED(NULL, dev);
+    NEED(dev->instance, out);
+    st = options_check(dev->instance, desc, sizeof *desc, CEK_QUEUE_TIMING);
     if (st != CEK_OK)
         return st;
     *out = calloc(1, sizeof **out);
@@ -215,14 +244,14 @@ static void queue_destroy(cek_queue *queue)
 
 static cek_status queue_status(cek_queue *queue, char *text, uint64_t cap)
 {
-    (void)queue;
+    NEED(NULL, queue);
     text_clear(text, cap);
     return CEK_OK;
 }
 
 static cek_status queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
-    (void)queue;
+    NEED(NULL, queue);
     (void)timeout_ns;
     return CEK_OK;
 }
@@ -244,10 +273,12 @@ static unsigned char *range(const cek_queue *queue, const cek_dev *dev, cek_ref 
 static cek_status upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
     unsigned char *to;
+    NEED(NULL, queue);
     if (bytes == 0)
         return CEK_OK;
     if (!(to = range(queue, queue->dev, dst, bytes)))
         return CEK_INVALID;
+    NEED(queue->dev->instance, src);
     memcpy(to, src, bytes);
     return CEK_OK;
 }
@@ -255,10 +286,12 @@ static cek_status upload(cek_queue *queue, cek_ref dst, const void *src, uint64_
 static cek_status download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
 {
     const unsigned char *from;
+    NEED(NULL, queue);
     if (bytes == 0)
         return CEK_OK;
     if (!(from = range(queue, queue->dev, src, bytes)))
         return CEK_INVALID;
+    NEED(queue->dev->instance, dst);
     memcpy(dst, from, bytes);
     return CEK_OK;
 }
@@ -267,6 +300,7 @@ static cek_status copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t byte
 {
     unsigned char *to;
     const unsigned char *from;
+    NEED(NULL, queue);
     if (bytes == 0)
         return CEK_OK;
     if (src.mem && src.mem->dev->instance != queue->dev->instance)
@@ -283,6 +317,7 @@ static cek_status copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t byte
 static cek_status fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
     unsigned char *to;
+    NEED(NULL, queue);
     if (pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4)
         return fail(queue->dev->instance, CEK_INVALID, "example: a pattern has 1, 2 or 4 bytes");
     if (bytes % pattern_bytes || dst.offset % pattern_bytes)
@@ -298,6 +333,7 @@ static cek_status fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t
 
 static cek_status update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
 {
+    NEED(NULL, queue);
     if (bytes > 4096 || bytes % 4 || dst.offset % 4)
         return fail(queue->dev->instance, CEK_INVALID, "example: update takes up to 4096 bytes, in multiples of 4");
     return upload(queue, dst, src, bytes);
@@ -307,8 +343,12 @@ static cek_status update(cek_queue *queue, cek_ref dst, const void *src, uint64_
 
 static cek_status event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out)
 {
-    cek_status st = options_check(dev->instance, desc, sizeof *desc, CEK_EVENT_TIMING);
-    *out = NULL;
+    cek_status st;
+    if (out)
+        *out = NULL;
+    NEED(NULL, dev);
+    NEED(dev->instance, out);
+    st = options_check(dev->instance, desc, sizeof *desc, CEK_EVENT_TIMING);
     if (st != CEK_OK)
         return st;
     *out = calloc(1, sizeof **out);
@@ -327,6 +367,8 @@ static void event_destroy(cek_event *event)
 static cek_status event_record(cek_queue *queue, cek_event *event)
 {
     struct timespec now;
+    NEED(NULL, queue);
+    NEED(queue->dev->instance, event);
     if (event->dev != queue->dev)
         return fail(queue->dev->instance, CEK_INVALID, "example: an event of another device");
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -337,12 +379,15 @@ static cek_status event_record(cek_queue *queue, cek_event *event)
 
 static cek_status event_query(cek_event *event)
 {
+    NEED(NULL, event);
     return event->recorded ? CEK_OK
                            : fail(event->dev->instance, CEK_INVALID, "example: an event that was never recorded");
 }
 
 static cek_status event_wait(cek_queue *queue, cek_event *event)
 {
+    NEED(NULL, queue);
+    NEED(queue->dev->instance, event);
     if (event->dev != queue->dev)
         return fail(queue->dev->instance, CEK_UNSUPPORTED, "example: an event of another device");
     return event_query(event);
@@ -362,7 +407,11 @@ static cek_status event_status(cek_event *event, char *text, uint64_t cap)
 
 static cek_status event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
 {
-    *ns = 0;
+    if (ns)
+        *ns = 0;
+    NEED(NULL, start);
+    NEED(start->dev->instance, end);
+    NEED(start->dev->instance, ns);
     if (!start->timing || !end->timing)
         return fail(start->dev->instance, CEK_INVALID, "example: an event made without CEK_EVENT_TIMING");
     if (event_query(start) != CEK_OK || event_query(end) != CEK_OK)

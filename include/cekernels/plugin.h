@@ -71,7 +71,14 @@
  * instance are CEK_INVALID to every command and to event_record (for its event), with two
  * exceptions, which a host asks for to find its way: the source of copy and the event of
  * event_wait, where CEK_UNSUPPORTED says that there is no such way. A plugin cannot see, and need
- * not, that a handle is of another plugin, was freed, or is NULL where none may be.
+ * not, that a handle is of another plugin or was freed.
+ *
+ * NULL. Where this header does not say that an argument may be NULL, a call with NULL for it is
+ * CEK_INVALID: a handle, the memory of a cek_ref whose bytes are not 0, a descriptor, an output, an
+ * array whose count is not 0. Outputs are then NULL or zero, nothing else has happened, and the text
+ * names what is NULL; where that is the first argument, through which a plugin would find its host,
+ * no text is needed. device_count of NULL is 0, mem_host_ptr of NULL is NULL, and functions that
+ * destroy or free do nothing.
  *
  * State. A plugin has no mutable globals: everything hangs off the cek_instance, so that several
  * hosts in one process can use one shared object at once.
@@ -133,8 +140,7 @@
  *
  * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued
  * work that uses them has finished; plugins do not track that. Objects are destroyed before the
- * device, devices before the instance. Destroy and free functions take the handle alone and accept
- * NULL.
+ * device, devices before the instance.
  *
  * Overlap. Inputs may overlap or be equal. An output (or the workspace) overlaps no other operand
  * of the command, except that it may be the *same* cek_ref as an input where the tables of section

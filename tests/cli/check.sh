@@ -27,7 +27,7 @@ holds "$(value results) > 2"
 holds "$(value gradients) >= 25 && $(value gradients) == $(value gradients_passed)"
 
 # Groups of cases that are no operation.
-for name in device memory queue; do
+for name in device memory queue null; do
     run 0 check --json -d reference $name
     [ "$(value results.0.group)" = $name ] || wrong "$name is not what was run"
     holds "$(value results.0.required) >= 3 && $(value results.0.required_passed) == $(value required)"

@@ -189,8 +189,8 @@ START_TEST(commands_out_of_bounds_are_refused_and_the_queue_stays_usable)
     REFUSED(CEK_INVALID, "offset 101", d.plugin.upload(d.queue, (cek_ref){ mem, 101 }, bytes, 1));
     REFUSED(CEK_INVALID, "offset", d.plugin.download(d.queue, bytes, (cek_ref){ mem, UINT64_MAX }, 2));
     REFUSED(CEK_INVALID, "download", d.plugin.download(d.queue, bytes, (cek_ref){ mem, 50 }, UINT64_MAX - 10));
-    REFUSED(CEK_INVALID, "no memory", d.plugin.upload(d.queue, none, bytes, 1));
-    REFUSED(CEK_INVALID, "no host memory", d.plugin.upload(d.queue, start_of, NULL, 1));
+    REFUSED(CEK_INVALID, "dst.mem is NULL", d.plugin.upload(d.queue, none, bytes, 1));
+    REFUSED(CEK_INVALID, "src is NULL", d.plugin.upload(d.queue, start_of, NULL, 1));
     REFUSED(CEK_INVALID, "overlap", d.plugin.copy(d.queue, start_of, (cek_ref){ mem, 9 }, 10));
     REFUSED(CEK_INVALID, "pattern", d.plugin.fill(d.queue, start_of, 0, 3, 9));
     REFUSED(CEK_INVALID, "multiples", d.plugin.fill(d.queue, (cek_ref){ mem, 2 }, 0, 4, 4));
