@@ -402,7 +402,7 @@ shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%
     %D%/opencl/kernels.sh %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh
 if HAVE_OPENCL
-unit_tests += %D%/opencl/train %D%/opencl/failures %D%/opencl/refusals
+unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/refusals
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -411,6 +411,10 @@ endif
 %C%_opencl_train_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_train_LDFLAGS = $(check_ldflags)
 %C%_opencl_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+%C%_opencl_ahead_SOURCES = %D%/opencl/ahead.c %D%/ahead.h %D%/opencl/shim.c %D%/opencl/shim.h
+%C%_opencl_ahead_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_ahead_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_ahead_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 %C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/failures.h %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
@@ -462,6 +466,11 @@ unit_tests += %D%/cuda/graphs
 %C%_cuda_graphs_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_graphs_LDFLAGS = $(check_ldflags)
 %C%_cuda_graphs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+unit_tests += %D%/cuda/ahead
+%C%_cuda_ahead_SOURCES = %D%/cuda/ahead.c %D%/ahead.h %D%/cuda/life.h %D%/cuda/fake.h %D%/door/door.h
+%C%_cuda_ahead_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_ahead_LDFLAGS = $(check_ldflags)
+%C%_cuda_ahead_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 unit_tests += %D%/cuda/cudnn_calls
 %C%_cuda_cudnn_calls_SOURCES = %D%/cuda/cudnn_calls.c %D%/cuda/fake.h %D%/door/door.h
 %C%_cuda_cudnn_calls_CPPFLAGS = $(unit_cppflags)

@@ -59,6 +59,14 @@ typedef void fake_cuda_fail_fn(const char *function, unsigned nth, uint32_t erro
 typedef void fake_cuda_kernel_fn(unsigned nth, uint32_t error);
 /* fake_cuda_calls - how often a function was called. */
 typedef unsigned fake_cuda_calls_fn(const char *function);
+/* fake_cuda_watch - from now on uploads of so many bytes are counted; fake_cuda_watched says how many there were. */
+typedef void fake_cuda_watch_fn(size_t bytes);
+typedef unsigned fake_cuda_watched_fn(void);
+/* fake_cuda_blind - whether who asks for an event or a stream hears that it is not ready, whatever it is. */
+typedef void fake_cuda_blind_fn(bool blind);
+/* fake_cuda_waits - calls that returned when a device had done something: memory given back, copies between a device and
+ * memory that is not page-locked (to a device: of more than a real driver takes over at once). */
+typedef unsigned fake_cuda_waits_fn(void);
 /* fake_cuda_live - contexts, memory, streams, events, modules and graphs that were made and not given back. */
 typedef unsigned fake_cuda_live_fn(void);
 /* fake_cuda_depth, fake_cuda_current - of this thread's stack of contexts. */

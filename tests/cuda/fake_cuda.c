@@ -326,6 +326,39 @@ FAKE_API unsigned fake_cuda_calls(const char *function)
     return calls[call_find(function)];
 }
 
+fake_watch watch;
+
+FAKE_API void fake_cuda_watch(size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    watch.bytes = bytes;
+    watch.uploads = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+FAKE_API unsigned fake_cuda_watched(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned now = watch.uploads;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
+FAKE_API void fake_cuda_blind(bool blind)
+{
+    pthread_mutex_lock(&lock);
+    watch.blind = blind;
+    pthread_mutex_unlock(&lock);
+}
+
+FAKE_API unsigned fake_cuda_waits(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned now = watch.waits;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
 FAKE_API unsigned fake_cuda_live(void)
 {
     pthread_mutex_lock(&lock);

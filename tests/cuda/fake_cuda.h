@@ -168,5 +168,12 @@ void append(CUstream stream, work of);
 void enqueue(CUstream stream, CUcontext context, work of);
 /* Until all streams of a context have nothing left to do. */
 void idle_wait(CUcontext context);
+/* What fake_cuda_watch, _blind and _waits tell and are told; under the lock. */
+typedef struct fake_watch {
+    size_t bytes;
+    unsigned uploads, waits;
+    bool blind;
+} fake_watch;
+extern fake_watch watch;
 
 #endif

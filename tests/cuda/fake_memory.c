@@ -11,6 +11,9 @@
 
 static block *blocks;
 
+/* Bytes that a driver copies aside before the call returns; more it reads in pieces while the caller waits. */
+enum { TAKEN_OVER = 64 << 10 };
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 CUresult fake_cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
@@ -151,6 +154,8 @@ CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, 
     };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(from, bytes) != NULL;
+    watch.uploads += bytes == watch.bytes;
+    watch.waits += !pinned && bytes > TAKEN_OVER;
     pthread_mutex_unlock(&lock);
     if (!pinned) {
         NO_CAPTURE();
@@ -171,6 +176,7 @@ CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstre
     };
     pthread_mutex_lock(&lock);
     bool pinned = block_of(to, bytes) != NULL;
+    watch.waits += !pinned;
     pthread_mutex_unlock(&lock);
     if (!pinned)
         NO_CAPTURE();

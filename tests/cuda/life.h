@@ -22,6 +22,10 @@ static struct {
     fake_cuda_fail_fn *inject;
     fake_cuda_kernel_fn *kernel;
     fake_cuda_calls_fn *calls;
+    fake_cuda_watch_fn *watch;
+    fake_cuda_watched_fn *watched;
+    fake_cuda_blind_fn *blind;
+    fake_cuda_waits_fn *waits;
     fake_cuda_live_fn *live;
     fake_cuda_reset_fn *reset;
     fake_cuda_depth_fn *depth;
@@ -56,6 +60,10 @@ static inline void fake_open(void)
     fake.inject = (fake_cuda_fail_fn *)dlsym(so, "fake_cuda_fail");
     fake.kernel = (fake_cuda_kernel_fn *)dlsym(so, "fake_cuda_kernel");
     fake.calls = (fake_cuda_calls_fn *)dlsym(so, "fake_cuda_calls");
+    fake.watch = (fake_cuda_watch_fn *)dlsym(so, "fake_cuda_watch");
+    fake.watched = (fake_cuda_watched_fn *)dlsym(so, "fake_cuda_watched");
+    fake.blind = (fake_cuda_blind_fn *)dlsym(so, "fake_cuda_blind");
+    fake.waits = (fake_cuda_waits_fn *)dlsym(so, "fake_cuda_waits");
     fake.live = (fake_cuda_live_fn *)dlsym(so, "fake_cuda_live");
     fake.reset = (fake_cuda_reset_fn *)dlsym(so, "fake_cuda_reset");
     fake.depth = (fake_cuda_depth_fn *)dlsym(so, "fake_cuda_depth");

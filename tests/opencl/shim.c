@@ -233,6 +233,17 @@ EXPORT cl_int clFinish(cl_command_queue queue)
     return REAL(clFinish)(queue);
 }
 
+EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event *events)
+{
+    atomic_fetch_add(&shim.waits, 1);
+    return REAL(clWaitForEvents)(count, events);
+}
+
+static void blocking_note(cl_bool blocking)
+{
+    atomic_fetch_add(&shim.waits, blocking ? 1 : 0);
+}
+
 /* --- commands --------------------------------------------------------------------------------- */
 
 /* Whether the numbers that were set last on this thread were all zero: a launch that warms up. */
@@ -273,6 +284,9 @@ EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool bl
 {
     if (fails(&shim.write))
         return shim.write.error;
+    blocking_note(blocking);
+    if (bytes == shim.watched)
+        atomic_fetch_add(&shim.watched_writes, 1);
     if (shim.running)
         shim.unread = from;
     serial_begin();
@@ -311,10 +325,19 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
         shim.latest = *event;
     return error;
 }
-ENQUEUES(read, clEnqueueReadBuffer,
-         (cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t bytes, void *to, cl_uint waits,
-          const cl_event *list, cl_event *event),
-         (queue, from, blocking, offset, bytes, to, waits, list, event))
+EXPORT cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t bytes,
+                                  void *to, cl_uint waits, const cl_event *list, cl_event *event)
+{
+    if (fails(&shim.read))
+        return shim.read.error;
+    blocking_note(blocking);
+    serial_begin();
+    cl_int error = REAL(clEnqueueReadBuffer)(queue, from, blocking, offset, bytes, to, waits, list, event);
+    serial_end();
+    if (!error && event)
+        shim.latest = *event;
+    return error;
+}
 ENQUEUES(copy, clEnqueueCopyBuffer,
          (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
           cl_uint waits, const cl_event *list, cl_event *event),
@@ -338,6 +361,7 @@ EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool bloc
         *error = shim.map.error;
         return NULL;
     }
+    blocking_note(blocking);
     return REAL(clEnqueueMapBuffer)(queue, mem, blocking, flags, offset, bytes, waits, list, event, error);
 }
 

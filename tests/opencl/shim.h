@@ -52,6 +52,9 @@ typedef struct shim_state {
     const char *platform;
     const char *text;            /* what is compiled instead */
     atomic_int probes, finishes; /* calls of clGetPlatformIDs, clFinish */
+    atomic_int waits; /* others that return when the device has done something: clWaitForEvents, blocking ones */
+    size_t watched;   /* bytes of the writes that are counted */
+    atomic_int watched_writes;
     /* Objects that live. */
     atomic_int contexts, queues, buffers, blocks, programs, kernels;
 } shim_state;
