@@ -107,6 +107,8 @@ static cek_status lists_read(cek_instance *instance, bool *timed)
         { "sim_link", offsetof(cek__sim_device, speed.link), 1, 10000000000, true },
         { "sim_latency_ns", offsetof(cek__sim_device, speed.latency_ns), 0, 10000, true },
         { "sim_launch_ns", offsetof(cek__sim_device, speed.launch_ns), 0, 5000, true },
+        /* What a wave of groups takes of a product on such a card: 64 x 64 outputs each of some thousand terms. */
+        { "sim_wave_ns", offsetof(cek__sim_device, wave_ns), 0, 100000, false },
         { "sim_copy_engines", offsetof(cek__sim_device, copy_engines), 1, 2, false },
     };
     cek_status st = CEK_OK;
@@ -124,6 +126,7 @@ static cek_status clock_make(cek_instance *instance, bool real, uint64_t quiet_u
     cek__timeline *timeline = cek__timeline_create((uint32_t)instance->count);
     for (uint32_t i = 0; timeline && i < instance->count; i++) {
         cek__timeline_engines(timeline, i, instance->devices[i].copy_engines);
+        cek__timeline_waves(timeline, i, instance->devices[i].wave_ns);
         if (instance->devices[i].turn.percent)
             cek__timeline_turn(timeline, i, instance->devices[i].turn);
     }

@@ -12,6 +12,7 @@
  *     sim_link         bytes a second to the host and to other devices (10G)
  *     sim_latency_ns   what each transfer over the link takes besides (10000)
  *     sim_launch_ns    what each operation, fill and copy takes besides (5000)
+ *     sim_wave_ns      how long an operation keeps the compute engine before others that have waited get it; 0: to its end (100000)
  *     sim_copy_engines transfers that a device does at a time (2)
  *     sim_clock        "virtual": time stands still while the host works; "real": commands take the machine's time;
  *                      without it virtual where a speed was given, and else no clock: commands take what they take inside

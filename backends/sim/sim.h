@@ -65,7 +65,7 @@ typedef struct cek__sim_speed {
 typedef struct cek__sim_device {
     uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
-    uint64_t copy_engines;
+    uint64_t copy_engines, wave_ns;
     cek__turn turn;          /* its speed changes then */
     pthread_mutex_t lock;    /* of what follows */
     uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */

@@ -5,7 +5,7 @@
  * A command is WAITING behind others, then READY, then RUNNING, then gone:
  *   settle()   WAITING to READY when it is the first of its line; marks, waits and what takes no time go at once
  *   grant()    READY to RUNNING, in order of readiness
- *   end()      RUNNING to gone
+ *   end()      RUNNING to gone, or, with waves still to come, to READY
  * settle() runs after every end and before every grant, so that between two calls of cek__timeline_next only what was enqueued
  * since is unsettled.
  */
@@ -24,7 +24,8 @@ typedef struct command {
     struct command *next;
     cek__need need;
     uint64_t cost_ns, enqueued_ns;
-    cek__mark *mark; /* to set, or, with `waits`, to wait for */
+    uint64_t left_ns; /* of what it takes, once it has started */
+    cek__mark *mark;  /* to set, or, with `waits`, to wait for */
     bool waits;
 } command;
 
@@ -33,14 +34,14 @@ struct cek__line {
     cek__line *next; /* in the order of the list */
     uint32_t device;
     command *first, **last;
-    bool ready, running;
+    bool ready, started, running;
     uint64_t free_ns;  /* when the latest command ended */
     uint64_t ready_ns; /* of the first command */
     uint64_t end_ns;   /* of the first command, which runs */
 };
 
 typedef struct engines {
-    uint64_t copy_engines, copying;
+    uint64_t copy_engines, copying, wave_ns;
     bool computing, into, out_of;
     cek__turn turn;
     cek__busy busy;
@@ -78,6 +79,11 @@ void cek__timeline_free(cek__timeline *t)
 void cek__timeline_engines(cek__timeline *t, uint32_t device, uint64_t copy_engines)
 {
     t->at[device].copy_engines = copy_engines;
+}
+
+void cek__timeline_waves(cek__timeline *t, uint32_t device, uint64_t wave_ns)
+{
+    t->at[device].wave_ns = wave_ns;
 }
 
 void cek__timeline_turn(cek__timeline *t, uint32_t device, cek__turn turn)
@@ -148,7 +154,7 @@ static void drop_first(cek__line *line)
     line->first = c->next;
     if (!line->first)
         line->last = &line->first;
-    line->ready = line->running = false;
+    line->ready = line->started = line->running = false;
     cek__mark_release(c->mark);
     free(c);
 }
@@ -214,8 +220,14 @@ static cek__line *next_startable(const cek__timeline *t)
 static void grant(cek__timeline *t)
 {
     for (cek__line *line = next_startable(t); line; line = next_startable(t)) {
-        line->running = true;
-        line->end_ns = later(t->now_ns, span_of(line, line->first));
+        command *c = line->first;
+        uint64_t wave_ns = c->need.computes ? t->at[line->device].wave_ns : 0;
+        if (!line->started)
+            c->left_ns = span_of(line, c);
+        uint64_t span_ns = wave_ns && wave_ns < c->left_ns ? wave_ns : c->left_ns;
+        c->left_ns -= span_ns;
+        line->started = line->running = true;
+        line->end_ns = later(t->now_ns, span_ns);
         occupy(line, &line->first->need, true);
     }
 }
@@ -224,7 +236,10 @@ static void end(cek__line *line)
 {
     line->free_ns = line->end_ns;
     occupy(line, &line->first->need, false);
-    drop_first(line);
+    line->running = false;
+    line->ready_ns = line->end_ns;
+    if (!line->first->left_ns)
+        drop_first(line);
 }
 
 /* ---- enqueuing ---- */

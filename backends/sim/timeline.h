@@ -50,6 +50,9 @@ cek__timeline *cek__timeline_create(uint32_t devices);
 void cek__timeline_free(cek__timeline *timeline);
 /* Before the first command: one engine each without it. */
 void cek__timeline_engines(cek__timeline *timeline, uint32_t device, uint64_t copy_engines);
+/* Likewise: a command computes in waves of so many ns at most, as the groups of a kernel are given to a device's processors,
+ * and behind each the engine goes to what has been ready for longest; 0, as without it: in one. */
+void cek__timeline_waves(cek__timeline *timeline, uint32_t device, uint64_t wave_ns);
 void cek__timeline_turn(cek__timeline *timeline, uint32_t device, cek__turn turn);
 
 cek__line *cek__timeline_open(cek__timeline *timeline, uint32_t device);

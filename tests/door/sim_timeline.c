@@ -208,6 +208,30 @@ START_TEST(a_line_waits_for_a_mark_of_another)
 }
 END_TEST
 
+START_TEST(a_long_command_gives_way_behind_each_wave)
+{
+    start(1);
+    cek__line *longer = open_line(0), *shorter = open_line(0), *copies = open_line(0);
+    cek__timeline_waves(timeline, 0, 100);
+    enqueue(longer, compute, 250);
+    enqueue(shorter, compute, 30);
+    enqueue(shorter, compute, 30);
+    enqueue(shorter, compute, 130);
+    enqueue(copies, copy_of(0, NOBODY), 1000); /* a transfer does not */
+    cek__mark *behind_longer = mark(longer), *behind_shorter = mark(shorter), *behind_copies = mark(copies);
+    run();
+    /* 100 of the longer, 30, 100, 30, the last 50, 100 + 30: each has waited for longer than the one that goes on. */
+    ck_assert_uint_eq(time_of(behind_longer), 100 + 30 + 100 + 30 + 50);
+    ck_assert_uint_eq(time_of(behind_shorter), 310 + 130);
+    ck_assert_uint_eq(time_of(behind_copies), 1000);
+    ck_assert_uint_eq(cek__timeline_busy(timeline, 0).compute_ns, 440);
+    cek__timeline_close(longer);
+    cek__timeline_close(shorter);
+    cek__timeline_close(copies);
+    cek__timeline_free(timeline);
+}
+END_TEST
+
 START_TEST(a_device_changes_its_speed_when_it_was_told_to)
 {
     start(1);
@@ -315,6 +339,8 @@ static void rounds_run(uint64_t seed, uint64_t order, uint64_t *times)
     start(DEVICES);
     for (uint32_t i = 0; i < DEVICES; i++)
         cek__timeline_engines(timeline, i, 1 + i % 2);
+    for (uint32_t i = 0; i < DEVICES; i++)
+        cek__timeline_waves(timeline, i, seed % 3 * 7);
     for (uint32_t l = 0; l < LINES; l++)
         lines[l] = open_line(l % DEVICES);
     for (int round = 0; round < ROUNDS; round++) {
@@ -370,6 +396,7 @@ int main(void)
     tcase_add_test(cases, a_link_carries_one_transfer_each_way);
     tcase_add_test(cases, a_copy_between_devices_occupies_both_links);
     tcase_add_test(cases, a_line_waits_for_a_mark_of_another);
+    tcase_add_test(cases, a_long_command_gives_way_behind_each_wave);
     tcase_add_test(cases, a_device_changes_its_speed_when_it_was_told_to);
     tcase_add_test(cases, exchange_that_nothing_hides_is_counted);
     tcase_add_test(cases, marks_are_told_in_the_order_of_time);
