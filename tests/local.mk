@@ -251,6 +251,18 @@ unit_tests += %D%/unit/train_async
 %C%_unit_train_async_LDFLAGS = $(check_ldflags)
 %C%_unit_train_async_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_late
+%C%_unit_train_late_SOURCES = %D%/unit/train_late.c %D%/unit/train_bench.h
+%C%_unit_train_late_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_late_LDFLAGS = $(check_ldflags)
+%C%_unit_train_late_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/train_split
+%C%_unit_train_split_SOURCES = %D%/unit/train_split.c %D%/unit/train_bench.h
+%C%_unit_train_split_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_split_LDFLAGS = $(check_ldflags)
+%C%_unit_train_split_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/schedule
 %C%_unit_schedule_SOURCES = %D%/unit/schedule.c %D%/unit/scratch.h
 %C%_unit_schedule_CPPFLAGS = $(unit_cppflags)
