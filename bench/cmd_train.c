@@ -73,11 +73,13 @@ static const output_column epoch_columns[] = {
     { "train_loss", "loss", 9, 1, 5 },     { "train_accuracy", "accuracy", 9, 1, 4 },
     { "test_loss", "test loss", 9, 1, 5 }, { "test_accuracy", "test accuracy", 13, 1, 4 },
     { "seconds", "seconds", 8, 1, 2 },     { "samples_per_second", "samples/s", 10, 1, 0 },
+    { "shares", "shares", -12, 0, 0 }, /* with several devices */
 };
 static const output_column value_columns[] = {
     { "epoch", "epoch", 5, 0, 0 },      { "step", "step", 7, 0, 0 },
     { "train_loss", "loss", 11, 1, 5 }, { "test_loss", "test mse", 11, 1, 5 },
     { "seconds", "seconds", 8, 1, 2 },  { "samples_per_second", "samples/s", 10, 1, 0 },
+    { "shares", "shares", -12, 0, 0 },
 };
 static const output_column step_columns[] = {
     { "step", "step", 7, 0, 0 },       { "loss", "loss", 12, 1, 7 },      { "samples", "samples", 7, 0, 0 },
@@ -142,27 +144,33 @@ static void on_epoch(void *user, const cek_epoch_result *r)
         if (run->labels)
             json_object_set_new(row, "test_accuracy", json_real(r->test.accuracy));
     }
+    if (run->device_count > 1)
+        json_object_set_new(row, "shares", shares_json(run));
     output_row(&run->out, row);
 }
 
 static void output_begin(train_run *run)
 {
     const bench_options *o = run->options;
+    size_t alone = run->device_count == 1; /* without the last column */
     if (o->log_every)
         output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns, "steps");
     else if (run->labels)
-        output_open(&run->out, o->output, epoch_columns, sizeof epoch_columns / sizeof *epoch_columns, "epochs");
+        output_open(&run->out, o->output, epoch_columns, sizeof epoch_columns / sizeof *epoch_columns - alone,
+                    "epochs");
     else
-        output_open(&run->out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "epochs");
+        output_open(&run->out, o->output, value_columns, sizeof value_columns / sizeof *value_columns - alone,
+                    "epochs");
 }
 
 /* ---- options ---- */
 
-/* "0.5,0.25,0.25": one number for each device. 0 or an exit code; *weights NULL means equal. */
-static int shares_read(const char *text, size_t devices, double **weights)
+/* auto, equal, or "0.5,0.25,0.25": one number for each device. 0 or an exit code. */
+static int shares_read(const char *text, size_t devices, uint32_t *shares, double **weights)
 {
     *weights = NULL;
-    if (!text || !strcmp(text, "equal"))
+    *shares = text && !strcmp(text, "equal") ? CEK_SHARES_EQUAL : CEK_SHARES_AUTO;
+    if (!text || !strcmp(text, "auto") || !strcmp(text, "equal"))
         return EXIT_OK;
     double *list = calloc(devices, sizeof *list), sum = 0;
     size_t count = 0;
@@ -182,10 +190,11 @@ static int shares_read(const char *text, size_t devices, double **weights)
         return complain(EXIT_MEMORY, "no host memory");
     if (!well || count != devices || !(sum > 0) || !isfinite(sum)) {
         free(list);
-        return complain(EXIT_USAGE, "--shares=%s: equal, or %zu numbers >= 0 (one per device), not all 0", text,
+        return complain(EXIT_USAGE, "--shares=%s: auto, equal, or %zu numbers >= 0 (one per device), not all 0", text,
                         devices);
     }
     *weights = list;
+    *shares = CEK_SHARES_GIVEN;
     return EXIT_OK;
 }
 
@@ -341,14 +350,11 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                       .labels = loss == CEK_LOSS_CROSS_ENTROPY,
                       .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
-    int code = shares_read(o->shares, count, &weights);
+    int code = shares_read(o->shares, count, &to.shares, &weights);
     if (code)
         return code;
     optimizer_choose(o, &to.optimizer);
-    if (weights) {
-        to.shares = CEK_SHARES_GIVEN;
-        to.share_weights = weights;
-    }
+    to.share_weights = weights;
     if (loss == CEK_LOSS_MSE)
         to.target_columns = (uint32_t)cek_dataset_target_columns(data->train);
     cek_status st = cek_trainer_create(model, devices, count, &to, &run.trainer);

@@ -94,7 +94,7 @@ static const option_row rows[] = {
     { "split", "FILE", O_SPLIT, NET, "row numbers of the test set" },
     { "standardize", "yes|no", O_STANDARDIZE, NET, "the table's features by the training rows (yes)" },
     { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
-    { "shares", "LIST", O_SHARES, CMD_TRAIN, "equal, or a number for each device" },
+    { "shares", "LIST", O_SHARES, CMD_TRAIN, "auto (measured), equal, or a number for each device" },
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
     { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors)" },
     { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },

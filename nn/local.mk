@@ -49,6 +49,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/stages.h \
     %D%/model/state.c \
     %D%/model/summary.c \
+    %D%/train/balance.c \
+    %D%/train/balance.h \
     %D%/train/conductor.c \
     %D%/train/conductor.h \
     %D%/train/costs.c \
@@ -59,6 +61,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/exchange.h \
     %D%/train/fit.c \
     %D%/train/gradients.c \
+    %D%/train/lineup.c \
+    %D%/train/lineup.h \
+    %D%/train/links.c \
+    %D%/train/links.h \
+    %D%/train/meter.c \
+    %D%/train/meter.h \
     %D%/train/optimizer.c \
     %D%/train/optimizer.h \
     %D%/train/order.c \

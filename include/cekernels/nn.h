@@ -250,15 +250,21 @@ CEK_API CEK_CHECKED cek_status cek_loader_next(cek_loader *loader, const cek_bat
  * however it is split. One thread at a time. */
 typedef struct cek_trainer cek_trainer;
 
-enum { CEK_SHARES_EQUAL = 0, CEK_SHARES_GIVEN = 1 };
+/* How a batch is split over several devices. AUTO: by measurement. The first steps have equal and then deliberately unequal shares,
+ * and where devices share a processor some have it for themselves; what they take, with links and memory that were measured when
+ * the trainer was made, gives shares and the devices that take part. A device that does not help is left out: it owns no
+ * parameters, gets none, and is asked now and then how fast it is, with samples of a batch. Shares follow changes of speed.
+ * What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be given. Sums of gradients depend on the split, so two
+ * runs need not give equal bits; with EQUAL and GIVEN they do. */
+enum { CEK_SHARES_AUTO = 0, CEK_SHARES_EQUAL = 1, CEK_SHARES_GIVEN = 2 };
 typedef struct cek_trainer_options {
     uint32_t size;
     cek_loss loss; /* 0: cross-entropy */
     cek_optimizer optimizer;
     int64_t batch;               /* largest batch of a step; 0 = 64 */
     uint64_t seed;               /* of dropout */
-    uint32_t shares;             /* CEK_SHARES_EQUAL: sizes differ by at most one, the earlier
-                                       * devices the larger */
+    uint32_t shares;             /* CEK_SHARES_AUTO; CEK_SHARES_EQUAL: sizes differ by at most
+                                       * one, the earlier devices the larger */
     cek_dtype type;              /* CEK_F32 (default) or CEK_F64 (where the devices compute in
                                        * it) */
     const double *share_weights; /* CEK_SHARES_GIVEN: one number >= 0 per device, in
@@ -279,7 +285,11 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
 /* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
  * device memory; a smaller batch of a size not seen before may compile another plan, at most four
- * per device, beyond which rows are padded.
+ * per device, beyond which rows are padded. With CEK_SHARES_AUTO and several devices, submit and step
+ * may wait for what is under way, compile plans and allocate when shares change: optimizer states and
+ * inboxes where others take part than before, page-locked samples where a share grows beyond twice
+ * what it was. Where there is no memory for that, the devices that take part stay, with a warning in
+ * the log. A share larger than twice an equal one runs as micro-batches.
  * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss),
  * CEK_UNSUPPORTED (names device and layer). */
 CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
@@ -356,7 +366,7 @@ CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 /* Copies the parameters from the devices into the model. This and what follows waits for the steps that are submitted,
  * which stay to be collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
-/* Samples that device `index` had in the last step. */
+/* Samples that device `index` had in the last step; 0 of one that was left out. */
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* Device bytes planned for device `index`, and its micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);

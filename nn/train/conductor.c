@@ -488,6 +488,30 @@ out:
     return st;
 }
 
+void cek__conductor_times(cek__conductor *c, double *seconds, double *period)
+{
+    size_t count = 0;
+
+    *period = 0;
+    for (size_t i = 0; i < c->devices; i++) {
+        double each = 0;
+        seconds[i] = 0;
+        if (cek__station_job(&c->stations[i], c->collected)->share.rows > 0)
+            cek__meter_read(c->stations[i].meter, c->collected, &seconds[i], &each);
+        *period += each;
+        count += each > 0;
+    }
+    *period /= count > 0 ? (double)count : 1;
+}
+
+cek__shard_optimizer *cek__conductor_optimizer(cek__conductor *c, size_t shard, cek_stream **stream)
+{
+    const cek__station *owner = &c->stations[c->shards->list[shard].owner];
+
+    *stream = cek__replica_stream(owner->replica);
+    return owner->optimizers[shard];
+}
+
 size_t cek__conductor_uncollected(const cek__conductor *c)
 {
     return (size_t)(c->submitted - c->collected);

@@ -13,6 +13,7 @@
 #ifndef CEK_NN_TRAIN_CONDUCTOR_H
 #define CEK_NN_TRAIN_CONDUCTOR_H
 
+#include "nn/train/optimizer.h"
 #include "nn/train/order.h"
 #include "nn/train/replica.h"
 
@@ -24,6 +25,7 @@ typedef struct cek__conductor_options {
     const cek_optimizer *optimizer; /* resolved */
     cek_dtype type;
     size_t depth;    /* steps that may be submitted and not collected */
+    bool measured;   /* cek__conductor_times will be asked */
     double max_norm; /* gradients are scaled down to this norm over all parameters; 0: they are not */
 } cek__conductor_options;
 
@@ -41,9 +43,15 @@ CEK__CHECKED cek_status cek__conductor_submit(cek__conductor *conductor, const c
 /* Waits for the oldest uncollected step: loss and right answers of all devices, added up in their order. A failure is that of
  * the first step that failed, whichever is collected. */
 CEK__CHECKED cek_status cek__conductor_collect(cek__conductor *conductor, double *loss, int64_t *correct);
+/* Of the step that was collected last, with `measured`: the seconds that each device computed, and from the end of the step before
+ * to its own. 0: not known. */
+void cek__conductor_times(cek__conductor *conductor, double *seconds, double *period);
 size_t cek__conductor_uncollected(const cek__conductor *conductor);
 
 /* Waits until all devices have the parameters of the last step and nothing is under way. */
 CEK__CHECKED cek_status cek__conductor_settle(cek__conductor *conductor);
+
+/* When it is settled: the owner's optimizer of a shard, and the stream of its device. */
+cek__shard_optimizer *cek__conductor_optimizer(cek__conductor *conductor, size_t shard, cek_stream **stream);
 
 #endif

@@ -147,8 +147,9 @@ static cek_status train_batch(const fit *f, const cek_batch *batch, totals *sum)
 {
     cek_status st;
     cek_trainer *t = f->trainer;
-    if (t->team.count == 1 && cek__replica_is_inline(t->team.replicas[0])) {
+    if (cek__lineup_is_inline(&t->lineup)) {
         cek_step_result step = { .size = sizeof step };
+        CEK_TRY(collect_down_to(f, 0, sum));
         st = cek_trainer_step(t, batch, &step);
         return step_note(f, st, &step, sum);
     }

@@ -11,6 +11,7 @@ struct cek__shard_optimizer {
     cek_device *device;
     cek_op *op;
     cek_memory *m, *v, *state, *workspace;
+    uint64_t moment_bytes;
 };
 
 cek_f32x2 cek__f32x2(double value)
@@ -126,12 +127,13 @@ cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, c
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     s->device = device;
+    s->moment_bytes = count * cek_dtype_bytes(type);
     CEK_TRY(op_make(s, o, type, count, scaled));
     if (has_m(o))
-        CEK_TRY(zeros(device, stream, count * cek_dtype_bytes(type), &s->m));
+        CEK_TRY(zeros(device, stream, s->moment_bytes, &s->m));
     if (has_v(o))
-        CEK_TRY(zeros(device, stream, count * cek_dtype_bytes(type), &s->v));
-    CEK_TRY(zeros(device, stream, CEK_ALIGNMENT, &s->state));
+        CEK_TRY(zeros(device, stream, s->moment_bytes, &s->v));
+    CEK_TRY(zeros(device, stream, CEK__COUNTER_BYTES, &s->state));
     *out = s;
     return CEK_OK;
 out:
@@ -177,4 +179,36 @@ void cek__optimizer_fill_block(const cek_optimizer *o, cek_step_block *block)
     block->ln_beta2 = cek__f32x2(o->beta2 > 0 ? log(o->beta2) : 0);
     block->lr[0] = cek__f32x2(o->lr);
     block->weight_decay[0] = cek__f32x2(o->weight_decay);
+}
+
+void cek__optimizer_moments(const cek_optimizer *o, bool *m, bool *v)
+{
+    *m = has_m(o);
+    *v = has_v(o);
+}
+
+cek_status cek__shard_optimizer_read(const cek__shard_optimizer *s, cek_stream *stream, cek__optimizer_state *out)
+{
+    cek_status st;
+    if (s->m)
+        CEK_TRY(cek_stream_download(stream, out->m, cek_memory_ref(s->m), s->moment_bytes));
+    if (s->v)
+        CEK_TRY(cek_stream_download(stream, out->v, cek_memory_ref(s->v), s->moment_bytes));
+    CEK_TRY(cek_stream_download(stream, out->counter, cek_memory_ref(s->state), CEK__COUNTER_BYTES));
+    CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
+out:
+    return st;
+}
+
+cek_status cek__shard_optimizer_write(cek__shard_optimizer *s, cek_stream *stream, const cek__optimizer_state *state)
+{
+    cek_status st;
+    if (s->m)
+        CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->m), state->m, s->moment_bytes));
+    if (s->v)
+        CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->v), state->v, s->moment_bytes));
+    CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->state), state->counter, CEK__COUNTER_BYTES));
+    CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
+out:
+    return st;
 }

@@ -26,6 +26,19 @@ CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer
                                                  cek_ref parameters, cek_ref gradients, cek_ref step_block,
                                                  cek_ref update_block);
 
+/* What it keeps, in host memory: two moments of its elements, NULL where the algorithm has none, and its counter. Both wait. */
+enum { CEK__COUNTER_BYTES = CEK_ALIGNMENT };
+typedef struct cek__optimizer_state {
+    void *m, *v;
+    unsigned char counter[CEK__COUNTER_BYTES];
+} cek__optimizer_state;
+CEK__CHECKED cek_status cek__shard_optimizer_read(const cek__shard_optimizer *optimizer, cek_stream *stream,
+                                                  cek__optimizer_state *out);
+CEK__CHECKED cek_status cek__shard_optimizer_write(cek__shard_optimizer *optimizer, cek_stream *stream,
+                                                   const cek__optimizer_state *state);
+/* How many moments an algorithm has. */
+void cek__optimizer_moments(const cek_optimizer *optimizer, bool *m, bool *v);
+
 /* The part of a step block that belongs to the optimizer. */
 void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);
 

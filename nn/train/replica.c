@@ -145,6 +145,16 @@ int64_t cek__replica_micro_batch(const cek__replica *r)
     return r->micro_batch;
 }
 
+void cek__replica_set_most(cek__replica *r, int64_t rows)
+{
+    r->options.rows = rows;
+}
+
+int64_t cek__replica_most(const cek__replica *r)
+{
+    return r->options.rows;
+}
+
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
     uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) + CEK__TALLY_BYTES;

@@ -21,7 +21,7 @@ typedef struct cek__replica_options {
     bool cut_forward;     /* in the layout's segments, for a device that gets its parameters from others */
     cek_dtype input_type; /* of the samples in host memory */
     uint32_t target_columns;
-    int64_t rows;             /* the largest share of a batch */
+    int64_t rows;             /* the largest share of a batch, and the largest micro-batch */
     uint64_t memory_limit;    /* of this replica in bytes; 0: what the device has free */
     uint64_t optimizer_bytes; /* of the limit, taken by others: optimizer state and inboxes */
 } cek__replica_options;
@@ -57,8 +57,9 @@ cek_ref cek__replica_step_block(const cek__replica *replica);
 int64_t cek__replica_micro_batch(const cek__replica *replica);
 uint64_t cek__replica_bytes(const cek__replica *replica);
 
-/* Copies the model's parameters to the device, or a bucket from it; both wait. */
+/* Copies the model's parameters to the device, or a bucket to or from it; all wait. */
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
+CEK__CHECKED cek_status cek__replica_write(cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes);
 CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
 /* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device
@@ -70,6 +71,12 @@ bool cek__replica_quiesce(cek__replica *replica);
 CEK__CHECKED cek_status cek__replica_drain(cek__replica *replica);
 CEK__CHECKED cek_status cek__replica_drain_stream(cek_stream *stream);
 CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
+
+/* The largest share of a batch from now on; micro-batches stay as they are. */
+void cek__replica_set_most(cek__replica *replica, int64_t rows);
+int64_t cek__replica_most(const cek__replica *replica);
+/* Makes room for a plan of another size, when nothing is under way. */
+void cek__replica_plans_spare(cek__replica *replica);
 
 /* Bytes that a copy of the largest share takes, and that copy: *out is the share with its samples at `batch`. */
 uint64_t cek__replica_share_bytes(const cek__replica *replica);

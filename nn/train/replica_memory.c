@@ -256,6 +256,14 @@ out:
     return st == CEK_OUT_OF_MEMORY ? CEK_OK : st; /* padding costs time, not the step */
 }
 
+void cek__replica_plans_spare(cek__replica *r)
+{
+    if (r->train_count < CEK__REPLICA_PLANS)
+        return;
+    while (r->train_count > 1) /* the first, of the whole micro-batch, is what others are padded to */
+        cek__plan_free(r->train[--r->train_count].plan);
+}
+
 void cek__replica_memory_close(cek__replica *r)
 {
     plans_drop(r);

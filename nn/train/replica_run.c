@@ -53,6 +53,16 @@ out:
     return st;
 }
 
+cek_status cek__replica_write(cek__replica *r, cek_ref dst, const void *src, uint64_t bytes)
+{
+    cek_status st;
+    CEK_TRY(cek_stream_upload(r->compute, dst, src, bytes));
+    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
+    return CEK_OK;
+out:
+    return st;
+}
+
 cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
 {
     return cek_stream_update(r->compute, cek__ref_of(r->step_block), block, sizeof *block);

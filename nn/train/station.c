@@ -83,6 +83,15 @@ out:
     return st;
 }
 
+/* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is exchanged in between. */
+static cek_status meter_make(cek__station *s)
+{
+    const size_t *reads;
+    size_t spans = cek__replica_forward_count(s->replica, &reads) + s->shards->buckets + 1;
+
+    return cek__meter_create(s->device, cek__replica_stream(s->replica), s->job_count, spans, &s->meter);
+}
+
 uint64_t cek__station_bytes(const cek__conductor_options *o, size_t index)
 {
     uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) + sizeof(cek_step_block) +
@@ -109,6 +118,8 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
     CEK_TRY(tracks_make(s));
     CEK_TRY(milestones_make(s));
     CEK_TRY(jobs_make(s));
+    if (o->measured)
+        CEK_TRY(meter_make(s));
     if (s->devices > 1)
         CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &s->sums_block));
     if (o->max_norm > 0)
@@ -125,6 +136,7 @@ void cek__station_close(cek__station *s, bool idle)
     for (size_t i = 0; s->optimizers != NULL && i < s->shards->count; i++)
         cek__shard_optimizer_free(s->optimizers[i]);
     cek__reducer_free(s->reducer);
+    cek__meter_free(s->meter);
     for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
         for (size_t i = 0; i < CEK__FLIGHTS; i++)
             cek_marker_free(s->flights[t].ring[i].marker);
@@ -184,8 +196,17 @@ typedef struct passage {
 static cek_status segment_queued(void *user, size_t buckets)
 {
     const passage *p = user;
+    cek__meter *meter = p->station->meter;
+    int64_t step = p->action->step;
+    cek_status st;
 
-    return p->reached(p->user, p->action->step, buckets);
+    if (!p->station->at_once)
+        return p->reached(p->user, step, buckets);
+    CEK_TRY(cek__meter_stop(meter, step)); /* what is exchanged meanwhile is not computing */
+    CEK_TRY(p->reached(p->user, step, buckets));
+    return cek__meter_start(meter, step);
+out:
+    return st;
 }
 
 /* Of a step that was announced. */
@@ -201,7 +222,9 @@ static cek_status forward(cek__station *s, const cek__action *a)
 
     if (a->segment == 0)
         CEK_TRY(cek__replica_set_step(s->replica, &job->block));
-    return cek__replica_forward(s->replica, &job->share, a->segment);
+    CEK_TRY(cek__meter_start(s->meter, a->step));
+    CEK_TRY(cek__replica_forward(s->replica, &job->share, a->segment));
+    return cek__meter_stop(s->meter, a->step);
 out:
     return st;
 }
@@ -214,7 +237,9 @@ static cek_status backward(cek__station *s, const cek__action *a, cek__reached_f
     passage p = { s, a, reached, user };
     int64_t next = a->step + 1;
 
+    CEK_TRY(cek__meter_start(s->meter, a->step));
     CEK_TRY(cek__replica_train(s->replica, &job->share, segment_queued, &p));
+    CEK_TRY(cek__meter_stop(s->meter, a->step));
     CEK_TRY(cek__replica_count(s->replica, job->tally));
     if (s->devices == 1 && !cek__replica_is_inline(s->replica))
         CEK_TRY(cek_marker_record(job->counted, cek__replica_stream(s->replica)));

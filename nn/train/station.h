@@ -7,6 +7,7 @@
 #define CEK_NN_TRAIN_STATION_H
 
 #include "nn/train/conductor.h"
+#include "nn/train/meter.h"
 #include "nn/train/optimizer.h"
 #include "nn/train/reducer.h"
 
@@ -49,6 +50,7 @@ typedef struct cek__station {
     const cek__shards *shards;
     cek__exchange *exchange;
     cek__reducer *reducer;
+    cek__meter *meter;                 /* of the computing stream; NULL: nobody asks */
     cek__shard_optimizer **optimizers; /* [shard]; NULL of other owners' */
     bool at_once;                      /* what was enqueued counts as done: an inline or a lone device */
     cek_stream *tracks[CEK__TRACK_COUNT];

@@ -44,6 +44,13 @@ out:
     return st;
 }
 
+/* A device that has no samples at first may get some later. */
+static int64_t rows_most(const cek__team_options *options, int64_t rows)
+{
+    int64_t most = options->room > 1 ? options->room * (rows > 0 ? rows : 1) : rows;
+    return most < options->batch ? most : options->batch;
+}
+
 cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
                             const cek__team_options *options, cek__team *team)
 {
@@ -59,7 +66,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     cek__team_deal(team, options->batch);
     for (size_t i = 0; i < count; i++) {
         cek__replica_options o = options->replica;
-        o.rows = team->rows[i];
+        o.rows = rows_most(options, team->rows[i]);
         o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
         CEK_TRY(cek__replica_create(model, team->layout, devices[i], &o, &team->replicas[i]));
     }

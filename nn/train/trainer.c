@@ -60,12 +60,13 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
         CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
     t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
     t->max_norm = o->max_norm;
+    t->memory_limit = o->memory_limit;
     if (t->depth > CEK_DEPTH_MOST)
         CEK_FAIL(CEK_INVALID, "%u steps under way: at most %d are possible", o->depth, CEK_DEPTH_MOST);
     if (!(t->max_norm >= 0) || !isfinite(t->max_norm))
         CEK_FAIL(CEK_INVALID, "gradients clipped to a norm of %g: a number above 0, or 0 for none", t->max_norm);
     if (o->shares > CEK_SHARES_GIVEN)
-        CEK_FAIL(CEK_INVALID, "shares %u are neither CEK_SHARES_EQUAL nor CEK_SHARES_GIVEN", o->shares);
+        CEK_FAIL(CEK_INVALID, "shares %u are none of CEK_SHARES_AUTO, _EQUAL and _GIVEN", o->shares);
     if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
@@ -81,22 +82,27 @@ static void rows_measure(cek_trainer *t)
     t->target_row_bytes = t->target_columns ? t->target_columns * sizeof(float) : sizeof(int32_t);
 }
 
-static cek__conductor_options conductor_options(const cek_trainer *t)
+static cek__lineup_options lineup_options(const cek_trainer *t)
 {
-    return (cek__conductor_options){
+    return (cek__lineup_options){
+        .layout = t->layout,
         .replicas = t->team.replicas,
-        .shards = &t->shards,
+        .all = t->team.count,
         .optimizer = &t->optimizer,
-        .type = t->layout->type,
         .depth = t->depth,
         .max_norm = t->max_norm,
+        .measured = t->balanced,
+        .memory_limit = t->memory_limit,
     };
 }
 
-static uint64_t conductor_bytes(const void *user, size_t index)
+/* What `index` takes beside its replica while all devices take part. */
+static uint64_t lineup_bytes(const void *user, size_t index)
 {
-    cek__conductor_options o = conductor_options(user);
-    return cek__conductor_bytes(&o, index);
+    const cek_trainer *t = user;
+    cek__lineup_options o = lineup_options(t);
+    uint64_t bytes;
+    return cek__lineup_bytes(&o, t->team.count, index, &bytes) == CEK_OK ? bytes : 0;
 }
 
 static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t count, const cek_trainer_options *o)
@@ -105,16 +111,44 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
         .layout = t->layout,
         .weights = o->share_weights,
         .batch = t->batch,
+        .room = t->balanced ? 2 : 1,
         .replica = { .training = true,
                      .cut_forward = count > 1,
                      .loss = t->loss,
                      .input_type = t->input_type,
                      .target_columns = t->target_columns,
                      .memory_limit = o->memory_limit },
-        .extra_bytes = conductor_bytes,
+        .extra_bytes = lineup_bytes,
         .user = t,
     };
     return cek__team_create(t->model, devices, count, &team, &t->team);
+}
+
+/* Everybody takes part at first. */
+static cek_status lineup_make(cek_trainer *t)
+{
+    cek_status st;
+    cek__lineup_options o = lineup_options(t);
+    bool *members = NULL;
+    CEK_TRY(cek__calloc(t->team.count, sizeof *members, &members));
+    for (size_t i = 0; i < t->team.count; i++)
+        members[i] = true;
+    CEK_TRY(cek__lineup_create(&o, members, &t->lineup));
+    if (t->balanced)
+        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->optimizer, t->lineup.shards->count, &t->balance));
+out:
+    free(members);
+    return st;
+}
+
+static cek_status pending_make(cek_trainer *t)
+{
+    cek_status st;
+    CEK_TRY(cek__calloc(t->depth, sizeof *t->pending, &t->pending));
+    for (size_t i = 0; i < t->depth; i++)
+        CEK_TRY(cek__calloc(t->team.count, sizeof *t->pending[i].rows, &t->pending[i].rows));
+out:
+    return st;
 }
 
 cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
@@ -123,7 +157,6 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     cek_status st;
     cek_trainer *t = NULL;
     cek_trainer_options o;
-    cek__conductor_options conductor;
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(model);
@@ -131,15 +164,14 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
     CEK_TRY(options_check(t, &o));
+    t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
     rows_measure(t);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
-    CEK_TRY(cek__shards_create(t->layout->bucket_count, t->layout->bucket_elements, count ? count : 1, &t->shards));
     CEK_TRY(team_make(t, devices, count, &o));
-    conductor = conductor_options(t);
-    CEK_TRY(cek__conductor_create(&conductor, &t->conductor));
+    CEK_TRY(lineup_make(t));
     CEK_TRY(cek__calloc(count, sizeof *t->shares, &t->shares));
     CEK_TRY(cek__calloc(count, sizeof *t->parts, &t->parts));
-    CEK_TRY(cek__calloc(t->depth, sizeof *t->pending, &t->pending));
+    CEK_TRY(pending_make(t));
     *out = t;
     return CEK_OK;
 out:
@@ -151,11 +183,13 @@ void cek_trainer_free(cek_trainer *t)
 {
     if (!t)
         return;
-    cek__conductor_free(t->conductor);
+    cek__lineup_close(&t->lineup);
+    cek__balance_close(&t->balance);
     cek__team_close(&t->team);
-    cek__shards_close(&t->shards);
     cek__layout_free(t->layout);
     free(t->parts);
+    for (size_t i = 0; t->pending && i < t->depth; i++)
+        free(t->pending[i].rows);
     free(t->pending);
     free(t->shares);
     free(t);
@@ -234,28 +268,82 @@ static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t sam
     return block;
 }
 
-/* `lent`: the batch stays as it is until the step is collected. */
-static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
+static pending *pending_of(const cek_trainer *t, int64_t step)
+{
+    return &t->pending[(size_t)step % t->depth];
+}
+
+/* The oldest step that the devices have not been asked for. */
+static cek_status result_take(cek_trainer *t)
+{
+    int64_t step = t->submitted - (int64_t)cek__conductor_uncollected(t->lineup.conductor) + 1;
+    pending *p = pending_of(t, step);
+    cek_status st = cek__conductor_collect(t->lineup.conductor, &p->loss, &p->correct);
+    if (st != CEK_OK)
+        return st;
+    p->collected = true;
+    if (t->balanced)
+        cek__balance_note(&t->balance, &t->lineup, p->rows);
+    return CEK_OK;
+}
+
+/* Other shares, between two steps: what is under way ends, and its results stay to be collected. */
+static cek_status rebalance(cek_trainer *t)
 {
     cek_status st;
-    int64_t step = t->steps + (int64_t)cek__conductor_uncollected(t->conductor) + 1;
-    cek_step_block block;
-    double start = now();
-    CEK_TRY(cek__trainer_usable(t));
-    CEK_TRY(batch_check(t, batch));
-    block = step_block(t, step, batch->count);
+    CEK_TRY(cek__conductor_settle(t->lineup.conductor));
+    while (cek__conductor_uncollected(t->lineup.conductor) > 0)
+        CEK_TRY(result_take(t));
+    CEK_TRY(cek__balance_apply(&t->balance, &t->lineup));
+out:
+    return st;
+}
+
+/* What shares by measurement want before a step. */
+static cek_status balance(cek_trainer *t, const cek_batch *batch, const cek_step_block *block)
+{
+    cek_status st;
+    cek__share whole = { .inputs = batch->inputs, .targets = batch->targets, .rows = batch->count };
+    if (t->balance.due)
+        CEK_TRY(rebalance(t));
+    CEK_TRY(cek__balance_probe(&t->balance, &whole, block));
+out:
+    return st;
+}
+
+/* Of a batch that was checked. `lent`: it stays as it is until the step is collected. */
+static cek_status submit_checked(cek_trainer *t, const cek_batch *batch, bool lent)
+{
+    cek_status st;
+    cek_step_block block = step_block(t, t->submitted + 1, batch->count);
+    if (t->balanced)
+        CEK_TRY(balance(t, batch, &block));
     cek__team_deal(&t->team, batch->count);
     for (size_t i = 0; i < t->team.count; i++)
         t->parts[i] = cek__team_share(&t->team, i, batch->inputs, t->input_row_bytes, batch->targets,
                                       t->target_row_bytes);
-    st = cek__conductor_submit(t->conductor, t->parts, &block, lent);
-    if (st == CEK_NOT_READY)
-        return st;
+    CEK_TRY(cek__lineup_submit(&t->lineup, t->parts, &block, lent));
+out:
+    return st;
+}
+
+static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
+{
+    cek_status st;
+    pending *p;
+    double start = now();
+    CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(batch_check(t, batch));
+    if (cek_trainer_uncollected(t) == t->depth)
+        CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
+    st = submit_checked(t, batch, lent);
     if (st != CEK_OK) {
         break_down(t, st);
         goto out;
     }
-    t->pending[(size_t)step % t->depth] = (pending){ .samples = batch->count, .start = start };
+    p = pending_of(t, ++t->submitted);
+    *p = (pending){ .samples = batch->count, .start = start, .rows = p->rows };
+    memcpy(p->rows, t->team.rows, t->team.count * sizeof *p->rows);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;
 out:
@@ -264,31 +352,30 @@ out:
 
 static cek_status collect(cek_trainer *t, cek_step_result *result)
 {
-    cek_status st;
-    double loss, end;
-    int64_t correct;
-    const pending *p;
-    st = cek__conductor_collect(t->conductor, &loss, &correct);
+    cek_status st = CEK_OK;
+    double end;
+    const pending *p = pending_of(t, t->steps + 1);
+    if (!p->collected)
+        st = result_take(t);
     if (st != CEK_OK) {
         break_down(t, st);
         goto out;
     }
     t->steps++;
-    p = &t->pending[(size_t)t->steps % t->depth];
     end = now();
     if (result) {
         cek_step_result full = {
             .step = t->steps,
             .samples = p->samples,
-            .loss = loss / divisor(t, p->samples),
-            .correct = correct,
+            .loss = p->loss / divisor(t, p->samples),
+            .correct = p->correct,
             .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
         };
         cek__results_give(result, &full, sizeof full);
     }
     t->collected_at = end;
-    if (!isfinite(loss))
-        CEK_FAIL(CEK_NOT_FINITE, "the loss of step %lld is %g", (long long)t->steps, loss);
+    if (!isfinite(p->loss))
+        CEK_FAIL(CEK_NOT_FINITE, "the loss of step %lld is %g", (long long)t->steps, p->loss);
     return CEK_OK;
 out:
     return st;
@@ -308,7 +395,7 @@ cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
     CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_check("cek_trainer_collect", result));
-    if (cek__conductor_uncollected(t->conductor) == 0)
+    if (cek_trainer_uncollected(t) == 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_collect: no step is submitted");
     return collect(t, result);
 out:
@@ -323,9 +410,9 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_check("cek_trainer_step", result));
-    if (cek__conductor_uncollected(t->conductor) > 0)
+    if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_step: %zu steps are submitted and not collected",
-                 cek__conductor_uncollected(t->conductor));
+                 cek_trainer_uncollected(t));
     CEK_TRY(submit(t, batch, true));
     return collect(t, result);
 out:
@@ -334,14 +421,14 @@ out:
 
 size_t cek_trainer_uncollected(const cek_trainer *t)
 {
-    return t ? cek__conductor_uncollected(t->conductor) : 0;
+    return t ? (size_t)(t->submitted - t->steps) : 0;
 }
 
 cek_status cek__trainer_settle(cek_trainer *t)
 {
     cek_status st;
     CEK_TRY(cek__trainer_usable(t));
-    st = cek__conductor_settle(t->conductor);
+    st = cek__conductor_settle(t->lineup.conductor);
     if (st != CEK_OK)
         break_down(t, st);
 out:
@@ -363,12 +450,14 @@ cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
     void *host = NULL;
+    cek__replica *source;
     CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_settle(t));
+    source = t->lineup.replicas[0];
     for (size_t b = 0; b < t->layout->bucket_count; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
         CEK_TRY(cek__malloc(bytes, &host));
-        CEK_TRY(cek__replica_read(t->team.replicas[0], cek__replica_parameters(t->team.replicas[0], b), host, bytes));
+        CEK_TRY(cek__replica_read(source, cek__replica_parameters(source, b), host, bytes));
         cek__layout_unpack(t->layout, t->model, b, host);
         free(host);
         host = NULL;
@@ -388,7 +477,7 @@ uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
 {
     if (!t || index >= t->team.count)
         return 0;
-    return cek__replica_bytes(t->team.replicas[index]) + conductor_bytes(t, index);
+    return cek__replica_bytes(t->team.replicas[index]) + lineup_bytes(t, index);
 }
 
 int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
@@ -413,6 +502,7 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
     if (bytes != p->count * unit)
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
                  (unsigned long long)(p->count * unit), (unsigned long long)bytes);
+    CEK_TRY(cek__lineup_refresh(&t->lineup, index));
     ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
     ref.offset += p->first * unit;
     CEK_TRY(cek__replica_read(t->team.replicas[index], ref, dst, bytes));
@@ -426,9 +516,9 @@ static cek_status gradient_read(const cek_trainer *t, const cek__placement *p, u
 {
     cek_status st;
     uint64_t unit = cek_dtype_bytes(t->layout->type), end = p->first + p->count;
-    for (size_t i = t->shards.of_bucket[p->bucket]; i < t->shards.of_bucket[p->bucket + 1]; i++) {
-        const cek__shard *s = &t->shards.list[i];
-        cek__replica *owner = t->team.replicas[s->owner];
+    for (size_t i = t->lineup.shards->of_bucket[p->bucket]; i < t->lineup.shards->of_bucket[p->bucket + 1]; i++) {
+        const cek__shard *s = &t->lineup.shards->list[i];
+        cek__replica *owner = t->lineup.replicas[s->owner];
         uint64_t from = s->first > p->first ? s->first : p->first, to = s->end < end ? s->end : end;
         cek_ref ref = cek__replica_gradients(owner, p->bucket);
         ref.offset += from * unit;

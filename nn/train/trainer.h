@@ -6,23 +6,30 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
-#include "nn/train/conductor.h"
+#include "nn/train/balance.h"
+#include "nn/train/lineup.h"
 #include "nn/train/team.h"
 
 /* A step between submit and collect. */
 typedef struct pending {
     int64_t samples;
     double start;
+    int64_t *rows;  /* [devices] */
+    bool collected; /* from the devices, though not by the caller */
+    double loss;
+    int64_t correct;
 } pending;
 
 struct cek_trainer {
     cek_model *model;
     cek__layout *layout;
-    cek__shards shards;
     cek__team team;
-    cek__conductor *conductor;
+    cek__lineup lineup;
+    cek__balance balance; /* with shares by measurement */
+    bool balanced;
     size_t depth;
     double max_norm;
+    uint64_t memory_limit;
     cek_optimizer optimizer;
     cek_loss loss;
     int64_t batch;
@@ -31,10 +38,10 @@ struct cek_trainer {
     uint32_t target_columns; /* 0: labels */
     int64_t outputs;
     uint64_t input_row_bytes, target_row_bytes;
-    int64_t steps;     /* collected */
-    cek__share *parts; /* [devices] of the step that is being submitted */
-    int64_t *shares;   /* [devices] of the last step that was submitted */
-    pending *pending;  /* [depth] steps that are not collected, by number */
+    int64_t steps, submitted; /* collected, submitted */
+    cek__share *parts;        /* [devices] of the step that is being submitted */
+    int64_t *shares;          /* [devices] of the last step that was submitted */
+    pending *pending;         /* [depth] steps that are not collected, by number */
     double collected_at;
     cek_status broken; /* a step failed half-way: what every later call answers */
     char broken_text[1024];

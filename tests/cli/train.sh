@@ -25,7 +25,7 @@ run 0 predict linear:1 $table --load "$scratch/line.safetensors" --rows 3 -o csv
 # Lines per step; shares as asked for, also unequal ones.
 CEKERNELS_CPU_DEVICES=3
 export CEKERNELS_CPU_DEVICES
-run 0 train linear:1 $table --steps 4 --log-every 2 --batch 20 -d cpu -o jsonl
+run 0 train linear:1 $table --steps 4 --log-every 2 --batch 20 -d cpu --shares=equal -o jsonl
 holds "$(wc -l <"$scratch/out") == 3"
 head -1 "$scratch/out" | "$json" step loss shares.0 shares.1 shares.2 >"$scratch/first" || wrong "no shares in the line"
 [ "$(sed -n '1p;3,5p' "$scratch/first" | tr '\n' ' ')" = "2 7 7 6 " ] ||
@@ -35,7 +35,22 @@ run 0 train linear:1 $table --steps 1 --log-every 1 --batch 20 -d cpu --shares=2
     wrong "shares 2,1,1 are $(cat "$scratch/out")"
 refused 2 'numbers >= 0' train linear:1 $table -d cpu --shares=1,2
 refused 2 'not all 0' train linear:1 $table -d cpu --shares=0,0,0
+refused 2 'auto, equal, or 3 numbers' train linear:1 $table -d cpu --shares=automatic
 unset CEKERNELS_CPU_DEVICES
+
+# Shares by measurement: what is left out, and why; the list gives the same shares again.
+CEKERNELS_SIM_DEVICES=3 CEKERNELS_SIM_FLOPS=100M,100M,100k
+export CEKERNELS_SIM_DEVICES CEKERNELS_SIM_FLOPS
+run 0 train linear:1 $table --epochs 20 --batch 20 -d sim -v --json
+grep -q 'shares: sim:2 takes no part: of [0-9]* samples/s, it would help from [0-9]* on' "$scratch/err" ||
+    wrong "not said why sim:2 is left out: $(cat "$scratch/err")"
+grep -q 'ms a step measured, .* predicted' "$scratch/err" || wrong "not said what was measured: $(cat "$scratch/err")"
+list=$(sed -n 's/.* shares: \([0-9,]*\) after .*/\1/p' "$scratch/err" | tail -1)
+holds "$(value epochs.19.shares.2) == 0 && $(value epochs.19.shares.0) + $(value epochs.19.shares.1) == 20"
+[ "$(value epochs.19.shares.0),$(value epochs.19.shares.1),0" = "$list" ] || wrong "said $list: $(cat "$scratch/out")"
+run 0 train linear:1 $table --epochs 1 --batch 20 -d sim --shares="$list" --json
+[ "$(value epochs.0.shares.0),$(value epochs.0.shares.1),0" = "$list" ] || wrong "given $list: $(cat "$scratch/out")"
+unset CEKERNELS_SIM_DEVICES CEKERNELS_SIM_FLOPS
 
 # A part of the rows, rounded up: 0.201 of 200 is 41, and 0.07 of 200 is 14, although the product is a little more.
 for part in '0.201 41' '0.07 14' '0.5 100'; do
@@ -151,11 +166,11 @@ done
 unset CEKERNELS_SIM_WATCHDOG_MS CEKERNELS_SIM_FAULTS
 
 # Clipping: a norm above the gradient's changes nothing, one below changes the weights; how many steps are under way changes nothing.
-run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --ahead=1
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --shares=equal --json --ahead=1
 plain=$(value weights_sha256)
-run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --ahead=4 --clip=1e9
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --shares=equal --json --ahead=4 --clip=1e9
 [ "$(value weights_sha256)" = "$plain" ] || wrong "steps ahead, or a norm that is never reached, change the weights"
-run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --json --clip=0.01
+run 0 train linear:1 $table --steps 9 --batch 20 --optimizer sgd -d cpu,sim:0 --shares=equal --json --clip=0.01
 [ "$(value weights_sha256)" != "$plain" ] || wrong "clipping does nothing"
 refused 2 'clip' train linear:1 $table --clip=0
 refused 2 'ahead' train linear:1 $table --ahead=17

@@ -39,7 +39,7 @@ static void data_make(void)
 
 static void run_open(run *r, const char *list, const char *split, const double *shares)
 {
-    cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .seed = 5 };
+    cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .seed = 5, .shares = CEK_SHARES_EQUAL };
     memset(r, 0, sizeof *r);
     setenv("CEKERNELS_PLUGINS", "=cpu,opencl", 1);
     setenv("CEKERNELS_OPENCL_SPLIT", split, 1);

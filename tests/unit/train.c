@@ -168,7 +168,7 @@ START_TEST(devices_are_given_and_given_once)
 }
 END_TEST
 
-START_TEST(how_the_batch_is_shared_is_said_in_one_of_two_ways)
+START_TEST(how_the_batch_is_shared_is_said_in_one_of_three_ways)
 {
     bench b;
     cek_trainer_options o = options_small();
@@ -177,7 +177,7 @@ START_TEST(how_the_batch_is_shared_is_said_in_one_of_two_ways)
         uint32_t shares;
         const double *weights;
         const char *text;
-    } wrong[] = { { 5, NULL, "shares 5 are neither" },
+    } wrong[] = { { 5, NULL, "shares 5 are none of" },
                   { CEK_SHARES_GIVEN, NULL, "share_weights go with CEK_SHARES_GIVEN" },
                   { CEK_SHARES_EQUAL, (double[]){ 1 }, "share_weights go with CEK_SHARES_GIVEN" } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -280,7 +280,7 @@ int main(void)
     tcase_add_test(tc, a_memory_limit_that_is_too_small_is_out_of_memory_with_the_numbers);
     tcase_add_test(tc, what_does_not_fit_is_refused_and_the_trainer_goes_on);
     tcase_add_test(tc, devices_are_given_and_given_once);
-    tcase_add_test(tc, how_the_batch_is_shared_is_said_in_one_of_two_ways);
+    tcase_add_test(tc, how_the_batch_is_shared_is_said_in_one_of_three_ways);
     tcase_add_test(tc, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(tc, a_loss_that_is_not_finite_is_reported);
     tcase_add_test(tc, a_lost_device_ends_the_step_and_names_itself);

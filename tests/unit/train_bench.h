@@ -55,7 +55,9 @@ static inline void bench_engine(bench *b, const char *cpu_devices, const char *l
 
 static inline cek_trainer_options options_small(void)
 {
-    return (cek_trainer_options){ .size = sizeof(cek_trainer_options), .batch = SAMPLES, .seed = 5 };
+    return (cek_trainer_options){
+        .size = sizeof(cek_trainer_options), .batch = SAMPLES, .seed = 5, .shares = CEK_SHARES_EQUAL
+    };
 }
 
 static inline void bench_open(bench *b, const char *cpu_devices, const char *list, const cek_trainer_options *options)

@@ -56,7 +56,7 @@ static void place_close(place *p)
 /* Creates a trainer, makes steps and pulls, up to the first failure. *trainer is the caller's to free. */
 static cek_status train(place *p, cek_trainer **trainer)
 {
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
     for (int i = 0; i < STEPS && st == CEK_OK; i++)
         st = cek_trainer_step(*trainer, &batch, NULL);
@@ -146,7 +146,9 @@ static void weights_after_steps(const char *faults, char sha256[65])
     place p;
     cek_trainer *trainer;
     cek_batch smaller = batch;
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .memory_limit = 40000 };
+    const cek_trainer_options o = {
+        .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL, .memory_limit = 40000
+    };
     smaller.count = SAMPLES - 3;
     place_open(&p, faults);
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
@@ -187,7 +189,7 @@ START_TEST(what_hangs_without_a_watchdog_ends_at_the_time_out)
     char fault[64], *text;
     place p;
     cek_trainer *trainer = NULL;
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
     cek_status st;
     setenv("CEKERNELS_TIMEOUT", "0.2", 1);
     snprintf(fault, sizeof fault, "hang@enqueue#%d/1", commands[_i / 2]);
@@ -211,7 +213,7 @@ START_TEST(memory_that_is_never_there_is_told_before_training)
 {
     place p;
     cek_trainer *trainer;
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
     place_open(&p, "out_of_memory@mem_alloc#1+/1");
     ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer), CEK_OUT_OF_MEMORY);
     ck_assert_ptr_null(trainer);

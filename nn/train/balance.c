@@ -1,0 +1,268 @@
+/* balance.c - see balance.h. */
+#include "nn/train/balance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "nn/train/links.h"
+
+/* Room for shares to grow into before the rings of samples are made anew. */
+enum { ROOM = 2 };
+
+/* ---- life ---- */
+
+static cek_status devices_measure(const cek__team *team, cek__costs_device *out)
+{
+    cek_status st = CEK_OK;
+    const cek__layout *layout = team->layout;
+    uint64_t *bytes = NULL;
+
+    CEK_TRY(cek__alloc_array(layout->bucket_count, sizeof *bytes, &bytes));
+    for (size_t b = 0; b < layout->bucket_count; b++)
+        bytes[b] = cek__layout_bucket_bytes(layout, b);
+    for (size_t i = 0; i < team->count; i++) {
+        CEK_TRY(cek__links_measure(team->replicas[i], layout->bucket_count, bytes, &out[i]));
+        cek__log(CEK_LOG_INFO, "%s: links of %.3g GB/s with %.3g us a transfer, own memory %.3g GB/s",
+                 cek_device_name(cek__replica_device(team->replicas[i])), out[i].link_bytes / 1e9, out[i].latency * 1e6,
+                 out[i].own_bytes / 1e9);
+    }
+out:
+    free(bytes);
+    return st;
+}
+
+static uint64_t parameter_bytes(const cek__layout *layout)
+{
+    uint64_t bytes = 0;
+
+    for (size_t b = 0; b < layout->bucket_count; b++)
+        bytes += cek__layout_bucket_bytes(layout, b);
+    return bytes;
+}
+
+static void weights_set(cek__balance *b)
+{
+    const int64_t *rows = cek__schedule_rows(b->schedule);
+
+    for (size_t i = 0; i < b->team->count; i++)
+        b->team->weights[i] = (double)rows[i];
+}
+
+cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimizer *optimizer, size_t transfers,
+                               cek__balance *out)
+{
+    cek_status st;
+    bool m, v;
+    cek__costs_device *devices = NULL;
+    cek__costs_options o = { .count = team->count, .batch = batch, .transfers = transfers };
+
+    *out = (cek__balance){ .team = team, .batch = batch };
+    cek__optimizer_moments(optimizer, &m, &v);
+    o.parameter_bytes = parameter_bytes(team->layout);
+    /* parameters and moments are read and written, gradients read */
+    o.update_bytes = o.parameter_bytes * (3 + 2 * ((uint64_t)m + v));
+    CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
+    CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
+    CEK_TRY(cek__calloc(team->count, sizeof *out->most, &out->most));
+    CEK_TRY(cek__calloc(team->count, sizeof *team->weights, &team->weights));
+    CEK_TRY(devices_measure(team, devices));
+    o.devices = devices;
+    CEK_TRY(cek__schedule_create(&o, &out->schedule));
+    weights_set(out);
+    free(devices);
+    return CEK_OK;
+out:
+    free(devices);
+    cek__balance_close(out);
+    return st;
+}
+
+void cek__balance_close(cek__balance *b)
+{
+    cek__schedule_free(b->schedule);
+    free(b->seconds);
+    free(b->most);
+    memset(b, 0, sizeof *b);
+}
+
+/* ---- what is logged ---- */
+
+static const char *name_of(const cek__balance *b, size_t i)
+{
+    return cek_device_name(cek__replica_device(b->team->replicas[i]));
+}
+
+/* "146,73,37", as far as there is room. */
+static void list_write(const cek__balance *b, char *text, size_t size)
+{
+    const int64_t *rows = cek__schedule_rows(b->schedule);
+    size_t at = 0;
+
+    *text = 0;
+    for (size_t i = 0; i < b->team->count && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%lld", i > 0 ? "," : "", (long long)rows[i]);
+}
+
+static void outside_log(const cek__balance *b, size_t i)
+{
+    double speed = cek__schedule_speed(b->schedule, i), times = cek__schedule_break_even(b->schedule, i);
+
+    if (isfinite(times))
+        cek__log(CEK_LOG_INFO, "shares: %s takes no part: of %.0f samples/s, it would help from %.0f on", name_of(b, i),
+                 speed, speed * times);
+    else
+        cek__log(CEK_LOG_INFO, "shares: %s takes no part: of %.0f samples/s, it would not help at any speed",
+                 name_of(b, i), speed);
+}
+
+/* What was decided, and why. */
+static void decision_log(const cek__balance *b)
+{
+    char list[CEK__ERROR_TEXT_MAX];
+    double predicted, seen, alone;
+    const bool *members = cek__schedule_members(b->schedule);
+
+    if (!cek__schedule_settled(b->schedule))
+        return;
+    list_write(b, list, sizeof list);
+    cek__schedule_times(b->schedule, &predicted, &seen, &alone);
+    cek__log(CEK_LOG_INFO, "shares: %s after %lld steps: %.3g ms a step predicted, the best device alone %.3g ms", list,
+             (long long)b->steps, predicted * 1e3, alone * 1e3);
+    for (size_t i = 0; i < b->team->count; i++) {
+        if (members[i])
+            cek__log(CEK_LOG_INFO, "shares: %s: %.0f samples/s", name_of(b, i), cek__schedule_speed(b->schedule, i));
+        else
+            outside_log(b, i);
+    }
+}
+
+/* Once for each decision, when it has run for some steps. */
+static void outcome_log(cek__balance *b)
+{
+    double predicted, seen, alone;
+
+    cek__schedule_times(b->schedule, &predicted, &seen, &alone);
+    if (b->told || b->due || !cek__schedule_settled(b->schedule) || seen <= 0)
+        return;
+    b->told = true;
+    cek__log(CEK_LOG_INFO, "shares: %.3g ms a step measured, %.3g predicted", seen * 1e3, predicted * 1e3);
+}
+
+/* ---- steps ---- */
+
+void cek__balance_note(cek__balance *b, cek__lineup *lineup, const int64_t *rows)
+{
+    double period;
+
+    b->steps++;
+    if (b->stopped)
+        return;
+    cek__lineup_times(lineup, b->seconds, &period);
+    if (cek__schedule_note(b->schedule, rows, b->seconds, period))
+        b->due = true;
+    outcome_log(b);
+}
+
+/* Members, or the rings of samples, have to be others. */
+static bool must_change(const cek__balance *b, const cek__lineup *l)
+{
+    const int64_t *rows = cek__schedule_rows(b->schedule);
+
+    if (memcmp(cek__schedule_members(b->schedule), l->members, l->of.all * sizeof *l->members) != 0)
+        return true;
+    for (size_t i = 0; i < l->of.all; i++)
+        if (rows[i] > cek__replica_most(l->of.replicas[i]))
+            return true;
+    return false;
+}
+
+static cek_status change(cek__balance *b, cek__lineup *l)
+{
+    const int64_t *rows = cek__schedule_rows(b->schedule);
+
+    for (size_t i = 0; i < l->of.all; i++)
+        b->most[i] = ROOM * rows[i] < b->batch ? ROOM * rows[i] : b->batch;
+    return must_change(b, l) ? cek__lineup_change(l, cek__schedule_members(b->schedule), b->most) : CEK_OK;
+}
+
+cek_status cek__balance_apply(cek__balance *b, cek__lineup *l)
+{
+    cek_status st;
+
+    b->due = b->told = false;
+    st = change(b, l);
+    if (st == CEK_OUT_OF_MEMORY) {
+        cek__log(CEK_LOG_WARN, "shares: devices that take part stay those that do: %s", cek_error_text());
+        cek__schedule_refuse(b->schedule, l->members);
+        st = change(b, l);
+    }
+    if (st == CEK_OUT_OF_MEMORY) {
+        cek__log(CEK_LOG_WARN, "shares stay as they are from now on: %s", cek_error_text());
+        b->stopped = true;
+        return CEK_OK;
+    }
+    CEK_TRY(st);
+    for (size_t i = 0; i < l->count; i++)
+        cek__replica_plans_spare(l->replicas[i]);
+    weights_set(b);
+    decision_log(b);
+out:
+    return st;
+}
+
+/* ---- questions ---- */
+
+static cek_status segment_ignored(void *user, size_t buckets)
+{
+    (void)user;
+    (void)buckets;
+    return CEK_OK;
+}
+
+/* Forward and backward, of which nobody uses the result. */
+static cek_status rehearse(cek__replica *r, const cek__share *share, const cek_step_block *block, cek__meter *meter,
+                           int64_t step)
+{
+    cek_status st;
+    const size_t *reads;
+    double loss;
+    int64_t correct;
+
+    CEK_TRY(cek__replica_set_step(r, block));
+    CEK_TRY(cek__meter_start(meter, step));
+    for (size_t i = 0; i < cek__replica_forward_count(r, &reads); i++)
+        CEK_TRY(cek__replica_forward(r, share, i));
+    CEK_TRY(cek__replica_train(r, share, segment_ignored, NULL));
+    CEK_TRY(cek__meter_stop(meter, step));
+    CEK_TRY(cek__replica_collect(r, &loss, &correct));
+out:
+    return st;
+}
+
+cek_status cek__balance_probe(cek__balance *b, const cek__share *batch, const cek_step_block *block)
+{
+    cek_status st;
+    cek__meter *meter = NULL;
+    cek__share share = *batch;
+    cek__replica *r;
+    size_t index;
+    double busy, period;
+
+    if (b->stopped || b->due || !cek__schedule_probe(b->schedule, &index, &share.rows))
+        return CEK_OK;
+    r = b->team->replicas[index];
+    share.rows = share.rows < batch->rows ? share.rows : batch->rows;
+    CEK_TRY(cek__meter_create(cek__replica_device(r), cek__replica_stream(r), 2, 1, &meter));
+    for (int64_t step = 1; step <= 2; step++) /* the first may make a plan */
+        CEK_TRY(rehearse(r, &share, block, meter, step));
+    cek__meter_read(meter, 2, &busy, &period);
+    cek__schedule_probed(b->schedule, index, share.rows, busy);
+out:
+    cek__meter_free(meter);
+    return st;
+}

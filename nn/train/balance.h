@@ -1,0 +1,37 @@
+/* balance.h - shares by measurement: what the schedule wants to know of the devices, and what its answers mean for a team.
+ *
+ * Owns: the schedule, the first look at the devices' links and memory, questions to devices outside, what is logged.
+ * Must not know: how steps run. From the trainer's thread. */
+#ifndef CEK_NN_TRAIN_BALANCE_H
+#define CEK_NN_TRAIN_BALANCE_H
+
+#include "nn/train/lineup.h"
+#include "nn/train/meter.h"
+#include "nn/train/schedule.h"
+#include "nn/train/team.h"
+
+typedef struct cek__balance {
+    cek__schedule *schedule;
+    cek__team *team;
+    int64_t batch, steps;
+    bool due;        /* shares are to change */
+    bool stopped;    /* for want of memory */
+    bool told;       /* what it has settled on is in the log */
+    double *seconds; /* [count] */
+    int64_t *most;   /* [count] */
+} cek__balance;
+
+/* `optimizer`: resolved; `transfers`: shards of the parameters. Looks at every device, one after the other. */
+CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimizer *optimizer,
+                                            size_t transfers, cek__balance *out);
+/* For a balance that was zeroed, however far creation got. */
+void cek__balance_close(cek__balance *balance);
+
+/* After a step was collected: the samples that each device had. */
+void cek__balance_note(cek__balance *balance, cek__lineup *lineup, const int64_t *rows);
+/* Shares changed: the team's weights and, where they must, the lineup's members. When all is settled and collected. */
+CEK__CHECKED cek_status cek__balance_apply(cek__balance *balance, cek__lineup *lineup);
+/* Asks a device outside how fast it is, if that is due, with samples of a batch. */
+CEK__CHECKED cek_status cek__balance_probe(cek__balance *balance, const cek__share *batch, const cek_step_block *block);
+
+#endif

@@ -1,0 +1,256 @@
+/* lineup.c - see lineup.h. */
+#include "nn/train/lineup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+
+/* ---- life ---- */
+
+static cek__conductor_options conductor_options(const cek__lineup *l)
+{
+    return (cek__conductor_options){
+        .replicas = l->replicas,
+        .shards = l->shards,
+        .optimizer = l->of.optimizer,
+        .type = l->of.layout->type,
+        .depth = l->of.depth,
+        .measured = l->of.measured,
+        .max_norm = l->of.max_norm,
+    };
+}
+
+cek_status cek__lineup_bytes(const cek__lineup_options *options, size_t count, size_t index, uint64_t *out)
+{
+    cek_status st;
+    cek__shards shards;
+    cek__lineup l = { .of = *options, .shards = &shards };
+    cek__conductor_options o = conductor_options(&l);
+
+    *out = 0;
+    CEK_TRY(cek__shards_create(options->layout->bucket_count, options->layout->bucket_elements, count, &shards));
+    *out = cek__conductor_bytes(&o, index);
+    cek__shards_close(&shards);
+out:
+    return st;
+}
+
+static cek_status members_take(cek__lineup *l, const bool *members)
+{
+    cek_status st;
+
+    CEK_TRY(cek__calloc(l->of.all, sizeof *l->members, &l->members));
+    CEK_TRY(cek__calloc(l->of.all, sizeof *l->positions, &l->positions));
+    CEK_TRY(cek__calloc(l->of.all, sizeof *l->replicas, &l->replicas));
+    CEK_TRY(cek__calloc(l->of.all, sizeof *l->stale, &l->stale));
+    CEK_TRY(cek__calloc(l->of.all, sizeof *l->shares, &l->shares));
+    for (size_t i = 0; i < l->of.all; i++) {
+        l->members[i] = members[i];
+        if (!members[i])
+            continue;
+        l->positions[l->count] = i;
+        l->replicas[l->count++] = l->of.replicas[i];
+    }
+out:
+    return st;
+}
+
+/* The limit is for what training takes, whoever gave it. */
+static cek_status limit_keep(const cek__lineup *l)
+{
+    cek__conductor_options o = conductor_options(l);
+
+    for (size_t i = 0; l->of.memory_limit > 0 && i < l->count; i++) {
+        uint64_t bytes = cek__replica_bytes(l->replicas[i]) + cek__conductor_bytes(&o, i);
+        if (bytes > l->of.memory_limit)
+            return cek__fail(CEK_OUT_OF_MEMORY, "%s: one of %zu owners of the parameters needs %llu bytes of %llu",
+                             cek_device_name(cek__replica_device(l->replicas[i])), l->count, (unsigned long long)bytes,
+                             (unsigned long long)l->of.memory_limit);
+    }
+    return CEK_OK;
+}
+
+cek_status cek__lineup_create(const cek__lineup_options *options, const bool *members, cek__lineup *out)
+{
+    cek_status st;
+    cek__conductor_options o;
+
+    *out = (cek__lineup){ .of = *options };
+    CEK_TRY(members_take(out, members));
+    CEK_TRY(cek__calloc(1, sizeof *out->shards, &out->shards));
+    CEK_TRY(cek__shards_create(options->layout->bucket_count, options->layout->bucket_elements, out->count,
+                               out->shards));
+    o = conductor_options(out);
+    CEK_TRY(cek__conductor_create(&o, &out->conductor));
+    return CEK_OK;
+out:
+    cek__lineup_close(out);
+    return st;
+}
+
+void cek__lineup_close(cek__lineup *l)
+{
+    cek__conductor_free(l->conductor);
+    if (l->shards != NULL)
+        cek__shards_close(l->shards);
+    free(l->shards);
+    free(l->members);
+    free(l->positions);
+    free(l->replicas);
+    free(l->stale);
+    free(l->shares);
+    memset(l, 0, sizeof *l);
+}
+
+/* ---- change ---- */
+
+/* The optimizer's state of a bucket, in host memory. */
+typedef struct bucket_state {
+    unsigned char *m, *v;
+    cek__optimizer_state shard;
+} bucket_state;
+
+/* Every shard of a bucket between its optimizer and the bucket's state. */
+static cek_status shards_move(cek__lineup *l, size_t bucket, bucket_state *state, bool write)
+{
+    cek_status st = CEK_OK;
+    uint64_t unit = cek_dtype_bytes(l->of.layout->type);
+
+    for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
+        cek_stream *stream;
+        cek__shard_optimizer *optimizer = cek__conductor_optimizer(l->conductor, s, &stream);
+        uint64_t first = l->shards->list[s].first * unit;
+        state->shard.m = state->m ? state->m + first : NULL;
+        state->shard.v = state->v ? state->v + first : NULL;
+        if (write) /* all shards have been updated equally often, so any counter is everybody's */
+            CEK_TRY(cek__shard_optimizer_write(optimizer, stream, &state->shard));
+        else
+            CEK_TRY(cek__shard_optimizer_read(optimizer, stream, &state->shard));
+    }
+out:
+    return st;
+}
+
+/* Of memory that a device may still use, where it is lost or hangs. */
+static void host_release(cek_status st, void *host)
+{
+    if (st == CEK_DEVICE_LOST || st == CEK_TIMEOUT)
+        cek__abandon(host);
+    else
+        free(host);
+}
+
+static cek_status states_move(cek__lineup *from, cek__lineup *to)
+{
+    cek_status st = CEK_OK;
+    bucket_state *state = NULL;
+    unsigned char *moments = NULL;
+    bool m, v;
+
+    cek__optimizer_moments(from->of.optimizer, &m, &v);
+    CEK_TRY(cek__calloc(1, sizeof *state, &state));
+    for (size_t b = 0; b < from->of.layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(from->of.layout, b);
+        CEK_TRY(cek__malloc(2 * bytes, (void **)&moments));
+        state->m = m ? moments : NULL;
+        state->v = v ? moments + bytes : NULL;
+        CEK_TRY(shards_move(from, b, state, false));
+        CEK_TRY(shards_move(to, b, state, true));
+        free(moments);
+        moments = NULL;
+    }
+out:
+    host_release(st, moments);
+    host_release(st, state);
+    return st;
+}
+
+cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
+{
+    cek_status st = CEK_OK;
+    const cek__layout *layout = l->of.layout;
+    void *host = NULL;
+
+    if (!l->stale[index])
+        return CEK_OK;
+    for (size_t b = 0; b < layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(layout, b);
+        CEK_TRY(cek__malloc(bytes, &host));
+        CEK_TRY(cek__replica_read(l->replicas[0], cek__replica_parameters(l->replicas[0], b), host, bytes));
+        CEK_TRY(cek__replica_write(l->of.replicas[index], cek__replica_parameters(l->of.replicas[index], b), host,
+                                   bytes));
+        free(host);
+        host = NULL;
+    }
+    l->stale[index] = false;
+out:
+    host_release(st, host);
+    return st;
+}
+
+/* What a replica was told before, for when it stays so. */
+static void most_set(const cek__lineup *l, const int64_t *most, int64_t *before)
+{
+    for (size_t i = 0; i < l->of.all; i++) {
+        if (before)
+            before[i] = cek__replica_most(l->of.replicas[i]);
+        cek__replica_set_most(l->of.replicas[i], most[i]);
+    }
+}
+
+cek_status cek__lineup_change(cek__lineup *l, const bool *members, const int64_t *most)
+{
+    cek_status st;
+    cek__lineup fresh = { 0 };
+    int64_t *before = NULL;
+
+    CEK_TRY(cek__alloc_array(l->of.all, sizeof *before, &before));
+    most_set(l, most, before);
+    st = cek__lineup_create(&l->of, members, &fresh);
+    if (st == CEK_OK)
+        st = limit_keep(&fresh);
+    if (st != CEK_OK) {
+        most_set(l, before, NULL);
+        goto out;
+    }
+    for (size_t i = 0; i < l->of.all; i++)
+        if (members[i])
+            CEK_TRY(cek__lineup_refresh(l, i));
+    memcpy(fresh.stale, l->stale, l->of.all * sizeof *fresh.stale);
+    CEK_TRY(states_move(l, &fresh));
+    cek__lineup_close(l);
+    *l = fresh;
+    fresh = (cek__lineup){ 0 };
+out:
+    cek__lineup_close(&fresh);
+    free(before);
+    return st;
+}
+
+/* ---- steps ---- */
+
+cek_status cek__lineup_submit(cek__lineup *l, const cek__share *shares, const cek_step_block *block, bool lent)
+{
+    cek_status st;
+
+    for (size_t i = 0; i < l->count; i++)
+        l->shares[i] = shares[l->positions[i]];
+    st = cek__conductor_submit(l->conductor, l->shares, block, lent);
+    for (size_t i = 0; st == CEK_OK && i < l->of.all; i++)
+        l->stale[i] = !l->members[i];
+    return st;
+}
+
+void cek__lineup_times(cek__lineup *l, double *seconds, double *period)
+{
+    cek__conductor_times(l->conductor, seconds, period);
+    for (size_t i = l->of.all, k = l->count; i-- > 0;)
+        seconds[i] = l->members[i] ? seconds[--k] : 0;
+}
+
+bool cek__lineup_is_inline(const cek__lineup *l)
+{
+    return l->count == 1 && cek__replica_is_inline(l->replicas[0]);
+}

@@ -1,0 +1,57 @@
+/* lineup.h - the devices of a team that take part in steps: shards of the parameters among them, and the conductor over them.
+ *
+ * Owns: which replicas are members, shards, conductor; the change to other members, with which the optimizer's state moves to the
+ * new owners and the parameters to those who join. A replica outside keeps the parameters that it had.
+ * Must not know: why members change (balance.h), what a batch is. */
+#ifndef CEK_NN_TRAIN_LINEUP_H
+#define CEK_NN_TRAIN_LINEUP_H
+
+#include "nn/train/conductor.h"
+#include "nn/train/shards.h"
+
+typedef struct cek__lineup_options {
+    const cek__layout *layout;
+    cek__replica *const *replicas; /* [all] of the team; these outlive the lineup */
+    size_t all;
+    const cek_optimizer *optimizer;
+    size_t depth;
+    double max_norm;
+    bool measured;
+    uint64_t memory_limit; /* bytes of a device, with its replica; 0: what it has */
+} cek__lineup_options;
+
+typedef struct cek__lineup {
+    cek__lineup_options of;
+    size_t count;
+    bool *members;           /* [all] */
+    size_t *positions;       /* [count] in the team */
+    cek__replica **replicas; /* [count] */
+    bool *stale;             /* [all] parameters are not those of the last step */
+    cek__shards *shards;     /* where the conductor has them from */
+    cek__conductor *conductor;
+    cek__share *shares; /* [count] */
+} cek__lineup;
+
+/* Device bytes that member `index` of `count` takes beside its replica. Before any lineup is made. */
+CEK__CHECKED cek_status cek__lineup_bytes(const cek__lineup_options *options, size_t count, size_t index,
+                                          uint64_t *out);
+
+CEK__CHECKED cek_status cek__lineup_create(const cek__lineup_options *options, const bool *members, cek__lineup *out);
+/* For a lineup that was zeroed, however far creation got. */
+void cek__lineup_close(cek__lineup *lineup);
+
+/* Other members, and the most samples that each replica of the team will have, [all]. When everything is settled and collected.
+ * CEK_OUT_OF_MEMORY: all is as it was. Other failures: states may be lost. */
+CEK__CHECKED cek_status cek__lineup_change(cek__lineup *lineup, const bool *members, const int64_t *most);
+/* Gives a replica outside the parameters of the last step, when everything is settled. */
+CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
+
+/* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */
+CEK__CHECKED cek_status cek__lineup_submit(cek__lineup *lineup, const cek__share *shares, const cek_step_block *block,
+                                           bool lent);
+/* cek__conductor_times, [all]: 0 of those outside. */
+void cek__lineup_times(cek__lineup *lineup, double *seconds, double *period);
+/* A member that works at once and has nobody beside it: nothing could run ahead of it. */
+bool cek__lineup_is_inline(const cek__lineup *lineup);
+
+#endif
