@@ -95,6 +95,7 @@ typedef struct train_run {
     double seconds;
     cek_epoch_result last;
     bool has_last;
+    cek_device_times *before; /* of each device, when training began; size 0: it does not count */
     output out;
 } train_run;
 
@@ -281,16 +282,44 @@ static bool save_same(const char *a, const char *b)
 
 /* ---- the run ---- */
 
+/* NULL: no memory. */
+static cek_device_times *times_read(cek_device *const *devices, size_t count)
+{
+    cek_device_times *times = calloc(count, sizeof *times);
+    for (size_t i = 0; times && i < count; i++) {
+        times[i].size = sizeof *times;
+        if (cek_device_read_times(devices[i], &times[i]))
+            times[i].size = 0;
+    }
+    return times;
+}
+
+/* What a device that counts has done in training: its own seconds, those computing, those exchanging with nothing beside it. */
+static void times_add(json_t *row, cek_device *device, const cek_device_times *before)
+{
+    cek_device_times t = { .size = sizeof t };
+    if (!before->size || cek_device_read_times(device, &t))
+        return;
+    double seconds = (double)(t.now_ns - before->now_ns) / 1e9;
+    double computing = (double)(t.compute_ns - before->compute_ns) / 1e9;
+    json_object_update_new(row, json_pack("{sf sf sf sf}", "device_seconds", seconds, "compute_seconds", computing,
+                                          "exposed_seconds", (double)(t.exposed_ns - before->exposed_ns) / 1e9,
+                                          "idle_share", seconds > 0 ? 1 - computing / seconds : 0.0));
+}
+
 static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices,
                           int64_t batch)
 {
     json_t *list = json_array();
     char hex[65];
-    for (size_t i = 0; i < run->device_count; i++)
-        json_array_append_new(list, json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
-                                              (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
-                                              (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
-                                              (json_int_t)cek_trainer_planned_bytes(run->trainer, i)));
+    for (size_t i = 0; i < run->device_count; i++) {
+        json_t *row = json_pack("{ss sI sI sI}", "device", cek_device_name(devices[i]), "share",
+                                (json_int_t)cek_trainer_share(run->trainer, i), "micro_batch",
+                                (json_int_t)cek_trainer_micro_batch(run->trainer, i), "planned_bytes",
+                                (json_int_t)cek_trainer_planned_bytes(run->trainer, i));
+        times_add(row, devices[i], &run->before[i]);
+        json_array_append_new(list, row);
+    }
     cek_model_sha256(model, hex);
     output_set(&run->out, "model", text_json(run->options->argv[0]));
     output_set(&run->out, "data", text_json(data->source));
@@ -362,6 +391,11 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     if (st)
         return complain_status(st);
 
+    run.before = times_read(devices, count);
+    if (!run.before) {
+        cek_trainer_free(run.trainer);
+        return complain(EXIT_MEMORY, "no host memory");
+    }
     char *summary = NULL;
     output_begin(&run);
     if (o->verbose && !cek_model_summary(model, devices[0], batch, &summary))
@@ -383,6 +417,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     st = cek_trainer_fit(run.trainer, data->train, &fo, NULL);
     code = train_end(&run, st, data, model, devices, batch);
     signals_give();
+    free(run.before);
     cek_trainer_free(run.trainer);
     return code;
 }

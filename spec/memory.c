@@ -124,6 +124,23 @@ static void other_instance(spec_state *s)
     s->plugin->destroy(instance);
 }
 
+/* A plugin need not count. */
+static void device_times(spec_state *s)
+{
+    cek_device_times times = { .size = sizeof times }, unsized = { .compute_ns = 7 }, later = times;
+    if (!s->plugin->device_times || s->plugin->device_times(s->dev, &times) == CEK_UNSUPPORTED)
+        return;
+    EXPECT_OK(s->plugin->device_times(s->dev, &times));
+    REQUIRE(times.compute_ns <= times.now_ns && times.copy_ns <= times.now_ns && times.exposed_ns <= times.copy_ns,
+            "no part is longer than the whole");
+    EXPECT_OK(s->plugin->device_times(s->dev, &later));
+    REQUIRE(later.now_ns >= times.now_ns && later.compute_ns >= times.compute_ns, "times do not run backwards");
+    EXPECT(CEK_INVALID, s->plugin->device_times(s->dev, &unsized), "with a size of 0");
+    REQUIRE(unsized.compute_ns == 7, "what fails leaves the times alone");
+    EXPECT(CEK_INVALID, s->plugin->device_times(s->dev, NULL), "with NULL");
+    EXPECT(CEK_INVALID, s->plugin->device_times(NULL, &later), "with NULL");
+}
+
 static void device_status(spec_state *s)
 {
     char text[64];
@@ -135,6 +152,7 @@ static void device_status(spec_state *s)
     REQUIRE(total_bytes > 0, "device_memory tells total_bytes, or CEK_UNKNOWN");
     REQUIRE(free_bytes == CEK_UNKNOWN || total_bytes == CEK_UNKNOWN || free_bytes <= total_bytes,
             "no more bytes are free than there are");
+    device_times(s);
 }
 
 static void alloc_refusals(spec_state *s)

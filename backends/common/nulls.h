@@ -7,7 +7,7 @@
  *     static const cek_plugin plugin = { .size = ..., .abi = CEK_ABI, .name = ..., CEK__DOORS, CEK__DOORS_MAP };
  *
  * Read once, by the file with the table, behind `bare`, whose slots are called when no argument is NULL that must not be.
- * What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP and CEK__DOORS_CMDBUF. To find the host it relies on this: an instance begins with its cek_host, a
+ * What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF and _TIMES. To find the host it relies on this: an instance begins with its cek_host, a
  * device with a pointer to its instance, every other handle with a pointer to its device. */
 #ifndef CEK_BACKENDS_COMMON_NULLS_H
 #define CEK_BACKENDS_COMMON_NULLS_H
@@ -41,6 +41,9 @@ CEK__DOOR(device_status, dev, (cek_dev *dev, char *text, uint64_t cap), (dev, te
 CEK__DOOR(device_memory, dev, (cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes),
           (dev, free_bytes, total_bytes), CEK__CLEAR(free_bytes); CEK__CLEAR(total_bytes),
           CEK__MUST(dev) CEK__MUST(free_bytes) CEK__MUST(total_bytes))
+
+CEK__DOOR(device_times, dev, (cek_dev *dev, cek_device_times *times), (dev, times), CEK__NOTHING,
+          CEK__MUST(dev) CEK__MUST(times))
 
 CEK__DOOR(mem_alloc, dev, (cek_dev *dev, const cek_mem_desc *desc, cek_mem **out), (dev, desc, out), CEK__CLEAR(out),
           CEK__MUST(dev) CEK__MUST(desc) CEK__MUST(out))
@@ -146,6 +149,7 @@ static void door_host_free(cek_dev *dev, void *ptr)
     .event_elapsed = door_event_elapsed, .op_create = door_op_create, .op_destroy = door_op_destroy,                  \
     .op_prepack = door_op_prepack, .op_run = door_op_run
 #define CEK__DOORS_MAP .mem_map = door_mem_map, .mem_unmap = door_mem_unmap
+#define CEK__DOORS_TIMES .device_times = door_device_times
 #define CEK__DOORS_CMDBUF                                                                                             \
     .cmdbuf_create = door_cmdbuf_create, .cmdbuf_destroy = door_cmdbuf_destroy, .cmdbuf_run = door_cmdbuf_run
 /* clang-format on */

@@ -204,6 +204,22 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
     return st;
 }
 
+static cek_status device_times(cek_dev *dev, cek_device_times *times)
+{
+    const cek_host *host = &dev->instance->host;
+    cek__busy busy;
+    cek_status st = cek__sim_lost(dev, "device_times");
+    if (st)
+        return st;
+    if (!dev->instance->clock)
+        return cek__host_fail(host, CEK_UNSUPPORTED, "device_times: sim:%u has no clock", dev->index);
+    cek_device_times full = { .size = sizeof full, .now_ns = cek__clock_read(dev->instance->clock, dev->index, &busy) };
+    full.compute_ns = busy.compute_ns;
+    full.copy_ns = busy.copy_ns;
+    full.exposed_ns = busy.exposed_ns;
+    return cek__struct_out(host, "device_times", times, &full, sizeof full);
+}
+
 static const cek_plugin bare = {
     .create = create,
     .destroy = destroy,
@@ -248,6 +264,7 @@ static const cek_plugin bare = {
     .cmdbuf_create = cek__sim_cmdbuf_create,
     .cmdbuf_destroy = cek__sim_cmdbuf_destroy,
     .cmdbuf_run = cek__sim_cmdbuf_run,
+    .device_times = device_times,
 };
 
 #include "backends/common/nulls.h"
@@ -262,4 +279,5 @@ const cek_plugin cek__sim_plugin = {
     CEK__DOORS,
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
+    CEK__DOORS_TIMES,
 };

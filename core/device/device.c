@@ -177,6 +177,21 @@ out:
     return st;
 }
 
+cek_status cek_device_read_times(cek_device *device, cek_device_times *out)
+{
+    cek_status st;
+    cek_dev *dev;
+
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(device);
+    if (out->size < sizeof out->size)
+        CEK_FAIL(CEK_INVALID, "%s: times: out->size is not set", device->name);
+    CEK_TRY(cek__device_open(device, &dev));
+    CEK_TRY(CEK__CALL(device, device_times, dev, out));
+out:
+    return st;
+}
+
 /* ---- the default stream ---- */
 
 static uintptr_t this_thread(void)

@@ -82,6 +82,12 @@ static cek_status absent_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     return absent("cmdbuf_run");
 }
 
+static cek_status absent_device_times(cek_dev *dev, cek_device_times *times)
+{
+    (void)dev, (void)times;
+    return absent("device_times");
+}
+
 /* ---- negotiation ---- */
 
 cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
@@ -102,6 +108,7 @@ cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
     STAND_IN(cmdbuf_create);
     STAND_IN(cmdbuf_destroy);
     STAND_IN(cmdbuf_run);
+    STAND_IN(device_times);
 #undef STAND_IN
     return CEK_OK;
 }

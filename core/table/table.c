@@ -30,7 +30,8 @@ enum { ALONE, MAP, PINNED, OPERATION, RECORDING, GROUPS };
     X(event_status, MEMORY, ALONE) X(event_elapsed, MEMORY, ALONE)                                       \
     X(op_create, INFERENCE, OPERATION) X(op_destroy, INFERENCE, OPERATION) X(op_run, INFERENCE, OPERATION) \
     X(op_prepack, NEVER, ALONE)                                                                          \
-    X(cmdbuf_create, NEVER, RECORDING) X(cmdbuf_destroy, NEVER, RECORDING) X(cmdbuf_run, NEVER, RECORDING)
+    X(cmdbuf_create, NEVER, RECORDING) X(cmdbuf_destroy, NEVER, RECORDING) X(cmdbuf_run, NEVER, RECORDING)      \
+    X(device_times, NEVER, ALONE)
 /* clang-format on */
 
 typedef struct slot_row {

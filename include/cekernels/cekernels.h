@@ -206,6 +206,10 @@ CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
  * plugin gave one, is in cek_error_text(). */
 CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
 
+/* cek_device_read_times - what the device has done up to now, on its own clock. The caller sets out->size. Errors:
+ * CEK_UNSUPPORTED where it does not count. */
+CEK_API CEK_CHECKED cek_status cek_device_read_times(cek_device *device, cek_device_times *out);
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* Device memory comes from a caching allocator per device: freed memory is kept for the next

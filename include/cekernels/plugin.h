@@ -322,6 +322,16 @@ typedef struct cek_device_info {
                               * one of them. */
 } cek_device_info;
 
+/* What a device has done, on its own clock. */
+typedef struct cek_device_times {
+    uint32_t size;
+    uint32_t reserved;
+    uint64_t now_ns;     /* since the instance was created */
+    uint64_t compute_ns; /* of these: an operation or a fill ran */
+    uint64_t copy_ns;    /* a transfer over a link did */
+    uint64_t exposed_ns; /* a transfer did, and nothing was computed beside it */
+} cek_device_times;
+
 typedef struct cek_device_options {
     uint32_t size;
     uint32_t flags; /* none yet */
@@ -1089,6 +1099,10 @@ typedef struct cek_plugin {
     cek_status (*cmdbuf_create)(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out);
     void (*cmdbuf_destroy)(cek_cmdbuf *cmdbuf);
     cek_status (*cmdbuf_run)(cek_queue *queue, cek_cmdbuf *cmdbuf);
+
+    /* device_times - optional, for devices that count it: all work on the silicon, through whatever
+     * handle. times->size is set by the host, as in device_info. Does not wait. */
+    cek_status (*device_times)(cek_dev *dev, cek_device_times *times);
 } cek_plugin;
 
 /* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared

@@ -31,6 +31,19 @@ run 0 check --json -d sim softmax
 holds "$(value required_passed) == $(value required)"
 CEKERNELS_SIM_DEVICES=1
 
+# What a device has done is in the results, on its own clock.
+CEKERNELS_SIM_INNER=cpu
+CEKERNELS_SIM_DEVICES=2
+CEKERNELS_SIM_WORK=none
+CEKERNELS_SIM_FLOPS=1T
+export CEKERNELS_SIM_WORK CEKERNELS_SIM_FLOPS
+run 0 train 'conv:4,3,s2 relu flatten linear:10' -d sim --steps 6 --json
+holds "$(value devices.1.device_seconds) > 0 && $(value devices.1.compute_seconds) < $(value devices.1.device_seconds)"
+holds "$(value devices.1.idle_share) > 0 && $(value devices.1.idle_share) < 1"
+holds "$(value devices.0.exposed_seconds) < $(value devices.0.device_seconds)"
+unset CEKERNELS_SIM_WORK CEKERNELS_SIM_FLOPS
+CEKERNELS_SIM_DEVICES=1
+
 # OpenCL inside, where there is a device: its work really runs beside the host. Small: drivers compile each kernel.
 skipped=
 if [ "$HAVE_OPENCL" = yes ]; then

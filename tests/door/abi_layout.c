@@ -185,7 +185,7 @@ FIELD(cek_cmd, operands, 16, 8) FIELD(cek_cmd, workspace, 24, 16) FIELD(cek_cmd,
 FIELD(cek_cmd, src, 56, 16) FIELD(cek_cmd, bytes, 72, 8) FIELD(cek_cmd, pattern, 80, 4)
 FIELD(cek_cmd, pattern_bytes, 84, 4)
 
-STRUCT(cek_plugin, 352)
+STRUCT(cek_plugin, 360)
 FIELD(cek_plugin, size, 0, 4) FIELD(cek_plugin, abi, 4, 4) FIELD(cek_plugin, name, 8, 8)
 FIELD(cek_plugin, version, 16, 8) FIELD(cek_plugin, build, 24, 8) FIELD(cek_plugin, profile, 32, 4)
 FIELD(cek_plugin, reserved, 36, 4) FIELD(cek_plugin, create, 40, 8) FIELD(cek_plugin, destroy, 48, 8)
@@ -206,7 +206,12 @@ FIELD(cek_plugin, event_status, 280, 8) FIELD(cek_plugin, event_elapsed, 288, 8)
 FIELD(cek_plugin, op_create, 296, 8) FIELD(cek_plugin, op_destroy, 304, 8)
 FIELD(cek_plugin, op_prepack, 312, 8) FIELD(cek_plugin, op_run, 320, 8)
 FIELD(cek_plugin, cmdbuf_create, 328, 8) FIELD(cek_plugin, cmdbuf_destroy, 336, 8)
-FIELD(cek_plugin, cmdbuf_run, 344, 8)
+FIELD(cek_plugin, cmdbuf_run, 344, 8) FIELD(cek_plugin, device_times, 352, 8)
+
+STRUCT(cek_device_times, 40)
+FIELD(cek_device_times, size, 0, 4) FIELD(cek_device_times, reserved, 4, 4)
+FIELD(cek_device_times, now_ns, 8, 8) FIELD(cek_device_times, compute_ns, 16, 8)
+FIELD(cek_device_times, copy_ns, 24, 8) FIELD(cek_device_times, exposed_ns, 32, 8)
 
 VALUE(CEK_ABI, 65536) VALUE(CEK_SPATIAL_MAX, 4) VALUE(CEK_RANK_MAX, 8)
 VALUE(CEK_ALIGNMENT, 256) VALUE(CEK_PARAM_GROUPS, 32) VALUE(CEK_POINTWISE_INPUTS, 8)

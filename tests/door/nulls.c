@@ -83,6 +83,8 @@ static void without_instance(const cek_plugin *p)
     REFUSED(p->device_info(NULL, 0, NULL));
     REFUSED(p->device_open(NULL, 0, NULL, &dev));
     REFUSED(p->device_memory(NULL, NULL, NULL));
+    if (p->device_times)
+        REFUSED(p->device_times(NULL, NULL));
     REFUSED(p->mem_alloc(NULL, NULL, NULL));
     REFUSED(p->queue_create(NULL, NULL, NULL));
     REFUSED(p->queue_sync(NULL, 0));

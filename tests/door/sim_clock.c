@@ -456,6 +456,39 @@ START_TEST(a_speed_changes_when_it_was_told_to)
 }
 END_TEST
 
+START_TEST(a_device_tells_what_it_has_done)
+{
+    static char bytes[4000];
+    cek_device_times times = { .size = sizeof times };
+    timer t;
+    product p;
+    door_open(&d, "sim", options);
+    timer_open(&t, d.dev);
+    product_open(&p, d.dev, 20);
+    cek_mem *mem = door_mem(&d, 4000);
+    OK(d.plugin.device_times(d.dev, &times));
+    ck_assert_uint_eq(times.now_ns, 0);
+    product_run(&p, t.queue);
+    OK(d.plugin.upload(t.queue, (cek_ref){ mem, 0 }, bytes, 4000)); /* behind it */
+    OK(d.plugin.upload(d.queue, (cek_ref){ mem, 0 }, bytes, 1000)); /* beside it */
+    OK(d.plugin.queue_sync(t.queue, CEK_FOREVER));
+    OK(d.plugin.device_times(d.dev, &times));
+    ck_assert_uint_eq(times.now_ns, 10 + 16000 + 100 + 8000);
+    ck_assert_uint_eq(times.compute_ns, 10 + 16000);
+    ck_assert_uint_eq(times.copy_ns, 100 + 2000 + 100 + 8000);
+    ck_assert_uint_eq(times.exposed_ns, 100 + 8000);
+    d.plugin.mem_free(mem);
+    product_close(&p);
+    timer_close(&t);
+    door_close(&d);
+
+    static const char *const plain[] = { "sim_inner", "reference", NULL };
+    door_open(&d, "sim", plain);
+    ck_assert_uint_eq(d.plugin.device_times(d.dev, &times), CEK_UNSUPPORTED);
+    door_close(&d);
+}
+END_TEST
+
 START_TEST(an_event_record_may_wait)
 {
     static const char *const waits[] = { "sim_inner", "reference", "sim_link", "1G", "sim_record_waits", "1", NULL };
@@ -549,6 +582,7 @@ int main(void)
     tcase_add_test(cases, the_same_run_takes_the_same_time);
     tcase_add_test(cases, a_real_clock_takes_the_machines_time);
     tcase_add_test(cases, a_speed_changes_when_it_was_told_to);
+    tcase_add_test(cases, a_device_tells_what_it_has_done);
     tcase_add_test(cases, an_event_record_may_wait);
     tcase_add_test(cases, without_work_time_passes_and_all_is_zero);
     tcase_add_test(cases, copies_between_devices_take_the_slower_link);
