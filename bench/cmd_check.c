@@ -38,7 +38,7 @@ static void on_begin(void *user, const char *name)
 
 static void on_case(void *user, const char *name, int result, bool required)
 {
-    static const char *const words[] = { "", "ok", "FAILED", "unsupported" };
+    static const char *const words[] = { "", "ok", "FAILED", "unsupported", "no memory" };
     check_run *run = user;
     crash_during(NULL, NULL);
     run->done++;
@@ -84,7 +84,10 @@ static void report_print(check_run *run, const char *device, const spec_report *
         output_note(&run->out, "%s: and %u more", device, r->failure_count - SPEC_FAILURES_MAX);
     if (*r->missing)
         output_note(&run->out, "%s: FAILED: %s", device, r->missing);
-    output_note(&run->out, "%s: %s, profile %s: required %u/%u, optional %u/%u", device, r->ok ? "passed" : "failed",
+    output_note(&run->out, "%s: %s, profile %s: required %u/%u, optional %u/%u", device,
+                r->ok                                   ? "passed"
+                : r->starved_count && !r->failure_count ? "not all checked"
+                                                        : "failed",
                 profile_name(r->profile), r->total.required_passed, r->total.required, r->total.optional_passed,
                 r->total.optional);
     run->required += r->total.required, run->required_passed += r->total.required_passed;
@@ -96,8 +99,10 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
 {
     cek_dev *dev = NULL;
     static spec_report report; /* large */
-    if (file->plugin.device_open(file->instance, index, NULL, &dev))
-        return complain(EXIT_NO_DEVICE, "%s: cannot be opened: %s", name, plugin_file_error(file));
+    cek_status st = file->plugin.device_open(file->instance, index, NULL, &dev);
+    if (st)
+        return complain(st == CEK_OUT_OF_MEMORY ? EXIT_MEMORY : EXIT_NO_DEVICE, "%s: cannot be opened: %s", name,
+                        plugin_file_error(file));
     spec_target target = { .plugin = &file->plugin,
                            .instance = file->instance,
                            .index = index,
@@ -112,7 +117,7 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
     int code = EXIT_OK;
     for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && !file->abandoned; i++) {
         options.group = run->options->argc ? run->options->argv[i] : NULL;
-        cek_status st = spec_run(&target, &options, &report);
+        st = spec_run(&target, &options, &report);
         if (run->progress)
             fputs("\r\033[K", stderr);
         if (st == CEK_INVALID) {
@@ -121,8 +126,12 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         }
         report_print(run, name, &report);
         file->abandoned = report.abandoned;
-        if (st)
-            code = complain(exit_code_of(st), "%s: the run broke off: %s", name, cek_status_name(st));
+        if (st && report.starved_count)
+            code = complain(exit_code_of(st), "%s: there was no memory for %u of the cases; %s", name,
+                            report.starved_count, report.starved);
+        else if (st)
+            code = complain(exit_code_of(st), "%s: the run broke off: %s", name,
+                            *report.missing ? report.missing : cek_status_name(st));
         else if (!report.ok)
             code = EXIT_WRONG;
     }
@@ -187,11 +196,13 @@ int cmd_check(const bench_options *o)
                             o->argv[i]);
     if (o->plugin && o->devices)
         return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");
+    char text[SPEC_TEXT_MAX];
+    uint32_t failed, gradients;
+    cek_status st = spec_gradients(&gradients, &failed, text, sizeof text);
+    if (st)
+        return complain(exit_code_of(st), "no host memory for the oracle's gradients");
     output_open(&run.out, o->output, columns, sizeof columns / sizeof *columns, "results");
     output_set(&run.out, "failures", json_array());
-
-    char text[SPEC_TEXT_MAX];
-    uint32_t failed, gradients = spec_gradients(&failed, text, sizeof text);
     int code = failed ? complain(EXIT_WRONG, "the oracle's gradients: %s", text) : EXIT_OK;
     output_set(&run.out, "gradients", json_integer(gradients));
     output_set(&run.out, "gradients_passed", json_integer(gradients - failed));

@@ -97,6 +97,12 @@ int cmd_devices(const bench_options *o)
     int code = engine_open(o, &engine);
     if (code)
         return code;
+    cek_status started = cek_engine_start(engine);
+    if (started) {
+        code = complain_status(started);
+        cek_engine_free(engine);
+        return code;
+    }
     output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "devices");
     size_t count = cek_engine_device_count(engine);
     for (size_t i = 0; i < count; i++) {

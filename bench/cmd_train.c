@@ -335,8 +335,14 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
     output_note(&run->out, "weights %s", hex);
 }
 
+static int weights_check(const cek_model *model)
+{
+    cek_status st = cek_model_check_finite(model);
+    return st ? complain_status(st) : EXIT_OK;
+}
+
 /* Weights come back from the devices whatever ended the run, so that they can be saved; then the
- * run's own failure counts. */
+ * run's own failure counts. The last update may have spoilt them though every loss was finite. */
 static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model,
                      cek_device *const *devices, int64_t batch)
 {
@@ -344,6 +350,8 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     if (run->progress)
         fputs("\r\033[K", stderr);
     cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : cek_trainer_pull(run->trainer);
+    if (!st && !code)
+        code = weights_check(model);
     /* Weights of a run that failed do not replace good ones. */
     signals_hold(SIG_BLOCK);
     if (!st && !code && run->options->save)

@@ -43,8 +43,9 @@ int plugin_file_open(const char *path, plugin_file *file)
     char slashed[4096];
     snprintf(slashed, sizeof slashed, "%s%s", strchr(path, '/') ? "" : "./",
              path); /* dlopen searches names without a slash */
-    if (cek_plugin_file_check(slashed))
-        return complain(EXIT_PLUGIN, "%s", cek_error_text());
+    cek_status st = cek_plugin_file_check(slashed);
+    if (st)
+        return complain(st == CEK_OUT_OF_MEMORY ? EXIT_MEMORY : EXIT_PLUGIN, "%s", cek_error_text());
     if (!(file->so = dlopen(slashed, RTLD_NOW | RTLD_LOCAL)))
         return complain(EXIT_PLUGIN, "%s", dlerror());
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(file->so, CEK_PLUGIN_SYMBOL);
@@ -58,10 +59,12 @@ int plugin_file_open(const char *path, plugin_file *file)
         return complain(EXIT_PLUGIN, "%s: %s", path, error);
     file->host = (cek_host){ .size = sizeof file->host, .abi = CEK_ABI, .fail = host_fail, .option = host_option };
     *latest = 0;
-    cek_status st = file->plugin.create(&file->host, &file->instance);
+    st = file->plugin.create(&file->host, &file->instance);
     if (st)
-        return complain(st == CEK_UNAVAILABLE ? EXIT_NO_DEVICE : EXIT_PLUGIN, "%s: create: %s: %s", path,
-                        cek_status_name(st), latest);
+        return complain(st == CEK_UNAVAILABLE     ? EXIT_NO_DEVICE
+                        : st == CEK_OUT_OF_MEMORY ? EXIT_MEMORY
+                                                  : EXIT_PLUGIN,
+                        "%s: create: %s: %s", path, cek_status_name(st), latest);
     if (!file->instance)
         return complain(EXIT_PLUGIN, "%s: create succeeds without an instance", path);
     return EXIT_OK;

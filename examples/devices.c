@@ -41,6 +41,8 @@ int main(int argc, char **argv)
         failed = show(device);
         goto out;
     }
+    if (cek_engine_start(engine) != CEK_OK)
+        goto out;
     failed = 0;
     for (size_t i = 0; i < cek_engine_device_count(engine); i++)
         failed |= show(cek_engine_device(engine, i));

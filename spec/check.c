@@ -46,7 +46,7 @@ bool spec_check_begin(spec_state *s, const char *group, cek_dtype type, bool req
     s->group = group;
     s->type = type;
     s->required = required;
-    s->wrong = s->unsupported = false;
+    s->wrong = s->unsupported = s->starved = false;
     bool selected = !s->broken && (!s->options.group || !strcmp(s->options.group, group)) &&
                     (!s->options.type || s->options.type == type) &&
                     (!s->options.match || strstr(s->name, s->options.match));
@@ -58,7 +58,7 @@ bool spec_check_begin(spec_state *s, const char *group, cek_dtype type, bool req
 static spec_failure *failure_new(spec_state *s)
 {
     static __thread spec_failure beyond; /* what does not fit the report is counted, not kept */
-    if (s->wrong)
+    if (s->wrong || s->starved)
         return NULL;
     s->wrong = true;
     uint32_t n = s->report->failure_count++;
@@ -92,6 +92,36 @@ void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, 
     f->got = got, f->expected = expected, f->tolerance = tolerance;
 }
 
+void spec_check_starved(spec_state *s, const char *fmt, ...)
+{
+    char what[SPEC_TEXT_MAX];
+    va_list args;
+    if (s->wrong || s->starved)
+        return;
+    s->starved = true;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    if (!s->report->starved_count++)
+        snprintf(s->report->starved, sizeof s->report->starved, "%.90s: %.160s", s->name, what);
+}
+
+void *spec_calloc(spec_state *s, uint64_t count, size_t size)
+{
+    void *made = calloc(count ? count : 1, size);
+    if (!made)
+        spec_check_starved(s, "no host memory for %llu times %zu bytes", (unsigned long long)count, size);
+    return made;
+}
+
+void spec_check_unbuilt(spec_state *s, const spec_problem *p)
+{
+    if (p->no_memory)
+        spec_check_starved(s, "%.200s", p->error);
+    else
+        spec_check_wrong(s, "the case itself: %.200s", p->error);
+}
+
 static void count(spec_count *c, bool required, bool passed, bool unsupported)
 {
     if (required) {
@@ -106,6 +136,11 @@ static void count(spec_count *c, bool required, bool passed, bool unsupported)
 
 void spec_check_end(spec_state *s)
 {
+    if (s->starved) {
+        if (s->options.progress)
+            s->options.progress(s->options.user, s->name, SPEC_STARVED, s->required);
+        return;
+    }
     if (s->unsupported && s->required)
         spec_check_wrong(s, "answered UNSUPPORTED, but this is required");
     bool passed = !s->wrong && !s->unsupported, unsupported = !s->wrong && s->unsupported;
@@ -145,6 +180,11 @@ bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status wan
     va_end(args);
     int length;
     const char *name = slot_name(call, &length);
+    if (got == CEK_OUT_OF_MEMORY) { /* an answer that is never wrong, and says nothing of what was asked */
+        spec_check_starved(s, "%.*s%s%.60s answered %s: %.120s", length, name, *what ? " " : "", what,
+                           spec_status_name(got), text ? text : "");
+        return false;
+    }
     spec_check_wrong(s, "%.*s%s%.80s answered %s%s%.100s, not %s", length, name, *what ? " " : "", what,
                      spec_status_name(got), text && *text ? ": " : "", text ? text : "", spec_status_name(want));
     return false;
@@ -156,8 +196,7 @@ bool spec_buffer_make(spec_state *s, uint64_t bytes, uint64_t shift, spec_buffer
     b->image = malloc(b->total);
     b->before = malloc(b->total);
     if (!b->image || !b->before) {
-        s->broken = CEK_OUT_OF_MEMORY;
-        spec_check_wrong(s, "no host memory for %llu bytes", (unsigned long long)b->total);
+        spec_check_starved(s, "no host memory for %llu bytes", (unsigned long long)b->total);
         return false;
     }
     memset(b->image, 0xff, b->total);

@@ -24,6 +24,7 @@ typedef struct spec_state {
     const char *group;
     cek_dtype type;
     bool required, wrong, unsupported;
+    bool starved; /* there was no memory for it: it has no verdict, whatever else comes */
 } spec_state;
 
 /* False: not selected by the options; the check is skipped. `type` 0: none. */
@@ -33,9 +34,16 @@ void spec_check_wrong(spec_state *s, const char *fmt, ...) __attribute__((__form
 /* The same for a wrong value. */
 void spec_check_wrong_value(spec_state *s, const char *operand, uint64_t index, uint64_t wrong, double got,
                             double expected, double tolerance);
+/* Memory ran out under the check, here or on the device. */
+void spec_check_starved(spec_state *s, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
+/* Zeroed memory for a check, which is starved where there is none (NULL). */
+void *spec_calloc(spec_state *s, uint64_t count, size_t size);
+/* The check's problem could not be built: it is starved, or wrong in itself. */
+void spec_check_unbuilt(spec_state *s, const spec_problem *p);
 void spec_check_end(spec_state *s);
 
-/* Finds the check wrong unless a call answered `want`; remembers a lost device. Returns whether it did. `call` is the
+/* Finds the check wrong unless a call answered `want`, or starved where there was no memory for it;
+ * remembers a lost device. Returns whether it did. `call` is the
  * call's name, or its text in C, of which the name is told; the format and what follows say of what it was called:
  * "of 0 bytes". */
 bool spec_expect(spec_state *s, const char *call, cek_status got, cek_status want, const char *fmt, ...)

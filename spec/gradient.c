@@ -18,6 +18,7 @@ typedef struct preset {
     uint32_t count;
     uint64_t moved; /* element of the first that is moved by `by` */
     double by;
+    bool *no_memory; /* becomes true where a problem could not be built for want of it */
 } preset;
 
 static bool preset_fill(void *user, spec_operand *o)
@@ -37,13 +38,16 @@ static bool preset_fill(void *user, spec_operand *o)
 static spec_problem *build(const spec_kind *kind, const char *text, const preset *values)
 {
     spec_problem *p = calloc(1, sizeof *p);
-    if (!p)
+    if (!p) {
+        *values->no_memory = true;
         return NULL;
+    }
     spec_problem_init(p, kind->kind, CEK_F64, SPEC_REAL, false, 21);
     p->preset = preset_fill;
     p->preset_user = (void *)values;
     if (kind->build(text, p))
         return p;
+    *values->no_memory |= p->no_memory;
     spec_problem_free(p);
     free(p);
     return NULL;
@@ -91,20 +95,23 @@ static double difference(const gradient_case *c, preset *values, uint64_t i, con
     return (at[1] - at[0]) / (2 * h);
 }
 
-/* Number of elements that differ; -1 where nothing could be compared. */
-static long gradient_compare(const gradient_case *c, char *text, size_t cap)
+/* Number of elements that differ; -1 where nothing could be compared. *no_memory: neither is the number to be believed. */
+static long gradient_compare(const gradient_case *c, bool *no_memory, char *text, size_t cap)
 {
-    preset none = { .count = 0 };
+    preset none = { .count = 0, .no_memory = no_memory };
     spec_problem *start = build(c->forward, c->forward_text, &none), *back = NULL;
     const spec_operand *x = start ? spec_operand_find(start, c->x) : NULL,
                        *y = start ? spec_operand_find(start, c->y) : NULL;
     double *g = y ? malloc(y->count * sizeof *g) : NULL;
     long wrong = -1;
+    *no_memory |= y && !g;
     if (x && g) {
         for (uint64_t i = 0; i < y->count; i++)
             g[i] = 2 * spec_uniform(5, i) - 1;
-        preset forward = { .name = { x->name }, .value = { x->value }, .count = 1 };
-        preset backward = { .name = { c->dy }, .value = { g }, .count = 1, .moved = UINT64_MAX };
+        preset forward = { .name = { x->name }, .value = { x->value }, .count = 1, .no_memory = no_memory };
+        preset backward = {
+            .name = { c->dy }, .value = { g }, .count = 1, .moved = UINT64_MAX, .no_memory = no_memory
+        };
         if (c->also_backward) {
             const spec_operand *also = spec_operand_find(start, c->also_forward);
             backward.name[1] = c->also_backward;
@@ -131,15 +138,15 @@ static long gradient_compare(const gradient_case *c, char *text, size_t cap)
 
 /* Losses give value and gradient in one problem, with inv_n as a factor of the gradient alone. */
 static long loss_compare(const spec_kind *kind, const char *text_, uint32_t x_slot, uint32_t dx_slot,
-                         uint32_t loss_slot, char *text, size_t cap)
+                         uint32_t loss_slot, bool *no_memory, char *text, size_t cap)
 {
     gradient_case c = { .forward = kind, .forward_text = text_, .y = loss_slot };
-    preset none = { .count = 0 };
+    preset none = { .count = 0, .no_memory = no_memory };
     spec_problem *start = build(kind, text_, &none);
     long wrong = start ? 0 : -1;
     if (start) {
         const spec_operand *x = spec_operand_find(start, x_slot), *dx = spec_operand_find(start, dx_slot);
-        preset values = { .name = { x->name }, .value = { x->value }, .count = 1 };
+        preset values = { .name = { x->name }, .value = { x->value }, .count = 1, .no_memory = no_memory };
         cek_step_block step;
         uint32_t step_slot = kind->kind == CEK_OP_CROSS_ENTROPY ? CEK_CROSS_ENTROPY_STEP : CEK_SQUARED_ERROR_STEP;
         memcpy(&step, spec_operand_find(start, step_slot)->raw, sizeof step);
@@ -191,23 +198,23 @@ static const gradient_case cases[] = {
 };
 /* clang-format on */
 
-uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap)
+cek_status spec_gradients(uint32_t *run, uint32_t *failed, char *text, size_t cap)
 {
-    uint32_t run = 0;
+    bool no_memory = false;
     char first[SPEC_TEXT_MAX] = "", latest[SPEC_TEXT_MAX];
-    *failed = 0;
-#define COUNT(call) (run++, (call) && !(*failed)++ ? (void)memcpy(first, latest, sizeof first) : (void)0)
+    *run = *failed = 0;
+#define COUNT(call) ((*run)++, (call) && !(*failed)++ ? (void)memcpy(first, latest, sizeof first) : (void)0)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        COUNT(gradient_compare(&cases[i], latest, sizeof latest));
+        COUNT(gradient_compare(&cases[i], &no_memory, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_cross_entropy, "6x10", CEK_CROSS_ENTROPY_LOGITS, CEK_CROSS_ENTROPY_DLOGITS,
-                       CEK_CROSS_ENTROPY_LOSS, latest, sizeof latest));
+                       CEK_CROSS_ENTROPY_LOSS, &no_memory, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_cross_entropy, "12x5:per3:valid2:w", CEK_CROSS_ENTROPY_LOGITS,
-                       CEK_CROSS_ENTROPY_DLOGITS, CEK_CROSS_ENTROPY_LOSS, latest, sizeof latest));
+                       CEK_CROSS_ENTROPY_DLOGITS, CEK_CROSS_ENTROPY_LOSS, &no_memory, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_squared_error, "7x3", CEK_SQUARED_ERROR_PREDICTION, CEK_SQUARED_ERROR_DPREDICTION,
-                       CEK_SQUARED_ERROR_LOSS, latest, sizeof latest));
+                       CEK_SQUARED_ERROR_LOSS, &no_memory, latest, sizeof latest));
     COUNT(loss_compare(&spec_kind_squared_error, "12x4:per3:valid2:w", CEK_SQUARED_ERROR_PREDICTION,
-                       CEK_SQUARED_ERROR_DPREDICTION, CEK_SQUARED_ERROR_LOSS, latest, sizeof latest));
+                       CEK_SQUARED_ERROR_DPREDICTION, CEK_SQUARED_ERROR_LOSS, &no_memory, latest, sizeof latest));
 #undef COUNT
     snprintf(text, cap, "%s", first);
-    return run;
+    return no_memory ? CEK_OUT_OF_MEMORY : CEK_OK;
 }

@@ -50,11 +50,9 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
 {
     *job = (spec_job){ .problem = p };
     if (p->forward) {
-        job->forward = calloc(1, sizeof *job->forward);
-        if (!job->forward) {
-            s->broken = CEK_OUT_OF_MEMORY;
+        job->forward = spec_calloc(s, 1, sizeof *job->forward);
+        if (!job->forward)
             return false;
-        }
         bool made = spec_job_make(s, p->forward, job->forward, inexact);
         job->created = job->forward->created;
         if (!made || !spec_job_run(s, job->forward, s->queue) || !spec_job_verify(s, job->forward))
@@ -194,11 +192,9 @@ static bool values_verify(spec_state *s, spec_job *job, const spec_operand *o, c
                                                            .expect = o->expect,
                                                            .bound = o->bound,
                                                            .written = o->written });
-    double *got = malloc(o->count * sizeof *got);
-    if (!got) {
-        s->broken = CEK_OUT_OF_MEMORY;
+    double *got = spec_calloc(s, o->count, sizeof *got);
+    if (!got)
         return false;
-    }
     spec_decode(o->type, bytes, o->count, got);
     for (uint64_t i = 0; i < o->count; i++) {
         bool written = !o->written || o->written[i];

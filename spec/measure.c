@@ -130,24 +130,25 @@ static void counts_note(const spec_kind *kind, const spec_job *job, spec_measure
 static bool attempt(spec_state *s, const spec_kind *kind, const char *text, cek_dtype type, bool inexact,
                     spec_measurement *m)
 {
-    spec_problem *p = calloc(1, sizeof *p);
+    spec_problem *p = spec_calloc(s, 1, sizeof *p);
     spec_job job = { 0 };
     bool again = false;
-    if (!p) {
-        s->broken = CEK_OUT_OF_MEMORY;
+    if (!p)
         return false;
-    }
     spec_problem_init(p, kind->kind, type, SPEC_REAL, inexact, 1);
     p->flushes = s->flushes;
     if (!kind->build(text, p)) {
-        spec_check_wrong(s, "%.200s", p->error);
-        s->broken = p->no_memory ? CEK_OUT_OF_MEMORY : CEK_INVALID;
+        if (p->no_memory)
+            spec_check_starved(s, "%.200s", p->error);
+        else
+            spec_check_wrong(s, "%.200s", p->error);
+        s->broken = CEK_INVALID;
     } else if (spec_job_make(s, p, &job, &again) && spec_job_run(s, &job, s->queue)) {
         spec_job_verify(s, &job);
         counts_note(kind, &job, m);
         spec_time(&m->timing, job_repeat, NULL, &(running){ s, &job });
         if (m->uncompared)
-            s->broken = CEK_OUT_OF_MEMORY;
+            spec_check_starved(s, "there was no host memory to compare what came out");
     } else if (job.created == CEK_INVALID) {
         s->broken = CEK_INVALID; /* the problem is at fault, as long as conformance has the plugin's word */
     }
@@ -185,9 +186,15 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
         spec_check_begin(&s, kinds[k]->name, type, true, "%s", text);
         if (attempt(&s, kinds[k], text, type, false, m))
             attempt(&s, kinds[k], text, type, true, m);
-        st = s.broken ? s.broken : s.unsupported ? CEK_UNSUPPORTED : s.wrong && !m->wrong ? CEK_INTERNAL : CEK_OK;
+        st = s.starved              ? CEK_OUT_OF_MEMORY
+             : s.broken             ? s.broken
+             : s.unsupported        ? CEK_UNSUPPORTED
+             : s.wrong && !m->wrong ? CEK_INTERNAL
+                                    : CEK_OK;
         spec_check_end(&s);
-        if (report->failure_count)
+        if (s.starved)
+            snprintf(m->error, sizeof m->error, "%s", report->starved);
+        else if (report->failure_count)
             snprintf(m->error, sizeof m->error, "%s", report->failure[0].what);
         if (!s.abandoned)
             plugin.queue_destroy(s.queue);

@@ -211,7 +211,7 @@ static void round_trips(spec_state *s)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         spec_buffer b;
         uint64_t n = sizes[i];
-        uint8_t *data = malloc(2 * n), *back = data ? data + n : NULL;
+        uint8_t *data = spec_calloc(s, 2, n), *back = data ? data + n : NULL;
         bool ok = data && spec_buffer_make(s, n, 1, &b);
         for (uint64_t k = 0; ok && k < n; k++)
             data[k] = (uint8_t)(k * 7 + i);

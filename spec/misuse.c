@@ -11,7 +11,9 @@ void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const
 {
     cek_op *op = (cek_op *)s;
     cek_status st = s->plugin->op_create(s->dev, desc, NULL, &op);
-    if (st != want)
+    if (st == CEK_OUT_OF_MEMORY)
+        spec_check_starved(s, "op_create with %s answered %s", what, spec_status_name(st));
+    else if (st != want)
         spec_check_wrong(s, "op_create with %s answered %s, not %s", what, spec_status_name(st),
                          spec_status_name(want));
     else if (op)
@@ -23,7 +25,7 @@ void spec_refused(spec_state *s, const cek_op_desc *desc, cek_status want, const
 /* The head of the descriptor. */
 static void head_refusals(spec_state *s, const spec_problem *p)
 {
-    spec_problem *q = malloc(sizeof *q);
+    spec_problem *q = spec_calloc(s, 1, sizeof *q);
     if (!q)
         return;
 #define TRY(want, what, change) (*q = *p, (change), spec_refused(s, &q->desc.op, want, what))
@@ -53,7 +55,7 @@ static void head_refusals(spec_state *s, const spec_problem *p)
 static void grown(spec_state *s, const spec_problem *p)
 {
     uint32_t size = p->desc.op.size;
-    uint8_t *longer = calloc(1, size + 16);
+    uint8_t *longer = spec_calloc(s, 1, size + 16);
     cek_op *op = NULL;
     if (!longer)
         return;
@@ -224,7 +226,7 @@ static void grown_check(spec_state *s, spec_job *job)
 
 static void with_job(spec_state *s, const spec_kind *kind, const char *text, job_fn fn)
 {
-    spec_problem *p = calloc(1, sizeof *p);
+    spec_problem *p = spec_calloc(s, 1, sizeof *p);
     spec_job job = { 0 };
     bool inexact = false;
     if (!p)
@@ -233,7 +235,7 @@ static void with_job(spec_state *s, const spec_kind *kind, const char *text, job
         spec_problem_init(p, kind->kind, CEK_F32, SPEC_REAL, inexact, 1);
         inexact = false;
         if (!kind->build(text, p))
-            spec_check_wrong(s, "the case itself: %.200s", p->error);
+            spec_check_unbuilt(s, p);
         else if (spec_job_make(s, p, &job, &inexact)) {
             fn(s, &job);
             if (!s->wrong && spec_job_run(s, &job, s->queue))

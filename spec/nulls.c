@@ -241,8 +241,8 @@ void spec_check_nulls(spec_state *s)
     spec_job job = { 0 };
     if (s->broken || s->options.type || (s->options.group && strcmp(s->options.group, "null")))
         return;
-    spec_problem *problem = calloc(1, sizeof *problem);
     (void)begins(s, CEK_PROFILE_MEMORY, "what it is tried with", "NULL");
+    spec_problem *problem = spec_calloc(s, 1, sizeof *problem);
     bool made = problem && spec_buffer_make(s, 256, 0, &w.buffer) && spec_buffer_upload(s, &w.buffer, s->queue) &&
                 EXPECT_OK(s->plugin->event_create(s->dev, &timing, &w.event)) &&
                 EXPECT_OK(s->plugin->event_record(s->queue, w.event)) && spec_sync(s, s->queue);

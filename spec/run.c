@@ -37,7 +37,7 @@ static bool run_again_equals(spec_state *s, spec_job *job)
     bool ok = true;
     for (uint32_t i = 0; i < job->problem->operand_count; i++) {
         const spec_buffer *b = &job->buffer[i];
-        if (b->mem && (first[i] = malloc(b->total)))
+        if (b->mem && (first[i] = spec_calloc(s, 1, b->total)))
             memcpy(first[i], b->image, b->total);
     }
     if ((ok = spec_job_run(s, job, s->queue))) {
@@ -58,17 +58,15 @@ static bool run_again_equals(spec_state *s, spec_job *job)
 static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill,
                          bool *inexact)
 {
-    spec_problem *p = calloc(1, sizeof *p);
+    spec_problem *p = spec_calloc(s, 1, sizeof *p);
     spec_job job = { 0 };
     bool again = false;
-    if (!p) {
-        s->broken = CEK_OUT_OF_MEMORY;
+    if (!p)
         return;
-    }
     spec_problem_init(p, kind->kind, type, fill, *inexact, seed_of(c->text) + fill);
     p->flushes = s->flushes;
     if (!kind->build(c->text, p)) {
-        spec_check_wrong(s, "the case itself: %.200s", p->error);
+        spec_check_unbuilt(s, p);
     } else if (spec_job_make(s, p, &job, &again)) {
         for (uint32_t step = 0; step == 0 || step < p->steps; step++) {
             if (step) {
@@ -118,7 +116,7 @@ static void claims_examine(spec_state *s)
     uint32_t count;
     const spec_kind *const *kinds = spec_kinds(&count);
     bool selected = s->options.match || s->options.group || s->options.type;
-    for (uint32_t i = 0; !selected && i < count; i++) {
+    for (uint32_t i = 0; !selected && !r->starved_count && i < count; i++) {
         uint32_t run = 0;
         for (uint32_t l = 0; l < r->line_count; l++)
             if (!strcmp(r->line[l].group, kinds[i]->name))
@@ -127,6 +125,8 @@ static void claims_examine(spec_state *s)
             snprintf(r->missing, sizeof r->missing, "profile %u is claimed, but no required case of %s was run",
                      r->profile, kinds[i]->name);
     }
+    if (!s->broken && r->starved_count)
+        s->broken = CEK_OUT_OF_MEMORY;
     if (!r->total.required && !r->total.optional && !s->broken) {
         snprintf(r->missing, sizeof r->missing, "no case was run");
         s->broken = CEK_INVALID;
@@ -156,7 +156,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
     cek_status st = plugin.queue_create(s.dev, NULL, &s.queue);
     if (st != CEK_OK) {
         snprintf(report->missing, sizeof report->missing, "queue_create answered %s", spec_status_name(st));
-        return CEK_OK;
+        return st == CEK_OUT_OF_MEMORY ? st : CEK_OK;
     }
     spec_check_ground(&s);
     spec_check_memory(&s);

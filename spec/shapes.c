@@ -212,7 +212,7 @@ void spec_shapes_refused(spec_state *s, const spec_problem *p)
         [CEK_OP_OPTIMIZER] = optimizer_shapes,
         [CEK_OP_COPY] = copy_shapes,
     };
-    spec_problem *q = malloc(sizeof *q);
+    spec_problem *q = spec_calloc(s, 1, sizeof *q);
     if (q)
         by_kind[p->desc.op.kind](s, p, q);
     free(q);

@@ -37,7 +37,7 @@ typedef struct spec_target {
     void *user;
 } spec_target;
 
-enum { SPEC_PASSED = 1, SPEC_FAILED = 2, SPEC_UNSUPPORTED = 3 };
+enum { SPEC_PASSED = 1, SPEC_FAILED = 2, SPEC_UNSUPPORTED = 3, SPEC_STARVED = 4 };
 
 /* Bytes of one output as the device left them, for a test that proves the comparison: what it
  * changes must be found. */
@@ -90,8 +90,10 @@ typedef struct spec_report {
     spec_failure failure[SPEC_FAILURES_MAX];
     uint32_t failure_count;      /* all of them; the first SPEC_FAILURES_MAX are kept */
     uint32_t profile;            /* as claimed */
+    uint32_t starved_count;      /* cases that ended for want of memory, here or on the device; counted nowhere else */
+    char starved[SPEC_TEXT_MAX]; /* the first of them, and what there was no memory for; or "" */
     char missing[SPEC_TEXT_MAX]; /* a claim of which no case was run, or "" */
-    bool ok;                     /* cases ran, none failed, every claim was examined */
+    bool ok;                     /* cases ran, none failed or starved, every claim was examined */
     bool abandoned;              /* the device may still be at work with what it was given: close nothing of it */
 } spec_report;
 
@@ -101,9 +103,9 @@ typedef struct spec_report {
 bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, size_t cap);
 
 /* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
- * a few of its own. CEK_OK: ran to the end, see report->ok. Else the run broke off:
- * CEK_DEVICE_LOST, CEK_INTERNAL for a plugin whose queue_sync does not wait, CEK_OUT_OF_MEMORY of the host, CEK_INVALID
- * for options that select nothing; the report holds what was found until then. */
+ * a few of its own. CEK_OK: ran to the end, see report->ok. CEK_OUT_OF_MEMORY: so it did, but report->starved_count cases
+ * came to no verdict. Else the run broke off: CEK_DEVICE_LOST, CEK_INTERNAL for a plugin whose queue_sync does not wait,
+ * CEK_INVALID for options that select nothing; the report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
@@ -147,9 +149,9 @@ cek_status spec_measure(const spec_target *target, uint32_t kind, const char *te
 const char *spec_measure_typical(uint32_t kind);
 
 /* spec_gradients - holds the oracle's backward forms against central differences of its forward
- * forms; needs no device. Returns the number of checks, and the failed ones in *failed with the
- * first of them in `text`. */
-uint32_t spec_gradients(uint32_t *failed, char *text, size_t cap);
+ * forms; needs no device. The number of checks in *run, that of the failed ones in *failed, the first of those in
+ * `text`. CEK_OUT_OF_MEMORY: that came to no end. */
+cek_status spec_gradients(uint32_t *run, uint32_t *failed, char *text, size_t cap);
 
 /* Problem descriptors as short strings, shared with the benchmark. The descriptor is zeroed and
  * gets its sizes, shapes and leading dimensions; types and operands are the caller's. *rest points

@@ -42,8 +42,8 @@ static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const c
 {
     bool inexact = shared && info->flags & CEK_OP_INFO_INEXACT;
     w->state = *s;
-    w->report = calloc(1, sizeof *w->report);
-    w->problem = calloc(1, sizeof *w->problem);
+    w->report = spec_calloc(s, 1, sizeof *w->report);
+    w->problem = spec_calloc(s, 1, sizeof *w->problem);
     if (!w->report || !w->problem)
         return false;
     w->state.report = w->report;
@@ -59,7 +59,7 @@ static bool worker_make(spec_state *s, worker *w, const spec_kind *kind, const c
         s->plugin->op_destroy(w->job.op);
         w->job.op = shared;
     }
-    return s->plugin->queue_create(s->dev, NULL, &w->queue) == CEK_OK;
+    return spec_expect(&w->state, "queue_create", s->plugin->queue_create(s->dev, NULL, &w->queue), CEK_OK, "%s", "");
 }
 
 static void worker_free(spec_state *s, worker *w, bool shared)
@@ -92,15 +92,24 @@ static void worker_start(worker *w)
     pthread_attr_destroy(&attributes);
 }
 
+/* Whether one of them ran out of memory, which all of the check then has. */
+static bool workers_starved(spec_state *s, const worker *w)
+{
+    for (int i = 0; w && i < THREADS; i++)
+        if (w[i].state.starved)
+            spec_check_starved(s, "queue %d of %d: %.150s", i, THREADS, w[i].report->starved);
+    return s->starved;
+}
+
 static void queues_at_once(spec_state *s, const spec_kind *kind, const char *text)
 {
-    worker *w = calloc(THREADS, sizeof *w);
+    worker *w = spec_calloc(s, THREADS, sizeof *w);
     bool ok = w && worker_make(s, &w[0], kind, text, NULL, NULL);
     for (int i = 1; ok && i < THREADS; i++)
         ok = worker_make(s, &w[i], kind, text, w[0].job.op, &w[0].job.info);
     if (w && w[0].state.unsupported)
         s->unsupported = true;
-    else if (!ok)
+    else if (!ok && !workers_starved(s, w))
         spec_check_wrong(s, "cannot make what the threads need: %.150s",
                          w && w->report && w->report->failure_count ? w->report->failure[0].what
                                                                     : "see the other cases");
@@ -110,13 +119,14 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
         if (w[i].started)
             pthread_join(w[i].thread, NULL);
         else
-            spec_check_wrong(s, "no thread");
+            spec_check_starved(s, "no thread can be started");
         if (w[i].state.broken)
             s->broken = w[i].state.broken;
         s->abandoned |= w[i].state.abandoned;
         if (w[i].state.wrong)
             spec_check_wrong(s, "queue %d of %d: %.200s", i, THREADS, w[i].report->failure[0].what);
     }
+    workers_starved(s, w);
     for (int i = THREADS - 1; w && i >= 0; i--)
         worker_free(s, &w[i], i > 0);
     free(w);
@@ -130,7 +140,7 @@ static void command_buffer(spec_state *s)
         s->unsupported = true;
         return;
     }
-    spec_problem *problem = calloc(1, sizeof *problem);
+    spec_problem *problem = spec_calloc(s, 1, sizeof *problem);
     spec_job job = { 0 };
     spec_buffer copy = { 0 };
     cek_cmdbuf *buffer = NULL;

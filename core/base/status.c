@@ -27,7 +27,7 @@
     X(CEK_CANCELLED, "cancelled", "stopped on request")                                \
     X(CEK_NO_DEVICE, "no_device", "no device fits the request")                        \
     X(CEK_BAD_PLUGIN, "bad_plugin", "a plugin broke the ABI or was refused")           \
-    X(CEK_NOT_FINITE, "not_finite", "a loss is NaN or infinite")
+    X(CEK_NOT_FINITE, "not_finite", "a loss or a weight is NaN or infinite")
 
 static _Thread_local char error_text[CEK__ERROR_TEXT_MAX];
 

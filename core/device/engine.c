@@ -174,6 +174,12 @@ cek_device *cek__walk_next(const cek_engine *engine, cek__walk *walk)
     return NULL;
 }
 
+cek_status cek_engine_start(cek_engine *engine)
+{
+    CEK__NOT_NULL(engine);
+    return cek__engine_start(engine, NULL, 0);
+}
+
 size_t cek_engine_device_count(cek_engine *engine)
 {
     size_t count = 0;

@@ -61,7 +61,7 @@ enum {
     CEK_CANCELLED = 67,  /* stopped on request */
     CEK_NO_DEVICE = 68,  /* no device fits the request; the text quotes the load report */
     CEK_BAD_PLUGIN = 69, /* a plugin broke the ABI or was refused */
-    CEK_NOT_FINITE = 70  /* a loss is NaN or infinite */
+    CEK_NOT_FINITE = 70  /* a loss or a weight is NaN or infinite */
 };
 
 /* The text of this thread's latest failure: one line that names the object and the cause. "" before
@@ -108,7 +108,7 @@ typedef struct cek_engine_options {
 
 /* cek_engine_create - finds the files of plugins. None is opened yet: a plugin is loaded and its
  * driver started when something first asks for a device that it may have (cek_engine_select,
- * cek_engine_find), or for all (cek_engine_device_count).
+ * cek_engine_find), or for all (cek_engine_start, cek_engine_device_count).
  *
  * Directories, in this order: those of CEKERNELS_PLUGIN_PATH (absolute ones, separated by ':';
  * ignored in a program with raised privileges), `cekernels/` beside this library, the installed
@@ -156,10 +156,14 @@ CEK_API cek_status cek_engine_load_entry(cek_engine *engine, size_t index, cek_l
 /* All entries as text, a line each; the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_engine_load_report(cek_engine *engine, char **out);
 
+/* cek_engine_start - starts every plugin that is not, but opens no device; what became of each is in
+ * the load report. Blocks: while drivers initialise. Errors: CEK_OUT_OF_MEMORY of the host, and
+ * CEK_TIMEOUT behind another thread that starts one; both leave some for the next call. */
+CEK_API CEK_CHECKED cek_status cek_engine_start(cek_engine *engine);
+
 /* All devices of all plugins, in the order of the load report and of their indices, also those that
- * never join by themselves. Starts every plugin that is not, but opens no device. They belong to
- * the engine; a device and its place stay what they are. 0 and NULL where host memory ran out, as
- * cek_error_text then says. Blocks: while drivers initialise. */
+ * never join by themselves. Starts the plugins as cek_engine_start does; 0 and NULL where that
+ * fails. They belong to the engine; a device and its place stay what they are. */
 CEK_API size_t cek_engine_device_count(cek_engine *engine);
 CEK_API cek_device *cek_engine_device(cek_engine *engine, size_t index);
 

@@ -117,6 +117,9 @@ CEK_API void cek_model_init(cek_model *model, uint64_t seed);
  * nothing unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);
+/* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or
+ * infinite, as the last update of a training whose losses were finite may leave it. */
+CEK_API CEK_CHECKED cek_status cek_model_check_finite(const cek_model *model);
 /* SHA-256 over the tensors in the order of their names, f32 little-endian, as 64 hex digits and
  * NUL. */
 CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);

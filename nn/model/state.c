@@ -1,8 +1,9 @@
-/* state.c - a model's parameters in a safetensors file, and their fingerprint.
+/* state.c - a model's parameters in a safetensors file, their fingerprint, and whether they are numbers.
  *
  * A file that is loaded names exactly the model's parameters, all with or all without a leading "module." (which
  * torch.nn.DataParallel puts there). Everything is converted before anything in the model changes.
  * Must not know: the file's format (safetensors.c). */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,20 @@ static const cek_parameter *next_by_name(const cek_model *model, const char *aft
             best = p;
     }
     return best;
+}
+
+cek_status cek_model_check_finite(const cek_model *model)
+{
+    CEK__NOT_NULL(model);
+    for (size_t i = 0; i < model->parameter_count; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+
+        for (int64_t k = 0; k < p->count; k++)
+            if (!isfinite(p->data[k]))
+                return cek__fail(CEK_NOT_FINITE, "parameter %s: element %lld of %lld is %g", p->name, (long long)k,
+                                 (long long)p->count, (double)p->data[k]);
+    }
+    return CEK_OK;
 }
 
 void cek_model_sha256(const cek_model *model, char hex[65])

@@ -60,6 +60,13 @@ run 0 check -d cpu softmax --match=3x10 --json
 [ "$(grep -c '"device": "cpu:[01]"' "$scratch/out")" -ge 2 ] || wrong "not both devices were checked"
 unset CEKERNELS_CPU_DEVICES
 
+# A case that there was no memory for has no verdict: the others do, and the exit code is that of memory.
+CEKERNELS_SIM_FAULTS=out_of_memory@mem_alloc#9 run 6 check -d sim:0 softmax --match=f32 --json
+grep -q 'sim:0: there was no memory for 1 of the cases; softmax f32 .*mem_alloc answered OUT_OF_MEMORY: ' "$scratch/err" ||
+    wrong "not explained: $(cat "$scratch/err")"
+holds "$(value required) >= 10 && $(value required_passed) == $(value required)"
+[ "$(value passed)" = false ] && [ "$(value failures)" = 0 ] || wrong "what had no memory failed, or passed"
+
 # A device that is lost in the middle of a run: said, and exit code 4. What it might still use is not freed.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ASAN_OPTIONS

@@ -56,6 +56,11 @@ if [ "$SANITIZERS" = no ]; then # sanitizers end a program that asks for so much
     run 6 copy -d cpu --sizes=900000G
     grep -q 'no host memory for 966367641600000 bytes' "$scratch/err" || wrong "not explained: $(cat "$scratch/err")"
 fi
+# A device that has no memory for it is not faulty.
+CEKERNELS_SIM_MEMORY=1M run 6 op softmax 1000x1000 -d sim:0 -w 0 -r 1
+grep -q 'sim:0: softmax 1000x1000: .*mem_alloc answered OUT_OF_MEMORY: ' "$scratch/err" ||
+    wrong "not explained: $(cat "$scratch/err")"
+CEKERNELS_SIM_FAULTS=internal@mem_alloc run 8 op softmax 3x5 -d sim:0 -w 0 -r 1
 CEKERNELS_SIM_MEMORY=1M run 6 copy -d sim:0 --sizes=4M
 grep -q 'sim:0' "$scratch/err" || wrong "the device is not named: $(cat "$scratch/err")"
 

@@ -84,6 +84,16 @@ cmp -s "$scratch/line.safetensors" "$scratch/kept.safetensors" || wrong "a faile
 # A loss that is not finite: exit code 7, nothing saved.
 run 7 train linear:1 $table --optimizer sgd --lr 1e6 --epochs 50 --save="$scratch/kept.safetensors"
 cmp -s "$scratch/line.safetensors" "$scratch/kept.safetensors" || wrong "weights that are not finite were saved"
+# Nor is what the last update spoilt, behind a loss that was finite.
+awk 'BEGIN { print "a,y"; for (i = 1; i < 9; i++) print i "e15," i "e17" }' >"$scratch/steep.csv"
+steep="--csv=$scratch/steep.csv --target=y --optimizer=sgd --lr=1e6 --batch=4 --steps=1 --log-every=1 --standardize=no"
+cp "$scratch/kept.safetensors" "$scratch/steep.safetensors"
+run 7 train linear:1 $steep --save="$scratch/steep.safetensors" --json
+holds "$(value steps.0.loss) < 1e38"
+grep -q 'parameter [a-z0-9.]*: element 0 of 1 is -*\(inf\|nan\)' "$scratch/err" ||
+    wrong "the weight that is not finite is not named: $(cat "$scratch/err")"
+cmp -s "$scratch/steep.safetensors" "$scratch/kept.safetensors" || wrong "weights that are not finite were saved"
+run 7 train linear:1 $steep
 refused 6 'needs' train mnist-cnn --limit-memory=1M --steps 1
 
 # endless SIGNALS... - a run without end in the background, with these options of env for its signals: a shell without job

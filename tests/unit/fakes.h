@@ -83,7 +83,7 @@ static inline cek_engine *engine_of_files(const char *const *files)
 {
     cek_engine *engine = engine_idle_of(files);
 
-    cek_engine_device_count(engine);
+    assert_ok(cek_engine_start(engine));
     return engine;
 }
 
@@ -93,7 +93,7 @@ static inline cek_engine *engine_found(void)
     cek_engine *engine;
 
     assert_ok(cek_engine_create(NULL, &engine));
-    cek_engine_device_count(engine);
+    assert_ok(cek_engine_start(engine));
     return engine;
 }
 

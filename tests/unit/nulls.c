@@ -100,6 +100,7 @@ static void devices_call(void)
     REFUSED("engine", cek_trace_start(NULL));
     REFUSED("engine", cek_trace_save(NULL, "x"));
     REFUSED("path", cek_trace_save(engine, NULL));
+    REFUSED("engine", cek_engine_start(NULL));
     EMPTY(cek_engine_device_count(NULL) == 0);
     EMPTY(cek_engine_device(NULL, 0) == NULL);
     REFUSED("engine", cek_engine_select(NULL, "x", 1, (void *)room, (void *)room));
@@ -306,6 +307,7 @@ static void models_call(void)
     REFUSED("path", cek_model_save(model, NULL));
     REFUSED("model", cek_model_load(NULL, "x"));
     REFUSED("path", cek_model_load(model, NULL));
+    REFUSED("model", cek_model_check_finite(NULL));
     NOTHING(cek_model_sha256(NULL, (char *)room));
     NOTHING(cek_model_sha256(model, NULL));
     REFUSED("model", cek_model_summary(NULL, device, 1, (void *)room));

@@ -1,6 +1,8 @@
 /* registry_start.c - tests of which plugins are opened and started, when, and by which thread. */
 #include <pthread.h>
 
+#include "core/base/fault.h"
+
 #include "fakes.h"
 
 static bool is_in_process(const char *path)
@@ -101,6 +103,35 @@ START_TEST(devices_have_their_places_whatever_was_started_first)
     ck_assert_ptr_eq(cek_engine_device(engine, 2), beta);
     ck_assert_ptr_null(cek_engine_device(engine, 4));
     cek_engine_free(engine);
+}
+END_TEST
+
+/* No device is one thing, no memory to look for them another: the failure is told, of the start or, where a plugin met
+ * it, in its line of the report; behind the former the next call goes on. */
+START_TEST(where_memory_runs_out_the_start_says_so)
+{
+    const char *files[] = { fake_install("alpha.so"), NULL };
+    int failures = 0;
+
+    for (uint64_t nth = 1;; nth++) {
+        cek_engine *engine = engine_idle_of(files);
+        cek__fault_set(CEK__FAULT_ALLOC, nth);
+        cek_status st = cek_engine_start(engine);
+        bool through = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        if (st != CEK_OK) {
+            ck_assert_uint_eq(st, CEK_OUT_OF_MEMORY);
+            ck_assert_str_ne(cek_error_text(), "");
+            failures++;
+            assert_ok(cek_engine_start(engine));
+        }
+        if (load_entry(engine, 0).status != CEK_OUT_OF_MEMORY)
+            ck_assert_uint_eq(cek_engine_device_count(engine), 2);
+        cek_engine_free(engine);
+        if (through)
+            break;
+    }
+    ck_assert_int_gt(failures, 0);
 }
 END_TEST
 
@@ -249,6 +280,7 @@ int main(void)
     tcase_add_test(tc, nothing_but_what_is_named_is_opened);
     tcase_add_test(tc, all_are_started_for_a_list_of_all);
     tcase_add_test(tc, devices_have_their_places_whatever_was_started_first);
+    tcase_add_test(tc, where_memory_runs_out_the_start_says_so);
     tcase_add_test(tc, a_file_that_the_program_names_is_opened_to_learn_its_name_and_not_started);
     tcase_add_test(tc, the_next_of_a_name_is_taken_where_the_first_cannot_be);
     tcase_add_test(tc, in_a_folder_a_plugin_is_called_like_its_file);
