@@ -45,12 +45,19 @@ static uint64_t parameter_bytes(const cek__layout *layout)
     return bytes;
 }
 
-static void weights_set(cek__balance *b)
+/* What batches are dealt out by, and plans for that. */
+static cek_status shares_set(cek__balance *b)
 {
+    cek_status st = CEK_OK;
     const int64_t *rows = cek__schedule_rows(b->schedule);
 
-    for (size_t i = 0; i < b->team->count; i++)
+    for (size_t i = 0; i < b->team->count; i++) {
         b->team->weights[i] = (double)rows[i];
+        if (rows[i] > 0)
+            CEK_TRY(cek__replica_prepare(b->team->replicas[i], rows[i]));
+    }
+out:
+    return st;
 }
 
 cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimizer *optimizer, size_t transfers,
@@ -73,7 +80,7 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimiz
     CEK_TRY(devices_measure(team, devices));
     o.devices = devices;
     CEK_TRY(cek__schedule_create(&o, &out->schedule));
-    weights_set(out);
+    CEK_TRY(shares_set(out));
     free(devices);
     return CEK_OK;
 out:
@@ -207,9 +214,7 @@ cek_status cek__balance_apply(cek__balance *b, cek__lineup *l)
         return CEK_OK;
     }
     CEK_TRY(st);
-    for (size_t i = 0; i < l->count; i++)
-        cek__replica_plans_spare(l->replicas[i]);
-    weights_set(b);
+    CEK_TRY(shares_set(b));
     decision_log(b);
 out:
     return st;

@@ -75,8 +75,9 @@ CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
 /* The largest share of a batch from now on; micro-batches stay as they are. */
 void cek__replica_set_most(cek__replica *replica, int64_t rows);
 int64_t cek__replica_most(const cek__replica *replica);
-/* Makes room for a plan of another size, when nothing is under way. */
-void cek__replica_plans_spare(cek__replica *replica);
+/* Makes a plan for shares of `rows`, and room for it in place of older ones, when nothing is under way. Where there is no memory
+ * for that, such shares are padded. */
+CEK__CHECKED cek_status cek__replica_prepare(cek__replica *replica, int64_t rows);
 
 /* Bytes that a copy of the largest share takes, and that copy: *out is the share with its samples at `batch`. */
 uint64_t cek__replica_share_bytes(const cek__replica *replica);

@@ -53,13 +53,13 @@ static void rooms_drop(cek__replica *r)
     memset(&r->room, 0, sizeof r->room);
 }
 
-/* Memory that every plan made so far fits into. */
-static cek_status rooms_make(cek__replica *r)
+/* Memory that the plans fit into which are always there, and one more. */
+static cek_status rooms_make(cek__replica *r, const cek__plan *another)
 {
     cek_status st;
-    const cek__plan *plans[] = { r->train_count ? r->train[0].plan : NULL, r->evaluate.plan };
+    const cek__plan *plans[] = { r->train_count ? r->train[0].plan : NULL, r->evaluate.plan, another };
     cek__plan_needs need = { 0 };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         const cek__plan_needs *n;
         if (!plans[i])
             continue;
@@ -159,7 +159,7 @@ static cek_status try_micro_batch(cek__replica *r, int64_t rows)
     }
     CEK_TRY(plan_make(r, rows, false, &r->evaluate.plan));
     r->evaluate.rows = rows;
-    CEK_TRY(rooms_make(r));
+    CEK_TRY(rooms_make(r, NULL));
     if (r->options.training)
         CEK_TRY(plan_bind(r, r->train[0].plan));
     CEK_TRY(plan_bind(r, r->evaluate.plan));
@@ -256,12 +256,58 @@ out:
     return st == CEK_OUT_OF_MEMORY ? CEK_OK : st; /* padding costs time, not the step */
 }
 
-void cek__replica_plans_spare(cek__replica *r)
+/* All but the first, of the whole micro-batch, which others are padded to. */
+static void plans_forget(cek__replica *r)
 {
-    if (r->train_count < CEK__REPLICA_PLANS)
-        return;
-    while (r->train_count > 1) /* the first, of the whole micro-batch, is what others are padded to */
+    while (r->train_count > 1)
         cek__plan_free(r->train[--r->train_count].plan);
+}
+
+/* Other rooms, which `another` fits into as well, for the plans that are always there. */
+static cek_status rooms_renew(cek__replica *r, cek__plan *another)
+{
+    cek_status st;
+    plans_forget(r);
+    rooms_drop(r);
+    CEK_TRY(rooms_make(r, another));
+    CEK_TRY(plan_bind(r, r->train[0].plan));
+    CEK_TRY(plan_bind(r, r->evaluate.plan));
+out:
+    return st;
+}
+
+/* What is smaller may need more: operations choose other ways for other sizes. */
+static cek_status rooms_grow(cek__replica *r, cek__plan *another)
+{
+    uint64_t limit = r->options.memory_limit;
+    cek_status st = rooms_renew(r, another);
+    if (st == CEK_OK && limit && cek__replica_bytes(r) + r->options.optimizer_bytes > limit)
+        st = cek__fail(CEK_OUT_OF_MEMORY, "%s: another size of samples needs more than %llu bytes",
+                       cek_device_name(r->device), (unsigned long long)limit);
+    if (st != CEK_OUT_OF_MEMORY)
+        return st;
+    st = rooms_renew(r, NULL); /* as it was */
+    return st != CEK_OK ? st : CEK_OUT_OF_MEMORY;
+}
+
+cek_status cek__replica_prepare(cek__replica *r, int64_t share)
+{
+    cek_status st;
+    sized_plan fresh = { .rows = cek__replica_even(share > 0 ? share : 1, r->micro_batch) };
+    for (size_t i = 0; i < r->train_count; i++)
+        if (r->train[i].rows == fresh.rows)
+            return CEK_OK;
+    if (r->train_count == CEK__REPLICA_PLANS)
+        plans_forget(r);
+    CEK_TRY(plan_make(r, fresh.rows, true, &fresh.plan));
+    if (!fits_rooms(r, cek__plan_get_needs(fresh.plan)))
+        CEK_TRY(rooms_grow(r, fresh.plan));
+    CEK_TRY(plan_bind(r, fresh.plan));
+    r->train[r->train_count++] = fresh;
+    return CEK_OK;
+out:
+    cek__plan_free(fresh.plan);
+    return st == CEK_OUT_OF_MEMORY && r->arena ? CEK_OK : st; /* padding costs time, not the step */
 }
 
 void cek__replica_memory_close(cek__replica *r)

@@ -25,7 +25,7 @@ enum { SOLO_MOST = 4 };
 /* Shares change when a step becomes faster by GAIN, and by more than WAVERS times what measurements waver by; in so many steps
  * one after the other, or fewer where the gain is LARGE. Members, which costs a copy of the optimizer's state, by JOIN_GAIN,
  * looked at every EVERY steps. */
-static const double GAIN = 0.03, JOIN_GAIN = 0.05, LARGE = 0.15, WAVERS = 2;
+static const double GAIN = 0.03, JOIN_GAIN = 0.05, LARGE = 0.15, WAVERS = 1.5;
 enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
 /* Asking a device outside takes this part of the time at most, and so many steps lie between two questions. */
 static const double PROBE_PART = 0.01;

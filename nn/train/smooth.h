@@ -12,7 +12,8 @@ static const double CEK__WAVER_FRESH = 0.1, CEK__WAVER_MOST = 0.25;
 
 typedef struct cek__smooth {
     double recent[3], value;
-    double waver; /* by which part of it measurements differ from the value, on average */
+    double
+        waver; /* by which part a measurement differs from the one before, on average: a change of level counts once */
     int count;
 } cek__smooth;
 
@@ -30,17 +31,18 @@ static inline void cek__smooth_set(cek__smooth *s, double value)
 
 static inline void cek__smooth_add(cek__smooth *s, double value)
 {
-    double middle;
+    double middle, step;
 
     if (s->count == 0) {
         cek__smooth_set(s, value);
         return;
     }
+    step = fabs(value / s->recent[0] - 1);
     memmove(s->recent + 1, s->recent, 2 * sizeof *s->recent);
     s->recent[0] = value;
     s->count += s->count < 3;
     middle = cek__median(s->recent, s->count);
-    s->waver += CEK__WAVER_FRESH * (fmin(fabs(value / s->value - 1), CEK__WAVER_MOST) - s->waver);
+    s->waver += CEK__WAVER_FRESH * (fmin(step, CEK__WAVER_MOST) - s->waver);
     s->value += CEK__FRESH * (middle - s->value);
 }
 
