@@ -262,11 +262,18 @@ unit_tests += %D%/unit/train_split
 %C%_unit_train_split_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_split_LDFLAGS = $(check_ldflags)
 %C%_unit_train_split_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_balance
 %C%_unit_train_balance_SOURCES = %D%/unit/train_balance.c %D%/unit/train_bench.h
 %C%_unit_train_balance_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_balance_LDFLAGS = $(check_ldflags)
 %C%_unit_train_balance_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/train_speeds
+%C%_unit_train_speeds_SOURCES = %D%/unit/train_speeds.c
+%C%_unit_train_speeds_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_speeds_LDFLAGS = $(check_ldflags)
+%C%_unit_train_speeds_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/schedule
 %C%_unit_schedule_SOURCES = %D%/unit/schedule.c %D%/unit/scratch.h

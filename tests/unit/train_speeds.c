@@ -1,0 +1,178 @@
+/* train_speeds.c - shares by measurement on a virtual clock: a whole network on devices of given speeds, links, additions and updates
+ * included, which compute nothing but take the time that it takes. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cekernels/nn.h"
+#include "tests/suite.h"
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+enum { BATCH = 256, PIXELS = 28 * 28, WARM = 16, SEEN = 6 };
+
+static unsigned char images[BATCH][PIXELS];
+static int32_t labels[BATCH];
+
+typedef struct world {
+    cek_engine *engine;
+    cek_device **devices;
+    cek_stream *stream; /* of the first device, where nothing runs: it shows what time it is */
+    cek_marker *start, *end;
+    cek_model *model;
+    cek_trainer *trainer;
+    size_t count;
+} world;
+
+static void world_open(world *w, const char *count, const char *flops, const char *link, const char *changes)
+{
+    cek_preset preset = { .size = sizeof preset };
+    cek_trainer_options o = { .size = sizeof o, .batch = BATCH, .input_type = CEK_U8 };
+
+    setenv("CEKERNELS_SIM_WORK", "none", 1);
+    setenv("CEKERNELS_SIM_DEVICES", count, 1);
+    setenv("CEKERNELS_SIM_FLOPS", flops, 1);
+    setenv("CEKERNELS_SIM_LINK", link, 1);
+    setenv("CEKERNELS_SIM_SPEED_CHANGE", changes, 1);
+    ok(cek_engine_create(NULL, &w->engine));
+    ok(cek_engine_select(w->engine, "sim", CEK_PROFILE_TRAINING, &w->devices, &w->count));
+    ok(cek_preset_find("mnist-cnn", &preset));
+    ok(cek_model_parse(preset.text, 3, (int64_t[]){ 1, 28, 28 }, &w->model));
+    ok(cek_trainer_create(w->model, w->devices, w->count, &o, &w->trainer));
+    ok(cek_stream_create(w->devices[0], &w->stream));
+    ok(cek_marker_create(w->devices[0], true, &w->start));
+    ok(cek_marker_create(w->devices[0], true, &w->end));
+    ok(cek_marker_record(w->start, w->stream));
+}
+
+static void world_close(world *w)
+{
+    cek_marker_free(w->start);
+    cek_marker_free(w->end);
+    cek_stream_free(w->stream);
+    cek_trainer_free(w->trainer);
+    cek_model_free(w->model);
+    free(w->devices);
+    cek_engine_free(w->engine);
+}
+
+static void train(world *w, int steps)
+{
+    const cek_batch batch = { .count = BATCH, .inputs = images, .targets = labels, .input_type = CEK_U8 };
+
+    for (int submitted = 0, collected = 0; collected < steps; collected++) {
+        for (; submitted < steps && cek_trainer_uncollected(w->trainer) < CEK_DEPTH_DEFAULT; submitted++)
+            ok(cek_trainer_submit(w->trainer, &batch));
+        ok(cek_trainer_collect(w->trainer, NULL));
+    }
+}
+
+/* Virtual milliseconds since the trainer was made. */
+static double now_ms(world *w)
+{
+    uint64_t ns;
+
+    ok(cek_marker_record(w->end, w->stream));
+    ok(cek_stream_sync(w->stream, CEK_FOREVER));
+    ok(cek_marker_elapsed(w->start, w->end, &ns));
+    return 1e-6 * (double)ns;
+}
+
+/* Of a step. */
+static double step_ms(world *w)
+{
+    double before = now_ms(w);
+
+    train(w, SEEN);
+    return (now_ms(w) - before) / SEEN;
+}
+
+/* Of the device alone. */
+static double alone_ms(const char *flops)
+{
+    world w;
+    double ms;
+
+    world_open(&w, "1", flops, "12G", "");
+    train(&w, 2);
+    ms = step_ms(&w);
+    world_close(&w);
+    return ms;
+}
+
+static int64_t share(const world *w, size_t i)
+{
+    return cek_trainer_share(w->trainer, i);
+}
+
+START_TEST(devices_of_unequal_speed_give_the_sum_of_their_speeds)
+{
+    world w;
+    double alone = alone_ms("1T"), ms, of_sum;
+
+    world_open(&w, "3", "1T,500G,250G", "12G", "");
+    train(&w, WARM);
+    ms = step_ms(&w);
+    of_sum = alone / 1.75 / ms;
+    fprintf(stderr, "1 : 0.5 : 0.25: shares %lld %lld %lld, %.2f ms a step, the first alone %.2f: %.3f of the sum\n",
+            (long long)share(&w, 0), (long long)share(&w, 1), (long long)share(&w, 2), ms, alone, of_sum);
+    ck_assert_msg(of_sum >= 0.95, "%.3f of the sum of speeds", of_sum);
+    world_close(&w);
+}
+END_TEST
+
+/* A hundredth of the speed; as fast, but behind a slow link. */
+static const struct {
+    const char *flops, *link;
+} useless[] = { { "1T,10G", "12G" }, { "1T,1T", "12G,100M" } };
+
+START_TEST(a_device_that_does_not_help_is_left_out_and_costs_nothing)
+{
+    world w;
+    double alone = alone_ms("1T"), ms;
+
+    world_open(&w, "2", useless[_i].flops, useless[_i].link, "");
+    train(&w, WARM);
+    ck_assert_int_eq(share(&w, 0), BATCH);
+    ms = step_ms(&w);
+    fprintf(stderr, "%s behind %s: %.2f ms a step, the first alone %.2f: %.3f\n", useless[_i].flops, useless[_i].link,
+            ms, alone, alone / ms);
+    ck_assert_msg(alone / ms >= 0.97, "%.3f of the best device alone", alone / ms);
+    world_close(&w);
+}
+END_TEST
+
+START_TEST(a_speed_that_halves_is_followed_within_20_steps)
+{
+    world w;
+    double alone = alone_ms("1T"), before, ms, of_sum;
+
+    world_open(&w, "3", "1T,500G,250G", "12G", "50@4000000000/0"); /* from 4 s on */
+    train(&w, WARM);
+    before = step_ms(&w);
+    ck_assert(now_ms(&w) < 4000);
+    while (now_ms(&w) < 4000)
+        train(&w, 1);
+    train(&w, 20);
+    ms = step_ms(&w);
+    of_sum = alone / 1.25 / ms;
+    fprintf(stderr, "1 : 0.5 : 0.25, then 0.5 : 0.5 : 0.25: %.2f ms a step before, %.2f after: %.3f of the sum\n",
+            before, ms, of_sum);
+    ck_assert_msg(of_sum >= 0.95, "%.3f of the sum of speeds", of_sum);
+    world_close(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train speeds");
+    TCase *tc = tcase_create("train speeds");
+
+    for (int s = 0; s < BATCH; s++)
+        labels[s] = s % 10;
+    tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, devices_of_unequal_speed_give_the_sum_of_their_speeds);
+    tcase_add_loop_test(tc, a_device_that_does_not_help_is_left_out_and_costs_nothing, 0, 2);
+    tcase_add_test(tc, a_speed_that_halves_is_followed_within_20_steps);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
