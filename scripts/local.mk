@@ -12,4 +12,5 @@ EXTRA_DIST += \
     %D%/compare-devices \
     %D%/compare-pytorch \
     %D%/glyphs-difficulty \
-    %D%/leaks-of-others
+    %D%/leaks-of-others \
+    %D%/measure-overlap

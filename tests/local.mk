@@ -293,6 +293,12 @@ unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_LDFLAGS = $(check_ldflags)
 %C%_unit_train_faults_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_overlap
+%C%_unit_train_overlap_SOURCES = %D%/unit/train_overlap.c
+%C%_unit_train_overlap_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_overlap_LDFLAGS = $(check_ldflags)
+%C%_unit_train_overlap_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_sim
 %C%_unit_train_sim_SOURCES = %D%/unit/train_sim.c
 %C%_unit_train_sim_CPPFLAGS = $(unit_cppflags)

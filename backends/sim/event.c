@@ -70,12 +70,11 @@ static cek_status wait_for_mark(cek_event *event, uint64_t *timeout_ns)
 static cek_status mark_set(cek_queue *queue, cek_event *event)
 {
     cek_instance *instance = queue->dev->instance;
-    uint64_t for_ever = CEK_FOREVER;
     if (!queue->line)
         return CEK_OK;
     if (!cek__clock_mark(instance->clock, queue->line, &event->mark))
         return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "event_record: no memory for the clock");
-    return instance->record_waits ? wait_for_mark(event, &for_ever) : CEK_OK;
+    return CEK_OK;
 }
 
 cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)

@@ -158,7 +158,7 @@ cek_status cek__sim_options_read(cek_instance *instance)
     if (!st)
         st = cek__host_option_number(host, "sim_quiet_us", 1, 1000000, &quiet_us);
     if (!st)
-        st = cek__host_option_number(host, "sim_record_waits", 0, 1, &instance->record_waits);
+        st = cek__host_option_number(host, "sim_inline", 0, 1, &instance->inline_work);
     if (!st)
         st = cek__host_option_number(host, "sim_watchdog_ms", 1, 86400000, &watchdog_ms);
     if (!st)

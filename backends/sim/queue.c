@@ -78,12 +78,18 @@ cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     return st ? st : INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
 }
 
+/* An inline device takes the caller's thread for as long as its work takes. */
 static cek_status spend(cek_queue *queue, cek_status st, const cek__need *need, const uint64_t *costs_ns, size_t count)
 {
     const cek_instance *instance = queue->dev->instance;
-    if (st || !queue->line || cek__clock_spend(instance->clock, queue->line, need, costs_ns, count))
+    uint64_t for_ever = CEK_FOREVER;
+    if (st || !queue->line)
         return st;
-    return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "no memory for %zu commands on the clock", count);
+    if (!cek__clock_spend(instance->clock, queue->line, need, costs_ns, count))
+        return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "no memory for %zu commands on the clock", count);
+    if (!instance->inline_work || drain(queue, &for_ever) != CEK_DEVICE_LOST)
+        return CEK_OK;
+    return cek__sim_lost(queue->dev, "a command");
 }
 
 cek_status cek__sim_spend(cek_queue *queue, cek_status st, const uint64_t *costs_ns, size_t count)

@@ -18,7 +18,7 @@
  *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
  *     sim_speed_change when a device computes at another speed: "50@20M/1", from 20 ms on sim:1 at half of it
  *     sim_work         "none": commands take their time and do nothing, there is no memory and all is zero; "all" (all)
- *     sim_record_waits 1: event_record returns when what stands before it has ended, as with a host that waits (0)
+ *     sim_inline       1: calls return when what they enqueued has ended, and devices say that they work inline (0)
  *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
  *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)
  *     sim_watchdog_ms  a hang without a nearer deadline ends after that with the loss of the device (10000)
@@ -141,6 +141,8 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     memcpy(full.name, name, sizeof name);
     /* Not inline, whatever the inner device is: hosts then order their work as for a device that runs beside them. */
     full.flags = (full.flags & ~(uint32_t)CEK_DEVICE_INLINE) | CEK_DEVICE_ONLY_WHEN_NAMED;
+    if (instance->inline_work)
+        full.flags |= CEK_DEVICE_INLINE;
     if (instance->clock)
         full.copy_engines = (uint32_t)instance->devices[index].copy_engines;
     if (instance->idle || !instance->shared)

@@ -80,9 +80,9 @@ struct cek_instance {
     cek_instance *inner;
     cek__clock *clock; /* NULL: commands take the time that the inner plugin takes */
     uint64_t count, watchdog_ns;
-    uint64_t shared;       /* the host and other devices reach device memory */
-    uint64_t record_waits; /* event_record returns when what stands before it has ended */
-    bool idle;             /* commands take time and do nothing: there is no device memory */
+    uint64_t shared;      /* the host and other devices reach device memory */
+    uint64_t inline_work; /* a call returns when what it enqueued has ended */
+    bool idle;            /* commands take time and do nothing: there is no device memory */
     uint32_t fault_count;
     cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];

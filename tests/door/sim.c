@@ -56,7 +56,7 @@ START_TEST(wrong_settings_are_refused_by_name)
         { "sim_work", "some" },
         { "sim_quiet_us", "0" },
         { "sim_copy_engines", "0" },
-        { "sim_record_waits", "2" },
+        { "sim_inline", "2" },
         { "sim_speed_change", "50" },
         { "sim_speed_change", "50@1" },
         { "sim_speed_change", "0@1/1" },

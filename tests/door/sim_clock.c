@@ -489,19 +489,20 @@ START_TEST(a_device_tells_what_it_has_done)
 }
 END_TEST
 
-START_TEST(an_event_record_may_wait)
+START_TEST(an_inline_device_has_done_what_it_was_told_when_the_call_returns)
 {
-    static const char *const waits[] = { "sim_inner", "reference", "sim_link", "1G", "sim_record_waits", "1", NULL };
+    static const char *const waits[] = { "sim_inner", "reference", "sim_link", "1G", "sim_inline", "1", NULL };
+    cek_device_info info = { .size = sizeof info };
+    cek_device_times times = { .size = sizeof times };
     char bytes[64] = { 0 };
-    timer t;
     door_open(&d, "sim", waits);
-    timer_open(&t, d.dev);
+    OK(d.plugin.device_info(d.instance, 0, &info));
+    ck_assert(info.flags & CEK_DEVICE_INLINE);
     cek_mem *mem = door_mem(&d, 64);
-    OK(d.plugin.upload(t.queue, (cek_ref){ mem, 0 }, bytes, 64));
-    OK(d.plugin.event_record(t.queue, t.end));
-    OK(d.plugin.event_query(t.end));
+    OK(d.plugin.upload(d.queue, (cek_ref){ mem, 0 }, bytes, 64));
+    OK(d.plugin.device_times(d.dev, &times));
+    ck_assert_uint_eq(times.now_ns, 10000 + 64);
     d.plugin.mem_free(mem);
-    timer_close(&t);
     door_close(&d);
 }
 END_TEST
@@ -583,7 +584,7 @@ int main(void)
     tcase_add_test(cases, a_real_clock_takes_the_machines_time);
     tcase_add_test(cases, a_speed_changes_when_it_was_told_to);
     tcase_add_test(cases, a_device_tells_what_it_has_done);
-    tcase_add_test(cases, an_event_record_may_wait);
+    tcase_add_test(cases, an_inline_device_has_done_what_it_was_told_when_the_call_returns);
     tcase_add_test(cases, without_work_time_passes_and_all_is_zero);
     tcase_add_test(cases, copies_between_devices_take_the_slower_link);
     tcase_add_test(cases, time_is_asked_for_in_advance);

@@ -1,0 +1,155 @@
+/* train_overlap.c - what exchange costs where it runs beside computation: steps of mnist-cnn on simulated devices, in their own
+ * time, to the nanosecond. A step takes little longer than its longest device computes, additions and updates included; on
+ * devices whose calls wait for the work, so that the host waits behind each bucket, it takes much longer. */
+#include <stdio.h>
+
+#include "cekernels/nn.h"
+#include "tests/suite.h"
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+/* mnist-cnn of cekernels-bench, and its batch on each device. */
+#define NET "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10"
+enum { SIDE = 28, EACH = 64, DEVICES_MOST = 8 };
+
+/* The first steps fill the pipe; those that are measured are alike. */
+enum { WARM = 3, STEPS = 4, AHEAD = 2 };
+
+/* The last bucket, both convolutions with their biases in f32, goes out and comes back, behind a latency of 10 us each. */
+enum { LAST_BYTES = 4 * (64 * 9 + 64 + 128 * 64 * 9 + 128), LAST_NS = 2 * (10000 + LAST_BYTES / 12) };
+_Static_assert(LAST_BYTES < 1000000, "the last bucket is small");
+
+typedef struct fleet {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    cek_model *model;
+    cek_trainer *trainer;
+} fleet;
+
+static void number_set(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+/* Computing 1 TFLOP a second, 12 GB/s each way; nothing is really computed. */
+static void fleet_open(fleet *f, int devices, bool shared, bool inline_work)
+{
+    *f = (fleet){ .engine = NULL };
+    number_set("CEKERNELS_SIM_DEVICES", devices);
+    number_set("CEKERNELS_SIM_SHARED", shared);
+    number_set("CEKERNELS_SIM_INLINE", inline_work);
+    setenv("CEKERNELS_SIM_FLOPS", "1T", 1);
+    setenv("CEKERNELS_SIM_LINK", "12G", 1);
+    setenv("CEKERNELS_SIM_WORK", "none", 1);
+    ok(cek_engine_create(NULL, &f->engine));
+    ok(cek_engine_select(f->engine, "sim", CEK_PROFILE_TRAINING, &f->devices, &f->count));
+    ck_assert_uint_eq(f->count, devices);
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &f->model));
+    cek_model_init(f->model, 1);
+    const cek_trainer_options o = {
+        .size = sizeof o, .batch = EACH * devices, .depth = AHEAD, .shares = CEK_SHARES_EQUAL
+    };
+    ok(cek_trainer_create(f->model, f->devices, f->count, &o, &f->trainer));
+}
+
+static void fleet_close(fleet *f)
+{
+    cek_trainer_free(f->trainer);
+    cek_model_free(f->model);
+    free(f->devices);
+    cek_engine_free(f->engine);
+}
+
+static void times_read(const fleet *f, cek_device_times *times)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        times[i] = (cek_device_times){ .size = sizeof *times };
+        ok(cek_device_read_times(f->devices[i], &times[i]));
+    }
+}
+
+/* What a step takes, and of that the longest that a device computes. */
+typedef struct measured {
+    uint64_t step_ns, compute_ns;
+} measured;
+
+static measured measure(int devices, bool shared, bool inline_work)
+{
+    static float inputs[DEVICES_MOST * EACH][SIDE * SIDE];
+    static int32_t targets[DEVICES_MOST * EACH];
+    const cek_batch batch = { .count = EACH * devices, .inputs = inputs, .targets = targets, .input_type = CEK_F32 };
+    cek_device_times before[DEVICES_MOST], after[DEVICES_MOST];
+    measured m = { 0 };
+    fleet f;
+    fleet_open(&f, devices, shared, inline_work);
+    for (int submitted = 0, collected = 0; collected < WARM + STEPS; collected++) {
+        for (; submitted < WARM + STEPS + AHEAD && submitted < collected + AHEAD; submitted++)
+            ok(cek_trainer_submit(f.trainer, &batch));
+        ok(cek_trainer_collect(f.trainer, NULL));
+        if (collected + 1 == WARM)
+            times_read(&f, before);
+    }
+    times_read(&f, after);
+    for (int i = 0; i < devices; i++) {
+        uint64_t ns = (after[i].compute_ns - before[i].compute_ns) / STEPS;
+        m.compute_ns = ns > m.compute_ns ? ns : m.compute_ns;
+    }
+    m.step_ns = (after[0].now_ns - before[0].now_ns) / STEPS;
+    fleet_close(&f);
+    return m;
+}
+
+/* Of a step to its computing and the exchange of the last bucket, which nothing can hide. */
+static double ratio(const char *what, int devices, bool shared, measured m)
+{
+    double r = (double)m.step_ns / (double)(m.compute_ns + LAST_NS);
+    printf("%d devices, %s, %s: a step takes %.3f ms, of computing %.3f ms, %.3f times that and the last bucket\n",
+           devices, shared ? "each reads the others' memory" : "through the host's memory", what,
+           (double)m.step_ns / 1e6, (double)m.compute_ns / 1e6, r);
+    return r;
+}
+
+START_TEST(a_step_takes_little_longer_than_it_computes)
+{
+    static const struct {
+        int devices;
+        double most;
+    } fleets[] = { { 2, 1.05 }, { 3, 1.05 }, { 8, 1.2 } };
+    double r = ratio("nobody waits", fleets[_i].devices, false, measure(fleets[_i].devices, false, false));
+    ck_assert_msg(r <= fleets[_i].most, "%.4f", r);
+}
+END_TEST
+
+START_TEST(devices_that_work_inline_hide_nothing)
+{
+    double r = ratio("each call waits", 2 + _i, false, measure(2 + _i, false, true));
+    ck_assert_msg(r >= 1.25, "%.4f", r);
+}
+END_TEST
+
+START_TEST(twenty_runs_take_the_same_time)
+{
+    measured first = measure(2, true, false);
+    ratio("nobody waits", 2, true, first);
+    for (int i = 1; i < 20; i++) {
+        measured again = measure(2, true, false);
+        ck_assert_uint_eq(again.step_ns, first.step_ns);
+        ck_assert_uint_eq(again.compute_ns, first.compute_ns);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train_overlap");
+    TCase *c = tcase_create("train_overlap");
+    tcase_set_timeout(c, 300);
+    tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 3);
+    tcase_add_loop_test(c, devices_that_work_inline_hide_nothing, 0, 2);
+    tcase_add_test(c, twenty_runs_take_the_same_time);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}
