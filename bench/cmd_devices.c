@@ -40,14 +40,15 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     char uuid[40] = "", id[20];
     uuid_text(info->uuid, uuid);
     snprintf(id, sizeof id, "%016" PRIx64, info->numeric_id);
-    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb}", "device", cek_device_name(device),
+    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb sb}", "device", cek_device_name(device),
                      "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
                      "driver", info->driver, "pci", info->pci, "uuid", uuid, "processor", info->processor, "numeric_id",
                      id, "compute_units", (int)info->compute_units, "copy_engines", (int)info->copy_engines,
                      "total_bytes", size_json(info->total_bytes), "free_bytes", size_json(info->free_bytes),
                      "max_alloc_bytes", size_json(info->max_alloc_bytes), "types", types, "unified_memory",
                      (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline", (info->flags & CEK_DEVICE_INLINE) != 0,
-                     "joins", !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
+                     "flushes_denormals", (info->flags & CEK_DEVICE_FLUSHES_DENORMALS) != 0, "joins",
+                     !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
 }
 
 /* What the table has no room for. 0 or an exit code. */
@@ -69,6 +70,8 @@ static int device_note(output *out, cek_device *device)
         output_note(out, "    copies     %u beside computation", info.copy_engines);
     if (info.flags & CEK_DEVICE_INLINE)
         output_note(out, "    commands   have been executed when the call returns");
+    if (info.flags & CEK_DEVICE_FLUSHES_DENORMALS)
+        output_note(out, "    denormals  may count as 0");
     output_note(out, "    computes   as any device with id %016" PRIx64, info.numeric_id);
     return EXIT_OK;
 }

@@ -228,7 +228,7 @@ unit_tests += %D%/unit/device_blocks
 %C%_unit_device_blocks_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train
-%C%_unit_train_SOURCES = %D%/unit/train.c %D%/unit/train_bench.h
+%C%_unit_train_SOURCES = %D%/unit/train.c %D%/unit/train_bench.h %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_train_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_LDFLAGS = $(check_ldflags)
 %C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)

@@ -161,6 +161,15 @@ static const char *profile_name(uint32_t profile)
     return profile >= CEK_PROFILE_TRAINING ? "training" : profile == CEK_PROFILE_INFERENCE ? "inference" : "memory";
 }
 
+cek_status cek_device_require(const cek_device *device, uint32_t profile)
+{
+    CEK__NOT_NULL(device);
+    if (device->plugin->profile >= profile)
+        return CEK_OK;
+    return cek__fail(CEK_NO_DEVICE, "%s: its plugin is of profile %s, and this needs profile %s", device->name,
+                     profile_name(device->plugin->profile), profile_name(profile));
+}
+
 static cek_status no_device(const selection *s, const char *text, size_t length)
 {
     char names[256] = "none", summary[600];
@@ -212,8 +221,7 @@ static cek_status part_select(cek_engine *engine, selection *s, const part *p, b
     if (st == CEK_OK && !any && !complete)
         st = no_device(s, p->text, p->length);
     else if (st == CEK_OK && !any && unfit != NULL)
-        st = cek__fail(CEK_NO_DEVICE, "%s: its plugin is of profile %s, and this needs profile %s", unfit->name,
-                       profile_name(unfit->plugin->profile), profile_name(s->profile));
+        st = cek_device_require(unfit, s->profile);
     pthread_mutex_unlock(&engine->lock);
 out:
     return st;

@@ -199,6 +199,9 @@ CEK_API bool cek_inside_plugin(const char **who, const char **call);
 
 CEK_API const char *cek_device_name(const cek_device *device); /* "cuda:1" */
 CEK_API cek_engine *cek_device_engine(const cek_device *device);
+/* cek_device_require - whether the device's plugin is of this profile or a higher one (CEK_PROFILE_...), as trainers and
+ * predictors ask of theirs. Errors: CEK_NO_DEVICE, with the device, what it has and what is needed. */
+CEK_API CEK_CHECKED cek_status cek_device_require(const cek_device *device, uint32_t profile);
 /* As the plugin describes it; free_bytes is current. out->size must be set. */
 CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_device_info *out);
 /* Waits until everything that was queued on the device through this library has finished. No other

@@ -293,7 +293,8 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
  * inboxes where others take part than before, page-locked samples where a share grows beyond twice
  * what it was. Where there is no memory for that, the devices that take part stay, with a warning in
  * the log. A share larger than twice an equal one runs as micro-batches.
- * Errors: CEK_OUT_OF_MEMORY (with the numbers), CEK_INVALID (a shape that does not fit the loss),
+ * Errors: CEK_NO_DEVICE (a device of a lower profile than the job needs, named), CEK_OUT_OF_MEMORY
+ * (with the numbers), CEK_INVALID (a shape that does not fit the loss),
  * CEK_UNSUPPORTED (names device and layer). */
 CEK_API CEK_CHECKED cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size_t count,
                                                   const cek_trainer_options *options, cek_trainer **out);

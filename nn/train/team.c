@@ -9,8 +9,9 @@
 #include "core/base/status.h"
 #include "nn/train/shares.h"
 
-static cek_status devices_check(cek_device *const *devices, size_t count)
+static cek_status devices_check(cek_device *const *devices, size_t count, uint32_t profile)
 {
+    cek_status st;
     if (count == 0)
         return cek__fail(CEK_INVALID, "no device given");
     if (devices == NULL)
@@ -21,8 +22,11 @@ static cek_status devices_check(cek_device *const *devices, size_t count)
         for (size_t j = 0; j < i; j++)
             if (devices[i] == devices[j])
                 return cek__fail(CEK_INVALID, "device %s is given twice", cek_device_name(devices[i]));
+        CEK_TRY(cek_device_require(devices[i], profile));
     }
     return CEK_OK;
+out:
+    return st;
 }
 
 static cek_status weights_copy(cek__team *team, const double *weights)
@@ -56,7 +60,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
 {
     cek_status st;
     memset(team, 0, sizeof *team);
-    CEK_TRY(devices_check(devices, count));
+    CEK_TRY(devices_check(devices, count, options->replica.training ? CEK_PROFILE_TRAINING : CEK_PROFILE_INFERENCE));
     team->count = count;
     CEK_TRY(weights_copy(team, options->weights));
     CEK_TRY(cek__calloc(count, sizeof *team->replicas, &team->replicas));

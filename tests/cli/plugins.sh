@@ -12,6 +12,15 @@ run 0 devices --json
 [ "$(value devices.0.device)" = alpha:0 ] || wrong "the user's plugin is not the first"
 grep -q '"cpu:0"' "$scratch/out" || wrong "the user's folder hides the plugins of the build tree"
 
+# What a device says of denormal numbers is told, where it says it.
+cp "$fake" "$scratch/path/gamma-flush.so"
+run 0 devices --json
+[ "$(value devices.0.flushes_denormals)" = false ] && [ "$(value devices.2.flushes_denormals)" = true ] ||
+    wrong "JSON does not tell which device flushes denormal numbers"
+run 0 devices
+[ "$(grep -c '^    denormals  may count as 0$' "$scratch/out")" -eq 2 ] || wrong "the details do not tell either"
+rm "$scratch/path/gamma-flush.so"
+
 # A plugin that crashes while it is started takes those along that ask for it, and no others.
 cp "$fake" "$scratch/path/beta-crash.so"
 run 0 gemm -d cpu -s 8x8x8

@@ -109,6 +109,7 @@ static void devices_call(void)
     REFUSED("engine", cek_engine_find(NULL, "x", (void *)room));
     REFUSED("out", cek_engine_find(engine, "x", NULL));
     EMPTY(cek_inside_plugin(NULL, (void *)room) == 0);
+    REFUSED("device", cek_device_require(NULL, 1));
     EMPTY(cek_device_name(NULL)[0] == '\0');
     EMPTY(cek_device_engine(NULL) == NULL);
     REFUSED("device", cek_device_describe(NULL, (void *)room));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "fakes.h"
 #include "train_bench.h"
 
 START_TEST(replica_weights_stay_bit_identical_when_shares_are_unequal)
@@ -168,6 +169,26 @@ START_TEST(devices_are_given_and_given_once)
 }
 END_TEST
 
+/* Devices of a plugin for inference, in the hands of a program that did not select them for training. */
+START_TEST(devices_that_cannot_train_are_refused_by_name)
+{
+    const char *files[] = { fake_install("alpha.so"), NULL };
+    cek_engine *engine = engine_idle_of(files);
+    cek_device *device = NULL;
+    cek_model *model = NULL;
+    cek_trainer *trainer = NULL;
+
+    assert_ok(cek_engine_find(engine, "alpha:1", &device));
+    assert_ok(cek_model_parse("linear:3", 1, (int64_t[]){ 4 }, &model));
+    ck_assert_uint_eq(cek_trainer_create(model, &device, 1, NULL, &trainer), CEK_NO_DEVICE);
+    ck_assert_ptr_null(trainer);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(),
+                                 "alpha:1: its plugin is of profile inference, and this needs profile training"));
+    cek_model_free(model);
+    cek_engine_free(engine);
+}
+END_TEST
+
 START_TEST(how_the_batch_is_shared_is_said_in_one_of_three_ways)
 {
     bench b;
@@ -280,6 +301,7 @@ int main(void)
     tcase_add_test(tc, a_memory_limit_that_is_too_small_is_out_of_memory_with_the_numbers);
     tcase_add_test(tc, what_does_not_fit_is_refused_and_the_trainer_goes_on);
     tcase_add_test(tc, devices_are_given_and_given_once);
+    tcase_add_test(tc, devices_that_cannot_train_are_refused_by_name);
     tcase_add_test(tc, how_the_batch_is_shared_is_said_in_one_of_three_ways);
     tcase_add_test(tc, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(tc, a_loss_that_is_not_finite_is_reported);
