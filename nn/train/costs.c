@@ -14,6 +14,10 @@ static const double LEAD = 1.0 / 3;
 static const double KEEP = 0.05;
 /* Sizes that differ by less do not tell what of a time is the step's; and beyond that part, sizes hardly show in times. */
 static const double APART = 0.1, FIXED_MOST = 0.8;
+/* Where devices differ more than this, what a first step takes besides does not matter, and many such steps would. */
+static const double HOPELESS = 8;
+/* Shares are moved by this part to see what of a step's time does not depend on them. */
+static const double TILT = 0.3;
 /* Adding reads two values and writes one. */
 enum { ADD_TOUCHES = 3 };
 /* Quanta of an equal share. */
@@ -234,6 +238,37 @@ double cek__costs_share(const cek__costs *c, const bool *members, int64_t *rows)
     if (rows != NULL && seconds < INFINITY)
         deal(c, members, n, seconds, rows);
     return seconds + excess(c, n);
+}
+
+/* ---- looking ---- */
+
+void cek__costs_tilt(const cek__costs *c, const bool *members, int64_t *rows)
+{
+    double weights[2] = { 1 + TILT, 1 - TILT };
+    int64_t left = c->of.batch;
+    size_t last = 0, turn = 0;
+
+    for (size_t i = 0; i < c->of.count; i++) {
+        rows[i] = members[i] ? (int64_t)((double)rows[i] * weights[turn++ % 2]) : 0;
+        if (rows[i] > left)
+            rows[i] = left;
+        left -= rows[i];
+        if (members[i])
+            last = i;
+    }
+    rows[last] += left;
+}
+
+bool cek__costs_hopeless(const cek__costs *c, const int64_t *rows, const double *seconds)
+{
+    double low = INFINITY, high = 0;
+
+    for (size_t i = 0; i < c->of.count; i++) {
+        double each = rows[i] > 0 && seconds[i] > 0 ? seconds[i] / (double)rows[i] : 0;
+        low = each > 0 ? fmin(low, each) : low;
+        high = fmax(high, each);
+    }
+    return high > HOPELESS * low;
 }
 
 /* ---- who takes part ---- */

@@ -68,6 +68,11 @@ void cek__costs_learn_fixed(cek__costs *costs, size_t index, const double *rows,
 double cek__costs_step(const cek__costs *costs, const bool *members, const int64_t *rows);
 /* The best shares of a batch among `members`, and the seconds of a step with them; rows may be NULL. */
 double cek__costs_share(const cek__costs *costs, const bool *members, int64_t *rows);
+/* Moves shares, so that members have in turn more and fewer samples than they should. */
+void cek__costs_tilt(const cek__costs *costs, const bool *members, int64_t *rows);
+/* Some device was so much slower than another that no further step should wait for it. */
+bool cek__costs_hopeless(const cek__costs *costs, const int64_t *rows, const double *seconds);
+
 /* The members that cost least; the seconds. */
 double cek__costs_choose(cek__costs *costs, bool *members);
 /* The best single device; count where none is known. */

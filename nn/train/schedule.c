@@ -16,10 +16,6 @@
 
 /* Of each look, and after each change: the first step with new shares makes plans and records them, which is not repeated. */
 enum { SKIPPED = 1, SEEN = 2 };
-/* Where devices differ more than this, what a first step takes besides does not matter, and many such steps would. */
-static const double HOPELESS = 8;
-/* Shares are moved by this part to see what of a step's time does not depend on them. */
-static const double TILT = 0.3;
 /* More devices on one processor are parts of it rather than two ways to all of it. */
 enum { SOLO_MOST = 4 };
 /* Shares change when a step becomes faster by GAIN, and by more than WAVERS times what measurements waver by; in so many steps
@@ -30,6 +26,9 @@ enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
 /* Asking a device outside takes this part of the time at most, and so many steps lie between two questions. */
 static const double PROBE_PART = 0.01;
 enum { PROBE_STEPS = 20 };
+/* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is forgotten,
+ * and after so many times more each further time. */
+enum { FORGET_STEPS = 600, FORGET_GROWTH = 4 };
 
 typedef enum look { EQUAL, TILTED, SOLO, SETTLED } look;
 
@@ -49,9 +48,10 @@ struct cek__schedule {
     double least_period;
     int steady, joins;
     int64_t notes;
-    bool frozen;        /* members stay as they are */
-    double since;       /* seconds since the last probe, */
-    int64_t probe_note; /* which came after so many notes */
+    int64_t team_note, forget; /* the last note of several members; steps after which that is forgotten */
+    bool frozen;               /* members stay as they are */
+    double since;              /* seconds since the last probe, */
+    int64_t probe_note;        /* which came after so many notes */
     size_t probe_next;
 };
 
@@ -96,6 +96,7 @@ cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule
     for (size_t i = 0; i < s->count; i++)
         s->members[i] = true;
     cek__shares_split(options->batch, s->count, NULL, s->rows);
+    s->forget = FORGET_STEPS;
     look_begin(s, EQUAL);
     *out = s;
     return CEK_OK;
@@ -163,6 +164,15 @@ static void excess_set(cek__schedule *s, const int64_t *rows, double period)
         return;
     s->costs.excess = 0;
     s->costs.excess = fmax(0, period - cek__costs_step(&s->costs, s->members, rows));
+    s->team_note = s->notes;
+}
+
+static void excess_forget(cek__schedule *s)
+{
+    if (s->costs.excess == 0 || members_count(s) > 1 || s->notes - s->team_note < s->forget)
+        return;
+    s->costs.excess = 0;
+    s->forget *= FORGET_GROWTH;
 }
 
 /* ---- decisions ---- */
@@ -184,24 +194,6 @@ static void decide(cek__schedule *s)
     for (size_t i = 0; i < s->count; i++)
         s->members[i] = members[i] && (s->frozen || s->rows[i] > 0);
     adopt(s);
-}
-
-/* Members in turn more and fewer samples than they should have. */
-static void tilt(cek__schedule *s)
-{
-    double weights[2] = { 1 + TILT, 1 - TILT };
-    int64_t left = s->costs.of.batch;
-    size_t last = 0, turn = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        s->rows[i] = s->members[i] ? (int64_t)((double)s->rows[i] * weights[turn++ % 2]) : 0;
-        if (s->rows[i] > left)
-            s->rows[i] = left;
-        left -= s->rows[i];
-        if (s->members[i])
-            last = i;
-    }
-    s->rows[last] += left;
 }
 
 /* The next member, from `from` on, that is to be looked at without the others on its processor. */
@@ -241,23 +233,31 @@ static void settle(cek__schedule *s)
 /* EQUAL has seen enough. */
 static void equal_end(cek__schedule *s)
 {
+    double excess;
+
     for (size_t i = 0; i < s->count; i++) {
         s->first_rows[i] = s->rows[i];
         s->first_seconds[i] = s->least[i];
         if (known(s->least[i]))
             speed_set(s, i, s->rows[i], s->least[i], was_crowded(s, s->rows, i));
     }
+    excess_set(s, s->rows, s->least_period);
+    excess = s->costs.excess;
+    s->costs.excess = 0; /* one look is not enough for that */
     decide(s);
+    s->costs.excess = excess;
     if (members_count(s) == 1) {
         look_begin(s, SETTLED);
         return;
     }
-    tilt(s);
+    cek__costs_tilt(&s->costs, s->members, s->rows);
     look_begin(s, TILTED);
 }
 
 static void tilted_end(cek__schedule *s)
 {
+    double before = s->costs.excess;
+
     for (size_t i = 0; i < s->count; i++) {
         if (!s->members[i] || !known(s->least[i]))
             continue;
@@ -266,6 +266,7 @@ static void tilted_end(cek__schedule *s)
         speed_set(s, i, s->rows[i], s->least[i], was_crowded(s, s->rows, i));
     }
     excess_set(s, s->rows, s->least_period);
+    s->costs.excess = fmin(s->costs.excess, before); /* a disturbance of one look need not be one of the other */
     if (!solo_begin(s, 0))
         settle(s);
 }
@@ -300,19 +301,6 @@ static void least_note(cek__schedule *s, const int64_t *rows, const double *seco
         s->least_period = fmin(s->least_period, period);
 }
 
-/* Some device is so much slower that the next steps should not wait for it. */
-static bool hopeless(const cek__schedule *s, const int64_t *rows, const double *seconds)
-{
-    double low = INFINITY, high = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        double each = rows[i] > 0 && known(seconds[i]) ? seconds[i] / (double)rows[i] : 0;
-        low = each > 0 ? fmin(low, each) : low;
-        high = fmax(high, each);
-    }
-    return high > HOPELESS * low;
-}
-
 /* Every device that had samples was timed. */
 static bool all_seen(const cek__schedule *s)
 {
@@ -326,13 +314,13 @@ static bool look_note(cek__schedule *s, const int64_t *rows, const double *secon
 {
     if (!is_ours(s, rows))
         return false;
-    if (s->skip > 0 && !(s->look == EQUAL && hopeless(s, rows, seconds))) {
+    if (s->skip > 0 && !(s->look == EQUAL && cek__costs_hopeless(&s->costs, rows, seconds))) {
         s->skip--;
         return false;
     }
     least_note(s, rows, seconds, period);
     s->seen++;
-    if (!all_seen(s) || (s->seen < SEEN && !(s->look == EQUAL && hopeless(s, rows, seconds))))
+    if (!all_seen(s) || (s->seen < SEEN && !(s->look == EQUAL && cek__costs_hopeless(&s->costs, rows, seconds))))
         return false;
     if (s->look == EQUAL)
         equal_end(s);
@@ -346,7 +334,7 @@ static bool look_note(cek__schedule *s, const int64_t *rows, const double *secon
 /* What a gain must be above, given how measurements waver. */
 static double gain_least(const cek__schedule *s, double least)
 {
-    double waver = 0;
+    double waver = s->period.waver;
 
     for (size_t i = 0; i < s->count; i++)
         if (s->members[i])
@@ -400,6 +388,7 @@ bool cek__schedule_note(cek__schedule *s, const int64_t *rows, const double *sec
     if (s->look != SETTLED)
         return look_note(s, rows, seconds, period);
     s->notes++;
+    excess_forget(s);
     s->since += known(period) ? period : 0;
     if (is_ours(s, rows) && s->skip > 0) {
         s->skip--;

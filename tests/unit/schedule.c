@@ -258,6 +258,24 @@ START_TEST(steps_that_take_longer_together_than_the_model_says_end_the_team)
 }
 END_TEST
 
+START_TEST(a_team_that_a_disturbance_ended_comes_together_again)
+{
+    world w = lenet5(256);
+    add(&w, fast(20000));
+    add(&w, fast(19000));
+    w.tail = 0.012;
+    start(&w);
+    run(&w, WARM);
+    ck_assert(!cek__schedule_members(w.schedule)[1]);
+    at_least(run(&w, 3000), 0.97 * alone(&w, 0)); /* although it is tried now and then */
+    w.tail = 1e-4;
+    run(&w, 10000);
+    ck_assert(cek__schedule_members(w.schedule)[1]);
+    at_least(run(&w, 100), 0.95 * 39000);
+    stop(&w);
+}
+END_TEST
+
 START_TEST(sharing_what_a_step_costs_whatever_the_samples_is_no_gain)
 {
     world w = lenet5(256);
@@ -415,6 +433,7 @@ int main(void)
     tcase_add_test(tc, a_device_of_a_hundredth_of_the_speed_is_left_out);
     tcase_add_loop_test(tc, a_device_behind_a_slow_link_is_left_out, 0, 2);
     tcase_add_test(tc, steps_that_take_longer_together_than_the_model_says_end_the_team);
+    tcase_add_test(tc, a_team_that_a_disturbance_ended_comes_together_again);
     tcase_add_test(tc, sharing_what_a_step_costs_whatever_the_samples_is_no_gain);
     tcase_add_test(tc, of_two_devices_on_one_processor_the_faster_is_taken);
     tcase_add_test(tc, two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other);
