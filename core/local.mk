@@ -40,6 +40,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/device.h \
     %D%/device/engine.c \
     %D%/device/engine.h \
+    %D%/device/gate.c \
+    %D%/device/gate.h \
     %D%/device/host.c \
     %D%/device/host.h \
     %D%/device/module.c \
@@ -79,8 +81,9 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/tensor/tensor.h
 
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
+# A thread may be left inside a device (core/device/gate.h): the code that it would return to stays.
 %C%_libcekernels_la_LDFLAGS = $(lib_ldflags) -version-info $(CORE_VERSION_INFO) \
-    -Wl,--version-script=$(srcdir)/%D%/libcekernels.map
+    -Wl,-z,nodelete -Wl,--version-script=$(srcdir)/%D%/libcekernels.map
 %C%_libcekernels_la_LIBADD = %D%/libtable.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_la_DEPENDENCIES = %D%/libtable.la $(srcdir)/%D%/libcekernels.map
 EXTRA_DIST += %D%/libcekernels.map

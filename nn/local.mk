@@ -99,8 +99,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/version.c
 
 %C%_libcekernels_nn_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS)
+# A thread may be left inside a device (core/device/gate.h): the code that it would return to stays.
 %C%_libcekernels_nn_la_LDFLAGS = $(lib_ldflags) -version-info $(NN_VERSION_INFO) \
-    -Wl,--version-script=$(srcdir)/%D%/libcekernels-nn.map
+    -Wl,-z,nodelete -Wl,--version-script=$(srcdir)/%D%/libcekernels-nn.map
 %C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(ZLIB_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_nn_la_DEPENDENCIES = core/libcekernels.la $(srcdir)/%D%/libcekernels-nn.map
 EXTRA_DIST += %D%/libcekernels-nn.map

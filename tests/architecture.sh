@@ -12,17 +12,18 @@ tree=${1:-${top_srcdir:-$(dirname "$0")/..}}
 cd "$tree" || exit 99
 
 # folder: what it may include beside itself. "door" is include/cekernels/plugin.h, "api" the other
-# public headers. A folder is its own files alone, one with /* has its subfolders too.
+# public headers, "gate" core/device/gate.h. A folder is its own files alone, one with /* has its subfolders too.
 table='
 door:
 api:                 door
 core/table:          door
 core/base:           door api
-core/device:         door api core/table core/base
+gate:                api core/base
+core/device:         door api core/table core/base gate
 core/tensor:         door api core/base core/device
 nn/model:            door api core/base
 nn/data:             door api core/base
-nn/train:            door api core/base nn/model
+nn/train:            door api core/base nn/model gate
 nn:                  api
 kernels/cpu:         door
 backends/common:     door
@@ -60,6 +61,7 @@ printf '%s' "$table" | LC_ALL=C awk -v files="$work/files" -v edges="$work/edges
 function folder_of(path,    dir) {
     if (path == "include/cekernels/plugin.h") return "door"
     if (path ~ /^include\/cekernels\//) return "api"
+    if (path == "core/device/gate.h") return "gate"
     dir = path
     sub(/\/[^\/]*$/, "", dir)
     if (dir in named) return dir

@@ -21,6 +21,11 @@ needs() {
     done
 }
 
+# A thread that was left inside a device would return to their code.
+for library in core/.libs/libcekernels.so nn/.libs/libcekernels-nn.so; do
+    readelf -dW "$top_builddir/$library" | grep -q NODELETE || wrong "$library: dlclose would take it away"
+done
+
 needs "$top_builddir/core/.libs/libcekernels.so" libc libm
 needs "$top_builddir/nn/.libs/libcekernels-nn.so" libc libm libz libcekernels
 for plugin in cpu reference sim; do

@@ -293,6 +293,12 @@ unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_LDFLAGS = $(check_ldflags)
 %C%_unit_train_faults_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_hangs
+%C%_unit_train_hangs_SOURCES = %D%/unit/train_hangs.c
+%C%_unit_train_hangs_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_hangs_LDFLAGS = $(check_ldflags)
+%C%_unit_train_hangs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_overlap
 %C%_unit_train_overlap_SOURCES = %D%/unit/train_overlap.c
 %C%_unit_train_overlap_CPPFLAGS = $(unit_cppflags)
@@ -530,7 +536,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
-shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
+shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la

@@ -79,6 +79,7 @@ void cek__sim_cmdbuf_destroy(cek_cmdbuf *cmdbuf)
 {
     if (!cmdbuf)
         return;
+    cek__sim_release_pass(cmdbuf->dev, CEK__SIM_cmdbuf_destroy);
     if (cmdbuf->inner)
         cmdbuf->dev->instance->plugin.cmdbuf_destroy(cmdbuf->inner);
     free(cmdbuf->costs_ns);

@@ -29,6 +29,7 @@ void cek__sim_event_destroy(cek_event *event)
 {
     if (!event)
         return;
+    cek__sim_release_pass(event->dev, CEK__SIM_event_destroy);
     event->dev->instance->plugin.event_destroy(event->inner);
     if (event->mark)
         cek__clock_forget(event->dev->instance->clock, &event->mark);

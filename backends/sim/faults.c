@@ -11,7 +11,7 @@
 static const char *const call_names[] = { CEK__SIM_CALLS(NAME) };
 
 /* The groups as masks of calls. */
-enum { MAKE, ENQUEUE, WAIT, LOOK };
+enum { MAKE, ENQUEUE, WAIT, LOOK, RELEASE };
 #define IN_GROUP(CALL, GROUP) | (GROUP == WANTED ? 1u << CEK__SIM_##CALL : 0)
 #define WANTED MAKE
 static const uint32_t make_calls = 0 CEK__SIM_CALLS(IN_GROUP);
@@ -21,6 +21,9 @@ static const uint32_t enqueue_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 #define WANTED WAIT
 static const uint32_t wait_calls = 0 CEK__SIM_CALLS(IN_GROUP);
+#undef WANTED
+#define WANTED RELEASE
+static const uint32_t release_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 
 static const struct effect_name {
@@ -36,6 +39,8 @@ static const struct effect_name {
     { "later_device_lost", CEK__SIM_LATER, CEK_DEVICE_LOST },
     { "later_internal", CEK__SIM_LATER, CEK_INTERNAL },
     { "hang", CEK__SIM_HANG, CEK_OK },
+    { "block", CEK__SIM_BLOCK, CEK_OK },
+    { "sleep", CEK__SIM_SLEEP, CEK_OK },
 };
 
 const char *cek__sim_call_name(cek__sim_call call)
@@ -65,7 +70,7 @@ static bool word_is(word given, const char *name)
 static uint32_t calls_of(word given)
 {
     if (word_is(given, "any"))
-        return (1u << CEK__SIM_CALL_COUNT) - 1;
+        return ((1u << CEK__SIM_CALL_COUNT) - 1) & ~release_calls;
     if (word_is(given, "make"))
         return make_calls;
     if (word_is(given, "enqueue"))
@@ -106,6 +111,8 @@ static const char *fault_take(const char **cursor, uint64_t device_count, cek__s
         return "an effect is followed by '@' and a call";
     if (out->effect == CEK__SIM_LATER && out->calls & ~enqueue_calls)
         return "only calls that enqueue fail later";
+    if (out->effect != CEK__SIM_BLOCK && out->effect != CEK__SIM_SLEEP && out->calls & release_calls)
+        return "calls that give something back cannot fail, only block and sleep";
     if (**cursor == '#') {
         ++*cursor;
         if (!number_take(cursor, &out->at) || !out->at)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backends/sim/sim.h"
 
@@ -82,7 +83,18 @@ static cek__sim_fault strike(const cek_dev *dev, cek__sim_call call)
             struck = *fault;
     }
     pthread_mutex_unlock(&state->lock);
+    while (struck.effect == CEK__SIM_BLOCK)
+        pause();
+    if (struck.effect == CEK__SIM_SLEEP) {
+        usleep(CEK__SIM_SLEEP_MS * 1000);
+        struck.effect = CEK__SIM_NONE;
+    }
     return struck;
+}
+
+void cek__sim_release_pass(const cek_dev *dev, cek__sim_call call)
+{
+    (void)strike(dev, call);
 }
 
 /* What a call returns that fails by itself. */

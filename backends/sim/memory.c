@@ -59,6 +59,7 @@ void cek__sim_mem_free(cek_mem *mem)
 {
     if (!mem)
         return;
+    cek__sim_release_pass(mem->dev, CEK__SIM_mem_free);
     if (mem->inner)
         mem->dev->instance->plugin.mem_free(mem->inner);
     memory_return(mem->dev, mem->bytes);
@@ -95,6 +96,7 @@ cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out)
 
 void cek__sim_host_free(cek_dev *dev, void *ptr)
 {
+    cek__sim_release_pass(dev, CEK__SIM_host_free);
     if (dev->instance->plugin.host_free)
         dev->instance->plugin.host_free(dev->inner, ptr);
 }

@@ -62,6 +62,7 @@ void cek__sim_op_destroy(cek_op *op)
 {
     if (!op)
         return;
+    cek__sim_release_pass(op->dev, CEK__SIM_op_destroy);
     op->dev->instance->plugin.op_destroy(op->inner);
     free(op);
 }

@@ -44,6 +44,7 @@ void cek__sim_queue_destroy(cek_queue *queue)
     if (!queue)
         return;
     const cek_dev *dev = queue->dev;
+    cek__sim_release_pass(dev, CEK__SIM_queue_destroy);
     uint64_t left_ns = queue->deadline_ns;
     cek_status st = queue->hangs ? cek__sim_hold(dev, queue->deadline_ns) : drain(queue, &left_ns);
     if (st == CEK_TIMEOUT)

@@ -32,12 +32,15 @@
  *     CALL = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a
  *     group: "make" (device_open and
  *              all that make an object), "enqueue" (all that take a queue but queue_sync), "wait"
- *              (queue_sync, event_sync), "any"
+ *              (queue_sync, event_sync), "any" (but those that give something back, such as mem_free,
+ *              which block and sleep alone)
  *     EFFECT = "internal" | "out_of_memory" | "unsupported" | "device_lost"   the call returns that; a loss latches
  *            | "later_internal" | "later_out_of_memory" what it enqueued fails: sticks to queue and
  *            events
  *            | "later_device_lost"                                            it succeeds, and then the device is lost
  *            | "hang" what it enqueued, or the call itself, does not end
+ *            | "block"                                                        the call never returns: no watchdog ends that
+ *            | "sleep"                                                        it returns 200 ms later
  *
  * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+"
  * every one from then on; DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation

@@ -21,7 +21,7 @@
 /* The plugin's table (plugins/sim.c answers the query with it). */
 extern const cek_plugin cek__sim_plugin;
 
-enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16 };
+enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16, CEK__SIM_SLEEP_MS = 200 };
 
 /* Calls that a fault may strike, each with the group that it belongs to. */
 /* clang-format off */
@@ -33,7 +33,9 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16 };
     CALL(event_record, ENQUEUE) CALL(event_wait, ENQUEUE)                                                         \
     CALL(queue_sync, WAIT) CALL(event_sync, WAIT)                                                                 \
     CALL(device_memory, LOOK) CALL(mem_map, LOOK) CALL(mem_unmap, LOOK)                                           \
-    CALL(event_query, LOOK) CALL(event_elapsed, LOOK)
+    CALL(event_query, LOOK) CALL(event_elapsed, LOOK)                                                             \
+    CALL(mem_free, RELEASE) CALL(host_free, RELEASE) CALL(queue_destroy, RELEASE) CALL(event_destroy, RELEASE)    \
+    CALL(op_destroy, RELEASE) CALL(cmdbuf_destroy, RELEASE)
 #define CEK__SIM_CALL_ENUM(NAME, GROUP) CEK__SIM_##NAME,
 typedef enum cek__sim_call { CEK__SIM_CALLS(CEK__SIM_CALL_ENUM) CEK__SIM_CALL_COUNT } cek__sim_call;
 /* clang-format on */
@@ -43,7 +45,9 @@ typedef enum cek__sim_effect {
     CEK__SIM_NONE,
     CEK__SIM_FAIL,  /* the call returns the status */
     CEK__SIM_LATER, /* the call succeeds, what it enqueued fails with the status */
-    CEK__SIM_HANG   /* what it enqueued, or the call itself, does not end */
+    CEK__SIM_HANG,  /* what it enqueued, or the call itself, does not end */
+    CEK__SIM_BLOCK, /* the call never returns, whatever the watchdog says */
+    CEK__SIM_SLEEP  /* it returns CEK__SIM_SLEEP_MS later */
 } cek__sim_effect;
 
 typedef struct cek__sim_fault {
@@ -154,6 +158,9 @@ static inline cek_status cek__sim_latch_status(const cek_dev *dev, char *text, u
 
 /* cek__sim_lost - CEK_OK, or the latch, told to the host as the answer to `call`. */
 cek_status cek__sim_lost(const cek_dev *dev, const char *call);
+
+/* cek__sim_release_pass - where a call that gives something back is told to block or sleep. */
+void cek__sim_release_pass(const cek_dev *dev, cek__sim_call call);
 
 /* cek__sim_pass - CEK_OK, or the failure that this call meets: the latch, or a fault. */
 cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call);

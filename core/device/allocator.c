@@ -203,15 +203,27 @@ static void amount(char *out, size_t size, uint64_t bytes, const char *unknown)
         snprintf(out, size, "%" PRIu64, bytes);
 }
 
+static bool free_bytes_ask(const cek_device *device, cek_dev *dev, uint64_t *out)
+{
+    uint64_t total;
+    cek_status st;
+
+    if (!cek__ask_enter(device, "device_memory"))
+        return false;
+    st = device->plugin->device_memory(dev, out, &total);
+    cek__call_leave();
+    return st == CEK_OK;
+}
+
 /* The figures that explain a failed request, instead of the plugin's words about its last part. */
 static cek_status exhausted(cek_device *device, cek_dev *dev, uint64_t bytes)
 {
     char limit[32], available[32], cause[256];
-    uint64_t free_bytes = CEK_UNKNOWN, total = CEK_UNKNOWN;
+    uint64_t free_bytes;
     cek__allocator *allocator = &device->allocator;
 
     snprintf(cause, sizeof cause, "%s", cek_error_text());
-    if (device->plugin->device_memory(dev, &free_bytes, &total) != CEK_OK)
+    if (!free_bytes_ask(device, dev, &free_bytes))
         free_bytes = CEK_UNKNOWN;
     pthread_mutex_lock(&allocator->lock);
     amount(limit, sizeof limit, allocator->limit, "none");
@@ -308,13 +320,24 @@ cek_ref cek_memory_ref(const cek_memory *memory)
     return memory != NULL ? (cek_ref){ memory->segment->mem, memory->offset } : (cek_ref){ NULL, 0 };
 }
 
+void *cek__mem_host(const cek_device *device, cek_mem *mem)
+{
+    void *base;
+
+    if (!cek__release_enter(device, "mem_host_ptr"))
+        return NULL;
+    base = device->plugin->mem_host_ptr(mem);
+    cek__call_leave();
+    return base;
+}
+
 void *cek_memory_host(const cek_memory *memory)
 {
     unsigned char *base;
 
     if (memory == NULL)
         return NULL;
-    base = memory->device->plugin->mem_host_ptr(memory->segment->mem);
+    base = cek__mem_host(memory->device, memory->segment->mem);
     return base != NULL ? base + memory->offset : NULL;
 }
 

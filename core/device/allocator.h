@@ -38,6 +38,9 @@ void cek__allocator_init(cek__allocator *allocator, cek_device *device);
 /* Gives everything back, also what was not freed. No work may be queued any more. */
 void cek__allocator_clear(cek__allocator *allocator);
 
+/* Where the host reaches a plugin's memory, or NULL. */
+void *cek__mem_host(const cek_device *device, cek_mem *mem);
+
 /* As cek_memory_alloc, for memory whose last use is queued on the default stream when it is freed. Either free
  * function takes either kind. */
 CEK__CHECKED cek_status cek__memory_alloc_order(cek_device *device, uint64_t bytes, cek_memory **out);

@@ -8,11 +8,13 @@
 
 #include "core/base/log.h"
 #include "core/device/device.h"
+#include "core/device/gate.h"
 
 static _Thread_local bool told;
 static _Thread_local struct {
     const char *who, *call; /* call NULL: in none */
     bool is_release;        /* it returns nothing */
+    cek__gate *gate;        /* NULL: the thread passes none */
 } inside;
 
 void cek__call_begin(const char *who, const char *call)
@@ -32,6 +34,18 @@ void cek__release_begin(const char *who, const char *call)
 void cek__call_leave(void)
 {
     inside.call = NULL;
+    if (inside.gate != NULL)
+        cek__gate_out(inside.gate);
+}
+
+void cek__call_pass(cek__gate *gate)
+{
+    inside.gate = gate;
+}
+
+bool cek__gate_is_here(void)
+{
+    return inside.gate != NULL;
 }
 
 bool cek_inside_plugin(const char **who, const char **call)
@@ -57,6 +71,21 @@ bool cek__call_enter(const cek_device *device, const char *call)
     if (cek__device_check(device) != CEK_OK)
         return false;
     cek__call_begin(device->name, call);
+    if (inside.gate != NULL)
+        cek__gate_in(inside.gate, device, call);
+    return true;
+}
+
+bool cek__ask_enter(const cek_device *device, const char *call)
+{
+    bool has_told = told;
+
+    if (cek__device_is_lost(device))
+        return false;
+    cek__call_begin(device->name, call);
+    told = has_told;
+    if (inside.gate != NULL)
+        cek__gate_in(inside.gate, device, call);
     return true;
 }
 
@@ -65,6 +94,8 @@ bool cek__release_enter(const cek_device *device, const char *call)
     if (cek__device_is_lost(device))
         return false;
     cek__release_begin(device->name, call);
+    if (inside.gate != NULL)
+        cek__gate_in(inside.gate, device, call);
     return true;
 }
 
@@ -110,12 +141,12 @@ cek_status cek__call_end(const cek_device *device, const char *call, cek_status 
 {
     char reason[256] = "";
 
-    if (status == CEK_OK) {
-        cek__call_leave();
+    cek__call_leave();
+    if (status == CEK_OK)
         return CEK_OK;
-    }
-    if (status == CEK_DEVICE_LOST && !told && device->dev != NULL) {
+    if (status == CEK_DEVICE_LOST && !told && device->dev != NULL && cek__ask_enter(device, "device_status")) {
         device->plugin->device_status(device->dev, reason, sizeof reason);
+        cek__call_leave();
         reason[sizeof reason - 1] = '\0';
         if (reason[0] != '\0')
             cek__call_told(status, reason);

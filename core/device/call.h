@@ -11,6 +11,8 @@
 #include "core/base/alloc.h" /* cek__abandon */
 #include "core/base/status.h"
 
+struct cek__gate;
+
 /* `slot` is a function of the plugin's table that returns a status. */
 #define CEK__CALL(device, slot, ...)                                                                        \
     (cek__call_enter((device), #slot) ? cek__call_end((device), #slot, (device)->plugin->slot(__VA_ARGS__)) \
@@ -37,7 +39,13 @@ void cek__release_begin(const char *who, const char *call);
 CEK__CHECKED bool cek__call_enter(const cek_device *device, const char *call);
 CEK__CHECKED bool cek__release_enter(const cek_device *device, const char *call);
 
-/* It has come out of one that cannot fail. */
+/* The same to ask for the reason of a failure: what was told so far stays. False: the device is lost. */
+CEK__CHECKED bool cek__ask_enter(const cek_device *device, const char *call);
+
+/* From now on this thread passes this gate at every call. */
+void cek__call_pass(struct cek__gate *gate);
+
+/* It has come out of one, and goes on only if it was not left there: the first thing that happens after a call. */
 void cek__call_leave(void);
 
 /* Ends a call on a device: the status as this library reads it, with the text "cpu:0: queue_sync: cause". */

@@ -138,7 +138,9 @@ cek_status cek_device_describe(cek_device *device, cek_device_info *out)
         CEK_FAIL(CEK_INVALID, "%s: describe: out->size is not set", device->name);
     memset(out, 0, size);
     out->size = size;
-    CEK_TRY(cek__module_device_info(device->module, device->index, &info));
+    info = device->info; /* of a lost device */
+    if (cek__ask_enter(device, "device_info"))
+        CEK_TRY(cek__module_device_info(device->module, device->index, &info));
     info.size = size;
     memcpy(out, &info, size < sizeof info ? size : sizeof info);
     return CEK_OK;

@@ -30,6 +30,7 @@ struct cek_device {
     uint64_t timeout_ns, making_timeout_ns;
     atomic_bool lost; /* for good, with `lost_text`, which is written once before */
     char lost_text[128];
+    atomic_bool occupied;   /* and a thread was left inside (gate.h) */
     atomic_ullong finished; /* commands that were seen to finish, by anybody: changes where the device comes on */
 
     /* Over `opening`, `streams` with their pins, `pinned`, `staging`, `lost_text`. As every lock of these libraries it is

@@ -33,6 +33,18 @@ static void oldest_retire(cek__probes *p)
         p->spacing = 0;
 }
 
+/* What it tells is nobody's failure. */
+static cek_status event_look(const cek_device *device, cek_event *event)
+{
+    cek_status st;
+
+    if (!cek__release_enter(device, "event_query"))
+        return CEK_NOT_READY;
+    st = device->plugin->event_query(event);
+    cek__call_leave();
+    return st;
+}
+
 /* An event that tells a failure has happened too. */
 static void stream_look(cek_stream *stream)
 {
@@ -49,9 +61,7 @@ static void stream_look(cek_stream *stream)
         cek_event *event = p->events[0];
 
         pthread_mutex_unlock(&p->lock);
-        cek__release_begin(stream->device->name, "event_query"); /* what it tells is nobody's failure */
-        st = stream->device->plugin->event_query(event);
-        cek__call_leave();
+        st = event_look(stream->device, event);
         pthread_mutex_lock(&p->lock);
         if (st != CEK_NOT_READY) {
             oldest_retire(p);
@@ -123,6 +133,18 @@ static bool is_due(cek_stream *stream, bool *full)
     return due;
 }
 
+/* Its end is cek__stream_call_end, after the event was put where it belongs. */
+static cek_status event_put(cek_stream *stream, const char *call, cek_event *event)
+{
+    cek_status st;
+
+    if (!cek__call_enter(stream->device, call))
+        return CEK_DEVICE_LOST;
+    st = stream->device->plugin->event_record(stream->queue, event);
+    cek__call_leave();
+    return st;
+}
+
 cek_status cek__probe(cek_stream *stream, const char *call)
 {
     cek__probes *p = &stream->probes;
@@ -135,8 +157,7 @@ cek_status cek__probe(cek_stream *stream, const char *call)
     if (full)
         stream_look(stream);
     CEK_TRY(idle_take(stream, call, &event));
-    st = cek__call_enter(stream->device, call) ? stream->device->plugin->event_record(stream->queue, event)
-                                               : CEK_DEVICE_LOST;
+    st = event_put(stream, call, event);
     pthread_mutex_lock(&p->lock);
     if (st == CEK_OK)
         p->events[p->count++] = event;

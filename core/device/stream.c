@@ -27,9 +27,11 @@ cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_
 {
     char reason[512] = "";
 
-    if (is_progress(status))
+    cek__call_leave();
+    if (is_progress(status) || !cek__ask_enter(stream->device, "queue_status"))
         return cek__call_end(stream->device, call, status);
     stream->device->plugin->queue_status(stream->queue, reason, sizeof reason);
+    cek__call_leave();
     reason[sizeof reason - 1] = '\0';
     if (reason[0] != '\0')
         cek__call_told(status, reason);
@@ -40,9 +42,11 @@ static cek_status event_call_end(const cek_marker *marker, const char *call, cek
 {
     char reason[512] = "";
 
-    if (is_progress(status) || status == CEK_INVALID)
+    cek__call_leave();
+    if (is_progress(status) || status == CEK_INVALID || !cek__ask_enter(marker->device, "event_status"))
         return cek__call_end(marker->device, call, status);
     marker->device->plugin->event_status(marker->event, reason, sizeof reason);
+    cek__call_leave();
     reason[sizeof reason - 1] = '\0';
     if (reason[0] != '\0')
         cek__call_told(status, reason);

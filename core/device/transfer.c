@@ -16,7 +16,7 @@ enum { STAGE_BYTES = 4 << 20 };
 
 static uint8_t *host_reach(const cek_device *device, cek_ref ref)
 {
-    uint8_t *base = device->plugin->mem_host_ptr(ref.mem);
+    uint8_t *base = cek__mem_host(device, ref.mem);
 
     return base != NULL ? base + ref.offset : NULL;
 }

@@ -98,7 +98,8 @@ typedef struct cek_engine_options {
     uint8_t reserved[7];
     /* How long a device may be busy without one of its commands finishing before it counts as lost: every wait for a
      * device ends by then. Later calls on it fail with CEK_DEVICE_LOST, and what it may still use is never freed or
-     * used again. 0: the variable CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or
+     * used again. A call of a program's own thread that the plugin does not return from cannot be ended, but other
+     * threads go on; trainers and predictors (nn.h) call devices on threads that they can do without. 0: the variable CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or
      * command buffer takes, so that a slow device is not called lost. */
     uint64_t timeout_ns;
     /* The same of calls that make or compile something: opening a device, creating operations and command buffers,

@@ -250,7 +250,14 @@ CEK_API CEK_CHECKED cek_status cek_loader_next(cek_loader *loader, const cek_bat
 /* A trainer replicates a model over devices and trains it in synchronous steps: the batch is split
  * over the devices, each computes its gradients, one owner per shard of the parameters adds them up
  * and updates, and every replica gets the same bytes. The gradient is that of the whole batch,
- * however it is split. One thread at a time. */
+ * however it is split. One thread at a time.
+ *
+ * Devices that work beside the host are called on threads of the trainer, and so are a predictor's, and see copies of the caller's
+ * memory alone. Where a call into one does not return, or its work does not end, within the engine's time-out, that device
+ * is lost: whatever waits answers CEK_DEVICE_LOST with the device, the call and the time, within twice the time-out, and
+ * freeing returns within another. The thread stays inside for ever, with all that it may still touch: that memory is not
+ * given back before the process ends, which it can. Calls into inline devices are computations on the caller's thread or one
+ * of the trainer's, and are waited for. */
 typedef struct cek_trainer cek_trainer;
 
 /* How a batch is split over several devices. AUTO: by measurement. The first steps have equal and then deliberately unequal shares,
@@ -320,7 +327,7 @@ CEK_API CEK_CHECKED cek_status cek_trainer_submit(cek_trainer *trainer, const ce
 CEK_API CEK_CHECKED cek_status cek_trainer_collect(cek_trainer *trainer, cek_step_result *result);
 /* Steps that are submitted and not collected. */
 CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
-/* cek_trainer_step - submit and collect in one, without copying the batch. CEK_INVALID while other steps are not
+/* cek_trainer_step - submit and collect in one, without copying the batch for inline devices. CEK_INVALID while other steps are not
  * collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 

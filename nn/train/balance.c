@@ -16,6 +16,20 @@ enum { ROOM = 2 };
 
 /* ---- life ---- */
 
+typedef struct link_job {
+    const cek__team *team;
+    size_t index;
+    const uint64_t *bytes; /* of buckets */
+    cek__costs_device *out;
+} link_job;
+
+static cek_status link_look(void *user)
+{
+    const link_job *j = user;
+
+    return cek__links_measure(j->team->replicas[j->index], j->team->layout->bucket_count, j->bytes, j->out);
+}
+
 static cek_status devices_measure(const cek__team *team, cek__costs_device *out)
 {
     cek_status st = CEK_OK;
@@ -26,7 +40,8 @@ static cek_status devices_measure(const cek__team *team, cek__costs_device *out)
     for (size_t b = 0; b < layout->bucket_count; b++)
         bytes[b] = cek__layout_bucket_bytes(layout, b);
     for (size_t i = 0; i < team->count; i++) {
-        CEK_TRY(cek__links_measure(team->replicas[i], layout->bucket_count, bytes, &out[i]));
+        CEK_TRY(cek__crew_call(team->crew, cek__replica_device(team->replicas[i]), link_look,
+                               &(link_job){ team, i, bytes, &out[i] }));
         cek__log(CEK_LOG_INFO, "%s: links of %.3g GB/s with %.3g us a transfer, own memory %.3g GB/s",
                  cek_device_name(cek__replica_device(team->replicas[i])), out[i].link_bytes / 1e9, out[i].latency * 1e6,
                  out[i].own_bytes / 1e9);
@@ -45,6 +60,18 @@ static uint64_t parameter_bytes(const cek__layout *layout)
     return bytes;
 }
 
+typedef struct preparation {
+    cek__replica *replica;
+    int64_t rows;
+} preparation;
+
+static cek_status plan_prepare(void *user)
+{
+    const preparation *p = user;
+
+    return cek__replica_prepare(p->replica, p->rows);
+}
+
 /* What batches are dealt out by, and plans for that. */
 static cek_status shares_set(cek__balance *b)
 {
@@ -54,7 +81,8 @@ static cek_status shares_set(cek__balance *b)
     for (size_t i = 0; i < b->team->count; i++) {
         b->team->weights[i] = (double)rows[i];
         if (rows[i] > 0)
-            CEK_TRY(cek__replica_prepare(b->team->replicas[i], rows[i]));
+            CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(b->team->replicas[i]), plan_prepare,
+                                   &(preparation){ b->team->replicas[i], rows[i] }));
     }
 out:
     return st;
@@ -249,25 +277,42 @@ out:
     return st;
 }
 
+typedef struct question {
+    cek__replica *replica;
+    const cek__share *share;
+    const cek_step_block *block;
+    double busy, period;
+} question;
+
+static cek_status ask(void *user)
+{
+    cek_status st;
+    question *q = user;
+    cek__replica *r = q->replica;
+    cek__meter *meter = NULL;
+
+    CEK_TRY(cek__meter_create(cek__replica_device(r), cek__replica_stream(r), 2, 1, &meter));
+    for (int64_t step = 1; step <= 2; step++) /* the first may make a plan */
+        CEK_TRY(rehearse(r, q->share, q->block, meter, step));
+    cek__meter_read(meter, 2, &q->busy, &q->period);
+out:
+    cek__meter_free(meter);
+    return st;
+}
+
 cek_status cek__balance_probe(cek__balance *b, const cek__share *batch, const cek_step_block *block)
 {
     cek_status st;
-    cek__meter *meter = NULL;
     cek__share share = *batch;
-    cek__replica *r;
+    question q = { .share = &share, .block = block };
     size_t index;
-    double busy, period;
 
     if (b->stopped || b->due || !cek__schedule_probe(b->schedule, &index, &share.rows))
         return CEK_OK;
-    r = b->team->replicas[index];
+    q.replica = b->team->replicas[index];
     share.rows = share.rows < batch->rows ? share.rows : batch->rows;
-    CEK_TRY(cek__meter_create(cek__replica_device(r), cek__replica_stream(r), 2, 1, &meter));
-    for (int64_t step = 1; step <= 2; step++) /* the first may make a plan */
-        CEK_TRY(rehearse(r, &share, block, meter, step));
-    cek__meter_read(meter, 2, &busy, &period);
-    cek__schedule_probed(b->schedule, index, share.rows, busy);
+    CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
+    cek__schedule_probed(b->schedule, index, share.rows, q.busy);
 out:
-    cek__meter_free(meter);
     return st;
 }

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/base/thread.h"
 #include "core/base/trace.h"
+#include "core/device/gate.h"
 #include "nn/train/station.h"
 
 /* Fetches under way between two devices: one leaves while the one before is added. */
@@ -27,11 +28,14 @@ typedef struct worker {
     struct cek__conductor *conductor;
     cek__station *station;
     bool computes, exchanges, started;
-    pthread_t thread;
+    bool acts;        /* carries out an action, which `busy` counts */
+    pthread_t thread; /* of an inline device */
+    cek__gate *gate;  /* of another: a thread that may be left there, and then is NULL */
     pthread_cond_t work;
 } worker;
 
 struct cek__conductor {
+    cek__crew *crew;
     const cek__shards *shards;
     cek__exchange *exchange;
     cek__order *order;
@@ -320,7 +324,7 @@ static bool wait_a_little(cek__conductor *c, pthread_cond_t *cond)
     return pthread_cond_timedwait(cond, &c->lock, &until) == ETIMEDOUT;
 }
 
-static void *worker_main(void *arg)
+static void worker_run(void *arg)
 {
     worker *w = arg;
     cek__conductor *c = w->conductor;
@@ -334,13 +338,17 @@ static void *worker_main(void *arg)
     pthread_mutex_lock(&c->lock);
     while (!c->closing) {
         bool did = false;
+        w->acts = false;
         if (w->exchanges && c->failure == CEK_OK) {
             did = flights_land(c, s) || did;
             did = milestones_pass(c, s) || did;
+            w->acts = true;
             did = exchange_one(c, s) || did;
         }
+        w->acts = true;
         if (w->computes && !did && c->failure == CEK_OK)
             did = compute_one(c, s);
+        w->acts = false;
         if (did || !under_way(s))
             silent_ns = 0;
         if (did)
@@ -353,21 +361,24 @@ static void *worker_main(void *arg)
             wait_for_device(c, s);
     }
     pthread_mutex_unlock(&c->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    worker_run(arg);
     return NULL;
 }
 
 static cek_status worker_start(cek__conductor *c, cek__station *s, bool computes, bool exchanges)
 {
     worker *w = &c->workers[c->worker_count];
-    pthread_condattr_t clock;
     int error;
 
     *w = (worker){ .conductor = c, .station = s, .computes = computes, .exchanges = exchanges };
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->work, &clock);
-    pthread_condattr_destroy(&clock);
+    cek__cond_init(&w->work);
     c->worker_count++;
+    if (cek__gate_is_needed(s->device))
+        return cek__gate_start(s->device, worker_run, w, &w->gate);
     error = cek__thread_start(&w->thread, worker_main, w);
     w->started = error == 0;
     return error ? cek__fail_errno(CEK_OUT_OF_MEMORY, error, "%s: thread of the device", cek_device_name(s->device))
@@ -390,12 +401,68 @@ out:
     return st;
 }
 
-/* A lone device: everything that can be queued is, on the caller's thread. */
+/* Waits for news. Meanwhile threads of devices that work beside the host are looked at: what one does in a call that
+ * does not return ends here, with the loss of the device. */
+static void await_news(cek__conductor *c)
+{
+    uint64_t slice = UINT64_MAX;
+
+    for (size_t i = 0; i < c->worker_count; i++)
+        if (c->workers[i].gate != NULL && cek__gate_slice(c->workers[i].station->device) < slice)
+            slice = cek__gate_slice(c->workers[i].station->device);
+    if (slice == UINT64_MAX) {
+        pthread_cond_wait(&c->told, &c->lock);
+        return;
+    }
+    if (cek__cond_wait(&c->told, &c->lock, slice))
+        return;
+    for (size_t i = 0; i < c->worker_count; i++) {
+        worker *w = &c->workers[i];
+        if (w->gate == NULL || !cek__gate_watch(w->gate))
+            continue;
+        w->gate = NULL;
+        c->busy -= w->acts;
+        fail(c, CEK_DEVICE_LOST);
+    }
+}
+
+/* A lone device: everything that can be queued is. */
 static void serve_alone(cek__conductor *c)
 {
-    while (c->worker_count == 0 && c->failure == CEK_OK &&
-           (exchange_one(c, &c->stations[0]) || compute_one(c, &c->stations[0])))
+    while (c->failure == CEK_OK && (exchange_one(c, &c->stations[0]) || compute_one(c, &c->stations[0])))
         ;
+}
+
+static cek_status serve_job(void *user)
+{
+    cek__conductor *c = user;
+
+    pthread_mutex_lock(&c->lock);
+    serve_alone(c);
+    pthread_mutex_unlock(&c->lock);
+    return CEK_OK;
+}
+
+/* Runs a job of a lone device on its thread, the lock given up. Nobody acts any more where that was left. */
+static void on_its_thread(cek__conductor *c, cek__crew_job job)
+{
+    cek_status st;
+
+    pthread_mutex_unlock(&c->lock);
+    st = cek__crew_call(c->crew, c->stations[0].device, job, c);
+    pthread_mutex_lock(&c->lock);
+    if (st == CEK_OK)
+        return;
+    c->busy = 0;
+    fail(c, st);
+}
+
+static void serve(cek__conductor *c)
+{
+    if (cek__replica_is_inline(c->stations[0].replica))
+        serve_alone(c);
+    else
+        on_its_thread(c, serve_job);
 }
 
 /* ---- steps ---- */
@@ -405,14 +472,24 @@ static cek_status failure_again(const cek__conductor *c)
     return c->failure == CEK_OK ? CEK_OK : cek__fail(c->failure, "%s", c->failure_text);
 }
 
+static cek_status drain_job(void *station)
+{
+    return cek__station_drain(station);
+}
+
+static cek_status drain(cek__conductor *c, cek__station *s)
+{
+    return cek__crew_call(c->crew, s->device, drain_job, s);
+}
+
 /* After a failure: no thread is inside a device any more, and no device that still answers reads the caller's samples. */
 static cek_status give_up(cek__conductor *c)
 {
     while (c->busy > 0)
-        pthread_cond_wait(&c->told, &c->lock);
+        await_news(c);
     pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < c->devices; i++)
-        (void)!cek__station_drain(&c->stations[i]);
+        (void)!drain(c, &c->stations[i]);
     pthread_mutex_lock(&c->lock);
     return failure_again(c);
 }
@@ -428,13 +505,15 @@ cek_status cek__conductor_submit(cek__conductor *c, const cek__share *shares, co
     pthread_mutex_unlock(&c->lock); /* nobody looks at the next step's places yet, and a batch may be large */
     for (size_t i = 0; i < c->devices; i++) {
         c->present[i] = shares[i].rows > 0;
-        cek__station_take_share(&c->stations[i], c->submitted + 1, &shares[i], block, lent);
+        cek__station_take_share(&c->stations[i], c->submitted + 1, &shares[i], block,
+                                lent && cek__replica_is_inline(c->stations[i].replica));
     }
     pthread_mutex_lock(&c->lock);
     c->submitted++;
     (void)cek__order_submit(c->order, c->present);
     wake(c);
-    serve_alone(c);
+    if (c->worker_count == 0)
+        serve(c);
     if (c->failure != CEK_OK)
         st = give_up(c);
 out:
@@ -442,20 +521,19 @@ out:
     return st;
 }
 
+static cek_status counted_job(void *user)
+{
+    const cek__conductor *c = user;
+
+    return cek__replica_await(cek__station_job(&c->stations[0], c->collected + 1)->counted);
+}
+
 /* A lone device that works beside the host: nobody else looks. */
 static void wait_alone(cek__conductor *c)
 {
-    cek__station *s = &c->stations[0];
-    cek_status st;
-
-    if (c->worker_count > 0 || c->failure != CEK_OK || c->collected == c->submitted ||
-        cek__replica_is_inline(s->replica))
-        return;
-    pthread_mutex_unlock(&c->lock);
-    st = cek__replica_await(cek__station_job(s, c->collected + 1)->counted);
-    pthread_mutex_lock(&c->lock);
-    if (st != CEK_OK)
-        fail(c, st);
+    if (c->worker_count == 0 && c->failure == CEK_OK && c->collected < c->submitted &&
+        !cek__replica_is_inline(c->stations[0].replica))
+        on_its_thread(c, counted_job);
 }
 
 cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *correct)
@@ -467,7 +545,7 @@ cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *corr
     pthread_mutex_lock(&c->lock);
     wait_alone(c);
     while (c->failure == CEK_OK && !cek__order_collect(c->order))
-        pthread_cond_wait(&c->told, &c->lock);
+        await_news(c);
     if (c->failure != CEK_OK) {
         st = give_up(c);
         goto out;
@@ -488,18 +566,34 @@ out:
     return st;
 }
 
+typedef struct times {
+    const cek__meter *meter;
+    int64_t step;
+    double busy, period;
+} times;
+
+static cek_status times_read(void *user)
+{
+    times *t = user;
+
+    cek__meter_read(t->meter, t->step, &t->busy, &t->period);
+    return CEK_OK;
+}
+
 void cek__conductor_times(cek__conductor *c, double *seconds, double *period)
 {
     size_t count = 0;
 
     *period = 0;
     for (size_t i = 0; i < c->devices; i++) {
-        double each = 0;
-        seconds[i] = 0;
-        if (cek__station_job(&c->stations[i], c->collected)->share.rows > 0)
-            cek__meter_read(c->stations[i].meter, c->collected, &seconds[i], &each);
-        *period += each;
-        count += each > 0;
+        const cek__station *s = &c->stations[i];
+        times t = { .meter = s->meter, .step = c->collected };
+        if (cek__station_job(s, c->collected)->share.rows == 0 ||
+            cek__crew_call(c->crew, s->device, times_read, &t) != CEK_OK)
+            t.busy = t.period = 0;
+        seconds[i] = t.busy;
+        *period += t.period;
+        count += t.period > 0;
     }
     *period /= count > 0 ? (double)count : 1;
 }
@@ -532,7 +626,7 @@ cek_status cek__conductor_settle(cek__conductor *c)
 
     pthread_mutex_lock(&c->lock);
     while (c->failure == CEK_OK && !(cek__order_settled(c->order) && is_quiet(c)))
-        pthread_cond_wait(&c->told, &c->lock);
+        await_news(c);
     st = c->failure == CEK_OK ? CEK_OK : give_up(c);
     pthread_mutex_unlock(&c->lock);
     return st;
@@ -545,6 +639,27 @@ uint64_t cek__conductor_bytes(const cek__conductor_options *o, size_t index)
     return cek__station_bytes(o, index);
 }
 
+typedef struct making {
+    const cek__conductor_options *options;
+    cek__conductor *conductor;
+    size_t index; /* of a device */
+} making;
+
+static cek_status exchange_make(void *user)
+{
+    const making *m = user;
+
+    return cek__exchange_create(m->options->shards, m->options->replicas, CREDITS, &m->conductor->exchange);
+}
+
+static cek_status station_make(void *user)
+{
+    const making *m = user;
+    cek__conductor *c = m->conductor;
+
+    return cek__station_create(m->options, c->exchange, m->index, &c->stations[m->index]);
+}
+
 cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor **out)
 {
     cek_status st;
@@ -553,18 +668,22 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
         .shards = o->shards, .depth = o->depth, .credits = CREDITS, .verdict = o->max_norm > 0
     };
 
+    making m = { .options = o };
+
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *c, &c));
+    m.conductor = c;
+    c->crew = o->crew;
     c->shards = o->shards;
     c->devices = o->shards->devices;
     c->max_norm = o->max_norm;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->told, NULL);
+    cek__cond_init(&c->told);
     CEK_TRY(cek__calloc(c->devices, sizeof *c->present, &c->present));
     CEK_TRY(cek__calloc(c->devices, sizeof *c->stations, &c->stations));
-    CEK_TRY(cek__exchange_create(o->shards, o->replicas, CREDITS, &c->exchange));
-    for (size_t i = 0; i < c->devices; i++)
-        CEK_TRY(cek__station_create(o, c->exchange, i, &c->stations[i]));
+    CEK_TRY(cek__crew_call_any(c->crew, exchange_make, &m));
+    for (m.index = 0; m.index < c->devices; m.index++)
+        CEK_TRY(cek__crew_call(c->crew, cek__replica_device(o->replicas[m.index]), station_make, &m));
     order.reaches = cek__exchange_reaches(c->exchange);
     order.segments = cek__replica_forward_count(o->replicas[0], &order.reads);
     CEK_TRY(cek__order_create(&order, &c->order));
@@ -586,29 +705,71 @@ static void workers_stop(cek__conductor *c)
     for (size_t i = 0; i < c->worker_count; i++)
         if (c->workers[i].started)
             pthread_join(c->workers[i].thread, NULL);
+        else if (c->workers[i].gate != NULL)
+            cek__gate_join(c->workers[i].gate);
     for (size_t i = 0; i < c->worker_count; i++)
         pthread_cond_destroy(&c->workers[i].work);
     free(c->workers);
 }
 
+typedef struct closing {
+    cek__station *station;
+    cek__exchange *exchange;
+    bool idle; /* nothing is under way anywhere */
+} closing;
+
+static cek_status station_close(void *user)
+{
+    const closing *o = user;
+
+    cek__station_close(o->station, o->idle);
+    return CEK_OK;
+}
+
+static cek_status exchange_close(void *user)
+{
+    const closing *o = user;
+
+    cek__exchange_free(o->exchange, o->idle);
+    return CEK_OK;
+}
+
+/* What hangs on a device in which a thread was left is left to that thread: false. */
+static bool rooms_close(cek__conductor *c)
+{
+    closing o = { .exchange = c->exchange, .idle = true };
+    bool all = true;
+
+    for (size_t i = 0; i < c->devices; i++)
+        if (c->stations[i].replica != NULL)
+            o.idle = drain(c, &c->stations[i]) == CEK_OK && o.idle;
+    for (size_t i = 0; i < c->devices; i++) {
+        o.station = &c->stations[i];
+        if (o.station->replica != NULL)
+            all = !cek__gate_is_occupied(o.station->device) &&
+                  cek__crew_call(c->crew, o.station->device, station_close, &o) == CEK_OK && all;
+    }
+    if (!all || cek__crew_call_any(c->crew, exchange_close, &o) != CEK_OK)
+        cek__abandon(c->exchange);
+    return all;
+}
+
 void cek__conductor_free(cek__conductor *c)
 {
-    bool idle = true;
+    bool all = true;
 
     if (c == NULL)
         return;
     workers_stop(c);
-    for (size_t i = 0; c->stations != NULL && i < c->devices; i++)
-        if (c->stations[i].replica != NULL)
-            idle = cek__station_drain(&c->stations[i]) == CEK_OK && idle;
-    for (size_t i = 0; c->stations != NULL && i < c->devices; i++)
-        if (c->stations[i].replica != NULL)
-            cek__station_close(&c->stations[i], idle);
-    cek__exchange_free(c->exchange, idle);
+    if (c->stations != NULL)
+        all = rooms_close(c);
     cek__order_free(c->order);
     pthread_cond_destroy(&c->told);
     pthread_mutex_destroy(&c->lock);
-    free(c->stations);
+    if (all)
+        free(c->stations);
+    else
+        cek__abandon(c->stations);
     free(c->present);
     free(c);
 }

@@ -5,7 +5,7 @@
  * Must not know: how bytes travel (exchange.h), how gradients are added (reducer.h), what an update is (optimizer.h), what a
  * batch means (trainer.c).
  *
- * A lone device is served on the caller's thread: everything is queued when submit returns. With several devices each has a
+ * A lone device is served when a step is submitted, on the thread of its crew: everything is queued when submit returns. With several devices each has a
  * thread, which on a device that works beside the host is two: the feeder queues uploads and computation, the porter moves
  * bytes, adds and updates on streams of its own, and looks for what has ended. A thread calls one device, a stream has one
  * thread. What needs another device is enqueued when that was seen to have finished, never before: nobody waits for anybody
@@ -13,6 +13,7 @@
 #ifndef CEK_NN_TRAIN_CONDUCTOR_H
 #define CEK_NN_TRAIN_CONDUCTOR_H
 
+#include "nn/train/crew.h"
 #include "nn/train/optimizer.h"
 #include "nn/train/order.h"
 #include "nn/train/replica.h"
@@ -21,6 +22,7 @@ typedef struct cek__conductor cek__conductor;
 
 typedef struct cek__conductor_options {
     cek__replica *const *replicas; /* [shards->devices]; they and the shards outlive the conductor */
+    cek__crew *crew;               /* on whose threads devices are called that have no worker, or for once */
     const cek__shards *shards;
     const cek_optimizer *optimizer; /* resolved */
     cek_dtype type;

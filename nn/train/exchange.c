@@ -217,10 +217,16 @@ static cek_status bring(cek__exchange *x, const cek__action *a, cek_stream *in, 
                         uint64_t first, uint64_t count)
 {
     uint64_t offset = (shard_of(x, a)->first + first) * x->element_bytes, bytes = count * x->element_bytes;
+    const unsigned char *host;
 
     switch (x->ways[a->device * x->devices + a->peer]) {
     case WAY_PULL: return cek_stream_pull(in, dst, theirs, offset, bytes);
-    case WAY_HOST: return cek_stream_upload(in, dst, (const unsigned char *)cek_memory_host(theirs) + offset, bytes);
+    case WAY_HOST:
+        host = cek_memory_host(theirs);
+        if (host == NULL)
+            return cek__fail(CEK_DEVICE_LOST, "%s: its memory is out of the host's reach",
+                             cek_device_name(cek_memory_device(theirs)));
+        return cek_stream_upload(in, dst, host + offset, bytes);
     default: return cek_stream_upload(in, dst, transit_of(x, a)->place + first * x->element_bytes, bytes);
     }
 }

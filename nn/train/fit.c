@@ -218,7 +218,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(train);
     lo.batch = cek__samples_batch(train, t->batch);
-    lo.pin_for = cek__replica_device(t->team.replicas[0]);
+    if (cek__replica_is_inline(t->team.replicas[0])) /* others read from the trainer's copies */
+        lo.pin_for = cek__replica_device(t->team.replicas[0]);
     CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
     if (last)
         CEK_TRY(cek__results_check("cek_trainer_fit", last));

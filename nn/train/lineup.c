@@ -13,6 +13,7 @@ static cek__conductor_options conductor_options(const cek__lineup *l)
 {
     return (cek__conductor_options){
         .replicas = l->replicas,
+        .crew = l->of.crew,
         .shards = l->shards,
         .optimizer = l->of.optimizer,
         .type = l->of.layout->type,
@@ -112,6 +113,24 @@ typedef struct bucket_state {
     cek__optimizer_state shard;
 } bucket_state;
 
+/* On the thread of the owner's device. */
+typedef struct shard_move {
+    cek__lineup *lineup;
+    size_t shard;
+    bucket_state *state;
+    bool write;
+} shard_move;
+
+static cek_status shard_move_job(void *user)
+{
+    const shard_move *m = user;
+    cek_stream *stream;
+    cek__shard_optimizer *optimizer = cek__conductor_optimizer(m->lineup->conductor, m->shard, &stream);
+
+    return m->write ? cek__shard_optimizer_write(optimizer, stream, &m->state->shard)
+                    : cek__shard_optimizer_read(optimizer, stream, &m->state->shard);
+}
+
 /* Every shard of a bucket between its optimizer and the bucket's state. */
 static cek_status shards_move(cek__lineup *l, size_t bucket, bucket_state *state, bool write)
 {
@@ -119,15 +138,13 @@ static cek_status shards_move(cek__lineup *l, size_t bucket, bucket_state *state
     uint64_t unit = cek_dtype_bytes(l->of.layout->type);
 
     for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
-        cek_stream *stream;
-        cek__shard_optimizer *optimizer = cek__conductor_optimizer(l->conductor, s, &stream);
+        shard_move move = { l, s, state, write };
         uint64_t first = l->shards->list[s].first * unit;
         state->shard.m = state->m ? state->m + first : NULL;
         state->shard.v = state->v ? state->v + first : NULL;
-        if (write) /* all shards have been updated equally often, so any counter is everybody's */
-            CEK_TRY(cek__shard_optimizer_write(optimizer, stream, &state->shard));
-        else
-            CEK_TRY(cek__shard_optimizer_read(optimizer, stream, &state->shard));
+        /* All shards have been updated equally often, so any counter is everybody's. */
+        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(l->replicas[l->shards->list[s].owner]), shard_move_job,
+                               &move));
     }
 out:
     return st;
@@ -167,6 +184,27 @@ out:
     return st;
 }
 
+typedef struct transfer {
+    cek__replica *replica;
+    size_t bucket;
+    void *host;
+    uint64_t bytes;
+} transfer;
+
+static cek_status bucket_read(void *user)
+{
+    const transfer *t = user;
+
+    return cek__replica_read(t->replica, cek__replica_parameters(t->replica, t->bucket), t->host, t->bytes);
+}
+
+static cek_status bucket_write(void *user)
+{
+    const transfer *t = user;
+
+    return cek__replica_write(t->replica, cek__replica_parameters(t->replica, t->bucket), t->host, t->bytes);
+}
+
 cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
 {
     cek_status st = CEK_OK;
@@ -178,9 +216,10 @@ cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
     for (size_t b = 0; b < layout->bucket_count; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(layout, b);
         CEK_TRY(cek__malloc(bytes, &host));
-        CEK_TRY(cek__replica_read(l->replicas[0], cek__replica_parameters(l->replicas[0], b), host, bytes));
-        CEK_TRY(cek__replica_write(l->of.replicas[index], cek__replica_parameters(l->of.replicas[index], b), host,
-                                   bytes));
+        transfer t = { l->replicas[0], b, host, bytes };
+        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_read, &t));
+        t.replica = l->of.replicas[index];
+        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_write, &t));
         free(host);
         host = NULL;
     }

@@ -12,6 +12,7 @@
 typedef struct cek__lineup_options {
     const cek__layout *layout;
     cek__replica *const *replicas; /* [all] of the team; these outlive the lineup */
+    cek__crew *crew;               /* its */
     size_t all;
     const cek_optimizer *optimizer;
     size_t depth;

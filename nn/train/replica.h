@@ -32,6 +32,7 @@ typedef struct cek__share {
     const void *targets; /* int32_t labels, or float values */
     int64_t rows;
     uint64_t sample_base; /* position in the global batch */
+    bool is_ours;         /* in memory that a driver may go on using after a failure; a caller's is copied before */
 } cek__share;
 
 /* Called after each backward segment of the last micro-batch: gradients of the buckets below

@@ -1,6 +1,8 @@
 /* replica_run.c - a share of a batch through a replica: upload, forward, backward, count. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "nn/train/replica_inside.h"
 
@@ -43,13 +45,26 @@ static cek_status failed(cek__replica *r, cek_status st)
     return st;
 }
 
+static cek_status read_to(cek__replica *r, cek_ref src, void *dst, uint64_t bytes)
+{
+    cek_status st = cek_stream_download(r->compute, dst, src, bytes);
+    return st == CEK_OK ? cek_stream_sync(r->compute, CEK_FOREVER) : st;
+}
+
 cek_status cek__replica_read(cek__replica *r, cek_ref src, void *dst, uint64_t bytes)
 {
     cek_status st;
-    CEK_TRY(cek_stream_download(r->compute, dst, src, bytes));
-    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
-    return CEK_OK;
+    void *between = NULL;
+    if (r->is_inline)
+        return read_to(r, src, dst, bytes);
+    CEK_TRY(cek__malloc(bytes, &between)); /* a device that is lost may still write there */
+    CEK_TRY(read_to(r, src, between, bytes));
+    memcpy(dst, between, bytes);
 out:
+    if (st == CEK_OK || cek__replica_quiesce(r))
+        free(between);
+    else
+        cek__abandon(between);
     return st;
 }
 
@@ -68,26 +83,24 @@ cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
     return cek_stream_update(r->compute, cek__ref_of(r->step_block), block, sizeof *block);
 }
 
-/* Rows of `row_bytes` in the form and number that the plan wants: as they are where possible, else in `staging`. */
+/* Rows of `row_bytes` in the number that the plan wants, in `staging`. */
 static const void *rows_padded(const void *rows, uint64_t row_bytes, int64_t count, int64_t wanted,
                                unsigned char *staging)
 {
-    if (count == wanted)
-        return rows;
     memcpy(staging, rows, (size_t)count * row_bytes);
     for (int64_t i = count; i < wanted; i++)
         memcpy(staging + (size_t)i * row_bytes, (const unsigned char *)rows + PADDING_ROW * row_bytes, row_bytes);
     return staging;
 }
 
-static const void *targets_padded(const cek__replica *r, const void *targets, int64_t count, int64_t wanted,
+static const void *targets_padded(const cek__replica *r, const void *targets, int64_t count, int64_t wanted, bool as_is,
                                   unsigned char *staging)
 {
     const float *values = targets;
     double *wide = (double *)(void *)staging;
     size_t columns = r->options.target_columns;
     if (r->options.loss != CEK_LOSS_MSE || !cek__replica_in_f64(r))
-        return rows_padded(targets, r->target_row_bytes, count, wanted, staging);
+        return as_is ? targets : rows_padded(targets, r->target_row_bytes, count, wanted, staging);
     for (size_t i = 0; i < (size_t)wanted * columns; i++)
         wide[i] = (double)values[i < (size_t)count * columns ? i : i % columns];
     return wide;
@@ -109,17 +122,19 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
     const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
     uint64_t target_bytes = given_target_bytes(r);
+    bool as_is = wanted == count && (r->is_inline || share->is_ours);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
         CEK_TRY(cek_stream_wait(r->upload, s->computed));
-        if (wanted != count || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
+        if (!as_is || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
             CEK_TRY(cek_marker_sync(s->uploaded, CEK_FOREVER));
     }
-    rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
+    if (!as_is)
+        rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
     CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->input), rows, (uint64_t)wanted * r->input_row_bytes));
     if (r->options.loss) {
         const void *targets = (const unsigned char *)share->targets + (uint64_t)first * target_bytes;
-        targets = targets_padded(r, targets, count, wanted, staging + r->staging_bytes);
+        targets = targets_padded(r, targets, count, wanted, as_is, staging + r->staging_bytes);
         CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->target), targets, (uint64_t)wanted * r->target_row_bytes));
     }
     if (!r->is_inline)
@@ -198,6 +213,7 @@ void cek__replica_copy_share(const cek__replica *r, const cek__share *share, uns
     memcpy(batch, share->inputs, (size_t)share->rows * r->input_row_bytes);
     memcpy(targets, share->targets, (size_t)share->rows * given_target_bytes(r));
     *out = *share;
+    out->is_ours = true;
     out->inputs = batch;
     out->targets = targets;
 }

@@ -55,6 +55,20 @@ static int64_t rows_most(const cek__team_options *options, int64_t rows)
     return most < options->batch ? most : options->batch;
 }
 
+typedef struct making {
+    const cek_model *model;
+    const cek__layout *layout;
+    cek_device *device;
+    const cek__replica_options *options;
+    cek__replica **out;
+} making;
+
+static cek_status replica_make(void *user)
+{
+    const making *m = user;
+    return cek__replica_create(m->model, m->layout, m->device, m->options, m->out);
+}
+
 cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
                             const cek__team_options *options, cek__team *team)
 {
@@ -68,24 +82,31 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     CEK_TRY(cek__calloc(count, sizeof *team->first, &team->first));
     team->layout = options->layout;
     cek__team_deal(team, options->batch);
+    CEK_TRY(cek__crew_create(devices, count, &team->crew));
     for (size_t i = 0; i < count; i++) {
         cek__replica_options o = options->replica;
         o.rows = rows_most(options, team->rows[i]);
         o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
-        CEK_TRY(cek__replica_create(model, team->layout, devices[i], &o, &team->replicas[i]));
+        CEK_TRY(cek__crew_call(team->crew, devices[i], replica_make,
+                               &(making){ model, team->layout, devices[i], &o, &team->replicas[i] }));
     }
-    CEK_TRY(cek__crew_create(count, &team->crew));
     return CEK_OK;
 out:
     cek__team_close(team);
     return st;
 }
 
+static void replica_release(void *replica)
+{
+    cek__replica_free(replica);
+}
+
 void cek__team_close(cek__team *team)
 {
+    for (size_t i = 0; team->crew && i < team->count; i++)
+        if (team->replicas[i])
+            cek__crew_release(team->crew, cek__replica_device(team->replicas[i]), replica_release, team->replicas[i]);
     cek__crew_free(team->crew);
-    for (size_t i = 0; team->replicas && i < team->count; i++)
-        cek__replica_free(team->replicas[i]);
     free(team->replicas);
     free(team->weights);
     free(team->rows);
@@ -115,10 +136,38 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
     };
 }
 
+static cek_status replica_quiesce(void *replica)
+{
+    (void)cek__replica_quiesce(replica);
+    return CEK_OK;
+}
+
 void cek__team_quiesce(cek__team *team)
 {
+    char text[CEK__ERROR_TEXT_MAX];
+    strcpy(text, cek_error_text());
     for (size_t i = 0; i < team->count; i++)
-        (void)cek__replica_quiesce(team->replicas[i]);
+        (void)!cek__crew_call(team->crew, cek__replica_device(team->replicas[i]), replica_quiesce, team->replicas[i]);
+    cek__fail(CEK_INTERNAL, "%s", text);
+}
+
+typedef struct reading {
+    cek__replica *replica;
+    cek_ref src;
+    void *dst;
+    uint64_t bytes;
+} reading;
+
+static cek_status replica_read(void *user)
+{
+    const reading *r = user;
+    return cek__replica_read(r->replica, r->src, r->dst, r->bytes);
+}
+
+cek_status cek__team_read(cek__team *team, cek__replica *replica, cek_ref src, void *dst, uint64_t bytes)
+{
+    return cek__crew_call(team->crew, cek__replica_device(replica), replica_read,
+                          &(reading){ replica, src, dst, bytes });
 }
 
 cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user)
@@ -129,17 +178,28 @@ cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user)
     return st;
 }
 
+typedef struct sums {
+    cek__replica *replica;
+    double loss;
+    int64_t correct;
+} sums;
+
+static cek_status replica_collect(void *user)
+{
+    sums *s = user;
+    return cek__replica_collect(s->replica, &s->loss, &s->correct);
+}
+
 cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
 {
     cek_status st;
     *loss = 0;
     *correct = 0;
     for (size_t i = 0; i < team->count; i++) {
-        double part;
-        int64_t right;
-        CEK_TRY(cek__replica_collect(team->replicas[i], &part, &right));
-        *loss += part;
-        *correct += right;
+        sums part = { .replica = team->replicas[i] };
+        CEK_TRY(cek__crew_call(team->crew, cek__replica_device(part.replica), replica_collect, &part));
+        *loss += part.loss;
+        *correct += part.correct;
     }
     return CEK_OK;
 out:

@@ -1,6 +1,6 @@
 /* team.h - the replicas of one model over a list of devices, their threads, and how a batch is dealt out to them.
  *
- * What training, evaluation and prediction share. Owns: replicas, crew. Must not know: optimizers, datasets. */
+ * What training, evaluation and prediction share. Devices are called on the crew's threads. Owns: replicas, crew. Must not know: optimizers, datasets. */
 #ifndef CEK_NN_TRAIN_TEAM_H
 #define CEK_NN_TRAIN_TEAM_H
 
@@ -49,6 +49,9 @@ cek__share cek__team_share(const cek__team *team, size_t index, const void *inpu
  * device that still answers reads the caller's samples. */
 CEK__CHECKED cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user);
 void cek__team_quiesce(cek__team *team);
+
+/* Reads bytes from a replica's device; waits. */
+CEK__CHECKED cek_status cek__team_read(cek__team *team, cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
 CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);

@@ -87,6 +87,7 @@ static cek__lineup_options lineup_options(const cek_trainer *t)
     return (cek__lineup_options){
         .layout = t->layout,
         .replicas = t->team.replicas,
+        .crew = t->team.crew,
         .all = t->team.count,
         .optimizer = &t->optimizer,
         .depth = t->depth,
@@ -457,7 +458,7 @@ cek_status cek_trainer_pull(cek_trainer *t)
     for (size_t b = 0; b < t->layout->bucket_count; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
         CEK_TRY(cek__malloc(bytes, &host));
-        CEK_TRY(cek__replica_read(source, cek__replica_parameters(source, b), host, bytes));
+        CEK_TRY(cek__team_read(&t->team, source, cek__replica_parameters(source, b), host, bytes));
         cek__layout_unpack(t->layout, t->model, b, host);
         free(host);
         host = NULL;
@@ -505,14 +506,14 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
     CEK_TRY(cek__lineup_refresh(&t->lineup, index));
     ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
     ref.offset += p->first * unit;
-    CEK_TRY(cek__replica_read(t->team.replicas[index], ref, dst, bytes));
+    CEK_TRY(cek__team_read(&t->team, t->team.replicas[index], ref, dst, bytes));
     return CEK_OK;
 out:
     return st;
 }
 
 /* From each shard's owner, where the sum lies. */
-static cek_status gradient_read(const cek_trainer *t, const cek__placement *p, unsigned char *dst)
+static cek_status gradient_read(cek_trainer *t, const cek__placement *p, unsigned char *dst)
 {
     cek_status st;
     uint64_t unit = cek_dtype_bytes(t->layout->type), end = p->first + p->count;
@@ -523,7 +524,7 @@ static cek_status gradient_read(const cek_trainer *t, const cek__placement *p, u
         cek_ref ref = cek__replica_gradients(owner, p->bucket);
         ref.offset += from * unit;
         if (from < to)
-            CEK_TRY(cek__replica_read(owner, ref, dst + (from - p->first) * unit, (to - from) * unit));
+            CEK_TRY(cek__team_read(&t->team, owner, ref, dst + (from - p->first) * unit, (to - from) * unit));
     }
     return CEK_OK;
 out:

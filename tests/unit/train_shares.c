@@ -62,7 +62,7 @@ START_TEST(crew_runs_every_member_once_per_job)
 {
     cek__crew *crew;
     atomic_int seen[3] = { 0 };
-    assert_ok(cek__crew_create(3, &crew));
+    assert_ok(cek__crew_create(NULL, 3, &crew));
     for (int job = 1; job <= 100; job++) {
         assert_ok(cek__crew_run(crew, count_up, seen));
         for (int i = 0; i < 3; i++)
@@ -75,7 +75,7 @@ END_TEST
 START_TEST(crew_reports_the_failure_that_came_first_in_cause)
 {
     cek__crew *crew;
-    assert_ok(cek__crew_create(3, &crew));
+    assert_ok(cek__crew_create(NULL, 3, &crew));
     ck_assert_uint_eq(cek__crew_run(crew, second_is_lost, NULL), CEK_DEVICE_LOST);
     ck_assert_str_eq(cek_error_text(), "member 1 fell");
     cek__crew_free(crew);

@@ -1,0 +1,323 @@
+/* train_hangs.c - calls into a device that do not return, and work there that does not end, without any watchdog: at
+ * every kind of call of a training run, with one of two devices and with the only one. Whatever hangs, the library tells
+ * which device, frees what it can, and lets the process end. What is merely slow is no hang. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cekernels/nn.h"
+#include "tests/suite.h"
+
+enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 30 };
+#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
+
+#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
+
+typedef struct place {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+    cek_model *model;
+} place;
+
+static float images[SAMPLES][SIDE * SIDE];
+static int32_t labels[SAMPLES];
+static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+
+static const char *const wholes[] = { "sim", "sim:1" }; /* one of two devices hangs, or the only one */
+
+static uint32_t shares = CEK_SHARES_EQUAL; /* so that every run makes the same calls */
+
+static void place_open(place *p, const char *devices, const char *faults, const char *timeout)
+{
+    memset(p, 0, sizeof *p);
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    setenv("CEKERNELS_SIM_WATCHDOG_MS", "3600000", 1);
+    setenv("CEKERNELS_TIMEOUT", timeout, 1);
+    setenv("CEKERNELS_MAKING_TIMEOUT", timeout, 1);
+    setenv("CEKERNELS_SIM_FAULTS", faults, 1);
+    for (int s = 0; s < SAMPLES; s++) {
+        labels[s] = s % CLASSES;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
+    }
+    ok(cek_engine_create(NULL, &p->engine));
+    ok(cek_engine_select(p->engine, devices, CEK_PROFILE_TRAINING, &p->devices, &p->count));
+    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
+    cek_model_init(p->model, 3);
+}
+
+static void place_close(place *p)
+{
+    cek_model_free(p->model);
+    free(p->devices);
+    cek_engine_free(p->engine);
+}
+
+static cek_status train(place *p, double max_norm, cek_trainer **trainer)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .max_norm = max_norm, .shares = shares };
+    cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
+    for (int i = 0; i < STEPS && st == CEK_OK; i++)
+        st = cek_trainer_step(*trainer, &batch, NULL);
+    return st != CEK_OK ? st : cek_trainer_pull(*trainer);
+}
+
+/* One run with one hang: whether it was met before the trainer was freed. */
+static bool run_is_lost(const char *devices, const char *fault)
+{
+    place p;
+    cek_trainer *trainer = NULL;
+    cek_status st;
+    const char *text;
+
+    place_open(&p, devices, fault, "0.2");
+    st = train(&p, 1, &trainer);
+    text = cek_error_text();
+    ck_assert_msg(st == CEK_OK || st == CEK_DEVICE_LOST, "%s: %s: %s", fault, cek_status_name(st), text);
+    if (st != CEK_OK) {
+        ck_assert_msg(strstr(text, "sim:1: ") != NULL && strstr(text, " for 0.2 s") != NULL, "%s: %s", fault, text);
+        if (trainer != NULL)
+            ck_assert_uint_eq(cek_trainer_step(trainer, &batch, NULL), CEK_DEVICE_LOST);
+    }
+    cek_trainer_free(trainer);
+    place_close(&p);
+    return st != CEK_OK;
+}
+
+/* ---- every call ---- */
+
+/* When it is met: while training, only as the trainer is freed, or by two devices alone. */
+static const struct {
+    const char *call;
+    enum { IN_TRAINING, BY_TWO, AT_THE_END } when;
+} calls[] = {
+    { "device_open", IN_TRAINING },
+    { "device_memory", IN_TRAINING },
+    { "mem_alloc", IN_TRAINING },
+    { "mem_alloc#9", IN_TRAINING },
+    { "host_alloc", IN_TRAINING },
+    { "queue_create", IN_TRAINING },
+    { "queue_create#2", IN_TRAINING },
+    { "event_create", IN_TRAINING },
+    { "op_create#4", IN_TRAINING },
+    { "cmdbuf_create", IN_TRAINING },
+    { "cmdbuf_create#2", IN_TRAINING },
+    { "upload", IN_TRAINING },
+    { "upload#9", IN_TRAINING },
+    { "upload#40", IN_TRAINING },
+    { "download#3", IN_TRAINING },
+    { "copy", BY_TWO },
+    { "fill", IN_TRAINING },
+    { "update#3", IN_TRAINING },
+    { "op_run#5", IN_TRAINING },
+    { "op_run#20", IN_TRAINING },
+    { "cmdbuf_run", IN_TRAINING },
+    { "cmdbuf_run#9", IN_TRAINING },
+    { "event_record#20", IN_TRAINING },
+    { "event_wait#7", IN_TRAINING },
+    { "queue_sync", IN_TRAINING },
+    { "queue_sync#4", IN_TRAINING },
+    { "event_query#30", IN_TRAINING },
+    { "mem_free", AT_THE_END },
+    { "queue_destroy", AT_THE_END },
+    { "queue_destroy#2", AT_THE_END },
+    { "event_destroy#5", AT_THE_END },
+    { "op_destroy#3", AT_THE_END },
+    { "cmdbuf_destroy", AT_THE_END },
+    { "host_free", AT_THE_END },
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+START_TEST(a_call_that_never_returns_ends_with_the_loss_of_the_device)
+{
+    char fault[64];
+    bool pair = _i % 2 == 0, met = calls[_i / 2].when == IN_TRAINING || (pair && calls[_i / 2].when == BY_TWO);
+
+    snprintf(fault, sizeof fault, "block@%s/1", calls[_i / 2].call);
+    ck_assert_msg(run_is_lost(wholes[_i % 2], fault) == met, "%s", fault);
+}
+END_TEST
+
+START_TEST(so_it_is_with_a_wait_of_the_only_device)
+{
+    ck_assert(run_is_lost("sim:1", "block@event_sync#3/1"));
+}
+END_TEST
+
+/* Beside a device that works inline, which goes on using what is its own. */
+START_TEST(so_it_is_beside_the_processor)
+{
+    static const char *const faults[] = { "block@op_run#9/1", "block@download#4/1", "hang@op_run#30/1" };
+
+    ck_assert(run_is_lost("cpu,sim:1", faults[_i]));
+}
+END_TEST
+
+/* Links are measured first, and how long each step took. */
+START_TEST(so_it_is_where_shares_follow_measurements)
+{
+    static const char *const faults[] = { "block@download/1", "block@event_elapsed#2/1", "block@event_elapsed#9/1",
+                                          "block@cmdbuf_run#4/1" };
+
+    shares = CEK_SHARES_AUTO;
+    ck_assert(run_is_lost("sim", faults[_i]));
+}
+END_TEST
+
+START_TEST(predictions_and_evaluations_end_the_same_way)
+{
+    static const char *const faults[] = { "block@op_run#3/1", "block@cmdbuf_run#2/1", "block@download#2/1",
+                                          "hang@op_run#3/1", "block@mem_free/1" };
+    const cek_array_options a = { .size = sizeof a,
+                                  .input_type = CEK_F32,
+                                  .count = SAMPLES,
+                                  .rank = 3,
+                                  .shape = { 1, SIDE, SIDE },
+                                  .inputs = images,
+                                  .labels = labels,
+                                  .classes = CLASSES };
+    const cek_predictor_options o = { .size = sizeof o, .batch = 4 };
+    const cek_trainer_options t = { .size = sizeof t, .batch = 4, .shares = shares };
+    float *outputs = malloc(sizeof(float) * SAMPLES * CLASSES); /* which the device never gets to see */
+    cek_status want = strstr(faults[_i / 2], "mem_free") != NULL ? CEK_OK : CEK_DEVICE_LOST;
+    cek_metrics metrics = { .size = sizeof metrics };
+    cek_predictor *predictor;
+    cek_trainer *trainer;
+    cek_dataset *set;
+    place p;
+
+    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.2");
+    ok(cek_dataset_arrays(&a, &set));
+    ok(cek_predictor_create(p.model, p.devices, p.count, &o, &predictor));
+    ck_assert_uint_eq(cek_predictor_run_dataset(predictor, set, outputs), want);
+    ck_assert(want == CEK_OK || strstr(cek_error_text(), "sim:1: ") != NULL);
+    free(outputs);
+    cek_predictor_free(predictor);
+    place_close(&p);
+    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.2");
+    ok(cek_trainer_create(p.model, p.devices, p.count, &t, &trainer));
+    ck_assert_uint_eq(cek_trainer_evaluate(trainer, set, &metrics), want);
+    ck_assert(want == CEK_OK || strstr(cek_error_text(), "sim:1: ") != NULL);
+    cek_trainer_free(trainer);
+    place_close(&p);
+    cek_dataset_free(set);
+}
+END_TEST
+
+/* ---- every seventh call ---- */
+
+enum { EVERY = 7, SAMPLE = 5, CALLS_AT_LEAST = 350 }; /* that a run makes of either kind */
+
+/* Of each seventh call of the run either all, in the long test, or a few by chance. What one wait alone does not see ends
+ * with that wait's slice: so work hangs, and calls block. */
+START_TEST(so_it_is_at_every_seventh_call_of_a_run)
+{
+    static const char *const calls_of[] = { "block@any", "hang@enqueue" };
+    unsigned seed = (unsigned)time(NULL) + (unsigned)_i;
+    bool lost = true;
+    char fault[64];
+    int at = 1;
+
+    if (getenv("CEKERNELS_TEST_LONG") != NULL) {
+        for (; lost; at += EVERY) {
+            snprintf(fault, sizeof fault, "%s#%d/1", calls_of[_i / 2], at);
+            lost = run_is_lost(wholes[_i % 2], fault);
+        }
+        ck_assert_int_gt(at, CALLS_AT_LEAST);
+        return;
+    }
+    printf("seed %u\n", seed);
+    srand(seed);
+    for (int n = 0; n < SAMPLE; n++) {
+        at = 1 + EVERY * (rand() % (CALLS_AT_LEAST / EVERY));
+        snprintf(fault, sizeof fault, "%s#%d/1", calls_of[_i / 2], at);
+        ck_assert_msg(run_is_lost(wholes[_i % 2], fault), "%s", fault);
+    }
+}
+END_TEST
+
+/* ---- what is no hang ---- */
+
+START_TEST(a_call_that_takes_a_third_of_the_time_out_is_no_hang)
+{
+    static const char *const faults[] = { "sleep@any#100/1,sleep@any#300/1", "sleep@op_run#5/1,sleep@queue_sync#3/1",
+                                          "sleep@op_create/1,sleep@mem_free/1,sleep@queue_destroy/1" };
+    cek_trainer *trainer = NULL;
+    place p;
+
+    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.6");
+    ok(train(&p, 0, &trainer));
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
+/* Some forty commands of 20 ms each. */
+START_TEST(a_long_step_of_short_commands_is_no_hang)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = shares };
+    cek_trainer *trainer;
+    place p;
+
+    setenv("CEKERNELS_SIM_CLOCK", "real", 1);
+    setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
+    place_open(&p, wholes[_i], "", "0.3");
+    ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
+    ok(cek_trainer_step(trainer, &batch, NULL));
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
+/* For twice the time-out, while a call takes a third of it. */
+START_TEST(a_process_that_was_stopped_has_not_hung)
+{
+    cek_trainer *trainer = NULL;
+    pid_t stopper;
+    place p;
+
+    place_open(&p, wholes[_i], "sleep@op_run#40+/1", "0.6");
+    stopper = fork();
+    ck_assert_int_ge(stopper, 0);
+    if (stopper == 0) {
+        usleep(700000);
+        kill(getppid(), SIGSTOP);
+        usleep(1200000);
+        kill(getppid(), SIGCONT);
+        _exit(0);
+    }
+    {
+        const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = shares };
+        ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
+        for (int i = 0; i < 3; i++)
+            ok(cek_trainer_step(trainer, &batch, NULL));
+    }
+    ck_assert_int_eq(waitpid(stopper, NULL, 0), stopper);
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train_hangs");
+    TCase *c = tcase_create("train_hangs");
+
+    tcase_set_timeout(c, getenv("CEKERNELS_TEST_LONG") != NULL ? 3600 : 60);
+    tcase_add_loop_test(c, a_call_that_never_returns_ends_with_the_loss_of_the_device, 0, 2 * CALLS);
+    tcase_add_test(c, so_it_is_with_a_wait_of_the_only_device);
+    tcase_add_loop_test(c, so_it_is_beside_the_processor, 0, 3);
+    tcase_add_loop_test(c, so_it_is_where_shares_follow_measurements, 0, 4);
+    tcase_add_loop_test(c, predictions_and_evaluations_end_the_same_way, 0, 10);
+    tcase_add_loop_test(c, so_it_is_at_every_seventh_call_of_a_run, 0, 4);
+    tcase_add_loop_test(c, a_call_that_takes_a_third_of_the_time_out_is_no_hang, 0, 6);
+    tcase_add_loop_test(c, a_long_step_of_short_commands_is_no_hang, 0, 2);
+    tcase_add_loop_test(c, a_process_that_was_stopped_has_not_hung, 0, 2);
+    suite_add_tcase(suite, c);
+    return suite_run(suite);
+}
