@@ -263,6 +263,12 @@ unit_tests += %D%/unit/train_split
 %C%_unit_train_split_LDFLAGS = $(check_ldflags)
 %C%_unit_train_split_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_spread
+%C%_unit_train_spread_SOURCES = %D%/unit/train_spread.c
+%C%_unit_train_spread_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_spread_LDFLAGS = $(check_ldflags)
+%C%_unit_train_spread_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_balance
 %C%_unit_train_balance_SOURCES = %D%/unit/train_balance.c %D%/unit/train_bench.h
 %C%_unit_train_balance_CPPFLAGS = $(unit_cppflags)
