@@ -11,9 +11,9 @@
 enum {
     CEK__SHARD_UNIT = 64,         /* elements: 256 bytes of f32, the alignment of operands */
     CEK__SHARD_LEAST = 64 * 1024, /* a smaller bucket has one owner: splitting it costs more copies than it saves */
-    /* With several devices no shard is longer: 4 MiB of f32, so that adding, updating and spreading of one run beside the
+    /* With several devices no shard is longer: 2 MiB of f32, so that adding, updating and spreading of one run beside the
      * copies of the next, and what is in flight between two devices is bounded. */
-    CEK__SHARD_MOST = 1024 * 1024
+    CEK__SHARD_MOST = 512 * 1024
 };
 
 typedef struct cek__shard {
