@@ -7,8 +7,9 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 
-/* Elements that are added at a time. 1 MiB of f32: stays in a core's cache between the copy and the addition, and is long
- * enough that a card's bus does not notice the pieces. */
+/* Elements that are added at a time on a device that works inline. 1 MiB of f32: stays in a core's cache between the copy and
+ * the addition. Beside the host a shard is added at once: its copy and its addition wait once each for a turn on link
+ * and engine, which other work has meanwhile. */
 enum { PIECE = 256 * 1024 };
 
 /* An operation over `count` elements; sizes repeat, so there are few. */
@@ -28,7 +29,7 @@ struct cek__reducer {
     const cek__replica *replica;
     cek_device *device;
     cek_dtype type;
-    uint64_t element_bytes;
+    uint64_t element_bytes, piece;
     sized_ops adds, measures;
     cek_memory *inbox, *squares, *workspace;
     unsigned char *squares_host; /* [shard] at CEK_ALIGNMENT */
@@ -108,19 +109,25 @@ static uint64_t workspace_bytes(const sized_ops *ops, uint64_t most)
 
 /* ---- life ---- */
 
-static uint64_t inbox_elements(const cek__shards *shards, size_t owner)
+static uint64_t piece_of(const cek__replica *replica)
+{
+    return cek__replica_is_inline(replica) ? PIECE : CEK__SHARD_MOST;
+}
+
+static uint64_t inbox_elements(const cek__shards *shards, uint64_t piece, size_t owner)
 {
     uint64_t most = 0;
 
     for (size_t s = 0; shards->devices > 1 && s < shards->count; s++)
         if (shards->list[s].owner == owner && cek__shard_elements(&shards->list[s]) > most)
             most = cek__shard_elements(&shards->list[s]);
-    return most < PIECE ? most : PIECE;
+    return most < piece ? most : piece;
 }
 
 uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t owner, bool measures)
 {
-    return inbox_elements(shards, owner) * cek_dtype_bytes(type) + (measures ? shards->count * CEK_ALIGNMENT : 0);
+    return inbox_elements(shards, CEK__SHARD_MOST, owner) * cek_dtype_bytes(type) +
+           (measures ? shards->count * CEK_ALIGNMENT : 0);
 }
 
 static cek_status ops_make(cek__reducer *red, size_t owner, bool measures)
@@ -131,10 +138,10 @@ static cek_status ops_make(cek__reducer *red, size_t owner, bool measures)
         uint64_t count = cek__shard_elements(&red->shards->list[s]);
         if (red->shards->list[s].owner != owner)
             continue;
-        if (red->shards->devices > 1 && count >= PIECE)
-            CEK_TRY(op_want(red, &red->adds, PIECE, add_make));
+        if (red->shards->devices > 1 && count >= red->piece)
+            CEK_TRY(op_want(red, &red->adds, red->piece, add_make));
         if (red->shards->devices > 1)
-            CEK_TRY(op_want(red, &red->adds, count % PIECE, add_make));
+            CEK_TRY(op_want(red, &red->adds, count % red->piece, add_make));
         if (measures)
             CEK_TRY(op_want(red, &red->measures, count, measure_make));
     }
@@ -148,7 +155,7 @@ cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *re
 {
     cek_status st;
     cek__reducer *red = NULL;
-    uint64_t inbox = inbox_elements(shards, owner) * cek_dtype_bytes(type), workspace;
+    uint64_t inbox = inbox_elements(shards, piece_of(replica), owner) * cek_dtype_bytes(type), workspace;
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *red, &red));
@@ -157,6 +164,7 @@ cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *re
     red->device = cek__replica_device(replica);
     red->type = type;
     red->element_bytes = cek_dtype_bytes(type);
+    red->piece = piece_of(replica);
     CEK_TRY(ops_make(red, owner, measures));
     workspace = workspace_bytes(&red->measures, workspace_bytes(&red->adds, 0));
     if (inbox > 0)
@@ -217,8 +225,8 @@ cek_status cek__reducer_add(cek__reducer *red, cek__exchange *exchange, const ce
 
     if (a->first)
         return cek__exchange_gradients(exchange, a, stream, gradient(red, a->shard, 0), 0, count);
-    for (uint64_t i = 0; i < count; i += PIECE) {
-        uint64_t n = count - i < PIECE ? count - i : PIECE;
+    for (uint64_t i = 0; i < count; i += red->piece) {
+        uint64_t n = count - i < red->piece ? count - i : red->piece;
         const sized_op *add = op_find(&red->adds, n);
         cek_ref operands[] = {
             [CEK_POINTWISE_IN0] = gradient(red, a->shard, i),

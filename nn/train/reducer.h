@@ -10,7 +10,7 @@
 
 typedef struct cek__reducer cek__reducer;
 
-/* Device bytes that the reducer of `owner` will take. */
+/* Device bytes that the reducer of `owner` will take at most. */
 uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t owner, bool measures);
 
 /* `measures`: cek__reducer_measure will be called. */
