@@ -296,7 +296,7 @@ START_TEST(impossible_plans_say_why)
     options.rows = 0;
     plan_fails(&b, line, &options, CEK_INVALID, "plan", "0 samples");
     wrapped.refuse_kind = CEK_OP_CONV_BACKWARD_WEIGHTS;
-    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED, "node 1 (conv): reference:0: op_create", "not available");
+    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED, "node 1 (conv) backward: reference:0: op_create", "not available");
     wrapped.refuse_kind = CEK_OP_SQUARED_ERROR;
     plan_fails(&b, line, &train_mse, CEK_UNSUPPORTED, "the loss: reference:0: op_create", "not available");
     wrapped.refuse_kind = 0;
