@@ -350,6 +350,12 @@ unit_tests += %D%/unit/plan_record
 %C%_unit_plan_record_LDFLAGS = $(check_ldflags)
 %C%_unit_plan_record_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/not_built
+%C%_unit_not_built_SOURCES = %D%/unit/not_built.c core/device/search.c core/device/report.c
+%C%_unit_not_built_CPPFLAGS = $(unit_cppflags) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
+%C%_unit_not_built_LDFLAGS = $(check_ldflags)
+%C%_unit_not_built_LDADD = core/libtable.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/registry
 %C%_unit_registry_SOURCES = %D%/unit/registry.c %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_registry_CPPFLAGS = $(unit_cppflags)

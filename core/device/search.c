@@ -307,37 +307,37 @@ out:
     return st;
 }
 
-/* Plugins of this project that were left out when it was configured, each with the reason and what to do about it. */
-static cek_status not_built_add(search *s)
+static bool is_found(const cek__report *report, const char *name)
 {
-    static const struct {
-        const char *name, *reason;
-    } plugins[] = {
-        { "opencl", CEK__NOT_BUILT_OPENCL },
-    };
+    for (size_t i = 0; i < report->count; i++) {
+        size_t length;
+        const char *found = cek__plugin_file_name(report->lines[i].path, &length);
 
-    for (size_t i = 0; i < sizeof plugins / sizeof *plugins; i++) {
-        bool found = *plugins[i].reason == '\0';
-        cek_status st;
-
-        for (size_t k = 0; k < s->report->count && !found; k++) {
-            size_t length;
-            const char *name = cek__plugin_file_name(s->report->lines[k].path, &length);
-
-            found = strlen(plugins[i].name) == length && memcmp(name, plugins[i].name, length) == 0;
-        }
-        if (found)
-            continue;
-        cek__fail(CEK_UNAVAILABLE, "%s", plugins[i].reason);
-        st = line_add(s, plugins[i].name, "not built", CEK_UNAVAILABLE);
-        if (st != CEK_OK)
-            return st;
+        if (strlen(name) == length && memcmp(found, name, length) == 0)
+            return true;
     }
-    return CEK_OK;
+    return false;
+}
+
+cek_status cek__search_not_built(const cek__not_built *plugins, size_t count, cek__report *report)
+{
+    cek_status st = CEK_OK;
+    cek__report_line *line;
+
+    for (size_t i = 0; i < count && st == CEK_OK; i++) {
+        if (*plugins[i].reason == '\0' || is_found(report, plugins[i].name))
+            continue;
+        CEK_TRY(cek__report_add(report, plugins[i].name, &line));
+        cek__fail(CEK_UNAVAILABLE, "%s", plugins[i].reason);
+        st = cek__report_stop(line, "not built", CEK_UNAVAILABLE);
+    }
+out:
+    return st;
 }
 
 cek_status cek__search(const cek_engine_options *options, cek__report *report)
 {
+    static const cek__not_built ours[] = { { "opencl", CEK__NOT_BUILT_OPENCL } };
     cek_status st;
     search s = { .report = report, .filter = cek__env("CEKERNELS_PLUGINS") };
 
@@ -349,7 +349,7 @@ cek_status cek__search(const cek_engine_options *options, cek__report *report)
         CEK_TRY(path_scan(&s, cek__env("CEKERNELS_PLUGIN_PATH")));
         CEK_TRY(beside_scan(&s));
         CEK_TRY(directory_scan(&s, CEK__PLUGIN_DIR, false));
-        CEK_TRY(not_built_add(&s));
+        CEK_TRY(cek__search_not_built(ours, sizeof ours / sizeof *ours, report));
     }
     st = CEK_OK;
 out:

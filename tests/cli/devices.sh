@@ -6,6 +6,12 @@ grep -q '^cpu:0 ' "$scratch/out" || wrong "no cpu:0 in the table"
 grep -q '^reference:0 .* no' "$scratch/out" || wrong "the reference joins by itself"
 grep -q 'load report' "$scratch/out" || wrong "no load report"
 grep -q '^    memory  *at most' "$scratch/out" || wrong "no details"
+# Of the project's own plugins one that was left out has a line, and no other has.
+if [ "$HAVE_OPENCL" = yes ]; then
+    ! grep -q ': not built: ' "$scratch/out" || wrong "a plugin that was built is told as left out"
+else
+    grep -q '^opencl: not built: .*configure' "$scratch/out" || wrong "it is not told why there is no opencl"
+fi
 run 0 devices -q
 if grep -q '^    ' "$scratch/out"; then wrong "details, although quiet"; fi
 
