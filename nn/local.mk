@@ -65,6 +65,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/lineup.h \
     %D%/train/links.c \
     %D%/train/links.h \
+    %D%/train/look.c \
     %D%/train/meter.c \
     %D%/train/meter.h \
     %D%/train/optimizer.c \

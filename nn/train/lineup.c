@@ -38,6 +38,16 @@ out:
     return st;
 }
 
+uint64_t cek__lineup_planned(const cek__lineup *l, size_t index)
+{
+    cek__conductor_options o = conductor_options(l);
+
+    for (size_t i = 0; i < l->count; i++)
+        if (l->positions[i] == index)
+            return cek__conductor_bytes(&o, i);
+    return 0;
+}
+
 static cek_status members_take(cek__lineup *l, const bool *members)
 {
     cek_status st;

@@ -38,6 +38,8 @@ CEK__CHECKED cek_status cek__lineup_bytes(const cek__lineup_options *options, si
                                           uint64_t *out);
 
 CEK__CHECKED cek_status cek__lineup_create(const cek__lineup_options *options, const bool *members, cek__lineup *out);
+/* The same of a device of the team as it is now: 0 outside. */
+uint64_t cek__lineup_planned(const cek__lineup *lineup, size_t index);
 /* For a lineup that was zeroed, however far creation got. */
 void cek__lineup_close(cek__lineup *lineup);
 

@@ -1,0 +1,123 @@
+/* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices, shares, memory. */
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+#include "nn/train/trainer.h"
+
+/* Of memory that a device copied into: one that is lost or hangs may still do so. */
+static void host_release(cek_status st, void *host)
+{
+    if (st == CEK_DEVICE_LOST || st == CEK_TIMEOUT)
+        cek__abandon(host);
+    else
+        free(host);
+}
+
+cek_status cek_trainer_pull(cek_trainer *t)
+{
+    cek_status st;
+    void *host = NULL;
+    cek__replica *source;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK_TRY(cek__trainer_settle(t));
+    source = t->lineup.replicas[0];
+    for (size_t b = 0; b < t->layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
+        CEK_TRY(cek__malloc(bytes, &host));
+        CEK_TRY(cek__team_read(&t->team, source, cek__replica_parameters(source, b), host, bytes));
+        cek__layout_unpack(t->layout, t->model, b, host);
+        free(host);
+        host = NULL;
+    }
+    return CEK_OK;
+out:
+    host_release(st, host);
+    return st;
+}
+
+int64_t cek_trainer_share(const cek_trainer *t, size_t index)
+{
+    return t && index < t->team.count ? t->shares[index] : 0;
+}
+
+uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
+{
+    if (!t || index >= t->team.count)
+        return 0;
+    return cek__replica_bytes(t->team.replicas[index]) + cek__lineup_planned(&t->lineup, index);
+}
+
+int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
+{
+    return t && index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
+}
+
+cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t parameter, void *dst, uint64_t bytes)
+{
+    cek_status st;
+    const cek__placement *p;
+    uint64_t unit;
+    cek_ref ref;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(dst);
+    unit = cek_dtype_bytes(t->layout->type);
+    CEK_TRY(cek__trainer_settle(t));
+    if (index >= t->team.count || parameter >= t->layout->parameter_count)
+        CEK_FAIL(CEK_INVALID, "replica %zu of %zu, parameter %zu of %zu", index, t->team.count, parameter,
+                 t->layout->parameter_count);
+    p = &t->layout->placement[parameter];
+    if (bytes != p->count * unit)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
+                 (unsigned long long)(p->count * unit), (unsigned long long)bytes);
+    CEK_TRY(cek__lineup_refresh(&t->lineup, index));
+    ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
+    ref.offset += p->first * unit;
+    CEK_TRY(cek__team_read(&t->team, t->team.replicas[index], ref, dst, bytes));
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* From each shard's owner, where the sum lies. */
+static cek_status gradient_read(cek_trainer *t, const cek__placement *p, unsigned char *dst)
+{
+    cek_status st;
+    uint64_t unit = cek_dtype_bytes(t->layout->type), end = p->first + p->count;
+    for (size_t i = t->lineup.shards->of_bucket[p->bucket]; i < t->lineup.shards->of_bucket[p->bucket + 1]; i++) {
+        const cek__shard *s = &t->lineup.shards->list[i];
+        cek__replica *owner = t->lineup.replicas[s->owner];
+        uint64_t from = s->first > p->first ? s->first : p->first, to = s->end < end ? s->end : end;
+        cek_ref ref = cek__replica_gradients(owner, p->bucket);
+        ref.offset += from * unit;
+        if (from < to)
+            CEK_TRY(cek__team_read(&t->team, owner, ref, dst + (from - p->first) * unit, (to - from) * unit));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *dst, int64_t count)
+{
+    cek_status st;
+    void *raw = NULL;
+    const cek__placement *p;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(dst);
+    CEK_TRY(cek__trainer_settle(t));
+    if (parameter >= t->layout->parameter_count)
+        CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
+    p = &t->layout->placement[parameter];
+    if ((uint64_t)count != p->count)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count,
+                 (long long)count);
+    CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->layout->type), &raw));
+    CEK_TRY(gradient_read(t, p, raw));
+    cek__layout_unpack_one(t->layout, t->model, parameter, raw, dst);
+    free(raw);
+    return CEK_OK;
+out:
+    host_release(st, raw);
+    return st;
+}
