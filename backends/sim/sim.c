@@ -79,10 +79,25 @@ static void device_init(cek__sim_device *device)
     pthread_condattr_destroy(&monotonic);
 }
 
+/* How often the host has waited for a device or asked it: at what cost it learns that work has ended. */
+static void calls_log(cek_instance *instance)
+{
+    for (uint64_t i = 0; i < instance->count; i++) {
+        const atomic_uint_fast64_t *calls = instance->devices[i].calls;
+        if (!calls[CEK__SIM_device_open])
+            continue;
+        cek__host_log(&instance->host, 3, "sim:%u: queue_sync %llu, event_sync %llu, event_query %llu, mem_map %llu",
+                      (unsigned)i, (unsigned long long)calls[CEK__SIM_queue_sync],
+                      (unsigned long long)calls[CEK__SIM_event_sync], (unsigned long long)calls[CEK__SIM_event_query],
+                      (unsigned long long)calls[CEK__SIM_mem_map]);
+    }
+}
+
 static void destroy(cek_instance *instance)
 {
     if (!instance)
         return;
+    calls_log(instance);
     if (instance->inner)
         instance->plugin.destroy(instance->inner);
     for (int i = 0; i < CEK__SIM_DEVICES; i++) {

@@ -75,6 +75,7 @@ typedef struct cek__sim_device {
     uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */
     pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
     uint64_t used_bytes, seen[CEK__SIM_FAULTS];
+    atomic_uint_fast64_t calls[CEK__SIM_CALL_COUNT]; /* not those that enqueue */
     cek__latch lost;
 } cek__sim_device;
 

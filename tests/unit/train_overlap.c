@@ -2,6 +2,7 @@
  * time, to the nanosecond. A step takes little longer than its longest device computes, additions and updates included; on
  * devices whose calls wait for the work, so that the host waits behind each bucket, it takes much longer. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cekernels/nn.h"
 #include "tests/suite.h"
@@ -71,12 +72,25 @@ static void times_read(const fleet *f, cek_device_times *times)
     }
 }
 
-/* What a step takes, and of that the longest that a device computes. */
+/* What a step takes, and of that the longest that a device computes; how often the host waited for the first device, mapped its
+ * memory and asked it, from the first call to the last. */
 typedef struct measured {
     uint64_t step_ns, compute_ns;
+    unsigned long long queue_syncs, event_syncs, queries, maps;
 } measured;
 
-static measured measure(int devices, bool shared, bool inline_work)
+static void on_log(void *user, int level, const char *text)
+{
+    measured *m = user;
+    const char *line = strstr(text, "sim:0: queue_sync ");
+    (void)level;
+    if (line)
+        ck_assert_int_eq(sscanf(line, "sim:0: queue_sync %llu, event_sync %llu, event_query %llu, mem_map %llu",
+                                &m->queue_syncs, &m->event_syncs, &m->queries, &m->maps),
+                         4);
+}
+
+static measured measure_steps(int devices, bool shared, bool inline_work, int steps)
 {
     static float inputs[DEVICES_MOST * EACH][SIDE * SIDE];
     static int32_t targets[DEVICES_MOST * EACH];
@@ -85,8 +99,8 @@ static measured measure(int devices, bool shared, bool inline_work)
     measured m = { 0 };
     fleet f;
     fleet_open(&f, devices, shared, inline_work);
-    for (int submitted = 0, collected = 0; collected < WARM + STEPS; collected++) {
-        for (; submitted < WARM + STEPS + AHEAD && submitted < collected + AHEAD; submitted++)
+    for (int submitted = 0, collected = 0; collected < WARM + steps; collected++) {
+        for (; submitted < WARM + steps + AHEAD && submitted < collected + AHEAD; submitted++)
             ok(cek_trainer_submit(f.trainer, &batch));
         ok(cek_trainer_collect(f.trainer, NULL));
         if (collected + 1 == WARM)
@@ -94,12 +108,19 @@ static measured measure(int devices, bool shared, bool inline_work)
     }
     times_read(&f, after);
     for (int i = 0; i < devices; i++) {
-        uint64_t ns = (after[i].compute_ns - before[i].compute_ns) / STEPS;
+        uint64_t ns = (after[i].compute_ns - before[i].compute_ns) / (uint64_t)steps;
         m.compute_ns = ns > m.compute_ns ? ns : m.compute_ns;
     }
-    m.step_ns = (after[0].now_ns - before[0].now_ns) / STEPS;
+    m.step_ns = (after[0].now_ns - before[0].now_ns) / (uint64_t)steps;
+    cek_log_set(on_log, &m, CEK_LOG_INFO); /* told when the instance goes */
     fleet_close(&f);
+    cek_log_set(NULL, NULL, 0);
     return m;
+}
+
+static measured measure(int devices, bool shared, bool inline_work)
+{
+    return measure_steps(devices, shared, inline_work, STEPS);
 }
 
 /* Of a step to its computing and the exchange of the last bucket, which nothing can hide. */
@@ -145,6 +166,20 @@ START_TEST(twenty_runs_take_the_same_time)
 }
 END_TEST
 
+START_TEST(a_step_neither_drains_a_queue_nor_maps_memory)
+{
+    measured some = measure_steps(2, _i, false, STEPS), more = measure_steps(2, _i, false, 2 * STEPS);
+    double steps = STEPS;
+    printf("a step and device: %g queue_sync, %g event_sync, %g event_query, %g mem_map\n",
+           ((double)more.queue_syncs - (double)some.queue_syncs) / steps,
+           ((double)more.event_syncs - (double)some.event_syncs) / steps,
+           ((double)more.queries - (double)some.queries) / steps, ((double)more.maps - (double)some.maps) / steps);
+    ck_assert_uint_gt(some.queries, 0);
+    ck_assert_uint_eq(more.queue_syncs, some.queue_syncs);
+    ck_assert_uint_eq(more.maps, some.maps);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train_overlap");
@@ -152,6 +187,7 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 5);
     tcase_add_loop_test(c, devices_that_work_inline_hide_nothing, 0, 2);
+    tcase_add_loop_test(c, a_step_neither_drains_a_queue_nor_maps_memory, 0, 2);
     tcase_add_test(c, twenty_runs_take_the_same_time);
     suite_add_tcase(suite, c);
     return suite_run(suite);
