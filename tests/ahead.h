@@ -69,7 +69,7 @@ static void ahead_steps(ahead *a, int steps)
 
 static void ahead_open(ahead *a, const char *list)
 {
-    const cek_trainer_options o = { .size = sizeof o, .batch = AHEAD_BATCH, .depth = 2 };
+    const cek_trainer_options o = { .size = sizeof o, .batch = AHEAD_BATCH, .depth = 2, .shares = CEK_SHARES_EQUAL };
     *a = (ahead){ 0 };
     for (int s = 0; s < AHEAD_BATCH; s++) {
         ahead_labels[s] = s % AHEAD_CLASSES;
