@@ -52,6 +52,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/balance.c \
     %D%/train/balance.h \
     %D%/train/conductor.c \
+    %D%/train/conductor_act.c \
+    %D%/train/conductor_inside.h \
+    %D%/train/conductor_threads.c \
     %D%/train/conductor.h \
     %D%/train/costs.c \
     %D%/train/costs.h \

@@ -347,3 +347,22 @@ cek_status cek__station_exchange(cek__station *s, const cek__action *a, double s
     cek__trace_step(0, 0);
     return st;
 }
+
+/* ---- what is under way ---- */
+
+bool cek__station_under_way(const cek__station *s)
+{
+    size_t count = s->milestone_count;
+
+    for (size_t t = 0; t < CEK__TRACK_COUNT; t++)
+        count += s->flights[t].count;
+    return count > 0;
+}
+
+cek_marker *cek__station_oldest(const cek__station *s)
+{
+    for (size_t t = 0; t < CEK__TRACK_COUNT; t++)
+        if (s->flights[t].count > 0)
+            return s->flights[t].ring[s->flights[t].first].marker;
+    return s->milestones[s->milestone_first].marker;
+}

@@ -95,4 +95,9 @@ const char *cek__station_phase_name(cek__phase phase);
 /* Waits for everything that was queued. */
 CEK__CHECKED cek_status cek__station_drain(cek__station *station);
 
+/* Something was enqueued whose end nobody has seen. */
+bool cek__station_under_way(const cek__station *station);
+/* Of that, what is under way for longest on one of the streams: it waits for nothing but its own device. */
+cek_marker *cek__station_oldest(const cek__station *station);
+
 #endif
