@@ -73,13 +73,13 @@ static const output_column epoch_columns[] = {
     { "train_loss", "loss", 9, 1, 5 },     { "train_accuracy", "accuracy", 9, 1, 4 },
     { "test_loss", "test loss", 9, 1, 5 }, { "test_accuracy", "test accuracy", 13, 1, 4 },
     { "seconds", "seconds", 8, 1, 2 },     { "samples_per_second", "samples/s", 10, 1, 0 },
-    { "shares", "shares", -12, 0, 0 }, /* with several devices */
+    { "shares", "shares", -12, 0, 0 },     { "idle_shares", "idle %", -8, 100, 0 }, /* with several devices */
 };
 static const output_column value_columns[] = {
     { "epoch", "epoch", 5, 0, 0 },      { "step", "step", 7, 0, 0 },
     { "train_loss", "loss", 11, 1, 5 }, { "test_loss", "test mse", 11, 1, 5 },
     { "seconds", "seconds", 8, 1, 2 },  { "samples_per_second", "samples/s", 10, 1, 0 },
-    { "shares", "shares", -12, 0, 0 },
+    { "shares", "shares", -12, 0, 0 },  { "idle_shares", "idle %", -8, 100, 0 },
 };
 static const output_column step_columns[] = {
     { "step", "step", 7, 0, 0 },       { "loss", "loss", 12, 1, 7 },      { "samples", "samples", 7, 0, 0 },
@@ -104,6 +104,15 @@ static json_t *shares_json(const train_run *run)
     json_t *list = json_array();
     for (size_t i = 0; i < run->device_count; i++)
         json_array_append_new(list, json_integer((json_int_t)cek_trainer_share(run->trainer, i)));
+    return list;
+}
+
+/* So far; null where it is not measured. */
+static json_t *idle_json(const train_run *run)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->device_count; i++)
+        json_array_append_new(list, number_json(cek_trainer_idle(run->trainer, i)));
     return list;
 }
 
@@ -145,15 +154,17 @@ static void on_epoch(void *user, const cek_epoch_result *r)
         if (run->labels)
             json_object_set_new(row, "test_accuracy", json_real(r->test.accuracy));
     }
-    if (run->device_count > 1)
+    if (run->device_count > 1) {
         json_object_set_new(row, "shares", shares_json(run));
+        json_object_set_new(row, "idle_shares", idle_json(run));
+    }
     output_row(&run->out, row);
 }
 
 static void output_begin(train_run *run)
 {
     const bench_options *o = run->options;
-    size_t alone = run->device_count == 1; /* without the last column */
+    size_t alone = run->device_count == 1 ? 2 : 0; /* without the last columns */
     if (o->log_every)
         output_open(&run->out, o->output, step_columns, sizeof step_columns / sizeof *step_columns, "steps");
     else if (run->labels)

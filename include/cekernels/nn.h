@@ -379,6 +379,9 @@ CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
 /* Samples that device `index` had in the last step; 0 of one that was left out. */
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
+/* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
+ * it is not measured: one device, equal or given shares, or no step yet. */
+CEK_API double cek_trainer_idle(const cek_trainer *trainer, size_t index);
 /* Device bytes planned for device `index`, and its micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);

@@ -103,6 +103,7 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimiz
     o.update_bytes = o.parameter_bytes * (3 + 2 * ((uint64_t)m + v));
     CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
+    CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));
     CEK_TRY(cek__calloc(team->count, sizeof *out->most, &out->most));
     CEK_TRY(cek__calloc(team->count, sizeof *team->weights, &team->weights));
     CEK_TRY(devices_measure(team, devices));
@@ -121,6 +122,7 @@ void cek__balance_close(cek__balance *b)
 {
     cek__schedule_free(b->schedule);
     free(b->seconds);
+    free(b->busy);
     free(b->most);
     memset(b, 0, sizeof *b);
 }
@@ -190,6 +192,20 @@ static void outcome_log(cek__balance *b)
 
 /* ---- steps ---- */
 
+static void busy_note(cek__balance *b, double period)
+{
+    if (!(period > 0))
+        return;
+    b->span += period;
+    for (size_t i = 0; i < b->team->count; i++)
+        b->busy[i] += b->seconds[i] > 0 ? b->seconds[i] : 0;
+}
+
+double cek__balance_idle(const cek__balance *b, size_t index)
+{
+    return b->span > 0 ? fmax(0, 1 - b->busy[index] / b->span) : (double)NAN;
+}
+
 void cek__balance_note(cek__balance *b, cek__lineup *lineup, const int64_t *rows)
 {
     double period;
@@ -198,6 +214,7 @@ void cek__balance_note(cek__balance *b, cek__lineup *lineup, const int64_t *rows
     if (b->stopped)
         return;
     cek__lineup_times(lineup, b->seconds, &period);
+    busy_note(b, period);
     if (cek__schedule_note(b->schedule, rows, b->seconds, period))
         b->due = true;
     outcome_log(b);

@@ -18,6 +18,8 @@ typedef struct cek__balance {
     bool stopped;    /* for want of memory */
     bool told;       /* what it has settled on is in the log */
     double *seconds; /* [count] */
+    double *busy;    /* [count] seconds that each has computed, */
+    double span;     /* of so many of steps */
     int64_t *most;   /* [count] */
 } cek__balance;
 
@@ -31,6 +33,8 @@ void cek__balance_close(cek__balance *balance);
 void cek__balance_note(cek__balance *balance, cek__lineup *lineup, const int64_t *rows);
 /* Shares changed: the team's weights and, where they must, the lineup's members. When all is settled and collected. */
 CEK__CHECKED cek_status cek__balance_apply(cek__balance *balance, cek__lineup *lineup);
+/* The share of the steps' time in which a device computed nothing; NAN before there is any. */
+double cek__balance_idle(const cek__balance *balance, size_t index);
 /* Asks a device outside how fast it is, if that is due, with samples of a batch. */
 CEK__CHECKED cek_status cek__balance_probe(cek__balance *balance, const cek__share *batch, const cek_step_block *block);
 
