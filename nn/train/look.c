@@ -1,4 +1,5 @@
 /* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices, shares, memory. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -46,6 +47,11 @@ uint64_t cek_trainer_planned_bytes(const cek_trainer *t, size_t index)
     if (!t || index >= t->team.count)
         return 0;
     return cek__replica_bytes(t->team.replicas[index]) + cek__lineup_planned(&t->lineup, index);
+}
+
+double cek_trainer_idle(const cek_trainer *t, size_t index)
+{
+    return t && t->balanced && index < t->team.count ? cek__balance_idle(&t->balance, index) : (double)NAN;
 }
 
 int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)

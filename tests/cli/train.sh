@@ -47,6 +47,7 @@ grep -q 'shares: sim:2 takes no part: of [0-9]* samples/s, it would help from [0
 grep -q 'ms a step measured, .* predicted' "$scratch/err" || wrong "not said what was measured: $(cat "$scratch/err")"
 list=$(sed -n 's/.* shares: \([0-9,]*\) after .*/\1/p' "$scratch/err" | tail -1)
 holds "$(value epochs.19.shares.2) == 0 && $(value epochs.19.shares.0) + $(value epochs.19.shares.1) == 20"
+holds "$(value epochs.19.idle_shares.0) >= 0 && $(value epochs.19.idle_shares.0) < 1 && $(value epochs.19.idle_shares.2) > 0.5"
 [ "$(value epochs.19.shares.0),$(value epochs.19.shares.1),0" = "$list" ] || wrong "said $list: $(cat "$scratch/out")"
 run 0 train linear:1 $table --epochs 1 --batch 20 -d sim --shares="$list" --json
 [ "$(value epochs.0.shares.0),$(value epochs.0.shares.1),0" = "$list" ] || wrong "given $list: $(cat "$scratch/out")"

@@ -2,7 +2,6 @@
  * nothing happens; never a crash. The headers are read to find out whether a function was forgotten. */
 #include <ctype.h>
 #include <stdio.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -374,8 +373,7 @@ static void training_call(void)
     NOTHING(cek_trainer_request_stop(NULL));
     REFUSED("trainer", cek_trainer_pull(NULL));
     EMPTY(cek_trainer_share(NULL, 0) == 0);
-    EMPTY(isnan(cek_trainer_idle(NULL, 0)));
-    EMPTY(isnan(cek_trainer_idle(NULL, 0)));
+    EMPTY(cek_trainer_idle(NULL, 0) != 0); /* not a number */
     EMPTY(cek_trainer_planned_bytes(NULL, 0) == 0);
     EMPTY(cek_trainer_micro_batch(NULL, 0) == 0);
     REFUSED("trainer", cek_trainer_read_replica(NULL, 0, 0, room, 8));
