@@ -1,7 +1,5 @@
 /* conductor_threads.c - the threads of devices, and who waits for them (see conductor_inside.h). */
-#include <errno.h> /* ETIMEDOUT */
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
@@ -10,9 +8,10 @@
 #include "nn/train/conductor_inside.h"
 
 /* Between two looks at what is under way: a tenth of what a step of a small model takes. */
-enum { LOOK_NS = 50 * 1000 };
-/* So long nothing of a device has ended: it is waited for in its driver, which knows when it hangs. */
-enum { SILENCE_NS = 50 * 1000 * 1000 };
+enum { LOOK_NS = 50 * 1000, LATER_LOOK_NS = 1000 * 1000, LATER_NS = 50 * 1000 * 1000 };
+/* So long, in looks of who waits at a gate, nothing of a device has ended: it is waited for in its driver, which knows when it
+ * hangs. Not before: in there nobody hears what other devices have finished meanwhile. */
+enum { SILENT_SLICES = 4 };
 
 /* ---- a thread ---- */
 
@@ -29,18 +28,12 @@ static void wait_for_device(cek__conductor *c, cek__station *s)
         cek__conductor_fail(c, st);
 }
 
-/* False if somebody had news before that. */
-static bool wait_a_little(cek__conductor *c, pthread_cond_t *cond)
+/* Until there is news, or it is time to look again: the longer nothing has ended, the seldomer. How long it was silent. */
+static uint64_t look_later(cek__conductor *c, worker *w, uint64_t silent_ns)
 {
-    struct timespec until;
+    uint64_t ns = silent_ns < LATER_NS ? LOOK_NS : LATER_LOOK_NS;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    return pthread_cond_timedwait(cond, &c->lock, &until) == ETIMEDOUT;
+    return cek__cond_wait(&w->work, &c->lock, ns) ? 0 : ns;
 }
 
 static void worker_run(void *arg)
@@ -74,8 +67,8 @@ static void worker_run(void *arg)
             continue;
         if (!w->exchanges || c->failure != CEK_OK || !cek__station_under_way(s))
             pthread_cond_wait(&w->work, &c->lock);
-        else if (silent_ns < SILENCE_NS)
-            silent_ns += wait_a_little(c, &w->work) ? LOOK_NS : 0;
+        else if (silent_ns < SILENT_SLICES * cek__gate_slice(s->device))
+            silent_ns += look_later(c, w, silent_ns);
         else
             wait_for_device(c, s);
     }

@@ -29,7 +29,7 @@ START_TEST(a_run_takes_the_operands_that_were_promised_and_no_others)
     refs[8] = (cek_ref){ y, 4 };
     OK(d.plugin.op_run(d.queue, op, refs, 9, none));
     REFUSED(CEK_INVALID, "cover", d.plugin.op_run(d.queue, op, refs, 8, none));
-    REFUSED(CEK_INVALID, "cover", d.plugin.op_run(d.queue, op, NULL, 9, none));
+    REFUSED(CEK_INVALID, "operands is NULL", d.plugin.op_run(d.queue, op, NULL, 9, none));
     refs[1] = (cek_ref){ y, 256 };
     REFUSED(CEK_INVALID, "not in the mask", d.plugin.op_run(d.queue, op, refs, 9, none));
     refs[1] = none;
@@ -282,6 +282,8 @@ START_TEST(a_command_buffer_repeats_its_commands)
     cmds[2].cmd.kind = 9;
     REFUSED(CEK_UNSUPPORTED, "command 9", d.plugin.cmdbuf_create(d.dev, &cmds[0].cmd, 3, sizeof *cmds, &cmdbuf));
     cmds[2].cmd.kind = CEK_CMD_COPY;
+    REFUSED(CEK_INVALID, "src.mem is NULL", d.plugin.cmdbuf_create(d.dev, &cmds[0].cmd, 3, sizeof *cmds, &cmdbuf));
+    cmds[2].cmd.src = (cek_ref){ mem, 0 };
     cmds[2].cmd.bytes = 2000;
     REFUSED(CEK_INVALID, "2000 bytes", d.plugin.cmdbuf_create(d.dev, &cmds[0].cmd, 3, sizeof *cmds, &cmdbuf));
     refs[0].offset = 2;
