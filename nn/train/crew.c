@@ -268,12 +268,21 @@ static cek_status release_run(void *user)
     return CEK_OK;
 }
 
+/* A thread was left inside one of the devices, in a copy between two perhaps. */
+static bool is_occupied(const cek__crew *crew)
+{
+    for (size_t i = 0; i < crew->count; i++)
+        if (cek__gate_is_occupied(crew->members[i].device))
+            return true;
+    return false;
+}
+
 void cek__crew_release(cek__crew *crew, const cek_device *device, void (*fn)(void *object), void *object)
 {
     release r = { fn, object };
 
     if (object == NULL)
         return;
-    if (cek__gate_is_occupied(device) || cek__crew_call(crew, device, release_run, &r) != CEK_OK)
+    if (is_occupied(crew) || cek__crew_call(crew, device, release_run, &r) != CEK_OK)
         cek__abandon(object);
 }
