@@ -148,3 +148,11 @@ void cek__abandon(void *block)
     while (!atomic_compare_exchange_weak(&abandoned_blocks, &note->next, note))
         continue;
 }
+
+void cek__free_after(cek_status status, void *block)
+{
+    if (status == CEK_DEVICE_LOST || status == CEK_TIMEOUT)
+        cek__abandon(block);
+    else
+        free(block);
+}

@@ -160,15 +160,6 @@ out:
     return st;
 }
 
-/* Of memory that a device may still use, where it is lost or hangs. */
-static void host_release(cek_status st, void *host)
-{
-    if (st == CEK_DEVICE_LOST || st == CEK_TIMEOUT)
-        cek__abandon(host);
-    else
-        free(host);
-}
-
 static cek_status states_move(cek__lineup *from, cek__lineup *to)
 {
     cek_status st = CEK_OK;
@@ -189,8 +180,8 @@ static cek_status states_move(cek__lineup *from, cek__lineup *to)
         moments = NULL;
     }
 out:
-    host_release(st, moments);
-    host_release(st, state);
+    cek__free_after(st, moments);
+    cek__free_after(st, state);
     return st;
 }
 
@@ -235,7 +226,7 @@ cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
     }
     l->stale[index] = false;
 out:
-    host_release(st, host);
+    cek__free_after(st, host);
     return st;
 }
 

@@ -6,15 +6,6 @@
 #include "core/base/status.h"
 #include "nn/train/trainer.h"
 
-/* Of memory that a device copied into: one that is lost or hangs may still do so. */
-static void host_release(cek_status st, void *host)
-{
-    if (st == CEK_DEVICE_LOST || st == CEK_TIMEOUT)
-        cek__abandon(host);
-    else
-        free(host);
-}
-
 cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
@@ -33,7 +24,7 @@ cek_status cek_trainer_pull(cek_trainer *t)
     }
     return CEK_OK;
 out:
-    host_release(st, host);
+    cek__free_after(st, host);
     return st;
 }
 
@@ -124,6 +115,6 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
     free(raw);
     return CEK_OK;
 out:
-    host_release(st, raw);
+    cek__free_after(st, raw);
     return st;
 }
