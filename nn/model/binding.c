@@ -124,18 +124,20 @@ static cek_ref instruction_workspace(const cek__binding *b, const cek__instructi
     return in->workspace_bytes ? b->workspace : (cek_ref){ NULL, 0 };
 }
 
-static cek_status instructions_run(const cek__binding *b, cek_stream *stream, const cek__stretch *s)
+static cek_status instructions_run(const cek__binding *b, cek_stream *stream, const cek__stretch *s, bool is_traced)
 {
     cek_status st = CEK_OK;
 
     for (int i = s->begin; i < s->end; i++) {
         const cek__instruction *in = &b->program->instructions[i];
 
-        cek__trace_label(in->what);
+        if (is_traced)
+            cek__trace_label(in->what);
         CEK_TRY(cek_stream_run(stream, instruction_op(in, s), b->refs[i], in->slots, instruction_workspace(b, in)));
     }
 out:
-    cek__trace_label(NULL);
+    if (is_traced)
+        cek__trace_label(NULL);
     return st;
 }
 
@@ -173,12 +175,12 @@ cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
     recording *r = &b->recordings[stretch];
 
     if (cek_device_trace(b->program->device) != NULL)
-        return instructions_run(b, stream, s);
+        return instructions_run(b, stream, s, true);
     if (r->state == RAN_ONCE)
         CEK_TRY(record(b, s, r));
     if (r->state == RECORDED)
         return cek_stream_run_commands(stream, r->commands);
-    CEK_TRY(instructions_run(b, stream, s));
+    CEK_TRY(instructions_run(b, stream, s, false));
     if (r->state == NEVER_RAN)
         r->state = RAN_ONCE;
 out:

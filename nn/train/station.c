@@ -341,6 +341,8 @@ cek_status cek__station_exchange(cek__station *s, const cek__action *a, double s
 {
     cek_status st;
 
+    if (cek_device_trace(s->device) == NULL)
+        return carry_out(s, a, scale);
     tell(s, a);
     st = carry_out(s, a, scale);
     cek__trace_label(NULL);
