@@ -72,8 +72,12 @@ out:
 static cek_status counted_job(void *user)
 {
     const cek__conductor *c = user;
+    cek__station *s = &c->stations[0];
+    cek_status st = cek__replica_await(cek__station_job(s, c->collected + 1)->counted);
 
-    return cek__replica_await(cek__station_job(&c->stations[0], c->collected + 1)->counted);
+    if (st == CEK_OK)
+        cek__station_read_times(s, c->collected + 1);
+    return st;
 }
 
 /* A lone device that works beside the host: nobody else looks. */
@@ -114,34 +118,17 @@ out:
     return st;
 }
 
-typedef struct times {
-    const cek__meter *meter;
-    int64_t step;
-    double busy, period;
-} times;
-
-static cek_status times_read(void *user)
-{
-    times *t = user;
-
-    cek__meter_read(t->meter, t->step, &t->busy, &t->period);
-    return CEK_OK;
-}
-
 void cek__conductor_times(cek__conductor *c, double *seconds, double *period)
 {
     size_t count = 0;
 
     *period = 0;
     for (size_t i = 0; i < c->devices; i++) {
-        const cek__station *s = &c->stations[i];
-        times t = { .meter = s->meter, .step = c->collected };
-        if (cek__station_job(s, c->collected)->share.rows == 0 ||
-            cek__crew_call(c->crew, s->device, times_read, &t) != CEK_OK)
-            t.busy = t.period = 0;
-        seconds[i] = t.busy;
-        *period += t.period;
-        count += t.period > 0;
+        const cek__step_job *job = cek__station_job(&c->stations[i], c->collected);
+        bool present = job->share.rows > 0;
+        seconds[i] = present ? job->seconds : 0;
+        *period += present ? job->period : 0;
+        count += present && job->period > 0;
     }
     *period /= count > 0 ? (double)count : 1;
 }

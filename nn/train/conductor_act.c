@@ -181,6 +181,8 @@ bool cek__conductor_milestones_pass(cek__conductor *c, cek__station *s)
         cek__milestone m = s->milestones[s->milestone_first];
         pthread_mutex_unlock(&c->lock);
         st = cek_marker_query(m.marker);
+        if (st == CEK_OK && m.counted)
+            cek__station_read_times(s, m.step);
         pthread_mutex_lock(&c->lock);
         if (st == CEK_NOT_READY)
             break;
@@ -215,6 +217,8 @@ bool cek__conductor_compute_one(cek__conductor *c, cek__station *s)
     st = cek__station_compute(s, &a, reached, &p);
     cek__trace_end(trace, began, cek__station_phase_name(a.phase));
     cek__trace_step(0, 0);
+    if (st == CEK_OK && a.phase == CEK__BACKWARD && cek__replica_is_inline(s->replica))
+        cek__station_read_times(s, a.step);
     if (st == CEK_OK && a.phase == CEK__BACKWARD && !s->at_once)
         st = milestone_set(c, s, &(cek__milestone){ .step = a.step, .counted = true });
     pthread_mutex_lock(&c->lock);

@@ -261,6 +261,14 @@ cek_status cek__station_compute(cek__station *s, const cek__action *a, cek__reac
     }
 }
 
+void cek__station_read_times(cek__station *s, int64_t step)
+{
+    cek__step_job *job = cek__station_job(s, step);
+
+    if (s->meter != NULL)
+        cek__meter_read(s->meter, step, &job->seconds, &job->period);
+}
+
 /* ---- exchanging ---- */
 
 const char *cek__station_phase_name(cek__phase phase)

@@ -41,6 +41,8 @@ typedef struct cek__step_job {
     cek_step_block block;
     unsigned char *tally; /* where the result is downloaded to */
     cek_marker *counted;
+    double seconds,
+        period; /* of computing, and since the end of the step before: once it is counted, where it is metered */
 } cek__step_job;
 
 typedef struct cek__station {
@@ -87,6 +89,8 @@ void cek__station_take_share(cek__station *station, int64_t step, const cek__sha
 typedef cek_status (*cek__reached_fn)(void *user, int64_t step, size_t buckets);
 CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__action *action, cek__reached_fn reached,
                                              void *user);
+/* Takes a step's times from the meter, where there is one; when its result was counted, by a thread of the device. */
+void cek__station_read_times(cek__station *station, int64_t step);
 /* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
 CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
 cek__track cek__station_track(cek__phase phase);
