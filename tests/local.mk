@@ -449,6 +449,8 @@ unit_tests += %D%/unit/spec
 shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/grind.sh \
     %D%/opencl/kernels.sh %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh
+shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
+    %D%/opencl/shim_queue.c
 if HAVE_OPENCL
 unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/refusals
 if HAVE_CHECK
@@ -459,15 +461,15 @@ endif
 %C%_opencl_train_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_train_LDFLAGS = $(check_ldflags)
 %C%_opencl_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
-%C%_opencl_ahead_SOURCES = %D%/opencl/ahead.c %D%/ahead.h %D%/opencl/shim.c %D%/opencl/shim.h
+%C%_opencl_ahead_SOURCES = %D%/opencl/ahead.c %D%/ahead.h $(shim_sources)
 %C%_opencl_ahead_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_ahead_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_ahead_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
-%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/failures.h %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
+%C%_opencl_failures_SOURCES = %D%/opencl/failures.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_failures_LDADD = $(unit_libs)
-%C%_opencl_refusals_SOURCES = %D%/opencl/refusals.c %D%/opencl/failures.h %D%/opencl/shim.c %D%/opencl/shim.h %D%/door/door.h
+%C%_opencl_refusals_SOURCES = %D%/opencl/refusals.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
 %C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_refusals_LDADD = $(unit_libs)
@@ -478,7 +480,10 @@ endif
 if HAVE_OPENCL
 check_LTLIBRARIES += %D%/opencl/shim.la
 endif
-%C%_opencl_shim_la_SOURCES = %D%/opencl/shim.c %D%/opencl/shim.h
+%C%_opencl_icd_la_SOURCES = %D%/opencl/icd.c
+%C%_opencl_icd_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
+%C%_opencl_icd_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+%C%_opencl_shim_la_SOURCES = $(shim_sources)
 %C%_opencl_shim_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
 %C%_opencl_shim_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 %C%_opencl_shim_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)

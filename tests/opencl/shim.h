@@ -1,16 +1,34 @@
-/* shim.h - stands between the opencl plugin and the ICD loader: makes calls fail, devices look different, and counts.
+/* shim.h - stands between the opencl plugin and the ICD loader: makes calls fail, devices look different, drivers be
+ * strict, and counts.
  *
- * A program that links shim.c with -export-dynamic (its functions then come before the loader's)
- * sets `shim` directly. As a library to be preloaded it reads the environment:
+ * A program that links $(shim_sources) with -export-dynamic (its functions then come before the
+ * loader's) sets `shim` directly. As a library to be preloaded it reads the environment:
  *   SHIM_DEVICE=gpu|cpu    the kind that every device claims to be
  *   SHIM_GROUP=N           the most work-items of a group that it claims
  *   SHIM_WIDTH=N           its vectors of f32
  *   SHIM_SVM=no            no shared virtual memory
  *   SHIM_PLATFORM=TEXT     the name of every platform
+ *   SHIM_VENDOR=N          the number of every device's vendor
  *   SHIM_KERNELS=FILE      gets the name of every kernel that was launched with something to do
  *   SHIM_SERIAL=yes        one call at a time: for a driver that is not safe to use from several threads
  *   SHIM_FAIL=CALL,ERROR,N the call (a member below) that fails with this error from the N-th time on, counted from 0
  *   SHIM_EVENTS=ERROR,N    commands end with this error from the N-th on
+ * What real drivers are strict about and PoCL forgives:
+ *   SHIM_STRICT=yes        all of what shim_be_strict() sets; a line below then changes one of them
+ *   SHIM_KERNEL_GROUP=N    the most work-items of a group that any kernel takes, said when it was compiled
+ *   SHIM_QUARTER=yes       a buffer has at most a quarter of the memory
+ *   SHIM_MEMORY=BYTES      that a device has; a buffer at most a quarter of it
+ *   SHIM_PARAMETERS=BYTES  of the arguments of a kernel
+ *   SHIM_VERSION=OLD       OpenCL 1.1: device and compiler say so, and know nothing newer
+ *   SHIM_COMPILER=no       none
+ *   SHIM_AVAILABLE=no      devices are listed, but not to be had
+ *   SHIM_QUEUED=yes        commands stay CL_QUEUED until their queue was flushed
+ *   SHIM_POISON=yes        behind the first command that failed every call on its context fails
+ *   SHIM_FAULT=ERROR,N     the N-th launch that has something to do (counted from 0) ends with this error, and does so
+ *   SHIM_PROFILING=slow    a queue with profiling waits for each command
+ *   SHIM_QUEUE_MS=N        that it takes to make a queue
+ * What was asked of the driver:
+ *   SHIM_COUNTS=FILE       gets one line of "name number" pairs when the process ends (shim_counts, dead, unflushed)
  */
 #ifndef CEK_TESTS_OPENCL_SHIM_H
 #define CEK_TESTS_OPENCL_SHIM_H
@@ -47,18 +65,44 @@ typedef struct shim_state {
     /* What a device claims. */
     cl_device_type device;
     size_t group;
-    cl_uint width;
+    cl_uint width, vendor;
     bool no_svm, secure;
     const char *platform;
     const char *text;            /* what is compiled instead */
     atomic_int probes, finishes; /* calls of clGetPlatformIDs, clFinish */
-    atomic_int waits; /* others that return when the device has done something: clWaitForEvents, blocking ones */
+    atomic_int waits; /* others that returned when the device had done something: clWaitForEvents, blocking ones */
     size_t watched;   /* bytes of the writes that are counted */
     atomic_int watched_writes;
+    /* How strict the driver is. */
+    size_t kernel_group, parameters;
+    cl_ulong memory;
+    bool quarter, old, no_compiler, unavailable, queued, poisons, slow_profiling;
+    int queue_ms;
+    cl_int fault; /* that a launch ends with, and takes its context with it */
+    atomic_int fault_after;
+    _Atomic(cl_context) dead; /* the context that a failed command took with it */
+    atomic_int dead_calls;    /* on that context, releases aside */
+    atomic_int unflushed;     /* commands that wait for one of another queue, which nobody flushed */
     /* Objects that live. */
     atomic_int contexts, queues, buffers, blocks, programs, kernels;
 } shim_state;
 
 extern shim_state shim;
+
+/* As real drivers are at their strictest: a GPU without shared virtual memory, 64 work-items in a group of any kernel,
+ * buffers of a quarter of the memory, 1,024 bytes of arguments, statuses that stay CL_QUEUED until somebody flushes, a
+ * context that dies of the first failed command, profiling that waits for each command, 5 ms for a queue. */
+void shim_be_strict(void);
+
+/* What was asked of the driver since the process began; the difference of two is what happened in between. */
+typedef struct shim_counts {
+    int commands; /* enqueued: launches, transfers, fills, maps, markers, barriers */
+    int launches, arguments, flushes;
+    int finishes; /* calls of clFinish */
+    int waits;    /* others that had to wait for the device: clWaitForEvents, blocking transfers */
+    int queues;   /* made */
+    int polls;    /* of statuses */
+} shim_counts;
+shim_counts shim_count(void);
 
 #endif

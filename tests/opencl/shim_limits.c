@@ -1,0 +1,189 @@
+/* shim_limits.c - what devices say of themselves, and what they hold programs to. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/opencl/shim_inside.h"
+
+#define KERNELS 4096 /* that live at one time; of more, arguments are not counted */
+#define ARGUMENTS 16
+
+/* --- platforms and devices -------------------------------------------------------------------- */
+
+EXPORT cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count)
+{
+    atomic_fetch_add(&shim.probes, 1);
+    return REAL(clGetPlatformIDs)(room, platforms, count);
+}
+
+static cl_int text_give(const char *text, size_t bytes, void *value, size_t *length)
+{
+    if (length)
+        *length = strlen(text) + 1;
+    if (value)
+        snprintf(value, bytes, "%s", text);
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes, void *value,
+                                size_t *length)
+{
+    return what == CL_PLATFORM_NAME && shim.platform ? text_give(shim.platform, bytes, value, length)
+                                                     : REAL(clGetPlatformInfo)(platform, what, bytes, value, length);
+}
+
+static cl_ulong memory_of(cl_device_id device)
+{
+    cl_ulong bytes = shim.memory;
+    if (!bytes)
+        REAL(clGetDeviceInfo)(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    return bytes;
+}
+
+static cl_ulong largest_of(cl_device_id device)
+{
+    cl_ulong bytes = 0;
+    if (shim.memory || shim.quarter)
+        return memory_of(device) / 4;
+    REAL(clGetDeviceInfo)(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof bytes, &bytes, NULL);
+    return bytes;
+}
+
+EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void *value, size_t *length)
+{
+    if (what == CL_DEVICE_SVM_CAPABILITIES && (shim.no_svm || shim.old))
+        return CL_INVALID_VALUE;
+    if (shim.old && what == CL_DEVICE_VERSION)
+        return text_give("OpenCL 1.1 strict", bytes, value, length);
+    if (shim.old && what == CL_DEVICE_OPENCL_C_VERSION)
+        return text_give("OpenCL C 1.1 strict", bytes, value, length);
+    cl_int error = REAL(clGetDeviceInfo)(device, what, bytes, value, length);
+    if (error || !value)
+        return error;
+    switch (what) {
+    case CL_DEVICE_TYPE:
+        if (shim.device)
+            *(cl_device_type *)value = shim.device;
+        break;
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        if (shim.group)
+            *(size_t *)value = shim.group;
+        break;
+    case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT:
+        if (shim.width)
+            *(cl_uint *)value = shim.width;
+        break;
+    case CL_DEVICE_VENDOR_ID:
+        if (shim.vendor)
+            *(cl_uint *)value = shim.vendor;
+        break;
+    case CL_DEVICE_MAX_PARAMETER_SIZE:
+        if (shim.parameters)
+            *(size_t *)value = shim.parameters;
+        break;
+    case CL_DEVICE_GLOBAL_MEM_SIZE: *(cl_ulong *)value = memory_of(device); break;
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE: *(cl_ulong *)value = largest_of(device); break;
+    case CL_DEVICE_AVAILABLE: *(cl_bool *)value &= !shim.unavailable; break;
+    case CL_DEVICE_COMPILER_AVAILABLE:
+    case CL_DEVICE_LINKER_AVAILABLE: *(cl_bool *)value &= !shim.no_compiler; break;
+    default: break;
+    }
+    return error;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static _Atomic cl_ulong taken; /* of all contexts: one device is meant where memory is limited */
+
+cl_int shim_memory_check(cl_context context, size_t bytes)
+{
+    cl_device_id device;
+    if (!shim.memory && !shim.quarter)
+        return CL_SUCCESS;
+    if (REAL(clGetContextInfo)(context, CL_CONTEXT_DEVICES, sizeof device, &device, NULL))
+        return CL_INVALID_CONTEXT;
+    if (bytes > largest_of(device))
+        return CL_INVALID_BUFFER_SIZE;
+    if (atomic_fetch_add(&taken, bytes) + bytes <= memory_of(device))
+        return CL_SUCCESS;
+    atomic_fetch_sub(&taken, bytes);
+    return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+void shim_memory_freed(size_t bytes)
+{
+    if (shim.memory || shim.quarter)
+        atomic_fetch_sub(&taken, bytes);
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+/* The bytes of each kernel's arguments, by the pointer that it is. */
+static struct {
+    cl_kernel kernel;
+    size_t bytes[ARGUMENTS];
+} kernels[KERNELS];
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Where a kernel stands, or may stand; NULL where all are taken. Under the lock. */
+static size_t *arguments_find(cl_kernel kernel)
+{
+    for (size_t i = 0, at = (size_t)kernel >> 4; i < KERNELS; i++, at++)
+        if (!kernels[at % KERNELS].kernel || kernels[at % KERNELS].kernel == kernel) {
+            kernels[at % KERNELS].kernel = kernel;
+            return kernels[at % KERNELS].bytes;
+        }
+    return NULL;
+}
+
+void shim_kernel_made(cl_kernel kernel)
+{
+    pthread_mutex_lock(&kernels_lock);
+    size_t *bytes = arguments_find(kernel); /* of one that had this place before */
+    if (bytes)
+        memset(bytes, 0, ARGUMENTS * sizeof *bytes);
+    pthread_mutex_unlock(&kernels_lock);
+}
+
+cl_int shim_argument_check(cl_kernel kernel, cl_uint index, size_t bytes)
+{
+    size_t sum = 0;
+    if (!shim.parameters || index >= ARGUMENTS)
+        return CL_SUCCESS;
+    pthread_mutex_lock(&kernels_lock);
+    size_t *at = arguments_find(kernel);
+    if (at) {
+        at[index] = bytes;
+        for (int i = 0; i < ARGUMENTS; i++)
+            sum += at[i];
+    }
+    pthread_mutex_unlock(&kernels_lock);
+    return sum > shim.parameters ? CL_INVALID_ARG_SIZE : CL_SUCCESS;
+}
+
+EXPORT cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what,
+                                       size_t bytes, void *value, size_t *length)
+{
+    cl_int error = REAL(clGetKernelWorkGroupInfo)(kernel, device, what, bytes, value, length);
+    if (!error && value && what == CL_KERNEL_WORK_GROUP_SIZE && shim.kernel_group &&
+        *(size_t *)value > shim.kernel_group)
+        *(size_t *)value = shim.kernel_group;
+    return error;
+}
+
+cl_int shim_launch_check(cl_uint dims, const size_t *local)
+{
+    size_t items = 1;
+    for (cl_uint i = 0; local && i < dims; i++)
+        items *= local[i];
+    return (shim.kernel_group && items > shim.kernel_group) || (shim.group && items > shim.group)
+               ? CL_INVALID_WORK_GROUP_SIZE
+               : CL_SUCCESS;
+}
+
+cl_int shim_build_check(const char *options)
+{
+    if (shim.no_compiler)
+        return CL_COMPILER_NOT_AVAILABLE;
+    return shim.old && options && strstr(options, "CL1.2") ? CL_INVALID_BUILD_OPTIONS : CL_SUCCESS;
+}
