@@ -165,6 +165,9 @@ struct cek__gpu_driver {
     /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
      * all zero, which every kernel takes for "nothing to do". */
     cek_status (*kernel_warm)(cek_dev *dev, const cek__gpu_step *step);
+    /* kernel_group - the most work-items of a group that this kernel, as it was compiled, can be launched with. NULL:
+     * as many as the device takes. */
+    uint32_t (*kernel_group)(const cek__gpu_kernel *kernel);
     /* launch - enqueues a step; refs[i] is the memory of buffer i, {NULL, 0} for nothing. The caller holds the op's
      * lock. */
     cek_status (*launch)(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);

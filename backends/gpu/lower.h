@@ -42,9 +42,12 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
  * that suit the device. The step's buffers and arguments are the caller's to fill in; NULL without
  * memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
-/* The same with groups of a given size. */
+/* The same with groups of a given size. cek__gpu_step_fits - whether the kernel, as it was compiled, takes such a group.
+ * cek__gpu_step_drop - without the last step again: another size is tried. */
 cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
                                   const uint64_t groups[3], const uint32_t group[3]);
+bool cek__gpu_step_fits(const cek_op *op, const cek__gpu_step *step);
+void cek__gpu_step_drop(cek_op *op);
 /* cek__gpu_step_fill - the buffers, as places, and the arguments. */
 void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args,
                         uint32_t bytes);

@@ -116,30 +116,43 @@ static void finish_add(cek_op *op, const product *p, const char *more)
                        p->buffers, 6, &p->a, sizeof p->a);
 }
 
-/* Two launches at most: the product and, where k is split, the sum of its pieces. */
-static cek_status product_add(cek_op *op)
+/* The product's launch by groups of side x side work-items, still without its buffers. */
+static cek__gpu_step *side_try(cek_op *op, product *p, uint32_t side, char *more, size_t cap)
 {
-    char defines[CEK__GPU_DEFINES], more[64];
-    uint32_t side = SIDE;
-    while (side > 1 && side * side > op->dev->traits.max_group)
-        side /= 2;
+    char defines[CEK__GPU_DEFINES];
     const uint64_t tile = side * EACH;
-    product p;
-    describe(op, &p);
-    cek_k_product *a = &p.a;
+    cek_k_product *a = &p->a;
     uint64_t columns = (a->n + tile - 1) / tile, rows = (a->m + tile - 1) / tile, tiles = columns * rows * a->batch;
     a->splits = 1;
     while (tiles * a->splits < TILES_ENOUGH && a->k / (2 * a->splits) >= SPLIT_LEAST)
         a->splits *= 2;
     a->split_k = (a->k + a->splits - 1) / a->splits;
-    snprintf(more, sizeof more, "#define SIDE %u\n%s", side, a->splits > 1 ? "#define SPLIT 1\n" : "");
+    snprintf(more, cap, "#define SIDE %u\n%s", side, a->splits > 1 ? "#define SPLIT 1\n" : "");
+    defines_make(op, p, more, defines);
+    return cek__gpu_step_grid(op, "product.cl", defines, "product", (uint64_t[]){ tiles * a->splits, 1, 1 },
+                              (uint32_t[]){ side, side, 1 });
+}
+
+/* Two launches at most: the product and, where k is split, the sum of its pieces. How large a group the compiled kernel
+ * takes is known once it is compiled: many devices take fewer work-items with many registers each. */
+static cek_status product_add(cek_op *op)
+{
+    char more[64];
+    uint32_t side = SIDE;
+    product p;
+    describe(op, &p);
+    cek_k_product *a = &p.a;
+    while (side > 1 && side * side > op->dev->traits.max_group)
+        side /= 2;
+    cek__gpu_step *step = side_try(op, &p, side, more, sizeof more);
+    while (step && side > 1 && !cek__gpu_step_fits(op, step)) {
+        cek__gpu_step_drop(op);
+        side /= 2;
+        step = side_try(op, &p, side, more, sizeof more);
+    }
     if (a->splits > 1)
         p.buffers[5] = cek__gpu_workspace(op, a->batch * a->splits * a->m * a->n * sizeof(float));
-    const uint64_t groups[3] = { tiles * a->splits, 1, 1 };
-    const uint32_t group[3] = { side, side, 1 };
-    defines_make(op, &p, more, defines);
-    cek__gpu_step_fill(cek__gpu_step_grid(op, "product.cl", defines, "product", groups, group), p.buffers, 6, a,
-                       sizeof *a);
+    cek__gpu_step_fill(step, p.buffers, 6, a, sizeof *a);
     if (a->splits > 1)
         finish_add(op, &p, more);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", side * EACH, side * EACH);

@@ -33,19 +33,47 @@ static cek__gpu_step *step_next(cek_op *op)
     return step;
 }
 
-cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
-                                  const uint64_t groups[3], const uint32_t group[3])
+/* Without a grid yet. */
+static cek__gpu_step *step_load(cek_op *op, const char *source, const char *defines, const char *name)
 {
     cek__gpu_step *step = step_next(op);
     if (!step)
         return NULL;
-    memcpy(step->groups, groups, sizeof step->groups);
-    memcpy(step->group, group, sizeof step->group);
     op->failure = op->dev->driver->kernel_load(op->dev, source, defines, name, &step->kernel);
     if (op->failure)
         return NULL;
     op->step_count++;
     return step;
+}
+
+/* What a compiler needs for a kernel can leave room for fewer work-items than the device has for others. */
+static uint32_t group_most(const cek_op *op, const cek__gpu_step *step)
+{
+    const cek__gpu_driver *driver = op->dev->driver;
+    uint32_t device = op->dev->traits.max_group, kernel = driver->kernel_group ? driver->kernel_group(step->kernel) : 0;
+    uint32_t most = !kernel || (device && device < kernel) ? device : kernel;
+    return most ? most : 1;
+}
+
+cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
+                                  const uint64_t groups[3], const uint32_t group[3])
+{
+    cek__gpu_step *step = step_load(op, source, defines, name);
+    if (!step)
+        return NULL;
+    memcpy(step->groups, groups, sizeof step->groups);
+    memcpy(step->group, group, sizeof step->group);
+    return step;
+}
+
+bool cek__gpu_step_fits(const cek_op *op, const cek__gpu_step *step)
+{
+    return (uint64_t)step->group[0] * step->group[1] * step->group[2] <= group_most(op, step);
+}
+
+void cek__gpu_step_drop(cek_op *op)
+{
+    op->dev->driver->kernel_free(op->dev, op->steps[--op->step_count].kernel);
 }
 
 void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer,
@@ -73,13 +101,16 @@ cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *def
 {
     /* A CPU's work-items are long: one each, so that few of them still share the cores; in rows
      * (GLOBAL_ID of the dialect). */
-    uint32_t most = op->dev->traits.max_group ? op->dev->traits.max_group : 1;
-    uint32_t size = op->dev->traits.vector_width ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
-    const uint64_t all = (items + size - 1) / size;
-    const uint64_t rows = op->dev->traits.vector_width && all > CPU_GROUPS ? (all + CPU_GROUPS - 1) / CPU_GROUPS : 1;
-    const uint64_t groups[3] = { (all + rows - 1) / rows, rows, 1 };
-    const uint32_t group[3] = { size, 1, 1 };
-    return cek__gpu_step_grid(op, source, defines, name, groups, group);
+    const bool cpu = op->dev->traits.vector_width;
+    cek__gpu_step *step = step_load(op, source, defines, name);
+    if (!step)
+        return NULL;
+    const uint32_t most = group_most(op, step), size = cpu ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
+    const uint64_t all = (items + size - 1) / size,
+                   rows = cpu && all > CPU_GROUPS ? (all + CPU_GROUPS - 1) / CPU_GROUPS : 1;
+    memcpy(step->groups, (uint64_t[]){ (all + rows - 1) / rows, rows, 1 }, sizeof step->groups);
+    memcpy(step->group, (uint32_t[]){ size, 1, 1 }, sizeof step->group);
+    return step;
 }
 
 void cek__gpu_step_fill(cek__gpu_step *step, const cek__gpu_place *buffers, uint32_t count, const void *args,

@@ -277,6 +277,7 @@ static void memory_tell(const found_device *found, uint64_t *free_bytes, uint64_
         *free_bytes = (uint64_t)amd_kilobytes[0] * 1024;
 }
 
+    .kernel_group = cek__opencl_kernel_group,
 /* Two drivers may reach one card: the later one's view joins only when it is named. */
 static bool is_second_view(const opencl_instance *instance, const found_device *found)
 {

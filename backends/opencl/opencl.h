@@ -166,6 +166,7 @@ cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, ui
 cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
+uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel);
 cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
 /* cek__opencl_queue_ready - CEK_OK: one more command has room in the ledger; the latched loss, the
  * failure that stuck, or CEK_OUT_OF_MEMORY, which does not stick. */

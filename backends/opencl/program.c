@@ -38,6 +38,7 @@ typedef struct opencl_program {
 struct cek__gpu_kernel {
     opencl_program *program;
     cl_kernel kernel;
+    uint32_t group; /* work-items of a group at most; 0: not told */
     char name[64];
 };
 
@@ -183,6 +184,20 @@ void cek__opencl_programs_free(opencl_dev *dev)
     }
 }
 
+/* What registers and local memory of this kernel leave room for: often less than the device's own limit. */
+static uint32_t group_read(const opencl_dev *dev, cl_kernel kernel)
+{
+    size_t group = 0;
+    if (clGetKernelWorkGroupInfo(kernel, dev->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, NULL))
+        return 0;
+    return group < UINT32_MAX ? (uint32_t)group : UINT32_MAX;
+}
+
+uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel)
+{
+    return kernel->group;
+}
+
 cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name,
                                    cek__gpu_kernel **out)
 {
@@ -203,6 +218,8 @@ cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char
         kernel->kernel = clCreateKernel(kernel->program->program, name, &error);
         if (!kernel->kernel)
             st = cek__opencl_fail(dev, "op_create", "clCreateKernel", error);
+        else
+            kernel->group = group_read(dev, kernel->kernel);
     }
     if (st) {
         free(kernel);

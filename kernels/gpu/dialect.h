@@ -17,6 +17,7 @@ typedef uchar cek_u8;
 typedef ushort cek_u16;
 typedef float cek_f32;
 #define KERNEL __kernel
+#define GROUP_IS(x, y) __attribute__((reqd_work_group_size(x, y, 1))) /* before KERNEL: compiled for this size alone */
 #define GLOBAL __global
 #define LOCAL __local
 #define DEVICE_FN static inline
@@ -52,6 +53,7 @@ typedef unsigned char cek_u8;
 typedef unsigned short cek_u16;
 typedef float cek_f32;
 #define KERNEL extern "C" __global__
+#define GROUP_IS(x, y)
 #define GLOBAL
 #define LOCAL __shared__
 #define DEVICE_FN __device__ __forceinline__

@@ -149,6 +149,7 @@ DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const ch
     GLOBAL char *partial, const cek_k_product a
 
 #ifndef WHOLE
+GROUP_IS(SIDE, SIDE)
 KERNEL void product(OPERANDS)
 {
     LOCAL cek_f32 strip_a[DEPTH][TILE + 1], strip_b[DEPTH][TILE + 1];
