@@ -142,7 +142,7 @@ static bool oldest_look(ledger *of)
         return false;
     if (error || state < 0) {
         cl_int code = error ? error : state;
-        cek_status st = cek__opencl_status(code);
+        cek_status st = error ? cek__opencl_status(error) : cek__opencl_ended(state);
         snprintf(text, sizeof text, "%s failed on the device: %s (%d)", at->call, cek__opencl_error(code), code);
         if (st == CEK_DEVICE_LOST)
             cek__latch_set(&of->dev->head.lost, "%s", text);

@@ -85,6 +85,10 @@ struct cek_queue {
 /* cek__opencl_error - "CL_OUT_OF_RESOURCES"; cek__opencl_status - what plugin.h calls it. */
 const char *cek__opencl_error(cl_int error);
 cek_status cek__opencl_status(cl_int error);
+/* cek__opencl_judge - the same of a call on an open device: asks it whether it still works where that is in doubt. */
+cek_status cek__opencl_judge(opencl_dev *dev, cl_int error);
+/* cek__opencl_ended - the same of a command that was enqueued and ended with this error. */
+cek_status cek__opencl_ended(cl_int error);
 /* cek__opencl_fail - reports an OpenCL call that failed and returns its status; latches the loss of a device. */
 cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *function, cl_int error);
 

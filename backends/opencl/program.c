@@ -47,7 +47,7 @@ struct cek__gpu_kernel {
 static cek_status build_fail(opencl_dev *dev, cl_program program, const char *source, cl_int error)
 {
     size_t bytes = 0;
-    if (cek__opencl_status(error) == CEK_DEVICE_LOST)
+    if (cek__opencl_judge(dev, error) == CEK_DEVICE_LOST)
         return cek__opencl_fail(dev, "op_create", "clBuildProgram", error);
     clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     char *log = calloc(1, bytes + 1);

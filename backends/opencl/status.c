@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * status.c - names of OpenCL's errors, and what plugin.h calls them. */
+ * status.c - names of OpenCL's errors, what plugin.h calls them, and whether one took the device with it. */
+#include <time.h>
+
 #include "backends/opencl/opencl.h"
+
+#define OWN_ERRORS (-1100) /* from here on drivers have numbers of their own: -9999 is NVIDIA's for an illegal access */
+#define PROBE_MS 1000      /* for a barrier on a queue of its own */
 
 /* clang-format off */
 #define ERRORS(ROW)                                                                                                   \
@@ -48,9 +53,47 @@ cek_status cek__opencl_status(cl_int error)
     }
 }
 
+/* What resources a command needs is known when it is enqueued. One that was accepted and ends with
+ * CL_OUT_OF_RESOURCES, or an error of the driver's own, has touched memory that is not its, or took too long: so say
+ * NVIDIA's driver, Intel's and Mesa's, and nothing on that context works any more. */
+cek_status cek__opencl_ended(cl_int error)
+{
+    return error == CL_OUT_OF_RESOURCES || error <= OWN_ERRORS ? CEK_DEVICE_LOST : cek__opencl_status(error);
+}
+
+/* Whether nothing goes through the device's context any more: a call that finds no resources may mean that as well, and
+ * trying again with less would never end. A barrier alone needs nothing that could be scarce. */
+static bool is_dead(opencl_dev *dev)
+{
+    cl_int error = CL_SUCCESS, state = CL_QUEUED;
+    cl_event event = NULL;
+    cl_command_queue queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
+    if (queue)
+        error = clEnqueueBarrierWithWaitList(queue, 0, NULL, &event);
+    if (queue && !error)
+        error = clFlush(queue);
+    for (int i = 0; !error && state > CL_COMPLETE && i < PROBE_MS; i++) {
+        error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+        if (!error && state > CL_COMPLETE)
+            nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+    const bool dead = state < 0 || error == CL_OUT_OF_RESOURCES || cek__opencl_status(error) == CEK_DEVICE_LOST;
+    if (event)
+        clReleaseEvent(event);
+    if (queue && state == CL_COMPLETE) /* else releasing it might wait for ever */
+        clReleaseCommandQueue(queue);
+    return dead;
+}
+
+cek_status cek__opencl_judge(opencl_dev *dev, cl_int error)
+{
+    const bool in_doubt = error == CL_OUT_OF_RESOURCES || error == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return in_doubt && is_dead(dev) ? CEK_DEVICE_LOST : cek__opencl_status(error);
+}
+
 cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *function, cl_int error)
 {
-    cek_status st = cek__opencl_status(error);
+    cek_status st = cek__opencl_judge(dev, error);
     if (st == CEK_DEVICE_LOST)
         cek__latch_set(&dev->head.lost, "%s: %s: %s (%d)", call, function, cek__opencl_error(error), error);
     return cek__host_fail(&dev->head.instance->host, st, "%s: %s: %s (%d)", call, function, cek__opencl_error(error),

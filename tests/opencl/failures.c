@@ -158,7 +158,7 @@ START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
     ck_assert_uint_eq(d.plugin.event_record(d.queue, before), CEK_OK);
     shim.running = true;
     ck_assert_uint_eq(c->enqueue(), CEK_OK);
-    shim.victim_error = CL_OUT_OF_RESOURCES;
+    shim.victim_error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     shim.victim = shim.latest;
     ck_assert_uint_eq(d.plugin.event_record(d.queue, behind), CEK_OK);
     shim.running = false;
@@ -166,12 +166,12 @@ START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
     shim.victim = NULL; /* a driver that has forgotten by now */
     ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.queue_status(d.queue, text, sizeof text), CEK_OUT_OF_MEMORY);
-    ck_assert_msg(strstr(text, "CL_OUT_OF_RESOURCES") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "CL_MEM_OBJECT_ALLOCATION_FAILURE") != NULL, "%s", text);
     ck_assert_uint_eq(d.plugin.event_query(before), CEK_OK);
     ck_assert_uint_eq(d.plugin.event_query(behind), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.event_sync(behind, CEK_FOREVER), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.event_status(behind, text, sizeof text), CEK_OUT_OF_MEMORY);
-    ck_assert_msg(strstr(text, "CL_OUT_OF_RESOURCES") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "CL_MEM_OBJECT_ALLOCATION_FAILURE") != NULL, "%s", text);
     for (int i = 0; i < COMMANDS; i++)
         ck_assert_uint_eq(commands[i].enqueue(), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.event_wait(other, before), CEK_OK);
@@ -188,6 +188,57 @@ START_TEST(work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it)
 }
 END_TEST
 
+/* How NVIDIA's driver, Intel's and Mesa's tell that a kernel touched what is not its, or ran into a watchdog; the last
+ * one is NVIDIA's own number for it. */
+START_TEST(a_fault_on_the_device_is_its_loss_and_nobody_tries_again)
+{
+    static const cl_int faults[] = { CL_OUT_OF_RESOURCES, -9999 };
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = BYTES };
+    char text[256] = "";
+    cek_mem *mem;
+    open_door();
+    shim.poisons = true;
+    ck_assert_uint_eq(run(), CEK_OK);
+    shim.victim_error = faults[_i];
+    shim.victim = shim.latest;
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, text, sizeof text), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(text, "softmax failed on the device") != NULL, "%s", text);
+    for (int i = 0; i < COMMANDS; i++)
+        ck_assert_uint_eq(commands[i].enqueue(), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_DEVICE_LOST);
+    ck_assert_int_eq(shim.dead_calls, 0);
+    d.plugin.op_destroy(op);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
+    door_close(&d);
+}
+END_TEST
+
+/* Nobody has looked at the command that failed when the next call finds no resources. */
+START_TEST(a_call_on_a_context_that_died_is_the_loss_of_the_device_and_not_a_want_of_memory)
+{
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = BYTES };
+    cek_mem *mem;
+    open_door();
+    shim.fault = CL_OUT_OF_RESOURCES;
+    ck_assert_uint_eq(run(), CEK_OK);
+    ck_assert_uint_eq(_i ? d.plugin.mem_alloc(d.dev, &desc, &mem) : run(), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(d.text, _i ? "clSVMAlloc" : "CL_OUT_OF_RESOURCES") != NULL, "%s", d.text);
+    ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_DEVICE_LOST);
+    int calls = shim.dead_calls;
+    for (int i = 0; i < COMMANDS; i++)
+        ck_assert_uint_eq(commands[i].enqueue(), CEK_DEVICE_LOST);
+    ck_assert_int_eq(shim.dead_calls, calls);
+    d.plugin.op_destroy(op);
+    d.plugin.event_destroy(event);
+    d.plugin.mem_free(a.mem);
+    d.plugin.mem_free(b.mem);
+    door_close(&d);
+}
+END_TEST
+
 START_TEST(a_queue_that_waits_for_what_fails_later_fails_too)
 {
     cek_queue *other;
@@ -195,7 +246,7 @@ START_TEST(a_queue_that_waits_for_what_fails_later_fails_too)
     ck_assert_uint_eq(d.plugin.queue_create(d.dev, NULL, &other), CEK_OK);
     shim.running = true;
     ck_assert_uint_eq(fill(), CEK_OK);
-    shim.victim_error = _i ? CL_OUT_OF_RESOURCES : CL_DEVICE_NOT_AVAILABLE;
+    shim.victim_error = _i ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_DEVICE_NOT_AVAILABLE;
     cl_event failing = shim.latest;
     ck_assert_uint_eq(record(), CEK_OK);
     ck_assert_uint_eq(d.plugin.event_query(event), CEK_NOT_READY);
@@ -275,7 +326,7 @@ START_TEST(destroying_a_failed_queue_waits_for_what_still_runs_in_it)
     pthread_t thread;
     open_door();
     ck_assert_uint_eq(fill(), CEK_OK);
-    shim.victim_error = CL_OUT_OF_RESOURCES;
+    shim.victim_error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     shim.victim = shim.latest;
     shim.running = true;
     ck_assert_uint_eq(download(), CEK_OK); /* writes to memory that its owner takes back after queue_destroy */
@@ -303,7 +354,7 @@ START_TEST(work_that_never_ends_is_left_at_the_deadline)
     d.queue = queue;
     if (_i) { /* behind a failure */
         ck_assert_uint_eq(fill(), CEK_OK);
-        shim.victim_error = CL_OUT_OF_RESOURCES;
+        shim.victim_error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         shim.victim = shim.latest;
     }
     shim.running = true;
@@ -336,6 +387,8 @@ int main(void)
     tcase_add_loop_test(tc, a_device_that_is_gone_is_lost_for_good_and_everything_returns_at_once, 0, 3 * COMMANDS);
     tcase_add_test(tc, half_an_operation_makes_the_queue_fail);
     tcase_add_loop_test(tc, work_that_fails_sticks_to_its_queue_and_to_the_events_behind_it, 0, COMMANDS - 1);
+    tcase_add_loop_test(tc, a_fault_on_the_device_is_its_loss_and_nobody_tries_again, 0, 2);
+    tcase_add_loop_test(tc, a_call_on_a_context_that_died_is_the_loss_of_the_device_and_not_a_want_of_memory, 0, 2);
     tcase_add_loop_test(tc, a_queue_that_waits_for_what_fails_later_fails_too, 0, 2);
     tcase_add_test(tc, an_event_that_cannot_be_asked_has_failed);
     tcase_add_test(tc, a_time_that_cannot_be_read_is_an_error_of_the_call_alone);
