@@ -25,8 +25,14 @@ static int larger_first(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* The lowest place from `offset` on that is in one piece. */
+static uint64_t in_one_piece(uint64_t offset, uint64_t bytes, uint64_t piece)
+{
+    return bytes > piece || piece - offset % piece >= bytes ? offset : offset + (piece - offset % piece);
+}
+
 /* Puts `item` into the lowest gap among `placed`, which is sorted by offset, and inserts it there. */
-static void place(cek__interval **placed, size_t count, cek__interval *item)
+static void place(cek__interval **placed, size_t count, uint64_t piece, cek__interval *item)
 {
     uint64_t offset = 0;
     size_t at;
@@ -36,18 +42,19 @@ static void place(cek__interval **placed, size_t count, cek__interval *item)
 
         if (p->last < item->first || item->last < p->first)
             continue;
+        offset = in_one_piece(offset, item->bytes, piece);
         if (offset + item->bytes <= p->offset)
             break;
         if (p->offset + aligned(p->bytes) > offset)
             offset = p->offset + aligned(p->bytes);
     }
-    item->offset = offset;
+    item->offset = offset = in_one_piece(offset, item->bytes, piece);
     for (at = count; at > 0 && placed[at - 1]->offset > offset; at--)
         placed[at] = placed[at - 1];
     placed[at] = item;
 }
 
-cek_status cek__arena_place(cek__interval *intervals, size_t count, uint64_t *total)
+cek_status cek__arena_place(cek__interval *intervals, size_t count, uint64_t piece, uint64_t *total)
 {
     cek_status st;
     cek__interval **order = NULL, **placed = NULL;
@@ -59,7 +66,7 @@ cek_status cek__arena_place(cek__interval *intervals, size_t count, uint64_t *to
         order[i] = &intervals[i];
     qsort(order, count, sizeof *order, larger_first);
     for (size_t i = 0; i < count; i++) {
-        place(placed, i, order[i]);
+        place(placed, i, piece, order[i]);
         if (order[i]->offset + aligned(order[i]->bytes) > *total)
             *total = order[i]->offset + aligned(order[i]->bytes);
     }

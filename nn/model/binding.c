@@ -44,11 +44,16 @@ static const char *place_name(cek__place place)
     return names[place];
 }
 
-static cek_ref value_ref(const cek__value *v, const cek__places *places)
+static cek_ref value_ref(const cek__value *v, const cek__places *places, uint64_t piece)
 {
     const cek_ref *buckets = v->place == CEK__PLACE_PARAMETER ? places->parameters : places->gradients;
     cek_ref ref = { NULL, 0 };
 
+    if (v->place == CEK__PLACE_ARENA) {
+        ref = places->arena[v->offset / piece];
+        ref.offset += v->offset % piece;
+        return ref;
+    }
     if (v->place < CEK__PLACE_SINGLE)
         ref = places->single[v->place];
     else if (buckets)
@@ -69,7 +74,7 @@ static cek_status operands_resolve(cek__binding *b, const cek__places *places)
 
             if (in->operand[slot] == CEK__NO_VALUE)
                 continue;
-            b->refs[i][slot] = value_ref(v, places);
+            b->refs[i][slot] = value_ref(v, places, program->arena_piece);
             if (!b->refs[i][slot].mem)
                 return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", cek_device_name(program->device),
                                  place_name(v->place));

@@ -19,6 +19,7 @@ typedef struct cek__stretch {
 
 typedef struct cek__places {
     cek_ref single[CEK__PLACE_SINGLE];
+    const cek_ref *arena;                  /* by piece */
     const cek_ref *parameters, *gradients; /* by bucket; NULL: there are none */
     cek_ref workspace;
 } cek__places;

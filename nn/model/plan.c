@@ -184,6 +184,7 @@ static void needs_collect(cek__plan *plan)
     };
 
     needs->arena_bytes = plan->program.arena_bytes;
+    needs->arena_piece = plan->program.arena_piece;
     needs->workspace_bytes = plan->program.workspace_bytes;
     for (int v = 1; v < plan->program.value_count; v++) {
         const cek__value *value = &plan->program.values[v];
@@ -208,6 +209,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
     CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
+    if (options->arena_piece)
+        plan->program.arena_piece = options->arena_piece;
     l.program = &plan->program;
     CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));
     CEK_TRY(passes_lower(plan, &l));
@@ -247,11 +250,12 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
 {
     const cek__places places = {
         .single = {
-            [CEK__PLACE_ARENA] = binding->arena,     [CEK__PLACE_INPUT] = binding->input,
+            [CEK__PLACE_INPUT] = binding->input,
             [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_OUTPUT] = binding->output,
             [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
             [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
         },
+        .arena = binding->arena,
         .parameters = binding->parameters,
         .gradients = binding->gradients,
         .workspace = binding->workspace,

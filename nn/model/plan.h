@@ -25,14 +25,17 @@ typedef struct cek__plan_options {
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
+    uint64_t arena_piece;    /* a multiple of CEK_ALIGNMENT: the most bytes of one memory of the arena; 0: any number */
     bool training;           /* dropout, backward; else evaluation. Needs a loss */
     bool softmax;            /* prediction: probabilities */
     bool cut_forward;        /* training: forward in the layout's segments, else in one */
 } cek__plan_options;
 
 /* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */
+enum { CEK__ARENA_PIECES = 16 };
 typedef struct cek__plan_needs {
     uint64_t arena_bytes; /* activations, their gradients, reserves: by lifetimes, fixed offsets */
+    uint64_t arena_piece; /* in memories of that many bytes, the last one of what is left: of all plans of a device */
     uint64_t workspace_bytes;
     uint64_t input_bytes;  /* rows x one sample, input_type, NHWC */
     uint64_t target_bytes; /* i32 labels, or values of the layout's type [rows][columns] */
@@ -41,7 +44,8 @@ typedef struct cek__plan_needs {
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */
 typedef struct cek__plan_binding {
-    cek_ref arena, workspace, input, target, output;
+    cek_ref arena[CEK__ARENA_PIECES];
+    cek_ref workspace, input, target, output;
     const cek_ref *parameters;
     const cek_ref *gradients; /* training */
     cek_ref step_block;       /* training */

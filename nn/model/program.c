@@ -22,7 +22,7 @@ cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t
 {
     int none;
 
-    *program = (cek__program){ .device = device, .op_flags = op_flags };
+    *program = (cek__program){ .device = device, .op_flags = op_flags, .arena_piece = UINT64_MAX };
     return cek__program_value(program, (cek__value){ 0 }, &none);
 }
 
@@ -175,6 +175,16 @@ static void replace_input(cek__program *program, int i, uint32_t slot)
     }
 }
 
+static cek_status pieces_check(const cek__program *program)
+{
+    for (int v = 1; v < program->value_count; v++)
+        if (program->values[v].place == CEK__PLACE_ARENA && program->values[v].bytes > program->arena_piece)
+            return cek__fail(CEK_OUT_OF_MEMORY, "%s: one activation needs %llu bytes, and it gives %llu at once",
+                             cek_device_name(program->device), (unsigned long long)program->values[v].bytes,
+                             (unsigned long long)program->arena_piece);
+    return CEK_OK;
+}
+
 static cek_status arena_assign(cek__program *program)
 {
     cek_status st;
@@ -192,7 +202,8 @@ static cek_status arena_assign(cek__program *program)
         owner[count] = v;
         intervals[count++] = (cek__interval){ .bytes = value->bytes, .first = value->first, .last = value->last };
     }
-    CEK_TRY(cek__arena_place(intervals, count, &program->arena_bytes));
+    CEK_TRY(pieces_check(program));
+    CEK_TRY(cek__arena_place(intervals, count, program->arena_piece, &program->arena_bytes));
     for (size_t i = 0; i < count; i++)
         program->values[owner[i]].offset = intervals[i].offset;
     for (int v = 1; v < program->value_count; v++)

@@ -55,7 +55,8 @@ typedef struct cek__program {
     cek__value *values; /* [0] is no value */
     int count, capacity;
     cek__instruction *instructions;
-    uint64_t arena_bytes, workspace_bytes;
+    uint64_t arena_bytes, arena_piece; /* in memories of at most arena_piece bytes each */
+    uint64_t workspace_bytes;
 } cek__program;
 
 cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);

@@ -13,6 +13,7 @@ static cek_status streams_make(cek__replica *r)
     cek_device_info info = { .size = sizeof info };
     CEK_TRY(cek_device_describe(r->device, &info));
     r->is_inline = info.flags & CEK_DEVICE_INLINE;
+    r->arena_piece = info.max_alloc_bytes == CEK_UNKNOWN ? 0 : info.max_alloc_bytes / CEK_ALIGNMENT * CEK_ALIGNMENT;
     r->slot_count = r->is_inline ? 1 : SLOTS;
     CEK_TRY(cek_stream_create(r->device, &r->compute));
     cek_stream_set_name(r->compute, r->is_inline ? "all" : "compute");

@@ -40,12 +40,13 @@ struct cek__replica {
     cek__replica_options options;
     int64_t micro_batch;
     uint64_t input_row_bytes, target_row_bytes, outputs;
+    uint64_t arena_piece; /* the most that the device gives at once; 0: it does not say */
     bool is_inline;
     cek_stream *compute, *upload;         /* the same where the device works inline */
     cek_memory **parameters, **gradients; /* [bucket_count] */
     cek_ref *parameter_refs, *gradient_refs;
     cek_memory *step_block, *batch_block, *tally, *output;
-    cek_memory *arena, *workspace;
+    cek_memory *arena[CEK__ARENA_PIECES], *workspace;
     cek__plan_needs room; /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];
     size_t train_count;

@@ -47,10 +47,27 @@ static void rooms_drop(cek__replica *r)
         memory_drop(&r->slots[i].input);
         memory_drop(&r->slots[i].target);
     }
-    memory_drop(&r->arena);
+    for (size_t i = 0; i < CEK__ARENA_PIECES; i++)
+        memory_drop(&r->arena[i]);
     memory_drop(&r->workspace);
     memory_drop(&r->output);
     memset(&r->room, 0, sizeof r->room);
+}
+
+/* In pieces, where the device gives no memory of that size. */
+static cek_status arena_make(cek__replica *r, uint64_t bytes, uint64_t piece)
+{
+    cek_status st = CEK_OK;
+    if (bytes / piece >= CEK__ARENA_PIECES)
+        return cek__fail(CEK_OUT_OF_MEMORY, "%s: activations of %llu bytes, and it gives %llu at once",
+                         cek_device_name(r->device), (unsigned long long)bytes, (unsigned long long)piece);
+    for (size_t i = 0; bytes; i++) {
+        uint64_t part = bytes < piece ? bytes : piece;
+        CEK_TRY(cek__replica_memory_make(r, part, &r->arena[i]));
+        bytes -= part;
+    }
+out:
+    return st;
 }
 
 /* Memory that the plans fit into which are always there, and one more. */
@@ -65,6 +82,7 @@ static cek_status rooms_make(cek__replica *r, const cek__plan *another)
             continue;
         n = cek__plan_get_needs(plans[i]);
         need.arena_bytes = cek__larger(need.arena_bytes, n->arena_bytes);
+        need.arena_piece = n->arena_piece;
         need.workspace_bytes = cek__larger(need.workspace_bytes, n->workspace_bytes);
         need.input_bytes = cek__larger(need.input_bytes, n->input_bytes);
         need.target_bytes = cek__larger(need.target_bytes, n->target_bytes);
@@ -72,7 +90,7 @@ static cek_status rooms_make(cek__replica *r, const cek__plan *another)
     }
     if (r->options.loss)
         need.output_bytes = 0;
-    CEK_TRY(cek__replica_memory_make(r, need.arena_bytes, &r->arena));
+    CEK_TRY(arena_make(r, need.arena_bytes, need.arena_piece));
     CEK_TRY(cek__replica_memory_make(r, need.workspace_bytes, &r->workspace));
     CEK_TRY(cek__replica_memory_make(r, need.output_bytes, &r->output));
     for (size_t i = 0; i < r->slot_count; i++) {
@@ -99,6 +117,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
     return (cek__plan_options){
         .rows = rows,
         .input_type = r->options.input_type,
+        .arena_piece = r->arena_piece,
         .training = training,
         .cut_forward = r->options.cut_forward,
         .loss = r->options.loss,
@@ -120,7 +139,6 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan)
     cek_ref tally = cek__ref_of(r->tally);
     for (size_t i = 0; i < r->slot_count; i++) {
         cek__plan_binding b = {
-            .arena = cek__ref_of(r->arena),
             .workspace = cek__ref_of(r->workspace),
             .input = cek__ref_of(r->slots[i].input),
             .target = cek__ref_of(r->slots[i].target),
@@ -132,6 +150,8 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan)
             .loss = tally,
             .correct = { tally.mem, tally.offset + CEK_ALIGNMENT },
         };
+        for (size_t p = 0; p < CEK__ARENA_PIECES && r->arena[p]; p++)
+            b.arena[p] = cek__ref_of(r->arena[p]);
         CEK_TRY(cek__plan_bind(plan, i, &b));
     }
     return CEK_OK;
@@ -307,7 +327,7 @@ cek_status cek__replica_prepare(cek__replica *r, int64_t share)
     return CEK_OK;
 out:
     cek__plan_free(fresh.plan);
-    return st == CEK_OUT_OF_MEMORY && r->arena ? CEK_OK : st; /* padding costs time, not the step */
+    return st == CEK_OUT_OF_MEMORY && r->arena[0] ? CEK_OK : st; /* padding costs time, not the step */
 }
 
 void cek__replica_memory_close(cek__replica *r)

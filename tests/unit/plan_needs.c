@@ -324,7 +324,7 @@ START_TEST(binding_names_what_is_missing)
         broken.field = value;                                                               \
         assert_fails(cek__plan_bind(r.plan, 0, &broken), CEK_INVALID, "reference:0", name); \
     } while (0)
-    MISSING(arena, none[0], "arena");
+    MISSING(arena[0], none[0], "arena");
     MISSING(input, none[0], "input");
     MISSING(target, none[0], "target");
     MISSING(step_block, none[0], "step block");

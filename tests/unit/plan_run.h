@@ -153,7 +153,7 @@ static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dt
         free(host);
     }
     r->binding = (cek__plan_binding){
-        .arena = bench_alloc(b, n->arena_bytes),
+        .arena = { bench_alloc(b, n->arena_bytes) },
         .workspace = bench_alloc(b, n->workspace_bytes),
         .input = bench_alloc(b, n->input_bytes),
         .target = bench_alloc(b, n->target_bytes),
