@@ -180,12 +180,17 @@ if HAVE_OPENCL
 noinst_LTLIBRARIES += %D%/opencl/libopencl.la
 endif
 %C%_opencl_libopencl_la_SOURCES = \
+    %D%/opencl/admission.c \
     %D%/opencl/clblast.c \
     %D%/opencl/device.c \
     %D%/opencl/event.c \
+    %D%/opencl/info.c \
     %D%/opencl/ledger.c \
     %D%/opencl/memory.c \
     %D%/opencl/opencl.h \
+    %D%/opencl/pci.c \
+    %D%/opencl/pci.h \
+    %D%/opencl/probe.c \
     %D%/opencl/program.c \
     %D%/opencl/queue.c \
     %D%/opencl/status.c

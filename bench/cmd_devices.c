@@ -40,7 +40,7 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     char uuid[40] = "", id[20];
     uuid_text(info->uuid, uuid);
     snprintf(id, sizeof id, "%016" PRIx64, info->numeric_id);
-    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb sb}", "device", cek_device_name(device),
+    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb sb ss}", "device", cek_device_name(device),
                      "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
                      "driver", info->driver, "pci", info->pci, "uuid", uuid, "processor", info->processor, "numeric_id",
                      id, "compute_units", (int)info->compute_units, "copy_engines", (int)info->copy_engines,
@@ -48,7 +48,7 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
                      "max_alloc_bytes", size_json(info->max_alloc_bytes), "types", types, "unified_memory",
                      (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline", (info->flags & CEK_DEVICE_INLINE) != 0,
                      "flushes_denormals", (info->flags & CEK_DEVICE_FLUSHES_DENORMALS) != 0, "joins",
-                     !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED));
+                     !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED), "reason", info->reason);
 }
 
 /* What the table has no room for. 0 or an exit code. */
@@ -66,6 +66,8 @@ static int device_note(output *out, cek_device *device)
         output_note(out, "    memory     at most %.1f GiB in one piece%s", (double)info.max_alloc_bytes * 0x1p-30,
                     info.flags & CEK_DEVICE_UNIFIED_MEMORY ? ", the host's own" : "");
     output_note(out, "    processor  %s%s%s", info.processor, *uuid ? ", " : "", uuid);
+    if (info.flags & CEK_DEVICE_ONLY_WHEN_NAMED)
+        output_note(out, "    joins      only when named%s%s", *info.reason ? ": " : "", info.reason);
     if (info.copy_engines)
         output_note(out, "    copies     %u beside computation", info.copy_engines);
     if (info.flags & CEK_DEVICE_INLINE)

@@ -446,13 +446,13 @@ unit_tests += %D%/unit/spec
 %C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
 
 # The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
-shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/grind.sh \
-    %D%/opencl/kernels.sh %D%/opencl/tuner.sh
+shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/drivers.sh \
+    %D%/opencl/grind.sh %D%/opencl/joins.sh %D%/opencl/kernels.sh %D%/opencl/strict.sh %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh
 shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
     %D%/opencl/shim_queue.c
 if HAVE_OPENCL
-unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/refusals
+unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/pci %D%/opencl/refusals
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -473,12 +473,16 @@ endif
 %C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_refusals_LDADD = $(unit_libs)
+%C%_opencl_pci_SOURCES = %D%/opencl/pci.c backends/opencl/pci.c
+%C%_opencl_pci_CPPFLAGS = $(unit_cppflags)
+%C%_opencl_pci_LDFLAGS = $(check_ldflags)
+%C%_opencl_pci_LDADD = $(unit_libs)
 %C%_opencl_every_SOURCES = %D%/opencl/every.c %D%/door/door.h
 %C%_opencl_every_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_every_LDFLAGS = $(check_ldflags)
 %C%_opencl_every_LDADD = $(unit_libs)
 if HAVE_OPENCL
-check_LTLIBRARIES += %D%/opencl/shim.la
+check_LTLIBRARIES += %D%/opencl/icd.la %D%/opencl/shim.la
 endif
 %C%_opencl_icd_la_SOURCES = %D%/opencl/icd.c
 %C%_opencl_icd_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)

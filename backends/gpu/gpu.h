@@ -74,6 +74,9 @@ struct cek_mem {
 #define CEK__GPU_BUFFERS 9
 #define CEK__GPU_ARGS_BYTES 1024
 
+/* cek__gpu_arguments_most - bytes of the largest list of arguments, pointers of 8 bytes included. */
+extern const uint32_t cek__gpu_arguments_most;
+
 /* Which memory a kernel's pointer is: a slot of the operation, a piece of the workspace, or nothing. */
 enum { CEK__GPU_WORKSPACE = 62, CEK__GPU_NOTHING = 63 };
 typedef struct cek__gpu_place {
@@ -162,12 +165,12 @@ struct cek__gpu_driver {
     cek_status (*kernel_load)(cek_dev *dev, const char *source, const char *defines, const char *name,
                               cek__gpu_kernel **out);
     void (*kernel_free)(cek_dev *dev, cek__gpu_kernel *kernel);
-    /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
-     * all zero, which every kernel takes for "nothing to do". */
-    cek_status (*kernel_warm)(cek_dev *dev, const cek__gpu_step *step);
     /* kernel_group - the most work-items of a group that this kernel, as it was compiled, can be launched with. NULL:
      * as many as the device takes. */
     uint32_t (*kernel_group)(const cek__gpu_kernel *kernel);
+    /* kernel_warm - whatever the driver leaves to a first launch, done now: with arguments that are
+     * all zero, which every kernel takes for "nothing to do". */
+    cek_status (*kernel_warm)(cek_dev *dev, const cek__gpu_step *step);
     /* launch - enqueues a step; refs[i] is the memory of buffer i, {NULL, 0} for nothing. The caller holds the op's
      * lock. */
     cek_status (*launch)(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);

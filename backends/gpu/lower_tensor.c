@@ -135,6 +135,9 @@ static void chain_define(const cek_op *op, const cek_pointwise_desc *desc, bool 
                      cek__request_accumulates(&op->request, CEK_POINTWISE_OUT) ? "#define ACCUMULATE 1\n" : "");
 }
 
+/* Nothing has longer arguments than a chain over strided operands; chains that are interpreted are CUDA's alone. */
+const uint32_t cek__gpu_arguments_most = sizeof(cek_k_strided) + (CEK_POINTWISE_OUT + 1) * sizeof(void *);
+
 cek_status cek__gpu_lower_pointwise(cek_op *op)
 {
     const cek_pointwise_desc *desc = &op->request.desc.pointwise;

@@ -15,6 +15,8 @@
 #include "backends/common/hash.h"
 #include "backends/opencl/opencl.h"
 
+#define LEFT_MOST 16 /* closed devices whose kernels are still kept */
+
 /* --- the library ------------------------------------------------------------------------------ */
 
 enum { ROW_MAJOR = 101, TRANSPOSE_NO = 111, TRANSPOSE_YES = 112 };
@@ -86,11 +88,33 @@ void cek__clblast_free(cek__clblast *clblast)
     free(clblast);
 }
 
-/* CLBlast keeps what it compiled, and with it the context, until it is told. */
+/* CLBlast keeps what it compiled for all devices of the process, and with it their contexts, until it is told to forget
+ * all of it. While others use it a closed device's share stays: its context is kept, so that no other takes its place.
+ * What is left is forgotten with the last one, or when it becomes much. */
+static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned users, left;
+
+static void use_begin(opencl_dev *dev)
+{
+    if (atomic_exchange(&dev->clblast_used, true))
+        return;
+    pthread_mutex_lock(&users_lock);
+    users++;
+    pthread_mutex_unlock(&users_lock);
+}
+
 void cek__clblast_device_close(opencl_dev *dev)
 {
-    if (atomic_load(&dev->clblast_used))
+    if (!atomic_load(&dev->clblast_used))
+        return;
+    pthread_mutex_lock(&users_lock);
+    users--;
+    left++;
+    if (!cek__latched(&dev->head.lost) && (!users || left > LEFT_MOST)) {
         library_get(dev->head.instance)->clear();
+        left = 0;
+    }
+    pthread_mutex_unlock(&users_lock);
 }
 
 static const char *version(cek_instance *instance)
@@ -174,7 +198,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         .b_transpose = desc->trans & CEK_GEMM_TRANS_B ? TRANSPOSE_YES : TRANSPOSE_NO,
         .beta = out->does && cek__request_accumulates(request, CEK_GEMM_C) ? 1.0f : 0.0f,
     };
-    atomic_store(&dev->clblast_used, true);
+    use_begin(dev);
     cek_status st = scratch_ask(dev, plan);
     if (st) {
         free(plan);

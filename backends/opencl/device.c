@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.c - which devices there are, in the order of clinfo: platform by platform, as the ICD loader lists them.
+ * device.c - which devices there are, in the order of clinfo: platform by platform, as the ICD loader lists them; and open
+ * ones.
  *
  * With the option opencl_split=N every device that can be partitioned stands as N sub-devices instead.
  */
@@ -13,10 +14,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "backends/common/growth.h"
-#include "backends/common/hash.h"
 #include "backends/gpu/providers.h"
-#include "backends/host/pages.h"
 #include "backends/opencl/opencl.h"
 
 const char cek__opencl_build[] = __VERSION__;
@@ -37,42 +35,13 @@ static cek_status device_add(opencl_instance *instance, found_device device)
     return CEK_OK;
 }
 
-static void text_read(cl_device_id id, cl_device_info what, char *to, uint64_t cap)
-{
-    char text[1024] = "";
-    if (clGetDeviceInfo(id, what, sizeof text - 1, text, NULL))
-        *text = 0;
-    const char *from = text + strspn(text, " "); /* some drivers indent */
-    snprintf(to, cap, "%s", from);
-    for (size_t end = strlen(to); end && to[end - 1] == ' '; end--)
-        to[end - 1] = 0;
-}
-
-static uint32_t number_read(cl_device_id id, cl_device_info what)
-{
-    cl_uint number = 0;
-    return clGetDeviceInfo(id, what, sizeof number, &number, NULL) ? 0 : number;
-}
-
-static uint64_t long_read(cl_device_id id, cl_device_info what)
-{
-    cl_ulong number = 0;
-    return clGetDeviceInfo(id, what, sizeof number, &number, NULL) ? 0 : number;
-}
-
-static bool keeps_denormals(cl_device_id id)
-{
-    cl_device_fp_config config = 0;
-    return !clGetDeviceInfo(id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL) && config & CL_FP_DENORM;
-}
-
 /* N parts as equal as can be. */
 static cek_status device_split(opencl_instance *instance, cl_platform_id platform, cl_device_id id, uint32_t parts)
 {
     cl_device_partition_property by_counts[SPLIT_MAX + 3] = { CL_DEVICE_PARTITION_BY_COUNTS };
     cl_device_id made[SPLIT_MAX];
     char name[128];
-    uint32_t units = number_read(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    uint32_t units = cek__opencl_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
     cl_uint count = 0;
     for (uint32_t i = 0; i < parts; i++)
         by_counts[i + 1] = units / parts + (i < units % parts);
@@ -80,7 +49,7 @@ static cek_status device_split(opencl_instance *instance, cl_platform_id platfor
     cl_int error = units < parts ? CL_INVALID_DEVICE_PARTITION_COUNT
                                  : clCreateSubDevices(id, by_counts, parts, made, &count);
     if (error || count != parts) {
-        text_read(id, CL_DEVICE_NAME, name, sizeof name);
+        cek__opencl_text(id, CL_DEVICE_NAME, name, sizeof name);
         return cek__host_fail(&instance->head.host, CEK_INVALID,
                               "create: opencl_split=%u: %s has %u compute units: %s (%d)", parts, name, units,
                               cek__opencl_error(error), error);
@@ -154,6 +123,8 @@ cek_status cek__opencl_create(const cek_host *host, cek_instance **out)
     if (!st)
         st = cek__gpu_providers_check(&instance->head.host, &cek__opencl_driver);
     if (!st)
+        st = cek__opencl_probe(&instance->head.host);
+    if (!st)
         st = devices_find(instance, (uint32_t)split);
     if (st) {
         cek__opencl_destroy(&instance->head);
@@ -181,162 +152,6 @@ void cek__opencl_destroy(cek_instance *head)
 uint32_t cek__opencl_device_count(cek_instance *head)
 {
     return ((opencl_instance *)head)->count;
-}
-
-/* --- what is told of them --------------------------------------------------------------------- */
-
-static bool is_cpu(cl_device_id id)
-{
-    cl_device_type type = 0;
-    return !clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL) && type & CL_DEVICE_TYPE_CPU &&
-           !(type & CL_DEVICE_TYPE_GPU);
-}
-
-static bool has_extension(cl_device_id id, const char *name)
-{
-    size_t bytes = 0;
-    if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) || !bytes)
-        return false;
-    char *all = calloc(1, bytes + 1);
-    bool found = all && !clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, bytes, all, NULL) && strstr(all, name);
-    free(all);
-    return found;
-}
-
-/* A simulator that looks for mistakes: nobody wants to train on it unasked. */
-static bool is_simulator(cl_platform_id platform)
-{
-    char name[128] = "";
-    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
-    return strstr(name, "Oclgrind") || strstr(name, "oclgrind");
-}
-
-#ifndef CL_DEVICE_PCI_BUS_INFO_KHR
-#define CL_DEVICE_PCI_BUS_INFO_KHR 0x410F
-#endif
-#ifndef CL_DEVICE_UUID_KHR
-#define CL_DEVICE_UUID_KHR 0x106A
-#endif
-
-/* Where the card sits, by the extensions of Khronos, NVIDIA and AMD. False: nobody tells. */
-static bool pci_read(cl_device_id id, char *to, uint64_t cap)
-{
-    cl_uint khr[4];
-    struct {
-        cl_uint type;
-        cl_char unused[17];
-        cl_char bus, device, function;
-    } amd; /* cl_device_topology_amd */
-    if (has_extension(id, "cl_khr_pci_bus_info") &&
-        !clGetDeviceInfo(id, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof khr, khr, NULL)) {
-        snprintf(to, cap, "%04x:%02x:%02x.%x", khr[0] & 0xffff, khr[1] & 0xff, khr[2] & 0xff, khr[3] & 0xf);
-        return true;
-    }
-    if (has_extension(id, "cl_nv_device_attribute_query")) {
-        uint32_t bus = number_read(id, 0x4008), slot = number_read(id, 0x4009), domain = number_read(id, 0x400A);
-        snprintf(to, cap, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, slot >> 3 & 0x1f, slot & 7);
-        return true;
-    }
-    if (has_extension(id, "cl_amd_device_attribute_query") && !clGetDeviceInfo(id, 0x4037, sizeof amd, &amd, NULL)) {
-        snprintf(to, cap, "0000:%02x:%02x.%x", amd.bus & 0xff, amd.device & 0xff, amd.function & 0xf);
-        return true;
-    }
-    return false;
-}
-
-/* The processors' names that OpenCL and compilers give differ from driver to driver: all texts count. */
-static uint64_t numeric_id(const found_device *found)
-{
-    static const cl_device_info texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
-    char text[1024] = "";
-    uint64_t hash = cek__hash_text(CEK__HASH_START, "opencl " PACKAGE_VERSION);
-    clGetPlatformInfo(found->platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
-    hash = cek__hash_text(hash, text);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        text_read(found->id, texts[i], text, sizeof text);
-        hash = cek__hash_text(hash, text);
-    }
-    return hash;
-}
-
-static void memory_tell(const found_device *found, uint64_t *free_bytes, uint64_t *total_bytes)
-{
-    uint64_t device_bytes = long_read(found->id, CL_DEVICE_GLOBAL_MEM_SIZE);
-    *free_bytes = CEK_UNKNOWN;
-    *total_bytes = device_bytes ? device_bytes : CEK_UNKNOWN;
-    if (is_cpu(found->id)) {
-        uint64_t host_total;
-        cek__host_memory(free_bytes, &host_total);
-        if (*free_bytes != CEK_UNKNOWN && *free_bytes > *total_bytes)
-            *free_bytes = *total_bytes;
-        return;
-    }
-    size_t amd_kilobytes[2] = { 0 };
-    if (has_extension(found->id, "cl_amd_device_attribute_query") &&
-        !clGetDeviceInfo(found->id, 0x4039, sizeof amd_kilobytes, amd_kilobytes, NULL))
-        *free_bytes = (uint64_t)amd_kilobytes[0] * 1024;
-}
-
-    .kernel_group = cek__opencl_kernel_group,
-/* Two drivers may reach one card: the later one's view joins only when it is named. */
-static bool is_second_view(const opencl_instance *instance, const found_device *found)
-{
-    char own[16], other[16];
-    if (is_cpu(found->id) || !pci_read(found->id, own, sizeof own))
-        return false;
-    for (const found_device *at = instance->devices; at < found; at++)
-        if (at->platform != found->platform && !is_cpu(at->id) && pci_read(at->id, other, sizeof other) &&
-            !strcmp(own, other))
-            return true;
-    return false;
-}
-
-static cek_status found_get(cek_instance *head, const char *call, uint32_t index, const found_device **out)
-{
-    opencl_instance *instance = (opencl_instance *)head;
-    if (index >= instance->count)
-        return cek__host_fail(&head->host, CEK_INVALID, "%s: device %u, there are %u", call, index, instance->count);
-    *out = &instance->devices[index];
-    return CEK_OK;
-}
-
-cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_device_info *info)
-{
-    const found_device *found = NULL;
-    cek_device_info full = { .size = sizeof full };
-    char version[128], driver[64];
-    cl_device_type type = 0;
-    cek_status st = found_get(head, "device_info", index, &found);
-    if (st)
-        return st;
-    clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    bool simulator = is_simulator(found->platform), cpu = is_cpu(found->id);
-    full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
-    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
-                 (keeps_denormals(found->id) ? 0 : CEK_DEVICE_FLUSHES_DENORMALS) |
-                 (simulator || is_second_view((opencl_instance *)head, found) ? CEK_DEVICE_ONLY_WHEN_NAMED : 0);
-    full.compute_units = number_read(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
-    memory_tell(found, &full.free_bytes, &full.total_bytes);
-    full.max_alloc_bytes = long_read(found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    full.types = 1u << CEK_F32 | 1u << CEK_F16 | 1u << CEK_BF16 | 1u << CEK_U8 | 1u << CEK_I32;
-    full.numeric_id = numeric_id(found);
-    text_read(found->id, CL_DEVICE_NAME, full.name, sizeof full.name);
-    text_read(found->id, CL_DEVICE_VENDOR, full.vendor, sizeof full.vendor);
-    text_read(found->id, CL_DEVICE_VERSION, version, sizeof version);
-    text_read(found->id, CL_DRIVER_VERSION, driver, sizeof driver);
-    snprintf(full.driver, sizeof full.driver, "%.40s, %.50s", driver, version);
-    cek__gpu_versions(head, &cek__opencl_driver, full.driver, sizeof full.driver);
-    if (simulator)
-        snprintf(full.processor, sizeof full.processor, "simulated");
-    else if (cpu)
-        snprintf(full.processor, sizeof full.processor, "cpu");
-    else if (pci_read(found->id, full.pci, sizeof full.pci))
-        snprintf(full.processor, sizeof full.processor, "pci:%s", full.pci);
-    else
-        snprintf(full.processor, sizeof full.processor, "opencl:%u %.40s", index, full.name);
-    if (has_extension(found->id, "cl_khr_device_uuid"))
-        clGetDeviceInfo(found->id, CL_DEVICE_UUID_KHR, sizeof full.uuid, full.uuid, NULL);
-    return cek__struct_out(&head->host, "device_info", info, &full, sizeof full);
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -367,20 +182,20 @@ static void traits_read(opencl_dev *dev, const found_device *found)
     cl_device_svm_capabilities svm = 0;
     cek__gpu_traits *traits = &dev->head.traits;
     clGetDeviceInfo(dev->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
-    traits->compute_units = number_read(dev->id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    traits->compute_units = cek__opencl_number(dev->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     traits->max_group = (uint32_t)group;
-    traits->local_bytes = long_read(dev->id, CL_DEVICE_LOCAL_MEM_SIZE);
-    traits->numeric_id = numeric_id(found);
-    dev->host_memory = is_cpu(dev->id) || is_simulator(dev->platform);
-    if (is_cpu(dev->id) && !is_simulator(dev->platform)) {
+    traits->local_bytes = cek__opencl_long(dev->id, CL_DEVICE_LOCAL_MEM_SIZE);
+    traits->numeric_id = cek__opencl_numeric_id(found);
+    dev->host_memory = cek__opencl_is_cpu(dev->id) || cek__opencl_is_simulator(dev->platform);
+    if (cek__opencl_is_cpu(dev->id) && !cek__opencl_is_simulator(dev->platform)) {
         /* The width that the compiler vectorises for; some drivers call 0 what they do not say. */
-        uint32_t width = number_read(dev->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+        uint32_t width = cek__opencl_number(dev->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
         traits->vector_width = width ? width : 4;
     }
     if (clGetDeviceInfo(dev->id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL))
         svm = 0; /* OpenCL 1.x */
     dev->fine_grained = dev->host_memory && svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
-    dev->max_alloc_bytes = long_read(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    dev->max_alloc_bytes = cek__opencl_long(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     dev->keeps_kernels = keeps_kernels(dev);
     build_options_choose(dev);
     snprintf(dev->cache_key, sizeof dev->cache_key, "%016llx", (unsigned long long)traits->numeric_id);
@@ -400,7 +215,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
     const found_device *found = NULL;
     cl_int error;
     *out = NULL;
-    cek_status st = found_get(head, "device_open", index, &found);
+    cek_status st = cek__opencl_found(head, "device_open", index, &found);
     if (st)
         return st;
     opencl_dev *dev = calloc(1, sizeof *dev);
@@ -435,10 +250,9 @@ void cek__opencl_device_close(cek_dev *head)
         return;
     cek__opencl_programs_free(dev);
     cek__opencl_pinned_free(dev);
-    if (dev->context && !cek__latched(&head->lost)) {
-        cek__clblast_device_close(dev);
+    cek__clblast_device_close(dev);
+    if (dev->context && !cek__latched(&head->lost))
         clReleaseContext(dev->context);
-    }
     pthread_mutex_destroy(&dev->programs_lock);
     pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);
@@ -451,7 +265,7 @@ cek_status cek__opencl_device_memory(cek_dev *head, uint64_t *free_bytes, uint64
     *free_bytes = *total_bytes = CEK_UNKNOWN;
     cek_status st = cek__gpu_ready(head, "device_memory");
     if (!st)
-        memory_tell(&(found_device){ dev->platform, dev->id, false }, free_bytes, total_bytes);
+        cek__opencl_memory_tell(&(found_device){ dev->platform, dev->id, false }, free_bytes, total_bytes);
     return st;
 }
 
@@ -463,6 +277,7 @@ const cek__gpu_driver cek__opencl_driver = {
     .cache_option = "opencl_cache",
     .kernel_load = cek__opencl_kernel_load,
     .kernel_free = cek__opencl_kernel_free,
+    .kernel_group = cek__opencl_kernel_group,
     .kernel_warm = cek__opencl_kernel_warm,
     .launch = cek__opencl_launch,
     .queue_ready = cek__opencl_queue_ready,

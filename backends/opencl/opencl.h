@@ -92,6 +92,41 @@ cek_status cek__opencl_ended(cl_int error);
 /* cek__opencl_fail - reports an OpenCL call that failed and returns its status; latches the loss of a device. */
 cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *function, cl_int error);
 
+/* --- info.c: what the driver says of a device --------------------------------------------------- */
+
+/* A number, or a text without spaces around it; 0 or "" where the driver does not say. */
+uint32_t cek__opencl_number(cl_device_id id, cl_device_info what);
+uint64_t cek__opencl_long(cl_device_id id, cl_device_info what);
+void cek__opencl_text(cl_device_id id, cl_device_info what, char *to, uint64_t cap);
+bool cek__opencl_has(cl_device_id id, const char *extension);
+bool cek__opencl_is_cpu(cl_device_id id);
+/* A simulator that looks for mistakes: nobody wants to train on it unasked. */
+bool cek__opencl_is_simulator(cl_platform_id platform);
+
+/* Where a card sits. */
+typedef struct cek__opencl_card {
+    int domain; /* or -1: not told */
+    uint32_t bus, slot, function;
+} cek__opencl_card;
+/* cek__opencl_place - false where nobody tells. */
+bool cek__opencl_place(cl_device_id id, cek__opencl_card *to);
+void cek__opencl_place_text(const cek__opencl_card *card, char *to, uint64_t cap);
+
+uint64_t cek__opencl_numeric_id(const found_device *found);
+void cek__opencl_memory_tell(const found_device *found, uint64_t *free_bytes, uint64_t *total_bytes);
+cek_status cek__opencl_found(cek_instance *head, const char *call, uint32_t index, const found_device **out);
+
+/* --- probe.c ------------------------------------------------------------------------------------ */
+
+/* cek__opencl_probe - CEK_OK, or CEK_UNAVAILABLE with the reason where listing the devices of the installed drivers would
+ * end this process. */
+cek_status cek__opencl_probe(const cek_host *host);
+
+/* --- admission.c -------------------------------------------------------------------------------- */
+
+/* cek__opencl_joins - whether a device joins a job by itself; if not, `why` says why not. */
+bool cek__opencl_joins(const opencl_instance *instance, const found_device *found, char *why, uint64_t cap);
+
 /* --- ledger.c --------------------------------------------------------------------------------- */
 
 ledger *cek__ledger_create(opencl_dev *dev);
@@ -131,6 +166,7 @@ void cek__opencl_programs_free(opencl_dev *dev);
 cek_status cek__opencl_kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
                                    cek__gpu_kernel **out);
 void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
+uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
 
@@ -138,7 +174,7 @@ cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const
 
 extern const cek__gpu_provider cek__clblast_provider;
 void cek__clblast_free(cek__clblast *clblast);
-/* cek__clblast_device_close - CLBlast forgets what it keeps of the device; before its context is released. */
+/* cek__clblast_device_close - CLBlast is not used for the device any more; before its context is released. */
 void cek__clblast_device_close(opencl_dev *dev);
 
 /* --- slots of the table ----------------------------------------------------------------------- */
@@ -170,7 +206,6 @@ cek_status cek__opencl_upload(cek_queue *queue, cek_ref dst, const void *src, ui
 cek_status cek__opencl_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
 cek_status cek__opencl_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
-uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel);
 cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
 /* cek__opencl_queue_ready - CEK_OK: one more command has room in the ledger; the latched loss, the
  * failure that stuck, or CEK_OUT_OF_MEMORY, which does not stick. */

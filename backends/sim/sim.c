@@ -165,6 +165,7 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
         full.copy_engines = (uint32_t)instance->devices[index].copy_engines;
     if (instance->idle || !instance->shared)
         full.flags &= ~(uint32_t)CEK_DEVICE_UNIFIED_MEMORY; /* nothing answers mem_host_ptr */
+    snprintf(full.reason, sizeof full.reason, "it is simulated");
     memset(full.uuid, 0, sizeof full.uuid);
     memset(full.processor, 0, sizeof full.processor);
     snprintf(full.processor, sizeof full.processor, "sim");

@@ -177,6 +177,7 @@ cek_status cek__module_device_info(const cek__module *module, uint32_t index, ce
     CHECK(driver);
     CHECK(pci);
     CHECK(processor);
+    CHECK(reason);
 #undef CHECK
     if (info->kind < CEK_KIND_CPU || info->kind > CEK_KIND_ACCELERATOR)
         info->kind = CEK_KIND_ACCELERATOR;

@@ -114,6 +114,7 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
         .name = "example device in host memory",
         .vendor = "example",
         .processor = "example",
+        .reason = "it is an example",
     };
     NEED(NULL, instance);
     NEED(instance, out);

@@ -288,8 +288,9 @@ enum { CEK_KIND_CPU = 1, CEK_KIND_GPU = 2, CEK_KIND_ACCELERATOR = 3 };
 
 enum {
     CEK_DEVICE_UNIFIED_MEMORY = 1u << 0,   /* device memory is host memory: mem_host_ptr works */
-    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a
-                                            * simulator) */
+    CEK_DEVICE_ONLY_WHEN_NAMED = 1u << 1,  /* never joins a job by itself (an oracle, a simulator,
+                                            * a device that lacks what most jobs need); `reason`
+                                            * says why */
     CEK_DEVICE_INLINE = 1u << 2,           /* commands have been executed when the enqueuing call
                                             * returns */
     CEK_DEVICE_FLUSHES_DENORMALS = 1u << 3 /* its f32 arithmetic may take any denormal number,
@@ -320,6 +321,8 @@ typedef struct cek_device_info {
                               * "pci:0000:01:00.0" for a card, else any text. Two *plugins*
                               * reporting the same text report the same processor twice; a host uses
                               * one of them. */
+    char reason[128];   /* why CEK_DEVICE_ONLY_WHEN_NAMED is set, for people: "it is a
+                              * simulator" */
 } cek_device_info;
 
 /* What a device has done, on its own clock. */

@@ -1,6 +1,6 @@
 # grind.sh - oclgrind runs every kernel and finds no access out of bounds, no race and no misused
 # call: local-memory tiles in small groups as on a GPU, then the register tiles of CPU devices in
-# every width, with oclgrind disguised as one.
+# every width, with oclgrind disguised as one. No kernel takes more arguments than what devices are asked for.
 #
 # Its check of uninitialised values is left out: it forgets what one kernel wrote when the next one reads it.
 . "$top_srcdir/tests/cli/lib.sh"
@@ -16,7 +16,7 @@ unset CEKERNELS_PLUGINS
 
 grind() { # VARIABLE=VALUE...
     checks=$((checks + 1))
-    env LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_KERNELS="$scratch/kernels" OCL_ICD_VENDORS="$scratch/vendors" \
+    env SHIM_PARAMETERS=800 LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_KERNELS="$scratch/kernels" OCL_ICD_VENDORS="$scratch/vendors" \
         OCLGRIND_LOG="$scratch/log" OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 "$@" \
         timeout 300 "$top_builddir/tests/opencl/every" >"$scratch/out" 2>&1 ||
             { wrong "$*: exit $?"; cat "$scratch/out"; }

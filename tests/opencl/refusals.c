@@ -123,6 +123,45 @@ START_TEST(an_error_of_the_compiler_reaches_the_caller)
 }
 END_TEST
 
+/* CLBlast keeps what it compiled for all devices together. */
+START_TEST(what_clblast_compiled_for_a_device_outlives_another_device)
+{
+    static const char *const with_clblast[] = { "opencl_cache", "off", "opencl_providers", "=clblast", NULL };
+    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM },
+                           .m = 64,
+                           .n = 64,
+                           .k = 64,
+                           .lda = 64,
+                           .ldb = 64,
+                           .ldc = 64,
+                           .batch = 1,
+                           .a_type = CEK_F32,
+                           .b_type = CEK_F32,
+                           .c_type = CEK_F32 };
+    static float matrix[64 * 64];
+    const array arrays[] = { IN(matrix, sizeof matrix), IN(matrix, sizeof matrix), OUT(matrix, sizeof matrix) };
+    static door one, other;
+    cek_op_info info;
+    door_open(&one, "opencl", with_clblast);
+    cek_op *first = door_op(&one, &desc.op, arrays, 3, &info);
+    one.plugin.op_destroy(first);
+    if (!strstr(info.algorithm, "CLBlast")) { /* it is not installed */
+        door_close(&one);
+        return;
+    }
+    door_open(&other, "opencl", with_clblast);
+    other.plugin.op_destroy(door_op(&other, &desc.op, arrays, 3, &info));
+    int builds = shim.build.calls;
+    ck_assert_int_gt(builds, 0);
+    other.plugin.op_destroy(door_op(&other, &desc.op, arrays, 3, &info));
+    ck_assert_int_eq(shim.build.calls, builds);
+    door_close(&one);
+    other.plugin.op_destroy(door_op(&other, &desc.op, arrays, 3, &info));
+    ck_assert_int_eq(shim.build.calls, builds);
+    door_close(&other);
+}
+END_TEST
+
 START_TEST(an_extent_beyond_32_bits_is_refused_and_never_cut)
 {
     const uint64_t whole = (uint64_t)1 << 32;
@@ -213,6 +252,7 @@ int main(void)
     tcase_add_test(tc, mapping_and_pinning_that_fail_leave_the_memory_as_it_was);
     tcase_add_test(tc, an_operation_that_cannot_be_compiled_says_why);
     tcase_add_test(tc, an_error_of_the_compiler_reaches_the_caller);
+    tcase_add_test(tc, what_clblast_compiled_for_a_device_outlives_another_device);
     tcase_add_test(tc, an_extent_beyond_32_bits_is_refused_and_never_cut);
     tcase_add_test(tc, a_device_or_a_queue_that_cannot_be_had_is_an_error);
     tcase_add_test(tc, a_process_with_raised_privileges_asks_no_driver);
