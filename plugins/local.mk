@@ -26,6 +26,15 @@ endif
 %C%_opencl_la_LIBADD = backends/opencl/libopencl.la backends/gpu/libgpu.la backends/host/libpages.la \
     backends/common/libcommon.la $(OPENCL_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
+# What opencl.so starts before it asks the drivers itself, in the folder of plugins: in the build tree too.
+probedir = $(pkglibdir)
+if HAVE_OPENCL
+probe_PROGRAMS = %D%/.libs/opencl-probe
+endif
+%C%__libs_opencl_probe_SOURCES = %D%/opencl-probe.c
+%C%__libs_opencl_probe_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
+%C%__libs_opencl_probe_LDADD = $(OPENCL_LIBS)
+
 pkglib_LTLIBRARIES += %D%/cuda.la
 %C%_cuda_la_SOURCES = %D%/cuda.c
 %C%_cuda_la_LDFLAGS = $(plugin_ldflags)

@@ -1,0 +1,45 @@
+# strict.sh - networks train on the kernels for GPUs, under a driver that is as strict as any that there is, as they do on
+# the processor: the shim makes that of PoCL. Budgets are what the driver is asked for at most.
+. "$top_srcdir/tests/opencl/lib.sh"
+[ "$SANITIZERS" = no ] || { echo "skipped: a library cannot be preloaded before a sanitizer's"; exit 77; }
+
+losses() { # FILE ARG...: ten of them
+    to=$1
+    shift
+    checks=$((checks + 1))
+    "$CEKERNELS_BENCH" train "$@" --steps=10 --log-every=1 --seed=3 -o csv >"$scratch/out" 2>"$scratch/err" </dev/null ||
+        { wrong "train $*: exit $?"; head -3 "$scratch/err"; }
+    awk -F, 'NR > 1 && $2 + 0 > 0 { print $2 }' "$scratch/out" | head -10 >"$to"
+    [ "$(wc -l <"$to")" = 10 ] || { wrong "train $* shows no ten losses:"; cat "$scratch/out"; }
+}
+strict() { # GROUP NET BATCH: the losses are those of the processor
+    losses "$scratch/cpu" "$2" --batch="$3" -d cpu
+    rm -f "$scratch/kernels" "$scratch/counts"
+    export LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_KERNEL_GROUP="$1" \
+        SHIM_KERNELS="$scratch/kernels" SHIM_COUNTS="$scratch/counts"
+    losses "$scratch/gpu" "$2" --batch="$3" -d opencl:0
+    unset LD_PRELOAD SHIM_STRICT SHIM_KERNEL_GROUP SHIM_KERNELS SHIM_COUNTS
+    checks=$((checks + 1))
+    paste "$scratch/cpu" "$scratch/gpu" |
+        awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 10 }' ||
+        { wrong "$2 by groups of $1: the losses are not the processor's:"; paste "$scratch/cpu" "$scratch/gpu"; }
+    checks=$((checks + 1))
+    grep -qx product "$scratch/kernels" || wrong "$2: this was not the path of a GPU"
+    if grep -q '^tile_' "$scratch/kernels"; then wrong "$2: this was the path of a processor"; fi
+    cat "$scratch/counts"
+    # clFinish has no deadline; what waits for another queue's command must find it flushed; nothing may die.
+    holds "$(awk '{ for (i = 1; i < NF; i += 2) n[$i] += $(i + 1) }
+        END { print n["finishes"] + n["dead"] + n["unflushed"] + !n["commands"] }' "$scratch/counts") == 0"
+}
+strict 64 lenet5 8
+strict 128 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear:10' 20
+# 103 MB of weights are minutes by kernels for GPUs on a processor.
+if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then strict 64 mnist-cnn 2; fi
+
+# A launch that faults takes its context with it: the device is lost, and nobody tries again with less.
+checks=$((checks + 1))
+LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_FAULT=-5,200 SHIM_COUNTS="$scratch/counts" \
+    "$CEKERNELS_BENCH" train lenet5 --batch=8 --steps=10 -d opencl:0 >"$scratch/out" 2>"$scratch/err" </dev/null
+got=$?
+[ $got = 4 ] || wrong "a fault on the device: exit code $got, not 4: $(cat "$scratch/err")"
+finish
