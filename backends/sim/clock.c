@@ -139,6 +139,14 @@ bool cek__clock_spend(cek__clock *c, cek__line *line, const cek__need *need, con
     return taken;
 }
 
+bool cek__clock_speed(cek__clock *c, cek__line *line, uint64_t percent)
+{
+    enter(c);
+    bool taken = cek__timeline_speed(line, percent);
+    leave(c);
+    return taken;
+}
+
 bool cek__clock_mark(cek__clock *c, cek__line *line, cek__mark **place)
 {
     cek__mark *mark;

@@ -41,11 +41,20 @@ static const struct effect_name {
     { "hang", CEK__SIM_HANG, CEK_OK },
     { "block", CEK__SIM_BLOCK, CEK_OK },
     { "sleep", CEK__SIM_SLEEP, CEK_OK },
+    { "halve", CEK__SIM_HALVE, CEK_OK },
 };
 
 const char *cek__sim_call_name(cek__sim_call call)
 {
     return call_names[call];
+}
+
+const char *cek__sim_fault_name(const cek__sim_fault *fault)
+{
+    size_t i = 0;
+    while (effects[i].effect != fault->effect || effects[i].status != fault->status)
+        i++;
+    return effects[i].name;
 }
 
 /* A word of the text. */
@@ -95,7 +104,7 @@ static bool number_take(const char **cursor, uint64_t *out)
 }
 
 /* EFFECT '@' CALL [ '#' N [ '+' ] ] [ '/' DEVICE ]: what is wrong with it, or NULL. */
-static const char *fault_take(const char **cursor, uint64_t device_count, cek__sim_fault *out)
+static const char *fault_take(const char **cursor, const cek_instance *instance, cek__sim_fault *out)
 {
     uint64_t device;
     *out = (cek__sim_fault){ .device = UINT32_MAX, .at = 1 };
@@ -111,6 +120,8 @@ static const char *fault_take(const char **cursor, uint64_t device_count, cek__s
         return "an effect is followed by '@' and a call";
     if (out->effect == CEK__SIM_LATER && out->calls & ~enqueue_calls)
         return "only calls that enqueue fail later";
+    if (out->effect == CEK__SIM_HALVE && (!instance->clock || out->calls & ~enqueue_calls))
+        return "a speed is halved by calls that enqueue, where there is a clock";
     if (out->effect != CEK__SIM_BLOCK && out->effect != CEK__SIM_SLEEP && out->calls & release_calls)
         return "calls that give something back cannot fail, only block and sleep";
     if (**cursor == '#') {
@@ -122,7 +133,7 @@ static const char *fault_take(const char **cursor, uint64_t device_count, cek__s
     }
     if (**cursor == '/') {
         ++*cursor;
-        if (!number_take(cursor, &device) || device >= device_count)
+        if (!number_take(cursor, &device) || device >= instance->count)
             return "'/' is followed by the index of a device";
         out->device = (uint32_t)device;
     }
@@ -139,7 +150,7 @@ cek_status cek__sim_faults_parse(cek_instance *instance, const char *text)
         if (instance->fault_count == CEK__SIM_FAULTS)
             wrong = "more than 16 faults";
         else
-            wrong = fault_take(&cursor, instance->count, &instance->faults[instance->fault_count]);
+            wrong = fault_take(&cursor, instance, &instance->faults[instance->fault_count]);
         if (wrong)
             return cek__host_fail(&instance->host, CEK_INVALID, "option sim_faults=\"%.200s\": %s, at \"%.64s\"", text,
                                   wrong, start);

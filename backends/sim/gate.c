@@ -83,6 +83,9 @@ static cek__sim_fault strike(const cek_dev *dev, cek__sim_call call)
             struck = *fault;
     }
     pthread_mutex_unlock(&state->lock);
+    if (struck.effect)
+        cek__host_log(&instance->host, 3, "sim:%u: %s: struck by %s", dev->index, cek__sim_call_name(call),
+                      cek__sim_fault_name(&struck));
     while (struck.effect == CEK__SIM_BLOCK)
         pause();
     if (struck.effect == CEK__SIM_SLEEP) {
@@ -121,6 +124,13 @@ cek_status cek__sim_pass(const cek_dev *dev, cek__sim_call call)
     }
 }
 
+static cek_status halve(cek_queue *queue, const char *call)
+{
+    if (cek__clock_speed(queue->dev->instance->clock, queue->line, 50))
+        return CEK_OK;
+    return cek__host_fail(&queue->dev->instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for the clock", call);
+}
+
 bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
 {
     const cek_dev *dev = queue->dev;
@@ -140,7 +150,9 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
                          dev->index);
     else if (fault.effect == CEK__SIM_HANG)
         queue->hangs = true;
-    return !fault.effect && !queue->hangs;
+    else if (fault.effect == CEK__SIM_HALVE)
+        *st = halve(queue, name);
+    return !*st && (!fault.effect || fault.effect == CEK__SIM_HALVE) && !queue->hangs;
 }
 
 bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st)

@@ -24,16 +24,7 @@ static bool number_take(const char **cursor, uint64_t *out)
             return false;
     *cursor += suffix != NULL;
     *out = value;
-    return !**cursor || **cursor == ',' || **cursor == '@' || **cursor == '/';
-}
-
-/* The same, and the character behind it. */
-static bool number_until(const char **cursor, char end, uint64_t *out)
-{
-    if (!number_take(cursor, out) || **cursor != end)
-        return false;
-    ++*cursor;
-    return true;
+    return !**cursor || **cursor == ',';
 }
 
 /* One number for all devices or a list with one for each, all at least `low`. `place` is the field in the
@@ -44,8 +35,7 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
     uint64_t values[CEK__SIM_DEVICES] = { otherwise }, count = 1;
     if (text && *text)
         for (count = 0;; cursor++) {
-            bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low &&
-                        (!*cursor || *cursor == ',');
+            bool good = count < instance->count && number_take(&cursor, &values[count]) && values[count] >= low;
             if (!good || (!*cursor && count > 0 && count + 1 != instance->count))
                 return cek__host_fail(&instance->host, CEK_INVALID,
                                       "option %s=\"%.64s\": not one number from %llu up, nor %llu of "
@@ -57,25 +47,6 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
         }
     for (uint64_t i = 0; i < instance->count; i++)
         memcpy((char *)&instance->devices[i] + place, &values[count == 1 ? 0 : i], sizeof *values);
-    return CEK_OK;
-}
-
-/* "percent@ns/device", several with commas: a speed that changes. */
-static cek_status turns_read(cek_instance *instance)
-{
-    const char *text = cek__host_option(&instance->host, "sim_speed_change"), *cursor = text;
-    while (cursor && *cursor) {
-        uint64_t percent, ns, device = 0;
-        bool good = number_until(&cursor, '@', &percent) && percent > 0 && percent <= UINT32_MAX &&
-                    number_until(&cursor, '/', &ns) && number_take(&cursor, &device) && device < instance->count &&
-                    (!*cursor || (*cursor == ',' && cursor[1]));
-        if (!good)
-            return cek__host_fail(&instance->host, CEK_INVALID,
-                                  "option sim_speed_change=\"%.64s\": not PERCENT@NS/DEVICE, with commas between",
-                                  text);
-        instance->devices[device].turn = (cek__turn){ .ns = ns, .percent = percent };
-        cursor += *cursor == ',';
-    }
     return CEK_OK;
 }
 
@@ -127,8 +98,6 @@ static cek_status clock_make(cek_instance *instance, bool real, uint64_t quiet_u
     for (uint32_t i = 0; timeline && i < instance->count; i++) {
         cek__timeline_engines(timeline, i, instance->devices[i].copy_engines);
         cek__timeline_waves(timeline, i, instance->devices[i].wave_ns);
-        if (instance->devices[i].turn.percent)
-            cek__timeline_turn(timeline, i, instance->devices[i].turn);
     }
     if (timeline)
         instance->clock = cek__clock_create(real ? CEK__CLOCK_REAL : CEK__CLOCK_VIRTUAL, quiet_us * 1000, timeline);
@@ -149,8 +118,6 @@ cek_status cek__sim_options_read(cek_instance *instance)
     cek_status st = cek__host_option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
     if (!st)
         st = lists_read(instance, &timed);
-    if (!st)
-        st = turns_read(instance);
     if (!st)
         st = word_read(instance, "sim_clock", "virtual", "real", &real);
     if (!st)

@@ -16,7 +16,6 @@
  *     sim_copy_engines transfers that a device does at a time (2)
  *     sim_clock        "virtual": time stands still while the host works; "real": commands take the machine's time;
  *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
- *     sim_speed_change when a device computes at another speed: "50@20M/1", from 20 ms on sim:1 at half of it
  *     sim_work         "none": commands take their time and do nothing, there is no memory and all is zero; "all" (all)
  *     sim_inline       1: calls return when what they enqueued has ended, and devices say that they work inline (0)
  *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
@@ -41,6 +40,7 @@
  *            | "hang" what it enqueued, or the call itself, does not end
  *            | "block"                                                        the call never returns: no watchdog ends that
  *            | "sleep"                                                        it returns 200 ms later
+ *            | "halve"   from what it enqueues on, the device computes at half its speed; needs a clock
  *
  * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+"
  * every one from then on; DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation

@@ -47,7 +47,8 @@ typedef enum cek__sim_effect {
     CEK__SIM_LATER, /* the call succeeds, what it enqueued fails with the status */
     CEK__SIM_HANG,  /* what it enqueued, or the call itself, does not end */
     CEK__SIM_BLOCK, /* the call never returns, whatever the watchdog says */
-    CEK__SIM_SLEEP  /* it returns CEK__SIM_SLEEP_MS later */
+    CEK__SIM_SLEEP, /* it returns CEK__SIM_SLEEP_MS later */
+    CEK__SIM_HALVE  /* from what it enqueues on, the device computes at half its speed */
 } cek__sim_effect;
 
 typedef struct cek__sim_fault {
@@ -70,7 +71,6 @@ typedef struct cek__sim_device {
     uint64_t memory_bytes; /* CEK_UNKNOWN: what the inner plugin has */
     cek__sim_speed speed;
     uint64_t copy_engines, wave_ns;
-    cek__turn turn;          /* its speed changes then */
     pthread_mutex_t lock;    /* of what follows */
     uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */
     pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
@@ -143,6 +143,7 @@ cek_status cek__sim_inner_load(cek_instance *instance);
 
 cek_status cek__sim_faults_parse(cek_instance *instance, const char *text);
 const char *cek__sim_call_name(cek__sim_call call);
+const char *cek__sim_fault_name(const cek__sim_fault *fault);
 
 /* --- gate.c ----------------------------------------------------------------------------------- */
 

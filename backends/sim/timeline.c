@@ -27,6 +27,7 @@ typedef struct command {
     uint64_t left_ns; /* of what it takes, once it has started */
     cek__mark *mark;  /* to set, or, with `waits`, to wait for */
     bool waits;
+    uint64_t percent; /* of its speed, at which the device then goes on; 0: as it was */
 } command;
 
 struct cek__line {
@@ -41,9 +42,8 @@ struct cek__line {
 };
 
 typedef struct engines {
-    uint64_t copy_engines, copying, wave_ns;
+    uint64_t copy_engines, copying, wave_ns, percent;
     bool computing, into, out_of;
-    cek__turn turn;
     cek__busy busy;
 } engines;
 
@@ -65,7 +65,7 @@ cek__timeline *cek__timeline_create(uint32_t devices)
     t->devices = devices;
     t->untold_last = &t->untold;
     for (uint32_t i = 0; i < devices; i++)
-        t->at[i] = (engines){ .copy_engines = 1, .turn = { UINT64_MAX, 100 } };
+        t->at[i] = (engines){ .copy_engines = 1, .percent = 100 };
     return t;
 }
 
@@ -84,11 +84,6 @@ void cek__timeline_engines(cek__timeline *t, uint32_t device, uint64_t copy_engi
 void cek__timeline_waves(cek__timeline *t, uint32_t device, uint64_t wave_ns)
 {
     t->at[device].wave_ns = wave_ns;
-}
-
-void cek__timeline_turn(cek__timeline *t, uint32_t device, cek__turn turn)
-{
-    t->at[device].turn = turn;
 }
 
 cek__line *cek__timeline_open(cek__timeline *t, uint32_t device)
@@ -139,10 +134,10 @@ static uint64_t later(uint64_t at, uint64_t span)
 /* What the command takes if it starts now. */
 static uint64_t span_of(const cek__line *line, const command *c)
 {
-    const cek__turn *turn = &line->timeline->at[line->device].turn;
-    if (!c->need.computes || line->timeline->now_ns < turn->ns)
+    uint64_t percent = line->timeline->at[line->device].percent;
+    if (!c->need.computes)
         return c->cost_ns;
-    __extension__ unsigned __int128 ns = ((unsigned __int128)c->cost_ns * 100 + turn->percent - 1) / turn->percent;
+    __extension__ unsigned __int128 ns = ((unsigned __int128)c->cost_ns * 100 + percent - 1) / percent;
     return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
@@ -191,6 +186,8 @@ static bool line_settle(cek__line *line)
             happen(line->timeline, c->mark, line->free_ns);
             any = true;
         }
+        if (c->percent)
+            line->timeline->at[line->device].percent = c->percent;
         drop_first(line);
     }
     return any;
@@ -260,6 +257,11 @@ static bool append(cek__line *line, command given)
 bool cek__timeline_enqueue(cek__line *line, const cek__need *need, uint64_t cost_ns)
 {
     return append(line, (command){ .need = *need, .cost_ns = cost_ns });
+}
+
+bool cek__timeline_speed(cek__line *line, uint64_t percent)
+{
+    return append(line, (command){ .percent = percent });
 }
 
 bool cek__timeline_wait(cek__line *line, cek__mark *mark)

@@ -32,11 +32,6 @@ typedef struct cek__need {
     uint32_t into, out_of; /* the device into which, and that out of which, bytes cross a link; where `copies` */
 } cek__need;
 
-/* From `ns` on, what a device computes takes 100 / percent of its cost. A command that has started keeps its own. */
-typedef struct cek__turn {
-    uint64_t ns, percent;
-} cek__turn;
-
 /* What a device has done up to now. */
 typedef struct cek__busy {
     uint64_t compute_ns; /* its compute engine was occupied */
@@ -53,7 +48,6 @@ void cek__timeline_engines(cek__timeline *timeline, uint32_t device, uint64_t co
 /* Likewise: a command computes in waves of so many ns at most, as the groups of a kernel are given to a device's processors,
  * and behind each the engine goes to what has been ready for longest; 0, as without it: in one. */
 void cek__timeline_waves(cek__timeline *timeline, uint32_t device, uint64_t wave_ns);
-void cek__timeline_turn(cek__timeline *timeline, uint32_t device, cek__turn turn);
 
 cek__line *cek__timeline_open(cek__timeline *timeline, uint32_t device);
 /* What has not ended does not: marks behind it never happen. */
@@ -62,6 +56,9 @@ void cek__timeline_close(cek__line *line);
 /* A command behind all others of the line. False: no memory, and nothing was enqueued. A need of nothing, or a cost of 0,
  * takes no time once those before it have ended. */
 bool cek__timeline_enqueue(cek__line *line, const cek__need *need, uint64_t cost_ns);
+/* When those before it have ended, the line's device goes on at `percent` of its speed: what it computes takes 100 / percent of
+ * its cost, but a command that has started keeps its own. */
+bool cek__timeline_speed(cek__line *line, uint64_t percent);
 /* Until the mark has happened, nothing behind this does. */
 bool cek__timeline_wait(cek__line *line, cek__mark *mark);
 /* A mark, which the caller releases. Behind nothing that is outstanding it has happened at once. */

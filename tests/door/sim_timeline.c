@@ -234,17 +234,24 @@ END_TEST
 
 START_TEST(a_device_changes_its_speed_when_it_was_told_to)
 {
-    start(1);
+    start(2);
     cek__line *line = open_line(0);
-    cek__timeline_turn(timeline, 0, (cek__turn){ .ns = 150, .percent = 50 });
+    cek__line *other = open_line(0), *elsewhere = open_line(1);
     enqueue(line, compute, 100);
-    enqueue(line, compute, 100); /* has started before 150 */
+    ck_assert(cek__timeline_speed(line, 50));
     enqueue(line, compute, 100);
     enqueue(line, copy_of(0, NOBODY), 100); /* is a copy */
-    cek__mark *behind = mark(line);
+    enqueue(elsewhere, compute, 400);
+    enqueue(other, copy_of(NOBODY, 0), 150);
+    enqueue(other, compute, 50); /* at its turn behind the others, by then at half the speed */
+    cek__mark *behind = mark(line), *behind_other = mark(other), *behind_elsewhere = mark(elsewhere);
     run();
-    ck_assert_uint_eq(time_of(behind), 100 + 100 + 200 + 100);
+    ck_assert_uint_eq(time_of(behind), 100 + 200 + 100);
+    ck_assert_uint_eq(time_of(behind_other), 100 + 200 + 100);
+    ck_assert_uint_eq(time_of(behind_elsewhere), 400);
     cek__timeline_close(line);
+    cek__timeline_close(other);
+    cek__timeline_close(elsewhere);
     cek__timeline_free(timeline);
 }
 END_TEST
