@@ -1,7 +1,9 @@
 /* train_hangs.c - calls into a device that do not return, and work there that does not end, without any watchdog: at
  * every kind of call of a training run, with one of two devices and with the only one. Whatever hangs, the library tells
  * which device, frees what it can, and lets the process end. What is merely slow is no hang. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +33,9 @@ static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = 
 static const char *const wholes[] = { "sim", "sim:1" }; /* one of two devices hangs, or the only one */
 
 static uint32_t shares = CEK_SHARES_EQUAL; /* so that every run makes the same calls */
+static const char *timeout = "0.2";
 
-static void place_open(place *p, const char *devices, const char *faults, const char *timeout)
+static void place_open(place *p, const char *devices, const char *faults)
 {
     memset(p, 0, sizeof *p);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
@@ -67,24 +70,34 @@ static cek_status train(place *p, double max_norm, cek_trainer **trainer)
     return st != CEK_OK ? st : cek_trainer_pull(*trainer);
 }
 
+/* When things happened, in beats of a thread that sleeps in between: what keeps all of this process from running, a loaded
+ * machine say, keeps that thread from beating. */
+enum { BEAT_NS = 5 * 1000 * 1000, BEATS = 1000 * 1000 * 1000 / BEAT_NS }; /* of a second */
+static atomic_int beats, struck_at, lost_at;
+static int told_at, freed_at;
+
 /* One run with one hang: whether it was met before the trainer was freed. */
 static bool run_is_lost(const char *devices, const char *fault)
 {
     place p;
     cek_trainer *trainer = NULL;
     cek_status st;
+    char silence[32];
     const char *text;
 
-    place_open(&p, devices, fault, "0.2");
+    snprintf(silence, sizeof silence, " for %s s", timeout);
+    place_open(&p, devices, fault);
     st = train(&p, 1, &trainer);
+    told_at = beats;
     text = cek_error_text();
     ck_assert_msg(st == CEK_OK || st == CEK_DEVICE_LOST, "%s: %s: %s", fault, cek_status_name(st), text);
     if (st != CEK_OK) {
-        ck_assert_msg(strstr(text, "sim:1: ") != NULL && strstr(text, " for 0.2 s") != NULL, "%s: %s", fault, text);
+        ck_assert_msg(strstr(text, "sim:1: ") != NULL && strstr(text, silence) != NULL, "%s: %s", fault, text);
         if (trainer != NULL)
             ck_assert_uint_eq(cek_trainer_step(trainer, &batch, NULL), CEK_DEVICE_LOST);
     }
     cek_trainer_free(trainer);
+    freed_at = beats;
     place_close(&p);
     return st != CEK_OK;
 }
@@ -194,7 +207,7 @@ START_TEST(predictions_and_evaluations_end_the_same_way)
     cek_dataset *set;
     place p;
 
-    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.2");
+    place_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(cek_dataset_arrays(&a, &set));
     ok(cek_predictor_create(p.model, p.devices, p.count, &o, &predictor));
     ck_assert_uint_eq(cek_predictor_run_dataset(predictor, set, outputs), want);
@@ -202,7 +215,7 @@ START_TEST(predictions_and_evaluations_end_the_same_way)
     free(outputs);
     cek_predictor_free(predictor);
     place_close(&p);
-    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.2");
+    place_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(cek_trainer_create(p.model, p.devices, p.count, &t, &trainer));
     ck_assert_uint_eq(cek_trainer_evaluate(trainer, set, &metrics), want);
     ck_assert(want == CEK_OK || strstr(cek_error_text(), "sim:1: ") != NULL);
@@ -244,6 +257,66 @@ START_TEST(so_it_is_at_every_seventh_call_of_a_run)
 }
 END_TEST
 
+/* ---- how long it takes ---- */
+
+static void *beat(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        nanosleep(&(struct timespec){ .tv_nsec = BEAT_NS }, NULL);
+        atomic_fetch_add(&beats, 1);
+    }
+    return NULL;
+}
+
+static void on_log(void *user, int level, const char *text)
+{
+    (void)user;
+    (void)level;
+    if (strstr(text, "sim:1: ") != NULL && strstr(text, ": struck by ") != NULL)
+        struck_at = beats;
+    if (strstr(text, "sim:1: ") != NULL && strstr(text, " for 1 s") != NULL)
+        lost_at = beats;
+}
+
+static const char *const timed[] = { "block@op_create#4", "block@upload#9", "block@op_run#20",
+                                     "hang@op_run#20",    "block@mem_free", "hang@enqueue#300" };
+enum { TIMED = sizeof timed / sizeof *timed };
+
+/* A few, or in the long test every call of the table. */
+static const char *timed_fault(int i)
+{
+    static char fault[64];
+
+    if (i >= TIMED)
+        snprintf(fault, sizeof fault, "block@%s/1", calls[i - TIMED].call);
+    else
+        snprintf(fault, sizeof fault, "%s/1", timed[i]);
+    return fault;
+}
+
+START_TEST(an_error_comes_within_twice_the_time_out_and_free_returns_within_one_more)
+{
+    const char *fault = timed_fault(_i / 2);
+    pthread_t drummer;
+    bool in_training;
+    int start, end;
+
+    timeout = "1";
+    ck_assert_int_eq(pthread_create(&drummer, NULL, beat, NULL), 0);
+    cek_log_set(on_log, NULL, CEK_LOG_INFO);
+    struck_at = -1;
+    in_training = run_is_lost(wholes[_i % 2], fault);
+    if (struck_at < 0) /* one device makes no copies */
+        return;
+    start = struck_at;
+    end = in_training ? told_at : lost_at;
+    printf("%s: %s after %d and %d of %d beats\n", wholes[_i % 2], fault, end - start, freed_at - end, BEATS);
+    ck_assert_msg(end - start <= 2 * BEATS, "%s: told after %d beats of %d", fault, end - start, BEATS);
+    ck_assert_msg(freed_at - end <= BEATS, "%s: freed after %d beats of %d", fault, freed_at - end, BEATS);
+}
+END_TEST
+
 /* ---- what is no hang ---- */
 
 START_TEST(a_call_that_takes_a_third_of_the_time_out_is_no_hang)
@@ -253,7 +326,8 @@ START_TEST(a_call_that_takes_a_third_of_the_time_out_is_no_hang)
     cek_trainer *trainer = NULL;
     place p;
 
-    place_open(&p, wholes[_i % 2], faults[_i / 2], "0.6");
+    timeout = "0.6";
+    place_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(train(&p, 0, &trainer));
     cek_trainer_free(trainer);
     place_close(&p);
@@ -269,7 +343,8 @@ START_TEST(a_long_step_of_short_commands_is_no_hang)
 
     setenv("CEKERNELS_SIM_CLOCK", "real", 1);
     setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
-    place_open(&p, wholes[_i], "", "0.3");
+    timeout = "0.3";
+    place_open(&p, wholes[_i], "");
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
     ok(cek_trainer_step(trainer, &batch, NULL));
     cek_trainer_free(trainer);
@@ -284,7 +359,8 @@ START_TEST(a_process_that_was_stopped_has_not_hung)
     pid_t stopper;
     place p;
 
-    place_open(&p, wholes[_i], "sleep@op_run#40+/1", "0.6");
+    timeout = "0.6";
+    place_open(&p, wholes[_i], "sleep@op_run#40+/1");
     stopper = fork();
     ck_assert_int_ge(stopper, 0);
     if (stopper == 0) {
@@ -311,13 +387,17 @@ int main(void)
     Suite *suite = suite_create("train_hangs");
     TCase *c = tcase_create("train_hangs");
 
-    tcase_set_timeout(c, getenv("CEKERNELS_TEST_LONG") != NULL ? 3600 : 60);
+    bool all = getenv("CEKERNELS_TEST_LONG") != NULL;
+
+    tcase_set_timeout(c, all ? 3600 : 60);
     tcase_add_loop_test(c, a_call_that_never_returns_ends_with_the_loss_of_the_device, 0, 2 * CALLS);
     tcase_add_test(c, so_it_is_with_a_wait_of_the_only_device);
     tcase_add_loop_test(c, so_it_is_beside_the_processor, 0, 3);
     tcase_add_loop_test(c, so_it_is_where_shares_follow_measurements, 0, 4);
     tcase_add_loop_test(c, predictions_and_evaluations_end_the_same_way, 0, 10);
     tcase_add_loop_test(c, so_it_is_at_every_seventh_call_of_a_run, 0, 4);
+    tcase_add_loop_test(c, an_error_comes_within_twice_the_time_out_and_free_returns_within_one_more, 0,
+                        2 * (all ? TIMED + CALLS : TIMED));
     tcase_add_loop_test(c, a_call_that_takes_a_third_of_the_time_out_is_no_hang, 0, 6);
     tcase_add_loop_test(c, a_long_step_of_short_commands_is_no_hang, 0, 2);
     tcase_add_loop_test(c, a_process_that_was_stopped_has_not_hung, 0, 2);
