@@ -145,7 +145,8 @@ noinst_LTLIBRARIES += %D%/sim/libsim.la
     %D%/sim/sim.c \
     %D%/sim/sim.h \
     %D%/sim/timeline.c \
-    %D%/sim/timeline.h
+    %D%/sim/timeline.h \
+    %D%/sim/work.c
 
 # What OpenCL and CUDA share, with the kernels' text.
 noinst_LTLIBRARIES += %D%/gpu/libgpu.la

@@ -123,6 +123,12 @@ unit_tests += %D%/door/sim_faults
 %C%_door_sim_faults_LDFLAGS = $(check_ldflags)
 %C%_door_sim_faults_LDADD = $(unit_libs)
 
+unit_tests += %D%/door/sim_late
+%C%_door_sim_late_SOURCES = %D%/door/sim_late.c %D%/door/door.h
+%C%_door_sim_late_CPPFLAGS = $(unit_cppflags)
+%C%_door_sim_late_LDFLAGS = $(check_ldflags)
+%C%_door_sim_late_LDADD = $(unit_libs)
+
 unit_tests += %D%/door/sim_timeline
 %C%_door_sim_timeline_SOURCES = %D%/door/sim_timeline.c
 %C%_door_sim_timeline_CPPFLAGS = $(unit_cppflags)
@@ -274,6 +280,12 @@ unit_tests += %D%/unit/train_balance
 %C%_unit_train_balance_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_balance_LDFLAGS = $(check_ldflags)
 %C%_unit_train_balance_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/train_races
+%C%_unit_train_races_SOURCES = %D%/unit/train_races.c %D%/unit/train_bench.h
+%C%_unit_train_races_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_races_LDFLAGS = $(check_ldflags)
+%C%_unit_train_races_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_speeds
 %C%_unit_train_speeds_SOURCES = %D%/unit/train_speeds.c

@@ -147,6 +147,14 @@ bool cek__clock_speed(cek__clock *c, cek__line *line, uint64_t percent)
     return taken;
 }
 
+bool cek__clock_task(cek__clock *c, cek__line *line, cek__task *task)
+{
+    enter(c);
+    bool taken = cek__timeline_task(line, task);
+    leave(c);
+    return taken;
+}
+
 bool cek__clock_mark(cek__clock *c, cek__line *line, cek__mark **place)
 {
     cek__mark *mark;

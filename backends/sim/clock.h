@@ -36,6 +36,9 @@ bool cek__clock_spend(cek__clock *clock, cek__line *line, const cek__need *need,
 /* From there on the line's device computes at another speed (timeline.h). False: no memory. */
 bool cek__clock_speed(cek__clock *clock, cek__line *line, uint64_t percent);
 
+/* A task behind all that is in the line (timeline.h), to be ended with the clock's lock. False: no memory. */
+bool cek__clock_task(cek__clock *clock, cek__line *line, cek__task *task);
+
 /* A mark lies in a place of the caller's, which begins as NULL; the clock's lock is the place's too. */
 bool cek__clock_mark(cek__clock *clock, cek__line *line, cek__mark **place);
 void cek__clock_forget(cek__clock *clock, cek__mark **place);

@@ -67,7 +67,7 @@ cek_status cek__sim_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t co
     else
         st = inner_cmds(dev, cmds, count, cmd_size, inner, refs, (*out)->costs_ns);
     if (!st)
-        st = WORK(dev, cmdbuf_create, dev->inner, inner, count, sizeof *inner, &(*out)->inner);
+        st = UNLESS_IDLE(dev, cmdbuf_create, dev->inner, inner, count, sizeof *inner, &(*out)->inner);
     free(inner);
     free(refs);
     if (st)
@@ -91,6 +91,6 @@ cek_status cek__sim_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_cmdbuf_run, &st))
         return st;
-    return cek__sim_spend(queue, WORK(queue->dev, cmdbuf_run, queue->inner, cmdbuf->inner), cmdbuf->costs_ns,
-                          cmdbuf->count);
+    st = cek__sim_do(queue, &(cek__sim_work){ .call = CEK__SIM_cmdbuf_run, .cmdbuf = cmdbuf->inner });
+    return cek__sim_spend(queue, st, cmdbuf->costs_ns, cmdbuf->count);
 }

@@ -65,7 +65,7 @@ static cek_status wait_for_mark(cek_event *event, uint64_t *timeout_ns)
     cek__clock *clock = event->dev->instance->clock;
     cek_status st = clock ? cek__clock_sync(clock, &event->mark, timeout_ns, &cek__sim_state(event->dev)->lost)
                           : CEK_OK;
-    return st == CEK_DEVICE_LOST ? cek__sim_lost(event->dev, "event_sync") : st;
+    return !st || st == CEK_DEVICE_LOST ? cek__sim_lost(event->dev, "event_sync") : st;
 }
 
 static cek_status mark_set(cek_queue *queue, cek_event *event)
@@ -78,6 +78,15 @@ static cek_status mark_set(cek_queue *queue, cek_event *event)
     return CEK_OK;
 }
 
+/* Late, the inner queue does nothing before its time, and this is in front of the mark. */
+static cek_status inner_record(cek_queue *queue, cek_event *event)
+{
+    if (queue->dev->instance->work != CEK__SIM_WORK_LATE)
+        return INNER(queue->dev, event_record, queue->inner, event->inner);
+    cek_status st = cek__sim_do(queue, &(cek__sim_work){ .call = CEK__SIM_event_record, .event = event->inner });
+    return st ? st : cek__sim_work_follow(queue);
+}
+
 cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)
 {
     cek_status st;
@@ -85,7 +94,7 @@ cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)
     if (!goes_on && !queue->failure.status && !queue->hangs)
         return st;
     if (goes_on)
-        st = INNER(queue->dev, event_record, queue->inner, event->inner);
+        st = inner_record(queue, event);
     if (goes_on && !st)
         st = mark_set(queue, event);
     if (goes_on && st)
@@ -111,7 +120,8 @@ cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
     queue->hangs = queue->hangs || latest.hangs;
     if (latest.failure.status || latest.hangs)
         return CEK_OK;
-    st = INNER(queue->dev, event_wait, queue->inner, event->inner);
+    if (instance->work != CEK__SIM_WORK_LATE) /* then the clock's order is all there is */
+        st = INNER(queue->dev, event_wait, queue->inner, event->inner);
     if (!st && queue->line && !cek__clock_wait(instance->clock, queue->line, &event->mark))
         st = cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "event_wait: no memory for the clock");
     return st;

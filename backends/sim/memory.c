@@ -45,7 +45,7 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
         free(mem);
         return st;
     }
-    st = WORK(dev, mem_alloc, dev->inner, desc, &mem->inner);
+    st = UNLESS_IDLE(dev, mem_alloc, dev->inner, desc, &mem->inner);
     if (st) {
         memory_return(dev, want.bytes);
         free(mem);
@@ -76,7 +76,7 @@ cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
 {
     *out = NULL;
     cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_map);
-    if (!st && mem->dev->instance->idle)
+    if (!st && mem->dev->instance->work == CEK__SIM_WORK_NONE)
         st = cek__host_fail(&mem->dev->instance->host, CEK_UNSUPPORTED, "mem_map: sim_work=none has no memory");
     return st ? st : INNER(mem->dev, mem_map, mem->inner, access_bits, out);
 }
@@ -84,7 +84,7 @@ cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
 cek_status cek__sim_mem_unmap(cek_mem *mem)
 {
     cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_unmap);
-    return st ? st : WORK(mem->dev, mem_unmap, mem->inner);
+    return st ? st : UNLESS_IDLE(mem->dev, mem_unmap, mem->inner);
 }
 
 cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out)

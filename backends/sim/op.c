@@ -81,11 +81,11 @@ cek_status cek__sim_op_prepack(cek_queue *queue, const cek_op *op, const cek_ref
                                cek_ref packed)
 {
     cek_status st;
-    cek_ref refs[CEK_SLOT_MAX];
+    cek__sim_work work = { .call = CEK__SIM_op_prepack, .op = op->inner, .count = count, .dst = inner_ref(packed) };
     if (!cek__sim_queue_pass(queue, CEK__SIM_op_prepack, &st) ||
-        (st = cek__sim_operands(queue->dev, operands, count, refs)))
+        (st = cek__sim_operands(queue->dev, operands, count, work.operands)))
         return st;
-    st = WORK(queue->dev, op_prepack, queue->inner, op->inner, refs, count, inner_ref(packed));
+    st = cek__sim_do(queue, &work);
     return cek__sim_spend(queue, st, &op->prepack_ns, 1);
 }
 
@@ -93,10 +93,10 @@ cek_status cek__sim_op_run(cek_queue *queue, const cek_op *op, const cek_ref *op
                            cek_ref workspace)
 {
     cek_status st;
-    cek_ref refs[CEK_SLOT_MAX];
+    cek__sim_work work = { .call = CEK__SIM_op_run, .op = op->inner, .count = count, .dst = inner_ref(workspace) };
     if (!cek__sim_queue_pass(queue, CEK__SIM_op_run, &st) ||
-        (st = cek__sim_operands(queue->dev, operands, count, refs)))
+        (st = cek__sim_operands(queue->dev, operands, count, work.operands)))
         return st;
-    st = WORK(queue->dev, op_run, queue->inner, op->inner, refs, count, inner_ref(workspace));
+    st = cek__sim_do(queue, &work);
     return cek__sim_spend(queue, st, &op->cost_ns, 1);
 }

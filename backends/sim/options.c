@@ -50,16 +50,18 @@ static cek_status list_read(cek_instance *instance, const char *key, uint64_t lo
     return CEK_OK;
 }
 
-/* One of two words; the first where nothing is said. */
-static cek_status word_read(const cek_instance *instance, const char *key, const char *first, const char *second,
-                            bool *is_second)
+/* The number of one of two words, or of three; the first where nothing is said. */
+static cek_status word_read(const cek_instance *instance, const char *key, const char *const words[3], uint64_t *out)
 {
     const char *text = cek__host_option(&instance->host, key);
-    *is_second = text && !strcmp(text, second);
-    if (!text || !*text || *is_second || !strcmp(text, first))
+    *out = 0;
+    if (!text || !*text)
         return CEK_OK;
-    return cek__host_fail(&instance->host, CEK_INVALID, "option %s=\"%.64s\": neither %s nor %s", key, text, first,
-                          second);
+    for (; *out < 3 && words[*out]; ++*out)
+        if (!strcmp(text, words[*out]))
+            return CEK_OK;
+    return cek__host_fail(&instance->host, CEK_INVALID, "option %s=\"%.64s\": none of %s, %s%s%s", key, text, words[0],
+                          words[1], words[2] ? ", " : "", words[2] ? words[2] : "");
 }
 
 /* The lists, one value for each device. Whether any of what costs time was given. */
@@ -109,19 +111,20 @@ static cek_status clock_make(cek_instance *instance, bool real, uint64_t quiet_u
 
 cek_status cek__sim_options_read(cek_instance *instance)
 {
+    static const char *const clocks[3] = { "virtual", "real" }, *const works[3] = { "all", "late", "none" };
     const cek_host *host = &instance->host;
     const char *kind = cek__host_option(host, "sim_clock");
-    uint64_t watchdog_ms = 10000, quiet_us = 5000;
-    bool timed = false, real = false;
+    uint64_t watchdog_ms = 10000, quiet_us = 5000, real = 0;
+    bool timed = false;
     instance->count = 2;
     instance->shared = 1;
     cek_status st = cek__host_option_number(host, "sim_devices", 1, CEK__SIM_DEVICES, &instance->count);
     if (!st)
         st = lists_read(instance, &timed);
     if (!st)
-        st = word_read(instance, "sim_clock", "virtual", "real", &real);
+        st = word_read(instance, "sim_clock", clocks, &real);
     if (!st)
-        st = word_read(instance, "sim_work", "all", "none", &instance->idle);
+        st = word_read(instance, "sim_work", works, &instance->work);
     if (!st)
         st = cek__host_option_number(host, "sim_quiet_us", 1, 1000000, &quiet_us);
     if (!st)
@@ -133,5 +136,8 @@ cek_status cek__sim_options_read(cek_instance *instance)
     instance->watchdog_ns = watchdog_ms * 1000000;
     if (!st && (timed || (kind && *kind)))
         st = clock_make(instance, real, quiet_us);
+    if (!st && !instance->clock && instance->work == CEK__SIM_WORK_LATE)
+        st = cek__host_fail(host, CEK_INVALID,
+                            "option sim_work=\"late\": there is no clock without a speed or sim_clock");
     return st ? st : cek__sim_faults_parse(instance, cek__host_option(host, "sim_faults"));
 }

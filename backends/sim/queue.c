@@ -74,8 +74,8 @@ cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     if (!cek__sim_wait_pass(queue->dev, CEK__SIM_queue_sync, queue->hangs, timeout_ns, &st))
         return st;
     st = drain(queue, &timeout_ns);
-    if (st == CEK_DEVICE_LOST)
-        return cek__sim_lost(queue->dev, "queue_sync");
+    if (!st || st == CEK_DEVICE_LOST) /* what was done late may have lost it */
+        st = cek__sim_lost(queue->dev, "queue_sync");
     return st ? st : INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
 }
 
@@ -86,8 +86,13 @@ static cek_status spend(cek_queue *queue, cek_status st, const cek__need *need, 
     uint64_t for_ever = CEK_FOREVER;
     if (st || !queue->line)
         return st;
-    if (!cek__clock_spend(instance->clock, queue->line, need, costs_ns, count))
+    if (!cek__clock_spend(instance->clock, queue->line, need, costs_ns, count)) {
+        cek__sim_work_drop(queue);
         return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "no memory for %zu commands on the clock", count);
+    }
+    st = cek__sim_work_follow(queue);
+    if (st)
+        return st;
     if (!instance->inline_work || drain(queue, &for_ever) != CEK_DEVICE_LOST)
         return CEK_OK;
     return cek__sim_lost(queue->dev, "a command");
@@ -116,7 +121,8 @@ cek_status cek__sim_upload(cek_queue *queue, cek_ref dst, const void *src, uint6
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_upload, &st))
         return st;
-    st = WORK(queue->dev, upload, queue->inner, inner_ref(dst), src, bytes);
+    st = cek__sim_do(queue,
+                     &(cek__sim_work){ .call = CEK__SIM_upload, .dst = inner_ref(dst), .from = src, .bytes = bytes });
     return spend_transfer(queue, st, queue->dev->index, UINT32_MAX, cek__sim_transfer_ns(speed_of(queue), bytes));
 }
 
@@ -126,8 +132,9 @@ cek_status cek__sim_download(cek_queue *queue, void *dst, cek_ref src, uint64_t 
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_download, &st))
         return st;
-    st = WORK(queue->dev, download, queue->inner, dst, inner_ref(src), bytes);
-    if (queue->dev->instance->idle && bytes)
+    st = cek__sim_do(queue,
+                     &(cek__sim_work){ .call = CEK__SIM_download, .to = dst, .src = inner_ref(src), .bytes = bytes });
+    if (queue->dev->instance->work == CEK__SIM_WORK_NONE && bytes)
         memset(dst, 0, bytes);
     return spend_transfer(queue, st, UINT32_MAX, queue->dev->index, cek__sim_transfer_ns(speed_of(queue), bytes));
 }
@@ -141,7 +148,8 @@ cek_status cek__sim_copy(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t by
                               queue->dev->index, from->index);
     if (!cek__sim_queue_pass(queue, CEK__SIM_copy, &st))
         return st;
-    st = WORK(queue->dev, copy, queue->inner, inner_ref(dst), inner_ref(src), bytes);
+    st = cek__sim_do(
+        queue, &(cek__sim_work){ .call = CEK__SIM_copy, .dst = inner_ref(dst), .src = inner_ref(src), .bytes = bytes });
     uint64_t cost_ns = st ? 0 : cek__sim_copy_ns(queue->dev, src, bytes);
     return from->index == queue->dev->index ? cek__sim_spend(queue, st, &cost_ns, 1)
                                             : spend_transfer(queue, st, queue->dev->index, from->index, cost_ns);
@@ -152,7 +160,11 @@ cek_status cek__sim_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_fill, &st))
         return st;
-    st = WORK(queue->dev, fill, queue->inner, inner_ref(dst), pattern, pattern_bytes, bytes);
+    st = cek__sim_do(queue, &(cek__sim_work){ .call = CEK__SIM_fill,
+                                              .dst = inner_ref(dst),
+                                              .pattern = pattern,
+                                              .pattern_bytes = pattern_bytes,
+                                              .bytes = bytes });
     uint64_t cost_ns = bytes ? cek__sim_work_ns(speed_of(queue), 0, bytes) : 0;
     return cek__sim_spend(queue, st, &cost_ns, 1);
 }
@@ -162,6 +174,7 @@ cek_status cek__sim_update(cek_queue *queue, cek_ref dst, const void *src, uint6
     cek_status st;
     if (!cek__sim_queue_pass(queue, CEK__SIM_update, &st))
         return st;
-    st = WORK(queue->dev, update, queue->inner, inner_ref(dst), src, bytes);
+    st = cek__sim_do(queue,
+                     &(cek__sim_work){ .call = CEK__SIM_update, .dst = inner_ref(dst), .from = src, .bytes = bytes });
     return spend_transfer(queue, st, queue->dev->index, UINT32_MAX, cek__sim_transfer_ns(speed_of(queue), bytes));
 }

@@ -16,7 +16,8 @@
  *     sim_copy_engines transfers that a device does at a time (2)
  *     sim_clock        "virtual": time stands still while the host works; "real": commands take the machine's time;
  *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
- *     sim_work         "none": commands take their time and do nothing, there is no memory and all is zero; "all" (all)
+ *     sim_work         "late": commands do their work when their time has passed, so that one which does not wait for what it
+ *                      needs goes wrong; "none": they do nothing, there is no memory and all is zero; "all" (all)
  *     sim_inline       1: calls return when what they enqueued has ended, and devices say that they work inline (0)
  *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
  *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)
@@ -50,7 +51,7 @@
  *
  * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
  * sim_latency_ns and bytes / sim_link. A device has one compute engine, sim_copy_engines, and a link that carries one transfer
- * each way at a time; what has been ready for longest goes first (timeline.h). Work is done when it is enqueued, but queries
+ * each way at a time; what has been ready for longest goes first (timeline.h). Work is done when it is enqueued, or late, but queries
  * and syncs know of it when its time has passed (clock.h), and event_elapsed tells that time: on a virtual clock a run's
  * times are the same every time, whatever the machine and however its threads run.
  *
@@ -163,7 +164,7 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
         full.flags |= CEK_DEVICE_INLINE;
     if (instance->clock)
         full.copy_engines = (uint32_t)instance->devices[index].copy_engines;
-    if (instance->idle || !instance->shared)
+    if (instance->work == CEK__SIM_WORK_NONE || !instance->shared)
         full.flags &= ~(uint32_t)CEK_DEVICE_UNIFIED_MEMORY; /* nothing answers mem_host_ptr */
     snprintf(full.reason, sizeof full.reason, "it is simulated");
     memset(full.uuid, 0, sizeof full.uuid);

@@ -79,6 +79,10 @@ typedef struct cek__sim_device {
     cek__latch lost;
 } cek__sim_device;
 
+/* When commands do their work: with their call, on the clock when their time has passed, or never; then there is no device
+ * memory either. */
+typedef enum cek__sim_when { CEK__SIM_WORK_ALL, CEK__SIM_WORK_LATE, CEK__SIM_WORK_NONE } cek__sim_when;
+
 struct cek_instance {
     cek_host host;
     cek_plugin plugin; /* the inner one */
@@ -87,7 +91,7 @@ struct cek_instance {
     uint64_t count, watchdog_ns;
     uint64_t shared;      /* the host and other devices reach device memory */
     uint64_t inline_work; /* a call returns when what it enqueued has ended */
-    bool idle;            /* commands take time and do nothing: there is no device memory */
+    uint64_t work;        /* cek__sim_when */
     uint32_t fault_count;
     cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];
@@ -107,8 +111,9 @@ struct cek_queue {
     cek_dev *dev;
     cek_queue *inner;
     bool timing, hangs;
-    uint64_t deadline_ns; /* of its destruction while it hangs */
-    cek__line *line;      /* on the clock, where there is one */
+    uint64_t deadline_ns;         /* of its destruction while it hangs */
+    cek__line *line;              /* on the clock, where there is one */
+    struct cek__sim_later *later; /* the work of the command that is being enqueued, if it is for later */
     cek__failure failure;
 };
 struct cek_event {
@@ -211,8 +216,32 @@ static inline cek_ref inner_ref(cek_ref ref)
     return (cek_ref){ ref.mem ? ref.mem->inner : NULL, ref.offset };
 }
 
-/* Likewise for what is work, which an idle simulator leaves undone. */
-#define WORK(dev, slot, ...) ((dev)->instance->idle ? (cek_status)CEK_OK : INNER(dev, slot, __VA_ARGS__))
+/* Likewise for what is about device memory, of which an idle simulator has none. */
+#define UNLESS_IDLE(dev, slot, ...) \
+    ((dev)->instance->work == CEK__SIM_WORK_NONE ? (cek_status)CEK_OK : INNER(dev, slot, __VA_ARGS__))
+
+/* --- work.c: what a command does ---------------------------------------------------------------- */
+
+/* A call that enqueues and its arguments, with the inner plugin's handles: those that the call has. The workspace of op_run, and
+ * what op_prepack writes, is `dst`. */
+typedef struct cek__sim_work {
+    cek__sim_call call;
+    cek_ref dst, src;
+    const void *from;
+    void *to;
+    uint64_t bytes;
+    uint32_t pattern, pattern_bytes, count;
+    const cek_op *op;
+    cek_cmdbuf *cmdbuf;
+    cek_event *event;
+    cek_ref operands[CEK_SLOT_MAX];
+} cek__sim_work;
+
+/* cek__sim_do - does it, or keeps it in queue->later. */
+cek_status cek__sim_do(cek_queue *queue, const cek__sim_work *work);
+/* What was kept comes behind all that the queue has on the clock, or is given up. */
+cek_status cek__sim_work_follow(cek_queue *queue);
+void cek__sim_work_drop(cek_queue *queue);
 
 /* --- queue.c ----------------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ typedef struct command {
     uint64_t left_ns; /* of what it takes, once it has started */
     cek__mark *mark;  /* to set, or, with `waits`, to wait for */
     bool waits;
+    cek__task *task;
     uint64_t percent; /* of its speed, at which the device then goes on; 0: as it was */
 } command;
 
@@ -143,7 +144,7 @@ static uint64_t span_of(const cek__line *line, const command *c)
 
 /* ---- transitions ---- */
 
-static void drop_first(cek__line *line)
+static void drop_first(cek__line *line, bool reached)
 {
     command *c = line->first;
     line->first = c->next;
@@ -151,6 +152,8 @@ static void drop_first(cek__line *line)
         line->last = &line->first;
     line->ready = line->started = line->running = false;
     cek__mark_release(c->mark);
+    if (c->task)
+        c->task->end(c->task, reached);
     free(c);
 }
 
@@ -188,7 +191,7 @@ static bool line_settle(cek__line *line)
         }
         if (c->percent)
             line->timeline->at[line->device].percent = c->percent;
-        drop_first(line);
+        drop_first(line, true);
     }
     return any;
 }
@@ -236,7 +239,7 @@ static void end(cek__line *line)
     line->running = false;
     line->ready_ns = line->end_ns;
     if (!line->first->left_ns)
-        drop_first(line);
+        drop_first(line, true);
 }
 
 /* ---- enqueuing ---- */
@@ -262,6 +265,11 @@ bool cek__timeline_enqueue(cek__line *line, const cek__need *need, uint64_t cost
 bool cek__timeline_speed(cek__line *line, uint64_t percent)
 {
     return append(line, (command){ .percent = percent });
+}
+
+bool cek__timeline_task(cek__line *line, cek__task *task)
+{
+    return append(line, (command){ .task = task });
 }
 
 bool cek__timeline_wait(cek__line *line, cek__mark *mark)
@@ -305,7 +313,7 @@ void cek__timeline_close(cek__line *line)
     if (line->running)
         occupy(line, &line->first->need, false);
     while (line->first)
-        drop_first(line);
+        drop_first(line, false);
     while (*at != line)
         at = &(*at)->next;
     *at = line->next;

@@ -26,6 +26,12 @@ typedef struct cek__timeline cek__timeline;
 typedef struct cek__line cek__line; /* the commands of a queue, in order */
 typedef struct cek__mark cek__mark; /* a point of a line: when what stands before it has ended */
 
+/* What is to be done when the commands before it have ended, or, not `reached`, when the line is closed before: once. */
+typedef struct cek__task cek__task;
+struct cek__task {
+    void (*end)(cek__task *task, bool reached);
+};
+
 /* What a command occupies. Links are those of the devices named, UINT32_MAX: none. */
 typedef struct cek__need {
     bool computes, copies; /* an engine of the line's own device */
@@ -59,6 +65,8 @@ bool cek__timeline_enqueue(cek__line *line, const cek__need *need, uint64_t cost
 /* When those before it have ended, the line's device goes on at `percent` of its speed: what it computes takes 100 / percent of
  * its cost, but a command that has started keeps its own. */
 bool cek__timeline_speed(cek__line *line, uint64_t percent);
+/* A task behind all others of the line, which is the timeline's from now on. False: no memory. It must not call the timeline. */
+bool cek__timeline_task(cek__line *line, cek__task *task);
 /* Until the mark has happened, nothing behind this does. */
 bool cek__timeline_wait(cek__line *line, cek__mark *mark);
 /* A mark, which the caller releases. Behind nothing that is outstanding it has happened at once. */

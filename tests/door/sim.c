@@ -40,10 +40,10 @@ START_TEST(wrong_settings_are_refused_by_name)
         { "sim_memory", "99999999T" }, { "sim_memory", "G" },       { "sim_flops", "-1" },
         { "sim_flops", "0" },          { "sim_flops", "1e12" },     { "sim_bandwidth", "1GG" },
         { "sim_link", "0,1" },         { "sim_latency_ns", "1us" }, { "sim_launch_ns", "1.5" },
-        { "sim_clock", "atomic" },     { "sim_work", "some" },      { "sim_quiet_us", "0" },
-        { "sim_copy_engines", "0" },   { "sim_inline", "2" },       { "sim_memory", "1/1" },
-        { "sim_flops", "1@" },         { "sim_watchdog_ms", "0" },  { "sim_inner", "sub/cpu" },
-        { "sim_inner", "../cpu" },
+        { "sim_clock", "atomic" },     { "sim_work", "some" },      { "sim_work", "late" },
+        { "sim_quiet_us", "0" },       { "sim_copy_engines", "0" }, { "sim_inline", "2" },
+        { "sim_memory", "1/1" },       { "sim_flops", "1@" },       { "sim_watchdog_ms", "0" },
+        { "sim_inner", "sub/cpu" },    { "sim_inner", "../cpu" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *const options[] = { "sim_unread", "", wrong[i][0], wrong[i][1], NULL };
