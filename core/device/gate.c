@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/device/call.h"
 #include "core/device/device.h"
+#include "core/device/probe.h"
 #include "core/device/wait.h"
 
 #define LEFT UINT64_MAX
@@ -28,6 +30,7 @@ struct cek__gate {
     _Atomic(const char *) call;
     /* The last look. */
     uint64_t looked_ns, seen_at, finished, silent_ns;
+    cek__gate *scout; /* asks meanwhile what has finished; NULL: nobody does */
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool ended; /* run() has returned */
@@ -89,6 +92,8 @@ static void *gate_main(void *arg)
 
 static void gate_free(cek__gate *gate)
 {
+    if (gate->scout != NULL)
+        cek__gate_join(gate->scout);
     pthread_cond_destroy(&gate->over);
     pthread_mutex_destroy(&gate->lock);
     free(gate);
@@ -130,6 +135,50 @@ static bool is_still(cek__gate *gate, uint64_t at, const cek_device *device)
     return still;
 }
 
+static void scout_run(void *device)
+{
+    cek__probes_look(device);
+}
+
+static bool has_ended(cek__gate *gate)
+{
+    bool ended;
+
+    pthread_mutex_lock(&gate->lock);
+    ended = gate->ended;
+    pthread_mutex_unlock(&gate->lock);
+    return ended;
+}
+
+/* While a thread is inside a call, perhaps nobody else asks its device what has finished. Who waits must not, since that call
+ * may not return either: so another thread with a gate does, and the next look sees what it has counted. */
+static void scout_send(cek__gate *gate, cek_device *device)
+{
+    if (gate->run == scout_run || (gate->scout != NULL && !has_ended(gate->scout)))
+        return;
+    if (gate->scout != NULL)
+        cek__gate_join(gate->scout);
+    gate->scout = NULL;
+    if (cek__gate_start(device, scout_run, device, &gate->scout) != CEK_OK)
+        cek__log(CEK_LOG_WARN, "%s", cek_error_text());
+}
+
+/* Its device is lost: it goes into no other call, and is left where it is. */
+static void scout_call_off(cek__gate *scout)
+{
+    uint64_t at;
+
+    if (scout == NULL)
+        return;
+    at = atomic_load(&scout->at);
+    if (at % 2 == 0 || !atomic_compare_exchange_strong(&scout->at, &at, LEFT)) {
+        cek__gate_join(scout);
+        return;
+    }
+    pthread_detach(scout->thread);
+    cek__abandon(scout);
+}
+
 static uint64_t limit_of(const cek_device *device, const char *call)
 {
     if (cek__device_is_lost(device))
@@ -141,6 +190,7 @@ static void leave(cek__gate *gate, cek_device *device, const char *call, uint64_
 {
     device->occupied = true;
     cek__device_lose(device, call, "it has not returned", limit);
+    scout_call_off(gate->scout);
     pthread_detach(gate->thread);
     cek__abandon(gate);
 }
@@ -160,6 +210,8 @@ bool cek__gate_watch(cek__gate *gate)
     slice = cek__device_slice(device);
     limit = limit_of(device, call);
     gate->silent_ns += passed < slice ? passed : slice;
+    if (gate->silent_ns < limit && !cek__device_is_lost(device))
+        scout_send(gate, (cek_device *)device);
     if (gate->silent_ns < limit || !atomic_compare_exchange_strong(&gate->at, &at, LEFT))
         return false;
     leave(gate, (cek_device *)device, call, limit);

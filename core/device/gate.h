@@ -7,10 +7,10 @@
  *     cek__gate_join(gate);
  *
  * A call into a driver may never return, and no thread can be taken out of one. So calls into devices that work beside the
- * host are made by threads that pass a gate: going in, and coming out (call.h). Who waits for such a thread looks at it.
- * Where it stays inside one call for the device's time-out (the longer one where the call makes something) while no
- * command of the device is seen to finish, the device is latched as lost and the thread is left: should the call ever return,
- * it stops at the gate for good. Hence:
+ * host are made by threads that pass a gate: going in, and coming out (call.h). Who waits for such a thread looks at it, and
+ * sends another one to ask what the device has finished. Where it stays inside one call for the device's time-out (the longer
+ * one where the call makes something) while no command of the device is seen to finish, the device is latched as lost and the
+ * thread is left: should the call ever return, it stops at the gate for good. Hence:
  *
  * 1. Only a thread that is inside a call is left, and it never goes on in our code.
  * 2. It holds no lock of ours, since none is held across a call.

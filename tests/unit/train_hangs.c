@@ -352,6 +352,24 @@ START_TEST(a_long_step_of_short_commands_is_no_hang)
 }
 END_TEST
 
+/* Where the only device's thread is in it, with commands of 20 ms each in front: they go on finishing. */
+START_TEST(a_call_longer_than_the_time_out_is_no_hang_while_commands_finish)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = shares };
+    cek_trainer *trainer;
+    place p;
+
+    setenv("CEKERNELS_SIM_CLOCK", "real", 1);
+    setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
+    timeout = "0.15";
+    place_open(&p, "sim:1", "sleep@op_run#20/1");
+    ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
+    ok(cek_trainer_step(trainer, &batch, NULL));
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
 /* For twice the time-out, while a call takes a third of it. */
 START_TEST(a_process_that_was_stopped_has_not_hung)
 {
@@ -400,6 +418,7 @@ int main(void)
                         2 * (all ? TIMED + CALLS : TIMED));
     tcase_add_loop_test(c, a_call_that_takes_a_third_of_the_time_out_is_no_hang, 0, 6);
     tcase_add_loop_test(c, a_long_step_of_short_commands_is_no_hang, 0, 2);
+    tcase_add_test(c, a_call_longer_than_the_time_out_is_no_hang_while_commands_finish);
     tcase_add_loop_test(c, a_process_that_was_stopped_has_not_hung, 0, 2);
     suite_add_tcase(suite, c);
     return suite_run(suite);
