@@ -306,13 +306,13 @@ unit_tests += %D%/unit/order
 %C%_unit_order_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_faults
-%C%_unit_train_faults_SOURCES = %D%/unit/train_faults.c
+%C%_unit_train_faults_SOURCES = %D%/unit/train_faults.c %D%/unit/train_place.h
 %C%_unit_train_faults_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_faults_LDFLAGS = $(check_ldflags)
 %C%_unit_train_faults_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_hangs
-%C%_unit_train_hangs_SOURCES = %D%/unit/train_hangs.c
+%C%_unit_train_hangs_SOURCES = %D%/unit/train_hangs.c %D%/unit/train_place.h
 %C%_unit_train_hangs_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_hangs_LDFLAGS = $(check_ldflags)
 %C%_unit_train_hangs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
@@ -324,7 +324,7 @@ unit_tests += %D%/unit/train_overlap
 %C%_unit_train_overlap_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_sim
-%C%_unit_train_sim_SOURCES = %D%/unit/train_sim.c
+%C%_unit_train_sim_SOURCES = %D%/unit/train_sim.c %D%/unit/train_place.h
 %C%_unit_train_sim_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_sim_LDFLAGS = $(check_ldflags)
 %C%_unit_train_sim_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)

@@ -1,59 +1,7 @@
 /* train_faults.c - every allocation of host memory fails once, from a trainer's creation to a
  * prediction: a clean status with a text each time, and a leak checker finds nothing. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "cekernels/nn.h"
 #include "core/base/fault.h"
-#include "tests/suite.h"
-
-enum { SIDE = 6, CLASSES = 3, SAMPLES = 20 };
-#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
-
-typedef struct place {
-    cek_engine *engine;
-    cek_device **devices;
-    size_t count;
-    cek_model *model;
-    cek_dataset *set;
-} place;
-
-static float images[SAMPLES][SIDE * SIDE];
-static int32_t labels[SAMPLES];
-
-#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
-
-static void place_open(place *p, const char *list)
-{
-    cek_array_options a = { .size = sizeof a,
-                            .input_type = CEK_F32,
-                            .count = SAMPLES,
-                            .rank = 3,
-                            .shape = { 1, SIDE, SIDE },
-                            .inputs = images,
-                            .labels = labels,
-                            .classes = CLASSES };
-    setenv("CEKERNELS_CPU_DEVICES", "2", 1);
-    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
-    for (int s = 0; s < SAMPLES; s++) {
-        labels[s] = s % CLASSES;
-        for (int i = 0; i < SIDE * SIDE; i++)
-            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
-    }
-    ok(cek_engine_create(NULL, &p->engine));
-    ok(cek_engine_select(p->engine, list, CEK_PROFILE_TRAINING, &p->devices, &p->count));
-    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
-    cek_model_init(p->model, 3);
-    ok(cek_dataset_arrays(&a, &p->set));
-}
-
-static void place_close(place *p)
-{
-    cek_dataset_free(p->set);
-    cek_model_free(p->model);
-    free(p->devices);
-    cek_engine_free(p->engine);
-}
+#include "train_place.h"
 
 /* After a failed fit: a step either works, or says again what broke the trainer. */
 static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
@@ -124,6 +72,8 @@ static long every_site(place *p, cek_status (*work)(place *))
 static void everywhere(const char *list)
 {
     place p;
+    setenv("CEKERNELS_CPU_DEVICES", "2", 1);
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     place_open(&p, list);
     ck_assert_uint_eq(p.count, 2);
     ck_assert_int_gt(every_site(&p, train), 100);

@@ -5,29 +5,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cekernels/nn.h"
-#include "tests/suite.h"
+#include "train_place.h"
 
-enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 30 };
-#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
+enum { STEPS = 30 };
 
-#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
-
-typedef struct place {
-    cek_engine *engine;
-    cek_device **devices;
-    size_t count;
-    cek_model *model;
-} place;
-
-static float images[SAMPLES][SIDE * SIDE];
-static int32_t labels[SAMPLES];
 static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
 
 static const char *const wholes[] = { "sim", "sim:1" }; /* one of two devices hangs, or the only one */
@@ -35,39 +20,21 @@ static const char *const wholes[] = { "sim", "sim:1" }; /* one of two devices ha
 static uint32_t shares = CEK_SHARES_EQUAL; /* so that every run makes the same calls */
 static const char *timeout = "0.2";
 
-static void place_open(place *p, const char *devices, const char *faults)
+static void hanging_open(place *p, const char *devices, const char *faults)
 {
-    memset(p, 0, sizeof *p);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_WATCHDOG_MS", "3600000", 1);
     setenv("CEKERNELS_TIMEOUT", timeout, 1);
     setenv("CEKERNELS_MAKING_TIMEOUT", timeout, 1);
     setenv("CEKERNELS_SIM_FAULTS", faults, 1);
-    for (int s = 0; s < SAMPLES; s++) {
-        labels[s] = s % CLASSES;
-        for (int i = 0; i < SIDE * SIDE; i++)
-            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
-    }
-    ok(cek_engine_create(NULL, &p->engine));
-    ok(cek_engine_select(p->engine, devices, CEK_PROFILE_TRAINING, &p->devices, &p->count));
-    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
-    cek_model_init(p->model, 3);
-}
-
-static void place_close(place *p)
-{
-    cek_model_free(p->model);
-    free(p->devices);
-    cek_engine_free(p->engine);
+    place_open(p, devices);
 }
 
 static cek_status train(place *p, double max_norm, cek_trainer **trainer)
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .max_norm = max_norm, .shares = shares };
-    cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
-    for (int i = 0; i < STEPS && st == CEK_OK; i++)
-        st = cek_trainer_step(*trainer, &batch, NULL);
-    return st != CEK_OK ? st : cek_trainer_pull(*trainer);
+
+    return place_train(p, &o, STEPS, trainer);
 }
 
 /* When things happened, in beats of a thread that sleeps in between: what keeps all of this process from running, a loaded
@@ -86,7 +53,7 @@ static bool run_is_lost(const char *devices, const char *fault)
     const char *text;
 
     snprintf(silence, sizeof silence, " for %s s", timeout);
-    place_open(&p, devices, fault);
+    hanging_open(&p, devices, fault);
     st = train(&p, 1, &trainer);
     told_at = beats;
     text = cek_error_text();
@@ -189,14 +156,6 @@ START_TEST(predictions_and_evaluations_end_the_same_way)
 {
     static const char *const faults[] = { "block@op_run#3/1", "block@cmdbuf_run#2/1", "block@download#2/1",
                                           "hang@op_run#3/1", "block@mem_free/1" };
-    const cek_array_options a = { .size = sizeof a,
-                                  .input_type = CEK_F32,
-                                  .count = SAMPLES,
-                                  .rank = 3,
-                                  .shape = { 1, SIDE, SIDE },
-                                  .inputs = images,
-                                  .labels = labels,
-                                  .classes = CLASSES };
     const cek_predictor_options o = { .size = sizeof o, .batch = 4 };
     const cek_trainer_options t = { .size = sizeof t, .batch = 4, .shares = shares };
     float *outputs = malloc(sizeof(float) * SAMPLES * CLASSES); /* which the device never gets to see */
@@ -204,24 +163,21 @@ START_TEST(predictions_and_evaluations_end_the_same_way)
     cek_metrics metrics = { .size = sizeof metrics };
     cek_predictor *predictor;
     cek_trainer *trainer;
-    cek_dataset *set;
     place p;
 
-    place_open(&p, wholes[_i % 2], faults[_i / 2]);
-    ok(cek_dataset_arrays(&a, &set));
+    hanging_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(cek_predictor_create(p.model, p.devices, p.count, &o, &predictor));
-    ck_assert_uint_eq(cek_predictor_run_dataset(predictor, set, outputs), want);
+    ck_assert_uint_eq(cek_predictor_run_dataset(predictor, p.set, outputs), want);
     ck_assert(want == CEK_OK || strstr(cek_error_text(), "sim:1: ") != NULL);
     free(outputs);
     cek_predictor_free(predictor);
     place_close(&p);
-    place_open(&p, wholes[_i % 2], faults[_i / 2]);
+    hanging_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(cek_trainer_create(p.model, p.devices, p.count, &t, &trainer));
-    ck_assert_uint_eq(cek_trainer_evaluate(trainer, set, &metrics), want);
+    ck_assert_uint_eq(cek_trainer_evaluate(trainer, p.set, &metrics), want);
     ck_assert(want == CEK_OK || strstr(cek_error_text(), "sim:1: ") != NULL);
     cek_trainer_free(trainer);
     place_close(&p);
-    cek_dataset_free(set);
 }
 END_TEST
 
@@ -327,7 +283,7 @@ START_TEST(a_call_that_takes_a_third_of_the_time_out_is_no_hang)
     place p;
 
     timeout = "0.6";
-    place_open(&p, wholes[_i % 2], faults[_i / 2]);
+    hanging_open(&p, wholes[_i % 2], faults[_i / 2]);
     ok(train(&p, 0, &trainer));
     cek_trainer_free(trainer);
     place_close(&p);
@@ -344,7 +300,7 @@ START_TEST(a_long_step_of_short_commands_is_no_hang)
     setenv("CEKERNELS_SIM_CLOCK", "real", 1);
     setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
     timeout = "0.3";
-    place_open(&p, wholes[_i], "");
+    hanging_open(&p, wholes[_i], "");
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
     ok(cek_trainer_step(trainer, &batch, NULL));
     cek_trainer_free(trainer);
@@ -362,7 +318,7 @@ START_TEST(a_call_longer_than_the_time_out_is_no_hang_while_commands_finish)
     setenv("CEKERNELS_SIM_CLOCK", "real", 1);
     setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
     timeout = "0.15";
-    place_open(&p, "sim:1", "sleep@op_run#20/1");
+    hanging_open(&p, "sim:1", "sleep@op_run#20/1");
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
     ok(cek_trainer_step(trainer, &batch, NULL));
     cek_trainer_free(trainer);
@@ -378,7 +334,7 @@ START_TEST(a_process_that_was_stopped_has_not_hung)
     place p;
 
     timeout = "0.6";
-    place_open(&p, wholes[_i], "sleep@op_run#40+/1");
+    hanging_open(&p, wholes[_i], "sleep@op_run#40+/1");
     stopper = fork();
     ck_assert_int_ge(stopper, 0);
     if (stopper == 0) {

@@ -2,65 +2,32 @@
  * calls of a training run, ends with its documented status and leaves what is the caller's as it
  * was; virtual times are those of the devices' speeds. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cekernels/nn.h"
-#include "tests/suite.h"
+#include "train_place.h"
 
-enum { SIDE = 6, CLASSES = 3, SAMPLES = 20, STEPS = 40 };
-#define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
+enum { STEPS = 40 };
 
-#define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
-
-typedef struct place {
-    cek_engine *engine;
-    cek_device **devices;
-    size_t count;
-    cek_model *model;
-} place;
-
-static float images[SAMPLES][SIDE * SIDE], images_before[SAMPLES][SIDE * SIDE];
-static int32_t labels[SAMPLES], labels_before[SAMPLES];
+static float images_before[SAMPLES][SIDE * SIDE];
+static int32_t labels_before[SAMPLES];
 static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
 
-static void place_open(place *p, const char *faults)
+static void failing_open(place *p, const char *faults)
 {
-    memset(p, 0, sizeof *p);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_WATCHDOG_MS", "20", 1);
     setenv("CEKERNELS_SIM_FAULTS", faults, 1);
-    for (int s = 0; s < SAMPLES; s++) {
-        labels[s] = s % CLASSES;
-        for (int i = 0; i < SIDE * SIDE; i++)
-            images[s][i] = (float)((s * 31 + i * 7) % 11) / 11;
-    }
+    place_open(p, "sim");
+    ck_assert_uint_eq(p->count, 2);
     memcpy(images_before, images, sizeof images);
     memcpy(labels_before, labels, sizeof labels);
-    ok(cek_engine_create(NULL, &p->engine));
-    ok(cek_engine_select(p->engine, "sim", CEK_PROFILE_TRAINING, &p->devices, &p->count));
-    ck_assert_uint_eq(p->count, 2);
-    ok(cek_model_parse(NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &p->model));
-    cek_model_init(p->model, 3);
-}
-
-static void place_close(place *p)
-{
-    cek_model_free(p->model);
-    free(p->devices);
-    cek_engine_free(p->engine);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
 
-/* Creates a trainer, makes steps and pulls, up to the first failure. *trainer is the caller's to free. */
 static cek_status train(place *p, cek_trainer **trainer)
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
-    cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, trainer);
-    for (int i = 0; i < STEPS && st == CEK_OK; i++)
-        st = cek_trainer_step(*trainer, &batch, NULL);
-    return st != CEK_OK ? st : cek_trainer_pull(*trainer);
+    return place_train(p, &o, STEPS, trainer);
 }
 
 /* One run with one fault: whether it failed. */
@@ -69,7 +36,7 @@ static bool run_fails(const char *fault, cek_status want)
     place p;
     cek_trainer *trainer = NULL;
     char before[65], after[65];
-    place_open(&p, fault);
+    failing_open(&p, fault);
     cek_model_sha256(p.model, before);
     cek_status st = train(&p, &trainer);
     cek_model_sha256(p.model, after);
@@ -150,7 +117,7 @@ static void weights_after_steps(const char *faults, char sha256[65])
         .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL, .memory_limit = 40000
     };
     smaller.count = SAMPLES - 3;
-    place_open(&p, faults);
+    failing_open(&p, faults);
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
     ck_assert_int_lt(cek_trainer_micro_batch(trainer, 1), SAMPLES / 4);
     for (int i = 0; i < STEPS; i++)
@@ -182,39 +149,12 @@ START_TEST(so_it_is_where_waits_fail)
 END_TEST
 /* clang-format on */
 
-/* Without a watchdog: the library's own time-out ends a hang at whatever command, and everything can be freed. */
-START_TEST(what_hangs_without_a_watchdog_ends_at_the_time_out)
-{
-    static const int commands[] = { 1, 2, 9, 30, 77, 150, 300 };
-    char fault[64], *text;
-    place p;
-    cek_trainer *trainer = NULL;
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
-    cek_status st;
-    setenv("CEKERNELS_TIMEOUT", "0.2", 1);
-    snprintf(fault, sizeof fault, "hang@enqueue#%d/1", commands[_i / 2]);
-    place_open(&p, fault);
-    cek_engine_free(p.engine);
-    setenv("CEKERNELS_SIM_WATCHDOG_MS", "3600000", 1);
-    ok(cek_engine_create(NULL, &p.engine));
-    free(p.devices);
-    /* Beside another device, and alone. */
-    ok(cek_engine_select(p.engine, _i % 2 == 0 ? "sim" : "sim:1", CEK_PROFILE_TRAINING, &p.devices, &p.count));
-    st = train(&p, &trainer);
-    ck_assert_msg(st == CEK_DEVICE_LOST, "%s: %s: %s", fault, cek_status_name(st), cek_error_text());
-    text = strstr(cek_error_text(), "sim:1: ");
-    ck_assert_msg(text != NULL && strstr(text, "no command finished for 0.2 s") != NULL, "%s", cek_error_text());
-    cek_trainer_free(trainer);
-    place_close(&p);
-}
-END_TEST
-
 START_TEST(memory_that_is_never_there_is_told_before_training)
 {
     place p;
     cek_trainer *trainer;
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
-    place_open(&p, "out_of_memory@mem_alloc#1+/1");
+    failing_open(&p, "out_of_memory@mem_alloc#1+/1");
     ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer), CEK_OUT_OF_MEMORY);
     ck_assert_ptr_null(trainer);
     ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
@@ -226,27 +166,16 @@ START_TEST(predictions_fail_the_same_way)
 {
     place p;
     cek_predictor *q;
-    cek_dataset *set;
     float outputs[SAMPLES * CLASSES];
     char fault[64];
     const cek_predictor_options o = { .size = sizeof o, .batch = 4 };
-    const cek_array_options a = { .size = sizeof a,
-                                  .input_type = CEK_F32,
-                                  .count = SAMPLES,
-                                  .rank = 3,
-                                  .shape = { 1, SIDE, SIDE },
-                                  .inputs = images,
-                                  .labels = labels,
-                                  .classes = CLASSES };
     snprintf(fault, sizeof fault, "%s@op_run#3/1", kinds[_i].effect);
-    place_open(&p, fault);
-    ok(cek_dataset_arrays(&a, &set));
+    failing_open(&p, fault);
     ok(cek_predictor_create(p.model, p.devices, p.count, &o, &q));
-    ck_assert_uint_eq(cek_predictor_run_dataset(q, set, outputs), kinds[_i].status);
+    ck_assert_uint_eq(cek_predictor_run_dataset(q, p.set, outputs), kinds[_i].status);
     ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
     ck_assert_int_eq(memcmp(images, images_before, sizeof images), 0);
     cek_predictor_free(q);
-    cek_dataset_free(set);
     place_close(&p);
 }
 END_TEST
@@ -273,7 +202,7 @@ START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
     cek_marker *marker;
     cek_memory *memory;
     char bytes[64] = { 0 };
-    place_open(&p, "hang@upload/1");
+    failing_open(&p, "hang@upload/1");
     setenv("CEKERNELS_SIM_WATCHDOG_MS", "60000", 1);
     ok(cek_stream_create(p.devices[1], &stream));
     ok(cek_marker_create(p.devices[1], false, &marker));
@@ -298,7 +227,7 @@ START_TEST(devices_at_one_to_three_take_three_to_one)
     static char bytes[3000];
     setenv("CEKERNELS_SIM_LINK", "100M,300M", 1);
     setenv("CEKERNELS_SIM_LATENCY_NS", "0", 1);
-    place_open(&p, "");
+    failing_open(&p, "");
     for (int i = 0; i < 2; i++) {
         cek_stream *stream;
         cek_marker *start, *end;
@@ -334,7 +263,6 @@ int main(void)
     tcase_add_loop_test(c, so_it_is_where_recording_fails, 0, sizeof recordings / sizeof *recordings);
     tcase_add_test(c, command_buffers_change_no_bit_of_the_weights);
     tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
-    tcase_add_loop_test(c, what_hangs_without_a_watchdog_ends_at_the_time_out, 0, 14);
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
