@@ -38,25 +38,16 @@ static const ahead_driver driver = { watch, uploads, blind, waits, polls, own };
 static const char *const fleets[] = { "cuda:0", "cuda:0,cuda:1", "cpu,cuda:0" };
 enum { FLEETS = sizeof fleets / sizeof *fleets };
 
-static void machine_open(void)
-{
-    fake_open();
-    fake.reset();
-    setenv("CEKERNELS_PLUGINS", "=cpu,cuda", 1);
-    setenv("CEKERNELS_CUDA_PATH", fake.folder, 1);
-    setenv("CEKERNELS_CUDA_CACHE", fake.cache, 1);
-}
-
 START_TEST(samples_are_queued_before_the_loss_of_the_step_before_is_known)
 {
-    machine_open();
+    fake_for_engines("=cpu,cuda");
     ahead_of_the_loss(fleets[_i]);
 }
 END_TEST
 
 START_TEST(no_call_of_a_step_waits_in_the_driver)
 {
-    machine_open();
+    fake_for_engines("=cpu,cuda");
     without_waits(fleets[_i]);
 }
 END_TEST

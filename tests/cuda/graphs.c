@@ -23,11 +23,7 @@ typedef struct place {
 static void place_open(place *p, const char *net)
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .input_type = CEK_U8 };
-    fake_open();
-    fake.reset();
-    setenv("CEKERNELS_PLUGINS", "=cuda", 1);
-    setenv("CEKERNELS_CUDA_PATH", fake.folder, 1);
-    setenv("CEKERNELS_CUDA_CACHE", fake.cache, 1);
+    fake_for_engines("=cuda");
     for (int s = 0; s < SAMPLES; s++) {
         labels[s] = s % CLASSES;
         for (int i = 0; i < PIXELS; i++)

@@ -84,6 +84,16 @@ static inline void fake_remove(void)
         puts(command);
 }
 
+/* Engines that are made from now on find these plugins ("=cuda") and the fake driver, which has forgotten what was injected. */
+static inline void fake_for_engines(const char *plugins)
+{
+    fake_open();
+    fake.reset();
+    setenv("CEKERNELS_PLUGINS", plugins, 1);
+    setenv("CEKERNELS_CUDA_PATH", fake.folder, 1);
+    setenv("CEKERNELS_CUDA_CACHE", fake.cache, 1);
+}
+
 /* The host application's context of device 1 is current while the plugin drives device 0. */
 static inline void context_push(void)
 {
