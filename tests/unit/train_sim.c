@@ -15,6 +15,7 @@ static void failing_open(place *p, const char *faults)
 {
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_WATCHDOG_MS", "20", 1);
+    setenv("CEKERNELS_TIMEOUT", "2", 1); /* half of it in silence, and the driver is waited for, with its watchdog */
     setenv("CEKERNELS_SIM_FAULTS", faults, 1);
     place_open(p, "sim");
     ck_assert_uint_eq(p->count, 2);
