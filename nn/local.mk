@@ -51,6 +51,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/summary.c \
     %D%/train/balance.c \
     %D%/train/balance.h \
+    %D%/train/branches.c \
+    %D%/train/branches.h \
     %D%/train/conductor.c \
     %D%/train/conductor_act.c \
     %D%/train/conductor_inside.h \
@@ -75,8 +77,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/optimizer.h \
     %D%/train/order.c \
     %D%/train/order.h \
+    %D%/train/order_gather.c \
+    %D%/train/order_inside.h \
+    %D%/train/order_life.c \
     %D%/train/order_queue.c \
     %D%/train/order_queue.h \
+    %D%/train/order_spread.c \
     %D%/train/predictor.c \
     %D%/train/reducer.c \
     %D%/train/reducer.h \

@@ -299,6 +299,12 @@ unit_tests += %D%/unit/schedule
 %C%_unit_schedule_LDFLAGS = $(check_ldflags)
 %C%_unit_schedule_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/shards
+%C%_unit_shards_SOURCES = %D%/unit/shards.c %D%/unit/scratch.h
+%C%_unit_shards_CPPFLAGS = $(unit_cppflags)
+%C%_unit_shards_LDFLAGS = $(check_ldflags)
+%C%_unit_shards_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/order
 %C%_unit_order_SOURCES = %D%/unit/order.c %D%/unit/order_checker.h %D%/unit/scratch.h
 %C%_unit_order_CPPFLAGS = $(unit_cppflags)

@@ -67,6 +67,7 @@ bool cek__conductor_exchange_one(cek__conductor *c, cek__station *s)
 {
     cek_status st;
     cek__action a;
+    cek__track track;
     cek__flights *flights;
     cek__flight *flight = NULL;
 
@@ -76,13 +77,14 @@ bool cek__conductor_exchange_one(cek__conductor *c, cek__station *s)
     if (!cek__order_next(c->order, s->index, CEK__LANE_EXCHANGE, &a))
         return false;
     cek__exchange_assign(c->exchange, &a);
-    flights = &s->flights[cek__station_track(a.phase)];
+    track = cek__station_track(s, &a);
+    flights = &s->flights[track];
     c->busy++;
     pthread_mutex_unlock(&c->lock);
     st = carry_out(c, s, &a);
     if (st == CEK_OK && !s->at_once) {
         flight = &flights->ring[(flights->first + flights->count) % CEK__FLIGHTS];
-        st = cek_marker_record(flight->marker, s->tracks[cek__station_track(a.phase)]);
+        st = cek_marker_record(flight->marker, s->tracks[track]);
     }
     pthread_mutex_lock(&c->lock);
     c->busy--;

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/train/branches.h"
 
 typedef enum way { WAY_PLACE, WAY_HOST, WAY_PULL } way;
 
@@ -29,7 +30,7 @@ struct cek__exchange {
     uint64_t element_bytes;
     way *ways;        /* [reader * devices + other] */
     bool *reaches;    /* the same: is it not WAY_PLACE */
-    places *fetches;  /* [from * devices + owner] */
+    places *fetches;  /* [from * devices + taker] */
     places *sends;    /* [owner] */
     transit *fetched; /* [shard * devices + from] */
     transit *sent;    /* [shard] */
@@ -89,12 +90,24 @@ out:
 
 /* ---- places ---- */
 
-static uint64_t largest_shard(const cek__exchange *x, size_t owner)
+static uint64_t largest_owned(const cek__exchange *x, size_t owner)
 {
     uint64_t most = 0;
 
     for (size_t s = 0; s < x->shards->count; s++)
         if (x->shards->list[s].owner == owner && cek__shard_elements(&x->shards->list[s]) > most)
+            most = cek__shard_elements(&x->shards->list[s]);
+    return most * x->element_bytes;
+}
+
+/* Of those whose contributions go from one device to another. */
+static uint64_t largest_given(const cek__exchange *x, size_t from, size_t to)
+{
+    uint64_t most = 0;
+
+    for (size_t s = 0; s < x->shards->count; s++)
+        if (x->shards->list[s].owner != from && cek__branch_taker(x->shards, s, from) == to &&
+            cek__shard_elements(&x->shards->list[s]) > most)
             most = cek__shard_elements(&x->shards->list[s]);
     return most * x->element_bytes;
 }
@@ -130,19 +143,18 @@ static cek_status all_places_make(cek__exchange *x)
 {
     cek_status st;
 
-    for (size_t owner = 0; owner < x->devices; owner++) {
-        uint64_t bytes = largest_shard(x, owner);
+    for (size_t to = 0; to < x->devices; to++) {
         bool sends = false;
         for (size_t r = 0; r < x->devices; r++) {
-            if (r == owner)
+            if (r == to)
                 continue;
-            sends = sends || !x->reaches[r * x->devices + owner];
-            if (!x->reaches[owner * x->devices + r])
-                CEK_TRY(places_make(&x->fetches[r * x->devices + owner], cek__replica_device(x->replicas[r]),
-                                    x->credits, bytes));
+            sends = sends || !x->reaches[r * x->devices + to];
+            if (!x->reaches[to * x->devices + r])
+                CEK_TRY(places_make(&x->fetches[r * x->devices + to], cek__replica_device(x->replicas[r]), x->credits,
+                                    largest_given(x, r, to)));
         }
         if (sends)
-            CEK_TRY(places_make(&x->sends[owner], cek__replica_device(x->replicas[owner]), x->credits, bytes));
+            CEK_TRY(places_make(&x->sends[to], cek__replica_device(x->replicas[to]), x->credits, largest_owned(x, to)));
     }
     return CEK_OK;
 out:

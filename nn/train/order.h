@@ -6,18 +6,22 @@
  *
  * A step n on devices r, with shards s (shards.h), each of one owner o:
  *
- *   UPLOAD(n, r)      r's part of the batch                          lane COMPUTE, as soon as n is submitted
- *   FORWARD(n, r, i)  segment i of the forward pass                  lane COMPUTE
+ *   UPLOAD(n, r)      r's part of the batch                             lane COMPUTE, as soon as n is submitted
+ *   FORWARD(n, r, i)  segment i of the forward pass                     lane COMPUTE
  *   BACKWARD(n, r)    all of backward; gradients complete bucket by bucket, which is the event `ready`
- *   FETCH(n, s, r)    r's contribution leaves r for o                lane EXCHANGE of r; not where o reaches r's memory
- *   ADD(n, s, r)      o adds r's contribution to its own             lane EXCHANGE of o
- *   MEASURE(n, s)     o looks at the summed gradient                 only where updates wait for a verdict
+ *   FETCH(n, s, r)    r's contribution leaves r for its taker p         lane EXCHANGE of r; not where p reaches r's memory
+ *   ADD(n, s, r)      p adds r's contribution to its own                lane EXCHANGE of p
+ *   MEASURE(n, s)     o looks at the summed gradient                    only where updates wait for a verdict
  *   VERDICT(n)        what all measures together mean, to each owner likewise
  *   UPDATE(n, s)      o computes the new parameters
- *   SEND(n, s)        they leave o for the others                    not where the others reach o's memory
- *   RECEIVE(n, s, r)  r takes them                                   lane EXCHANGE of r
+ *   SEND(n, s)        they leave o for the others                       not where the others reach o's memory
+ *   RECEIVE(n, s, r)  r takes them                                      lane EXCHANGE of r
  *
- * A shard goes through GATHERING (fetches, adds) -> MEASURING -> JUDGED -> UPDATING -> SPREADING (send, receives) and on to
+ * A contribution is what a device adds up: its own gradients and the contributions of those who give to it (branches.h). The
+ * owner gives to nobody; that of a large shard takes from all others. Parameters of a branched shard go the same way back where
+ * all devices reach each other's memory, from one to the next.
+ *
+ * A shard goes through GATHERING (fetches, adds) -> MEASURING -> UPDATING -> SPREADING (send, receives) and on to
  * the next step. Actions of one lane of one device come out in the order in which they must be queued; what one device's
  * queue orders by itself (its adds before its update) is therefore not waited for, everything that another device did is.
  * Among shards there is no such order: of those that may go, that goes first which forward reads first, which is the one of the
@@ -26,12 +30,14 @@
  * What holds, at every action (the numbers are those of ARCHITECTURE.md; tests/unit/order.c checks each by itself):
  *    5  FETCH, ADD of another's gradients, RECEIVE: only what the other device was seen to have finished
  *    7  FETCH and ADD(n, s, r): r's gradients of s's bucket in step n are ready
- *    8  UPDATE(n, s): all contributions to (n, s) were given out as ADD, in the order owner, 0, 1, 2, ...; and the VERDICT
+ *    8  FETCH and ADD(n, s, r), UPDATE(n, s): all contributions to r, or the owner, were given out as ADD, in the order in which
+ *       devices stand in the ring behind it; of r's, they were seen to have ended; and the VERDICT
  *    9  UPDATE(n + 1, s): every spread of (n, s) has ended, those to devices without samples included
  *   10  FORWARD(n + 1, r, i): every shard that segments 0 .. i read has arrived on r in version n
  *   11  BACKWARD(n + 1, r): every FETCH and ADD that reads r's gradients of step n has ended
- *   12  a device without samples contributes nothing and receives everything; a shard of nobody is complete
- *   15  no more FETCHes are under way between two devices than there are places for them, nor SENDs of one owner
+ *   12  a device without samples contributes what others gave to it, and receives everything; a shard of nobody is complete
+ *   15  no more FETCHes are under way between two devices than there are places for them, nor SENDs of one owner; nor more
+ *       RECEIVEs of one device out of others' memory
  *   18  results come in the order of steps; after a failure there is no further action
  *   19  parameters are readable where all shards have the version of the last step that was submitted */
 #ifndef CEK_NN_TRAIN_ORDER_H
@@ -59,7 +65,7 @@ typedef struct cek__action {
     cek__phase phase;
     bool first;     /* ADD: there is nothing yet to add to, so the contribution replaces what lies there */
     size_t device;  /* that acts */
-    size_t peer;    /* FETCH: the owner; ADD: the contributor; RECEIVE: the owner */
+    size_t peer;    /* FETCH: who takes; ADD: who gives; RECEIVE: where it reads */
     size_t shard;   /* FETCH and later; not of VERDICT */
     size_t segment; /* FORWARD */
     int64_t step;   /* from 1 */
@@ -74,8 +80,9 @@ enum { CEK__ORDER_LAG = 3 };
 typedef struct cek__order_options {
     const cek__shards *shards; /* outlives the order */
     size_t depth;              /* steps that may be submitted and not collected, >= 1 */
-    size_t credits;            /* FETCHes under way from one device to another, and SENDs of one owner, >= 1 */
-    size_t segments;           /* of the forward pass, >= 1 */
+    size_t
+        credits; /* FETCHes under way from one device to another, SENDs of one, its RECEIVEs out of others' memory, >= 1 */
+    size_t segments;     /* of the forward pass, >= 1 */
     const size_t *reads; /* [segments]: segment i reads no bucket below reads[i]; falling. NULL: segment 0 reads all */
     const bool *reaches; /* [a * devices + b]: a reads b's memory without a FETCH or SEND. NULL: none does */
     bool verdict;        /* updates wait until all gradients of the step were measured */

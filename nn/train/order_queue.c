@@ -29,19 +29,25 @@ bool cek__action_take(cek__action_queue *q, cek__action *out)
     return true;
 }
 
-static bool is_more_urgent(const cek__shards *shards, const cek__action *a, const cek__action *than)
+static bool is_more_urgent(const cek__shards *shards, const size_t *load, const cek__action *a, const cek__action *than)
 {
+    size_t bucket, other;
+
     if (a->step != than->step || than->phase == CEK__VERDICT)
         return a->step < than->step;
-    return a->phase == CEK__VERDICT || shards->list[a->shard].bucket > shards->list[than->shard].bucket;
+    if (a->phase == CEK__VERDICT)
+        return true;
+    bucket = shards->list[a->shard].bucket;
+    other = shards->list[than->shard].bucket;
+    return bucket > other || (bucket == other && load != NULL && load[a->peer] < load[than->peer]);
 }
 
-bool cek__action_take_urgent(cek__action_queue *q, const cek__shards *shards, cek__action *out)
+bool cek__action_take_urgent(cek__action_queue *q, const cek__shards *shards, const size_t *load, cek__action *out)
 {
     size_t found = 0;
 
     for (size_t i = 1; i < q->count; i++)
-        if (is_more_urgent(shards, at(q, i), at(q, found)))
+        if (is_more_urgent(shards, load, at(q, i), at(q, found)))
             found = i;
     for (; found > 0; found--) {
         cek__action moved = *at(q, found);

@@ -6,11 +6,17 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/train/branches.h"
 
 /* Elements that are added at a time on a device that works inline. 1 MiB of f32: stays in a core's cache between the copy and
  * the addition. Beside the host a shard is added at once: its copy and its addition wait once each for a turn on link
  * and engine, which other work has meanwhile. */
 enum { PIECE = 256 * 1024 };
+
+/* What the commands of one side use, one after the other. */
+typedef struct reducer_side {
+    cek_memory *inbox, *workspace;
+} reducer_side;
 
 /* An operation over `count` elements; sizes repeat, so there are few. */
 typedef struct sized_op {
@@ -31,7 +37,8 @@ struct cek__reducer {
     cek_dtype type;
     uint64_t element_bytes, piece;
     sized_ops adds, measures;
-    cek_memory *inbox, *squares, *workspace;
+    reducer_side sides[CEK__REDUCER_SIDES];
+    cek_memory *squares;
     unsigned char *squares_host; /* [shard] at CEK_ALIGNMENT */
 };
 
@@ -114,48 +121,66 @@ static uint64_t piece_of(const cek__replica *replica)
     return cek__replica_is_inline(replica) ? PIECE : CEK__SHARD_MOST;
 }
 
-static uint64_t inbox_elements(const cek__shards *shards, uint64_t piece, size_t owner)
+/* The device adds others' gradients of the shard to its own. */
+static bool adds(const cek__shards *shards, size_t shard, size_t device)
+{
+    return cek__branch_givers(shards, shard, device) > 0;
+}
+
+static uint64_t inbox_elements(const cek__shards *shards, uint64_t piece, size_t device)
 {
     uint64_t most = 0;
 
-    for (size_t s = 0; shards->devices > 1 && s < shards->count; s++)
-        if (shards->list[s].owner == owner && cek__shard_elements(&shards->list[s]) > most)
+    for (size_t s = 0; s < shards->count; s++)
+        if (adds(shards, s, device) && cek__shard_elements(&shards->list[s]) > most)
             most = cek__shard_elements(&shards->list[s]);
     return most < piece ? most : piece;
 }
 
-uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t owner, bool measures)
+uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device, bool measures)
 {
-    return inbox_elements(shards, CEK__SHARD_MOST, owner) * cek_dtype_bytes(type) +
+    return CEK__REDUCER_SIDES * inbox_elements(shards, CEK__SHARD_MOST, device) * cek_dtype_bytes(type) +
            (measures ? shards->count * CEK_ALIGNMENT : 0);
 }
 
-static cek_status ops_make(cek__reducer *red, size_t owner, bool measures)
+static cek_status ops_make(cek__reducer *red, size_t device, bool measures)
 {
-    cek_status st;
+    cek_status st = CEK_OK;
 
     for (size_t s = 0; s < red->shards->count; s++) {
         uint64_t count = cek__shard_elements(&red->shards->list[s]);
-        if (red->shards->list[s].owner != owner)
-            continue;
-        if (red->shards->devices > 1 && count >= red->piece)
+        if (adds(red->shards, s, device) && count >= red->piece)
             CEK_TRY(op_want(red, &red->adds, red->piece, add_make));
-        if (red->shards->devices > 1)
+        if (adds(red->shards, s, device))
             CEK_TRY(op_want(red, &red->adds, count % red->piece, add_make));
-        if (measures)
+        if (measures && red->shards->list[s].owner == device)
             CEK_TRY(op_want(red, &red->measures, count, measure_make));
     }
-    return CEK_OK;
 out:
     return st;
 }
 
-cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *replica, cek_dtype type, size_t owner,
-                               bool measures, cek__reducer **out)
+static cek_status sides_make(cek__reducer *red, size_t device, size_t count)
+{
+    cek_status st = CEK_OK;
+    uint64_t inbox = inbox_elements(red->shards, red->piece, device) * red->element_bytes;
+    uint64_t workspace = workspace_bytes(&red->measures, workspace_bytes(&red->adds, 0));
+
+    for (size_t i = 0; i < count; i++) {
+        if (inbox > 0)
+            CEK_TRY(cek_memory_alloc(red->device, inbox, CEK_MEMORY_ALONE, &red->sides[i].inbox));
+        if (workspace > 0)
+            CEK_TRY(cek_memory_alloc(red->device, workspace, CEK_MEMORY_ALONE, &red->sides[i].workspace));
+    }
+out:
+    return st;
+}
+
+cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *replica, cek_dtype type, size_t device,
+                               size_t sides, bool measures, cek__reducer **out)
 {
     cek_status st;
     cek__reducer *red = NULL;
-    uint64_t inbox = inbox_elements(shards, piece_of(replica), owner) * cek_dtype_bytes(type), workspace;
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *red, &red));
@@ -165,12 +190,8 @@ cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *re
     red->type = type;
     red->element_bytes = cek_dtype_bytes(type);
     red->piece = piece_of(replica);
-    CEK_TRY(ops_make(red, owner, measures));
-    workspace = workspace_bytes(&red->measures, workspace_bytes(&red->adds, 0));
-    if (inbox > 0)
-        CEK_TRY(cek_memory_alloc(red->device, inbox, CEK_MEMORY_ALONE, &red->inbox));
-    if (workspace > 0)
-        CEK_TRY(cek_memory_alloc(red->device, workspace, CEK_MEMORY_ALONE, &red->workspace));
+    CEK_TRY(ops_make(red, device, measures));
+    CEK_TRY(sides_make(red, device, sides));
     if (measures && shards->count > 0) {
         CEK_TRY(cek_memory_alloc(red->device, shards->count * CEK_ALIGNMENT, CEK_MEMORY_ALONE, &red->squares));
         CEK_TRY(cek_pinned_alloc(red->device, shards->count * CEK_ALIGNMENT, (void **)&red->squares_host));
@@ -195,18 +216,20 @@ void cek__reducer_free(cek__reducer *red)
         return;
     ops_free(red, &red->adds);
     ops_free(red, &red->measures);
-    cek_memory_free(red->inbox);
+    for (size_t i = 0; i < CEK__REDUCER_SIDES; i++) {
+        cek_memory_free(red->sides[i].inbox);
+        cek_memory_free(red->sides[i].workspace);
+    }
     cek_memory_free(red->squares);
-    cek_memory_free(red->workspace);
     cek_pinned_free(red->device, red->squares_host);
     free(red);
 }
 
 /* ---- sums ---- */
 
-static cek_ref workspace_ref(const cek__reducer *red, const sized_op *op)
+static cek_ref workspace_ref(const reducer_side *side, const sized_op *op)
 {
-    return op->workspace_bytes > 0 ? cek_memory_ref(red->workspace) : (cek_ref){ NULL, 0 };
+    return op->workspace_bytes > 0 ? cek_memory_ref(side->workspace) : (cek_ref){ NULL, 0 };
 }
 
 static cek_ref gradient(const cek__reducer *red, size_t shard, uint64_t first)
@@ -218,9 +241,11 @@ static cek_ref gradient(const cek__reducer *red, size_t shard, uint64_t first)
     return ref;
 }
 
-cek_status cek__reducer_add(cek__reducer *red, cek__exchange *exchange, const cek__action *a, cek_stream *stream)
+cek_status cek__reducer_add(cek__reducer *red, cek__exchange *exchange, const cek__action *a, size_t side,
+                            cek_stream *stream)
 {
     cek_status st;
+    const reducer_side *at = &red->sides[side];
     uint64_t count = cek__shard_elements(&red->shards->list[a->shard]);
 
     if (a->first)
@@ -230,18 +255,18 @@ cek_status cek__reducer_add(cek__reducer *red, cek__exchange *exchange, const ce
         const sized_op *add = op_find(&red->adds, n);
         cek_ref operands[] = {
             [CEK_POINTWISE_IN0] = gradient(red, a->shard, i),
-            [CEK_POINTWISE_IN1] = cek_memory_ref(red->inbox),
+            [CEK_POINTWISE_IN1] = cek_memory_ref(at->inbox),
             [CEK_POINTWISE_OUT] = gradient(red, a->shard, i),
         };
-        CEK_TRY(cek__exchange_gradients(exchange, a, stream, cek_memory_ref(red->inbox), i, n));
-        CEK_TRY(cek_stream_run(stream, add->op, operands, CEK_POINTWISE_OUT + 1, workspace_ref(red, add)));
+        CEK_TRY(cek__exchange_gradients(exchange, a, stream, cek_memory_ref(at->inbox), i, n));
+        CEK_TRY(cek_stream_run(stream, add->op, operands, CEK_POINTWISE_OUT + 1, workspace_ref(at, add)));
     }
     return CEK_OK;
 out:
     return st;
 }
 
-cek_status cek__reducer_measure(cek__reducer *red, size_t shard, cek_stream *stream)
+cek_status cek__reducer_measure(cek__reducer *red, size_t shard, size_t side, cek_stream *stream)
 {
     cek_status st;
     const sized_op *measure = op_find(&red->measures, cek__shard_elements(&red->shards->list[shard]));
@@ -249,7 +274,7 @@ cek_status cek__reducer_measure(cek__reducer *red, size_t shard, cek_stream *str
     cek_ref operands[2] = { [CEK_REDUCE_X] = gradient(red, shard, 0), [CEK_REDUCE_Y] = squares };
 
     operands[CEK_REDUCE_Y].offset += shard * CEK_ALIGNMENT;
-    CEK_TRY(cek_stream_run(stream, measure->op, operands, 2, workspace_ref(red, measure)));
+    CEK_TRY(cek_stream_run(stream, measure->op, operands, 2, workspace_ref(&red->sides[side], measure)));
     CEK_TRY(cek_stream_download(stream, red->squares_host + shard * CEK_ALIGNMENT, operands[CEK_REDUCE_Y],
                                 red->element_bytes));
     return CEK_OK;

@@ -13,12 +13,12 @@ static cek__shard part_of(size_t bucket, uint64_t elements, size_t owner, size_t
     uint64_t units = (elements + CEK__SHARD_UNIT - 1) / CEK__SHARD_UNIT, each, rest, first, end;
 
     if (elements < CEK__SHARD_LEAST)
-        return (cek__shard){ bucket, owner, 0, bucket % devices == owner ? elements : 0 };
+        return (cek__shard){ bucket, owner, 0, bucket % devices == owner ? elements : 0, true };
     each = units / devices;
     rest = units % devices;
     first = (owner * each + (owner < rest ? owner : rest)) * CEK__SHARD_UNIT;
     end = first + (each + (owner < rest)) * CEK__SHARD_UNIT;
-    return (cek__shard){ bucket, owner, first < elements ? first : elements, end < elements ? end : elements };
+    return (cek__shard){ bucket, owner, first < elements ? first : elements, end < elements ? end : elements, false };
 }
 
 /* Piece `index` of a device's part. */

@@ -9,8 +9,10 @@
 #include "core/base/export.h"
 
 enum {
-    CEK__SHARD_UNIT = 64,         /* elements: 256 bytes of f32, the alignment of operands */
-    CEK__SHARD_LEAST = 64 * 1024, /* a smaller bucket has one owner: splitting it costs more copies than it saves */
+    CEK__SHARD_UNIT = 64, /* elements: 256 bytes of f32, the alignment of operands */
+    /* A smaller bucket has one owner, and contributions come to it through branches (branches.h): what copies cost besides their
+     * bytes is most of what they cost. */
+    CEK__SHARD_LEAST = 64 * 1024,
     /* With several devices no shard is longer: 2 MiB of f32, so that adding, updating and spreading of one run beside the
      * copies of the next, and what is in flight between two devices is bounded. */
     CEK__SHARD_MOST = 512 * 1024
@@ -19,6 +21,7 @@ enum {
 typedef struct cek__shard {
     size_t bucket, owner;
     uint64_t first, end; /* elements of the bucket; first a multiple of CEK__SHARD_UNIT, end too or the bucket's end */
+    bool branched;       /* all of a bucket that is small */
 } cek__shard;
 
 typedef struct cek__shards {

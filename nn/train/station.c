@@ -15,7 +15,7 @@
 /* An inline device has one stream, a lone one needs no other: what it computes and what it updates is in one order. */
 static cek_status tracks_make(cek__station *s)
 {
-    static const char *const names[] = { "out", "in", "sums" };
+    static const char *const names[CEK__TRACK_COUNT] = { "out", "in", "sums", "more sums" };
     cek_status st;
 
     for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
@@ -83,6 +83,21 @@ out:
     return st;
 }
 
+static cek_status updates_make(cek__station *s, bool scales)
+{
+    cek_status st = CEK_OK;
+
+    for (size_t i = 0; i < s->sides; i++) {
+        cek__update_side *side = &s->updates[i];
+        if (s->devices > 1)
+            CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &side->step_block));
+        if (scales)
+            CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_update_block), CEK_MEMORY_ALONE, &side->update_block));
+    }
+out:
+    return st;
+}
+
 /* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is exchanged in between. */
 static cek_status meter_make(cek__station *s)
 {
@@ -94,8 +109,8 @@ static cek_status meter_make(cek__station *s)
 
 uint64_t cek__station_bytes(const cek__conductor_options *o, size_t index)
 {
-    uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) + sizeof(cek_step_block) +
-                     (o->max_norm > 0 ? sizeof(cek_update_block) : 0);
+    uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) +
+                     CEK__REDUCER_SIDES * (sizeof(cek_step_block) + (o->max_norm > 0 ? sizeof(cek_update_block) : 0));
 
     for (size_t s = 0; s < o->shards->count; s++)
         if (o->shards->list[s].owner == index)
@@ -115,16 +130,14 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
                          .shards = o->shards,
                          .exchange = exchange };
     s->at_once = s->devices == 1 || cek__replica_is_inline(s->replica);
+    s->sides = s->at_once ? 1 : CEK__REDUCER_SIDES;
     CEK_TRY(tracks_make(s));
     CEK_TRY(milestones_make(s));
     CEK_TRY(jobs_make(s));
     if (o->measured)
         CEK_TRY(meter_make(s));
-    if (s->devices > 1)
-        CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &s->sums_block));
-    if (o->max_norm > 0)
-        CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_update_block), CEK_MEMORY_ALONE, &s->update_block));
-    CEK_TRY(cek__reducer_create(o->shards, s->replica, o->type, index, o->max_norm > 0, &s->reducer));
+    CEK_TRY(updates_make(s, o->max_norm > 0));
+    CEK_TRY(cek__reducer_create(o->shards, s->replica, o->type, index, s->sides, o->max_norm > 0, &s->reducer));
     CEK_TRY(optimizers_make(s, o));
     return CEK_OK;
 out:
@@ -147,8 +160,10 @@ void cek__station_close(cek__station *s, bool idle)
         cek_marker_free(s->milestones[i].marker);
     for (size_t i = 0; s->jobs != NULL && i < s->job_count; i++)
         cek_marker_free(s->jobs[i].counted);
-    cek_memory_free(s->sums_block);
-    cek_memory_free(s->update_block);
+    for (size_t i = 0; i < CEK__REDUCER_SIDES; i++) {
+        cek_memory_free(s->updates[i].step_block);
+        cek_memory_free(s->updates[i].update_block);
+    }
     if (idle) {
         cek_pinned_free(s->device, s->batches);
         cek_pinned_free(s->device, s->tallies);
@@ -282,13 +297,19 @@ const char *cek__station_phase_name(cek__phase phase)
     return names[phase];
 }
 
-cek__track cek__station_track(cek__phase phase)
+/* An owner's shards of a bucket lie as far apart as there are devices. */
+static size_t side_of(const cek__station *s, const cek__action *a)
 {
-    switch (phase) {
+    return a->phase == CEK__VERDICT ? 0 : a->shard / s->devices % s->sides;
+}
+
+cek__track cek__station_track(const cek__station *s, const cek__action *a)
+{
+    switch (a->phase) {
     case CEK__FETCH:
     case CEK__SEND: return CEK__TRACK_OUT;
     case CEK__RECEIVE: return CEK__TRACK_IN;
-    default: return CEK__TRACK_SUMS;
+    default: return (cek__track)(CEK__TRACK_SUMS + side_of(s, a));
     }
 }
 
@@ -298,40 +319,52 @@ static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
     return base;
 }
 
-static cek_status update(cek__station *s, const cek__action *a)
+static cek_status update(cek__station *s, const cek__action *a, cek_stream *stream)
 {
     const cek__shard *shard = &s->shards->list[a->shard];
-    cek_stream *stream = s->tracks[CEK__TRACK_SUMS];
-    cek_ref block = s->sums_block ? cek_memory_ref(s->sums_block) : cek__replica_step_block(s->replica);
+    cek__update_side *side = &s->updates[side_of(s, a)];
+    cek_ref block = side->step_block ? cek_memory_ref(side->step_block) : cek__replica_step_block(s->replica);
     cek_status st;
 
     /* A device without samples has not set its computing block in this step, and it may be the next step's already; a lone
      * device has set it, and computes nothing before all is updated. */
-    if (s->sums_block && s->sums_step != a->step) {
+    if (side->step_block && side->step != a->step) {
         CEK_TRY(cek_stream_update(stream, block, &cek__station_job(s, a->step)->block, sizeof(cek_step_block)));
-        s->sums_step = a->step;
+        side->step = a->step;
     }
     CEK_TRY(cek__shard_optimizer_run(s->optimizers[a->shard], stream,
                                      at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
                                      at(s, cek__replica_gradients(s->replica, shard->bucket), shard), block,
-                                     s->update_block ? cek_memory_ref(s->update_block) : (cek_ref){ NULL, 0 }));
+                                     side->update_block ? cek_memory_ref(side->update_block) : (cek_ref){ NULL, 0 }));
+out:
+    return st;
+}
+
+/* Behind this come updates on all sides. */
+static cek_status verdict(cek__station *s, double scale)
+{
+    cek_status st = CEK_OK;
+    cek_update_block block = { .grad_scale = cek__f32x2(scale) };
+
+    for (size_t i = 0; i < s->sides; i++)
+        CEK_TRY(cek_stream_update(s->tracks[CEK__TRACK_SUMS + i], cek_memory_ref(s->updates[i].update_block), &block,
+                                  sizeof block));
 out:
     return st;
 }
 
 static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
 {
-    cek_stream *stream = s->tracks[cek__station_track(a->phase)];
-    cek_update_block block = { .grad_scale = cek__f32x2(scale) };
+    cek_stream *stream = s->tracks[cek__station_track(s, a)];
 
     switch (a->phase) {
     case CEK__FETCH:
     case CEK__SEND: return cek__exchange_download(s->exchange, a, stream);
     case CEK__RECEIVE: return cek__exchange_parameters(s->exchange, a, stream);
-    case CEK__ADD: return cek__reducer_add(s->reducer, s->exchange, a, stream);
-    case CEK__MEASURE: return cek__reducer_measure(s->reducer, a->shard, stream);
-    case CEK__VERDICT: return cek_stream_update(stream, cek_memory_ref(s->update_block), &block, sizeof block);
-    default: return update(s, a);
+    case CEK__ADD: return cek__reducer_add(s->reducer, s->exchange, a, side_of(s, a), stream);
+    case CEK__MEASURE: return cek__reducer_measure(s->reducer, a->shard, side_of(s, a), stream);
+    case CEK__VERDICT: return verdict(s, scale);
+    default: return update(s, a, stream);
     }
 }
 

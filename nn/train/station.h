@@ -13,8 +13,21 @@
 
 enum { CEK__FLIGHTS = 32 }; /* actions under way on one stream; more wait for their turn */
 
-/* The streams beside the computing one: what leaves, what comes in, what is added and updated. */
-typedef enum cek__track { CEK__TRACK_OUT, CEK__TRACK_IN, CEK__TRACK_SUMS, CEK__TRACK_COUNT } cek__track;
+/* The streams beside the computing one: what leaves, what comes in, what is added and updated, shards in turn on each of the
+ * reducer's sides. */
+typedef enum cek__track {
+    CEK__TRACK_OUT,
+    CEK__TRACK_IN,
+    CEK__TRACK_SUMS,
+    CEK__TRACK_COUNT = CEK__TRACK_SUMS + CEK__REDUCER_SIDES
+} cek__track;
+
+/* What updates on one of the sides read. */
+typedef struct cek__update_side {
+    cek_memory *step_block; /* beside the computing one; NULL: that one is read */
+    int64_t step;           /* whose step block lies there */
+    cek_memory *update_block;
+} cek__update_side;
 
 /* An action that was enqueued and is not known to have ended. */
 typedef struct cek__flight {
@@ -59,10 +72,10 @@ typedef struct cek__station {
     cek__flights flights[CEK__TRACK_COUNT];
     cek__milestone *milestones; /* ring */
     size_t milestone_capacity, milestone_first, milestone_count;
-    cek_memory *sums_block, *update_block; /* step block of updates beside the computing one, update block */
-    int64_t sums_step;                     /* whose step block lies there */
-    size_t announced;                      /* steps whose samples may be uploaded, and that are not computed */
-    cek__step_job *jobs;                   /* [step % job_count] */
+    size_t sides; /* in use */
+    cek__update_side updates[CEK__REDUCER_SIDES];
+    size_t announced;    /* steps whose samples may be uploaded, and that are not computed */
+    cek__step_job *jobs; /* [step % job_count] */
     size_t job_count;
     unsigned char *batches, *tallies; /* [depth] shares, [job_count] results */
     uint64_t batch_bytes;
@@ -93,7 +106,7 @@ CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__a
 void cek__station_read_times(cek__station *station, int64_t step);
 /* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
 CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
-cek__track cek__station_track(cek__phase phase);
+cek__track cek__station_track(const cek__station *station, const cek__action *action);
 const char *cek__station_phase_name(cek__phase phase);
 
 /* Waits for everything that was queued. */

@@ -13,8 +13,10 @@
 enum { DEVICES_MAX = 8, BUCKETS_MAX = 4, SHARDS_MAX = 32, STEPS_MAX = 24 };
 
 typedef struct seen_shard {
+    bool contributes[DEVICES_MAX];
     bool fetch_given[DEVICES_MAX], fetch_ended[DEVICES_MAX], add_given[DEVICES_MAX], add_ended[DEVICES_MAX];
     bool receive_given[DEVICES_MAX], received[DEVICES_MAX]; /* the owner's: its update has ended */
+    size_t receive_from[DEVICES_MAX];
     bool measure_given, measured, update_given, updated, send_given, sent;
 } seen_shard;
 
@@ -54,6 +56,26 @@ static const cek__shard *shard_of(const checker *c, size_t s)
     return &c->options->shards->list[s];
 }
 
+/* To whom a device gives what it has of a shard: neighbours behind the owner pair up, then pairs, then fours, in each the farther
+ * giving to the nearer; of a large shard all give to the owner. The owner's is the owner. */
+static size_t taker_of(const checker *c, size_t s, size_t device)
+{
+    size_t owner = shard_of(c, s)->owner, behind = (device + c->devices - owner) % c->devices;
+    if (!shard_of(c, s)->branched)
+        return owner;
+    for (size_t width = 1; width < c->devices; width *= 2)
+        for (size_t near = 0; near + width < c->devices; near += 2 * width)
+            if (near + width == behind)
+                return (owner + near) % c->devices;
+    return owner;
+}
+
+/* It or somebody who gives through it has samples. */
+static bool contributes(const checker *c, int64_t n, size_t s, size_t device)
+{
+    return c->steps[n].shard[s].contributes[device];
+}
+
 /* a reads b's memory. */
 static bool reaches(const checker *c, size_t a, size_t b)
 {
@@ -69,12 +91,12 @@ static bool spread_ended(const checker *c, int64_t step, size_t s)
     return all;
 }
 
-static size_t places_taken(const checker *c, size_t from, size_t owner)
+static size_t places_taken(const checker *c, size_t from, size_t to)
 {
     size_t taken = 0;
     for (int64_t n = 1; n <= c->submitted; n++)
         for (size_t s = 0; s < c->options->shards->count; s++)
-            if (shard_of(c, s)->owner == owner)
+            if (taker_of(c, s, from) == to)
                 taken += c->steps[n].shard[s].fetch_given[from] && !c->steps[n].shard[s].add_ended[from];
     return taken;
 }
@@ -86,6 +108,17 @@ static size_t sends_taken(const checker *c, size_t owner)
         for (size_t s = 0; s < c->options->shards->count; s++)
             if (shard_of(c, s)->owner == owner)
                 taken += c->steps[n].shard[s].send_given && !spread_ended(c, n, s);
+    return taken;
+}
+
+/* Out of others' memory. */
+static size_t reads_taken(const checker *c, size_t device)
+{
+    size_t taken = 0;
+    for (int64_t n = 1; n <= c->submitted; n++)
+        for (size_t s = 0; s < c->options->shards->count; s++)
+            if (reaches(c, device, c->steps[n].shard[s].receive_from[device]))
+                taken += c->steps[n].shard[s].receive_given[device] && !c->steps[n].shard[s].received[device];
     return taken;
 }
 
@@ -108,56 +141,72 @@ static void backward_given(checker *c, const cek__action *a)
 {
     must(c, c->steps[a->step].forward_given[a->device] == c->options->segments, 10, a, "before forward");
     for (int64_t n = 1; n < a->step; n++)
-        for (size_t s = 0; c->steps[n].present[a->device] && s < c->options->shards->count; s++) {
+        for (size_t s = 0; s < c->options->shards->count; s++) {
             const seen_shard *shard = &c->steps[n].shard[s];
-            size_t owner = shard_of(c, s)->owner;
-            bool read = owner == a->device             ? shard->updated
-                        : reaches(c, owner, a->device) ? shard->add_ended[a->device]
-                                                       : shard->fetch_ended[a->device];
+            size_t taker = taker_of(c, s, a->device);
+            bool read = shard_of(c, s)->owner == a->device ? shard->updated
+                        : !contributes(c, n, s, a->device) ? true
+                        : reaches(c, taker, a->device)     ? shard->add_ended[a->device]
+                                                           : shard->fetch_ended[a->device];
             must(c, read, 11, a, "gradients of an earlier step are still to be read");
         }
     c->steps[a->step].backward_given[a->device] = true;
+}
+
+/* Every contribution to `taker` that comes before that of `r` in its order, or all of them for r == taker. */
+static bool given_before(const checker *c, int64_t n, size_t s, size_t taker, size_t r)
+{
+    const seen_step *step = &c->steps[n];
+    if (step->present[taker] && step->ready[taker] <= shard_of(c, s)->bucket)
+        return false;
+    for (size_t q = (taker + 1) % c->devices; q != r; q = (q + 1) % c->devices)
+        if (q != shard_of(c, s)->owner && taker_of(c, s, q) == taker && contributes(c, n, s, q) &&
+            !step->shard[s].add_given[q])
+            return false;
+    return true;
+}
+
+/* What a device gives has been added up there. */
+static bool whole(const checker *c, int64_t n, size_t s, size_t device)
+{
+    bool all = given_before(c, n, s, device, device);
+    for (size_t q = 0; q < c->devices; q++)
+        if (q != shard_of(c, s)->owner && taker_of(c, s, q) == device)
+            all = all && (!contributes(c, n, s, q) || c->steps[n].shard[s].add_ended[q]);
+    return all;
 }
 
 static void fetch_given(checker *c, const cek__action *a)
 {
     seen_step *step = &c->steps[a->step];
     seen_shard *shard = &step->shard[a->shard];
-    must(c, shard_of(c, a->shard)->owner == a->peer && a->device != a->peer && !reaches(c, a->peer, a->device), 12, a,
-         "nobody needs it");
-    must(c, step->present[a->device], 12, a, "the device has no samples");
-    must(c, step->ready[a->device] > shard_of(c, a->shard)->bucket, 7, a, "its gradients are not complete");
+    must(c, taker_of(c, a->shard, a->device) == a->peer && a->device != a->peer && !reaches(c, a->peer, a->device), 12,
+         a, "nobody needs it");
+    must(c, contributes(c, a->step, a->shard, a->device), 12, a, "nobody has samples");
+    must(c, !step->present[a->device] || step->ready[a->device] > shard_of(c, a->shard)->bucket, 7, a,
+         "its gradients are not complete");
+    must(c, whole(c, a->step, a->shard, a->device), 8, a, "a contribution to it is missing, or not yet added");
     must(c, !shard->fetch_given[a->device], 12, a, "twice");
     shard->fetch_given[a->device] = true;
     must(c, places_taken(c, a->device, a->peer) <= c->options->credits, 15, a, "no place is free");
-}
-
-/* Every contribution that comes before `r` in the owner's order, or all of them for r = DEVICES_MAX. */
-static bool given_before(const checker *c, int64_t n, size_t s, size_t r)
-{
-    size_t owner = shard_of(c, s)->owner, bucket = shard_of(c, s)->bucket;
-    const seen_step *step = &c->steps[n];
-    if (step->present[owner] && step->ready[owner] <= bucket)
-        return false;
-    for (size_t q = 0; q < c->devices && q < r; q++)
-        if (q != owner && step->present[q] && !step->shard[s].add_given[q])
-            return false;
-    return true;
 }
 
 static void add_given(checker *c, const cek__action *a)
 {
     seen_step *step = &c->steps[a->step];
     seen_shard *shard = &step->shard[a->shard];
-    size_t owner = shard_of(c, a->shard)->owner, others = 0;
-    must(c, owner == a->device && a->peer != owner && !shard->add_given[a->peer], 12, a, "nobody needs it");
-    must(c, step->present[a->peer], 12, a, "the peer has no samples");
-    must(c, step->ready[a->peer] > shard_of(c, a->shard)->bucket, 7, a, "the peer's gradients are not complete");
-    must(c, reaches(c, owner, a->peer) || shard->fetch_ended[a->peer], 5, a, "the contribution has not come");
-    must(c, given_before(c, a->step, a->shard, a->peer), 8, a, "before an earlier contribution");
+    size_t others = 0;
+    must(c, taker_of(c, a->shard, a->peer) == a->device && a->peer != a->device && !shard->add_given[a->peer], 12, a,
+         "nobody needs it");
+    must(c, contributes(c, a->step, a->shard, a->peer), 12, a, "the peer has nothing to give");
+    must(c, !step->present[a->peer] || step->ready[a->peer] > shard_of(c, a->shard)->bucket, 7, a,
+         "the peer's gradients are not complete");
+    must(c, reaches(c, a->device, a->peer) || shard->fetch_ended[a->peer], 5, a, "the contribution has not come");
+    must(c, whole(c, a->step, a->shard, a->peer), 8, a, "a contribution to the peer is missing, or not yet added");
+    must(c, given_before(c, a->step, a->shard, a->device, a->peer), 8, a, "before an earlier contribution");
     for (size_t q = 0; q < c->devices; q++)
-        others += shard->add_given[q];
-    must(c, a->first == (!step->present[owner] && others == 0), 8, a, "adds to nothing, or overwrites a sum");
+        others += shard->add_given[q] && taker_of(c, a->shard, q) == a->device;
+    must(c, a->first == (!step->present[a->device] && others == 0), 8, a, "adds to nothing, or overwrites a sum");
     shard->add_given[a->peer] = true;
 }
 
@@ -166,19 +215,33 @@ static void update_given(checker *c, const cek__action *a)
     seen_step *step = &c->steps[a->step];
     seen_shard *shard = &step->shard[a->shard];
     must(c, shard_of(c, a->shard)->owner == a->device && !shard->update_given, 14, a, "not its shard, or twice");
-    must(c, given_before(c, a->step, a->shard, DEVICES_MAX), 8, a, "a contribution is missing");
+    must(c, given_before(c, a->step, a->shard, a->device, a->device), 8, a, "a contribution is missing");
     must(c, !c->options->verdict || step->verdict_given[a->device], 8, a, "no verdict");
     must(c, spread_ended(c, a->step - 1, a->shard), 9, a, "the step before is still spreading");
     shard->update_given = true;
 }
 
+static bool all_reach(const checker *c)
+{
+    bool all = true;
+    for (size_t a = 0; a < c->devices; a++)
+        for (size_t b = 0; b < c->devices; b++)
+            all = all && (a == b || reaches(c, a, b));
+    return all;
+}
+
 static void receive_given(checker *c, const cek__action *a)
 {
     seen_shard *shard = &c->steps[a->step].shard[a->shard];
-    size_t owner = shard_of(c, a->shard)->owner;
-    must(c, owner == a->peer && a->device != owner && !shard->receive_given[a->device], 12, a, "nobody needs it");
-    must(c, reaches(c, a->device, owner) ? shard->updated : shard->sent, 5, a, "there is nothing to receive yet");
+    size_t from = shard_of(c, a->shard)->owner;
+    must(c, a->device != from && !shard->receive_given[a->device], 12, a, "nobody needs it");
+    if (shard_of(c, a->shard)->branched && all_reach(c))
+        from = taker_of(c, a->shard, a->device);
+    must(c, a->peer == from, 12, a, "from somebody else");
+    must(c, reaches(c, a->device, from) ? shard->received[from] : shard->sent, 5, a, "there is nothing to receive yet");
     shard->receive_given[a->device] = true;
+    shard->receive_from[a->device] = a->peer;
+    must(c, reads_taken(c, a->device) <= c->options->credits, 15, a, "it reads too much at once");
 }
 
 static void verdict_given(checker *c, const cek__action *a)
@@ -204,7 +267,7 @@ static void checker_action(checker *c, const cek__action *a)
     case CEK__FETCH: fetch_given(c, a); break;
     case CEK__ADD: add_given(c, a); break;
     case CEK__MEASURE:
-        must(c, c->options->verdict && given_before(c, a->step, a->shard, DEVICES_MAX), 8, a,
+        must(c, c->options->verdict && given_before(c, a->step, a->shard, a->device, a->device), 8, a,
              "a contribution is missing");
         shard->measure_given = true;
         break;
@@ -239,6 +302,10 @@ static void checker_submit(checker *c, const bool *present)
 {
     c->submitted++;
     memcpy(c->steps[c->submitted].present, present, c->devices * sizeof *present);
+    for (size_t s = 0; s < c->options->shards->count; s++)
+        for (size_t r = 0; r < c->devices; r++)
+            for (size_t d = r; present[r] && !contributes(c, c->submitted, s, d); d = taker_of(c, s, d))
+                c->steps[c->submitted].shard[s].contributes[d] = true;
 }
 
 static void checker_collect(checker *c)

@@ -14,7 +14,7 @@
 enum { SIDE = 28, EACH = 64, DEVICES_MOST = 8 };
 
 /* The first steps fill the pipe; those that are measured are alike. */
-enum { WARM = 3, STEPS = 4, AHEAD = 2 };
+enum { WARM = 2, STEPS = 2, AHEAD = 2 };
 
 /* The last bucket, both convolutions with their biases in f32, goes out and comes back, behind a latency of 10 us each. */
 enum { LAST_BYTES = 4 * (64 * 9 + 64 + 128 * 64 * 9 + 128), LAST_NS = 2 * (10000 + LAST_BYTES / 12) };
@@ -35,8 +35,8 @@ static void number_set(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* Operations a second. */
-static const char *flops = "1T";
+/* Operations a second; how long one may keep the engine to itself, in ns, or "0", to its end. */
+static const char *flops = "1T", *wave = "100k";
 
 /* Computing 1 TFLOP a second, 12 GB/s each way; nothing is really computed. */
 static void fleet_open(fleet *f, int devices, bool shared, bool inline_work)
@@ -46,6 +46,7 @@ static void fleet_open(fleet *f, int devices, bool shared, bool inline_work)
     number_set("CEKERNELS_SIM_SHARED", shared);
     number_set("CEKERNELS_SIM_INLINE", inline_work);
     setenv("CEKERNELS_SIM_FLOPS", flops, 1);
+    setenv("CEKERNELS_SIM_WAVE_NS", wave, 1);
     setenv("CEKERNELS_SIM_LINK", "12G", 1);
     setenv("CEKERNELS_SIM_WORK", "none", 1);
     ok(cek_engine_create(NULL, &f->engine));
@@ -142,11 +143,22 @@ START_TEST(a_step_takes_little_longer_than_it_computes)
         int devices;
         bool shared;
         double most;
-    } fleets[] = { { 2, false, 1.05 }, { 3, false, 1.05 }, { 2, true, 1.05 }, { 3, true, 1.05 }, { 8, false, 1.1 } };
+    } fleets[] = { { 2, false, 1.05 }, { 3, false, 1.05 }, { 2, true, 1.05 },
+                   { 3, true, 1.05 },  { 8, false, 1.1 },  { 8, true, 1.2 } };
     int devices = fleets[_i].devices;
     bool shared = fleets[_i].shared;
     double r = ratio("nobody waits", devices, shared, measure(devices, shared, false));
     ck_assert_msg(r <= fleets[_i].most, "%.4f", r);
+}
+END_TEST
+
+/* Additions and updates run only where an operation of backward ends. */
+START_TEST(operations_that_keep_the_engine_hold_a_step_up_by_little)
+{
+    double r;
+    wave = "0";
+    r = ratio("operations keep the engine", 2, _i, measure(2, _i, false));
+    ck_assert_msg(r <= 1.1, "%.4f", r);
 }
 END_TEST
 
@@ -159,10 +171,10 @@ END_TEST
 
 START_TEST(twenty_runs_take_the_same_time)
 {
-    measured first = measure(2, true, false);
+    measured first = measure_steps(2, true, false, 1);
     ratio("nobody waits", 2, true, first);
     for (int i = 1; i < 20; i++) {
-        measured again = measure(2, true, false);
+        measured again = measure_steps(2, true, false, 1);
         ck_assert_uint_eq(again.step_ns, first.step_ns);
         ck_assert_uint_eq(again.compute_ns, first.compute_ns);
     }
@@ -201,7 +213,8 @@ int main(void)
     Suite *suite = suite_create("train_overlap");
     TCase *c = tcase_create("train_overlap");
     tcase_set_timeout(c, 300);
-    tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 5);
+    tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 6);
+    tcase_add_loop_test(c, operations_that_keep_the_engine_hold_a_step_up_by_little, 0, 2);
     tcase_add_loop_test(c, devices_that_work_inline_hide_nothing, 0, 2);
     tcase_add_test(c, a_device_with_a_long_operation_is_asked_and_not_waited_for);
     tcase_add_loop_test(c, a_step_neither_drains_a_queue_nor_maps_memory, 0, 2);

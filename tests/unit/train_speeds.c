@@ -11,9 +11,10 @@
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
 
 enum { BATCH = 256, PIXELS = 28 * 28, WARM = 16, SEEN = 6 };
+enum { MANY = 64, MANY_EACH = 64, BATCH_MOST = MANY * MANY_EACH };
 
-static unsigned char images[BATCH][PIXELS];
-static int32_t labels[BATCH];
+static unsigned char images[BATCH_MOST][PIXELS];
+static int32_t labels[BATCH_MOST];
 
 typedef struct world {
     cek_engine *engine;
@@ -23,12 +24,14 @@ typedef struct world {
     cek_model *model;
     cek_trainer *trainer;
     size_t count;
+    int64_t batch;
 } world;
 
-static void world_open(world *w, const char *count, const char *flops, const char *link, const char *faults)
+static void world_open_for(world *w, const char *model, int64_t batch, const char *count, const char *flops,
+                           const char *link, const char *faults)
 {
     cek_preset preset = { .size = sizeof preset };
-    cek_trainer_options o = { .size = sizeof o, .batch = BATCH, .input_type = CEK_U8 };
+    cek_trainer_options o = { .size = sizeof o, .batch = w->batch = batch, .input_type = CEK_U8 };
 
     setenv("CEKERNELS_SIM_WORK", "none", 1);
     setenv("CEKERNELS_SIM_DEVICES", count, 1);
@@ -37,13 +40,18 @@ static void world_open(world *w, const char *count, const char *flops, const cha
     setenv("CEKERNELS_SIM_FAULTS", faults, 1);
     ok(cek_engine_create(NULL, &w->engine));
     ok(cek_engine_select(w->engine, "sim", CEK_PROFILE_TRAINING, &w->devices, &w->count));
-    ok(cek_preset_find("mnist-cnn", &preset));
+    ok(cek_preset_find(model, &preset));
     ok(cek_model_parse(preset.text, 3, (int64_t[]){ 1, 28, 28 }, &w->model));
     ok(cek_trainer_create(w->model, w->devices, w->count, &o, &w->trainer));
     ok(cek_stream_create(w->devices[0], &w->stream));
     ok(cek_marker_create(w->devices[0], true, &w->start));
     ok(cek_marker_create(w->devices[0], true, &w->end));
     ok(cek_marker_record(w->start, w->stream));
+}
+
+static void world_open(world *w, const char *count, const char *flops, const char *link, const char *faults)
+{
+    world_open_for(w, "mnist-cnn", BATCH, count, flops, link, faults);
 }
 
 static void world_close(world *w)
@@ -59,7 +67,7 @@ static void world_close(world *w)
 
 static void train(world *w, int steps)
 {
-    const cek_batch batch = { .count = BATCH, .inputs = images, .targets = labels, .input_type = CEK_U8 };
+    const cek_batch batch = { .count = w->batch, .inputs = images, .targets = labels, .input_type = CEK_U8 };
 
     for (int submitted = 0, collected = 0; collected < steps; collected++) {
         for (; submitted < steps && cek_trainer_uncollected(w->trainer) < CEK_DEPTH_DEFAULT; submitted++)
@@ -177,16 +185,37 @@ START_TEST(a_speed_that_halves_is_followed_within_20_steps)
 }
 END_TEST
 
+/* A network of a quarter of a megabyte, whose exchange takes no longer for its bytes than for what each transfer costs besides. */
+START_TEST(sixty_four_devices_give_nearly_the_sum_of_their_speeds)
+{
+    world w;
+    double alone, ms;
+
+    world_open_for(&w, "lenet5", MANY_EACH, "1", "10G", "10G", "");
+    train(&w, 2);
+    alone = step_ms(&w);
+    world_close(&w);
+    world_open_for(&w, "lenet5", BATCH_MOST, "64", "10G", "10G", "");
+    train(&w, WARM);
+    ms = step_ms(&w);
+    fprintf(stderr, "64 devices: %.3f ms a step, one alone with its part %.3f: %.3f of the sum\n", ms, alone,
+            alone / ms);
+    ck_assert_msg(alone / ms >= 0.9, "%.3f of the sum of speeds", alone / ms);
+    world_close(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train speeds");
     TCase *tc = tcase_create("train speeds");
 
-    for (int s = 0; s < BATCH; s++)
+    for (int s = 0; s < BATCH_MOST; s++)
         labels[s] = s % 10;
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, devices_of_unequal_speed_give_the_sum_of_their_speeds);
     tcase_add_loop_test(tc, a_device_that_does_not_help_is_left_out_and_costs_nothing, 0, 2);
+    tcase_add_test(tc, sixty_four_devices_give_nearly_the_sum_of_their_speeds);
     tcase_add_test(tc, a_speed_that_halves_is_followed_within_20_steps);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
