@@ -10,11 +10,26 @@ static const double NORM_FLOOR = 1e-6; /* added to the norm, as PyTorch does */
 
 /* ---- what happened; under the lock ---- */
 
+static bool has_work(const cek__conductor *c, const worker *w)
+{
+    return (w->computes && cek__order_has(c->order, w->station->index, CEK__LANE_COMPUTE)) ||
+           (w->exchanges && cek__order_has(c->order, w->station->index, CEK__LANE_EXCHANGE));
+}
+
 void cek__conductor_wake(cek__conductor *c)
 {
     for (size_t i = 0; i < c->worker_count; i++)
-        pthread_cond_signal(&c->workers[i].work);
+        if (c->closing || c->failure != CEK_OK || has_work(c, &c->workers[i]))
+            pthread_cond_signal(&c->workers[i].work);
     pthread_cond_signal(&c->told);
+}
+
+/* Something is under way from now on, which its porter looks for. */
+static void wake_porter(cek__conductor *c, const cek__station *s)
+{
+    for (size_t i = 0; i < c->worker_count; i++)
+        if (c->workers[i].station == s && c->workers[i].exchanges)
+            pthread_cond_signal(&c->workers[i].work);
 }
 
 void cek__conductor_fail(cek__conductor *c, cek_status status)
@@ -143,7 +158,7 @@ static cek_status milestone_set(cek__conductor *c, cek__station *s, const cek__m
     m->buckets = what->buckets;
     m->counted = what->counted;
     s->milestone_count++;
-    cek__conductor_wake(c);
+    wake_porter(c, s);
     pthread_mutex_unlock(&c->lock);
 out:
     return st;

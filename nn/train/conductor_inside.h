@@ -46,7 +46,7 @@ struct cek__conductor {
 
 /* ---- conductor_act.c; all under the lock, which is given up for calls of the device ---- */
 
-/* After every event: whoever may have something to do looks. */
+/* After every event: whoever has something to do hears of it, and the caller. */
 void cek__conductor_wake(cek__conductor *conductor);
 /* The first failure stays; the text is this thread's. */
 void cek__conductor_fail(cek__conductor *conductor, cek_status status);

@@ -137,6 +137,11 @@ bool cek__order_next(cek__order *order, size_t device, cek__lane lane, cek__acti
     return lane == CEK__LANE_COMPUTE ? cek__action_take(q, out) : cek__action_take_urgent(q, order->shards, NULL, out);
 }
 
+bool cek__order_has(const cek__order *order, size_t device, cek__lane lane)
+{
+    return order->lanes[device * CEK__LANE_COUNT + lane].count > 0;
+}
+
 bool cek__order_collect(cek__order *order)
 {
     size_t at = (size_t)((order->collected + 1) % (int64_t)order->ring) * order->devices;

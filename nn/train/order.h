@@ -110,6 +110,7 @@ CEK__SHARED void cek__order_fail(cek__order *order);
 
 /* The next action of a lane; false if there is none for now. */
 CEK__SHARED bool cek__order_next(cek__order *order, size_t device, cek__lane lane, cek__action *out);
+bool cek__order_has(const cek__order *order, size_t device, cek__lane lane);
 /* True, once per step and in their order, when all devices' parts of the result are there. */
 CEK__SHARED bool cek__order_collect(cek__order *order);
 /* Steps submitted and not collected. */
