@@ -209,7 +209,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
     CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
-    if (options->arena_piece)
+    if (device && options->arena_piece) /* what a plan on paper needs is asked before it is known how much fits */
         plan->program.arena_piece = options->arena_piece;
     l.program = &plan->program;
     CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));

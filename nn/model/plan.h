@@ -25,10 +25,11 @@ typedef struct cek__plan_options {
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
-    uint64_t arena_piece;    /* a multiple of CEK_ALIGNMENT: the most bytes of one memory of the arena; 0: any number */
-    bool training;           /* dropout, backward; else evaluation. Needs a loss */
-    bool softmax;            /* prediction: probabilities */
-    bool cut_forward;        /* training: forward in the layout's segments, else in one */
+    uint64_t
+        arena_piece;  /* a multiple of CEK_ALIGNMENT: the most bytes of one memory of the arena; 0, or on paper: any */
+    bool training;    /* dropout, backward; else evaluation. Needs a loss */
+    bool softmax;     /* prediction: probabilities */
+    bool cut_forward; /* training: forward in the layout's segments, else in one */
 } cek__plan_options;
 
 /* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */

@@ -36,6 +36,23 @@ strict 128 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear
 # 103 MB of weights are minutes by kernels for GPUs on a processor.
 if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then strict 64 mnist-cnn 2; fi
 
+# Activations that are more than the driver gives at once lie in several memories, and the batch stays whole, bit for bit.
+# Only where one of them alone is too large (the first layer's: 602,112 bytes of 32 samples) is it cut, which rounds
+# otherwise.
+limited() { # MEMORY: the weights after two steps on a device of so many bytes
+    checks=$((checks + 1))
+    LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_MEMORY="$1" \
+        "$CEKERNELS_BENCH" train lenet5 --batch=32 --steps=2 --seed=3 -d opencl:0 --json >"$scratch/out" 2>"$scratch/err" \
+            </dev/null || wrong "a device of $1 bytes: exit $?: $(cat "$scratch/err")"
+    weights=$(value weights_sha256)
+}
+limited 0
+whole=$weights
+limited 3200000
+[ "$weights" = "$whole" ] || wrong "in two memories the weights are $weights, not $whole"
+limited 2000000
+[ "$weights" != "$whole" ] || wrong "a batch cut in two leaves the same bits: this test says nothing"
+
 # A launch that faults takes its context with it: the device is lost, and nobody tries again with less.
 checks=$((checks + 1))
 LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_FAULT=-5,200 SHIM_COUNTS="$scratch/counts" \
