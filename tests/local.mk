@@ -512,13 +512,16 @@ endif
 
 # The cuda plugin over a driver and a compiler that run kernels on the host (cuda/fake.h): conformance, training, failures; its
 # declarations against NVIDIA's own, where they are.
-check_LTLIBRARIES += %D%/cuda/fake_cuda.la %D%/cuda/fake_nvrtc.la
+check_LTLIBRARIES += %D%/cuda/fake_cuda.la %D%/cuda/fake_nvrtc.la %D%/cuda/fake_builtins.la
 %C%_cuda_fake_cuda_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_compile.c %D%/cuda/fake_cuda.c %D%/cuda/fake_cuda.h \
     %D%/cuda/fake_memory.c %D%/cuda/fake_module.c %D%/cuda/fake_run.c %D%/cuda/fake_stream.c
 %C%_cuda_fake_cuda_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 %C%_cuda_fake_cuda_la_LIBADD = $(DL_LIBS) $(PTHREAD_LIBS)
 %C%_cuda_fake_nvrtc_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_compile.c %D%/cuda/fake_nvrtc.c
 %C%_cuda_fake_nvrtc_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+%C%_cuda_fake_nvrtc_la_LIBADD = $(PTHREAD_LIBS)
+%C%_cuda_fake_builtins_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_builtins.c
+%C%_cuda_fake_builtins_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
 check_LTLIBRARIES += %D%/cuda/fake_cublaslt.la
 %C%_cuda_fake_cublaslt_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_cublaslt.c
 %C%_cuda_fake_cublaslt_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere

@@ -30,7 +30,7 @@ typedef struct cuda_instance {
     pthread_mutex_t lock; /* of all that follows: NVRTC is looked for when it is first needed */
     bool compiler_sought;
     cuda_compiler *compiler; /* or NULL */
-    char compiler_text[320]; /* "NVRTC 13.0", or why there is none */
+    char compiler_text[512]; /* "NVRTC 13.0", or why there is none */
     bool cublaslt_sought;
     cek__cublaslt *cublaslt; /* or NULL */
     bool cudnn_sought;
@@ -96,6 +96,9 @@ void *cek__cuda_library_open(const cek_host *host, const char *const *names, cha
  * beyond what the driver knows (13000): a driver of CUDA 12 runs nothing of a library of CUDA 13,
  * nor what such a compiler makes. */
 const char *const *cek__cuda_library_names(const char *const *names, int version);
+/* cek__cuda_library_beside - loads `name` from the folder of an open library, where it is there: what libraries open by
+ * name alone while they work. The handle is never closed. */
+void cek__cuda_library_beside(void *library, const char *name);
 
 /* --- driver.c --------------------------------------------------------------------------------- */
 
@@ -126,7 +129,7 @@ cek_status cek__cuda_poll_event(cuda_dev *dev, const char *call, CUevent event, 
 
 /* --- compile.c: NVRTC ------------------------------------------------------------------------- */
 
-/* cek__cuda_compiler - the instance's, looked for at the first call, or NULL;
+/* cek__cuda_compiler - the instance's, loaded and tried at the first call, or NULL;
  * cek__cuda_compiler_text - "NVRTC 13.0", or why there is none. */
 cuda_compiler *cek__cuda_compiler(cuda_instance *instance);
 const char *cek__cuda_compiler_text(cuda_instance *instance);

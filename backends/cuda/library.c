@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,4 +99,24 @@ void *cek__cuda_library_open(const cek_host *host, const char *const *names, cha
     if (!library)
         snprintf(path, cap, "%s", why);
     return library;
+}
+
+/* From the folder that `path` is in. */
+static bool sibling_open(const char *path, const char *name)
+{
+    char file[PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? snprintf(file, sizeof file, "%.*s/%s", (int)(slash - path), path, name) : -1;
+    return length > 0 && (size_t)length < sizeof file && dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
+void cek__cuda_library_beside(void *library, const char *name)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) || !map || sibling_open(map->l_name, name))
+        return;
+    char *real = realpath(map->l_name, NULL); /* what is loaded may be a link to a folder that has both */
+    if (real)
+        (void)sibling_open(real, name);
+    free(real);
 }

@@ -33,6 +33,16 @@ if [ -n "$NVCC" ]; then
     run 1 check -t f32 -d cuda:0 softmax
     grep -q 'not among the machine code of this build' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"
     unset FAKE_CUDA_SM
+    # A compiler that finds no builtins is none: chains of instructions are interpreted.
+    CEKERNELS_CUDA_PATH=$scratch/half
+    unset CEKERNELS_CUDA_NVRTC
+    mkdir "$scratch/half" && ln -s "$fake/fake_cuda.so" "$scratch/half/libcuda.so.1" &&
+        ln -s "$fake/fake_nvrtc.so" "$scratch/half/libnvrtc.so.13" || exit 99
+    run 0 check -t f32 -d cuda:0 --json pointwise softmax
+    holds "$(value required_passed) == $(value required) && $(value required) >= 100"
+    run 0 gemm -d cuda:0 -s 8x8x8
+    grep -q 'no NVRTC: it compiles nothing: .*failed to open libnvrtc-builtins.so.13.0.*/half/libnvrtc.so.13' "$scratch/err" ||
+        wrong "not explained: $(tail -3 "$scratch/err")"
 else
     echo "built without nvcc: machine code is not looked at"
 fi
@@ -45,8 +55,14 @@ for file in "$scratch"/cache/cuda-*; do
 done
 run 0 check -d cuda:0 softmax dropout --json
 holds "$(value required_passed) == $(value required)"
-FAKE_CUDA_CXX=false run 0 check -t f32 -d cuda:0 softmax dropout --json  # from disk: nothing is compiled
-holds "$(value required_passed) == $(value required)"
+cat >"$scratch/counting" <<END  # from disk: but for the trial of the compiler nothing is compiled
+#!/bin/sh
+echo >>"$scratch/compiled"
+exec $FAKE_CUDA_CXX "\$@"
+END
+chmod +x "$scratch/counting"
+FAKE_CUDA_CXX=$scratch/counting run 0 check -t f32 -d cuda:0 softmax dropout --json
+holds "$(value required_passed) == $(value required) && $(wc -l <"$scratch/compiled") == 2"
 rm -rf "$scratch/cache"
 : >"$scratch/cache"  # not a folder: slow, not wrong
 run 0 check -t f32 -d cuda:0 softmax --json
@@ -65,14 +81,27 @@ unset FAKE_NVRTC_ARCHS
 # What is newer than the driver is left alone, whether its name says how new it is or not.
 FAKE_CUDA_VERSION=12040
 export FAKE_CUDA_VERSION
-run 0 devices --json
-grep -q 'CUDA 12.4, sm_90, no NVRTC' "$scratch/out" || wrong "a compiler beyond the driver: $(grep driver "$scratch/out")"
+named() { # LINE - what is said of the compiler; without machine code for these kernels the check itself fails
+    checks=$((checks + 1))
+    "$CEKERNELS_BENCH" check -v -t f32 -d cuda:0 softmax --match=1x1 >"$scratch/out" 2>"$scratch/err"
+    grep -Eq "$1" "$scratch/out" "$scratch/err" || wrong "not one line \"$1\": $(tail -3 "$scratch/err")"
+}
+named 'no NVRTC: |: NVRTC 12'
 ln -s "$fake/fake_nvrtc.so" "$scratch/both/libnvrtc.so"
-CEKERNELS_PLUGINS==cuda run 0 devices --json
-grep -q 'no NVRTC: .*13.0 is too new' "$scratch/out" || grep -q 'CUDA 12.4, sm_90, NVRTC 12' "$scratch/out" ||
-    wrong "an unnamed compiler beyond the driver: $(grep driver "$scratch/out")"
+named 'no NVRTC: 13.0 is too|: NVRTC 12'
 rm "$scratch/both/libnvrtc.so"
 unset FAKE_CUDA_VERSION
-FAKE_CUDA_CXX='sh -c "echo no such compiler; exit 1" c++' run 1 check -t f32 -d cuda:0 softmax
-grep -q 'rows.cl does not compile: .*no such compiler' "$scratch/out" "$scratch/err" || wrong "no build log: $(tail -3 "$scratch/err")"
+# What compiles nothing is told once, what does not compile with its log.
+FAKE_CUDA_CXX='sh -c "echo no such compiler; exit 1" c++' run 3 gemm -d cuda:0 -s 8x8x8
+grep -q 'no NVRTC: it compiles nothing: no such compiler' "$scratch/err" || wrong "no reason: $(tail -3 "$scratch/err")"
+cat >"$scratch/picky" <<'END'
+#!/bin/sh
+for word; do
+    if [ -f "$word" ] && grep -q 'KERNEL void' "$word"; then echo "kernels are beyond me"; exit 1; fi
+done
+exec c++ "$@"
+END
+chmod +x "$scratch/picky"
+FAKE_CUDA_CXX=$scratch/picky run 1 check -t f32 -d cuda:0 softmax
+grep -q 'rows.cl does not compile: .*kernels are beyond me' "$scratch/out" "$scratch/err" || wrong "no build log: $(tail -3 "$scratch/err")"
 finish

@@ -31,6 +31,7 @@ static void folder_make(void)
     snprintf(cache, sizeof cache, "%s/cache", folder);
     link_make("fake_cuda.so", "libcuda.so.1");
     link_make("fake_nvrtc.so", "libnvrtc.so.13");
+    link_make("fake_builtins.so", "libnvrtc-builtins.so.13.0");
     link_make("fake_cudnn.so", "libcudnn.so.9");
     setenv("CEKERNELS_CUDA_PATH", folder, 1); /* where the fake libraries look for the driver */
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * fake_nvrtc.c - NVRTC's functions over the host's C++ compiler. FAKE_NVRTC_ARCHS="75 80" says what it compiles for.
+ * As the real one it compiles nothing where libnvrtc-builtins is not found by its name alone: no folder of the loader's
+ * has the fake one (fake_builtins.c), so whoever compiles has loaded it before.
  */
+#include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +14,16 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* of functions that are found by name alone */
 
-enum { SUCCESS = 0, OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, COMPILATION = 6 };
+enum {
+    SUCCESS = 0,
+    OUT_OF_MEMORY = 1,
+    INVALID_INPUT = 3,
+    INVALID_PROGRAM = 4,
+    INVALID_OPTION = 5,
+    COMPILATION = 6,
+    BUILTINS = 7
+};
+#define BUILTINS_NAME "libnvrtc-builtins.so.13.0"
 
 typedef struct program {
     char *text, *image;
@@ -40,6 +53,7 @@ FAKE_API const char *nvrtcGetErrorString(uint32_t error)
 {
     return error == COMPILATION      ? "NVRTC_ERROR_COMPILATION"
            : error == INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION"
+           : error == BUILTINS       ? "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"
                                      : "NVRTC_ERROR";
 }
 
@@ -76,6 +90,43 @@ FAKE_API uint32_t nvrtcDestroyProgram(program **of)
     return SUCCESS;
 }
 
+/* Of one loaded library: whether it is the one. */
+static int is_builtins(struct dl_phdr_info *of, size_t size, void *user)
+{
+    const char *slash = strrchr(of->dlpi_name, '/');
+    (void)size, (void)user;
+    return !strcmp(slash ? slash + 1 : of->dlpi_name, BUILTINS_NAME);
+}
+
+/* What was compiled in this process stays: tests begin again and again. Malloc'ed, as fake_compile's. */
+static void *compiled(const char *text, uint64_t *bytes, char *log, size_t cap)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct kept {
+        struct kept *next;
+        char *text;
+        void *object;
+        uint64_t bytes;
+    } * all;
+    pthread_mutex_lock(&lock);
+    struct kept *at = all;
+    while (at && strcmp(at->text, text) != 0)
+        at = at->next;
+    void *object = at ? NULL : fake_compile(text, "", bytes, log, cap);
+    if (object) {
+        at = malloc(sizeof *at);
+        *at = (struct kept){ all, strdup(text), object, *bytes };
+        all = at;
+    }
+    void *copy = at ? malloc(at->bytes) : NULL;
+    if (copy) {
+        memcpy(copy, at->object, at->bytes);
+        *bytes = at->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return copy;
+}
+
 FAKE_API uint32_t nvrtcCompileProgram(program *of, int count, const char *const *options)
 {
     fake_image head = { .fmad = -1 };
@@ -90,6 +141,10 @@ FAKE_API uint32_t nvrtcCompileProgram(program *of, int count, const char *const 
         else if (strcmp(options[i], "--std=c++14"))
             return INVALID_OPTION;
     }
+    if (!dl_iterate_phdr(is_builtins, NULL)) {
+        snprintf(of->log, sizeof of->log, "nvrtc: error: failed to open " BUILTINS_NAME ".\n");
+        return BUILTINS;
+    }
     bool supported = false;
     for (int i = 0; i < known; i++)
         supported |= archs[i] == head.arch;
@@ -97,7 +152,7 @@ FAKE_API uint32_t nvrtcCompileProgram(program *of, int count, const char *const 
         return INVALID_OPTION;
     if (strstr(of->text, "KERNEL void pointwise") && head.fmad)
         fake_die("a chain of instructions compiled with fused multiply-adds");
-    void *object = fake_compile(of->text, "", &head.bytes, of->log, sizeof of->log);
+    void *object = compiled(of->text, &head.bytes, of->log, sizeof of->log);
     if (!object)
         return COMPILATION;
     memcpy(head.magic, of->ptx ? "FAKEPTX" : "FAKECUBN", sizeof head.magic);

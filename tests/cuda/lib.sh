@@ -6,6 +6,7 @@ fake=$top_builddir/tests/cuda/.libs
 mkdir "$scratch/driver" "$scratch/both" || exit 99
 for folder in driver both; do ln -s "$fake/fake_cuda.so" "$scratch/$folder/libcuda.so.1" || exit 99; done
 ln -s "$fake/fake_nvrtc.so" "$scratch/both/libnvrtc.so.13" || exit 99
+ln -s "$fake/fake_builtins.so" "$scratch/both/libnvrtc-builtins.so.13.0" || exit 99
 FAKE_CUDA_CXX=${FAKE_CUDA_CXX-$(command -v c++ || command -v g++ || command -v clang++)}
 [ -n "$FAKE_CUDA_CXX" ] || { echo "skipped: no C++ compiler, which stands for the device's"; exit 77; }
 FAKE_CUDA_STRICT=1

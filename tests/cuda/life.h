@@ -53,6 +53,7 @@ static inline void fake_open(void)
     snprintf(fake.cache, sizeof fake.cache, "%s/cache", fake.folder);
     link_make("fake_cuda.so", "libcuda.so.1");
     link_make("fake_nvrtc.so", "libnvrtc.so.13");
+    link_make("fake_builtins.so", "libnvrtc-builtins.so.13.0");
     char path[128];
     snprintf(path, sizeof path, "%s/libcuda.so.1", fake.folder);
     void *so = dlopen(path, RTLD_NOW);
