@@ -52,6 +52,7 @@ static cek__cublaslt *library_load(const cek_host *host, int driver)
     unsigned version = (unsigned)lt->GetVersion(); /* 130002 is 13.0.2 */
     unsigned unit = version >= 100000 ? 10000 : 1000;
     snprintf(lt->version, sizeof lt->version, "cuBLASLt %u.%u.%u", version / unit, version % unit / 100, version % 100);
+    cek__host_log(host, CEK_LOG_INFO, "%s: %s", path, lt->version);
     return lt;
 }
 

@@ -63,6 +63,7 @@ cek__cudnn *cek__cudnn_load(const cek_host *host)
     }
     snprintf(dnn->version, sizeof dnn->version, "cuDNN %u.%u.%u", version / 10000, version % 10000 / 100,
              version % 100);
+    cek__host_log(host, CEK_LOG_INFO, "%s: %s", path, dnn->version);
     return dnn;
 }
 

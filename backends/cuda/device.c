@@ -13,7 +13,9 @@
 
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
+#include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/cudnn.h"
 #include "backends/gpu/providers.h"
 
 const char cek__cuda_build[] = __VERSION__;
@@ -111,7 +113,8 @@ static cek_status device_get(cuda_instance *instance, const char *call, uint32_t
     return error ? driver_fail(instance, "cuDeviceGet", error) : CEK_OK;
 }
 
-/* Results depend on the device, on who compiled the kernels, and, for what the driver translates, on the driver. */
+/* Results depend on the device, on this build, and, for what the driver translates, on the driver. Who compiles at run
+ * time is known of an open device alone. */
 static uint64_t numeric_id(cuda_instance *instance, CUdevice device)
 {
     char name[128] = "";
@@ -121,7 +124,6 @@ static uint64_t numeric_id(cuda_instance *instance, CUdevice device)
     hash = cek__hash_number(hash, attribute(&instance->driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
     hash = cek__hash_number(hash, attribute(&instance->driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     hash = cek__hash_number(hash, instance->images_off);
-    hash = cek__hash_text(hash, cek__cuda_compiler_text(instance));
     return cek__hash_number(hash, (uint64_t)instance->version);
 }
 
@@ -132,6 +134,20 @@ static void pci_read(const cuda_driver *api, CUdevice device, char *to)
         *to = 0;
     for (; *to; to++)
         *to = (char)tolower((unsigned char)*to);
+}
+
+/* The libraries that are in use: to load those that might be takes longer than all else. */
+static void libraries_tell(cuda_instance *instance, char *text, size_t cap)
+{
+    pthread_mutex_lock(&instance->lock);
+    const char *const in_use[] = { instance->compiler_text, instance->cublaslt ? instance->cublaslt->version : "",
+                                   instance->cudnn ? instance->cudnn->version : "" };
+    for (size_t i = 0; i < sizeof in_use / sizeof *in_use; i++) {
+        size_t at = strlen(text);
+        if (*in_use[i])
+            snprintf(text + at, cap - at, "; %.60s", in_use[i]);
+    }
+    pthread_mutex_unlock(&instance->lock);
 }
 
 /* Free memory is known in a context alone, and one costs hundreds of megabytes: none is made to answer a question. */
@@ -163,10 +179,10 @@ cek_status cek__cuda_device_info(cek_instance *head, uint32_t index, cek_device_
         full.total_bytes = full.max_alloc_bytes = total;
     if (!api->cuDeviceGetUuid(&uuid, device))
         memcpy(full.uuid, uuid.bytes, sizeof full.uuid);
-    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u, %.40s", instance->version / 1000,
+    snprintf(full.driver, sizeof full.driver, "CUDA %d.%d, sm_%u%u", instance->version / 1000,
              instance->version % 1000 / 10, attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-             attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), cek__cuda_compiler_text(instance));
-    cek__gpu_versions(head, &cek__cuda_driver, full.driver, sizeof full.driver);
+             attribute(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    libraries_tell(instance, full.driver, sizeof full.driver);
     pci_read(api, device, full.pci);
     if (*full.pci)
         snprintf(full.processor, sizeof full.processor, "pci:%s", full.pci);
@@ -202,8 +218,8 @@ static cek_status traits_read(cuda_dev *dev)
     traits->compute_units = (uint32_t)units;
     traits->max_group = (uint32_t)group;
     traits->local_bytes = (uint64_t)local_bytes;
-    traits->numeric_id = numeric_id(instance, dev->device);
     traits->built_in_only = !cek__cuda_compiler(instance);
+    traits->numeric_id = cek__hash_text(numeric_id(instance, dev->device), cek__cuda_compiler_text(instance));
     snprintf(dev->cache_key, sizeof dev->cache_key, "sm_%d%d %d", dev->major, dev->minor, instance->version);
     return CEK_OK;
 }

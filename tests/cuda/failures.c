@@ -69,6 +69,34 @@ static void one_failure(const char *function, unsigned nth, uint32_t error)
     context_pop();
 }
 
+/* The first of this program: what a library was loaded for stays loaded. */
+START_TEST(to_list_devices_loads_no_library)
+{
+    static const char *const names[] = { "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9" };
+    cek_device_info info = { .size = sizeof info };
+    char path[128];
+    context_push();
+    door_prepare();
+    link_make("fake_cublaslt.so", names[1]);
+    link_make("fake_cudnn.so", names[2]);
+    ck_assert_uint_eq(d.plugin.create(&d.host, &d.instance), CEK_OK);
+    ck_assert_uint_eq(d.plugin.device_info(d.instance, 0, &info), CEK_OK);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", fake.folder, names[i]);
+        ck_assert_msg(!dlopen(path, RTLD_NOW | RTLD_NOLOAD) && !dlopen(names[i], RTLD_NOW | RTLD_NOLOAD),
+                      "%s is loaded", names[i]);
+    }
+    ck_assert_msg(!strchr(info.driver, ';'), "%s", info.driver);
+    for (int i = 1; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", fake.folder, names[i]);
+        unlink(path);
+    }
+    d.plugin.destroy(d.instance);
+    d.instance = NULL;
+    context_pop();
+}
+END_TEST
+
 static unsigned used_calls[64];
 static const char *const functions[] = {
 #define NAME(FUNCTION, VERSION, PARAMETERS) #FUNCTION,
@@ -302,6 +330,7 @@ int main(void)
         Suite *suite = suite_create("cuda failures");
         TCase *tcase = tcase_create("failures");
         SRunner *runner = srunner_create(suite);
+        tcase_add_test(tcase, to_list_devices_loads_no_library);
         tcase_add_test(tcase, a_program_that_uses_everything_leaves_nothing_behind);
         tcase_add_test(tcase, every_call_of_the_driver_may_fail);
         tcase_add_test(tcase, a_kernel_that_ends_its_context_loses_the_device_for_good);
