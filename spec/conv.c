@@ -58,6 +58,7 @@ static const spec_case forward_cases[] = {
     OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:tanh", SPEC_F(EDGE))
     OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:sigmoid", SPEC_F(EDGE))
     OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:gelu", SPEC_F(EDGE))
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:packed", SPEC_F_BOTH)
     OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed", SPEC_F_BOTH)
 };
@@ -71,6 +72,7 @@ static const spec_case backward_data_cases[] = {
     OTHER_RANKS(OPTIONAL)
     OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:grelu", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:grelu:acc", SPEC_F_BOTH)
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:grelu:align8", SPEC_F_BOTH)
     OPTIONAL("mb2ic6ih9oc8oh9kh3ph1g2:gtanh", SPEC_F(REAL))
     OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:grelu", SPEC_F(EDGE))
     OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:gtanh", SPEC_F(EDGE))
@@ -87,6 +89,7 @@ static const spec_case backward_weights_cases[] = {
     REQUIRED("mb16ic3ih8oc7oh8kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(OPTIONAL)
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
     OPTIONAL("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
 };
 /* clang-format on */

@@ -169,16 +169,16 @@ static int matrices_make(const cek_gemm_desc *desc, cek_dtype c_type, cek__gpu_p
     return error;
 }
 
-/* The epilogue, and the f32 vector that goes with it; its address is set at every call, here only its
- * alignment counts. */
-static int epilogue_set(cek__gpu_plan *plan, uint32_t epilogue)
+/* The epilogue, and the f32 vector that goes with it; its address is set at every call. Here only its alignment
+ * counts: the library reads from the address that it is told now how wide it may load later. */
+static int epilogue_set(cek__gpu_plan *plan, const cek__request *request, uint32_t epilogue)
 {
     const cek__cublaslt *lt = plan->lt;
     const int32_t type = LT_R_32F;
-    const void *aligned = (const void *)(uintptr_t)CEK_ALIGNMENT;
     int error = lt->MatmulDescSetAttribute(&plan->matmul, LT_MATMUL_EPILOGUE, &epilogue, sizeof epilogue);
     if (error || plan->vector == CEK__GPU_NOTHING)
         return error;
+    const void *aligned = (const void *)(uintptr_t)request->slots[plan->vector].align;
     error = lt->MatmulDescSetAttribute(&plan->matmul, LT_MATMUL_BIAS_DATA_TYPE, &type, sizeof type);
     return error ? error : lt->MatmulDescSetAttribute(&plan->matmul, LT_MATMUL_BIAS_POINTER, &aligned, sizeof aligned);
 }
@@ -289,7 +289,7 @@ static cek_status way_try(cuda_dev *dev, const cek__request *request, const way 
 {
     plan->vector = w->vector;
     plan->beta = w->does & CEK__GPU_DOES_EPILOGUE && cek__request_accumulates(request, CEK_GEMM_C) ? 1.0f : 0.0f;
-    if (matrices_make(&request->desc.gemm, w->c_type, plan) || epilogue_set(plan, w->epilogue))
+    if (matrices_make(&request->desc.gemm, w->c_type, plan) || epilogue_set(plan, request, w->epilogue))
         return CEK_UNSUPPORTED;
     return algorithm_choose(dev, request, plan);
 }

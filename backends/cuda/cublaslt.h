@@ -12,9 +12,10 @@
 
 /* clang-format off */
 typedef struct lt_context *lt_handle;
-typedef struct lt_matrix { uint64_t data[8]; } lt_matrix;       /* filled in by the library, copied as they are */
+/* Filled in by the library, copied as they are; told how large they are, it uses what it needs: 13.4 more than 13.0. */
+typedef struct lt_matrix { uint64_t data[16]; } lt_matrix;
 typedef struct lt_matmul { uint64_t data[32]; } lt_matmul;
-typedef struct lt_preference { uint64_t data[8]; } lt_preference;
+typedef struct lt_preference { uint64_t data[16]; } lt_preference;
 typedef struct lt_algo { uint64_t data[8]; } lt_algo;
 typedef struct lt_found {
     lt_algo algo;

@@ -3,12 +3,15 @@
  * fake_cublaslt.c - a cuBLASLt that computes what its descriptors say, on the fake driver's
  * streams: column-major, in double.
  *
- * It believes nothing: factors must fit, leading dimensions and alignments must hold, a bias must
- * have a type that the library takes. Its heuristic offers an algorithm that rounds f32 operands
+ * It believes nothing: factors must fit, leading dimensions and alignments must hold, of a bias
+ * that of the address that it was told first, which must have a type that the library takes; an
+ * algorithm's first run, which loads code, is not captured. Descriptors are as large as those of
+ * 13.4. Its heuristic offers an algorithm that rounds f32 operands
  * first, one that failed second, and the right one last. FAKE_CUBLASLT_RELU=max: its ReLU makes 0
  * of NaN.
  */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,7 @@
 enum { ALGO_ROUNDS = 1, ALGO_BROKEN = 2, ALGO_RIGHT = 3 };
 enum { MATRIX_TYPE, MATRIX_ORDER, MATRIX_ROWS, MATRIX_COLUMNS, MATRIX_LD };
 enum { MATMUL_COMPUTE = 0, MATMUL_SCALE = 1 };
+enum { MATRIX_WORDS = 14, PREFERENCE_WORDS = 12 };
 
 static void die(const char *text)
 {
@@ -83,7 +87,7 @@ FAKE_API int cublasLtMatmulDescSetAttribute(lt_matmul *desc, int what, const voi
 FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, int type, uint64_t rows,
                                                uint64_t columns, int64_t ld)
 {
-    if (bytes < sizeof *matrix)
+    if (bytes < MATRIX_WORDS * sizeof(uint64_t))
         return LT_ALLOC_FAILED;
     *matrix = (lt_matrix){ { (uint64_t)type, 0, rows, columns, (uint64_t)ld, 1, 0, 0 } };
     return LT_SUCCESS;
@@ -91,13 +95,13 @@ FAKE_API int cublasLtMatrixLayoutInit_internal(lt_matrix *matrix, size_t bytes, 
 
 FAKE_API int cublasLtMatrixLayoutSetAttribute(lt_matrix *matrix, int what, const void *value, size_t bytes)
 {
-    return attribute_set(matrix->data, 8, what, value, bytes);
+    return attribute_set(matrix->data, MATRIX_WORDS, what, value, bytes);
 }
 
 /* Attribute 12 is the highest: kept as words of 32 bits. */
 FAKE_API int cublasLtMatmulPreferenceInit_internal(lt_preference *preference, size_t bytes)
 {
-    if (bytes < sizeof *preference)
+    if (bytes < PREFERENCE_WORDS * sizeof(uint64_t))
         return LT_ALLOC_FAILED;
     memset(preference, 0, sizeof *preference);
     return LT_SUCCESS;
@@ -153,6 +157,12 @@ static int shape_read(const lt_matmul *desc, const lt_matrix *a, const lt_matrix
     return LT_SUCCESS;
 }
 
+/* What an address tells of how it is aligned. */
+static uint64_t alignment(uint64_t address)
+{
+    return address & -address;
+}
+
 FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, lt_matrix *a, lt_matrix *b, lt_matrix *c,
                                             lt_matrix *d, lt_preference *preference, int wanted, lt_found *found,
                                             int *count)
@@ -167,7 +177,7 @@ FAKE_API int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_matmul *desc, l
         die("split sums might be added in another type");
     for (int i = 0; i < 3 && i < wanted; i++) {
         found[i].algo = (lt_algo){ { (uint64_t)i + ALGO_ROUNDS, said[LT_PREFERENCE_ALIGN_A], desc->data[MATMUL_COMPUTE],
-                                     a->data[MATRIX_TYPE] } };
+                                     a->data[MATRIX_TYPE], alignment(desc->data[LT_MATMUL_BIAS_POINTER]) } };
         found[i].workspace_bytes = SCRATCH;
         found[i].status = i + ALGO_ROUNDS == ALGO_BROKEN ? LT_NOT_SUPPORTED : LT_SUCCESS;
         *count = i + 1;
@@ -295,17 +305,25 @@ static void product_run(void *user)
 }
 
 /* The fake driver that the plugin has loaded: what it runs on a stream keeps its place among the rest. */
-static fake_cuda_call_fn *driver_call(void)
+static void *driver_function(const char *name)
 {
     char path[4096];
     const char *folder = getenv("CEKERNELS_CUDA_PATH");
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder ? folder : "");
     void *driver = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    fake_cuda_call_fn *run;
     if (!driver)
         die("the fake driver is not there");
-    *(void **)&run = dlsym(driver, "fake_cuda_call");
-    return run;
+    return dlsym(driver, name);
+}
+
+/* The driver loads an algorithm's code at its first call. */
+static void first_run_check(const lt_algo *algo)
+{
+    static atomic_bool ran[ALGO_RIGHT + 1][LT_R_16BF + 1];
+    fake_cuda_capturing_fn *capturing;
+    *(void **)&capturing = driver_function("fake_cuda_capturing");
+    if (!atomic_exchange(&ran[algo->data[0]][algo->data[3]], true) && capturing())
+        die("the first run of an algorithm is inside a capture");
 }
 
 FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha, const void *a, lt_matrix *a_layout,
@@ -337,6 +355,12 @@ FAKE_API int cublasLtMatmul(lt_handle handle, lt_matmul *desc, const void *alpha
     if (algo->data[0] == ALGO_BROKEN || algo->data[2] != desc->data[MATMUL_COMPUTE] ||
         algo->data[3] != a_layout->data[MATRIX_TYPE])
         die("the algorithm is not one for this product");
-    driver_call()(stream, product_run, &p, sizeof p);
+    if (desc->data[LT_MATMUL_EPILOGUE] & (LT_EPILOGUE_BIAS | LT_EPILOGUE_BGRADB) &&
+        desc->data[LT_MATMUL_BIAS_POINTER] % algo->data[4])
+        die("the bias is not aligned as was said");
+    first_run_check(algo);
+    fake_cuda_call_fn *run;
+    *(void **)&run = driver_function("fake_cuda_call");
+    run(stream, product_run, &p, sizeof p);
     return LT_SUCCESS;
 }

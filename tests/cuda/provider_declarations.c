@@ -32,6 +32,7 @@ CEK__CUDNN_FUNCTIONS(FUNCTION)
 /* cuBLASLt goes by names of our own: values, sizes and offsets; its functions have types of other
  * names and are not compared. */
 #define SAME(OWN, THEIRS) _Static_assert((long)OWN == (long)THEIRS SPOILED, #OWN);
+#define ROOM(OWN, THEIRS) _Static_assert(sizeof(OWN) >= sizeof(THEIRS) && sizeof(OWN) % sizeof(uint64_t) == 0, #OWN);
 SAME(LT_SUCCESS, CUBLAS_STATUS_SUCCESS)
 SAME(LT_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED)
 SAME(LT_INVALID_VALUE, CUBLAS_STATUS_INVALID_VALUE)
@@ -72,9 +73,9 @@ SAME(LT_NUMERICAL_TENSOR_OP_MASK, CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK)
 SAME(LT_NUMERICAL_INPUT_SHIFT, 16)
 SAME(LT_NUMERICAL_INPUT_32F << LT_NUMERICAL_INPUT_SHIFT, CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F)
 SAME(LT_NUMERICAL_INPUT_MASK << LT_NUMERICAL_INPUT_SHIFT, CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK)
-SAME(sizeof(lt_matrix), sizeof(cublasLtMatrixLayoutOpaque_t))
-SAME(sizeof(lt_matmul), sizeof(cublasLtMatmulDescOpaque_t))
-SAME(sizeof(lt_preference), sizeof(cublasLtMatmulPreferenceOpaque_t))
+ROOM(lt_matrix, cublasLtMatrixLayoutOpaque_t)
+ROOM(lt_matmul, cublasLtMatmulDescOpaque_t)
+ROOM(lt_preference, cublasLtMatmulPreferenceOpaque_t)
 SAME(sizeof(lt_algo), sizeof(cublasLtMatmulAlgo_t))
 SAME(sizeof(lt_found), sizeof(cublasLtMatmulHeuristicResult_t))
 SAME(offsetof(lt_found, workspace_bytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize))
