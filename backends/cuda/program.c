@@ -255,20 +255,27 @@ cek_status cek__cuda_launch(cek_queue *queue, const cek__gpu_step *step, const c
     return error ? cek__cuda_fail(queue->dev, step->kernel->name, "cuLaunchKernel", error) : CEK_OK;
 }
 
-/* Whether this kernel has been launched before; notes it if not. */
-static bool warm_before(cuda_dev *dev, const cek__gpu_kernel *kernel)
+/* Whether a launch of this kernel has ended. */
+static bool is_warm(cuda_dev *dev, const cek__gpu_kernel *kernel)
 {
-    bool before = false;
+    bool warm = false;
     pthread_mutex_lock(&dev->programs_lock);
-    for (warm_kernel *at = kernel->program->warm; !before && at; at = at->next)
-        before = at->function == kernel->function;
-    warm_kernel *made = before ? NULL : calloc(1, sizeof *made);
-    if (made) { /* without: warmed once more */
-        *made = (warm_kernel){ kernel->program->warm, kernel->function };
-        kernel->program->warm = made;
-    }
+    for (warm_kernel *at = kernel->program->warm; !warm && at; at = at->next)
+        warm = at->function == kernel->function;
     pthread_mutex_unlock(&dev->programs_lock);
-    return before;
+    return warm;
+}
+
+/* Without memory it is warmed once more another time. */
+static void warm_note(cuda_dev *dev, const cek__gpu_kernel *kernel)
+{
+    warm_kernel *made = calloc(1, sizeof *made);
+    if (!made)
+        return;
+    pthread_mutex_lock(&dev->programs_lock);
+    *made = (warm_kernel){ kernel->program->warm, kernel->function };
+    kernel->program->warm = made;
+    pthread_mutex_unlock(&dev->programs_lock);
 }
 
 /* The driver loads a kernel's code at its first launch, which may wait for the whole device and
@@ -284,7 +291,7 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
                               "op_create: %s: %llu x %llu x %llu groups of work-items", step->kernel->name,
                               (unsigned long long)step->groups[0], (unsigned long long)step->groups[1],
                               (unsigned long long)step->groups[2]);
-    if (warm_before(dev, step->kernel))
+    if (is_warm(dev, step->kernel))
         return CEK_OK;
     memset(idle.args, 0, sizeof idle.args);
     idle.groups[0] = idle.groups[1] = idle.groups[2] = 1;
@@ -297,6 +304,8 @@ cek_status cek__cuda_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (st == CEK_TIMEOUT)
         st = cek__host_fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
                             step->kernel->name);
+    if (!st)
+        warm_note(dev, step->kernel);
     cek__cuda_queue_destroy(queue);
     return st;
 }

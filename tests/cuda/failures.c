@@ -294,6 +294,35 @@ START_TEST(what_the_driver_refuses_to_capture_is_unsupported)
 }
 END_TEST
 
+/* Its code is loaded by then: a capture can begin. */
+START_TEST(a_kernel_is_warm_when_a_launch_of_it_has_ended)
+{
+    life l;
+    cek_op *op;
+    cek_cmdbuf *cmdbuf;
+    cek_reduce_desc sum = { .op = { .size = sizeof sum, .kind = CEK_OP_REDUCE, .operands = 3 },
+                            .rank = 1,
+                            .axes = 1,
+                            .shape = { 16 },
+                            .x_strides = { 1 },
+                            .function = CEK_REDUCE_SUM,
+                            .x_type = CEK_F32 };
+    cek_op_info info = { .size = sizeof info };
+    life_open(&l);
+    fake.inject("cuLaunchKernel", 1, UNKNOWN); /* the first launch of all of the first kernel */
+    ck_assert_uint_eq(d.plugin.op_create(l.dev, &sum.op, &info, &op), CEK_INTERNAL);
+    ck_assert_uint_eq(d.plugin.op_create(l.dev, &sum.op, &info, &op), CEK_OK);
+    const cek_ref refs[] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
+    const cek_cmd cmd = {
+        .kind = CEK_CMD_RUN, .op = op, .operands = refs, .operand_count = 2, .workspace = { l.mems[2], 0 }
+    };
+    ck_assert_uint_eq(d.plugin.cmdbuf_create(l.dev, &cmd, 1, sizeof cmd, &cmdbuf), CEK_OK);
+    d.plugin.cmdbuf_destroy(cmdbuf);
+    d.plugin.op_destroy(op);
+    life_over(&l);
+}
+END_TEST
+
 START_TEST(devices_of_one_instance_copy_to_each_other)
 {
     life l;
@@ -339,6 +368,7 @@ int main(void)
         tcase_add_test(tcase, a_command_buffer_that_cannot_be_captured_leaves_no_capture_behind);
         tcase_add_test(tcase, a_module_that_the_driver_cannot_use_is_compiled);
         tcase_add_test(tcase, what_the_driver_refuses_to_capture_is_unsupported);
+        tcase_add_test(tcase, a_kernel_is_warm_when_a_launch_of_it_has_ended);
         tcase_add_test(tcase, devices_of_one_instance_copy_to_each_other);
         suite_add_tcase(suite, tcase);
         srunner_set_fork_status(runner, CK_NOFORK); /* what the first test counts, the second goes through */

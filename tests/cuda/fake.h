@@ -41,7 +41,7 @@ typedef struct fake_kernel {
     const uint64_t *sizes;         /* of the parameters */
     const unsigned char *pointers; /* which of them are addresses */
     void (*item)(void **parameters);
-    bool launched; /* the driver loads code at the first launch */
+    _Atomic bool launched; /* the driver loads code at the first launch; that this has ended */
 } fake_kernel;
 
 fake_module *fake_module_load(const void *object, uint64_t bytes);

@@ -138,7 +138,7 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned 
         (uint64_t)block_x * block_y * block_z > 1024 || shared_bytes || extra)
         return ERROR_INVALID_VALUE;
     if (stream->capture && !kernel->launched)
-        fake_die("%s: its first launch is inside a capture", kernel->name);
+        fake_die("%s: captured, and no launch of it has ended yet", kernel->name);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < kernel->parameter_count; i++)
         bytes += (kernel->sizes[i] + 15) & ~(uint64_t)15;
@@ -149,7 +149,6 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned 
         memcpy(at, parameters[i], kernel->sizes[i]);
         at += (kernel->sizes[i] + 15) & ~(uint64_t)15;
     }
-    kernel->launched = true;
     enqueue(stream, context,
             (work){ .kind = KERNEL,
                     .kernel = kernel,

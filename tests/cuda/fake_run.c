@@ -191,5 +191,6 @@ void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned
                 *module->group = (index3){ x, y, z };
                 group_run();
             }
+    kernel->launched = true;
     pthread_mutex_unlock(&run.lock);
 }
