@@ -208,6 +208,7 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
     %D%/cuda/cudnn.c \
     %D%/cuda/cudnn.h \
     %D%/cuda/cudnn_plan.c \
+    %D%/cuda/cudnn_time.c \
     %D%/cuda/device.c \
     %D%/cuda/driver.c \
     %D%/cuda/driver.h \

@@ -46,10 +46,12 @@ typedef struct cuda_dev {
     pthread_mutex_t programs_lock;
     cek__gpu_program *programs;
     void *cublaslt_handle; /* under programs_lock until it is there */
-    /* of the two that follow and of every call of cuDNN: a handle is for one thread at a time */
+    /* of the three that follow and of every call of cuDNN: a handle is for one thread at a time */
     pthread_mutex_t cudnn_lock;
     void *cudnn_handle;
-    bool cudnn_failed;    /* it does not start here */
+    CUstream cudnn_stream;                /* that the handle carries, or NULL */
+    struct cek__cudnn_choice *cudnn_best; /* of requests that were measured; under cudnn_lock */
+    bool cudnn_failed;                    /* it does not start here */
     uint64_t peers_tried; /* bit i: access to device i of the instance was asked for; under programs_lock */
 } cuda_dev;
 
@@ -164,6 +166,8 @@ void cek__cublaslt_device_close(cuda_dev *dev);
 void cek__cublaslt_free(cek__cublaslt *lt);
 extern const cek__gpu_provider cek__cudnn_provider;
 void cek__cudnn_device_close(cuda_dev *dev);
+/* cek__cudnn_queue_destroy - before a stream of the device is destroyed, in its context: cuDNN forgets it. */
+void cek__cudnn_queue_destroy(cuda_dev *dev, CUstream stream);
 /* cek__cudnn_load - the library and its functions, or NULL with one line of the log that says why. */
 cek__cudnn *cek__cudnn_load(const cek_host *host);
 void cek__cudnn_free(cek__cudnn *dnn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cudnn.c - convolutions by cuDNN: the library, found at run time, its handles, and the calls of plans that
- * cudnn_plan.c makes.
+ * cudnn_plan.c makes and cudnn_time.c chooses from.
  *
  * One handle per device, made with its first operation: a handle carries a stream, so calls take turns for as long as
  * it takes to enqueue one; nothing is left to make while a graph is captured. Addresses go to cuDNN in a descriptor
@@ -18,15 +18,6 @@
 #include "backends/gpu/providers.h"
 
 #define MAJOR 9
-
-struct cek__gpu_plan {
-    const cek__cudnn *dnn;
-    cek__cudnn_plan plan;
-    uint32_t workspace_slot; /* the one behind the operation's */
-    /* Under the device's cudnn_lock: */
-    cudnnBackendDescriptor_t pack;  /* or NULL */
-    void *addresses[4], *workspace; /* that it holds */
-};
 
 /* --- the library ----------------------------------------------------------------------------------------------- */
 
@@ -109,27 +100,52 @@ static cek_status handle_get(cuda_dev *dev, const cek__cudnn *dnn)
 
 void cek__cudnn_device_close(cuda_dev *dev)
 {
+    cek__cudnn_choices_free(dev);
     if (!dev->cudnn_handle || cek__latched(&dev->head.lost) || cek__cuda_enter(dev, "device_close"))
         return;
     (void)library_get(dev->head.instance)->Destroy(dev->cudnn_handle);
     cek__cuda_leave(dev);
 }
 
+/* What is told of its old stream when it gets another may use that: it must be alive. */
+void cek__cudnn_queue_destroy(cuda_dev *dev, CUstream stream)
+{
+    pthread_mutex_lock(&dev->cudnn_lock);
+    if (dev->cudnn_stream == stream) {
+        (void)library_get(dev->head.instance)->SetStream(dev->cudnn_handle, NULL);
+        dev->cudnn_stream = NULL;
+    }
+    pthread_mutex_unlock(&dev->cudnn_lock);
+}
+
 /* --- plans ----------------------------------------------------------------------------------------------------- */
 
-static cek_status plan_make(cuda_dev *dev, const cek__cudnn *dnn, const cek__request *request, uint32_t leave,
-                            cek__cudnn_plan *plan)
+cek_status cek__cudnn_plan_from(cek_dev *head, const struct cek__cudnn *dnn, const cek__request *request,
+                                uint32_t leave, cek__cudnn_place *place, cek__gpu_plan **out)
 {
+    cuda_dev *dev = (cuda_dev *)head;
+    *out = NULL;
+    cek__gpu_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuDNN");
+    plan->dnn = dnn;
+    plan->workspace_slot = request->slot_count;
     cek_status st = cek__cuda_enter(dev, "op_create");
-    if (st)
+    if (!st) {
+        pthread_mutex_lock(&dev->cudnn_lock);
+        st = handle_get(dev, dnn);
+        const cek__cudnn_target target = { .handle = dev->cudnn_handle };
+        if (!st)
+            st = cek__cudnn_plan_next(dnn, &target, request, leave, place, &plan->plan);
+        pthread_mutex_unlock(&dev->cudnn_lock);
+        cek__cuda_leave(dev);
+    }
+    if (st) {
+        free(plan);
         return st;
-    pthread_mutex_lock(&dev->cudnn_lock);
-    st = handle_get(dev, dnn);
-    if (!st)
-        st = cek__cudnn_plan_make(dnn, &(cek__cudnn_target){ .handle = dev->cudnn_handle }, request, leave, plan);
-    pthread_mutex_unlock(&dev->cudnn_lock);
-    cek__cuda_leave(dev);
-    return st;
+    }
+    *out = plan;
+    return CEK_OK;
 }
 
 static bool is_convolution(uint32_t kind)
@@ -149,16 +165,10 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
     const cek__cudnn *dnn = is_convolution(request->desc.op.kind) ? library_get(head->instance) : NULL;
     if (!dnn)
         return CEK_UNSUPPORTED;
-    cek__gpu_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a plan of cuDNN");
-    plan->dnn = dnn;
-    plan->workspace_slot = request->slot_count;
-    cek_status st = plan_make((cuda_dev *)head, dnn, request, out->leave, &plan->plan);
-    if (st) {
-        free(plan);
+    cek__gpu_plan *plan;
+    cek_status st = cek__cudnn_fastest(head, dnn, request, out->leave, &plan);
+    if (st)
         return st;
-    }
     out->plan = plan;
     out->does = plan->plan.does;
     out->workspace_bytes = plan->plan.workspace_bytes;
@@ -169,7 +179,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
 }
 
 /* On a lost device cuDNN is left with what it holds. */
-static void plan_free(cek_dev *head, cek__gpu_plan *plan)
+void cek__cudnn_plan_free(cek_dev *head, cek__gpu_plan *plan)
 {
     cuda_dev *dev = (cuda_dev *)head;
     if (!cek__latched(&head->lost) && !cek__cuda_enter(dev, "op_destroy")) {
@@ -227,7 +237,7 @@ static cek_status dnn_fail(cuda_dev *dev, const cek__cudnn *dnn, const char *fun
                           function, dnn->GetErrorString(error), error);
 }
 
-static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref *refs)
+cek_status cek__cudnn_call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref *refs)
 {
     cek__gpu_plan *plan = (cek__gpu_plan *)of; /* of which only the pack changes, under the lock */
     cuda_dev *dev = queue->dev;
@@ -243,6 +253,7 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref 
     pthread_mutex_lock(&dev->cudnn_lock);
     cudnnStatus_t error = dnn->SetStream(dev->cudnn_handle, queue->stream);
     if (!error) {
+        dev->cudnn_stream = queue->stream;
         function = "a variant pack of cuDNN's";
         error = pack_make(plan, addresses, workspace);
     }
@@ -258,7 +269,7 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *of, const cek_ref 
 const cek__gpu_provider cek__cudnn_provider = {
     .name = "cudnn",
     .offer = offer,
-    .plan_free = plan_free,
-    .call = call,
+    .plan_free = cek__cudnn_plan_free,
+    .call = cek__cudnn_call,
     .version = version,
 };

@@ -7,7 +7,7 @@
 #ifndef CEK_BACKENDS_CUDA_CUDNN_H
 #define CEK_BACKENDS_CUDA_CUDNN_H
 
-#include "backends/cuda/driver.h"
+#include "backends/cuda/cuda.h"
 #include "backends/gpu/gpu.h"
 
 #ifndef CUDNN_MAJOR /* else NVIDIA's header was here first: the test of these declarations */
@@ -37,6 +37,7 @@ typedef struct cudnnContext *cudnnHandle_t;
     ROW(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, 16) ROW(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17)                           \
     ROW(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                                                                      \
     ROW(CUDNN_ATTR_POINTWISE_MODE, 0) ROW(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                          \
+    ROW(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, 2) ROW(CUDNN_TYPE_NAN_PROPOGATION, 10) ROW(CUDNN_PROPAGATE_NAN, 1)      \
     ROW(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100) ROW(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                             \
     ROW(CUDNN_ATTR_CONVOLUTION_DILATIONS, 102) ROW(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 103)                        \
     ROW(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 104) ROW(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 105)                      \
@@ -154,10 +155,44 @@ void cek__cudnn_tell(cek__cudnn_set *set, cudnnBackendDescriptor_t descriptor, c
 void cek__cudnn_finish(cek__cudnn_set *set, cudnnBackendDescriptor_t descriptor);
 void cek__cudnn_set_free(cek__cudnn_set *set);
 
-/* cek__cudnn_plan_make - the best plan for a convolution that keeps what plugin.h promises, in the least number of
- * passes; `leave` as in cek__gpu_offer. CEK_UNSUPPORTED: there is none. *to needs cek__cudnn_set_free after CEK_OK
- * alone. */
-cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
-                                const cek__request *request, uint32_t leave, cek__cudnn_plan *to);
+/* Where the search for plans stands; all zero at its beginning. */
+typedef struct cek__cudnn_place {
+    uint32_t way, mode;
+    int64_t config; /* the next one of the heuristics' list; above 0 once there was a plan */
+} cek__cudnn_place;
+
+/* cek__cudnn_plan_next - the next plan, in the order of cuDNN's heuristics, for a convolution, of those that keep what
+ * plugin.h promises, in the least number of passes; `leave` as in cek__gpu_offer. All plans of one search do the same.
+ * CEK_UNSUPPORTED: there is no other. *to needs cek__cudnn_set_free after CEK_OK alone. */
+cek_status cek__cudnn_plan_next(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
+                                const cek__request *request, uint32_t leave, cek__cudnn_place *place,
+                                cek__cudnn_plan *to);
+
+/* --- cudnn.c, for cudnn_time.c: calls -------------------------------------------------------------------------- */
+
+/* A plan on a device, and what its calls keep. */
+struct cek__gpu_plan {
+    const struct cek__cudnn *dnn;
+    cek__cudnn_plan plan;
+    uint32_t workspace_slot; /* the one behind the operation's */
+    /* Under the device's cudnn_lock: */
+    cudnnBackendDescriptor_t pack;  /* or NULL */
+    void *addresses[4], *workspace; /* that it holds */
+};
+
+/* cek__cudnn_call, cek__cudnn_plan_free - as in cek__gpu_provider. */
+cek_status cek__cudnn_call(cek_queue *queue, const cek__gpu_plan *plan, const cek_ref *refs);
+void cek__cudnn_plan_free(cek_dev *dev, cek__gpu_plan *plan);
+/* cek__cudnn_plan_from - the next plan of a search on a device, malloc'ed. */
+cek_status cek__cudnn_plan_from(cek_dev *dev, const struct cek__cudnn *dnn, const cek__request *request, uint32_t leave,
+                                cek__cudnn_place *place, cek__gpu_plan **out);
+
+/* --- cudnn_time.c: the fastest of several plans ---------------------------------------------------------------- */
+
+/* cek__cudnn_fastest - of the plans for a request, measured once per device and request; for DETERMINISTIC ones the
+ * first, as nothing that is computed may depend on a clock. CEK_UNSUPPORTED: there is none. */
+cek_status cek__cudnn_fastest(cek_dev *dev, const struct cek__cudnn *dnn, const cek__request *request, uint32_t leave,
+                              cek__gpu_plan **out);
+void cek__cudnn_choices_free(cuda_dev *dev);
 
 #endif

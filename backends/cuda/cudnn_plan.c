@@ -3,10 +3,10 @@
  * cudnn_plan.c - from a convolution to a plan of cuDNN's: its tensors, what is fused behind it, and which engine
  * computes it.
  *
- * Owns the choice: of the engines that cuDNN's heuristics name, best first, the first one that keeps what plugin.h
- * promises (types of sums, mathematics that the request allows, order of sums where it must be fixed) and needs a
- * bearable workspace. Nothing is timed, so the choice is a function of descriptor, device model and library. Knows
- * neither devices nor queues: a plan can be made for a device that is only described.
+ * Owns what is admissible: of the engines that cuDNN's heuristics name, best first, those that keep what plugin.h
+ * promises (types of sums, mathematics that the request allows, order of sums where it must be fixed) and need a
+ * bearable workspace. Their order is a function of descriptor, device model and library; which is fastest, cudnn_time.c
+ * measures. Knows neither devices nor queues: a plan can be made for a device that is only described.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +226,8 @@ static cudnnBackendDescriptor_t pointwise_make(cek__cudnn_set *set, uint32_t mod
     cudnnBackendDescriptor_t how = cek__cudnn_make(set, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     tell_number(set, how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
     tell_number(set, how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    if (mode == CUDNN_POINTWISE_RELU_FWD)
+        tell_number(set, how, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
     cek__cudnn_finish(set, how);
     cudnnBackendDescriptor_t operation = cek__cudnn_make(set, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     tell_other(set, operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
@@ -400,20 +402,21 @@ static int64_t configs_get(cek__cudnn_set *set, const cek__cudnn_target *target,
     return found;
 }
 
-/* The first configuration that may be used; it and its plan join the set. */
+/* The first configuration from number *at on that may be used; it and its plan join the set, and *at is behind it. */
 static bool config_choose(const cek__cudnn_target *target, const problem *p, cudnnBackendDescriptor_t graph,
-                          uint32_t mode, cek__cudnn_plan *to)
+                          uint32_t mode, int64_t *at, cek__cudnn_plan *to)
 {
     const uint64_t forbidden = notes_forbidden(p->request);
     cudnnBackendDescriptor_t configs[WANTED];
     cek__cudnn_set *set = &to->set;
     bool made = false;
-    int64_t count = configs_get(set, target, graph, mode, configs);
+    int64_t count = configs_get(set, target, graph, mode, configs), first = *at;
     for (int64_t i = 0; i < count; i++) {
-        if (!made && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) &&
+        if (!made && i >= first && engine_read(set->dnn, configs[i], to) && !(to->notes & forbidden) &&
             plan_try(target, configs[i], to)) {
             set->made[set->count++] = configs[i]; /* room is left for the two */
             set->made[set->count++] = to->plan;
+            *at = i + 1;
             made = true;
         } else {
             (void)set->dnn->BackendDestroyDescriptor(configs[i]);
@@ -423,13 +426,20 @@ static bool config_choose(const cek__cudnn_target *target, const problem *p, cud
 }
 
 /* Where none of those that are known to be fast may be used, a general one is often left. */
-static bool way_try(const cek__cudnn_target *target, const problem *p, const way *w, cek__cudnn_plan *to)
+static bool way_try(const cek__cudnn_target *target, const problem *p, const way *w, cek__cudnn_place *place,
+                    cek__cudnn_plan *to)
 {
+    static const uint32_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
     cudnnBackendDescriptor_t graph = graph_make(&to->set, p, w, target);
-    if (config_choose(target, p, graph, CUDNN_HEUR_MODE_A, to) ||
-        config_choose(target, p, graph, CUDNN_HEUR_MODE_FALLBACK, to))
-        return true;
+    const bool found_before = place->config > 0;
+    for (; place->mode < 2; place->mode++) {
+        if (config_choose(target, p, graph, modes[place->mode], &place->config, to))
+            return true;
+        if (found_before)
+            break;
+    }
     cek__cudnn_set_free(&to->set);
+    place->mode = 0;
     return false;
 }
 
@@ -471,27 +481,34 @@ static uint32_t ways_make(const cek__request *request, uint32_t leave, way *ways
     return count;
 }
 
-cek_status cek__cudnn_plan_make(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
-                                const cek__request *request, uint32_t leave, cek__cudnn_plan *to)
+static void plan_describe(const struct cek__cudnn *dnn, const struct part *part, const way *w, cek__cudnn_plan *to)
 {
-    const struct part *part = part_of(request);
+    to->does = w->does;
+    for (uint32_t t = 0; t < TENSORS; t++)
+        to->slots[to->slot_count++] = part->slots[t];
+    if (w->bias)
+        to->slots[to->slot_count++] = CEK_CONV_FORWARD_BIAS;
+    to->choice = choice_hash(dnn, to);
+}
+
+cek_status cek__cudnn_plan_next(const struct cek__cudnn *dnn, const cek__cudnn_target *target,
+                                const cek__request *request, uint32_t leave, cek__cudnn_place *place,
+                                cek__cudnn_plan *to)
+{
+    const bool found_before = place->config > 0;
     problem p;
     way ways[2];
     if (!problem_make(request, &p))
         return CEK_UNSUPPORTED;
-    uint32_t count = ways_make(request, leave, ways);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t count = ways_make(request, leave, ways); place->way < count; place->way++) {
         memset(to, 0, sizeof *to);
         to->set.dnn = dnn;
-        if (!way_try(target, &p, &ways[i], to))
-            continue;
-        to->does = ways[i].does;
-        for (uint32_t t = 0; t < TENSORS; t++)
-            to->slots[to->slot_count++] = part->slots[t];
-        if (ways[i].bias)
-            to->slots[to->slot_count++] = CEK_CONV_FORWARD_BIAS;
-        to->choice = choice_hash(dnn, to);
-        return CEK_OK;
+        if (way_try(target, &p, &ways[place->way], place, to)) {
+            plan_describe(dnn, part_of(request), &ways[place->way], to);
+            return CEK_OK;
+        }
+        if (found_before) /* all of them do the same */
+            break;
     }
     return CEK_UNSUPPORTED;
 }

@@ -56,6 +56,7 @@ void cek__cuda_queue_destroy(cek_queue *queue)
             cek__latch_set(&dev->head.lost, "queue_destroy: work still runs after %llu ms",
                            (unsigned long long)(queue->deadline_ns / 1000000));
         if (st != CEK_TIMEOUT && st != CEK_DEVICE_LOST && !cek__cuda_enter(dev, "queue_destroy")) {
+            cek__cudnn_queue_destroy(dev, queue->stream);
             CUresult error = cek__cuda_api(dev)->cuStreamDestroy(queue->stream);
             cek__cuda_leave(dev);
             if (error)

@@ -36,8 +36,6 @@ conforms() {
     holds "$(value required_passed) == $(value required) && $(value required) >= 70 && $(value optional_passed) >= 10"
     echo "$what: required $(value required_passed)/$(value required), optional $(value optional_passed)/$(value optional)"
 }
-export FAKE_CUDNN
-FAKE_CUDNN=
 conforms "cuDNN" conv_forward conv_backward_data conv_backward_weights
 holds "$(value required) >= 200 && $(value optional_passed) >= 500"
 FAKE_CUDNN=norelunan

@@ -1,5 +1,6 @@
 /* cudnn_calls.c - convolutions by cuDNN as a host calls them, over the fake ones: captured into command buffers, at
  * addresses that change, on several queues, deterministic where that was asked for; and nothing left behind. */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -258,6 +259,52 @@ START_TEST(deterministic_convolutions_get_an_engine_of_fixed_order)
 }
 END_TEST
 
+START_TEST(what_is_deterministic_depends_on_no_clock)
+{
+    cek_op_info fast, first;
+    open_device();
+    setenv("FAKE_CUDNN", "reversed", 1);
+    cek_op *ops[] = { op_make(CEK_MATH_F32, 0, &fast), op_make(CEK_MATH_F32, CEK_OP_DETERMINISTIC, &first) };
+    unsetenv("FAKE_CUDNN");
+    ck_assert_msg(strstr(fast.algorithm, "engine 14") != NULL, "%s", fast.algorithm);
+    ck_assert_msg(strstr(first.algorithm, "engine 13") != NULL, "%s", first.algorithm);
+    cek_op *again = op_make(CEK_MATH_F32, 0, &first); /* measured once: a device keeps to its choice */
+    ck_assert_str_eq(first.algorithm, fast.algorithm);
+    ck_assert_uint_eq(first.numeric_id, fast.numeric_id);
+    d.plugin.op_destroy(again);
+    for (int i = 0; i < 2; i++)
+        d.plugin.op_destroy(ops[i]);
+    door_close(&d);
+}
+END_TEST
+
+START_TEST(bias_and_relu_need_no_kernel_of_ours)
+{
+    const cek_epilogue relu = { .size = sizeof relu, .activation = CEK_ACT_RELU };
+    cek_conv_desc desc = forward(CEK_MATH_F32, 0);
+    cek_op_info info = { .size = sizeof info };
+    fake_cuda_calls_fn *calls;
+    cek_ref refs[4];
+    cek_op *op;
+    open_device();
+    char path[128];
+    snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
+    *(void **)&calls = dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "fake_cuda_calls");
+    desc.op.epilogue = &relu;
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &desc.op, &info, &op), CEK_OK);
+    operands_make(refs, x);
+    cek_ref workspace = { door_mem(&d, info.workspace_bytes), 0 };
+    unsigned before = calls("cuLaunchKernel");
+    ck_assert_uint_eq(d.plugin.op_run(d.queue, op, refs, 4, workspace), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_OK);
+    ck_assert_uint_eq(calls("cuLaunchKernel"), before);
+    d.plugin.op_destroy(op);
+    d.plugin.mem_free(workspace.mem);
+    operands_free(refs);
+    door_close(&d);
+}
+END_TEST
+
 START_TEST(ids_differ_by_engine_and_by_what_is_fused)
 {
     cek_op_info some, same, other;
@@ -285,6 +332,8 @@ int main(void)
     tcase_add_test(tcase, captured_convolutions_are_those_that_run_at_once);
     tcase_add_test(tcase, threads_with_queues_of_their_own_share_an_operation);
     tcase_add_test(tcase, deterministic_convolutions_get_an_engine_of_fixed_order);
+    tcase_add_test(tcase, what_is_deterministic_depends_on_no_clock);
+    tcase_add_test(tcase, bias_and_relu_need_no_kernel_of_ours);
     tcase_add_test(tcase, ids_differ_by_engine_and_by_what_is_fused);
     suite_add_tcase(suite, tcase);
     srunner_set_fork_status(runner, CK_NOFORK);

@@ -96,7 +96,8 @@ static void lowers(const char *problem, const ask *a, unsigned first, uint32_t w
         cek__cudnn_set set;
         cek__cudnn_target target = describe(&devices[i], &set);
         cek__cudnn_plan plan, again;
-        cek_status st = cek__cudnn_plan_make(dnn, &target, &request, a->leave, &plan);
+        cek__cudnn_place place = { 0 };
+        cek_status st = cek__cudnn_plan_next(dnn, &target, &request, a->leave, &place, &plan);
         ck_assert_msg(st == (want == NONE ? CEK_UNSUPPORTED : CEK_OK),
                       "%s, kind %u, type %u, math %u on sm_%d: status %u", problem, a->kind, a->type, a->math,
                       devices[i].version / 10, st);
@@ -112,7 +113,8 @@ static void lowers(const char *problem, const ask *a, unsigned first, uint32_t w
             ck_assert_msg(!(a->flags & CEK_OP_DETERMINISTIC && plan.notes & NOTE(NONDETERMINISTIC)), "%s: in any order",
                           problem);
             ck_assert_uint_le(plan.workspace_bytes, UINT64_C(512) << 20);
-            ck_assert_uint_eq(cek__cudnn_plan_make(dnn, &target, &request, a->leave, &again), CEK_OK);
+            place = (cek__cudnn_place){ 0 };
+            ck_assert_uint_eq(cek__cudnn_plan_next(dnn, &target, &request, a->leave, &place, &again), CEK_OK);
             ck_assert_msg(plan.choice == again.choice && plan.choice, "%s: another choice the second time", problem);
             made++;
             tensor_cores += plan.notes & NOTE(TENSOR_CORE) ? 1 : 0;

@@ -79,6 +79,10 @@ typedef void fake_cuda_reset_fn(void);
 
 /* fake_cuda_call - `call` of a copy of `data`, when the stream (a CUstream of the current context) comes to it. */
 typedef void fake_cuda_call_fn(void *stream, void (*call)(void *data), const void *data, size_t bytes);
+/* fake_cuda_spend - the work at hand took so long, to the device's clock alone. */
+typedef void fake_cuda_spend_fn(double milliseconds);
+/* fake_cuda_alive - whether this is a stream that was made and not destroyed. */
+typedef bool fake_cuda_alive_fn(void *stream);
 /* fake_cuda_capturing - whether this thread captures a graph. */
 typedef bool fake_cuda_capturing_fn(void);
 

@@ -7,8 +7,9 @@
  * nothing be left when the last handle goes. As the real one it takes operands of one type, and results of another
  * only through a fused copy. Its heuristics name, best first: one that rounds f32 operands, one that cannot be
  * finished, Winograd (inexact), one whose sums come in another order every time; and, where it is asked for any, the
- * right one. FAKE_CUDNN: words that change it - nofuse, norelunan, none, nostart, noexecute, old; wrong: one result
- * is off by one.
+ * right one. On the device's clock each is slower than those before it. FAKE_CUDNN: words that change it - nofuse,
+ * norelunan, none, nostart, noexecute, old; reversed: each is faster than those before it; wrong: one result is off by
+ * one.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -54,6 +55,7 @@ static const struct rule {
     CONVOLUTION_RULES(OPERATION_CONVOLUTION_BACKWARD_DATA, OPERATION_CONVOLUTION_BWD_DATA, DX, W, DY)
     CONVOLUTION_RULES(OPERATION_CONVOLUTION_BACKWARD_FILTER, OPERATION_CONVOLUTION_BWD_FILTER, X, DW, DY)
     RULE(POINTWISE, POINTWISE_MODE, POINTWISE_MODE) RULE(POINTWISE, POINTWISE_MATH_PREC, DATA_TYPE)
+    RULE(POINTWISE, POINTWISE_NAN_PROPAGATION, NAN_PROPOGATION)
     RULE(OPERATION_POINTWISE, OPERATION_POINTWISE_PW_DESCRIPTOR, BACKEND_DESCRIPTOR)
     RULE(OPERATION_POINTWISE, OPERATION_POINTWISE_XDESC, BACKEND_DESCRIPTOR)
     RULE(OPERATION_POINTWISE, OPERATION_POINTWISE_BDESC, BACKEND_DESCRIPTOR)
@@ -281,8 +283,18 @@ FAKE_API cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
     return *handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
+/* A handle that is told of another stream, or ends, may still use the one that it has. */
+static void stream_check(cudnnHandle_t handle)
+{
+    fake_cuda_alive_fn *alive;
+    *(void **)&alive = driver_function("fake_cuda_alive");
+    if (handle->stream && !alive(handle->stream))
+        DIE("a handle keeps a stream that was destroyed");
+}
+
 FAKE_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
+    stream_check(handle);
     if (!--handles && objects)
         DIE("%d descriptors are left behind", (int)objects);
     free(handle);
@@ -291,8 +303,9 @@ FAKE_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 
 FAKE_API cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, CUstream stream)
 {
+    stream_check(handle);
     handle->stream = stream;
-    handle->stream_set = true;
+    handle->stream_set = stream != NULL;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -323,6 +336,7 @@ FAKE_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDes
     memcpy(j.numbers, numbers->values, (size_t)j.count * sizeof *j.numbers);
     memcpy(j.addresses, dnn_attribute_of(p, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->values,
            (size_t)j.count * sizeof *j.addresses);
+    *(void **)&j.spend = driver_function("fake_cuda_spend");
     if (!j.run && capturing())
         DIE("the first run of a plan is inside a capture");
     if (!j.workspace || (uintptr_t)j.workspace % 256)

@@ -66,6 +66,7 @@ typedef struct graph {
     int count; /* of pointwise operations behind it */
     struct {
         uint32_t mode;
+        bool keeps_nan; /* a ReLU that was told to */
         tensor x, b, y;
     } after[3];
     tensor last;
@@ -77,6 +78,7 @@ typedef struct job {
     int64_t count, numbers[8];
     unsigned char *addresses[8];
     unsigned char *workspace;
+    void (*spend)(double milliseconds); /* time that it takes the device */
 } job;
 
 /* Whether FAKE_CUDNN has the word. */

@@ -176,6 +176,8 @@ graph dnn_graph_read(const object *o)
         object *how = dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
                                    CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
         g.after[i].mode = dnn_number_of(how, CUDNN_ATTR_POINTWISE_MODE);
+        const attribute *nan = dnn_attribute_find(how, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION);
+        g.after[i].keeps_nan = nan && *(const uint32_t *)nan->values == CUDNN_PROPAGATE_NAN;
         if (dnn_number_of(how, CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT)
             DIE("pointwise operations in another type than f32");
         g.after[i].x = dnn_tensor_read(dnn_other_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,

@@ -132,9 +132,15 @@ static double *convolve(const job *j, const convolution *c)
     return values[c->result];
 }
 
-static double relu(double v)
+static double relu(double v, bool keeps_nan)
 {
-    return v > 0 || (v != v && !dnn_told("norelunan")) ? v : 0;
+    return v > 0 || (v != v && keeps_nan && !dnn_told("norelunan")) ? v : 0;
+}
+
+/* Seconds, which no noise of the machine is: the better the heuristics think of an engine, the shorter. */
+static double milliseconds_of(int engine)
+{
+    return 1000.0 * (dnn_told("reversed") ? ENGINE_RIGHT + 1 - engine : engine + 1 - ENGINE_ROUNDS);
 }
 
 void dnn_job_run(void *user)
@@ -150,7 +156,7 @@ void dnn_job_run(void *user)
                 values[i] += load(dnn_memory_of(j, &g.after[a].b), g.after[a].b.type,
                                   place(&g.after[a].b, g.last.sizes, i));
             else if (g.after[a].mode == CUDNN_POINTWISE_RELU_FWD)
-                values[i] = relu(values[i]);
+                values[i] = relu(values[i], g.after[a].keeps_nan);
             else if (g.after[a].mode != CUDNN_POINTWISE_IDENTITY)
                 DIE("pointwise operation %u", g.after[a].mode);
         }
@@ -160,4 +166,5 @@ void dnn_job_run(void *user)
         store(dnn_memory_of(j, &g.last), g.last.type, place(&g.last, g.last.sizes, i), values[i]);
     free(values);
     memset(j->workspace, 0xa5, WORKSPACE);
+    j->spend(milliseconds_of(j->plan->engine));
 }

@@ -9,6 +9,7 @@
 CUstream streams[STREAMS_MAX];
 unsigned kernel_fault, hang_generation;
 uint32_t kernel_error;
+static double spent_ms; /* what the device's clock is ahead of the host's; under the lock */
 
 /* --- streams: a thread each ------------------------------------------------------------------- */
 
@@ -99,7 +100,7 @@ static void *stream_main(void *user)
         }
         if (now->kind == RECORD) {
             now->record->done = true;
-            now->record->time_ms = now_ms();
+            now->record->time_ms = now_ms() + spent_ms;
         }
         stream->first = now->next;
         if (!stream->first)
@@ -218,6 +219,23 @@ FAKE_API void fake_cuda_call(void *stream, void (*call)(void *data), const void 
         fake_die("a library is called without a context");
     memcpy(of.parameters, data, bytes);
     enqueue(stream, context, of);
+}
+
+FAKE_API void fake_cuda_spend(double milliseconds)
+{
+    pthread_mutex_lock(&lock);
+    spent_ms += milliseconds;
+    pthread_mutex_unlock(&lock);
+}
+
+FAKE_API bool fake_cuda_alive(void *stream)
+{
+    bool alive = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < STREAMS_MAX; i++)
+        alive |= stream && streams[i] == stream;
+    pthread_mutex_unlock(&lock);
+    return alive;
 }
 
 FAKE_API bool fake_cuda_capturing(void)
