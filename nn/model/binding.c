@@ -13,6 +13,7 @@
 typedef struct recording {
     enum { NEVER_RAN, RAN_ONCE, RECORDED, NOT_RECORDABLE } state;
     cek_cmdbuf *commands;
+    uint64_t tail; /* the serial of what is recorded behind the stretch; 0: nothing */
 } recording;
 
 struct cek__binding {
@@ -146,14 +147,31 @@ out:
     return st;
 }
 
+static cek_status tail_run(cek_stream *stream, const cek__tail *tail)
+{
+    cek_status st = CEK_OK;
+
+    for (uint32_t i = 0; i < tail->count; i++) {
+        const cek_cmd *c = &tail->cmds[i];
+
+        switch (c->kind) {
+        case CEK_CMD_RUN: CEK_TRY(cek_stream_run(stream, c->op, c->operands, c->operand_count, c->workspace)); break;
+        case CEK_CMD_COPY: CEK_TRY(cek_stream_copy(stream, c->dst, stream, c->src, c->bytes)); break;
+        default: CEK_TRY(cek_stream_fill(stream, c->dst, c->pattern, c->pattern_bytes, c->bytes)); break;
+        }
+    }
+out:
+    return st;
+}
+
 /* Leaves the recording RECORDED; or NOT_RECORDABLE, where the device has no command buffers or none for this. */
-static cek_status record(const cek__binding *b, const cek__stretch *s, recording *r)
+static cek_status record(const cek__binding *b, const cek__stretch *s, const cek__tail *tail, recording *r)
 {
     cek_status st;
     cek_cmd *cmds = NULL;
     uint32_t count = 0;
 
-    CEK_TRY(cek__calloc((size_t)(s->end - s->begin), sizeof *cmds, &cmds));
+    CEK_TRY(cek__calloc((size_t)(s->end - s->begin) + tail->count, sizeof *cmds, &cmds));
     for (int i = s->begin; i < s->end; i++) {
         const cek__instruction *in = &b->program->instructions[i];
 
@@ -163,6 +181,8 @@ static cek_status record(const cek__binding *b, const cek__stretch *s, recording
                                    .operand_count = in->slots,
                                    .workspace = instruction_workspace(b, in) };
     }
+    for (uint32_t i = 0; i < tail->count; i++)
+        cmds[count++] = tail->cmds[i];
     st = cek_commands_make(b->program->device, cmds, count, &r->commands);
     if (st == CEK_OK || st == CEK_UNSUPPORTED) {
         r->state = st == CEK_OK ? RECORDED : NOT_RECORDABLE;
@@ -173,21 +193,38 @@ out:
     return st;
 }
 
-cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
+cek_status cek__binding_run_with(cek__binding *b, cek_stream *stream, size_t stretch, const cek__tail *tail)
 {
     cek_status st;
     const cek__stretch *s = &b->stretches[stretch];
     recording *r = &b->recordings[stretch];
 
-    if (cek_device_trace(b->program->device) != NULL)
-        return instructions_run(b, stream, s, true);
+    if (cek_device_trace(b->program->device) != NULL) {
+        CEK_TRY(instructions_run(b, stream, s, true));
+        return tail_run(stream, tail);
+    }
+    if (r->tail != tail->serial) { /* what lay behind it may be gone */
+        cek_commands_free(b->program->device, r->commands);
+        *r = (recording){ .tail = tail->serial };
+    }
     if (r->state == RAN_ONCE)
-        CEK_TRY(record(b, s, r));
+        CEK_TRY(record(b, s, tail, r));
     if (r->state == RECORDED)
         return cek_stream_run_commands(stream, r->commands);
     CEK_TRY(instructions_run(b, stream, s, false));
+    CEK_TRY(tail_run(stream, tail));
     if (r->state == NEVER_RAN)
         r->state = RAN_ONCE;
 out:
     return st;
+}
+
+cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
+{
+    return cek__binding_run_with(b, stream, stretch, &(cek__tail){ 0 });
+}
+
+bool cek__binding_is_refused(const cek__binding *b, size_t stretch)
+{
+    return b->recordings[stretch].state == NOT_RECORDABLE;
 }

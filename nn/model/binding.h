@@ -17,6 +17,13 @@ typedef struct cek__stretch {
     bool accumulate; /* in the form that adds to its gradients, where there is one */
 } cek__stretch;
 
+/* Commands of others that follow a stretch and are recorded with it, on the same device. */
+typedef struct cek__tail {
+    const cek_cmd *cmds;
+    uint32_t count;
+    uint64_t serial; /* another for each list that was ever made; above 0 */
+} cek__tail;
+
 typedef struct cek__places {
     cek_ref single[CEK__PLACE_SINGLE];
     const cek_ref *arena;                  /* by piece */
@@ -33,5 +40,10 @@ void cek__binding_free(cek__binding *binding); /* of which nothing is in flight;
 /* run - enqueues a stretch; one stream at a time. Errors: those of cek_stream_run, cek_commands_make,
  * cek_stream_run_commands. */
 CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_stream *stream, size_t stretch);
+/* run_with - a stretch, then the tail, recorded as one; anew where it was recorded with another tail. */
+CEK__CHECKED cek_status cek__binding_run_with(cek__binding *binding, cek_stream *stream, size_t stretch,
+                                              const cek__tail *tail);
+/* is_refused - whether the device was asked to record this stretch, and has no command buffers, or none for that. */
+bool cek__binding_is_refused(const cek__binding *binding, size_t stretch);
 
 #endif

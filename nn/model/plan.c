@@ -15,13 +15,18 @@ struct cek__plan {
     size_t forward_count; /* segments of forward, and of backward */
     size_t segment_count;
     size_t *segment_buckets; /* how many buckets are ready at a segment's end */
-    cek__stretch *stretches; /* forward's; two for each segment of backward: overwriting, accumulating */
+    cek__stretch *stretches; /* forward's; two for each segment of backward: overwriting, accumulating; last, all */
     cek__binding *bindings[CEK__PLAN_BINDINGS];
 };
 
 static size_t stretch_of(const cek__plan *plan, size_t segment, bool accumulate)
 {
     return plan->forward_count + 2 * segment + accumulate;
+}
+
+static size_t whole_stretch(const cek__plan *plan)
+{
+    return stretch_of(plan, plan->segment_count, false);
 }
 
 /* ---- checks ---- */
@@ -162,13 +167,14 @@ static cek_status passes_lower(cek__plan *plan, cek__lowering *l)
     CEK_TRY(cek__lower_forward(l));
     if (o->loss != 0)
         CEK_TRY(cek__lower_loss(l));
-    CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count, sizeof *plan->stretches, &plan->stretches));
+    CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count + 1, sizeof *plan->stretches, &plan->stretches));
     forward_cut(plan, l->layout->forward_reads);
     if (o->training) {
         CEK_TRY(bucket_values(l, CEK__PLACE_GRADIENT, &l->gradient));
         CEK_TRY(cek__lower_backward(l));
         CEK_TRY(segments_make(plan));
     }
+    plan->stretches[whole_stretch(plan)] = (cek__stretch){ 0, plan->program.count, false };
     return cek__program_finish(l->program);
 out:
     return st;
@@ -262,7 +268,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
     };
 
     cek__binding_free(plan->bindings[index]);
-    return cek__binding_create(&plan->program, plan->stretches, stretch_of(plan, plan->segment_count, false), &places,
+    return cek__binding_create(&plan->program, plan->stretches, whole_stretch(plan) + 1, &places,
                                &plan->bindings[index]);
 }
 
@@ -299,4 +305,14 @@ size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment)
 cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream, size_t segment, bool accumulate)
 {
     return cek__binding_run(plan->bindings[index], stream, stretch_of(plan, segment, accumulate));
+}
+
+cek_status cek__plan_step(cek__plan *plan, size_t index, cek_stream *stream, const cek__tail *tail)
+{
+    return cek__binding_run_with(plan->bindings[index], stream, whole_stretch(plan), tail);
+}
+
+bool cek__plan_step_is_refused(const cek__plan *plan, size_t index)
+{
+    return cek__binding_is_refused(plan->bindings[index], whole_stretch(plan));
 }

@@ -3,7 +3,8 @@
  * A plan is created, then bound to memory, then run any number of times on one stream at a time. It owns its op objects
  * and command buffers and nothing else: memory is the binder's (replica). Running compiles no op and allocates no
  * memory of operands. What runs again is recorded: each segment of forward, and of backward in each form, is a command
- * buffer of the device from its second run on, where the device has command buffers.
+ * buffer of the device from its second run on, where the device has command buffers; and so is a whole step with what
+ * its binder puts behind it.
  * Must not know: other devices, buckets' owners, the optimizer, the loader.
  *
  * Fusion: activations and their gradients go into the epilogues of gemm and convolution where the
@@ -15,6 +16,7 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
+#include "nn/model/binding.h"
 #include "nn/model/layout.h"
 
 typedef struct cek__plan cek__plan;
@@ -87,6 +89,11 @@ CEK__SHARED size_t cek__plan_segment_count(const cek__plan *plan);
 CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segment);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream,
                                                        size_t segment, bool accumulate);
+
+/* step - forward, all of backward, overwriting, and the tail, as one where nobody needs to know of what lies between. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_step(cek__plan *plan, size_t index, cek_stream *stream,
+                                                   const cek__tail *tail);
+CEK__SHARED bool cek__plan_step_is_refused(const cek__plan *plan, size_t index); /* it gains nothing there */
 
 /* An estimate from the model alone, before any op exists: the needs of a plan with options->rows
  * samples (ignored here) are about fixed + rows * per_row bytes, all of them but the workspace.

@@ -158,19 +158,29 @@ static cek_ref ref_or_none(const cek_memory *memory)
     return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
 }
 
+cek_cmd cek__shard_optimizer_command(const cek__shard_optimizer *s, cek_ref parameters, cek_ref gradients,
+                                     cek_ref step_block, cek_ref update_block, cek_ref operands[CEK__OPTIMIZER_SLOTS])
+{
+    operands[CEK_OPTIMIZER_PARAM] = parameters;
+    operands[CEK_OPTIMIZER_GRAD] = gradients;
+    operands[CEK_OPTIMIZER_M] = ref_or_none(s->m);
+    operands[CEK_OPTIMIZER_V] = ref_or_none(s->v);
+    operands[CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state);
+    operands[CEK_OPTIMIZER_STEP] = step_block;
+    operands[CEK_OPTIMIZER_UPDATE] = update_block;
+    return (cek_cmd){ .kind = CEK_CMD_RUN,
+                      .op = s->op,
+                      .operands = operands,
+                      .operand_count = CEK__OPTIMIZER_SLOTS,
+                      .workspace = ref_or_none(s->workspace) };
+}
+
 cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_stream *stream, cek_ref parameters, cek_ref gradients,
                                     cek_ref step_block, cek_ref update_block)
 {
-    cek_ref operands[] = {
-        [CEK_OPTIMIZER_PARAM] = parameters,
-        [CEK_OPTIMIZER_GRAD] = gradients,
-        [CEK_OPTIMIZER_M] = ref_or_none(s->m),
-        [CEK_OPTIMIZER_V] = ref_or_none(s->v),
-        [CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state),
-        [CEK_OPTIMIZER_STEP] = step_block,
-        [CEK_OPTIMIZER_UPDATE] = update_block,
-    };
-    return cek_stream_run(stream, s->op, operands, sizeof operands / sizeof *operands, ref_or_none(s->workspace));
+    cek_ref operands[CEK__OPTIMIZER_SLOTS] = { { NULL, 0 } };
+    cek_cmd c = cek__shard_optimizer_command(s, parameters, gradients, step_block, update_block, operands);
+    return cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace);
 }
 
 void cek__optimizer_fill_block(const cek_optimizer *o, cek_step_block *block)

@@ -21,10 +21,14 @@ CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stre
                                                     bool scaled, cek__shard_optimizer **out);
 void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
 
-/* Enqueues one step: parameters and gradients are the shard's first elements. */
+/* Enqueues one step: parameters and gradients are the shard's first elements. Or that as a command, with operands that
+ * the caller keeps. */
 CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                  cek_ref parameters, cek_ref gradients, cek_ref step_block,
                                                  cek_ref update_block);
+enum { CEK__OPTIMIZER_SLOTS = CEK_OPTIMIZER_UPDATE + 1 };
+cek_cmd cek__shard_optimizer_command(const cek__shard_optimizer *optimizer, cek_ref parameters, cek_ref gradients,
+                                     cek_ref step_block, cek_ref update_block, cek_ref operands[CEK__OPTIMIZER_SLOTS]);
 
 /* What it keeps, in host memory: two moments of its elements, NULL where the algorithm has none, and its counter. Both wait. */
 enum { CEK__COUNTER_BYTES = CEK_ALIGNMENT };

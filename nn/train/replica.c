@@ -58,8 +58,8 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_buckets_make(r));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_step_block), &r->step_block));
     CEK_TRY(cek__replica_memory_make(r, sizeof(cek_batch_block), &r->batch_block));
-    CEK_TRY(cek__replica_memory_make(r, CEK__TALLY_BYTES, &r->tally));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, CEK__TALLY_BYTES));
+    CEK_TRY(cek__replica_memory_make(r, 2 * CEK__TALLY_BYTES, &r->tally));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, 2 * CEK__TALLY_BYTES));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
@@ -158,7 +158,8 @@ int64_t cek__replica_most(const cek__replica *r)
 
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
-    uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) + CEK__TALLY_BYTES;
+    uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) +
+                     2 * CEK__TALLY_BYTES;
     for (size_t b = 0; b < r->layout->bucket_count; b++)
         bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);
     return bytes;

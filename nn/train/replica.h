@@ -99,13 +99,22 @@ CEK__CHECKED cek_status cek__replica_forward(cek__replica *replica, const cek__s
 CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment,
                                            void *user);
 
+/* set_updates - commands that make new parameters of whole gradients, which train_whole queues behind backward: they stay as
+ * they are, with their operands, until others are set (0: none). train_whole - forward, backward, updates and the result, as
+ * one; `is_whole` says whether a share can go through so: it is one micro-batch, and nobody wants to see what lies between. */
+CEK__CHECKED cek_status cek__replica_set_updates(cek__replica *replica, const cek_cmd *updates, uint32_t count);
+/* Where the device takes no such call, it goes in parts from then on. */
+bool cek__replica_is_whole(const cek__replica *replica, const cek__share *share);
+CEK__CHECKED cek_status cek__replica_train_whole(cek__replica *replica, const cek__share *share);
+
 /* Forward alone in evaluation mode: adds up loss and right answers. */
 CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
 
-/* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0. When that has finished,
- * read_tally says what they are. */
+/* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0; of a whole step, what they were at
+ * its end. When that has finished, read_tally says what they are. */
 enum { CEK__TALLY_BYTES = 2 * CEK_ALIGNMENT };
 CEK__CHECKED cek_status cek__replica_count(cek__replica *replica, unsigned char *tally);
+CEK__CHECKED cek_status cek__replica_count_whole(cek__replica *replica, unsigned char *tally);
 void cek__replica_read_tally(const cek__replica *replica, const unsigned char *tally, double *loss, int64_t *correct);
 /* Waits for the queued work; the sums of loss and right answers since the last collect. */
 CEK__CHECKED cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);

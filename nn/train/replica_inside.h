@@ -45,7 +45,8 @@ struct cek__replica {
     cek_stream *compute, *upload;         /* the same where the device works inline */
     cek_memory **parameters, **gradients; /* [bucket_count] */
     cek_ref *parameter_refs, *gradient_refs;
-    cek_memory *step_block, *batch_block, *tally, *output;
+    cek_memory *step_block, *batch_block, *output;
+    cek_memory *tally; /* of what runs; behind it that of the whole step before */
     cek_memory *arena[CEK__ARENA_PIECES], *workspace;
     cek__plan_needs room; /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];
@@ -55,6 +56,8 @@ struct cek__replica {
     size_t slot_count, next_slot;
     ahead ahead;
     begun begun;
+    cek__tail updates;      /* of whole steps, then the tally set aside and cleared; its commands are ours */
+    bool whole_refused;     /* the device does not take a step as one call */
     unsigned char *staging; /* one micro-batch of padded or converted rows */
     uint64_t staging_bytes;
     unsigned char *tally_host; /* behind it: where the tally is read to */

@@ -347,4 +347,5 @@ void cek__replica_memory_close(cek__replica *r)
     memory_drop(&r->step_block);
     memory_drop(&r->batch_block);
     memory_drop(&r->tally);
+    free((void *)r->updates.cmds);
 }

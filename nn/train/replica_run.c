@@ -1,4 +1,5 @@
 /* replica_run.c - a share of a batch through a replica: upload, forward, backward, count. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,6 +263,55 @@ cek_status cek__replica_train(cek__replica *r, const cek__share *share, cek__seg
     return CEK_OK;
 out:
     return failed(r, st);
+}
+
+/* ---- whole steps ---- */
+
+cek_status cek__replica_set_updates(cek__replica *r, const cek_cmd *updates, uint32_t count)
+{
+    static atomic_ullong serials; /* a place in memory may be another list's later */
+    cek_status st = CEK_OK;
+    cek_ref tally = cek__ref_of(r->tally), result = { tally.mem, tally.offset + CEK__TALLY_BYTES };
+    cek_cmd *cmds = NULL;
+    free((void *)r->updates.cmds);
+    r->updates = (cek__tail){ 0 };
+    if (count == 0)
+        return CEK_OK;
+    CEK_TRY(cek__calloc((size_t)count + 2, sizeof *cmds, &cmds));
+    memcpy(cmds, updates, count * sizeof *cmds);
+    cmds[count] = (cek_cmd){ .kind = CEK_CMD_COPY, .dst = result, .src = tally, .bytes = CEK__TALLY_BYTES };
+    cmds[count + 1] = (cek_cmd){ .kind = CEK_CMD_FILL, .dst = tally, .pattern_bytes = 4, .bytes = CEK__TALLY_BYTES };
+    r->updates = (cek__tail){ cmds, count + 2, atomic_fetch_add(&serials, 1) + 1 };
+out:
+    return st;
+}
+
+bool cek__replica_is_whole(const cek__replica *r, const cek__share *share)
+{
+    return r->updates.count > 0 && !r->whole_refused && micro_batch_of(r, share) >= share->rows &&
+           cek_device_trace(r->device) == NULL;
+}
+
+cek_status cek__replica_train_whole(cek__replica *r, const cek__share *share)
+{
+    cek_status st;
+    sized_plan p;
+    size_t at;
+    CEK_TRY(cek__replica_plan_for(r, share->rows, &p));
+    CEK_TRY(samples_place(r, share, 0, share->rows, &p, &at));
+    CEK_TRY(cek__plan_step(p.plan, at, r->compute, &r->updates));
+    r->whole_refused = cek__plan_step_is_refused(p.plan, at);
+    CEK_TRY(slot_done(r, at));
+    return CEK_OK;
+out:
+    return failed(r, st);
+}
+
+cek_status cek__replica_count_whole(cek__replica *r, unsigned char *tally)
+{
+    cek_ref result = cek__ref_of(r->tally);
+    result.offset += CEK__TALLY_BYTES;
+    return cek_stream_download(r->compute, tally, result, CEK__TALLY_BYTES);
 }
 
 cek_status cek__replica_evaluate(cek__replica *r, const cek__share *share)

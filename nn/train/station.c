@@ -10,6 +10,13 @@
 #include "core/base/trace.h"
 #include "nn/train/optimizer.h"
 
+/* Where a shard begins in its bucket. */
+static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
+{
+    base.offset += shard->first * cek__replica_element_bytes(s->replica);
+    return base;
+}
+
 /* ---- life ---- */
 
 /* An inline device has one stream, a lone one needs no other: what it computes and what it updates is in one order. */
@@ -98,6 +105,31 @@ out:
     return st;
 }
 
+/* A lone device that works beside the host has nothing to wait for between a step's parts, unless its norm is judged; and
+ * nobody asks how long each took where it is not measured. */
+static cek_status whole_make(cek__station *s, const cek__conductor_options *o)
+{
+    cek_status st = CEK_OK;
+    cek_cmd *cmds = NULL;
+    const cek_ref none = { NULL, 0 };
+
+    if (s->devices > 1 || cek__replica_is_inline(s->replica) || o->max_norm > 0 || o->measured || s->shards->count == 0)
+        return CEK_OK;
+    CEK_TRY(cek__calloc(s->shards->count, sizeof *cmds, &cmds));
+    CEK_TRY(cek__calloc(s->shards->count, sizeof *s->update_operands, &s->update_operands));
+    for (size_t i = 0; i < s->shards->count; i++) {
+        const cek__shard *shard = &s->shards->list[i];
+        cmds[i] = cek__shard_optimizer_command(s->optimizers[i],
+                                               at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
+                                               at(s, cek__replica_gradients(s->replica, shard->bucket), shard),
+                                               cek__replica_step_block(s->replica), none, s->update_operands[i]);
+    }
+    CEK_TRY(cek__replica_set_updates(s->replica, cmds, (uint32_t)s->shards->count));
+out:
+    free(cmds);
+    return st;
+}
+
 /* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is exchanged in between. */
 static cek_status meter_make(cek__station *s)
 {
@@ -139,6 +171,7 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
     CEK_TRY(updates_make(s, o->max_norm > 0));
     CEK_TRY(cek__reducer_create(o->shards, s->replica, o->type, index, s->sides, o->max_norm > 0, &s->reducer));
     CEK_TRY(optimizers_make(s, o));
+    CEK_TRY(whole_make(s, o));
     return CEK_OK;
 out:
     return st;
@@ -146,6 +179,9 @@ out:
 
 void cek__station_close(cek__station *s, bool idle)
 {
+    if (s->update_operands != NULL)
+        (void)!cek__replica_set_updates(s->replica, NULL, 0);
+    free(s->update_operands);
     for (size_t i = 0; s->optimizers != NULL && i < s->shards->count; i++)
         cek__shard_optimizer_free(s->optimizers[i]);
     cek__reducer_free(s->reducer);
@@ -233,13 +269,41 @@ static cek_status upload(cek__station *s, int64_t step)
 static cek_status forward(cek__station *s, const cek__action *a)
 {
     cek_status st;
-    const cek__step_job *job = cek__station_job(s, a->step);
+    cek__step_job *job = cek__station_job(s, a->step);
 
-    if (a->segment == 0)
+    if (a->segment == 0) {
+        job->whole = cek__replica_is_whole(s->replica, &job->share);
         CEK_TRY(cek__replica_set_step(s->replica, &job->block));
+    }
+    if (job->whole) /* with backward */
+        return CEK_OK;
     CEK_TRY(cek__meter_start(s->meter, a->step));
     CEK_TRY(cek__replica_forward(s->replica, &job->share, a->segment));
     return cek__meter_stop(s->meter, a->step);
+out:
+    return st;
+}
+
+/* All of it with one call, then what others would want to hear between its parts. */
+static cek_status whole(cek__station *s, const cek__step_job *job, const passage *p)
+{
+    cek_status st;
+
+    CEK_TRY(cek__replica_train_whole(s->replica, &job->share));
+    CEK_TRY(p->reached(p->user, p->action->step, s->shards->buckets));
+    return cek__replica_count_whole(s->replica, job->tally);
+out:
+    return st;
+}
+
+static cek_status in_parts(cek__station *s, const cek__step_job *job, passage *p)
+{
+    cek_status st;
+
+    CEK_TRY(cek__meter_start(s->meter, p->action->step));
+    CEK_TRY(cek__replica_train(s->replica, &job->share, segment_queued, p));
+    CEK_TRY(cek__meter_stop(s->meter, p->action->step));
+    return cek__replica_count(s->replica, job->tally);
 out:
     return st;
 }
@@ -252,10 +316,7 @@ static cek_status backward(cek__station *s, const cek__action *a, cek__reached_f
     passage p = { s, a, reached, user };
     int64_t next = a->step + 1;
 
-    CEK_TRY(cek__meter_start(s->meter, a->step));
-    CEK_TRY(cek__replica_train(s->replica, &job->share, segment_queued, &p));
-    CEK_TRY(cek__meter_stop(s->meter, a->step));
-    CEK_TRY(cek__replica_count(s->replica, job->tally));
+    CEK_TRY(job->whole ? whole(s, job, &p) : in_parts(s, job, &p));
     if (s->devices == 1 && !cek__replica_is_inline(s->replica))
         CEK_TRY(cek_marker_record(job->counted, cek__replica_stream(s->replica)));
     if (--s->announced == 0)
@@ -313,12 +374,6 @@ cek__track cek__station_track(const cek__station *s, const cek__action *a)
     }
 }
 
-static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
-{
-    base.offset += shard->first * cek__replica_element_bytes(s->replica);
-    return base;
-}
-
 static cek_status update(cek__station *s, const cek__action *a, cek_stream *stream)
 {
     const cek__shard *shard = &s->shards->list[a->shard];
@@ -326,6 +381,8 @@ static cek_status update(cek__station *s, const cek__action *a, cek_stream *stre
     cek_ref block = side->step_block ? cek_memory_ref(side->step_block) : cek__replica_step_block(s->replica);
     cek_status st;
 
+    if (cek__station_job(s, a->step)->whole)
+        return CEK_OK;
     /* A device without samples has not set its computing block in this step, and it may be the next step's already; a lone
      * device has set it, and computes nothing before all is updated. */
     if (side->step_block && side->step != a->step) {

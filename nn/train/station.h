@@ -53,6 +53,7 @@ typedef struct cek__step_job {
     cek__share share;
     cek_step_block block;
     unsigned char *tally; /* where the result is downloaded to */
+    bool whole;           /* it goes through its lone device as one, updates and all */
     cek_marker *counted;
     double seconds,
         period; /* of computing, and since the end of the step before: once it is counted, where it is metered */
@@ -65,9 +66,10 @@ typedef struct cek__station {
     const cek__shards *shards;
     cek__exchange *exchange;
     cek__reducer *reducer;
-    cek__meter *meter;                 /* of the computing stream; NULL: nobody asks */
-    cek__shard_optimizer **optimizers; /* [shard]; NULL of other owners' */
-    bool at_once;                      /* what was enqueued counts as done: an inline or a lone device */
+    cek__meter *meter;                                /* of the computing stream; NULL: nobody asks */
+    cek__shard_optimizer **optimizers;                /* [shard]; NULL of other owners' */
+    cek_ref (*update_operands)[CEK__OPTIMIZER_SLOTS]; /* [shard], of whole steps; NULL: there are none */
+    bool at_once;                                     /* what was enqueued counts as done: an inline or a lone device */
     cek_stream *tracks[CEK__TRACK_COUNT];
     cek__flights flights[CEK__TRACK_COUNT];
     cek__milestone *milestones; /* ring */

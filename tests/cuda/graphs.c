@@ -1,6 +1,7 @@
-/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how
- * many, what happens
- * where a capture, a graph or a launch fails, and that none of it changes a bit. */
+/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how many calls a step
+ * is, what happens where a capture, a graph or a launch fails, and that none of it changes a bit. */
+#include <limits.h>
+
 #include "cekernels/nn.h"
 #include "nn/model/layout.h"
 #include "tests/cuda/life.h"
@@ -20,9 +21,10 @@ typedef struct place {
     cek_trainer *trainer;
 } place;
 
-static void place_open(place *p, const char *net)
+/* `norm`: what the gradient is scaled down to; the step goes in parts then. */
+static void place_open(place *p, const char *net, double norm)
 {
-    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .input_type = CEK_U8 };
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .input_type = CEK_U8, .max_norm = norm };
     fake_for_engines("=cuda");
     for (int s = 0; s < SAMPLES; s++) {
         labels[s] = s % CLASSES;
@@ -56,31 +58,49 @@ static size_t buckets_of(const cek_model *model)
 /* Samples alternate between two places, and each place's stretches are recorded at their second run. */
 enum { WARM = 4 };
 
-static void steps_are_launches(const char *net, size_t least_buckets)
+/* The calls of the driver that queue something, in one step. */
+static const char *const queued[] = { "cuGraphLaunch",    "cuLaunchKernel",    "cuMemcpyHtoDAsync",
+                                      "cuMemsetD32Async", "cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync" };
+enum { QUEUED = sizeof queued / sizeof *queued };
+#define ANY UINT_MAX
+
+static void steps_are(const char *net, double norm, const unsigned want[QUEUED])
 {
     place p;
-    unsigned graphs, kernels;
-    place_open(&p, net);
-    size_t buckets = buckets_of(p.model);
-    ck_assert_uint_ge(buckets, least_buckets);
+    place_open(&p, net, norm);
     for (int i = 0; i < WARM; i++)
         ok(cek_trainer_step(p.trainer, &batch, NULL));
     for (int i = 0; i < 3; i++) {
-        graphs = fake.calls("cuGraphLaunch");
-        kernels = fake.calls("cuLaunchKernel");
+        unsigned before[QUEUED];
+        for (int c = 0; c < QUEUED; c++)
+            before[c] = fake.calls(queued[c]);
         ok(cek_trainer_step(p.trainer, &batch, NULL));
-        /* Forward and each segment of backward. Kernels are the optimizer's alone: for each bucket, it and
-         * its count. */
-        ck_assert_uint_eq(fake.calls("cuGraphLaunch") - graphs, 1 + buckets);
-        ck_assert_uint_eq(fake.calls("cuLaunchKernel") - kernels, 2 * buckets);
+        for (int c = 0; c < QUEUED; c++)
+            ck_assert_msg(want[c] == ANY || fake.calls(queued[c]) - before[c] == want[c], "%s: %u calls of %s, not %u",
+                          net, fake.calls(queued[c]) - before[c], queued[c], want[c]);
     }
     place_close(&p);
 }
 
-START_TEST(a_step_launches_one_graph_forward_and_one_for_each_segment)
+#define DEEP "flatten linear:1400 relu linear:800 relu linear:10"
+
+/* Samples, labels, step block and batch block go up, the result comes down. */
+START_TEST(a_step_is_one_launch)
 {
-    steps_are_launches("lenet5", 1);
-    steps_are_launches("flatten linear:1400 relu linear:800 relu linear:10", 2);
+    steps_are("lenet5", 0, (unsigned[]){ 1, 0, 4, 0, 1, 0 });
+    steps_are(DEEP, 0, (unsigned[]){ 1, 0, 4, 0, 1, 0 });
+}
+END_TEST
+
+/* Forward and each segment of backward; norms, the verdict and updates have calls of their own. */
+START_TEST(a_step_whose_norm_is_judged_goes_in_parts)
+{
+    place p;
+    place_open(&p, DEEP, 0);
+    unsigned buckets = (unsigned)buckets_of(p.model);
+    place_close(&p);
+    ck_assert_uint_ge(buckets, 2);
+    steps_are(DEEP, 1e9, (unsigned[]){ 1 + buckets, ANY, ANY, ANY, ANY, ANY });
 }
 END_TEST
 
@@ -90,7 +110,7 @@ START_TEST(a_prediction_is_one_launch)
     cek_predictor *q;
     const cek_predictor_options o = { .size = sizeof o, .batch = SAMPLES, .input_type = CEK_U8 };
     float first[SAMPLES * CLASSES], outputs[SAMPLES * CLASSES];
-    place_open(&p, "lenet5");
+    place_open(&p, "lenet5", 0);
     ok(cek_predictor_create(p.model, &p.device, 1, &o, &q));
     ok(cek_predictor_run(q, images, SAMPLES, first));
     for (int i = 1; i < WARM; i++)
@@ -105,15 +125,15 @@ START_TEST(a_prediction_is_one_launch)
 }
 END_TEST
 
-/* The model after a few steps with one call that fails. */
-static unsigned train(const char *function, unsigned nth, uint32_t error, char sha256[65])
+/* The model after some steps with one call that fails; returns the graphs that were launched. */
+static unsigned train(double norm, const char *function, unsigned nth, uint32_t error, char sha256[65])
 {
     place p;
     unsigned graphs;
-    place_open(&p, "lenet5");
+    place_open(&p, "lenet5", norm);
     graphs = fake.calls("cuGraphLaunch");
     fake.inject(function, nth, error);
-    for (int i = 0; i < WARM + 2; i++)
+    for (int i = 0; i < 10; i++)
         ok(cek_trainer_step(p.trainer, &batch, NULL));
     graphs = fake.calls("cuGraphLaunch") - graphs;
     ok(cek_trainer_pull(p.trainer));
@@ -122,18 +142,25 @@ static unsigned train(const char *function, unsigned nth, uint32_t error, char s
     return graphs;
 }
 
-START_TEST(what_cannot_be_captured_runs_kernel_by_kernel_to_the_same_bits)
+START_TEST(what_cannot_be_captured_runs_in_parts_to_the_same_bits)
 {
     char recorded[65], partly[65];
-    unsigned live, graphs;
+    unsigned live;
     fake_open();
     fake.reset();
     live = fake.live();
-    graphs = train(NULL, 0, 0, recorded);
-    ck_assert_uint_eq(graphs, 8); /* forward and backward in steps 3 to 6 */
-    ck_assert_uint_eq(train("cuStreamEndCapture", 1, 901, partly), graphs - 2); /* forward in steps 3 and 5 */
+    ck_assert_uint_eq(train(0, NULL, 0, 0, recorded), 8); /* steps 3 to 10 */
+    /* No norm is that large; forward and backward are recorded in step 3 for one place, 4 for the other. */
+    ck_assert_uint_eq(train(1e9, NULL, 0, 0, partly), 16);
     ck_assert_str_eq(recorded, partly);
-    ck_assert_uint_eq(train("cuStreamEndCapture", 4, 900, partly), graphs - 2); /* backward in 4 and 6 */
+    /* The whole step is refused in step 3: from 4 on in parts, which run for the second time in 6 and 7. */
+    ck_assert_uint_eq(train(0, "cuStreamEndCapture", 1, 901, partly), 10);
+    ck_assert_str_eq(recorded, partly);
+    /* Refused in step 4, after that of the other place. */
+    ck_assert_uint_eq(train(0, "cuStreamEndCapture", 2, 900, partly), 1 + 8);
+    ck_assert_str_eq(recorded, partly);
+    /* Of the parts, forward is in step 3: it goes kernel by kernel there, and backward as a graph. */
+    ck_assert_uint_eq(train(1e9, "cuStreamEndCapture", 1, 901, partly), 16 - 4);
     ck_assert_str_eq(recorded, partly);
     ck_assert_uint_eq(fake.live(), live);
 }
@@ -146,7 +173,7 @@ static const struct {
     cek_status status;
 } failures[] = {
     { "cuGraphInstantiateWithFlags", 1, 2, CEK_OUT_OF_MEMORY },
-    { "cuGraphInstantiateWithFlags", 4, UNKNOWN, CEK_INTERNAL },
+    { "cuGraphInstantiateWithFlags", 2, UNKNOWN, CEK_INTERNAL },
     { "cuStreamBeginCapture", 2, UNKNOWN, CEK_INTERNAL },
     { "cuGraphLaunch", 1, 2, CEK_OUT_OF_MEMORY },
     { "cuGraphLaunch", 3, ILLEGAL_ADDRESS, CEK_DEVICE_LOST },
@@ -160,7 +187,7 @@ START_TEST(every_other_failure_ends_the_step_and_leaves_nothing)
         fake_open();
         fake.reset();
         unsigned live = fake.live();
-        place_open(&p, "lenet5");
+        place_open(&p, "lenet5", 0);
         fake.inject(failures[i].function, failures[i].nth, failures[i].error);
         for (int k = 0; k < WARM + 2 && st == CEK_OK; k++)
             st = cek_trainer_step(p.trainer, &batch, NULL);
@@ -190,9 +217,10 @@ int main(void)
     Suite *suite = suite_create("cuda graphs");
     TCase *tcase = tcase_create("graphs");
     SRunner *runner = srunner_create(suite);
-    tcase_add_test(tcase, a_step_launches_one_graph_forward_and_one_for_each_segment);
+    tcase_add_test(tcase, a_step_is_one_launch);
+    tcase_add_test(tcase, a_step_whose_norm_is_judged_goes_in_parts);
     tcase_add_test(tcase, a_prediction_is_one_launch);
-    tcase_add_test(tcase, what_cannot_be_captured_runs_kernel_by_kernel_to_the_same_bits);
+    tcase_add_test(tcase, what_cannot_be_captured_runs_in_parts_to_the_same_bits);
     tcase_add_test(tcase, every_other_failure_ends_the_step_and_leaves_nothing);
     suite_add_tcase(suite, tcase);
     srunner_set_fork_status(runner, CK_NOFORK); /* the fake driver is opened once */
