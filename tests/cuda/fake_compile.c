@@ -15,6 +15,9 @@
 
 #include "tests/cuda/fake.h"
 
+/* What is not aligned as its type wants ends a context there, and the program here: by a signal. */
+#define ALIGNED "-fsanitize=alignment -fsanitize-undefined-trap-on-error"
+
 static const char prelude[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
@@ -183,10 +186,10 @@ void *fake_compile(const char *text, const char *include, uint64_t *bytes, char 
         text_write(plain, to);
         fclose(to);
         free(plain);
-        if (shell(
-                log_path,
-                "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden %s/host.cc -o %s/object.so",
-                compiler, folder, folder)) {
+        if (shell(log_path,
+                  "%s -O1 -w -std=gnu++14 -ffp-contract=off -fPIC -shared -fvisibility=hidden " ALIGNED
+                  " %s/host.cc -o %s/object.so",
+                  compiler, folder, folder)) {
             snprintf(path, sizeof path, "%s/object.so", folder);
             object = file_read(path, bytes);
         }

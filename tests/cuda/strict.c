@@ -1,0 +1,160 @@
+/* strict.c - the fake driver and the fake compiler punish what real ones punish: builtins that are not found, code that
+ * would be loaded inside a capture, operands that are not aligned as their type wants. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "tests/cuda/life.h"
+
+typedef struct program program;
+static uint32_t (*create)(program **, const char *, const char *, int, const char *const *, const char *const *);
+static uint32_t (*compile)(program *, int, const char *const *);
+static uint32_t (*log_bytes)(program *, size_t *);
+static uint32_t (*log_get)(program *, char *);
+static uint32_t (*image_bytes)(program *, size_t *);
+static uint32_t (*image_get)(program *, char *);
+static uint32_t (*destroy)(program **);
+
+static const char source[] = "struct __attribute__((aligned(16))) four { float x[4]; };\n"
+                             "extern \"C\" __global__ void wide(four *y) { y->x[0] = 1; }\n"
+                             "extern \"C\" __global__ void narrow(float *y) { y[0] = 1; }\n";
+
+static void *nvrtc_find(const char *name)
+{
+    static void *library;
+    char path[128];
+    snprintf(path, sizeof path, "%s/libnvrtc.so.13", fake.folder);
+    library = library ? library : dlopen(path, RTLD_NOW);
+    void *found = library ? dlsym(library, name) : NULL;
+    ck_assert_msg(found != NULL, "%s", name);
+    return found;
+}
+
+static void nvrtc_open(void)
+{
+    *(void **)&create = nvrtc_find("nvrtcCreateProgram");
+    *(void **)&compile = nvrtc_find("nvrtcCompileProgram");
+    *(void **)&log_bytes = nvrtc_find("nvrtcGetProgramLogSize");
+    *(void **)&log_get = nvrtc_find("nvrtcGetProgramLog");
+    *(void **)&image_bytes = nvrtc_find("nvrtcGetCUBINSize");
+    *(void **)&image_get = nvrtc_find("nvrtcGetCUBIN");
+    *(void **)&destroy = nvrtc_find("nvrtcDestroyProgram");
+}
+
+static program *compiled(uint32_t want)
+{
+    static const char *const options_of[] = { "--gpu-architecture=sm_90", "--fmad=true", "--std=c++14" };
+    program *made;
+    ck_assert_uint_eq(create(&made, source, "strict", 0, NULL, NULL), 0);
+    uint32_t error = compile(made, 3, options_of);
+    ck_assert_uint_eq(error, want);
+    return made;
+}
+
+/* The first of this program: what is loaded stays loaded. */
+START_TEST(nothing_is_compiled_before_the_builtins_are_found)
+{
+    char path[128], log[8192];
+    size_t bytes;
+    fake_open();
+    nvrtc_open();
+    program *without = compiled(7);
+    ck_assert_uint_eq(log_bytes(without, &bytes), 0);
+    ck_assert_uint_le(bytes, sizeof log);
+    ck_assert_uint_eq(log_get(without, log), 0);
+    ck_assert_msg(strstr(log, "failed to open libnvrtc-builtins.so.13.0") != NULL, "%s", log);
+    destroy(&without);
+    snprintf(path, sizeof path, "%s/libnvrtc-builtins.so.13.0", fake.folder);
+    ck_assert_ptr_nonnull(dlopen(path, RTLD_NOW));
+    program *with = compiled(0);
+    destroy(&with);
+}
+END_TEST
+
+/* How a process ends in which a kernel gets an address so far behind the start of a memory: launched, or captured before or after
+ * a launch of it has ended. */
+enum { LAUNCH = 1, CAPTURE = 2 };
+static int end_of(const char *name, uint64_t shift, int what)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child)
+        return waitpid(child, &status, 0) == child ? status : -1;
+    const cuda_driver *api = &fake.driver;
+    program *made = compiled(0);
+    size_t bytes;
+    CUmodule module;
+    CUfunction function;
+    CUstream stream;
+    CUdeviceptr memory;
+    CUgraph graph;
+    CUcontext context;
+    image_bytes(made, &bytes);
+    char *image = malloc(bytes);
+    image_get(made, image);
+    if (api->cuDevicePrimaryCtxRetain(&context, 0) || api->cuCtxPushCurrent(context) ||
+        api->cuModuleLoadData(&module, image) || api->cuModuleGetFunction(&function, module, name) ||
+        api->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) || api->cuMemAlloc(&memory, 256))
+        _exit(1);
+    memory += shift;
+    void *parameters[] = { &memory };
+    for (int turn = LAUNCH; turn <= CAPTURE; turn++) {
+        if (!(what & turn))
+            continue;
+        if (turn == CAPTURE && api->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+            _exit(2);
+        if (api->cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL))
+            _exit(3);
+        if (turn == CAPTURE && api->cuStreamEndCapture(stream, &graph))
+            _exit(4);
+        while (turn == LAUNCH && api->cuStreamQuery(stream))
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    _exit(0);
+}
+
+START_TEST(a_kernel_that_reads_past_the_alignment_of_its_type_ends_the_program)
+{
+    ck_assert_int_eq(end_of("wide", 0, LAUNCH), 0);
+    ck_assert_int_eq(end_of("wide", 16, LAUNCH), 0);
+    int status = end_of("wide", 4, LAUNCH);
+    ck_assert_msg(WIFSIGNALED(status), "status %#x", status);
+    ck_assert_int_eq(end_of("narrow", 4, LAUNCH), 0);
+    status = end_of("narrow", 2, LAUNCH);
+    ck_assert_msg(WIFSIGNALED(status), "status %#x", status);
+}
+END_TEST
+
+START_TEST(code_is_loaded_before_a_capture)
+{
+    int status = end_of("narrow", 0, CAPTURE);
+    ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "status %#x", status);
+    ck_assert_int_eq(end_of("narrow", 0, LAUNCH | CAPTURE), 0);
+}
+END_TEST
+
+int main(void)
+{
+    const char *sanitizers = getenv("SANITIZERS");
+    if (sanitizers && strcmp(sanitizers, "no")) {
+        puts("skipped: the sanitizers do not know the fake driver's fibers");
+        return 77;
+    }
+    if (system("command -v c++ >/dev/null || exit 1")) {
+        puts("skipped: no C++ compiler, which stands for the device's");
+        return 77;
+    }
+    Suite *suite = suite_create("cuda strict");
+    TCase *tcase = tcase_create("strict");
+    SRunner *runner = srunner_create(suite);
+    tcase_add_test(tcase, nothing_is_compiled_before_the_builtins_are_found);
+    tcase_add_test(tcase, a_kernel_that_reads_past_the_alignment_of_its_type_ends_the_program);
+    tcase_add_test(tcase, code_is_loaded_before_a_capture);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK); /* what is loaded once is there for all */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    fake_remove();
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
