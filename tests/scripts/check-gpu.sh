@@ -29,13 +29,15 @@ says() {
         wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
 }
 
-gpu 0 --build "$top_builddir" --only=devices,check,train,gemm,conv,step,sanitizer
+gpu 0 --build "$top_builddir" --only=devices,check,train,providers,graphs,memory,limits,tiles,gemm,conv,step,sanitizer
 says devices passed 'cpu:0 cpu:1 \(no GPU is among them\)'
 says check passed 'required ([1-9][0-9]{2}) of \1 on each of 2 devices'
 says train passed '3 runs, losses within 1e-5 of train-cpu:0'
 says gemm skipped 'no cuda:0'
+says providers skipped 'no cuda device'
+for section in graphs memory limits tiles; do says $section skipped 'no GPU'; done
 says sanitizer skipped 'no cuda device'
-holds "$(wc -l <"$scratch/logs/summary") == 7 && $(wc -l <"$scratch/logs/train-all-cpu.losses") == 10"
+holds "$(wc -l <"$scratch/logs/summary") == 12 && $(wc -l <"$scratch/logs/train-all-cpu.losses") == 10"
 gpu 0 --build="$top_builddir" --only gemm --cpu-peer
 says gemm skipped 'no torch'
 gpu 2 --only nonsense
@@ -60,6 +62,16 @@ program 'train*cpu:1*' 'echo step,loss; for i in 1 2 3 4 5 6 7 8 9 10; do echo $
 gpu 1 --build="$scratch/tree" --only=train,devices
 says train failed 'train-cpu:1: losses differ from train-cpu:0'
 says devices passed cpu:0
+# A device whose sums come in another order each time is held against itself; one that is wrong in the same way is not.
+shifted() { # BY - the losses of the real program, times 1 + BY; n counts the runs
+    echo "\"$top_builddir/bench/.libs/cekernels-bench\" \"\$@\" | awk -F, -v OFS=, -v n=\$(echo >>$scratch/runs; wc -l <$scratch/runs) 'NR > 1 { \$2 *= 1 + $1 } 1'; exit 0"
+}
+program 'train*cpu:1*' "$(shifted '2e-5 * n')"
+gpu 0 --build="$scratch/tree" --only=train
+says train passed 'train-cpu:1 within ten times its own noise'
+program 'train*cpu:1*' "$(shifted 2e-5)"
+gpu 1 --build="$scratch/tree" --only=train
+says train failed 'train-cpu:1: losses differ from train-cpu:0: 2'
 program 'train*cpu:1*' 'echo step,loss; exit 0'
 gpu 1 --build="$scratch/tree" --only=train
 says train failed 'lines are missing'
