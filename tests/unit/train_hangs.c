@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/device/device.h"
 #include "train_place.h"
 
 enum { STEPS = 30 };
@@ -309,7 +310,21 @@ START_TEST(a_long_step_of_short_commands_is_no_hang)
 }
 END_TEST
 
-/* Where the only device's thread is in it, with commands of 20 ms each in front: they go on finishing. */
+/* In front of the only device's table: its thread stays in the 14th run for twice the time-out, while the commands before it,
+ * of 40 ms each, go on finishing. */
+static struct {
+    cek_plugin table, own;
+    int runs;
+} slow;
+
+static cek_status slow_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace)
+{
+    if (++slow.runs == 14)
+        usleep(600000);
+    return slow.own.op_run(queue, op, operands, count, workspace);
+}
+
 START_TEST(a_call_longer_than_the_time_out_is_no_hang_while_commands_finish)
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = shares };
@@ -317,11 +332,15 @@ START_TEST(a_call_longer_than_the_time_out_is_no_hang_while_commands_finish)
     place p;
 
     setenv("CEKERNELS_SIM_CLOCK", "real", 1);
-    setenv("CEKERNELS_SIM_LAUNCH_NS", "20000000", 1);
-    timeout = "0.15";
-    hanging_open(&p, "sim:1", "sleep@op_run#20/1");
+    setenv("CEKERNELS_SIM_LAUNCH_NS", "40000000", 1);
+    timeout = "0.3";
+    hanging_open(&p, "sim:1", "");
+    slow.table = slow.own = *p.devices[0]->plugin;
+    slow.table.op_run = slow_run;
+    p.devices[0]->plugin = &slow.table;
     ok(cek_trainer_create(p.model, p.devices, p.count, &o, &trainer));
     ok(cek_trainer_step(trainer, &batch, NULL));
+    ck_assert_int_gt(slow.runs, 14);
     cek_trainer_free(trainer);
     place_close(&p);
 }
