@@ -97,8 +97,8 @@ unsigned char *cek__cache_read(const cek_host *host, const char *option, const c
     bool good = !fstat(fd, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
                 !(about.st_mode & (S_IWGRP | S_IWOTH)) && fread(&head, sizeof head, 1, file) == 1 &&
                 !memcmp(head.magic, magic, sizeof magic) && head.bytes && head.bytes <= FILE_MAX &&
-                (data = malloc(head.bytes)) && fread(data, 1, head.bytes, file) == head.bytes &&
-                hash_of(key, data, head.bytes) == head.hash;
+                (uint64_t)about.st_size == sizeof head + head.bytes && (data = malloc(head.bytes)) &&
+                fread(data, 1, head.bytes, file) == head.bytes && hash_of(key, data, head.bytes) == head.hash;
     fclose(file);
     if (!good) {
         cek__host_log(host, CEK_LOG_INFO, "%s: damaged, or not ours; the kernel is compiled again", path);
