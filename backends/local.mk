@@ -182,6 +182,7 @@ noinst_LTLIBRARIES += %D%/opencl/libopencl.la
 endif
 %C%_opencl_libopencl_la_SOURCES = \
     %D%/opencl/admission.c \
+    %D%/opencl/bell.c \
     %D%/opencl/clblast.c \
     %D%/opencl/device.c \
     %D%/opencl/event.c \

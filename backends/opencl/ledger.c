@@ -8,6 +8,11 @@
  * through that queue's ledger first: where that failed, this one fails too, although the driver may
  * leave the command waiting for ever. Commands are numbered from 0; a position is the number of the
  * first command that it does not cover.
+ *
+ * That a status was found to be CL_COMPLETE orders nothing: only a wait for the event is a
+ * synchronisation point, behind which the host and other queues see what the command wrote. So what
+ * was found to be complete is waited for, which takes no time, before it counts as seen. Commands of
+ * a queue end in order, so the last of several is enough.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -20,6 +25,15 @@
 /* With so many commands unseen, adding one looks at the oldest: keeps the ledger short without
  * asking the driver each time (a look costs about as much as a launch). */
 #define LEDGER_LONG 256
+
+/* How often the oldest command is looked at while the one that is asked for has not ended: for a
+ * failure, behind which a driver may never end anything. Between them only the latter is looked at,
+ * since some drivers enqueue a command of their own for every event that is asked too early. */
+#define WALK_NS 1000000
+
+#define SPIN_NS 100000  /* short work ends sooner than a thread goes to sleep and is woken */
+#define BELL_NS 2000000 /* a driver may never ring for what failed, or for what waits for that */
+#define NAP_NS 20000    /* without a bell; then ever longer ones */
 
 typedef struct entry {
     cl_event event;
@@ -35,7 +49,9 @@ struct ledger {
     uint64_t seen, end; /* commands seen to have finished; commands added */
     entry *entries;     /* of seen to end, a ring of `room` (a power of two) */
     uint64_t room;
-    ledger *next_on; /* dependency of the next command to be added */
+    cl_event latest;    /* of the command before `seen`, until it was waited for; or NULL */
+    uint64_t walked_ns; /* when the oldest was looked at */
+    ledger *next_on;    /* dependency of the next command to be added */
     uint64_t next_position;
     cek_status failure;
     uint64_t failed_at; /* position from which on the failure counts: commands before it are looked at as ever */
@@ -96,6 +112,8 @@ void cek__ledger_release(ledger *of)
         entry_drop(entry_at(of, of->seen), false);
     if (of->next_on)
         cek__ledger_release(of->next_on);
+    if (of->latest)
+        clReleaseEvent(of->latest);
     free(of->entries);
     free(of);
 }
@@ -116,6 +134,39 @@ void cek__ledger_fail(ledger *of, cek_status status, const char *text)
     pthread_mutex_lock(&of->dev->ledgers_lock);
     fail_locked(of, of->end + 1, status, text);
     pthread_mutex_unlock(&of->dev->ledgers_lock);
+}
+
+/* The oldest command has finished: its event is kept to be waited for. */
+static void oldest_pass(ledger *of)
+{
+    entry *at = entry_at(of, of->seen);
+    if (of->latest)
+        clReleaseEvent(of->latest);
+    of->latest = at->event;
+    at->event = NULL;
+    entry_drop(at, true);
+    of->seen++;
+}
+
+static void command_failed(ledger *of, uint64_t position, const char *call, cl_int code, cek_status st)
+{
+    char text[CEK__TEXT_BYTES];
+    snprintf(text, sizeof text, "%s failed on the device: %s (%d)", call, cek__opencl_error(code), code);
+    if (st == CEK_DEVICE_LOST)
+        cek__latch_set(&of->dev->head.lost, "%s", text);
+    fail_locked(of, position, st, text);
+}
+
+/* Makes a synchronisation point of what was seen. */
+static void latest_wait(ledger *of)
+{
+    if (!of->latest)
+        return;
+    cl_int error = clWaitForEvents(1, &of->latest);
+    clReleaseEvent(of->latest);
+    of->latest = NULL;
+    if (error)
+        command_failed(of, of->seen, "a wait for what has finished", error, cek__opencl_status(error));
 }
 
 /* The oldest command that was not seen: whether it has finished. A failure sticks. */
@@ -141,24 +192,43 @@ static bool oldest_look(ledger *of)
     if (!error && state > CL_COMPLETE)
         return false;
     if (error || state < 0) {
-        cl_int code = error ? error : state;
-        cek_status st = error ? cek__opencl_status(error) : cek__opencl_ended(state);
-        snprintf(text, sizeof text, "%s failed on the device: %s (%d)", at->call, cek__opencl_error(code), code);
-        if (st == CEK_DEVICE_LOST)
-            cek__latch_set(&of->dev->head.lost, "%s", text);
-        fail_locked(of, of->seen + 1, st, text);
+        command_failed(of, of->seen + 1, at->call, error ? error : state,
+                       error ? cek__opencl_status(error) : cek__opencl_ended(state));
         return false;
     }
-    entry_drop(at, true);
-    of->seen++;
+    oldest_pass(of);
     return true;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whether a look at what is before `target` can tell anything: the command there has ended, or a failure may have been missed. */
+static bool walk_is_due(ledger *of, uint64_t target)
+{
+    cl_int state = CL_QUEUED;
+    uint64_t now = now_ns();
+    bool due = now - of->walked_ns >= WALK_NS || target <= of->seen + 1 ||
+               clGetEventInfo(entry_at(of, target - 1)->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state,
+                              NULL) ||
+               state <= CL_COMPLETE;
+    if (due)
+        of->walked_ns = now;
+    return due;
 }
 
 static cek_status look_locked(ledger *of, uint64_t position, char *text)
 {
     uint64_t target = position < of->end ? position : of->end;
-    while (of->seen < target && !(of->failure && of->seen + 1 >= of->failed_at) && oldest_look(of))
-        ;
+    if (of->seen < target && walk_is_due(of, target)) {
+        while (of->seen < target && !(of->failure && of->seen + 1 >= of->failed_at) && oldest_look(of))
+            ;
+        latest_wait(of);
+    }
     if (of->failure && of->failed_at <= position) {
         if (text)
             memcpy(text, of->text, CEK__TEXT_BYTES);
@@ -185,42 +255,55 @@ cek_status cek__ledger_look(ledger *of, uint64_t position, char *text)
     return st;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 typedef struct patience {
     uint64_t start, timeout, pause;
+    bool rang; /* the bell, or it cannot */
 } patience;
 
-/* Rests between two looks. False: the time is over. */
-static bool rest(patience *p)
+/* Rests between two looks, until the bell rings where there is one. False: the time is over. */
+static bool rest(patience *p, bell *b)
 {
     uint64_t spent = now_ns() - p->start;
     if (spent >= p->timeout)
         return false;
-    if (spent < 100000) { /* short work ends sooner than a sleep would */
+    if (spent < SPIN_NS) {
         sched_yield();
         return true;
     }
-    uint64_t nap = p->timeout - spent < p->pause ? p->timeout - spent : p->pause;
-    nanosleep(&(struct timespec){ 0, (long)nap }, NULL);
+    uint64_t left = p->timeout - spent;
+    if (b && !p->rang) {
+        p->rang = cek__bell_wait(b, left < BELL_NS ? left : BELL_NS);
+        return true;
+    }
+    nanosleep(&(struct timespec){ 0, (long)(left < p->pause ? left : p->pause) }, NULL);
     p->pause = p->pause < 500000 ? p->pause + p->pause / 4 : p->pause;
     return true;
 }
 
+/* A bell that the driver rings when all before `position` has ended; NULL: it cannot, or has. */
+static bell *bell_hang(ledger *of, uint64_t position)
+{
+    cl_event event = cek__ledger_event(of, position < CEK__LEDGER_ALL ? position : cek__ledger_end(of));
+    bell *made = event ? cek__bell_hang(event) : NULL;
+    if (event)
+        clReleaseEvent(event);
+    return made;
+}
+
 cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text)
 {
-    patience p = { now_ns(), timeout_ns, 20000 };
+    patience p = { now_ns(), timeout_ns, NAP_NS, false };
+    bell *b = NULL;
+    cek_status st;
     do {
-        cek_status st = cek__ledger_look(of, position, text);
-        if (st != CEK_NOT_READY)
-            return st;
-    } while (rest(&p));
-    return CEK_TIMEOUT;
+        st = cek__ledger_look(of, position, text);
+        if (st == CEK_NOT_READY && !b && !p.rang && now_ns() - p.start >= SPIN_NS) {
+            b = bell_hang(of, position);
+            p.rang = !b;
+        }
+    } while (st == CEK_NOT_READY && rest(&p, b));
+    cek__bell_drop(b);
+    return st == CEK_NOT_READY ? CEK_TIMEOUT : st;
 }
 
 /* Whether the oldest command has ended, well or badly: then it touches no memory any more. Drivers
@@ -241,17 +324,19 @@ static bool oldest_ended(ledger *of)
 
 cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns)
 {
-    patience p = { now_ns(), timeout_ns, 20000 };
+    patience p = { now_ns(), timeout_ns, NAP_NS, true };
     do {
         pthread_mutex_lock(&of->dev->ledgers_lock);
         while (of->seen < of->end && oldest_ended(of))
             ;
         bool empty = of->seen == of->end;
+        if (empty && !of->failure)
+            latest_wait(of);
         cek_status st = of->failure;
         pthread_mutex_unlock(&of->dev->ledgers_lock);
         if (empty)
             return st;
-    } while (rest(&p));
+    } while (rest(&p, NULL));
     return CEK_TIMEOUT;
 }
 
@@ -266,9 +351,11 @@ uint64_t cek__ledger_end(ledger *of)
 /* Room for one more. False without memory. */
 static bool room_make(ledger *to)
 {
-    if (to->end - to->seen >= LEDGER_LONG)
+    if (to->end - to->seen >= LEDGER_LONG) {
         while (!to->failure && to->seen < to->end && oldest_look(to))
             ;
+        latest_wait(to);
+    }
     if (to->end - to->seen < to->room)
         return true;
     entry *larger = calloc(2 * to->room, sizeof *larger);

@@ -39,6 +39,21 @@ typedef struct opencl_instance {
 
 typedef struct pinned_block pinned_block;
 
+/* Functions of cl_khr_command_buffer; all NULL where the driver has not what cmdbuf.c wants. */
+typedef struct cek__opencl_recorder cek__opencl_recorder;
+typedef void *cek__opencl_recording;
+struct cek__opencl_recorder {
+    cek__opencl_recording (*create)(cl_uint queue_count, const cl_command_queue *queues, const cl_bitfield *properties,
+                                    cl_int *error);
+    cl_int (*launch)(cek__opencl_recording recording, cl_command_queue queue, const cl_bitfield *properties,
+                     cl_kernel kernel, cl_uint dims, const size_t *offset, const size_t *global, const size_t *local,
+                     cl_uint wait_count, const cl_uint *waits, cl_uint *point, void *mutable_handle);
+    cl_int (*finalize)(cek__opencl_recording recording);
+    cl_int (*release)(cek__opencl_recording recording);
+    cl_int (*enqueue)(cl_uint queue_count, cl_command_queue *queues, cek__opencl_recording recording,
+                      cl_uint wait_count, const cl_event *waits, cl_event *event);
+};
+
 typedef struct opencl_dev {
     cek_dev head;
     cl_platform_id platform;
@@ -46,11 +61,16 @@ typedef struct opencl_dev {
     cl_context context;
     bool host_memory;  /* device memory is host memory: allocations are held against the host's and touched */
     bool fine_grained; /* and may be used from both sides without mapping */
+    bool pins;         /* copies are faster from page-locked memory: not where a processor makes them */
     uint64_t max_alloc_bytes;
     bool keeps_kernels; /* compiled kernels are stored on disk by us; not where the driver does so itself */
     char build_options[80];
     char cache_key[64]; /* device and driver, for file names of compiled kernels */
     atomic_bool clblast_used;
+    atomic_uint_fast64_t generations; /* memories that were made */
+    cek__opencl_recorder recorder;
+    pthread_mutex_t own_lock; /* of the queue for what is done when objects are made */
+    cek_queue *own;           /* made when it is first needed */
     /* Of all ledgers of the device, which look into each other: two queues that wait for each
      * other's events in turn would lock each other out with a lock each. Recursive, because such a
      * look can come back to where it began. */
@@ -65,9 +85,11 @@ typedef struct opencl_mem {
     cl_mem buffer;
     void *block;           /* fine-grained SVM, or NULL */
     unsigned char *shared; /* where the buffer stands in it */
+    uint64_t generation;   /* of all memories of the device this one's alone, for ever */
     atomic_bool mapped;
     void *map;
 } opencl_mem;
+#define CEK__GENERATION_FIRST 2
 
 /* What a queue enqueued and nobody has looked at yet, in order. Outlives its queue while events refer to it. */
 typedef struct ledger ledger;
@@ -75,7 +97,9 @@ typedef struct ledger ledger;
 struct cek_queue {
     opencl_dev *dev;
     cl_command_queue queue;
+    cl_command_queue clock; /* profiled, of markers alone; made by the first record that is timed */
     bool timing;
+    bool unflushed; /* something was enqueued that the driver may keep to itself */
     uint64_t deadline_ns;
     ledger *ledger;
 };
@@ -150,25 +174,62 @@ uint64_t cek__ledger_end(ledger *of);
 cek_status cek__ledger_look(ledger *of, uint64_t position, char *text);
 /* cek__ledger_failure - the failure that is known already, or CEK_OK. Asks the driver nothing. */
 cek_status cek__ledger_failure(ledger *of, char *text);
-/* cek__ledger_wait - looks until the answer is not CEK_NOT_READY or the time is over: CEK_TIMEOUT. */
+/* cek__ledger_wait - looks until the answer is not CEK_NOT_READY or the time is over: CEK_TIMEOUT.
+ * Sleeps until the driver tells of the last of the commands, and looks now and then. */
 cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, char *text);
 /* cek__ledger_drain - waits until nothing of the queue runs any more, whatever became of it:
  * CEK_OK, its failure, or CEK_TIMEOUT. */
 cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns);
 /* cek__ledger_fail - a failure of our own sticks; the first one stays. */
 void cek__ledger_fail(ledger *of, cek_status status, const char *text);
-/* cek__ledger_event - the event of the last unfinished command before `position`, retained, or NULL. */
+/* cek__ledger_event - the event of the last command before `position`, retained; NULL where that was seen to have finished, or
+ * there is none: whatever is enqueued now comes behind it. */
 cl_event cek__ledger_event(ledger *of, uint64_t position);
+
+/* --- bell.c ----------------------------------------------------------------------------------- */
+
+typedef struct bell bell;
+/* cek__bell_hang - the driver rings it when the command has ended; NULL: it takes none. cek__bell_wait - until it has rung, or
+ * the time is over: false. */
+bell *cek__bell_hang(cl_event event);
+bool cek__bell_wait(bell *b, uint64_t ns);
+void cek__bell_drop(bell *b);
 
 /* --- program.c, launch.c ---------------------------------------------------------------------- */
 
 void cek__opencl_programs_free(opencl_dev *dev);
 cek_status cek__opencl_kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
                                    cek__gpu_kernel **out);
+/* cek__opencl_kernel_copy - the same kernel with arguments of its own, none set. */
+cek_status cek__opencl_kernel_copy(cek_dev *dev, const cek__gpu_kernel *of, cek__gpu_kernel **out);
 void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
+/* What a launch consists of: the arguments of a step, those that differ from what was set last; its grid; the launch with
+ * what is set, named `call` where it fails. */
+cl_int cek__opencl_arguments_set(cek__gpu_kernel *kernel, const cek__gpu_step *step, const cek_ref *refs);
+void cek__opencl_grid(const cek__gpu_step *step, size_t global[3], size_t local[3]);
+cek_status cek__opencl_kernel_enqueue(cek_queue *queue, const char *call, const cek__gpu_kernel *kernel,
+                                      const size_t global[3], const size_t local[3]);
+cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel);
+
+/* --- device.c --------------------------------------------------------------------------------- */
+
+bool cek__opencl_has(cl_device_id id, const char *extension);
+
+/* --- queue.c ---------------------------------------------------------------------------------- */
+
+/* cek__opencl_enqueued - every command ends with it: its event is kept in the ledger (cek__ledger_add). */
+void cek__opencl_enqueued(cek_queue *queue, cl_event event, const char *call, void *copy);
+/* cek__opencl_queue_flush - what was enqueued since the last one starts without further calls. */
+cl_int cek__opencl_queue_flush(cek_queue *queue);
+/* cek__opencl_queue_clock - a marker that ends when all that was enqueued has, and tells when that was. */
+cek_status cek__opencl_queue_clock(cek_queue *queue, const char *call, cl_event *marker);
+/* cek__opencl_own_take - the device's own queue, nobody else's until it is given back; nothing is under way there. own_give -
+ * with the outcome: a queue that failed, or whose work did not end, is given up. */
+cek_status cek__opencl_own_take(opencl_dev *dev, cek_queue **out);
+void cek__opencl_own_give(opencl_dev *dev, cek_status outcome);
 
 /* --- clblast.c -------------------------------------------------------------------------------- */
 
@@ -212,6 +273,13 @@ cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, ui
 cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call);
 cek_dev *cek__opencl_queue_dev(cek_queue *queue);
 void cek__opencl_queue_fail(cek_queue *queue, cek_status status, const char *text);
+
+/* cek__opencl_recorder_find - what there is of cl_khr_command_buffer. */
+void cek__opencl_recorder_find(opencl_dev *dev);
+cek_status cek__opencl_cmdbuf_create(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size,
+                                     cek_cmdbuf **out);
+void cek__opencl_cmdbuf_destroy(cek_cmdbuf *cmdbuf);
+cek_status cek__opencl_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
 
 cek_status cek__opencl_event_create(cek_dev *dev, const cek_event_desc *desc, cek_event **out);
 void cek__opencl_event_destroy(cek_event *event);

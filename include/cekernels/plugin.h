@@ -128,7 +128,9 @@
  *
  * Order. Commands of one queue run in order. Between queues there is no order but through events
  * and syncs; that a record has happened before another thread waits for it is the host's own
- * handshake.
+ * handshake. CEK_OK of event_query, event_sync or queue_sync is such a sync: what it speaks of is
+ * visible to the host, and to whatever is enqueued from then on, in any queue of the device. Where
+ * a driver promises that of a wait alone, the plugin waits for what it found finished.
  *
  * Progress. What precedes an event_record in its queue starts without further calls, and work that
  * was enqueued never waits for later calls of the host. Queues of one device progress
@@ -361,7 +363,10 @@ typedef struct cek_queue_desc {
     uint32_t flags;       /* CEK_QUEUE_TIMING */
     uint64_t deadline_ns; /* of queue_destroy; 0 = 10 seconds */
 } cek_queue_desc;
-enum { CEK_QUEUE_TIMING = 1u << 0 }; /* events of this queue will be asked for event_elapsed */
+/* Events with CEK_EVENT_TIMING may be recorded in this queue, to be asked for event_elapsed. A host
+ * may set it for every queue: it costs something at the records of such events, never at a command
+ * or at another event. */
+enum { CEK_QUEUE_TIMING = 1u << 0 };
 
 typedef struct cek_event_desc {
     uint32_t size;
