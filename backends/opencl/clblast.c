@@ -147,13 +147,14 @@ struct cek__gpu_plan {
 static cek_status scratch_ask(opencl_dev *dev, cek__gpu_plan *plan)
 {
     cl_uint bits = 0;
-    cl_int error;
-    cl_command_queue queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
-    if (!queue)
-        return cek__opencl_fail(dev, "op_create", "clCreateCommandQueue", error);
-    error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k, 64,
-                                         plan->lda, 64, plan->ldb, 64, plan->ldc, &queue, &plan->scratch_bytes);
-    clReleaseCommandQueue(queue);
+    cek_queue *queue;
+    cek_status st = cek__opencl_own_take(dev, &queue);
+    if (st)
+        return st;
+    int error = plan->clblast->sgemm_scratch(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k,
+                                             64, plan->lda, 64, plan->ldb, 64, plan->ldc, &queue->queue,
+                                             &plan->scratch_bytes);
+    cek__opencl_own_give(dev, CEK_OK);
     if (error)
         return clblast_fail(dev, "op_create", error);
     clGetDeviceInfo(dev->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
@@ -242,6 +243,13 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
     cek_status st = scratch_make(queue->dev, plan, refs[CEK_GEMM_PACKED + 1], &scratch);
     for (size_t i = 0; !st && i < plan->batch; i++) {
         cl_event event = NULL;
+        if (!cek__ledger_reserve(queue->ledger)) {
+            st = cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                                "op_run: no memory to remember one more product");
+            if (i)
+                cek__opencl_queue_fail(queue, st, "op_run: only a part of the products could be enqueued");
+            break;
+        }
         int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k,
                                          1.0f, a, a_offset + i * plan->stride_a, plan->lda, b,
                                          b_offset + i * plan->stride_b, plan->ldb, plan->beta, c,
@@ -251,7 +259,7 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
             /* Of several kernels some may be on their way. */
             cek__opencl_queue_fail(queue, st, "op_run: CLBlast could not enqueue all of a product");
         } else {
-            cek__ledger_add(queue->ledger, event, "CLBlastSgemmWithTempBuffer", NULL);
+            cek__opencl_enqueued(queue, event, "CLBlastSgemmWithTempBuffer", NULL);
         }
     }
     if (scratch)

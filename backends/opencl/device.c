@@ -227,6 +227,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
         return st;
     }
     pthread_mutex_init(&dev->programs_lock, NULL);
+    pthread_mutex_init(&dev->own_lock, NULL);
     ledgers_lock_init(dev);
     dev->platform = found->platform;
     dev->id = found->id;
@@ -248,12 +249,14 @@ void cek__opencl_device_close(cek_dev *head)
     opencl_dev *dev = (opencl_dev *)head;
     if (!dev)
         return;
-    cek__opencl_programs_free(dev);
     cek__opencl_pinned_free(dev);
+    cek__opencl_queue_destroy(dev->own);
+    cek__opencl_programs_free(dev);
     cek__clblast_device_close(dev);
     if (dev->context && !cek__latched(&head->lost))
         clReleaseContext(dev->context);
     pthread_mutex_destroy(&dev->programs_lock);
+    pthread_mutex_destroy(&dev->own_lock);
     pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);
     free(dev);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * event.c - events: a position in a queue's ledger. Only timing needs an event of the driver's own.
+ * event.c - events: a position in a queue's ledger. Only timing needs an event of the driver's own, a marker beside the queue.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,14 +64,14 @@ cek_status cek__opencl_event_record(cek_queue *queue, cek_event *event)
     if (st && !cek__ledger_failure(queue->ledger, NULL))
         return st;
     if (!st && event->timing && queue->timing) {
-        cl_int error = clEnqueueMarkerWithWaitList(queue->queue, 0, NULL, &marker);
-        if (error)
-            return cek__opencl_fail(queue->dev, "event_record", "clEnqueueMarkerWithWaitList", error);
+        st = cek__opencl_queue_clock(queue, "event_record", &marker);
+        if (st)
+            return st;
         clRetainEvent(marker);
         cek__ledger_add(queue->ledger, marker, "event_record", NULL);
     }
-    if (!st)
-        clFlush(queue->queue); /* whoever polls finds it on its way; a failure shows at the command's own event */
+    if (!st) /* whoever polls finds it on its way; a failure shows at the command's own event */
+        (void)cek__opencl_queue_flush(queue);
     ledger *now = cek__ledger_share(queue->ledger);
     uint64_t position = cek__ledger_end(now);
     pthread_mutex_lock(&event->lock);
@@ -131,7 +131,7 @@ cek_status cek__opencl_event_wait(cek_queue *queue, cek_event *event)
             st = cek__opencl_fail(queue->dev, "event_wait", "clEnqueueBarrierWithWaitList", error);
         } else {
             cek__ledger_depend(queue->ledger, of, position);
-            cek__ledger_add(queue->ledger, barrier, "event_wait", NULL);
+            cek__opencl_enqueued(queue, barrier, "event_wait", NULL);
         }
         clReleaseEvent(before);
     } else if (now && now != CEK_NOT_READY) {

@@ -46,7 +46,7 @@ static cek_status plain_alloc(opencl_dev *dev, opencl_mem *mem, uint64_t rounded
     if (!mem->buffer)
         return cek__opencl_fail(dev, "mem_alloc", "clCreateBuffer", error);
     cek_queue *queue;
-    cek_status st = cek__opencl_queue_create(&dev->head, NULL, &queue);
+    cek_status st = cek__opencl_own_take(dev, &queue);
     if (st)
         return st;
     cl_event event = NULL;
@@ -54,13 +54,13 @@ static cek_status plain_alloc(opencl_dev *dev, opencl_mem *mem, uint64_t rounded
     if (error) {
         st = cek__opencl_fail(dev, "mem_alloc", "clEnqueueFillBuffer", error);
     } else {
-        cek__ledger_add(queue->ledger, event, "mem_alloc", NULL);
+        cek__opencl_enqueued(queue, event, "mem_alloc", NULL);
         st = cek__opencl_queue_sync(queue, UINT64_C(60000000000));
         if (st && st != CEK_DEVICE_LOST)
             st = cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY,
                                 "mem_alloc: %llu bytes could not be filled", (unsigned long long)rounded);
     }
-    cek__opencl_queue_destroy(queue);
+    cek__opencl_own_give(dev, st);
     return st;
 }
 
@@ -83,6 +83,7 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     if (!mem)
         return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "mem_alloc: no memory for the handle");
     mem->head = (cek_mem){ head, bytes };
+    mem->generation = atomic_fetch_add(&dev->generations, 1) + CEK__GENERATION_FIRST;
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
     pthread_mutex_lock(&instance->allocation);
     /* a look at the system costs more than small memory is worth: the reserve covers it */
@@ -123,13 +124,13 @@ void *cek__opencl_mem_host_ptr(cek_mem *mem)
     return ((opencl_mem *)mem)->shared;
 }
 
-/* Maps and unmaps on a queue of their own, waited for: no work on this memory is queued. */
+/* Maps and unmaps on the device's own queue, waited for: no work on this memory is queued. */
 static cek_status map_sync(opencl_dev *dev, const char *call, opencl_mem *mem, cl_map_flags flags, bool unmap)
 {
     cek_queue *queue;
     cl_event event = NULL;
     cl_int error = CL_SUCCESS;
-    cek_status st = cek__opencl_queue_create(&dev->head, NULL, &queue);
+    cek_status st = cek__opencl_own_take(dev, &queue);
     if (st)
         return st;
     if (unmap)
@@ -140,10 +141,10 @@ static cek_status map_sync(opencl_dev *dev, const char *call, opencl_mem *mem, c
     if (error) {
         st = cek__opencl_fail(dev, call, unmap ? "clEnqueueUnmapMemObject" : "clEnqueueMapBuffer", error);
     } else {
-        cek__ledger_add(queue->ledger, event, call, NULL);
+        cek__opencl_enqueued(queue, event, call, NULL);
         st = cek__opencl_queue_sync(queue, CEK_FOREVER);
     }
-    cek__opencl_queue_destroy(queue);
+    cek__opencl_own_give(dev, st);
     return st;
 }
 

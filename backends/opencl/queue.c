@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * queue.c - in-order queues, and the commands that move bytes. Every command's event goes to the ledger.
+ *
+ * No queue that runs commands is profiled: some drivers wait for each command of such a one, or give each a signal. Times
+ * come from a queue beside it (cek__opencl_queue_clock) that has nothing but markers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,7 @@ cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, c
     queue->timing = want.flags & CEK_QUEUE_TIMING;
     queue->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
     queue->ledger = cek__ledger_create(dev);
-    queue->queue = clCreateCommandQueue(dev->context, dev->id, queue->timing ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    queue->queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
     if (queue->ledger && queue->queue) {
         *out = queue;
         return CEK_OK;
@@ -53,7 +56,7 @@ void cek__opencl_queue_destroy(cek_queue *queue)
         return;
     bool finished = true;
     if (!cek__latched(&queue->dev->head.lost)) {
-        clFlush(queue->queue);
+        (void)cek__opencl_queue_flush(queue);
         cek_status st = cek__ledger_drain(queue->ledger, queue->deadline_ns);
         finished = !st;
         if (st == CEK_TIMEOUT)
@@ -64,8 +67,64 @@ void cek__opencl_queue_destroy(cek_queue *queue)
     }
     if (finished)
         clReleaseCommandQueue(queue->queue);
+    if (finished && queue->clock)
+        clReleaseCommandQueue(queue->clock);
     cek__ledger_release(queue->ledger);
     free(queue);
+}
+
+cl_int cek__opencl_queue_flush(cek_queue *queue)
+{
+    if (!queue->unflushed)
+        return CL_SUCCESS;
+    cl_int error = clFlush(queue->queue);
+    queue->unflushed = error != CL_SUCCESS;
+    return error;
+}
+
+cek_status cek__opencl_queue_clock(cek_queue *queue, const char *call, cl_event *marker)
+{
+    opencl_dev *dev = queue->dev;
+    cl_int error;
+    *marker = NULL;
+    if (!queue->clock)
+        queue->clock = clCreateCommandQueue(dev->context, dev->id, CL_QUEUE_PROFILING_ENABLE, &error);
+    if (!queue->clock)
+        return cek__opencl_fail(dev, call, "clCreateCommandQueue", error);
+    (void)cek__opencl_queue_flush(queue); /* what the marker waits for; a failure shows at the command's own event */
+    cl_event before = cek__ledger_event(queue->ledger, cek__ledger_end(queue->ledger));
+    error = clEnqueueMarkerWithWaitList(queue->clock, before != NULL, before ? &before : NULL, marker);
+    if (before)
+        clReleaseEvent(before);
+    if (error)
+        return cek__opencl_fail(dev, call, "clEnqueueMarkerWithWaitList", error);
+    (void)clFlush(queue->clock);
+    return CEK_OK;
+}
+
+/* --- the device's own ----------------------------------------------------------------------------- */
+
+cek_status cek__opencl_own_take(opencl_dev *dev, cek_queue **out)
+{
+    cek_status st = CEK_OK;
+    pthread_mutex_lock(&dev->own_lock);
+    if (!dev->own)
+        st = cek__opencl_queue_create(&dev->head, NULL, &dev->own);
+    *out = dev->own;
+    if (st)
+        pthread_mutex_unlock(&dev->own_lock);
+    return st;
+}
+
+void cek__opencl_own_give(opencl_dev *dev, cek_status st)
+{
+    cek_queue *failed = NULL;
+    if (st) {
+        failed = dev->own;
+        dev->own = NULL;
+    }
+    pthread_mutex_unlock(&dev->own_lock);
+    cek__opencl_queue_destroy(failed);
 }
 
 cek_status cek__opencl_queue_ready(cek_queue *queue, const char *call)
@@ -99,7 +158,7 @@ cek_status cek__opencl_queue_sync(cek_queue *queue, uint64_t timeout_ns)
     cek_status st = cek__gpu_ready(&queue->dev->head, "queue_sync");
     if (st)
         return st;
-    cl_int error = clFlush(queue->queue);
+    cl_int error = cek__opencl_queue_flush(queue);
     if (error)
         return cek__opencl_fail(queue->dev, "queue_sync", "clFlush", error);
     st = cek__ledger_wait(queue->ledger, CEK__LEDGER_ALL, timeout_ns, text);
@@ -110,12 +169,17 @@ cek_status cek__opencl_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 
 /* --- commands ----------------------------------------------------------------------------------------------------- */
 
+void cek__opencl_enqueued(cek_queue *queue, cl_event event, const char *call, void *copy)
+{
+    queue->unflushed = true;
+    cek__ledger_add(queue->ledger, event, call, copy);
+}
+
 static cl_mem buffer_of(cek_ref ref)
 {
     return ((opencl_mem *)ref.mem)->buffer;
 }
 
-/* The end of every command: its event is kept, or its failure told. `copy` is freed when the command has finished. */
 static cek_status enqueued(cek_queue *queue, const char *call, const char *function, cl_int error, cl_event event,
                            void *copy)
 {
@@ -123,7 +187,7 @@ static cek_status enqueued(cek_queue *queue, const char *call, const char *funct
         free(copy);
         return cek__opencl_fail(queue->dev, call, function, error);
     }
-    cek__ledger_add(queue->ledger, event, call, copy);
+    cek__opencl_enqueued(queue, event, call, copy);
     return CEK_OK;
 }
 
