@@ -184,6 +184,7 @@ endif
     %D%/opencl/admission.c \
     %D%/opencl/bell.c \
     %D%/opencl/clblast.c \
+    %D%/opencl/cmdbuf.c \
     %D%/opencl/device.c \
     %D%/opencl/event.c \
     %D%/opencl/info.c \

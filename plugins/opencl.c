@@ -42,6 +42,10 @@ static const cek_plugin bare = {
     .op_destroy = cek__gpu_op_destroy,
     .op_prepack = cek__gpu_op_prepack,
     .op_run = cek__gpu_op_run,
+
+    .cmdbuf_create = cek__opencl_cmdbuf_create,
+    .cmdbuf_destroy = cek__opencl_cmdbuf_destroy,
+    .cmdbuf_run = cek__opencl_cmdbuf_run,
 };
 
 #include "backends/common/nulls.h"
@@ -55,6 +59,7 @@ static const cek_plugin plugin = {
     .profile = CEK_PROFILE_TRAINING,
     CEK__DOORS,
     CEK__DOORS_MAP,
+    CEK__DOORS_CMDBUF,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

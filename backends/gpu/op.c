@@ -83,24 +83,41 @@ cek_status cek__gpu_steps_run(cek_queue *queue, const cek_op *op, const cek_ref 
     return st;
 }
 
+static cek_status operands_check(const cek_dev *dev, const char *call, const cek_op *op, const cek_ref *operands,
+                                 uint32_t count, cek_ref workspace)
+{
+    const cek_host *host = &dev->instance->host;
+    if (op->dev != dev)
+        return cek__host_fail(host, CEK_INVALID, "%s: the operation is of another device", call);
+    return cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes,
+                                 cek__gpu_mem_bytes, dev);
+}
+
 cek_status cek__gpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
                            cek_ref workspace)
 {
     const cek__gpu_driver *driver = op->dev->driver;
-    cek_dev *dev = driver->queue_dev(queue);
-    const cek_host *host = &dev->instance->host;
     cek_status st = driver->queue_ready(queue, "op_run");
-    if (!st && op->dev != dev)
-        st = cek__host_fail(host, CEK_INVALID, "op_run: the operation is of another device");
     if (!st)
-        st = cek__request_operands(host, &op->request, operands, count, workspace, op->info.workspace_bytes,
-                                   cek__gpu_mem_bytes, dev);
+        st = operands_check(driver->queue_dev(queue), "op_run", op, operands, count, workspace);
     if (st)
         return st;
     pthread_mutex_t *lock = &((cek_op *)op)->lock;
     pthread_mutex_lock(lock);
     st = cek__gpu_steps_run(queue, op, operands, workspace);
     pthread_mutex_unlock(lock);
+    return st;
+}
+
+cek_status cek__gpu_op_steps(cek_dev *dev, const char *call, const cek_op *op, const cek_ref *operands, uint32_t count,
+                             cek_ref workspace, cek__gpu_step_fn *each, void *user)
+{
+    cek_ref refs[CEK__GPU_BUFFERS];
+    cek_status st = operands_check(dev, call, op, operands, count, workspace);
+    for (uint32_t i = 0; !st && i < op->step_count; i++) {
+        refs_resolve(&op->steps[i], operands, workspace, refs);
+        st = each(user, &op->steps[i], refs);
+    }
     return st;
 }
 

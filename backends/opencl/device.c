@@ -239,6 +239,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
         return st;
     }
     traits_read(dev, found);
+    cek__opencl_recorder_find(dev);
     *out = &dev->head;
     return CEK_OK;
 }

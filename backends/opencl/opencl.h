@@ -214,10 +214,6 @@ cek_status cek__opencl_kernel_enqueue(cek_queue *queue, const char *call, const 
                                       const size_t global[3], const size_t local[3]);
 cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel);
 
-/* --- device.c --------------------------------------------------------------------------------- */
-
-bool cek__opencl_has(cl_device_id id, const char *extension);
-
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
 /* cek__opencl_enqueued - every command ends with it: its event is kept in the ledger (cek__ledger_add). */

@@ -29,18 +29,31 @@ typedef struct warm_launch {
     char kernel[64];
 } warm_launch;
 
+/* Queues tell by it which launch failed, and may do so when the operation is gone. */
+typedef struct kernel_name {
+    struct kernel_name *next;
+    char text[64];
+} kernel_name;
+
 typedef struct opencl_program {
     cek__gpu_program head;
     cl_program program;
     warm_launch *warm;
+    kernel_name *names;
 } opencl_program;
 
+/* A kernel object keeps its arguments from launch to launch; so what was set last is kept here, and only what differs is set
+ * anew. Memory is told apart by its number, since handles and addresses come back. */
 struct cek__gpu_kernel {
     opencl_program *program;
     cl_kernel kernel;
-    uint32_t group; /* work-items of a group at most; 0: not told */
-    char name[64];
+    uint32_t group;                    /* work-items of a group at most; 0: not told */
+    const char *name;                  /* the program's */
+    uint64_t memory[CEK__GPU_BUFFERS]; /* generations; NO_MEMORY, or 0: nobody knows */
+    uint32_t args_bytes;               /* 0: nobody knows */
+    uint64_t args[CEK__GPU_ARGS_BYTES / 8];
 };
+enum { NO_MEMORY = 1 }; /* below CEK__GENERATION_FIRST */
 
 /* --- build ------------------------------------------------------------------------------------ */
 
@@ -170,6 +183,11 @@ static void program_free(opencl_program *program, bool lost)
         free(program->warm);
         program->warm = next;
     }
+    while (program->names) {
+        kernel_name *next = program->names->next;
+        free(program->names);
+        program->names = next;
+    }
     if (!lost)
         clReleaseProgram(program->program);
     cek__gpu_program_free(&program->head);
@@ -198,35 +216,60 @@ uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel)
     return kernel->group;
 }
 
+static const char *name_keep(opencl_dev *dev, opencl_program *program, const char *name)
+{
+    pthread_mutex_lock(&dev->programs_lock);
+    kernel_name *at = program->names;
+    while (at && strcmp(at->text, name))
+        at = at->next;
+    if (!at && (at = calloc(1, sizeof *at))) {
+        snprintf(at->text, sizeof at->text, "%s", name);
+        at->next = program->names;
+        program->names = at;
+    }
+    pthread_mutex_unlock(&dev->programs_lock);
+    return at ? at->text : NULL;
+}
+
+static cek_status kernel_make(opencl_dev *dev, const char *call, opencl_program *program, const char *name,
+                              cek__gpu_kernel **out)
+{
+    cl_int error;
+    *out = NULL;
+    cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
+    if (kernel)
+        kernel->name = name_keep(dev, program, name);
+    if (!kernel || !kernel->name) {
+        free(kernel);
+        return cek__host_fail(&dev->head.instance->host, CEK_OUT_OF_MEMORY, "%s: no memory for a kernel", call);
+    }
+    kernel->program = program;
+    kernel->kernel = clCreateKernel(program->program, name, &error);
+    if (!kernel->kernel) {
+        free(kernel);
+        return cek__opencl_fail(dev, call, "clCreateKernel", error);
+    }
+    kernel->group = group_read(dev, kernel->kernel);
+    *out = kernel;
+    return CEK_OK;
+}
+
 cek_status cek__opencl_kernel_load(cek_dev *head, const char *source, const char *defines, const char *name,
                                    cek__gpu_kernel **out)
 {
     opencl_dev *dev = (opencl_dev *)head;
-    cek__gpu_program *program;
-    cl_int error;
+    cek__gpu_program *program = NULL;
     *out = NULL;
-    cek__gpu_kernel *kernel = calloc(1, sizeof *kernel);
-    if (!kernel)
-        return cek__host_fail(&head->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory for a kernel");
-    snprintf(kernel->name, sizeof kernel->name, "%s", name);
     pthread_mutex_lock(&dev->programs_lock);
     cek_status st = cek__gpu_program_get(head, &dev->programs, is_typed(source) ? TYPED : source, defines,
                                          sizeof(opencl_program), program_build, &program);
     pthread_mutex_unlock(&dev->programs_lock);
-    if (!st) {
-        kernel->program = (opencl_program *)program;
-        kernel->kernel = clCreateKernel(kernel->program->program, name, &error);
-        if (!kernel->kernel)
-            st = cek__opencl_fail(dev, "op_create", "clCreateKernel", error);
-        else
-            kernel->group = group_read(dev, kernel->kernel);
-    }
-    if (st) {
-        free(kernel);
-        return st;
-    }
-    *out = kernel;
-    return CEK_OK;
+    return st ? st : kernel_make(dev, "op_create", (opencl_program *)program, name, out);
+}
+
+cek_status cek__opencl_kernel_copy(cek_dev *dev, const cek__gpu_kernel *of, cek__gpu_kernel **out)
+{
+    return kernel_make((opencl_dev *)dev, "cmdbuf_create", of->program, of->name, out);
 }
 
 void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
@@ -238,40 +281,70 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
     free(kernel);
 }
 
+cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel)
+{
+    return kernel->kernel;
+}
+
 /* --- launch ----------------------------------------------------------------------------------- */
 
-static cl_int arguments_set(cl_kernel kernel, const cek__gpu_step *step, const cek_ref *refs)
+static cl_int memory_set(cek__gpu_kernel *kernel, uint32_t i, const opencl_mem *mem)
+{
+    const uint64_t wanted = mem ? mem->generation : NO_MEMORY;
+    if (kernel->memory[i] == wanted)
+        return CL_SUCCESS;
+    cl_int error = clSetKernelArg(kernel->kernel, i, sizeof(cl_mem), mem ? &mem->buffer : NULL);
+    kernel->memory[i] = error ? 0 : wanted;
+    return error;
+}
+
+cl_int cek__opencl_arguments_set(cek__gpu_kernel *kernel, const cek__gpu_step *step, const cek_ref *refs)
 {
     uint64_t args[CEK__GPU_ARGS_BYTES / 8];
     memcpy(args, step->args, step->args_bytes);
     cl_int error = CL_SUCCESS;
     for (uint32_t i = 0; !error && i < step->buffer_count; i++) {
-        const opencl_mem *mem = (const opencl_mem *)refs[i].mem;
         args[i] = refs[i].offset;
-        error = clSetKernelArg(kernel, i, sizeof(cl_mem), mem ? &mem->buffer : NULL);
+        error = memory_set(kernel, i, (const opencl_mem *)refs[i].mem);
     }
-    return error ? error : clSetKernelArg(kernel, step->buffer_count, step->args_bytes, args);
+    if (error || (kernel->args_bytes == step->args_bytes && !memcmp(kernel->args, args, step->args_bytes)))
+        return error;
+    error = clSetKernelArg(kernel->kernel, step->buffer_count, step->args_bytes, args);
+    kernel->args_bytes = error ? 0 : step->args_bytes;
+    memcpy(kernel->args, args, step->args_bytes);
+    return error;
+}
+
+void cek__opencl_grid(const cek__gpu_step *step, size_t global[3], size_t local[3])
+{
+    for (int i = 0; i < 3; i++) {
+        local[i] = step->group[i];
+        global[i] = step->groups[i] * step->group[i];
+    }
+}
+
+cek_status cek__opencl_kernel_enqueue(cek_queue *queue, const char *call, const cek__gpu_kernel *kernel,
+                                      const size_t global[3], const size_t local[3])
+{
+    cl_event event = NULL;
+    if (!cek__ledger_reserve(queue->ledger))
+        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
+                              "%s: no memory to remember one more launch", call);
+    cl_int error = clEnqueueNDRangeKernel(queue->queue, kernel->kernel, 3, NULL, global, local, 0, NULL, &event);
+    if (error)
+        return cek__opencl_fail(queue->dev, call, "clEnqueueNDRangeKernel", error);
+    cek__opencl_enqueued(queue, event, kernel->name, NULL);
+    return CEK_OK;
 }
 
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs)
 {
     size_t global[3], local[3];
-    cl_event event = NULL;
-    for (int i = 0; i < 3; i++) {
-        local[i] = step->group[i];
-        global[i] = step->groups[i] * step->group[i];
-    }
-    if (!cek__ledger_reserve(queue->ledger))
-        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
-                              "op_run: no memory to remember one more launch");
-    cl_int error = arguments_set(step->kernel->kernel, step, refs);
+    cl_int error = cek__opencl_arguments_set(step->kernel, step, refs);
     if (error)
         return cek__opencl_fail(queue->dev, "op_run", "clSetKernelArg", error);
-    error = clEnqueueNDRangeKernel(queue->queue, step->kernel->kernel, 3, NULL, global, local, 0, NULL, &event);
-    if (error)
-        return cek__opencl_fail(queue->dev, "op_run", "clEnqueueNDRangeKernel", error);
-    cek__ledger_add(queue->ledger, event, step->kernel->name, NULL);
-    return CEK_OK;
+    cek__opencl_grid(step, global, local);
+    return cek__opencl_kernel_enqueue(queue, "op_run", step->kernel, global, local);
 }
 
 /* PoCL keeps an entry for each kernel, size of a group and width of a grid that is larger than all
@@ -325,7 +398,7 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     memset(idle.args, 0, sizeof idle.args);
     idle.groups[0] = (width + step->group[0] - 1) / step->group[0];
     idle.groups[1] = idle.groups[2] = 1;
-    cek_status st = cek__opencl_queue_create(head, NULL, &queue);
+    cek_status st = cek__opencl_own_take(dev, &queue);
     if (st)
         return st;
     st = cek__opencl_launch(queue, &idle, nothing);
@@ -334,7 +407,7 @@ cek_status cek__opencl_kernel_warm(cek_dev *head, const cek__gpu_step *step)
     if (st == CEK_TIMEOUT)
         st = cek__host_fail(&head->instance->host, CEK_INTERNAL, "op_create: the first launch of %s did not end",
                             step->kernel->name);
-    cek__opencl_queue_destroy(queue);
+    cek__opencl_own_give(dev, st);
     if (!st) {
         pthread_mutex_lock(&dev->programs_lock);
         warm_note(step->kernel->program, step, width);
