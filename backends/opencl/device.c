@@ -179,22 +179,20 @@ static void build_options_choose(opencl_dev *dev)
 static void traits_read(opencl_dev *dev, const found_device *found)
 {
     size_t group = 0;
-    cl_device_svm_capabilities svm = 0;
     cek__gpu_traits *traits = &dev->head.traits;
     clGetDeviceInfo(dev->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
     traits->compute_units = cek__opencl_number(dev->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     traits->max_group = (uint32_t)group;
     traits->local_bytes = cek__opencl_long(dev->id, CL_DEVICE_LOCAL_MEM_SIZE);
     traits->numeric_id = cek__opencl_numeric_id(found);
-    dev->host_memory = cek__opencl_is_cpu(dev->id) || cek__opencl_is_simulator(dev->platform);
+    dev->host_memory = cek__opencl_in_host_memory(found);
+    dev->fine_grained = cek__opencl_shares_memory(found);
+    dev->pins = !cek__opencl_is_cpu(dev->id) && !cek__opencl_is_simulator(dev->platform);
     if (cek__opencl_is_cpu(dev->id) && !cek__opencl_is_simulator(dev->platform)) {
         /* The width that the compiler vectorises for; some drivers call 0 what they do not say. */
         uint32_t width = cek__opencl_number(dev->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
         traits->vector_width = width ? width : 4;
     }
-    if (clGetDeviceInfo(dev->id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL))
-        svm = 0; /* OpenCL 1.x */
-    dev->fine_grained = dev->host_memory && svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
     dev->max_alloc_bytes = cek__opencl_long(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     dev->keeps_kernels = keeps_kernels(dev);
     build_options_choose(dev);

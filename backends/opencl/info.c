@@ -83,6 +83,20 @@ bool cek__opencl_is_simulator(cl_platform_id platform)
     return strstr(name, "Oclgrind") || strstr(name, "oclgrind");
 }
 
+bool cek__opencl_in_host_memory(const found_device *found)
+{
+    return cek__opencl_is_cpu(found->id) || cek__opencl_is_simulator(found->platform) ||
+           cek__opencl_number(found->id, CL_DEVICE_HOST_UNIFIED_MEMORY);
+}
+
+bool cek__opencl_shares_memory(const found_device *found)
+{
+    cl_device_svm_capabilities svm = 0;
+    if (clGetDeviceInfo(found->id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL))
+        return false; /* OpenCL 1.x */
+    return cek__opencl_in_host_memory(found) && svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
+}
+
 /* --- where a card sits ------------------------------------------------------------------------ */
 
 /* By the extensions of Khronos, NVIDIA and AMD. AMD's has no domain: the system knows. */
@@ -142,7 +156,7 @@ void cek__opencl_memory_tell(const found_device *found, uint64_t *free_bytes, ui
     uint64_t device_bytes = cek__opencl_long(found->id, CL_DEVICE_GLOBAL_MEM_SIZE);
     *free_bytes = CEK_UNKNOWN;
     *total_bytes = device_bytes ? device_bytes : CEK_UNKNOWN;
-    if (cek__opencl_is_cpu(found->id)) {
+    if (cek__opencl_in_host_memory(found)) {
         uint64_t host_total;
         cek__host_memory(free_bytes, &host_total);
         if (*free_bytes != CEK_UNKNOWN && *free_bytes > *total_bytes)
@@ -177,7 +191,7 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
     clGetDeviceInfo(found->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     bool simulator = cek__opencl_is_simulator(found->platform), cpu = cek__opencl_is_cpu(found->id);
     full.kind = cpu ? CEK_KIND_CPU : type & CL_DEVICE_TYPE_GPU ? CEK_KIND_GPU : CEK_KIND_ACCELERATOR;
-    full.flags = (cpu ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
+    full.flags = (cek__opencl_shares_memory(found) ? CEK_DEVICE_UNIFIED_MEMORY : 0) |
                  (keeps_denormals(found->id) ? 0 : CEK_DEVICE_FLUSHES_DENORMALS) |
                  (cek__opencl_joins((opencl_instance *)head, found, full.reason, sizeof full.reason)
                       ? 0

@@ -85,7 +85,8 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
     mem->head = (cek_mem){ head, bytes };
     mem->generation = atomic_fetch_add(&dev->generations, 1) + CEK__GENERATION_FIRST;
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
-    pthread_mutex_lock(&instance->allocation);
+    if (dev->host_memory)
+        pthread_mutex_lock(&instance->allocation);
     /* a look at the system costs more than small memory is worth: the reserve covers it */
     if (dev->host_memory && bytes >= 65536)
         cek__host_memory(&free_bytes, &total_bytes);
@@ -95,7 +96,8 @@ cek_status cek__opencl_mem_alloc(cek_dev *head, const cek_mem_desc *desc, cek_me
                             (unsigned long long)free_bytes, (unsigned long long)total_bytes);
     else
         st = dev->fine_grained ? shared_alloc(dev, mem, rounded) : plain_alloc(dev, mem, rounded);
-    pthread_mutex_unlock(&instance->allocation);
+    if (dev->host_memory)
+        pthread_mutex_unlock(&instance->allocation);
     if (st) {
         cek__opencl_mem_free(&mem->head);
         return st;
@@ -213,7 +215,7 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     if (st)
         return st;
     uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
-    if (dev->host_memory) { /* there is no bus to be fast on */
+    if (!dev->pins) { /* there is no bus to be fast on */
         *out = aligned_alloc(CEK_ALIGNMENT, rounded);
         if (!*out)
             return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
@@ -258,7 +260,7 @@ void cek__opencl_host_free(cek_dev *head, void *ptr)
     opencl_dev *dev = (opencl_dev *)head;
     if (!ptr)
         return;
-    if (dev->host_memory) {
+    if (!dev->pins) {
         free(ptr);
         return;
     }

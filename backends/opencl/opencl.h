@@ -126,6 +126,9 @@ bool cek__opencl_has(cl_device_id id, const char *extension);
 bool cek__opencl_is_cpu(cl_device_id id);
 /* A simulator that looks for mistakes: nobody wants to train on it unasked. */
 bool cek__opencl_is_simulator(cl_platform_id platform);
+/* Its memory is the host's: a processor's, an integrated GPU's. And both sides may use it without mapping. */
+bool cek__opencl_in_host_memory(const found_device *found);
+bool cek__opencl_shares_memory(const found_device *found);
 
 /* Where a card sits. */
 typedef struct cek__opencl_card {
