@@ -470,7 +470,8 @@ EXTRA_DIST += %D%/opencl/lib.sh
 shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
     %D%/opencl/shim_queue.c
 if HAVE_OPENCL
-unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/pci %D%/opencl/refusals
+unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/pci %D%/opencl/queues \
+    %D%/opencl/refusals
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -487,6 +488,10 @@ endif
 %C%_opencl_failures_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_failures_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_failures_LDADD = $(unit_libs)
+%C%_opencl_queues_SOURCES = %D%/opencl/queues.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
+%C%_opencl_queues_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_queues_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_queues_LDADD = $(unit_libs)
 %C%_opencl_refusals_SOURCES = %D%/opencl/refusals.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
 %C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic

@@ -43,7 +43,7 @@
 /* clang-format off */
 #define SHIM_CALLS(X) \
     X(context) X(queue) X(buffer) X(svm) X(source) X(binary) X(build) X(kernel) X(argument) X(launch) X(write) X(read) \
-    X(copy) X(fill) X(map) X(unmap) X(marker) X(barrier) X(flush) X(event_info) X(profiling)
+    X(copy) X(fill) X(map) X(unmap) X(marker) X(barrier) X(flush) X(event_info) X(profiling) X(wait) X(callback)
 /* clang-format on */
 
 typedef struct shim_call {
@@ -61,18 +61,23 @@ typedef struct shim_state {
     atomic_bool running;
     const void *unread;               /* what a write that does not end may still read */
     _Atomic(cl_event) victim, latest; /* latest: of the last command that was enqueued */
+    _Atomic(cl_event) asked;          /* whose status was asked for last */
     cl_int victim_error;
     /* What a device claims. */
     cl_device_type device;
     size_t group;
     cl_uint width, vendor;
     bool no_svm, secure;
+    bool integrated; /* a GPU whose memory is the host's; else one's is not */
+    bool recorder;   /* functions of cl_khr_command_buffer are found: what they enqueue is not counted */
+    bool deaf;       /* callbacks are taken and never called */
     const char *platform;
     const char *text;            /* what is compiled instead */
     atomic_int probes, finishes; /* calls of clGetPlatformIDs, clFinish */
     atomic_int waits; /* others that returned when the device had done something: clWaitForEvents, blocking ones */
     size_t watched;   /* bytes of the writes that are counted */
     atomic_int watched_writes;
+    atomic_int profiling_queues, profiled; /* queues with profiling that were made, commands in them */
     /* How strict the driver is. */
     size_t kernel_group, parameters;
     cl_ulong memory;

@@ -32,6 +32,12 @@ EXPORT cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, 
                                                      : REAL(clGetPlatformInfo)(platform, what, bytes, value, length);
 }
 
+EXPORT void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    return !shim.recorder && strstr(name, "KHR") ? NULL
+                                                 : REAL(clGetExtensionFunctionAddressForPlatform)(platform, name);
+}
+
 static cl_ulong memory_of(cl_device_id device)
 {
     cl_ulong bytes = shim.memory;
@@ -72,6 +78,10 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
     case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT:
         if (shim.width)
             *(cl_uint *)value = shim.width;
+        break;
+    case CL_DEVICE_HOST_UNIFIED_MEMORY:
+        if (shim.device == CL_DEVICE_TYPE_GPU)
+            *(cl_bool *)value = shim.integrated;
         break;
     case CL_DEVICE_VENDOR_ID:
         if (shim.vendor)

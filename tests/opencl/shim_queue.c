@@ -91,6 +91,7 @@ static bool is_flushed(const command *of)
 
 void shim_queue_made(cl_command_queue queue, cl_command_queue_properties properties)
 {
+    atomic_fetch_add(&shim.profiling_queues, properties & CL_QUEUE_PROFILING_ENABLE ? 1 : 0);
     pthread_mutex_lock(&lock);
     *queue_find(queue) = (queue_state){ queue, last, properties & CL_QUEUE_PROFILING_ENABLE };
     pthread_mutex_unlock(&lock);
@@ -152,7 +153,8 @@ static void enqueued(cl_command_queue queue, cl_uint waits, const cl_event *list
         shim.latest = *event;
         command_note(*event, queue);
     }
-    bool slow = shim.slow_profiling && queue_find(queue)->profiling;
+    const bool profiling = queue_find(queue)->profiling, slow = shim.slow_profiling && profiling;
+    atomic_fetch_add(&shim.profiled, profiling);
     pthread_mutex_unlock(&lock);
     if (slow) {
         REAL(clFinish)(queue);
@@ -346,6 +348,9 @@ EXPORT cl_int clFinish(cl_command_queue queue)
 EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 {
     bool ended = true;
+    cl_int error = shim_refuse(&shim.wait, NULL);
+    if (error)
+        return error;
     if (shim.dead && count && event_context(events[0]) == shim.dead)
         return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     for (cl_uint i = 0; i < count; i++) {
@@ -364,6 +369,9 @@ EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 EXPORT cl_int clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
                                  void *user)
 {
+    cl_int error = shim_refuse(&shim.callback, NULL);
+    if (error || shim.deaf)
+        return error;
     pthread_mutex_lock(&lock);
     const command *of = command_find(event);
     bool waits = shim.queued && of && !is_flushed(of);
@@ -399,6 +407,7 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, v
     cl_int error = shim_refuse(&shim.event_info, NULL), *status = value;
     if (error)
         return error;
+    shim.asked = event;
     shim_serial_begin();
     error = REAL(clGetEventInfo)(event, what, bytes, value, length);
     shim_serial_end();
