@@ -16,10 +16,11 @@ variants() {
     case $1 in
     copy.cl)
         for flat in '' FLAT=1; do
-            for size in 8 16 32; do echo "COPY_AS=cek_u$size $flat"; done
+            for size in 8 16 32; do echo "COPY_AS=cek_u$size $flat WIDE=$((128 / size))"; done
             for from in f32 f16 bf16 u8 i32; do
                 for to in f32 f16 bf16 u8 i32; do
-                    [ $from = $to ] || echo "X_TYPE=$from Y_TYPE=$to $flat"
+                    case $from$to in *32*) wide=4 ;; *) wide=8 ;; esac
+                    [ $from = $to ] || echo "X_TYPE=$from Y_TYPE=$to $flat WIDE=$wide"
                 done
             done
         done ;;
@@ -27,7 +28,13 @@ variants() {
         for low in '' LOW_TYPE=f16 LOW_TYPE=bf16; do echo "TYPE=f32 $low"; done ;;
     pointwise.cl)
         echo INTERPRET=1 ;;
-    pool.cl | random.cl | rows.cl)
+    pool.cl)
+        for type in f32 f16 bf16; do
+            for spatial in 2 3; do
+                for average in '' AVERAGE=1; do echo "TYPE=$type SPATIAL=$spatial $average"; done
+            done
+        done ;;
+    random.cl | rows.cl)
         for type in f32 f16 bf16; do echo "TYPE=$type"; done ;;
     product.cl)
         for part in SIDE=16 'SIDE=16 SPLIT=1' WHOLE=1; do
@@ -40,7 +47,9 @@ variants() {
             for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $part"; done
         done ;;
     reduce.cl)
-        for type in f32 f16 bf16 u8 i32; do echo "TYPE=$type"; done ;;
+        for type in f32 f16 bf16 u8 i32; do
+            for function in 1 3 4 5 6; do echo "TYPE=$type FUNCTION=$function"; done
+        done ;;
     *) echo "images.sh: no variants of $1" >&2; exit 1 ;;
     esac
 }

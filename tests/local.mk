@@ -463,6 +463,12 @@ unit_tests += %D%/unit/spec
 %C%_unit_spec_LDFLAGS = $(check_ldflags)
 %C%_unit_spec_LDADD = spec/libspec.la $(unit_libs)
 
+unit_tests += %D%/unit/gpu_lower
+%C%_unit_gpu_lower_SOURCES = %D%/unit/gpu_lower.c
+%C%_unit_gpu_lower_CPPFLAGS = $(unit_cppflags)
+%C%_unit_gpu_lower_LDFLAGS = $(check_ldflags)
+%C%_unit_gpu_lower_LDADD = backends/gpu/libgpu.la backends/common/libcommon.la $(unit_libs)
+
 # The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
 shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/drivers.sh \
     %D%/opencl/grind.sh %D%/opencl/joins.sh %D%/opencl/kernels.sh %D%/opencl/strict.sh %D%/opencl/tuner.sh

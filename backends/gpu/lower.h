@@ -42,6 +42,12 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
  * that suit the device. The step's buffers and arguments are the caller's to fill in; NULL without
  * memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
+/* The same in two parts, for work-items that share local memory: the kernel, and how many of them a group has at most,
+ * a power of two that the kernel, as it was compiled, takes (1 on a CPU, and without a step); then the grid, groups that
+ * are numbered, of `size` work-items, in layers along z. */
+cek__gpu_step *cek__gpu_step_load(cek_op *op, const char *source, const char *defines, const char *name,
+                                  uint32_t *group);
+void cek__gpu_step_groups(const cek_op *op, cek__gpu_step *step, uint64_t groups, uint32_t size, uint64_t layers);
 /* The same with groups of a given size. cek__gpu_step_fits - whether the kernel, as it was compiled, takes such a group.
  * cek__gpu_step_drop - without the last step again: another size is tried. */
 cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
@@ -60,6 +66,14 @@ cek__gpu_place cek__gpu_slot(const cek_op *op, uint32_t slot);
 /* cek__gpu_items - work-items for `count` elements in kernels that use FOR_EACH; cek__gpu_lanes - LANES there. */
 uint64_t cek__gpu_items(const cek_dev *dev, uint64_t count);
 uint32_t cek__gpu_lanes(const cek_dev *dev);
+
+/* cek__gpu_power - the smallest power of two of at least `least`, or the largest of at most `most`. cek__gpu_row_items
+ * - how many work-items of a group share what `length` neighbours in memory are reduced to; a power of two too. */
+uint32_t cek__gpu_power(uint64_t least, uint32_t most);
+uint32_t cek__gpu_row_items(uint64_t length, uint32_t group);
+
+/* cek__gpu_shape - how a number is taken apart by dimensions; false where it may be 2^31 or more. */
+bool cek__gpu_shape(uint32_t rank, const uint64_t *sizes, cek_k_shape *out);
 
 /* cek__gpu_defines - what every source is told of the device, followed by the given lines. */
 #define CEK__GPU_DEFINES 8192
@@ -82,6 +96,8 @@ typedef struct cek__gpu_reduction {
     uint32_t rank, axes;
     uint64_t shape[CEK_RANK_MAX];
     int64_t strides[CEK_RANK_MAX];
+    float scale; /* of the result; 0 is 1 */
+    bool last;   /* not in pieces */
 } cek__gpu_reduction;
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *reduction);
 

@@ -5,14 +5,10 @@
 
 #include "backends/gpu/lower.h"
 
-/* Whether all operands lie alike and without gaps: element i at place i. */
-static bool is_flat(const cek_k_strided *a, const uint32_t *operands, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (a->rank != 1 || (a->stride[operands[i]][0] != 1 && a->count != 1))
-            return false;
-    return true;
-}
+#define OPERANDS_MAX (CEK_K_INPUTS + 1)
+#define CHUNK 4096    /* elements of a work-item of a CPU, as in kernels/gpu/dialect.h */
+#define WIDE_CPU 16   /* elements of a block there: a vector of any instruction set's; elsewhere */
+#define WIDE_BYTES 16 /* what a work-item moves in one access */
 
 static uint64_t shape_count(uint32_t rank, const uint64_t *shape)
 {
@@ -22,34 +18,153 @@ static uint64_t shape_count(uint32_t rank, const uint64_t *shape)
     return count;
 }
 
+/* --- strided operands ------------------------------------------------------------------------- */
+
+/* An elementwise kernel over operands of one shape; all zero where there is no operand. */
+typedef struct strided {
+    const char *source, *kernel;
+    char defines[CEK__GPU_DEFINES];
+    uint32_t wide; /* elements of a block; 0: by the bytes of the largest element */
+    uint32_t rank, operands;
+    uint64_t shape[CEK_RANK_MAX], strides[OPERANDS_MAX][CEK_RANK_MAX];
+    uint32_t bytes[OPERANDS_MAX]; /* of an element */
+    cek__gpu_place buffers[OPERANDS_MAX];
+    void *args; /* begins with a cek_k_strided */
+    uint32_t args_bytes;
+} strided;
+
+/* Whether all operands lie alike and without gaps: element i at place i. */
+static bool is_flat(const strided *s)
+{
+    for (uint32_t i = 0; i < s->operands; i++)
+        if (s->rank != 1 || (s->bytes[i] && s->strides[i][0] != 1 && s->shape[0] != 1))
+            return false;
+    return true;
+}
+
+static uint32_t wide_choose(const cek_dev *dev, const strided *s)
+{
+    uint32_t largest = 2;
+    for (uint32_t i = 0; i < s->operands; i++)
+        largest = s->bytes[i] > largest ? s->bytes[i] : largest;
+    return dev->traits.vector_width ? WIDE_CPU : WIDE_BYTES / largest;
+}
+
+/* Whether blocks and places stay below 2^31. */
+static bool strided_fill(const strided *s, cek_k_strided *a)
+{
+    uint64_t sizes[CEK_RANK_MAX];
+    const uint32_t last = s->rank - 1;
+    memcpy(sizes, s->shape, sizeof sizes);
+    sizes[last] = (sizes[last] + s->wide - 1) / s->wide;
+    if (!cek__gpu_shape(s->rank, sizes, &a->shape) || s->shape[last] > INT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < s->operands; i++) {
+        uint64_t extent = 0;
+        for (uint32_t d = 0; d < s->rank; d++) {
+            const int64_t stride = (int64_t)s->strides[i][d];
+            extent += (s->shape[d] - 1) * (uint64_t)(stride < 0 ? -stride : stride);
+            a->stride[i][d] = s->shape[d] == 1 ? 0 : (cek_i32)stride;
+        }
+        if (extent > INT32_MAX)
+            return false;
+    }
+    a->rank = s->rank;
+    a->row = (cek_u32)s->shape[last];
+    a->blocks = (cek_u32)shape_count(s->rank, sizes);
+    return true;
+}
+
+/* How far dimension `d` reaches, in elements of the operand in which it does so most. */
+static uint64_t reach_of(const strided *s, uint32_t d)
+{
+    uint64_t most = s->shape[d];
+    for (uint32_t i = 0; i < s->operands; i++) {
+        const int64_t stride = (int64_t)s->strides[i][d];
+        const uint64_t reach = (s->shape[d] - 1) * (uint64_t)(stride < 0 ? -stride : stride);
+        most = reach > most ? reach : most;
+    }
+    return s->shape[d] > 1 ? most : 0;
+}
+
+/* One launch, or more where one is too large: halves of the dimension that reaches furthest. */
+static void strided_launch(cek_op *op, strided *s)
+{
+    s->rank = cek__gpu_collapse(s->rank, s->shape, s->strides, s->operands);
+    if (strided_fill(s, s->args)) {
+        const uint64_t blocks = ((cek_k_strided *)s->args)->blocks, piece = CHUNK / s->wide;
+        const uint64_t items = op->dev->traits.vector_width ? (blocks + piece - 1) / piece : blocks;
+        cek__gpu_step_fill(cek__gpu_step_add(op, s->source, s->defines, s->kernel, items), s->buffers, s->operands,
+                           s->args, s->args_bytes);
+        return;
+    }
+    uint32_t widest = 0;
+    for (uint32_t d = 1; d < s->rank; d++)
+        widest = reach_of(s, d) > reach_of(s, widest) ? d : widest;
+    const uint64_t whole = s->shape[widest];
+    strided half = *s;
+    half.shape[widest] = whole / 2;
+    strided_launch(op, &half);
+    half = *s;
+    for (uint32_t i = 0; i < s->operands; i++)
+        half.buffers[i].offset += whole / 2 * s->strides[i][widest] * s->bytes[i];
+    half.shape[widest] = whole - whole / 2;
+    strided_launch(op, &half);
+}
+
+/* The kernel with its definitions: of the operands' layout behind those that are there. */
+static void strided_add(cek_op *op, strided *s)
+{
+    const bool cpu = op->dev->traits.vector_width;
+    const size_t at = strlen(s->defines), room = sizeof s->defines - at;
+    s->rank = cek__gpu_collapse(s->rank, s->shape, s->strides, s->operands);
+    if (!s->wide)
+        s->wide = wide_choose(op->dev, s);
+    if (!is_flat(s)) {
+        snprintf(s->defines + at, room, "#define WIDE %u\n", s->wide);
+        strided_launch(op, s);
+        return;
+    }
+    cek_k_strided *a = s->args;
+    a->count = s->shape[0];
+    const uint64_t items = cpu ? cek__gpu_items(op->dev, a->count) : (a->count + s->wide - 1) / s->wide;
+    if (cpu)
+        snprintf(s->defines + at, room, "#define FLAT 1\n");
+    else
+        snprintf(s->defines + at, room, "#define FLAT 1\n#define WIDE %u\n", s->wide);
+    cek__gpu_step_fill(cek__gpu_step_add(op, s->source, s->defines, s->kernel, items), s->buffers, s->operands, a,
+                       s->args_bytes);
+}
+
 cek_status cek__gpu_lower_copy(cek_op *op)
 {
     const cek_copy_desc *desc = &op->request.desc.copy;
-    cek_k_strided a = { .count = shape_count(desc->rank, desc->shape) };
-    uint64_t strides[2][CEK_RANK_MAX];
-    char defines[CEK__GPU_DEFINES];
+    const uint32_t bytes = cek__type_bytes(desc->x_type);
+    const bool same = desc->x_type == desc->y_type;
+    cek_k_strided a = { 0 };
+    strided s = { .source = "copy.cl",
+                  .kernel = same ? "copy_same" : "copy_convert",
+                  .wide = same && !op->dev->traits.vector_width ? WIDE_BYTES / bytes : 0,
+                  .rank = desc->rank,
+                  .operands = 2,
+                  .bytes = { bytes, cek__type_bytes(desc->y_type) },
+                  .buffers = { { CEK_COPY_X, 0 }, { CEK_COPY_Y, 0 } },
+                  .args = &a,
+                  .args_bytes = sizeof a };
     for (uint32_t d = 0; d < CEK_RANK_MAX; d++) {
-        a.shape[d] = desc->shape[d];
-        strides[0][d] = (uint64_t)desc->x_strides[d];
-        strides[1][d] = (uint64_t)desc->y_strides[d];
+        s.shape[d] = desc->shape[d];
+        s.strides[0][d] = (uint64_t)desc->x_strides[d];
+        s.strides[1][d] = (uint64_t)desc->y_strides[d];
     }
-    a.rank = cek__gpu_collapse(desc->rank, a.shape, strides, 2);
-    memcpy(a.stride, strides, sizeof strides);
-    bool same = desc->x_type == desc->y_type;
-    const char *flat = is_flat(&a, (const uint32_t[]){ 0, 1 }, 2) ? "#define FLAT 1\n" : "";
     if (same)
-        cek__gpu_defines(op->dev, defines, "#define COPY_AS %s\n%s",
-                         cek__type_bytes(desc->x_type) == 1   ? "cek_u8"
-                         : cek__type_bytes(desc->x_type) == 2 ? "cek_u16"
-                                                              : "cek_u32",
-                         flat);
+        cek__gpu_defines(op->dev, s.defines, "#define COPY_AS %s\n",
+                         bytes == 1   ? "cek_u8"
+                         : bytes == 2 ? "cek_u16"
+                                      : "cek_u32");
     else
-        cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n#define Y_TYPE %s\n%s", cek__gpu_type(desc->x_type),
-                         cek__gpu_type(desc->y_type), flat);
-    cek__gpu_step *step = cek__gpu_step_add(op, "copy.cl", defines, same ? "copy_same" : "copy_convert",
-                                            cek__gpu_items(op->dev, a.count));
-    const cek__gpu_place buffers[] = { { CEK_COPY_X, 0 }, { CEK_COPY_Y, 0 } };
-    cek__gpu_step_fill(step, buffers, 2, &a, sizeof a);
+        cek__gpu_defines(op->dev, s.defines, "#define X_TYPE %s\n#define Y_TYPE %s\n", cek__gpu_type(desc->x_type),
+                         cek__gpu_type(desc->y_type));
+    strided_add(op, &s);
     return op->failure;
 }
 
@@ -122,15 +237,16 @@ static void chain_number(const cek_op *op, const cek_pointwise_desc *desc, cek_k
 }
 
 /* The definitions that turn the source into a kernel for this chain alone. */
-static void chain_define(const cek_op *op, const cek_pointwise_desc *desc, bool flat, char *defines)
+static void chain_define(const cek_op *op, const cek_pointwise_desc *desc, char *defines)
 {
-    char chain[CEK__GPU_DEFINES / 2], types[CEK_POINTWISE_INPUTS * 32] = "";
+    char chain[CEK__GPU_DEFINES / 2], types[CEK_POINTWISE_INPUTS * 32] = "", inputs[CEK_POINTWISE_INPUTS * 8] = "";
     for (uint32_t i = 0; i < desc->input_count; i++) {
-        size_t at = strlen(types);
+        size_t at = strlen(types), end = strlen(inputs);
         snprintf(types + at, sizeof types - at, "#define TYPE_%u %s\n", i, cek__gpu_type(desc->inputs[i].type));
+        snprintf(inputs + end, sizeof inputs - end, " X(%u)", i);
     }
     chain_write(desc, chain, sizeof chain);
-    cek__gpu_defines(op->dev, defines, "%s%s%s#define OUT_TYPE %s\n%s", chain, types, flat ? "#define FLAT 1\n" : "",
+    cek__gpu_defines(op->dev, defines, "%s#define INPUTS(X)%s\n%s#define OUT_TYPE %s\n%s", chain, inputs, types,
                      cek__gpu_type(desc->out_type),
                      cek__request_accumulates(&op->request, CEK_POINTWISE_OUT) ? "#define ACCUMULATE 1\n" : "");
 }
@@ -141,90 +257,145 @@ const uint32_t cek__gpu_arguments_most = sizeof(cek_k_strided) + (CEK_POINTWISE_
 cek_status cek__gpu_lower_pointwise(cek_op *op)
 {
     const cek_pointwise_desc *desc = &op->request.desc.pointwise;
-    cek_k_chain c = { .strided.count = shape_count(desc->rank, desc->shape) };
-    cek_k_strided *a = &c.strided;
-    uint64_t strides[CEK_POINTWISE_INPUTS + 1][CEK_RANK_MAX] = { { 0 } };
-    uint32_t used[CEK_POINTWISE_INPUTS + 1] = { CEK_POINTWISE_OUT }, used_count = 1;
-    char defines[CEK__GPU_DEFINES];
-    cek__gpu_place buffers[CEK_POINTWISE_OUT + 1];
-    bool interpret = op->dev->traits.built_in_only;
+    const bool interpret = op->dev->traits.built_in_only;
+    cek_k_chain c = { .inputs = 0 };
+    strided s = { .source = "pointwise.cl",
+                  .kernel = "pointwise",
+                  .rank = desc->rank,
+                  .operands = CEK_POINTWISE_OUT + 1,
+                  .args = &c,
+                  .args_bytes = interpret ? sizeof c : sizeof c.strided };
     for (uint32_t d = 0; d < CEK_RANK_MAX; d++) {
-        a->shape[d] = desc->shape[d];
-        strides[CEK_POINTWISE_OUT][d] = (uint64_t)desc->out_strides[d];
+        s.shape[d] = desc->shape[d];
+        s.strides[CEK_POINTWISE_OUT][d] = (uint64_t)desc->out_strides[d];
         for (uint32_t i = 0; i < desc->input_count; i++)
-            strides[i][d] = (uint64_t)desc->inputs[i].strides[d];
+            s.strides[i][d] = (uint64_t)desc->inputs[i].strides[d];
     }
-    a->rank = cek__gpu_collapse(desc->rank, a->shape, strides, CEK_POINTWISE_OUT + 1);
-    memcpy(a->stride, strides, sizeof strides);
+    s.bytes[CEK_POINTWISE_OUT] = cek__type_bytes(desc->out_type);
     for (uint32_t i = 0; i < desc->input_count; i++)
-        used[used_count++] = i;
+        s.bytes[i] = cek__type_bytes(desc->inputs[i].type);
     for (uint32_t i = 0; i <= CEK_POINTWISE_OUT; i++)
-        buffers[i] = cek__gpu_slot(op, i);
+        s.buffers[i] = cek__gpu_slot(op, i);
     if (interpret) {
         chain_number(op, desc, &c);
-        cek__gpu_defines(op->dev, defines, "#define INTERPRET 1\n");
+        cek__gpu_defines(op->dev, s.defines, "#define INTERPRET 1\n");
         snprintf(op->info.algorithm, sizeof op->info.algorithm, "a chain of instructions, interpreted");
+        s.wide = 1;
+        strided_launch(op, &s);
     } else {
-        chain_define(op, desc, is_flat(a, used, used_count), defines);
+        chain_define(op, desc, s.defines);
+        strided_add(op, &s);
     }
-    cek__gpu_step *step = cek__gpu_step_add(op, "pointwise.cl", defines, "pointwise",
-                                            cek__gpu_items(op->dev, a->count));
-    cek__gpu_step_fill(step, buffers, CEK_POINTWISE_OUT + 1, &c, interpret ? sizeof c : sizeof *a);
     return op->failure;
 }
 
 /* --- reduce ----------------------------------------------------------------------------------- */
 
-#define CHUNK_LEAST 256    /* elements that are worth a partial result of their own */
-#define ITEMS_ENOUGH 16384 /* work-items that fill any device of today */
+#define TERMS_LEAST 16     /* for a work-item of a piece: two of its IN_FLIGHT loads, one after the other */
+#define TERMS_CPU 4096     /* there, what is worth a result of its own, */
+#define ROWS_CPU 256       /* or a row of such, */
+#define PIECES_CPU 64      /* of which so many at most: each takes whole rows */
+#define GROUPS_ENOUGH 1024 /* of 256 work-items: 128 units of 2,048. Never by the device: sums have one order on all */
+#define RESULTS_WAVE 32    /* neighbouring results of a group that read whole lines of memory, */
+#define RESULTS_LEAST 8    /* or whole sectors, where all of it is in a cache */
 
-static bool is_columns(const cek_k_reduce *a)
+/* One kernel: a result, or a piece of each, per `lanes` work-items. */
+typedef struct stage {
+    cek_k_reduce a;
+    uint64_t pieces, groups;
+    bool columns;
+} stage;
+
+/* On a CPU: neighbouring results are neighbours in memory, and one dimension is summed. */
+static bool is_columns(const cek_dev *dev, const cek_k_reduce *a)
 {
-    return a->kept_rank == 1 && (a->kept_stride[0] == 1 || a->outputs == 1) && a->reduced_rank == 1 && a->outputs >= 8;
+    return dev->traits.vector_width && a->kept_rank == 1 && (a->kept_stride[0] == 1 || a->outputs == 1) &&
+           a->reduced_rank == 1 && a->outputs >= 8;
+}
+
+/* Whether the dimensions that are kept, or reduced, can be told apart by numbers below 2^31. */
+static bool dims_collect(const cek__gpu_reduction *r, bool reduced, uint64_t *count, cek_u32 *rank, cek_k_shape *shape,
+                         cek_u64 *stride)
+{
+    uint64_t sizes[CEK_RANK_MAX] = { 0 }, strides[1][CEK_RANK_MAX] = { { 0 } };
+    uint32_t dims = 0;
+    for (uint32_t d = 0; d < r->rank; d++)
+        if ((r->axes >> d & 1) == reduced) {
+            strides[0][dims] = (uint64_t)r->strides[d];
+            sizes[dims++] = r->shape[d];
+        }
+    *count = shape_count(dims, sizes);
+    *rank = cek__gpu_collapse(dims, sizes, strides, 1);
+    memcpy(stride, strides, sizeof strides);
+    return *rank <= 1 || cek__gpu_shape(*rank, sizes, shape);
+}
+
+/* `group`: work-items of a group. */
+static void stage_plan(const cek_dev *dev, const cek__gpu_reduction *r, uint32_t group, stage *s)
+{
+    cek_k_reduce *a = &s->a;
+    const bool rows = a->reduced_stride[a->reduced_rank - 1] < a->kept_stride[a->kept_rank - 1] || a->outputs == 1;
+    if (rows) {
+        a->lanes = cek__gpu_row_items(a->length, group);
+    } else {
+        const uint32_t most = r->last ? RESULTS_LEAST : RESULTS_WAVE;
+        const uint32_t least = cek__gpu_power(a->outputs, group < most ? group : most);
+        a->lanes = cek__gpu_power((a->length + TERMS_LEAST / 2 - 1) / (TERMS_LEAST / 2), group / least);
+    }
+    a->results = group / a->lanes;
+    if (s->columns)
+        a->results = cek__gpu_lanes(dev);
+    a->lane_shift = rows ? 0 : (cek_u32)__builtin_ctz(a->results);
+    a->result_shift = rows ? (cek_u32)__builtin_ctz(a->lanes) : 0;
+    s->groups = (a->outputs + a->results - 1) / a->results;
+    const bool cpu = dev->traits.vector_width;
+    const uint64_t least = s->columns ? ROWS_CPU : cpu ? TERMS_CPU : (uint64_t)a->lanes * TERMS_LEAST;
+    const uint64_t most = r->last ? 1 : a->length / least;
+    const uint64_t enough = s->columns ? PIECES_CPU : (GROUPS_ENOUGH + s->groups - 1) / s->groups;
+    s->pieces = most < 1 ? 1 : most < enough ? most : enough;
+    a->piece = (a->length + s->pieces - 1) / s->pieces;
+    s->pieces = (a->length + a->piece - 1) / a->piece;
 }
 
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
 {
-    cek_k_reduce a = { .function = r->function, .accumulate = r->accumulate };
-    uint64_t kept[CEK_RANK_MAX] = { 0 }, reduced[CEK_RANK_MAX] = { 0 }, kept_strides[1][CEK_RANK_MAX],
-             reduced_strides[1][CEK_RANK_MAX];
-    uint32_t kept_rank = 0, reduced_rank = 0;
+    stage s = { .a = { .accumulate = r->accumulate, .scale = r->scale == 0 ? 1 : r->scale } };
     char defines[CEK__GPU_DEFINES];
-    for (uint32_t d = 0; d < r->rank; d++)
-        if (r->axes >> d & 1) {
-            reduced_strides[0][reduced_rank] = (uint64_t)r->strides[d];
-            reduced[reduced_rank++] = r->shape[d];
-        } else {
-            kept_strides[0][kept_rank] = (uint64_t)r->strides[d];
-            kept[kept_rank++] = r->shape[d];
-        }
-    a.outputs = shape_count(kept_rank, kept);
-    a.length = shape_count(reduced_rank, reduced);
-    a.kept_rank = cek__gpu_collapse(kept_rank, kept, kept_strides, 1);
-    a.reduced_rank = cek__gpu_collapse(reduced_rank, reduced, reduced_strides, 1);
-    memcpy(a.kept_shape, kept, sizeof kept);
-    memcpy(a.kept_stride, kept_strides, sizeof kept_strides);
-    memcpy(a.reduced_shape, reduced, sizeof reduced);
-    memcpy(a.reduced_stride, reduced_strides, sizeof reduced_strides);
-    a.scale = 1.0f / (float)a.length;
-    a.chunk_first = a.reduced_stride[a.reduced_rank - 1] < a.kept_stride[a.kept_rank - 1] || a.outputs == 1;
-
-    uint64_t most = (a.length + CHUNK_LEAST - 1) / CHUNK_LEAST, enough = (ITEMS_ENOUGH + a.outputs - 1) / a.outputs;
-    a.chunks = most < enough ? most : enough;
-    if (!a.chunks)
-        a.chunks = 1;
-    uint32_t lanes = cek__gpu_lanes(op->dev);
-    bool columns = is_columns(&a) && lanes > 1;
-    if (columns) /* fewer, longer: each takes whole rows of lanes */
-        a.chunks = most < 64 ? most : 64;
-    uint64_t items = columns ? (a.outputs + lanes - 1) / lanes * a.chunks : a.outputs * a.chunks;
-    cek__gpu_place partial = cek__gpu_workspace(op, a.outputs * a.chunks * sizeof(float));
-    const cek__gpu_place buffers[] = { r->from, partial, r->to };
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(r->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, columns ? "reduce_columns" : "reduce_chunks", items),
-                       buffers, 3, &a, sizeof a);
-    cek__gpu_step_fill(cek__gpu_step_add(op, "reduce.cl", defines, "reduce_finish", a.outputs), buffers, 3, &a,
-                       sizeof a);
+    uint32_t group;
+    if (!dims_collect(r, false, &s.a.outputs, &s.a.kept_rank, &s.a.kept, s.a.kept_stride) ||
+        !dims_collect(r, true, &s.a.length, &s.a.reduced_rank, &s.a.reduced, s.a.reduced_stride)) {
+        op->failure = cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED,
+                                     "reduce: dimensions with gaps between them have more than 2^31 elements");
+        return;
+    }
+    s.columns = !r->last && is_columns(op->dev, &s.a);
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define FUNCTION %u\n", cek__gpu_type(r->type),
+                     r->function == CEK_REDUCE_MEAN ? CEK_REDUCE_SUM : r->function);
+    cek__gpu_step *step = cek__gpu_step_load(op, "reduce.cl", defines, s.columns ? "reduce_columns" : "reduce", &group);
+    stage_plan(op->dev, r, group, &s);
+    const bool whole = s.pieces == 1 && !s.columns;
+    cek__gpu_reduction rest = { .to = r->to,
+                                .type = CEK_F32,
+                                .function = r->function == CEK_REDUCE_MAX || r->function == CEK_REDUCE_MIN
+                                                ? r->function
+                                                : CEK_REDUCE_SUM,
+                                .accumulate = r->accumulate,
+                                .last = true,
+                                .rank = 2,
+                                .axes = 1,
+                                .shape = { s.pieces, s.a.outputs },
+                                .strides = { (int64_t)s.a.outputs, 1 },
+                                .scale = r->scale };
+    if (!whole) {
+        rest.from = cek__gpu_workspace(op, s.pieces * s.a.outputs * sizeof(float));
+        s.a.accumulate = 0;
+        s.a.scale = 1;
+    }
+    const cek__gpu_place buffers[] = { r->from, whole ? r->to : rest.from };
+    cek__gpu_step_groups(op, step, s.groups, s.columns ? 1 : s.a.lanes * s.a.results, s.pieces);
+    cek__gpu_step_fill(step, buffers, 2, &s.a, sizeof s.a);
+    if (!whole)
+        cek__gpu_reduce_add(op, &rest);
 }
 
 cek_status cek__gpu_lower_reduce(cek_op *op)
@@ -236,7 +407,13 @@ cek_status cek__gpu_lower_reduce(cek_op *op)
                              .function = desc->function,
                              .accumulate = cek__request_accumulates(&op->request, CEK_REDUCE_Y),
                              .rank = desc->rank,
-                             .axes = desc->axes };
+                             .axes = desc->axes,
+                             .scale = 1 };
+    uint64_t length = 1;
+    for (uint32_t d = 0; d < desc->rank; d++)
+        length *= desc->axes >> d & 1 ? desc->shape[d] : 1;
+    if (desc->function == CEK_REDUCE_MEAN)
+        r.scale = 1.0f / (float)length;
     memcpy(r.shape, desc->shape, sizeof r.shape);
     memcpy(r.strides, desc->x_strides, sizeof r.strides);
     cek__gpu_reduce_add(op, &r);

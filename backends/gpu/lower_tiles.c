@@ -73,7 +73,7 @@ static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
         return from;
     char defines[CEK__GPU_DEFINES];
     const uint64_t elements = op->request.slots[slot].bytes / op->request.slots[slot].element;
-    const cek_k_strided a = { .rank = 1, .count = elements, .shape = { elements }, .stride = { { 1 }, { 1 } } };
+    const cek_k_strided a = { .count = elements };
     const cek__gpu_place buffers[] = { from, cek__gpu_workspace(op, elements * sizeof(float)) };
     cek__gpu_defines(op->dev, defines, "#define X_TYPE %s\n#define Y_TYPE f32\n#define FLAT 1\n", cek__gpu_type(type));
     cek__gpu_step_fill(cek__gpu_step_add(op, "copy.cl", defines, "copy_convert", cek__gpu_items(op->dev, elements)),

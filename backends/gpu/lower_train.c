@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: MIT
  * lower_train.c - softmax, losses, random numbers, dropout, optimizer, pooling. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "backends/gpu/lower.h"
 
+/* One launch for the rows of `a`: how many work-items share a row, and how many rows a group. */
+static cek__gpu_step *rows_add(cek_op *op, const char *defines, const char *name, cek_k_rows *a)
+{
+    uint32_t group;
+    cek__gpu_step *step = cek__gpu_step_load(op, "rows.cl", defines, name, &group);
+    a->lanes = cek__gpu_row_items(a->columns, group);
+    a->lane_bits = (cek_u32)__builtin_ctz(a->lanes);
+    a->group_rows = group / a->lanes;
+    a->groups = (a->rows + a->group_rows - 1) / a->group_rows;
+    cek__gpu_step_groups(op, step, a->groups, group, 1);
+    return step;
+}
+
 cek_status cek__gpu_lower_softmax(cek_op *op)
 {
     const cek_softmax_desc *desc = &op->request.desc.softmax;
-    const cek_k_rows a = { .rows = desc->rows, .columns = desc->columns, .log = desc->flags & CEK_SOFTMAX_LOG };
+    cek_k_rows a = { .rows = desc->rows, .columns = desc->columns, .log = desc->flags & CEK_SOFTMAX_LOG };
     const cek__gpu_place buffers[] = { { CEK_SOFTMAX_X, 0 }, { CEK_SOFTMAX_Y, 0 } };
     char defines[CEK__GPU_DEFINES];
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, "softmax", desc->rows), buffers, 2, &a, sizeof a);
+    cek__gpu_step *step = rows_add(op, defines, "softmax", &a);
+    cek__gpu_step_fill(step, buffers, 2, &a, sizeof a);
     return op->failure;
 }
 
@@ -33,25 +48,32 @@ cek_status cek__gpu_lower_loss(cek_op *op)
     a.step = cek__request_given(&op->request, CEK_CROSS_ENTROPY_STEP);
     a.batch = cek__request_given(&op->request, CEK_CROSS_ENTROPY_BATCH);
     a.gradient = cek__request_given(&op->request, CEK_CROSS_ENTROPY_DLOGITS);
-    cek_k_total t = { .rows = a.rows,
-                      .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
+    if (a.rows_per_sample > a.rows) /* there is one sample */
+        a.rows_per_sample = a.rows;
+    cek_k_total t = { .loss = cek__request_given(&op->request, CEK_CROSS_ENTROPY_LOSS),
                       .correct = classes && cek__request_given(&op->request, CEK_CROSS_ENTROPY_CORRECT),
                       .accumulate_loss = cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_LOSS),
                       .accumulate_correct = classes &&
                                             cek__request_accumulates(&op->request, CEK_CROSS_ENTROPY_CORRECT) };
-    cek__gpu_place totals = cek__gpu_workspace(op, 2 * a.rows * sizeof(float)), buffers[7];
+    cek__gpu_place buffers[7];
     char defines[CEK__GPU_DEFINES];
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(classes ? entropy->type : squared->type));
+    cek__gpu_step *step = rows_add(op, defines, classes ? "cross_entropy" : "squared_error", &a);
+    const cek__gpu_place totals = cek__gpu_workspace(op, 2 * a.groups * sizeof(float));
     for (uint32_t i = 0; i < 6; i++)
         buffers[i] = cek__gpu_slot(op, i);
     buffers[6] = totals;
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(classes ? entropy->type : squared->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, classes ? "cross_entropy" : "squared_error", a.rows),
-                       buffers, 7, &a, sizeof a);
+    cek__gpu_step_fill(step, buffers, 7, &a, sizeof a);
     if (t.loss || t.correct) {
         const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
         const cek__gpu_place sums[] = { totals, cek__gpu_slot(op, CEK_CROSS_ENTROPY_LOSS),
                                         classes ? cek__gpu_slot(op, CEK_CROSS_ENTROPY_CORRECT) : nothing };
-        cek__gpu_step_fill(cek__gpu_step_add(op, "rows.cl", defines, "total_rows", 1), sums, 3, &t, sizeof t);
+        uint32_t group;
+        step = cek__gpu_step_load(op, "rows.cl", defines, "total_rows", &group);
+        t.groups = a.groups;
+        t.lanes = cek__gpu_row_items(a.groups, group);
+        cek__gpu_step_groups(op, step, 1, t.lanes, 1);
+        cek__gpu_step_fill(step, sums, 3, &t, sizeof t);
     }
     return op->failure;
 }
@@ -86,6 +108,12 @@ cek_status cek__gpu_lower_random(cek_op *op)
     return op->failure;
 }
 
+/* Fours that begin at a multiple of four, but pieces on a CPU. */
+static uint64_t optimizer_items(const cek_dev *dev, const cek_k_optimizer *a)
+{
+    return dev->traits.vector_width ? cek__gpu_items(dev, a->count) : (a->begin % 4 + a->count + 3) / 4;
+}
+
 cek_status cek__gpu_lower_optimizer(cek_op *op)
 {
     const cek_optimizer_desc *desc = &op->request.desc.optimizer;
@@ -114,7 +142,7 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
         a.group = desc->ranges[i].group;
         if (a.count)
             cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, adam ? "adam" : "sgd",
-                                                 cek__gpu_items(op->dev, a.count)),
+                                                 optimizer_items(op->dev, &a)),
                                buffers, 8, &a, sizeof a);
     }
     a.count = 1;
@@ -122,28 +150,58 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
     return op->failure;
 }
 
+/* --- pooling ---------------------------------------------------------------------------------- */
+
+/* The images of one launch at most `most`, and all of them in as many launches as that takes. */
+static void pool_launch(cek_op *op, const char *defines, cek_k_pool *a, uint64_t items, uint64_t most)
+{
+    const cek_pool_desc *desc = &op->request.desc.pool;
+    const bool forward = desc->op.kind == CEK_OP_POOL_FORWARD;
+    const uint64_t bytes = cek__type_bytes(desc->type), from = forward ? a->image_in : a->image_out,
+                   to = forward ? a->image_out : a->image_in;
+    const uint32_t reserve = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
+    for (uint64_t first = 0; first < desc->batch; first += most) {
+        const uint64_t images = desc->batch - first < most ? desc->batch - first : most;
+        const cek__gpu_place buffers[] = {
+            { forward ? CEK_POOL_FORWARD_X : CEK_POOL_BACKWARD_DY, first * from * bytes },
+            { forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DX, first * to * bytes },
+            { cek__gpu_slot(op, reserve).slot, a->reserve ? first * a->image_out * sizeof(uint32_t) : 0 },
+        };
+        a->count = (cek_u32)(images * items);
+        cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward",
+                                             a->count),
+                           buffers, 3, a, sizeof *a);
+    }
+}
+
 cek_status cek__gpu_lower_pool(cek_op *op)
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
-    bool forward = desc->op.kind == CEK_OP_POOL_FORWARD, average = desc->mode == CEK_POOL_AVERAGE;
+    const bool forward = desc->op.kind == CEK_OP_POOL_FORWARD;
+    const uint32_t lanes = cek__gpu_lanes(op->dev);
     cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride,
                                                NULL, desc->pad_lo),
                      .channels = (cek_u32)desc->channels,
-                     .average = average,
                      .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
-    a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
-    uint32_t lanes = cek__gpu_lanes(op->dev);
-    uint64_t outs = desc->batch * cek__gpu_positions(a.window.out);
-    a.count = (forward ? outs : desc->batch * cek__gpu_positions(a.window.in)) * ((desc->channels + lanes - 1) / lanes);
-    if (forward && a.reserve)
-        op->info.reserve_bytes = outs * desc->channels * sizeof(uint32_t);
-    const uint32_t reserve = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
-    const cek__gpu_place buffers[] = { { forward ? CEK_POOL_FORWARD_X : CEK_POOL_BACKWARD_DY, 0 },
-                                       { forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DX, 0 },
-                                       cek__gpu_slot(op, reserve) };
+    const cek_u32 *positions = forward ? a.window.out : a.window.in;
+    const uint64_t sizes[] = { positions[0], positions[1], positions[2], (desc->channels + lanes - 1) / lanes };
     char defines[CEK__GPU_DEFINES];
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward", a.count),
-                       buffers, 3, &a, sizeof a);
+    a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
+    a.image_in = cek__gpu_positions(a.window.in) * desc->channels;
+    a.image_out = cek__gpu_positions(a.window.out) * desc->channels;
+    if (a.image_in > INT32_MAX || a.image_out > INT32_MAX || !cek__gpu_shape(4, sizes, &a.shape))
+        return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "pool: an image has more than 2^31 elements");
+    for (uint32_t d = 0; d < 3; d++) { /* each by itself: no number is taken apart by all */
+        cek_k_shape one;
+        const uint64_t stride = a.window.stride[d];
+        (void)cek__gpu_shape(1, &stride, &one);
+        a.stride.size[d] = one.size[0], a.stride.multiplier[d] = one.multiplier[0], a.stride.shift[d] = one.shift[0];
+    }
+    if (forward && a.reserve)
+        op->info.reserve_bytes = desc->batch * a.image_out * sizeof(uint32_t);
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n%s", cek__gpu_type(desc->type),
+                     desc->spatial < 3 ? 2 : 3, desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "");
+    const uint64_t items = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+    pool_launch(op, defines, &a, items, INT32_MAX / items);
     return op->failure;
 }

@@ -9,7 +9,11 @@
 
 #define GROUP_ITEMS 128  /* of kernels without local memory: a multiple of every device's wavefront */
 #define CPU_CHUNK 4096   /* CHUNK in kernels/gpu/dialect.h */
-#define CPU_LANES 16     /* LANES there */
+#define CPU_LANES 16     /* LANES there, */
+#define GPU_LANES 4      /* on others */
+#define GROUP_MOST 256   /* there, too */
+#define TERMS_LEAST 8    /* IN_FLIGHT there: so many loads a work-item has under way */
+#define WAVE 32          /* work-items that read neighbours at no extra cost */
 #define CPU_GROUPS 16384 /* in a row: PoCL compiles grids of 65535 and more once again */
 
 /* Room for one more, all zero. */
@@ -97,19 +101,33 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
     op->step_count++;
 }
 
+cek__gpu_step *cek__gpu_step_load(cek_op *op, const char *source, const char *defines, const char *name,
+                                  uint32_t *group)
+{
+    cek__gpu_step *step = step_load(op, source, defines, name);
+    const uint32_t most = step && !op->dev->traits.vector_width ? group_most(op, step) : 1;
+    *group = cek__gpu_power(most, most < GROUP_MOST ? most : GROUP_MOST);
+    return step;
+}
+
+/* On a CPU in rows (GROUP_NUMBER of the dialect). */
+void cek__gpu_step_groups(const cek_op *op, cek__gpu_step *step, uint64_t groups, uint32_t size, uint64_t layers)
+{
+    const bool cpu = op->dev->traits.vector_width;
+    const uint64_t rows = cpu && groups > CPU_GROUPS ? (groups + CPU_GROUPS - 1) / CPU_GROUPS : 1;
+    if (!step)
+        return;
+    memcpy(step->groups, (uint64_t[]){ (groups + rows - 1) / rows, rows, layers }, sizeof step->groups);
+    memcpy(step->group, (uint32_t[]){ size, 1, 1 }, sizeof step->group);
+}
+
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items)
 {
-    /* A CPU's work-items are long: one each, so that few of them still share the cores; in rows
-     * (GLOBAL_ID of the dialect). */
-    const bool cpu = op->dev->traits.vector_width;
+    /* A CPU's work-items are long: one each, so that few of them still share the cores. */
     cek__gpu_step *step = step_load(op, source, defines, name);
-    if (!step)
-        return NULL;
-    const uint32_t most = group_most(op, step), size = cpu ? 1 : most < GROUP_ITEMS ? most : GROUP_ITEMS;
-    const uint64_t all = (items + size - 1) / size,
-                   rows = cpu && all > CPU_GROUPS ? (all + CPU_GROUPS - 1) / CPU_GROUPS : 1;
-    memcpy(step->groups, (uint64_t[]){ (all + rows - 1) / rows, rows, 1 }, sizeof step->groups);
-    memcpy(step->group, (uint32_t[]){ size, 1, 1 }, sizeof step->group);
+    const uint32_t most = step && !op->dev->traits.vector_width ? group_most(op, step) : 1;
+    const uint32_t size = most < GROUP_ITEMS ? most : GROUP_ITEMS;
+    cek__gpu_step_groups(op, step, (items + size - 1) / size, size, 1);
     return step;
 }
 
@@ -148,7 +166,38 @@ uint64_t cek__gpu_items(const cek_dev *dev, uint64_t count)
 
 uint32_t cek__gpu_lanes(const cek_dev *dev)
 {
-    return dev->traits.vector_width ? CPU_LANES : 1;
+    return dev->traits.vector_width ? CPU_LANES : GPU_LANES;
+}
+
+uint32_t cek__gpu_power(uint64_t least, uint32_t most)
+{
+    uint32_t power = 1;
+    while (power < least && power <= most / 2)
+        power *= 2;
+    return power;
+}
+
+uint32_t cek__gpu_row_items(uint64_t length, uint32_t group)
+{
+    const uint32_t full = cek__gpu_power((length + TERMS_LEAST - 1) / TERMS_LEAST, group);
+    const uint32_t wave = cek__gpu_power(length, group < WAVE ? group : WAVE);
+    return full > wave ? full : wave;
+}
+
+bool cek__gpu_shape(uint32_t rank, const uint64_t *sizes, cek_k_shape *out)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (sizes[d] > INT32_MAX || (count *= sizes[d]) > INT32_MAX)
+            return false;
+        /* With 2^(log - 1) < size <= 2^log the multiplier is 2^(31 + log) / size rounded up: off by less than one, so
+         * that a number below 2^31 is divided exactly. */
+        const uint32_t log = sizes[d] > 1 ? 32 - (uint32_t)__builtin_clz((uint32_t)sizes[d] - 1) : 0;
+        out->size[d] = (cek_u32)sizes[d];
+        out->shift[d] = 31 + log;
+        out->multiplier[d] = (cek_u32)(((UINT64_C(1) << (31 + log)) + sizes[d] - 1) / sizes[d]);
+    }
+    return true;
 }
 
 void cek__gpu_defines(const cek_dev *dev, char *to, const char *format, ...)

@@ -18,9 +18,9 @@
 #define WARM_TIMEOUT_NS UINT64_C(300000000000) /* five minutes: some compilers are that slow */
 #define WARM_ITEMS 16384 /* in a row: what launches on processors have at most, but for huge tilings */
 
-static const char *const typed_sources[] = { "optimizer.cl", "pool.cl", "random.cl", "reduce.cl", "rows.cl" };
+static const char *const typed_sources[] = { "optimizer.cl", "random.cl", "rows.cl" };
 #define TYPED_SOURCES (sizeof typed_sources / sizeof *typed_sources)
-#define TYPED "optimizer, pool, random, reduce, rows.cl" /* what the program of these is called */
+#define TYPED "optimizer, random, rows.cl" /* what the program of these is called */
 
 typedef struct warm_launch {
     struct warm_launch *next;

@@ -13,20 +13,28 @@
 typedef uint64_t cek_u64;
 typedef int64_t cek_i64;
 typedef uint32_t cek_u32;
+typedef int32_t cek_i32;
 typedef float cek_f32;
 #endif
 
 #define CEK_K_RANK 8
 #define CEK_K_INPUTS 8
 
-/* copy, pointwise: element i of `shape` (row-major) lies at the sum of index * stride, per operand; the last is the
- * output. */
+/* The dimensions that a number below 2^31 is taken apart by, the last one first: it is divided by size[d] as
+ * number * multiplier[d] >> shift[d]. */
+typedef struct cek_k_shape {
+    cek_u32 size[CEK_K_RANK], multiplier[CEK_K_RANK], shift[CEK_K_RANK];
+} cek_k_shape;
+
+/* copy, pointwise: elements in blocks of WIDE along the last dimension, whose size in `shape` is that in blocks. An
+ * element lies at the sum of index * stride, per operand; the last is the output. */
 typedef struct cek_k_strided {
     cek_u64 at[CEK_K_INPUTS + 1];
-    cek_u64 count;
-    cek_u64 rank;
-    cek_u64 shape[CEK_K_RANK];
-    cek_u64 stride[CEK_K_INPUTS + 1][CEK_K_RANK];
+    cek_u64 count;       /* of elements */
+    cek_u32 blocks, row; /* of all; elements of the last dimension */
+    cek_u32 rank, unused;
+    cek_k_shape shape;
+    cek_i32 stride[CEK_K_INPUTS + 1][CEK_K_RANK];
 } cek_k_strided;
 
 /* pointwise without a compiler: the chain of instructions as numbers of plugin.h. */
@@ -39,16 +47,18 @@ typedef struct cek_k_chain {
     cek_f32 imm[CEK_K_INSTRUCTIONS];
 } cek_k_chain;
 
-/* reduce: `outputs` results over `length` elements each, in `chunks` partial results. */
+/* reduce: `outputs` results over `length` elements each. A group has `lanes` work-items for each of `results` results;
+ * what is reduced is cut into pieces, each with results of its own. */
 typedef struct cek_k_reduce {
-    cek_u64 at[3]; /* X, partial results, Y */
-    cek_u64 outputs, length, chunks;
-    cek_u64 kept_rank, reduced_rank;
-    cek_u64 kept_shape[CEK_K_RANK], kept_stride[CEK_K_RANK];
-    cek_u64 reduced_shape[CEK_K_RANK], reduced_stride[CEK_K_RANK];
-    cek_u32 function, accumulate;
-    cek_u32 chunk_first; /* neighbouring work-items are neighbouring chunks, else neighbouring results */
-    cek_f32 scale;       /* of the result: 1 / length for a mean */
+    cek_u64 at[2]; /* X, Y */
+    cek_u64 outputs, length, piece;
+    cek_u32 kept_rank, reduced_rank;
+    cek_k_shape kept, reduced; /* for ranks above 1 */
+    cek_u64 kept_stride[CEK_K_RANK], reduced_stride[CEK_K_RANK];
+    cek_u32 lanes, results;           /* powers of two */
+    cek_u32 lane_shift, result_shift; /* of a work-item's number */
+    cek_u32 accumulate;
+    cek_f32 scale; /* of the result: 1 / length for a mean */
 } cek_k_reduce;
 
 /* Windows over images, in three dimensions. */
@@ -57,24 +67,29 @@ typedef struct cek_k_window {
 } cek_k_window;
 
 typedef struct cek_k_pool {
-    cek_u64 at[3]; /* X or DY, Y or DX, reserve */
-    cek_u64 count; /* work-items: positions of the output times blocks of LANES channels */
+    cek_u64 at[3];               /* X or DY, Y or DX, reserve */
+    cek_u64 image_in, image_out; /* elements of an image */
     cek_k_window window;
-    cek_u32 channels, average, count_pad, reserve;
+    cek_k_shape shape;  /* of the work-items of an image: positions, then blocks of LANES channels */
+    cek_k_shape stride; /* of the window */
+    cek_u32 count;      /* work-items */
+    cek_u32 channels, count_pad, reserve;
 } cek_k_pool;
 
-/* softmax, cross_entropy, squared_error: one row per work-item. */
+/* softmax, cross_entropy, squared_error: a group has `lanes` work-items for each of `group_rows` rows. */
 typedef struct cek_k_rows {
     cek_u64 at[8];
-    cek_u64 rows, columns, rows_per_sample;
-    cek_u32 log, weights, step, batch, gradient, loss, correct, unused;
+    cek_u64 rows, columns, rows_per_sample, groups;
+    cek_u32 log, weights, step, batch, gradient;
+    cek_u32 lanes, lane_bits, group_rows; /* powers of two; lanes is 1 << lane_bits */
 } cek_k_rows;
 
-/* The sum of per-row losses and hits. */
+/* The sum of the groups' losses and hits, by one group of `lanes` work-items. */
 typedef struct cek_k_total {
-    cek_u64 at[3]; /* per row: loss, then hit, as f32; LOSS; CORRECT */
-    cek_u64 rows;
+    cek_u64 at[3]; /* of each group: loss, then hits, as f32; LOSS; CORRECT */
+    cek_u64 groups;
     cek_u32 loss, correct, accumulate_loss, accumulate_correct;
+    cek_u32 lanes, unused;
 } cek_k_total;
 
 typedef struct cek_k_random {
@@ -86,8 +101,8 @@ typedef struct cek_k_random {
 } cek_k_random;
 
 typedef struct cek_k_optimizer {
-    cek_u64 at[8]; /* PARAM GRAD M V STATE STEP UPDATE LOW */
-    cek_u64 begin, count;
+    cek_u64 at[8];        /* PARAM GRAD M V STATE STEP UPDATE LOW */
+    cek_u64 begin, count; /* of elements */
     cek_u32 group, update, low, nesterov, decoupled, momentum_given;
     cek_f32 momentum, one_minus_dampening, epsilon, unused;
 } cek_k_optimizer;

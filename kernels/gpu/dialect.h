@@ -2,8 +2,8 @@
  *
  * dialect.h - the words in which kernels/gpu is written, for OpenCL C 1.2 and for CUDA.
  *
- * Scalars only: CUDA has no float16. Element types are names - f32, f16, bf16, u8, i32 - that LOAD and STORE paste
- * into the functions below; a kernel's TYPE macros hold such names.
+ * Scalars, and words of memory in twos and fours: CUDA has no float16. Element types are names - f32, f16, bf16, u8,
+ * i32 - that LOAD and STORE paste into the functions below; a kernel's TYPE macros hold such names.
  */
 #define CEK_DEVICE_CODE 1
 
@@ -23,11 +23,14 @@ typedef float cek_f32;
 #define DEVICE_FN static inline
 #ifdef CEK_CPU /* in rows */
 #define GLOBAL_ID() ((cek_u64)get_global_id(1) * get_global_size(0) + get_global_id(0))
+#define GROUP_NUMBER() ((cek_u64)get_group_id(1) * get_num_groups(0) + get_group_id(0))
 #else
 #define GLOBAL_ID() ((cek_u64)get_global_id(0))
+#define GROUP_NUMBER() GROUP_ID(0)
 #endif
 #define GROUP_ID(d) ((cek_u64)get_group_id(d))
 #define ITEM_ID(d) ((cek_u32)get_local_id(d))
+#define GROUP_SIZE() ((cek_u32)get_local_size(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define RESTRICT restrict
 #define MUL_HIGH(a, b) mul_hi((cek_u32)(a), (cek_u32)(b))
@@ -41,6 +44,22 @@ DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
 DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
     vstore_half_rte(x, i, (GLOBAL half *)p);
+}
+DEVICE_FN void load4_f16(GLOBAL const void *p, cek_f32 *v)
+{
+    vstore4(vloada_half4(0, (GLOBAL const half *)p), 0, v);
+}
+DEVICE_FN void load8_f16(GLOBAL const void *p, cek_f32 *v)
+{
+    vstore8(vloada_half8(0, (GLOBAL const half *)p), 0, v);
+}
+DEVICE_FN void store4_f16(GLOBAL void *p, const cek_f32 *v)
+{
+    vstorea_half4_rte(vload4(0, v), 0, (GLOBAL half *)p);
+}
+DEVICE_FN void store8_f16(GLOBAL void *p, const cek_f32 *v)
+{
+    vstorea_half8_rte(vload8(0, v), 0, (GLOBAL half *)p);
 }
 
 #else /* CUDA */
@@ -60,7 +79,9 @@ typedef float cek_f32;
 #define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
 #define GLOBAL_ID() ((cek_u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define GROUP_ID(d) ((cek_u64)CEK_X_(blockIdx, d))
+#define GROUP_NUMBER() GROUP_ID(0)
 #define ITEM_ID(d) ((cek_u32)CEK_X_(threadIdx, d))
+#define GROUP_SIZE() ((cek_u32)blockDim.x)
 #define BARRIER() __syncthreads()
 #define RESTRICT __restrict__
 #define MUL_HIGH(a, b) __umulhi(a, b)
@@ -79,17 +100,51 @@ typedef float cek_f32;
 #define fabs fabsf
 #define cos cosf
 #define sin sinf
-DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
+DEVICE_FN cek_f32 f16_value(cek_u16 h)
 {
     cek_f32 x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(((const cek_u16 *)p)[i]));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
     return x;
 }
-DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+DEVICE_FN cek_u16 f16_bits(cek_f32 x)
 {
     cek_u16 h;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
-    ((cek_u16 *)p)[i] = h;
+    return h;
+}
+DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
+{
+    return f16_value(((const cek_u16 *)p)[i]);
+}
+DEVICE_FN void store_f16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    ((cek_u16 *)p)[i] = f16_bits(x);
+}
+#define CEK_F16_LOW(w) f16_value((cek_u16)(w))
+#define CEK_F16_HIGH(w) f16_value((cek_u16)((w) >> 16))
+#define CEK_F16_PAIR(v, i) ((cek_u32)f16_bits((v)[i]) | (cek_u32)f16_bits((v)[(i) + 1]) << 16)
+DEVICE_FN void load4_f16(const void *p, cek_f32 *v)
+{
+    const uint2 w = *(const uint2 *)p;
+    v[0] = CEK_F16_LOW(w.x), v[1] = CEK_F16_HIGH(w.x), v[2] = CEK_F16_LOW(w.y), v[3] = CEK_F16_HIGH(w.y);
+}
+DEVICE_FN void load8_f16(const void *p, cek_f32 *v)
+{
+    const uint4 w = *(const uint4 *)p;
+    v[0] = CEK_F16_LOW(w.x), v[1] = CEK_F16_HIGH(w.x), v[2] = CEK_F16_LOW(w.y), v[3] = CEK_F16_HIGH(w.y);
+    v[4] = CEK_F16_LOW(w.z), v[5] = CEK_F16_HIGH(w.z), v[6] = CEK_F16_LOW(w.w), v[7] = CEK_F16_HIGH(w.w);
+}
+DEVICE_FN void store4_f16(void *p, const cek_f32 *v)
+{
+    uint2 w;
+    w.x = CEK_F16_PAIR(v, 0), w.y = CEK_F16_PAIR(v, 2);
+    *(uint2 *)p = w;
+}
+DEVICE_FN void store8_f16(void *p, const cek_f32 *v)
+{
+    uint4 w;
+    w.x = CEK_F16_PAIR(v, 0), w.y = CEK_F16_PAIR(v, 2), w.z = CEK_F16_PAIR(v, 4), w.w = CEK_F16_PAIR(v, 6);
+    *(uint4 *)p = w;
 }
 
 #endif
@@ -107,24 +162,39 @@ DEVICE_FN cek_f32 load_bf16(GLOBAL const void *p, cek_u64 i)
 {
     return AS_F32((cek_u32)((GLOBAL const cek_u16 *)p)[i] << 16);
 }
-DEVICE_FN void store_bf16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+DEVICE_FN cek_u32 bf16_bits(cek_f32 x)
 {
     cek_u32 bits = AS_U32(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         bits = bits | 0x400000u; /* quiet, so that a NaN whose payload is in the low half stays one */
     else
         bits = bits + 0x7fffu + (bits >> 16 & 1u);
-    ((GLOBAL cek_u16 *)p)[i] = (cek_u16)(bits >> 16);
+    return bits >> 16;
+}
+DEVICE_FN void store_bf16(GLOBAL void *p, cek_u64 i, cek_f32 x)
+{
+    ((GLOBAL cek_u16 *)p)[i] = (cek_u16)bf16_bits(x);
 }
 
 /* Integers: exactly, or rounded to f32; back to the nearest, saturating, NaN to 0. */
+DEVICE_FN cek_u8 u8_nearest(cek_f32 x)
+{
+    return x >= 255.0f ? (cek_u8)255 : x > 0.0f ? (cek_u8)ROUND_EVEN(x) : (cek_u8)0;
+}
+DEVICE_FN cek_i32 i32_nearest(cek_f32 x)
+{
+    return x >= 2147483648.0f    ? 2147483647
+           : x <= -2147483648.0f ? -2147483647 - 1
+           : x == x              ? (cek_i32)ROUND_EVEN(x)
+                                 : 0;
+}
 DEVICE_FN cek_f32 load_u8(GLOBAL const void *p, cek_u64 i)
 {
     return (cek_f32)((GLOBAL const cek_u8 *)p)[i];
 }
 DEVICE_FN void store_u8(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
-    ((GLOBAL cek_u8 *)p)[i] = x >= 255.0f ? (cek_u8)255 : x > 0.0f ? (cek_u8)ROUND_EVEN(x) : (cek_u8)0;
+    ((GLOBAL cek_u8 *)p)[i] = u8_nearest(x);
 }
 DEVICE_FN cek_f32 load_i32(GLOBAL const void *p, cek_u64 i)
 {
@@ -132,16 +202,100 @@ DEVICE_FN cek_f32 load_i32(GLOBAL const void *p, cek_u64 i)
 }
 DEVICE_FN void store_i32(GLOBAL void *p, cek_u64 i, cek_f32 x)
 {
-    ((GLOBAL cek_i32 *)p)[i] = x >= 2147483648.0f    ? 2147483647
-                               : x <= -2147483648.0f ? -2147483647 - 1
-                               : x == x              ? (cek_i32)ROUND_EVEN(x)
-                                                     : 0;
+    ((GLOBAL cek_i32 *)p)[i] = i32_nearest(x);
+}
+
+/* Four or eight elements in one access, at an address that is a multiple of their bytes. */
+DEVICE_FN void load4_f32(GLOBAL const void *p, cek_f32 *v)
+{
+    const uint4 w = *(GLOBAL const uint4 *)p;
+    v[0] = AS_F32(w.x), v[1] = AS_F32(w.y), v[2] = AS_F32(w.z), v[3] = AS_F32(w.w);
+}
+DEVICE_FN void store4_f32(GLOBAL void *p, const cek_f32 *v)
+{
+    uint4 w;
+    w.x = AS_U32(v[0]), w.y = AS_U32(v[1]), w.z = AS_U32(v[2]), w.w = AS_U32(v[3]);
+    *(GLOBAL uint4 *)p = w;
+}
+DEVICE_FN void load4_i32(GLOBAL const void *p, cek_f32 *v)
+{
+    const uint4 w = *(GLOBAL const uint4 *)p;
+    v[0] = (cek_f32)(cek_i32)w.x, v[1] = (cek_f32)(cek_i32)w.y;
+    v[2] = (cek_f32)(cek_i32)w.z, v[3] = (cek_f32)(cek_i32)w.w;
+}
+DEVICE_FN void store4_i32(GLOBAL void *p, const cek_f32 *v)
+{
+    uint4 w;
+    w.x = (cek_u32)i32_nearest(v[0]), w.y = (cek_u32)i32_nearest(v[1]);
+    w.z = (cek_u32)i32_nearest(v[2]), w.w = (cek_u32)i32_nearest(v[3]);
+    *(GLOBAL uint4 *)p = w;
+}
+#define CEK_BF16_LOW(w) AS_F32((w) << 16)
+#define CEK_BF16_HIGH(w) AS_F32((w)&0xffff0000u)
+#define CEK_BF16_PAIR(v, i) (bf16_bits((v)[i]) | bf16_bits((v)[(i) + 1]) << 16)
+DEVICE_FN void load4_bf16(GLOBAL const void *p, cek_f32 *v)
+{
+    const uint2 w = *(GLOBAL const uint2 *)p;
+    v[0] = CEK_BF16_LOW(w.x), v[1] = CEK_BF16_HIGH(w.x), v[2] = CEK_BF16_LOW(w.y), v[3] = CEK_BF16_HIGH(w.y);
+}
+DEVICE_FN void load8_bf16(GLOBAL const void *p, cek_f32 *v)
+{
+    const uint4 w = *(GLOBAL const uint4 *)p;
+    v[0] = CEK_BF16_LOW(w.x), v[1] = CEK_BF16_HIGH(w.x), v[2] = CEK_BF16_LOW(w.y), v[3] = CEK_BF16_HIGH(w.y);
+    v[4] = CEK_BF16_LOW(w.z), v[5] = CEK_BF16_HIGH(w.z), v[6] = CEK_BF16_LOW(w.w), v[7] = CEK_BF16_HIGH(w.w);
+}
+DEVICE_FN void store4_bf16(GLOBAL void *p, const cek_f32 *v)
+{
+    uint2 w;
+    w.x = CEK_BF16_PAIR(v, 0), w.y = CEK_BF16_PAIR(v, 2);
+    *(GLOBAL uint2 *)p = w;
+}
+DEVICE_FN void store8_bf16(GLOBAL void *p, const cek_f32 *v)
+{
+    uint4 w;
+    w.x = CEK_BF16_PAIR(v, 0), w.y = CEK_BF16_PAIR(v, 2), w.z = CEK_BF16_PAIR(v, 4), w.w = CEK_BF16_PAIR(v, 6);
+    *(GLOBAL uint4 *)p = w;
+}
+#define CEK_BYTE(w, i) ((cek_f32)((w) >> 8 * (i)&0xffu))
+#define CEK_BYTES(v, i)                                                                                               \
+    ((cek_u32)u8_nearest((v)[i]) | (cek_u32)u8_nearest((v)[(i) + 1]) << 8 | (cek_u32)u8_nearest((v)[(i) + 2]) << 16 | \
+     (cek_u32)u8_nearest((v)[(i) + 3]) << 24)
+DEVICE_FN void load4_u8(GLOBAL const void *p, cek_f32 *v)
+{
+    const cek_u32 w = *(GLOBAL const cek_u32 *)p;
+    v[0] = CEK_BYTE(w, 0), v[1] = CEK_BYTE(w, 1), v[2] = CEK_BYTE(w, 2), v[3] = CEK_BYTE(w, 3);
+}
+DEVICE_FN void load8_u8(GLOBAL const void *p, cek_f32 *v)
+{
+    const uint2 w = *(GLOBAL const uint2 *)p;
+    v[0] = CEK_BYTE(w.x, 0), v[1] = CEK_BYTE(w.x, 1), v[2] = CEK_BYTE(w.x, 2), v[3] = CEK_BYTE(w.x, 3);
+    v[4] = CEK_BYTE(w.y, 0), v[5] = CEK_BYTE(w.y, 1), v[6] = CEK_BYTE(w.y, 2), v[7] = CEK_BYTE(w.y, 3);
+}
+DEVICE_FN void store4_u8(GLOBAL void *p, const cek_f32 *v)
+{
+    *(GLOBAL cek_u32 *)p = CEK_BYTES(v, 0);
+}
+DEVICE_FN void store8_u8(GLOBAL void *p, const cek_f32 *v)
+{
+    uint2 w;
+    w.x = CEK_BYTES(v, 0), w.y = CEK_BYTES(v, 4);
+    *(GLOBAL uint2 *)p = w;
 }
 
 #define CEK_PASTE_(a, b) a##b
 #define CEK_PASTE(a, b) CEK_PASTE_(a, b)
 #define LOAD(type, p, i) CEK_PASTE(load_, type)(p, i)
 #define STORE(type, p, i, x) CEK_PASTE(store_, type)(p, i, x)
+#define CEK_JOIN_(a, b, c, d) a##b##c##d
+#define CEK_JOIN(a, b, c, d) CEK_JOIN_(a, b, c, d)
+#define LOAD_WIDE(count, type, p, v) CEK_JOIN(load, count, _, type)(p, v)
+#define STORE_WIDE(count, type, p, v) CEK_JOIN(store, count, _, type)(p, v)
+#define BYTES_f32 4
+#define BYTES_f16 2
+#define BYTES_bf16 2
+#define BYTES_u8 1
+#define BYTES_i32 4
+#define BYTES(type) CEK_PASTE(BYTES_, type)
 
 /* The same for a type that only the arguments name, by its number in plugin.h. */
 DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const void *p, cek_u64 i)
@@ -169,26 +323,96 @@ DEVICE_FN void store_any(cek_u32 type, GLOBAL void *p, cek_u64 i, cek_f32 x)
 #ifdef CEK_CPU
 #define CHUNK 4096
 #define LANES 16
-#define FOR_EACH(i, count) \
-    for (cek_u64 i = GLOBAL_ID() * CHUNK, i##_end = i + CHUNK < (count) ? i + CHUNK : (count); i < i##_end; i++)
+#define FOR_PIECE(i, count, piece) \
+    for (cek_u64 i = GLOBAL_ID() * (piece), i##_end = i + (piece) < (count) ? i + (piece) : (count); i < i##_end; i++)
 #else
-#define LANES 1
-#define FOR_EACH(i, count) for (cek_u64 i = GLOBAL_ID(), i##_once = 1; i##_once && i < (count); i##_once = 0)
+#define CHUNK 1
+#define LANES 4
+#define FOR_PIECE(i, count, piece) for (cek_u64 i = GLOBAL_ID(), i##_once = 1; i##_once && i < (count); i##_once = 0)
+#endif
+#define FOR_EACH(i, count) FOR_PIECE(i, count, CHUNK)
+
+/* Buffer number `n` of a kernel: its pointer, from its memory's start. Whether it lies at a multiple of `bytes`. */
+#define AT(buffer, n) ((buffer) + a.at[n])
+#define IS_ALIGNED(n, bytes) (!(a.at[n] & ((bytes)-1)))
+
+/* A number below 2^31 divided by dimension d of a cek_k_shape. */
+#define QUOTIENT(number, shape, d) ((cek_u32)((cek_u64)(number) * (shape).multiplier[d] >> (shape).shift[d]))
+
+/* Strided operands (cek_k_strided), in blocks of WIDE elements, X(n) for each operand: FIND_BLOCK finds where block
+ * number `block` begins, its elements `here`, and p<n>, the element of each operand at which it begins. */
+#define FIND_PLACE(n) cek_i32 p##n = (cek_i32)start * a.stride[n][last];
+#define FIND_STEP(n) p##n += (cek_i32)own * a.stride[n][d];
+#define FIND_BLOCK(X)                                                                                 \
+    const cek_u32 last = a.rank - 1, line = QUOTIENT(block, a.shape, last);                           \
+    const cek_u32 start = ((cek_u32)block - line * a.shape.size[last]) * WIDE;                        \
+    const cek_u32 here = a.row - start < WIDE ? a.row - start : WIDE;                                 \
+    X(FIND_PLACE)                                                                                     \
+    for (cek_u32 d = last, rest = line; d-- > 0;) {                                                   \
+        const cek_u32 next = d ? QUOTIENT(rest, a.shape, d) : 0, own = rest - next * a.shape.size[d]; \
+        X(FIND_STEP)                                                                                  \
+        rest = next;                                                                                  \
+    }
+/* The elements of a block, where a full one can be in one access, else one by one; those that are not there are 0. */
+#define BLOCK_AT(type, buffer, n, place) (AT(buffer, n) + (cek_i64)(place)*BYTES(type))
+#define IS_WHOLE(type, n, place, step) \
+    (here == WIDE && (step) == 1 && !(((cek_u32)a.at[n] + (cek_u32)(place)*BYTES(type)) & (WIDE * BYTES(type) - 1)))
+#ifdef CEK_CPU
+#define BLOCK_READ(type, buffer, n, place, step, v)                 \
+    if (here == WIDE && (step) == 1)                                \
+        for (cek_u32 e = 0; e < WIDE; e++)                          \
+            v[e] = LOAD(type, BLOCK_AT(type, buffer, n, place), e); \
+    else                                                            \
+        for (cek_u32 e = 0; e < WIDE; e++)                          \
+            v[e] = e < here ? LOAD(type, AT(buffer, n), (cek_u64)((place) + (cek_i32)e * (step))) : 0.0f;
+#define BLOCK_WRITE(type, buffer, n, place, step, v)                \
+    if (here == WIDE && (step) == 1)                                \
+        for (cek_u32 e = 0; e < WIDE; e++)                          \
+            STORE(type, BLOCK_AT(type, buffer, n, place), e, v[e]); \
+    else                                                            \
+        for (cek_u32 e = 0; e < here; e++)                          \
+            STORE(type, AT(buffer, n), (cek_u64)((place) + (cek_i32)e * (step)), v[e]);
+#else
+#define BLOCK_READ(type, buffer, n, place, step, v)                 \
+    if (IS_WHOLE(type, n, place, step))                             \
+        LOAD_WIDE(WIDE, type, BLOCK_AT(type, buffer, n, place), v); \
+    else                                                            \
+        for (cek_u32 e = 0; e < WIDE; e++)                          \
+            v[e] = e < here ? LOAD(type, AT(buffer, n), (cek_u64)((place) + (cek_i32)e * (step))) : 0.0f;
+#define BLOCK_WRITE(type, buffer, n, place, step, v)                 \
+    if (IS_WHOLE(type, n, place, step))                              \
+        STORE_WIDE(WIDE, type, BLOCK_AT(type, buffer, n, place), v); \
+    else                                                             \
+        for (cek_u32 e = 0; e < WIDE; e++)                           \
+            if (e < here)                                            \
+                STORE(type, AT(buffer, n), (cek_u64)((place) + (cek_i32)e * (step)), v[e]);
 #endif
 
-/* Buffer number `n` of a kernel: its pointer, from its memory's start. */
-#define AT(buffer, n) ((buffer) + a.at[n])
+/* The most work-items of a group that share local memory, and how many loads each of them has under way. */
+#define GROUP_MOST 256
+#define IN_FLIGHT 8
 
-/* Where element `i` of a shape lies. */
-DEVICE_FN cek_u64 place_of(cek_u64 i, cek_u64 rank, const cek_u64 *shape, const cek_u64 *stride)
-{
-    cek_u64 place = 0;
-    for (cek_u64 d = rank; d > 1; d--) {
-        place += i % shape[d - 1] * stride[d - 1];
-        i /= shape[d - 1];
-    }
-    return place + i * stride[0];
-}
+/* `value` of each of `lanes` work-items of a group, `pitch` apart, becomes what `join` makes of it and of `other`, in
+ * an order that follows from `lanes` alone. HELD declares the memory for it. All work-items of the group come here. */
+#ifdef CEK_CPU /* where a group is one work-item */
+#define HELD(type, held)
+#define FOLD(type, held, value, lane, lanes, pitch, join)
+#else
+#define HELD(type, held) LOCAL type held[GROUP_MOST];
+#define FOLD(type, held, value, lane, lanes, pitch, join)          \
+    BARRIER();                                                     \
+    held[ITEM_ID(0)] = value;                                      \
+    for (cek_u32 reach = (lanes) / 2; reach; reach /= 2) {         \
+        BARRIER();                                                 \
+        if ((lane) < reach) {                                      \
+            const type other = held[ITEM_ID(0) + reach * (pitch)]; \
+            value = join;                                          \
+            held[ITEM_ID(0)] = value;                              \
+        }                                                          \
+    }                                                              \
+    BARRIER();                                                     \
+    value = held[ITEM_ID(0) - (lane) * (pitch)];
+#endif
 
 /* Activations by their numbers in plugin.h. */
 /* clang-format off */

@@ -32,50 +32,130 @@ DEVICE_FN cek_f32 steps_of(GLOBAL const char *state)
     if (!a.count || is_skipped(AT(update, 6), a.update))                                       \
         return;                                                                                \
     GLOBAL const cek_f32 *numbers = (GLOBAL const cek_f32 *)AT(step, 5);                       \
-    GLOBAL cek_f32 *params = (GLOBAL cek_f32 *)AT(param, 0) + a.begin;                         \
-    GLOBAL const cek_f32 *grads = (GLOBAL const cek_f32 *)AT(grad, 1) + a.begin;               \
-    cek_f32 lr = numbers[STEP_LR + 2 * a.group], decay = numbers[STEP_WEIGHT_DECAY + 2 * a.group]; \
-    cek_f32 steps = steps_of(AT(state, 4));                                                    \
-    cek_f32 scale = a.update ? *(GLOBAL const cek_f32 *)AT(update, 6) : 1.0f;
+    const cek_f32 lr = numbers[STEP_LR + 2 * a.group], decay = numbers[STEP_WEIGHT_DECAY + 2 * a.group]; \
+    const cek_f32 steps = steps_of(AT(state, 4));                                              \
+    const cek_f32 scale = a.update ? *(GLOBAL const cek_f32 *)AT(update, 6) : 1.0f;
+
+/* Buffer n at element `i` of the range. */
+#define RANGE(buffer, n, i) (AT(buffer, n) + (a.begin + (i)) * 4)
+
+/* A work-item's elements: on a CPU one after the other, elsewhere four, which begin at a multiple of four of the
+ * buffer; of the first and the last four not all may be in the range. GET and PUT move them, in one access where they
+ * are all there. */
+#ifdef CEK_CPU
+#define BLOCK 1
+#define FOR_BLOCKS FOR_EACH(i, a.count)
+#define FIND
+#define GET(buffer, n, v) v[0] = load_f32(RANGE(buffer, n, 0), i);
+#define PUT(buffer, n, v) store_f32(RANGE(buffer, n, 0), i, v[0]);
+#define PUT_LOW(v) STORE(LOW_TYPE, AT(low, 7), a.begin + i, v[0]);
+#else
+#define BLOCK 4
+#define FOR_BLOCKS FOR_EACH(block, (a.begin % BLOCK + a.count + BLOCK - 1) / BLOCK)
+#define FIND                                                                                       \
+    const cek_u64 before = a.begin % BLOCK, start = block * BLOCK; /* element `start - before` of the range */ \
+    const cek_u32 from = start < before ? (cek_u32)before : 0;                                     \
+    const cek_u32 to = before + a.count - start < BLOCK ? (cek_u32)(before + a.count - start) : BLOCK; \
+    const cek_u32 whole = to - from == BLOCK;
+#define GET(buffer, n, v)                                                                          \
+    if (whole && IS_ALIGNED(n, 16))                                                                \
+        load4_f32(RANGE(buffer, n, start - before), v);                                            \
+    else                                                                                           \
+        for (cek_u32 e = 0; e < BLOCK; e++)                                                        \
+            v[e] = e >= from && e < to ? load_f32(RANGE(buffer, n, start - before), e) : 0.0f;
+#define PUT(buffer, n, v)                                                                          \
+    if (whole && IS_ALIGNED(n, 16))                                                                \
+        store4_f32(RANGE(buffer, n, start - before), v);                                           \
+    else                                                                                           \
+        for (cek_u32 e = 0; e < BLOCK; e++)                                                        \
+            if (e >= from && e < to)                                                               \
+                store_f32(RANGE(buffer, n, start - before), e, v[e]);
+#define PUT_LOW(v)                                                                                 \
+    if (whole && IS_ALIGNED(7, BLOCK * BYTES(LOW_TYPE)))                                           \
+        STORE_WIDE(4, LOW_TYPE, AT(low, 7) + (a.begin + start - before) * BYTES(LOW_TYPE), v);     \
+    else                                                                                           \
+        for (cek_u32 e = 0; e < BLOCK; e++)                                                        \
+            if (e >= from && e < to)                                                               \
+                STORE(LOW_TYPE, AT(low, 7), a.begin + start - before + e, v[e]);
+#endif
+#ifndef LOW_TYPE
+#undef PUT_LOW
+#define PUT_LOW(v)
+#endif
 
 KERNEL void sgd(OPERANDS)
 {
     PREPARE
-    GLOBAL cek_f32 *ms = (GLOBAL cek_f32 *)AT(m_, 2) + a.begin;
-    FOR_EACH(i, a.count) {
-        cek_f32 p = params[i], g = scale * grads[i] + decay * p, d = g;
+    FOR_BLOCKS {
+        cek_f32 p[BLOCK], g[BLOCK], m[BLOCK];
+        FIND
+        GET(param, 0, p)
+        GET(grad, 1, g)
         if (a.momentum_given) {
-            cek_f32 m = steps == 1.0f ? g : a.momentum * ms[i] + a.one_minus_dampening * g;
-            d = a.nesterov ? g + a.momentum * m : m;
-            ms[i] = m;
+            GET(m_, 2, m)
         }
-        p -= lr * d;
-        params[i] = p;
-#ifdef LOW_TYPE
-        STORE(LOW_TYPE, AT(low, 7), a.begin + i, p);
-#endif
+        for (cek_u32 e = 0; e < BLOCK; e++) {
+            const cek_f32 gradient = scale * g[e] + decay * p[e];
+            cek_f32 d = gradient;
+            if (a.momentum_given) {
+                m[e] = steps == 1.0f ? gradient : a.momentum * m[e] + a.one_minus_dampening * gradient;
+                d = a.nesterov ? gradient + a.momentum * m[e] : m[e];
+            }
+            p[e] -= lr * d;
+        }
+        if (a.momentum_given) {
+            PUT(m_, 2, m)
+        }
+        PUT(param, 0, p)
+        PUT_LOW(p)
     }
+}
+
+/* beta1, beta2; 1 - beta1, 1 - beta2; and what the means are divided by, 1 - beta1 ^ steps and 1 - beta2 ^ steps. Of
+ * the latter four, 1 - beta is -expm1(ln beta), which keeps the digits that 1 - exp(ln beta) loses. */
+#define ADAM_NUMBERS 6
+DEVICE_FN cek_f32 adam_number(cek_u32 i, GLOBAL const char *step, GLOBAL const char *state)
+{
+    const cek_f32 ln = ((GLOBAL const cek_f32 *)step)[i & 1 ? STEP_LN_BETA2 : STEP_LN_BETA1];
+    return i < 2 ? exp(ln) : -expm1(i < 4 ? ln : steps_of(state) * ln);
 }
 
 KERNEL void adam(OPERANDS)
 {
+#ifdef CEK_CPU
     PREPARE
-    GLOBAL cek_f32 *ms = (GLOBAL cek_f32 *)AT(m_, 2) + a.begin;
-    GLOBAL cek_f32 *vs = (GLOBAL cek_f32 *)AT(v_, 3) + a.begin;
-    cek_f32 ln1 = numbers[STEP_LN_BETA1], ln2 = numbers[STEP_LN_BETA2], beta1 = exp(ln1), beta2 = exp(ln2);
-    /* 1 - beta is -expm1(ln beta), which keeps the digits that 1 - exp(ln beta) loses. */
-    cek_f32 rest1 = -expm1(ln1), rest2 = -expm1(ln2), all1 = -expm1(steps * ln1), all2 = -expm1(steps * ln2);
-    cek_f32 shrink = a.decoupled ? 1.0f - lr * decay : 1.0f, coupled = a.decoupled ? 0.0f : decay;
-    FOR_EACH(i, a.count) {
-        cek_f32 p = params[i] * shrink, g = scale * grads[i] + coupled * p;
-        cek_f32 m = beta1 * ms[i] + rest1 * g, v = beta2 * vs[i] + rest2 * g * g;
-        ms[i] = m;
-        vs[i] = v;
-        p -= lr * (m / all1) / (sqrt(v / all2) + a.epsilon);
-        params[i] = p;
-#ifdef LOW_TYPE
-        STORE(LOW_TYPE, AT(low, 7), a.begin + i, p);
+    cek_f32 shared[ADAM_NUMBERS];
+    for (cek_u32 i = 0; i < ADAM_NUMBERS; i++)
+        shared[i] = adam_number(i, AT(step, 5), AT(state, 4));
+#else
+    LOCAL cek_f32 shared[ADAM_NUMBERS]; /* once for a group, a work-item each */
+    for (cek_u32 i = ITEM_ID(0); a.count && i < ADAM_NUMBERS; i += GROUP_SIZE())
+        shared[i] = adam_number(i, AT(step, 5), AT(state, 4));
+    BARRIER();
+    PREPARE
 #endif
+    (void)steps;
+    const cek_f32 beta1 = shared[0], beta2 = shared[1], rest1 = shared[2], rest2 = shared[3];
+    const cek_f32 all1 = shared[4], all2 = shared[5];
+    const cek_f32 shrink = a.decoupled ? 1.0f - lr * decay : 1.0f, coupled = a.decoupled ? 0.0f : decay;
+    FOR_BLOCKS {
+        cek_f32 p[BLOCK], g[BLOCK], m[BLOCK], v[BLOCK];
+        FIND
+        GET(param, 0, p)
+        GET(grad, 1, g)
+        GET(m_, 2, m)
+        GET(v_, 3, v)
+        for (cek_u32 e = 0; e < BLOCK; e++) {
+            p[e] *= shrink;
+            const cek_f32 gradient = scale * g[e] + coupled * p[e];
+            m[e] = beta1 * m[e] + rest1 * gradient;
+            v[e] = beta2 * v[e] + rest2 * gradient * gradient;
+            p[e] -= lr * (m[e] / all1) / (sqrt(v[e] / all2) + a.epsilon);
+        }
+        PUT(m_, 2, m)
+        PUT(v_, 3, v)
+        PUT(param, 0, p)
+        PUT_LOW(p)
     }
 }
 

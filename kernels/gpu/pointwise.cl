@@ -3,7 +3,8 @@
  * pointwise.cl - a chain of instructions, which the host wrote out as the macro CHAIN: statements that end with
  * `value`.
  *
- * IN(n): input n of the element at hand. FLAT: all operands are dense and alike, so the element's number is its place.
+ * IN(n): input n of the element at hand. INPUTS(X): X(n) for each input. FLAT: all operands are dense and alike, so the
+ * element's number is its place. WIDE: elements of a block.
  * INTERPRET: no CHAIN; the kernel reads the instructions from its arguments. Slower, for where nothing can be compiled.
  */
 #ifndef __CUDACC__
@@ -14,28 +15,64 @@ DEVICE_FN cek_f32 pw_min(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q 
 DEVICE_FN cek_f32 pw_max(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q : p > q ? p : q; }
 
 #ifdef FLAT
-#define PLACE(n) i
+#define BLOCKS ((a.count + WIDE - 1) / WIDE)
+#define FIND                                                                                       \
+    const cek_u64 start = block * WIDE;                                                            \
+    const cek_u32 here = a.count - start < WIDE ? (cek_u32)(a.count - start) : WIDE;
+#define PLACE(n) (cek_i64)start
+#define STEP(n) 1
 #else
-#define PLACE(n) place_of(i, a.rank, a.shape, a.stride[n])
+#define BLOCKS a.blocks
+#define OPERANDS_ALL(X) INPUTS(X) X(8)
+#define FIND FIND_BLOCK(OPERANDS_ALL)
+#define PLACE(n) p##n
+#define STEP(n) a.stride[n][a.rank - 1]
 #endif
-#define IN(n) LOAD(CEK_PASTE(TYPE_, n), AT(CEK_PASTE(in, n), n), PLACE(n))
 
 #define OPERANDS                                                                                   \
     GLOBAL char *in0, GLOBAL char *in1, GLOBAL char *in2, GLOBAL char *in3, GLOBAL char *in4,      \
     GLOBAL char *in5, GLOBAL char *in6, GLOBAL char *in7, GLOBAL char *out
 
 #ifndef INTERPRET
+#if defined(CEK_CPU) && defined(FLAT)
+#define IN(n) LOAD(CEK_PASTE(TYPE_, n), AT(CEK_PASTE(in, n), n), i)
 KERNEL void pointwise(OPERANDS, const cek_k_strided a)
 {
     FOR_EACH(i, a.count) {
         cek_f32 value;
         CHAIN
 #ifdef ACCUMULATE
-        value = LOAD(OUT_TYPE, AT(out, 8), PLACE(8)) + value;
+        value = LOAD(OUT_TYPE, AT(out, 8), i) + value;
 #endif
-        STORE(OUT_TYPE, AT(out, 8), PLACE(8), value);
+        STORE(OUT_TYPE, AT(out, 8), i, value);
     }
 }
+#else
+#define IN(n) x##n[e]
+#define READ(n) \
+    cek_f32 x##n[WIDE]; \
+    BLOCK_READ(CEK_PASTE(TYPE_, n), CEK_PASTE(in, n), n, PLACE(n), STEP(n), x##n)
+KERNEL void pointwise(OPERANDS, const cek_k_strided a)
+{
+    FOR_PIECE(block, BLOCKS, CHUNK / WIDE) {
+        FIND
+        INPUTS(READ)
+        cek_f32 results[WIDE];
+#ifdef ACCUMULATE
+        BLOCK_READ(OUT_TYPE, out, 8, PLACE(8), STEP(8), results)
+#endif
+        for (cek_u32 e = 0; e < WIDE; e++) {
+            cek_f32 value;
+            CHAIN
+#ifdef ACCUMULATE
+            value = results[e] + value;
+#endif
+            results[e] = value;
+        }
+        BLOCK_WRITE(OUT_TYPE, out, 8, PLACE(8), STEP(8), results)
+    }
+}
+#endif
 #else
 
 /* By its number in plugin.h. */
@@ -70,6 +107,18 @@ DEVICE_FN cek_f32 instruction_of(cek_u32 code, cek_f32 p, cek_f32 q, cek_f32 imm
     }
 }
 
+/* Where element `i` of an operand lies: blocks of one element. */
+DEVICE_FN cek_i64 place_of(const cek_k_strided *a, cek_u32 n, cek_u32 i)
+{
+    cek_i32 place = 0;
+    for (cek_u32 d = a->rank; d-- > 0;) {
+        const cek_u32 next = d ? QUOTIENT(i, a->shape, d) : 0;
+        place += (cek_i32)(i - next * a->shape.size[d]) * a->stride[n][d];
+        i = next;
+    }
+    return place;
+}
+
 #define VALUES (CEK_K_INPUTS + CEK_K_INSTRUCTIONS)
 
 KERNEL void pointwise(OPERANDS, const cek_k_chain c)
@@ -77,17 +126,17 @@ KERNEL void pointwise(OPERANDS, const cek_k_chain c)
     const cek_k_strided a = c.strided;
     GLOBAL char *const buffers[] = { AT(in0, 0), AT(in1, 1), AT(in2, 2), AT(in3, 3),
                                      AT(in4, 4), AT(in5, 5), AT(in6, 6), AT(in7, 7) };
-    FOR_EACH(i, a.count) {
+    FOR_EACH(i, a.blocks) {
         cek_f32 values[VALUES];
         cek_u32 count = c.inputs;
         for (cek_u32 n = 0; n < c.inputs; n++)
-            values[n] = load_any(c.types[n], buffers[n], PLACE(n));
+            values[n] = load_any(c.types[n], buffers[n], (cek_u64)place_of(&a, n, (cek_u32)i));
         for (cek_u32 n = 0; n < c.instructions; n++, count++) {
             cek_u32 word = c.instruction[n];
             values[count] = instruction_of(word & 0xff, values[word >> 8 & 0xff], values[word >> 16 & 0xff], c.imm[n]);
         }
         cek_f32 value = values[count - 1];
-        cek_u64 place = PLACE(CEK_K_INPUTS);
+        cek_u64 place = (cek_u64)place_of(&a, CEK_K_INPUTS, (cek_u32)i);
         if (c.accumulate)
             value = load_any(c.types[CEK_K_INPUTS], AT(out, 8), place) + value;
         store_any(c.types[CEK_K_INPUTS], AT(out, 8), place, value);

@@ -145,46 +145,72 @@ static void products(void)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
+static void pool(uint32_t mode, uint64_t channels, uint32_t spatial)
+{
+    cek_pool_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_POOL_FORWARD },
+                           .mode = mode,
+                           .spatial = spatial,
+                           .type = CEK_F32,
+                           .batch = 2,
+                           .channels = channels,
+                           .in = { 5, 6, 2 },
+                           .kernel = { 3, 2, 2 },
+                           .stride = { 2, 2, 1 },
+                           .pad_lo = { 1, 0, 1 },
+                           .pad_hi = { 1, 0, 0 } };
+    if (spatial == 2)
+        desc.in[2] = desc.kernel[2] = desc.stride[2] = desc.pad_lo[2] = 0;
+    enum { MOST = 2 * 5 * 6 * 2 * 20 };
+    static float y[2][MOST], dx[2][MOST];
+    static uint32_t reserve[2][MOST];
+    const uint64_t depth = spatial == 3 ? 2 : 1, inputs = 2 * 5 * 6 * channels * depth,
+                   outputs = 2 * 3 * 3 * channels * depth;
+    door *const doors[] = { &device, &oracle };
+    for (int side = 0; side < 2; side++) {
+        bool maximum = mode == CEK_POOL_MAX;
+        cek_op_info info;
+        const array forward[] = { F(0, inputs), OUT(y[side], 4 * outputs),
+                                  OUT(maximum ? reserve[side] : NULL, maximum ? 4 * outputs : 0) };
+        desc.op.kind = CEK_OP_POOL_FORWARD;
+        desc.op.forward = NULL;
+        cek_op *op = door_op(doors[side], &desc.op, forward, maximum ? 3 : 2, &info);
+        ck_assert_uint_le(info.reserve_bytes, sizeof reserve[side]);
+        door_op_run(doors[side], op, &info, forward, maximum ? 3 : 2);
+        const array backward[] = { F(1, outputs), OUT(dx[side], 4 * inputs),
+                                   IN(maximum ? reserve[side] : NULL, maximum ? 4 * outputs : 0) };
+        desc.op.kind = CEK_OP_POOL_BACKWARD;
+        desc.op.forward = maximum ? op : NULL;
+        door_run(doors[side], &desc.op, backward, maximum ? 3 : 2);
+        doors[side]->plugin.op_destroy(op);
+    }
+    for (uint64_t i = 0; i < outputs; i++)
+        wrong += fabsf(y[0][i] - y[1][i]) > 1e-6f;
+    for (uint64_t i = 0; i < inputs; i++)
+        wrong += fabsf(dx[0][i] - dx[1][i]) > 1e-5f;
+}
+
 static void pools(void)
 {
     for (uint32_t mode = CEK_POOL_MAX; mode <= CEK_POOL_AVERAGE; mode++) {
-        cek_pool_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_POOL_FORWARD },
-                               .mode = mode,
-                               .spatial = 2,
-                               .type = CEK_F32,
-                               .batch = 2,
-                               .channels = 19,
-                               .in = { 5, 6 },
-                               .kernel = { 3, 2 },
-                               .stride = { 2, 2 },
-                               .pad_lo = { 1, 0 },
-                               .pad_hi = { 1, 0 } };
-        enum { X = 2 * 5 * 6 * 19, Y = 2 * 3 * 3 * 19 };
-        static float y[2][Y], dx[2][X];
-        static uint32_t reserve[2][Y];
-        door *const doors[] = { &device, &oracle };
-        for (int side = 0; side < 2; side++) {
-            bool maximum = mode == CEK_POOL_MAX;
-            cek_op_info info;
-            const array forward[] = { F(0, X), OUT(y[side], sizeof y[side]),
-                                      OUT(maximum ? reserve[side] : NULL, maximum ? 4 * Y : 0) };
-            desc.op.kind = CEK_OP_POOL_FORWARD;
-            desc.op.forward = NULL;
-            cek_op *op = door_op(doors[side], &desc.op, forward, maximum ? 3 : 2, &info);
-            ck_assert_uint_le(info.reserve_bytes, sizeof reserve[side]);
-            door_op_run(doors[side], op, &info, forward, maximum ? 3 : 2);
-            const array backward[] = { F(1, Y), OUT(dx[side], sizeof dx[side]),
-                                       IN(maximum ? reserve[side] : NULL, maximum ? 4 * Y : 0) };
-            desc.op.kind = CEK_OP_POOL_BACKWARD;
-            desc.op.forward = maximum ? op : NULL;
-            door_run(doors[side], &desc.op, backward, maximum ? 3 : 2);
-            doors[side]->plugin.op_destroy(op);
-        }
-        for (int i = 0; i < Y; i++)
-            wrong += fabsf(y[0][i] - y[1][i]) > 1e-6f;
-        for (int i = 0; i < X; i++)
-            wrong += fabsf(dx[0][i] - dx[1][i]) > 1e-5f;
+        pool(mode, 19, 2);
+        pool(mode, 20, 2); /* in fours */
+        pool(mode, 8, 3);
     }
+}
+
+static void reduce(uint32_t function, uint32_t axes, const uint64_t shape[3])
+{
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
+                             .function = function,
+                             .axes = axes,
+                             .rank = 3,
+                             .x_type = CEK_F32,
+                             .shape = { shape[0], shape[1], shape[2] },
+                             .x_strides = { (int64_t)(shape[1] * shape[2]), (int64_t)shape[2], 1 } };
+    uint64_t kept = 1;
+    for (uint32_t d = 0; d < 3; d++)
+        kept *= axes >> d & 1 ? 1 : shape[d];
+    both_run("reduce", &desc.op, (const array[]){ F(0, shape[0] * shape[1] * shape[2]), F(1, kept) }, 2, 2, 0);
 }
 
 static void tensors(void)
@@ -218,51 +244,53 @@ static void tensors(void)
                                      .instruction_size = sizeof *chain };
     both_run("pointwise", &pointwise.op, (const array[]){ F(0, 63), F(1, 9), [CEK_POINTWISE_OUT] = F(2, 63) },
              CEK_POINTWISE_OUT + 1, 1u << CEK_POINTWISE_OUT, 0);
-    for (uint32_t axes = 1; axes <= 3; axes++) { /* over columns, over rows, over all */
-        cek_reduce_desc reduce = { .op = { .size = sizeof reduce, .kind = CEK_OP_REDUCE },
-                                   .function = CEK_REDUCE_MEAN,
-                                   .axes = axes,
-                                   .rank = 2,
-                                   .x_type = CEK_F32,
-                                   .shape = { 23, 21 },
-                                   .x_strides = { 21, 1 } };
-        both_run("reduce", &reduce.op,
-                 (const array[]){ F(0, 23 * 21), F(1, axes == 1   ? 21
-                                                      : axes == 2 ? 23
-                                                                  : 1) },
-                 2, 2, 0);
+    pointwise.shape[1] = 8; /* blocks of a row, then all of it flat */
+    both_run("pointwise in fours", &pointwise.op, (const array[]){ F(0, 63), F(1, 9), [CEK_POINTWISE_OUT] = F(2, 63) },
+             CEK_POINTWISE_OUT + 1, 1u << CEK_POINTWISE_OUT, 0);
+    const cek_pointwise_input dense[] = { { CEK_F32, 0, { 9, 1 } }, { CEK_F32, 0, { 9, 1 } } };
+    pointwise.inputs = dense;
+    pointwise.shape[1] = 9;
+    both_run("pointwise, flat", &pointwise.op, (const array[]){ F(0, 63), F(1, 63), [CEK_POINTWISE_OUT] = F(2, 63) },
+             CEK_POINTWISE_OUT + 1, 1u << CEK_POINTWISE_OUT, 0);
+    for (uint32_t function = CEK_REDUCE_SUM; function <= CEK_REDUCE_COUNT_NONFINITE; function++) {
+        for (uint32_t axes = 1; axes <= 3; axes++) /* over columns, over rows, over all */
+            reduce(function, axes, (const uint64_t[]){ 23, 21, 1 });
+        reduce(function, 1, (const uint64_t[]){ 390, 21, 1 }); /* in pieces */
+        reduce(function, 1, (const uint64_t[]){ ROOM, 1, 1 });
+        reduce(function, 5, (const uint64_t[]){ 9, 10, 11 }); /* more than one dimension goes, or stays */
+        reduce(function, 2, (const uint64_t[]){ 9, 10, 11 });
     }
 }
 
-static void losses(void)
+static void losses(uint64_t columns)
 {
-    enum { ROWS = 6, COLUMNS = 5 };
+    enum { ROWS = 6 };
     static const int32_t labels[ROWS] = { 0, 4, 2, 1, 3, 0 };
     static const cek_step_block step = { .random_key = 0x123456789abcdef,
                                          .inv_n = { 0.25f, 0 },
                                          .loss_scale = { 2, 0 } };
     static const cek_batch_block batch = { .sample_base = 3, .rows_valid = ROWS - 1 };
     cek_softmax_desc softmax = {
-        .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX }, .rows = ROWS, .columns = COLUMNS, .type = CEK_F32
+        .op = { .size = sizeof softmax, .kind = CEK_OP_SOFTMAX }, .rows = ROWS, .columns = columns, .type = CEK_F32
     };
-    both_run("softmax", &softmax.op, (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS) }, 2, 2, 0);
+    both_run("softmax", &softmax.op, (const array[]){ F(0, ROWS * columns), F(1, ROWS * columns) }, 2, 2, 0);
     cek_cross_entropy_desc entropy = { .op = { .size = sizeof entropy, .kind = CEK_OP_CROSS_ENTROPY },
                                        .rows = ROWS,
-                                       .classes = COLUMNS,
+                                       .classes = columns,
                                        .rows_per_sample = 1,
                                        .type = CEK_F32 };
     both_run("cross_entropy", &entropy.op,
-             (const array[]){ F(0, ROWS * COLUMNS), IN(labels, sizeof labels), F(2, ROWS), IN(&step, sizeof step),
-                              IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1), F(7, 1) },
+             (const array[]){ F(0, ROWS * columns), IN(labels, sizeof labels), F(2, ROWS), IN(&step, sizeof step),
+                              IN(&batch, sizeof batch), F(5, ROWS * columns), F(6, 1), F(7, 1) },
              8, 0xe0, 0x80);
     cek_squared_error_desc squared = { .op = { .size = sizeof squared, .kind = CEK_OP_SQUARED_ERROR },
                                        .rows = ROWS,
-                                       .columns = COLUMNS,
+                                       .columns = columns,
                                        .rows_per_sample = 1,
                                        .type = CEK_F32 };
     both_run("squared_error", &squared.op,
-             (const array[]){ F(0, ROWS * COLUMNS), F(1, ROWS * COLUMNS), F(2, ROWS), IN(&step, sizeof step),
-                              IN(&batch, sizeof batch), F(5, ROWS * COLUMNS), F(6, 1) },
+             (const array[]){ F(0, ROWS * columns), F(1, ROWS * columns), F(2, ROWS), IN(&step, sizeof step),
+                              IN(&batch, sizeof batch), F(5, ROWS * columns), F(6, 1) },
              7, 0x60, 0);
     cek_dropout_desc dropout = { .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT },
                                  .rows = ROWS,
@@ -290,11 +318,11 @@ static void losses(void)
 
 static void optimizers(void)
 {
-    enum { COUNT = 50 };
+    enum { COUNT = 70 };
     static const float zeros[COUNT];
     static const unsigned char state[256];
     static const cek_update_block update = { .grad_scale = { 0.5f, 0 } };
-    static const cek_param_range ranges[] = { { 0, 20, 0, 0 }, { 25, COUNT, 1, 0 } };
+    static const cek_param_range ranges[] = { { 0, 20, 0, 0 }, { 25, COUNT - 1, 1, 0 } };
     cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 },
                             .ln_beta2 = { logf(0.999f), 0 },
                             .lr = { { 0.1f, 0 }, { 0.2f, 0 } },
@@ -327,7 +355,8 @@ START_TEST(every_operation_gives_the_results_of_the_reference)
     products();
     pools();
     tensors();
-    losses();
+    losses(5);
+    losses(300); /* more than the work-items of a group have under way at once */
     optimizers();
     door_close(&device);
     door_close(&oracle);

@@ -19,19 +19,35 @@ both() {
     if [ -n "$CLANG" ]; then opencl "$@"; opencl -DCEK_CPU=1 "$@"; compiled=1; fi
     if [ -x "$NVCC" ]; then cuda "$@"; compiled=1; fi
 }
+wide() { # BLOCK DEFINE...
+    block=$1
+    shift
+    checks=$((checks + 1))
+    if [ -n "$CLANG" ]; then opencl -DWIDE="$block" "$@"; opencl -DCEK_CPU=1 -DWIDE=16 "$@"; compiled=1; fi
+    if [ -x "$NVCC" ]; then cuda -DWIDE="$block" "$@"; compiled=1; fi
+}
 for type in f32 f16 bf16; do
-    both -DTYPE=$type pool.cl
+    for spatial in 2 3; do
+        both -DTYPE=$type -DSPATIAL=$spatial pool.cl
+        both -DTYPE=$type -DSPATIAL=$spatial -DAVERAGE=1 pool.cl
+    done
     both -DTYPE=$type rows.cl
     both -DTYPE=$type random.cl
-    both -DTYPE=$type reduce.cl
-    both -DX_TYPE=u8 -DY_TYPE=$type copy.cl
+    for function in 1 3 4 5 6; do both -DTYPE=$type -DFUNCTION=$function reduce.cl; done
+    wide 4 -DX_TYPE=u8 -DY_TYPE=$type copy.cl
 done
-both -DCOPY_AS=cek_u16 -DFLAT=1 copy.cl
-both -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 copy.cl
+wide 8 -DX_TYPE=u8 -DY_TYPE=f16 -DFLAT=1 copy.cl
+wide 8 -DCOPY_AS=cek_u16 -DFLAT=1 copy.cl
+wide 16 -DCOPY_AS=cek_u8 copy.cl
+wide 4 -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 copy.cl
 both -DTYPE=f32 optimizer.cl
 both -DTYPE=f32 -DLOW_TYPE=bf16 optimizer.cl
 echo '#define CHAIN value = pw_max(IN(0), grad_gelu(IN(1), IN(2)));' >"$scratch/chain.h"
-both -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYPE=f16 -DACCUMULATE=1 pointwise.cl
+echo '#define INPUTS(X) X(0) X(1) X(2)' >>"$scratch/chain.h"
+for layout in -DSTRIDED=1 -DFLAT=1; do
+    wide 4 -include "$scratch/chain.h" -DTYPE_0=f32 -DTYPE_1=u8 -DTYPE_2=i32 -DOUT_TYPE=f16 -DACCUMULATE=1 $layout pointwise.cl
+    wide 8 -include "$scratch/chain.h" -DTYPE_0=f16 -DTYPE_1=u8 -DTYPE_2=bf16 -DOUT_TYPE=f16 $layout pointwise.cl
+done
 both -DINTERPRET=1 pointwise.cl
 for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl

@@ -1,0 +1,230 @@
+/* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c), on
+ * a device that is a table: how work is shared out among work-items, and that all of it is. */
+#include <string.h>
+
+#include "backends/gpu/lower.h"
+#include "backends/gpu/op.h"
+#include "tests/suite.h"
+
+/* --- a device that only counts ---------------------------------------------------------------- */
+
+static cek_status kernel_load(cek_dev *dev, const char *source, const char *defines, const char *name,
+                              cek__gpu_kernel **out)
+{
+    (void)dev, (void)source, (void)defines, (void)name;
+    *out = (cek__gpu_kernel *)&"a kernel";
+    return CEK_OK;
+}
+static void kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
+{
+    (void)dev, (void)kernel;
+}
+static const cek__gpu_driver driver = { .kernel_load = kernel_load, .kernel_free = kernel_free };
+static cek_instance instance;
+static cek_dev device = { .instance = &instance, .driver = &driver, .traits = { .max_group = 1024 } };
+
+static cek_op *lowered(cek_op_desc *desc, cek__gpu_lower_fn *lower)
+{
+    cek_op *op;
+    ck_assert_uint_eq(cek__gpu_op_make(&device, desc, &op), CEK_OK);
+    ck_assert_uint_eq(lower(op), CEK_OK);
+    return op;
+}
+#define ARGS(op, i, type) ((const type *)(const void *)(op)->steps[i].args)
+
+/* --- division --------------------------------------------------------------------------------- */
+
+static uint32_t quotient(uint32_t number, const cek_k_shape *shape, uint32_t d)
+{
+    return (uint32_t)((uint64_t)number * shape->multiplier[d] >> shape->shift[d]);
+}
+
+START_TEST(every_number_below_2_31_is_divided_exactly)
+{
+    for (uint32_t log = 0; log < 31; log++)
+        for (int64_t size = (INT64_C(1) << log) - 2; size <= (INT64_C(1) << log) + 2; size++) {
+            cek_k_shape shape;
+            const uint64_t one = (uint64_t)size;
+            if (size < 1)
+                continue;
+            ck_assert(cek__gpu_shape(1, &one, &shape));
+            /* A quotient goes wrong where it changes first: at multiples, and the largest ones most. */
+            for (uint64_t i = 0; i < 1000; i++) {
+                const uint64_t steps = INT32_MAX / one, multiple = (steps - steps * i / 1000) * one;
+                ck_assert_uint_eq(quotient((uint32_t)multiple, &shape, 0), multiple / one);
+                ck_assert_uint_eq(quotient((uint32_t)multiple - 1, &shape, 0), (multiple - 1) / one);
+            }
+            ck_assert_uint_eq(quotient(INT32_MAX, &shape, 0), INT32_MAX / one);
+            ck_assert_uint_eq(quotient(0, &shape, 0), 0);
+        }
+}
+END_TEST
+
+START_TEST(sizes_whose_numbers_reach_2_31_are_refused)
+{
+    cek_k_shape shape;
+    ck_assert(cek__gpu_shape(2, (const uint64_t[]){ INT32_MAX, 1 }, &shape));
+    ck_assert(!cek__gpu_shape(2, (const uint64_t[]){ UINT64_C(1) << 30, 2 }, &shape));
+    ck_assert(!cek__gpu_shape(1, (const uint64_t[]){ UINT64_C(1) << 31 }, &shape));
+    ck_assert(!cek__gpu_shape(3, (const uint64_t[]){ UINT64_C(1) << 30, UINT64_C(1) << 30, UINT64_C(1) << 30 },
+                              &shape));
+}
+END_TEST
+
+START_TEST(work_items_of_a_row_are_a_power_of_two_within_the_group)
+{
+    for (uint32_t group = 1; group <= 256; group *= 2)
+        for (uint64_t length = 1; length < 100000; length += 1 + length / 7) {
+            const uint32_t items = cek__gpu_row_items(length, group);
+            ck_assert_uint_eq(items & (items - 1), 0);
+            ck_assert_uint_le(items, group);
+            ck_assert(items == 1 || items < 2 * length);
+        }
+    ck_assert_uint_eq(cek__gpu_row_items(10, 256), 16);
+    ck_assert_uint_eq(cek__gpu_row_items(1000, 256), 128); /* eight each */
+    ck_assert_uint_eq(cek__gpu_row_items(50000, 256), 256);
+}
+END_TEST
+
+/* --- launches --------------------------------------------------------------------------------- */
+
+static uint64_t items_of(const cek__gpu_step *step)
+{
+    return step->groups[0] * step->groups[1] * step->groups[2] * step->group[0];
+}
+
+START_TEST(a_sum_of_many_rows_leaves_few_to_each_work_item)
+{
+    /* The gradient of a bias: 64 images of 28 x 28 positions, 64 channels. */
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE, .operands = 3 },
+                             .function = CEK_REDUCE_SUM,
+                             .axes = 1,
+                             .rank = 2,
+                             .x_type = CEK_F32,
+                             .shape = { 50176, 64 },
+                             .x_strides = { 64, 1 } };
+    cek_op *op = lowered(&desc.op, cek__gpu_lower_reduce);
+    ck_assert_uint_eq(op->step_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const cek_k_reduce *a = ARGS(op, i, cek_k_reduce);
+        ck_assert_uint_eq(a->outputs, 64);
+        ck_assert_uint_eq(op->steps[i].group[0], a->lanes * a->results);
+        ck_assert_uint_ge(op->steps[i].groups[0] * a->results, a->outputs);
+        ck_assert_uint_ge(op->steps[i].groups[2] * a->piece, a->length);
+        ck_assert_uint_le((a->piece + a->lanes - 1) / a->lanes, 17);
+    }
+    ck_assert_uint_eq(ARGS(op, 0, cek_k_reduce)->length, 50176);
+    ck_assert_uint_eq(ARGS(op, 1, cek_k_reduce)->length, op->steps[0].groups[2]);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+START_TEST(what_is_short_is_summed_in_one_launch)
+{
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE, .operands = 3 },
+                             .function = CEK_REDUCE_MEAN,
+                             .axes = 2,
+                             .rank = 2,
+                             .x_type = CEK_F32,
+                             .shape = { 1000, 1000 },
+                             .x_strides = { 1000, 1 } };
+    cek_op *op = lowered(&desc.op, cek__gpu_lower_reduce);
+    ck_assert_uint_eq(op->step_count, 1);
+    ck_assert_uint_eq(op->info.workspace_bytes, 0);
+    ck_assert_uint_eq(ARGS(op, 0, cek_k_reduce)->lanes, 128);
+    ck_assert_uint_ge(items_of(&op->steps[0]), 128000);
+    ck_assert(ARGS(op, 0, cek_k_reduce)->scale == 1.0f / 1000);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+START_TEST(a_long_row_is_shared_and_a_total_of_many_rows_too)
+{
+    cek_cross_entropy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY, .operands = 0x43 },
+                                    .rows = 8192,
+                                    .classes = 1000,
+                                    .rows_per_sample = 1,
+                                    .type = CEK_F32 };
+    cek_op *op = lowered(&desc.op, cek__gpu_lower_loss);
+    const cek_k_rows *rows = ARGS(op, 0, cek_k_rows);
+    ck_assert_uint_eq(rows->lanes, 128);
+    ck_assert_uint_eq(op->steps[0].group[0], rows->lanes * rows->group_rows);
+    ck_assert_uint_ge(op->steps[0].groups[0] * rows->group_rows, 8192);
+    const cek_k_total *total = ARGS(op, 1, cek_k_total);
+    ck_assert_uint_eq(total->groups, op->steps[0].groups[0]);
+    ck_assert_uint_eq(op->steps[1].group[0], 256);
+    ck_assert_uint_eq(total->lanes, 256);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+START_TEST(elements_that_lie_alike_are_moved_sixteen_bytes_at_a_time)
+{
+    cek_copy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = 3 },
+                           .rank = 1,
+                           .x_type = CEK_F32,
+                           .y_type = CEK_F32,
+                           .shape = { 1000003 },
+                           .x_strides = { 1 },
+                           .y_strides = { 1 } };
+    const cek_dtype types[] = { CEK_F32, CEK_BF16, CEK_U8 };
+    const uint64_t each[] = { 4, 8, 16 };
+    for (int i = 0; i < 3; i++) {
+        desc.x_type = desc.y_type = types[i];
+        cek_op *op = lowered(&desc.op, cek__gpu_lower_copy);
+        ck_assert_uint_eq(op->step_count, 1);
+        ck_assert_uint_ge(items_of(&op->steps[0]) * each[i], 1000003);
+        ck_assert_uint_lt(items_of(&op->steps[0]) * each[i], 1000003 + 256 * each[i]);
+        cek__gpu_op_destroy(op);
+    }
+}
+END_TEST
+
+/* A transposed copy of rows whose places reach beyond 2^31: of each launch the rows that it begins with. */
+START_TEST(what_is_beyond_32_bits_is_launched_in_parts)
+{
+    const uint64_t rows = (UINT64_C(5) << 29) + 6;
+    cek_copy_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_COPY, .operands = 3 },
+                           .rank = 2,
+                           .x_type = CEK_U8,
+                           .y_type = CEK_U8,
+                           .shape = { rows, 2 },
+                           .x_strides = { 1, (int64_t)rows },
+                           .y_strides = { 2, 1 } };
+    cek_op *op = lowered(&desc.op, cek__gpu_lower_copy);
+    uint64_t done[2] = { 0, 0 };
+    ck_assert_uint_gt(op->step_count, 1);
+    for (uint32_t i = 0; i < op->step_count; i++) {
+        const cek_k_strided *a = ARGS(op, i, cek_k_strided);
+        const uint64_t column = op->steps[i].buffers[0].offset / rows, first = op->steps[i].buffers[0].offset % rows;
+        const uint64_t count = a->rank == 1 ? a->row : a->shape.size[0];
+        ck_assert_uint_eq(op->steps[i].buffers[1].offset, 2 * first + column);
+        ck_assert_uint_lt(column, 2);
+        ck_assert_uint_eq(first, done[column]);
+        for (uint64_t c = column; c < column + (a->rank == 1 ? 1 : a->row); c++)
+            done[c] += count;
+        ck_assert_uint_ge(items_of(&op->steps[i]), a->blocks);
+    }
+    ck_assert_uint_eq(done[0], rows);
+    ck_assert_uint_eq(done[1], rows);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("gpu, launches");
+    TCase *c = tcase_create("division");
+    tcase_add_test(c, every_number_below_2_31_is_divided_exactly);
+    tcase_add_test(c, sizes_whose_numbers_reach_2_31_are_refused);
+    tcase_add_test(c, work_items_of_a_row_are_a_power_of_two_within_the_group);
+    suite_add_tcase(s, c);
+    c = tcase_create("sharing out");
+    tcase_add_test(c, a_sum_of_many_rows_leaves_few_to_each_work_item);
+    tcase_add_test(c, what_is_short_is_summed_in_one_launch);
+    tcase_add_test(c, a_long_row_is_shared_and_a_total_of_many_rows_too);
+    tcase_add_test(c, elements_that_lie_alike_are_moved_sixteen_bytes_at_a_time);
+    tcase_add_test(c, what_is_beyond_32_bits_is_launched_in_parts);
+    suite_add_tcase(s, c);
+    return suite_run(s);
+}
