@@ -1,8 +1,8 @@
 #!/bin/sh
 # images.sh - which variants of kernels/gpu become machine code when the plugin is built with nvcc.
 #
-#   images.sh unit SOURCE.cl         prints one CUDA file with all variants of a source (run in the top folder of the sources)
-#   images.sh variants SOURCE.cl     prints the variants, one a line
+#   images.sh unit SOURCE.cl [RE]    prints one CUDA file with all variants of a source (run in the top folder of the sources)
+#   images.sh variants SOURCE.cl [RE] prints the variants, one a line; with RE those that match it alone
 #   images.sh table [SOURCE.cl...]   prints C: the table of variants, with FOLDER/SOURCE.fatbin beside each
 #
 # A variant is the definitions that the lowering (backends/gpu/lower_*.c) puts in front of a source, in its order: what is not
@@ -12,7 +12,8 @@ set -eu
 here=kernels/gpu
 
 # One line per variant, the definitions as NAME=VALUE.
-variants() {
+variants() { all_of "$1" | sed 's/ *$//' | grep -E -e "${2:-.}"; }
+all_of() {
     case $1 in
     copy.cl)
         for flat in '' FLAT=1; do
@@ -37,15 +38,13 @@ variants() {
     random.cl | rows.cl)
         for type in f32 f16 bf16; do echo "TYPE=$type"; done ;;
     product.cl)
-        for part in SIDE=16 'SIDE=16 SPLIT=1' WHOLE=1; do
-            for mode in 0 1 2 3; do
-                for type in f32 f16 bf16; do
-                    if [ $mode = 3 ]; then result=f32; else result=$type; fi
-                    echo "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result $part"
-                done
+        for mode in 0 1 2 3; do
+            for type in f32 f16 bf16; do
+                if [ $mode = 3 ]; then result=f32; else result=$type; fi
+                products "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result" $mode $type
             done
-            for type in f16 bf16; do echo "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32 $part"; done
-        done ;;
+        done
+        for type in f16 bf16; do products "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32" 0 $type; done ;;
     reduce.cl)
         for type in f32 f16 bf16 u8 i32; do
             for function in 1 3 4 5 6; do echo "TYPE=$type FUNCTION=$function"; done
@@ -54,15 +53,29 @@ variants() {
     esac
 }
 
+# products DEFINES MODE TYPE - the shapes of a product's groups, as shape_fits in lower_product.c has them, and its end alone.
+products() {
+    shapes='16:16 8:8'
+    if [ "$3" = f32 ]; then
+        case $2 in
+        0) shapes="$shapes 4:16 16:4" ;;
+        3) shapes="$shapes 16:4" ;;
+        *) shapes="$shapes 4:16" ;;
+        esac
+    fi
+    for shape in $shapes; do echo "$1 SIDE_X=${shape%:*} SIDE_Y=${shape#*:}"; done
+    echo "$1 WHOLE=1"
+}
+
 # Each variant in a namespace of its own, its kernels under names of their own.
 unit() {
-    kernels=$(sed -n 's/^KERNEL void \([a-z_0-9]*\)(.*/\1/p' "$here/$1")
+    kernels=$(sed -n 's/^KERNEL[^ ]*\( [A-Z_, ]*)\)\{0,1\} void \([a-z_0-9]*\)(.*/\2/p' "$here/$1")
     macros=$(sed -n 's/^# *define \([A-Za-z_0-9]*\).*/\1/p' "$here/$1" | LC_ALL=C sort -u)
     echo "/* Made by kernels/images.sh. */"
     echo "#include \"$here/dialect.h\""
     echo "#include \"$here/args.h\""
     number=0
-    variants "$1" | while read -r defines; do
+    variants "$@" | while read -r defines; do
         echo "namespace v$number {"
         for define in $defines; do echo "#define ${define%%=*} ${define#*=}"; done
         for kernel in $kernels; do echo "#define $kernel v${number}_$kernel"; done

@@ -471,8 +471,9 @@ unit_tests += %D%/unit/gpu_lower
 
 # The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
 shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/drivers.sh \
-    %D%/opencl/grind.sh %D%/opencl/joins.sh %D%/opencl/kernels.sh %D%/opencl/strict.sh %D%/opencl/tuner.sh
-EXTRA_DIST += %D%/opencl/lib.sh
+    %D%/opencl/grind.sh %D%/opencl/joins.sh %D%/opencl/kernels.sh %D%/opencl/strict.sh %D%/opencl/tiles.sh \
+    %D%/opencl/tuner.sh
+EXTRA_DIST += %D%/opencl/lib.sh %D%/tiles.sh
 shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
     %D%/opencl/shim_queue.c
 if HAVE_OPENCL
@@ -582,7 +583,7 @@ endif
 %C%_cuda_cudnn_plans_LDADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la backends/common/libcommon.la \
     spec/libspec.la $(unit_libs)
 shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/cudnn_plans.sh \
-    %D%/cuda/declarations.sh %D%/cuda/nvrtc.sh %D%/cuda/train.sh
+    %D%/cuda/declarations.sh %D%/cuda/nvrtc.sh %D%/cuda/tiles.sh %D%/cuda/train.sh
 check_PROGRAMS += %D%/cuda/nvrtc
 %C%_cuda_nvrtc_SOURCES = %D%/cuda/nvrtc.c
 %C%_cuda_nvrtc_LDADD = backends/gpu/libgpu.la $(DL_LIBS)

@@ -7,10 +7,15 @@
 
 #include "backends/gpu/lower.h"
 
-#define SIDE 16          /* of product.cl: a group has SIDE x SIDE work-items, */
-#define EACH 4           /* each with EACH x EACH results */
-#define SPLIT_LEAST 1024 /* of k, that are worth a pass over the results */
-#define TILES_ENOUGH 256 /* groups that fill any device of today */
+#define EACH 8  /* a work-item of product.cl has EACH x EACH results */
+#define DEPTH 8 /* of k that its strips hold, at most; PITCH is what lies behind their lines */
+#define PITCH 4
+#define SMALL_BYTES 1024         /* of local memory besides strips and lines: what follows from p */
+#define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
+#define PIECE_LEAST 256          /* of k, that is worth a pass over the results */
+#define CPU_GROUPS_ENOUGH 256    /* on CPUs, where a group is one work-item, */
+#define CPU_PIECE_LEAST 1024     /* and memory is slow */
+#define WASTE_MOST 1.125         /* what a large tile may compute beyond the results, held against the tightest tile */
 
 enum { MODE_GEMM, MODE_FORWARD, MODE_DATA, MODE_WEIGHTS }; /* as in product.cl */
 
@@ -23,6 +28,15 @@ typedef struct product {
 } product;
 
 static const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
+
+/* The work-items of a group, along columns and along rows. The first are for devices, the largest one first; the last
+ * for groups that are limited, and for CPUs, whose compilers make vectors of one work-item's results. kernels/images.sh
+ * has the same shapes for the same products. */
+typedef struct shape {
+    uint32_t x, y;
+} shape;
+static const shape shapes[] = { { 16, 16 }, { 8, 8 }, { 4, 16 }, { 16, 4 }, { 4, 4 }, { 2, 2 }, { 1, 1 } };
+enum { SHAPES = sizeof shapes / sizeof *shapes, SHAPES_FULL = 4 };
 
 static void gemm_describe(const cek_op *op, product *p)
 {
@@ -55,6 +69,20 @@ static void gemm_describe(const cek_op *op, product *p)
     };
 }
 
+/* So that n / stride is the high half of 2n * multiplier, shifted: with 2^(shift - 1) < stride <= 2^shift that is
+ * 2^(31 + shift) / stride and one more at most, so that for n below 2^31 the error stays below 1 / stride. */
+static void strides_invert(cek_k_product *a)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint64_t stride = a->window.stride[i];
+        uint32_t shift = 0;
+        while (UINT64_C(1) << shift < stride)
+            shift++;
+        a->stride_shift[i] = shift;
+        a->stride_multiplier[i] = (cek_u32)((UINT64_C(1) << (31 + shift)) / stride + 1);
+    }
+}
+
 static void conv_describe(const cek_op *op, product *p)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
@@ -66,25 +94,35 @@ static void conv_describe(const cek_op *op, product *p)
     cek_k_product *a = &p->a;
     a->window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                 desc->pad_lo);
-    uint64_t ins = desc->batch * cek__gpu_positions(a->window.in),
-             outs = desc->batch * cek__gpu_positions(a->window.out);
-    uint64_t taps = cek__gpu_positions(a->window.taps);
+    strides_invert(a);
+    const uint64_t ins = desc->batch * cek__gpu_positions(a->window.in),
+                   outs = desc->batch * cek__gpu_positions(a->window.out);
+    const uint64_t filter = cek__gpu_positions(a->window.taps) * a->in_group; /* weights of an output channel */
     for (uint32_t i = 0; i < 6; i++)
         p->buffers[i] = i < 3 ? (cek__gpu_place){ i, 0 } : nothing;
     if (desc->op.kind == CEK_OP_CONV_FORWARD) {
         p->mode = MODE_FORWARD;
-        a->m = outs, a->n = a->out_group, a->k = taps * a->in_group;
+        a->m = outs, a->n = a->out_group, a->k = filter;
+        a->a_batch = a->in_group;
+        a->b_row = 1, a->b_column = filter, a->b_batch = a->out_group * filter;
+        a->c_row = a->out_channels, a->c_batch = a->bias_batch = a->out_group;
         a->bias = cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS);
         p->a_type = desc->x_type, p->b_type = desc->w_type, p->c_type = desc->y_type;
         p->buffers[3] = cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS);
     } else if (desc->op.kind == CEK_OP_CONV_BACKWARD_DATA) {
         p->mode = MODE_DATA;
-        a->m = ins, a->n = a->in_group, a->k = taps * a->out_group;
+        a->m = ins, a->n = a->in_group, a->k = cek__gpu_positions(a->window.taps) * a->out_group;
+        a->a_batch = a->out_group;
+        a->b_row = filter, a->b_column = 1, a->b_batch = a->out_group * filter;
+        a->c_row = a->in_channels, a->c_batch = a->in_group;
         p->a_type = desc->y_type, p->b_type = desc->w_type, p->c_type = desc->x_type;
         p->buffers[4] = cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF);
     } else {
         p->mode = MODE_WEIGHTS;
-        a->m = a->out_group, a->n = taps * a->in_group, a->k = outs;
+        a->m = a->out_group, a->n = filter, a->k = outs;
+        a->a_row = 1, a->a_column = a->out_channels, a->a_batch = a->out_group;
+        a->b_batch = a->in_group;
+        a->c_row = filter, a->c_batch = a->out_group * filter;
         p->a_type = desc->y_type, p->b_type = desc->x_type, p->c_type = CEK_F32;
         p->buffers[0] = (cek__gpu_place){ CEK_CONV_BACKWARD_WEIGHTS_DY, 0 };
         p->buffers[1] = (cek__gpu_place){ CEK_CONV_BACKWARD_WEIGHTS_X, 0 };
@@ -116,21 +154,84 @@ static void finish_add(cek_op *op, const product *p, const char *more)
                        p->buffers, 6, &p->a, sizeof p->a);
 }
 
-/* The product's launch by groups of side x side work-items, still without its buffers. */
-static cek__gpu_step *side_try(cek_op *op, product *p, uint32_t side, char *more, size_t cap)
+/* --- tiles and pieces ------------------------------------------------------------------------- */
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Tiles of all batches. */
+static double tiles_of(const product *p, shape s)
+{
+    return (double)ceil_div(p->a.m, EACH * s.y) * (double)ceil_div(p->a.n, EACH * s.x) * (double)p->a.batch;
+}
+
+/* Whether such groups can be run, of `most` work-items at most, and the product's kernel is made for them. Long tiles
+ * are for products with few columns or few rows: in f32 and along the side that a kind has long. */
+static bool shape_fits(const cek_op *op, const product *p, uint32_t most, shape s)
+{
+    const cek__gpu_traits *traits = &op->dev->traits;
+    const uint64_t items = s.x * s.y, lines = EACH * (s.x + s.y), depth = items < DEPTH ? items : DEPTH;
+    const uint64_t bytes = 2 * depth * (lines + 2 * PITCH) * sizeof(float) + lines * (sizeof(uint64_t) + 16) +
+                           SMALL_BYTES;
+    if (traits->vector_width)
+        return items == 1;
+    if (items > most || (traits->local_bytes && bytes > traits->local_bytes))
+        return false;
+    if (s.x == s.y)
+        return true;
+    return p->a_type == CEK_F32 && p->b_type == CEK_F32 && p->c_type == CEK_F32 &&
+           (p->mode == MODE_GEMM || (s.x > s.y) == (p->mode == MODE_WEIGHTS));
+}
+
+/* The largest that fills a device and computes little for nothing; else the small one that computes the least for
+ * nothing, of those for limited groups the first that can be run. */
+static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
+{
+    uint32_t tightest = SHAPES - 1;
+    double least = 0;
+    for (uint32_t i = 1; i < SHAPES; i++) {
+        const double items = tiles_of(p, shapes[i]) * shapes[i].x * shapes[i].y;
+        if (shape_fits(op, p, most, shapes[i]) && (!least || (i < SHAPES_FULL && items < least))) {
+            tightest = i;
+            least = items;
+        }
+    }
+    for (uint32_t i = 0; i < tightest; i++) {
+        const double items = tiles_of(p, shapes[i]) * shapes[i].x * shapes[i].y;
+        if (shape_fits(op, p, most, shapes[i]) && items <= WASTE_MOST * least && items >= ITEMS_ENOUGH)
+            return shapes[i];
+    }
+    return shapes[tightest];
+}
+
+/* As many pieces of k as fill the device, and as many as 32 bits can count through. */
+static void splits_choose(const cek_op *op, product *p, shape s)
+{
+    cek_k_product *a = &p->a;
+    const bool cpu = op->dev->traits.vector_width;
+    const double enough = cpu ? CPU_GROUPS_ENOUGH : (double)ITEMS_ENOUGH / (s.x * s.y);
+    const uint64_t least = cpu ? CPU_PIECE_LEAST : PIECE_LEAST;
+    a->splits = 1;
+    while (tiles_of(p, s) * (double)a->splits < enough && a->k / (2 * a->splits) >= least)
+        a->splits *= 2;
+    while (ceil_div(a->k, a->splits) > UINT32_MAX - DEPTH)
+        a->splits *= 2;
+    a->split_k = ceil_div(a->k, a->splits);
+}
+
+/* The product's launch by groups of a shape, still without its buffers. */
+static cek__gpu_step *shape_try(cek_op *op, product *p, shape s, char *more, size_t cap)
 {
     char defines[CEK__GPU_DEFINES];
-    const uint64_t tile = side * EACH;
-    cek_k_product *a = &p->a;
-    uint64_t columns = (a->n + tile - 1) / tile, rows = (a->m + tile - 1) / tile, tiles = columns * rows * a->batch;
-    a->splits = 1;
-    while (tiles * a->splits < TILES_ENOUGH && a->k / (2 * a->splits) >= SPLIT_LEAST)
-        a->splits *= 2;
-    a->split_k = (a->k + a->splits - 1) / a->splits;
-    snprintf(more, cap, "#define SIDE %u\n%s", side, a->splits > 1 ? "#define SPLIT 1\n" : "");
+    const cek_k_product *a = &p->a;
+    const uint64_t tiles = ceil_div(a->m, EACH * s.y) * ceil_div(a->n, EACH * s.x) * a->batch;
+    splits_choose(op, p, s);
+    snprintf(more, cap, "#define SIDE_X %u\n#define SIDE_Y %u\n", s.x, s.y);
     defines_make(op, p, more, defines);
     return cek__gpu_step_grid(op, "product.cl", defines, "product", (uint64_t[]){ tiles * a->splits, 1, 1 },
-                              (uint32_t[]){ side, side, 1 });
+                              (uint32_t[]){ s.x, s.y, 1 });
 }
 
 /* Two launches at most: the product and, where k is split, the sum of its pieces. How large a group the compiled kernel
@@ -138,26 +239,26 @@ static cek__gpu_step *side_try(cek_op *op, product *p, uint32_t side, char *more
 static cek_status product_add(cek_op *op)
 {
     char more[64];
-    uint32_t side = SIDE;
     product p;
     describe(op, &p);
     cek_k_product *a = &p.a;
-    while (side > 1 && side * side > op->dev->traits.max_group)
-        side /= 2;
-    cek__gpu_step *step = side_try(op, &p, side, more, sizeof more);
-    while (step && side > 1 && !cek__gpu_step_fits(op, step)) {
+    shape s = shape_choose(op, &p, op->dev->traits.max_group);
+    cek__gpu_step *step = shape_try(op, &p, s, more, sizeof more);
+    while (step && s.x * s.y > 1 && !cek__gpu_step_fits(op, step)) {
         cek__gpu_step_drop(op);
-        side /= 2;
-        step = side_try(op, &p, side, more, sizeof more);
+        s = shape_choose(op, &p, s.x * s.y - 1);
+        step = shape_try(op, &p, s, more, sizeof more);
     }
     if (a->splits > 1)
         p.buffers[5] = cek__gpu_workspace(op, a->batch * a->splits * a->m * a->n * sizeof(float));
     cek__gpu_step_fill(step, p.buffers, 6, a, sizeof *a);
     if (a->splits > 1)
         finish_add(op, &p, more);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", side * EACH, side * EACH);
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", EACH * s.y, EACH * s.x);
     return op->failure;
 }
+
+/* --- what goes with a product ----------------------------------------------------------------- */
 
 /* A_SUM: row sums of op(A). */
 static void a_sum_add(cek_op *op)

@@ -107,16 +107,18 @@ typedef struct cek_k_optimizer {
     cek_f32 momentum, one_minus_dampening, epsilon, unused;
 } cek_k_optimizer;
 
-/* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A, B and C are in memory is said by the kernel's MODE.
- * Strides are in elements. For convolutions `window` and the channels of one group. */
+/* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A and B are in memory is said by the kernel's MODE: matrices, whose
+ * strides are in elements, or images, whose places follow from `window` and the channels of one group. */
 typedef struct cek_k_product {
     cek_u64 at[6];          /* A, B, C, BIAS, ACT_REF, partial sums */
     cek_u64 m, n, k, batch; /* batch: matrices, or groups of a convolution */
     cek_u64 a_row, a_column, a_batch;
-    cek_u64 b_row, b_column, b_batch;
-    cek_u64 c_row, c_batch;
-    cek_u64 splits, split_k; /* k is summed in `splits` pieces of split_k */
+    cek_u64 b_row, b_column, b_batch; /* backward data: b_row is an output channel's, a tap's is in_group */
+    cek_u64 c_row, c_batch, bias_batch;
+    cek_u64 splits, split_k; /* k is summed in `splits` pieces of split_k, which is below 2^32 */
     cek_k_window window;
+    /* n / stride is the high half of 2n * multiplier, shifted by shift, for n below 2^31. */
+    cek_u32 stride_multiplier[3], stride_shift[3];
     cek_u32 in_channels, out_channels, in_group, out_group;
     cek_u32 bias, accumulate, activation, act_grad;
 } cek_k_product;

@@ -7,6 +7,8 @@
  */
 #define CEK_DEVICE_CODE 1
 
+/* KERNEL_OF(x, y, groups): a kernel for groups of x * y work-items alone, whose registers suffice for so many of them. */
+
 #ifndef __CUDACC__
 
 typedef ulong cek_u64;
@@ -17,9 +19,10 @@ typedef uchar cek_u8;
 typedef ushort cek_u16;
 typedef float cek_f32;
 #define KERNEL __kernel
-#define GROUP_IS(x, y) __attribute__((reqd_work_group_size(x, y, 1))) /* before KERNEL: compiled for this size alone */
+#define KERNEL_OF(x, y, groups) __kernel __attribute__((reqd_work_group_size(x, y, 1)))
 #define GLOBAL __global
-#define LOCAL __local
+#define LOCAL __local /* a variable of a group; NEAR: what a pointer to it points to */
+#define NEAR __local
 #define DEVICE_FN static inline
 #ifdef CEK_CPU /* in rows */
 #define GLOBAL_ID() ((cek_u64)get_global_id(1) * get_global_size(0) + get_global_id(0))
@@ -33,9 +36,11 @@ typedef float cek_f32;
 #define GROUP_SIZE() ((cek_u32)get_local_size(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define RESTRICT restrict
+#define KEEP(x) ((void)0)
 #define MUL_HIGH(a, b) mul_hi((cek_u32)(a), (cek_u32)(b))
 #define AS_U32(x) as_uint(x)
 #define AS_F32(x) as_float(x)
+typedef float4 cek_quad;
 #define ROUND_EVEN(x) rint(x)
 DEVICE_FN cek_f32 load_f16(GLOBAL const void *p, cek_u64 i)
 {
@@ -72,9 +77,10 @@ typedef unsigned char cek_u8;
 typedef unsigned short cek_u16;
 typedef float cek_f32;
 #define KERNEL extern "C" __global__
-#define GROUP_IS(x, y)
+#define KERNEL_OF(x, y, groups) extern "C" __launch_bounds__((x) * (y), groups) __global__
 #define GLOBAL
 #define LOCAL __shared__
+#define NEAR
 #define DEVICE_FN __device__ __forceinline__
 #define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
 #define GLOBAL_ID() ((cek_u64)blockIdx.x * blockDim.x + threadIdx.x)
@@ -84,9 +90,12 @@ typedef float cek_f32;
 #define GROUP_SIZE() ((cek_u32)blockDim.x)
 #define BARRIER() __syncthreads()
 #define RESTRICT __restrict__
+/* The compiler computes cheap values again and again in a loop that is short of registers: not this one. */
+#define KEEP(x) asm volatile("" : "+r"(x))
 #define MUL_HIGH(a, b) __umulhi(a, b)
 #define AS_U32(x) __float_as_uint(x)
 #define AS_F32(x) __uint_as_float(x)
+typedef struct __attribute__((aligned(16))) cek_quad { cek_f32 x, y, z, w; } cek_quad;
 #define ROUND_EVEN(x) rintf(x)
 #undef NAN
 #undef INFINITY
@@ -296,6 +305,9 @@ DEVICE_FN void store8_u8(GLOBAL void *p, const cek_f32 *v)
 #define BYTES_u8 1
 #define BYTES_i32 4
 #define BYTES(type) CEK_PASTE(BYTES_, type)
+
+/* Four f32 of local memory, at a multiple of 16 bytes, read at once. */
+#define QUAD(p) (*(NEAR const cek_quad *)(p))
 
 /* The same for a type that only the arguments name, by its number in plugin.h. */
 DEVICE_FN cek_f32 load_any(cek_u32 type, GLOBAL const void *p, cek_u64 i)

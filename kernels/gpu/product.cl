@@ -1,143 +1,177 @@
 /* SPDX-License-Identifier: MIT
  *
- * product.cl - matrix products and convolutions, one tiled kernel: complete, on any device, decent on a GPU.
+ * product.cl - matrix products and convolutions, one tiled kernel.
  *
- * A group computes a tile of TILE x TILE results from strips of A and B in local memory; each of its SIDE x SIDE
- * work-items (16 x 16 where the device allows it) holds 4 x 4 of them. MODE says what A(i,p) and B(p,j) are: elements
- * of matrices, or of images and weights (implicit GEMM).
- * A_TYPE, B_TYPE, C_TYPE: element types. SPLIT: k is summed in pieces, into partial sums that product_finish adds up.
- * WHOLE: it finishes sums that lie as C lies, and may be C itself.
+ * A group computes a tile of ROWS x COLUMNS results from strips of A and B in local memory, DEPTH of k at a time; each of
+ * its SIDE_X x SIDE_Y work-items holds 8 x 8 results and reads 4 values at once. While a strip is multiplied the values of
+ * the next one are on their way into registers; there are two of each strip, so that a step has one barrier.
+ *
+ * MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM). Nothing is divided
+ * in the loop over k: what an element's place owes to its row or column is found once and kept in local memory, and what
+ * it owes to p is counted on, in digits.
+ * A_TYPE, B_TYPE, C_TYPE: element types. WHOLE: product_finish finishes sums that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
 #define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
 #define MODE_DATA 2              /* rows: input positions; k: tap, output channel; columns: input channels */
 #define MODE_WEIGHTS 3           /* rows: output channels; k: output positions; columns: tap, input channel */
 
-#ifndef SIDE
-#define SIDE 16
+#define WINDOW_A (MODE == MODE_FORWARD || MODE == MODE_DATA) /* which operand is an image seen through windows */
+#define WINDOW_B (MODE == MODE_WEIGHTS)
+
+#ifndef SIDE_X
+#define SIDE_X 16
+#define SIDE_Y 16
 #endif
-#define DEPTH 16
-#define EACH 4
-#define TILE (SIDE * EACH)
-#define LOADS (DEPTH * TILE / (SIDE * SIDE))  /* values of either strip that a work-item collects */
-#define SHARED (SIDE >= 4)                    /* all of them at one depth in A's strip, in one column of B's */
+#define EACH 8
+#define ITEMS (SIDE_X * SIDE_Y)
+#define ROWS (SIDE_Y * EACH)
+#define COLUMNS (SIDE_X * EACH)
+#define DEPTH (ITEMS < 8 ? ITEMS : 8)
+#define SPAN (ITEMS / DEPTH)     /* work-items that collect values of one p, and the rows or columns between two of one's */
+#define ROW_LOADS (ROWS / SPAN)
+#define COLUMN_LOADS (COLUMNS / SPAN)
+#define LINE(l, loads) ((l) % SPAN * (loads) + (l) / SPAN)
+#define PITCH 4                  /* behind each strip's line: eight lines of four values fall into 32 different banks */
+#define A_LINE (ROWS + PITCH)
+#define B_LINE (COLUMNS + PITCH)
 
-typedef struct spot { cek_u32 image, at[3]; } spot;
-
-/* What of an element's place follows from one of its two numbers. It costs divisions, so each is found once and kept:
- * a position by the output or input that it is, or a tap with its channel. */
-typedef struct part { spot at; cek_u32 channel; } part;
-
-DEVICE_FN spot spot_of(cek_u64 i, const cek_u32 *size)
-{
-    spot s;
-    s.at[2] = (cek_u32)(i % size[2]), i /= size[2];
-    s.at[1] = (cek_u32)(i % size[1]), i /= size[1];
-    s.at[0] = (cek_u32)(i % size[0]);
-    s.image = (cek_u32)(i / size[0]);
-    return s;
-}
-
-/* Channel `channel` of the input position that `tap` of an output position reads; 0 in the padding. */
-#define POSITION(s, p, size) ((((cek_u64)(s).image * size[0] + (p)[0]) * size[1] + (p)[1]) * size[2] + (p)[2])
-DEVICE_FN cek_u32 reads(const cek_k_window *w, const spot *out, const spot *tap, cek_u32 *p)
-{
-    for (int d = 0; d < 3; d++) {
-        p[d] = out->at[d] * w->stride[d] + tap->at[d] * w->dilation[d] - w->pad[d];
-        if (p[d] >= w->in[d])
-            return 0;
-    }
-    return 1;
-}
-
-/* The other way round: the output position whose `tap` reads an input position. */
-DEVICE_FN cek_u32 read_by(const cek_k_window *w, const spot *in, const spot *tap, cek_u32 *p)
-{
-    for (int d = 0; d < 3; d++) {
-        cek_u32 padded = in->at[d] + w->pad[d], shift = tap->at[d] * w->dilation[d];
-        p[d] = (padded - shift) / w->stride[d];
-        if (padded < shift || (padded - shift) % w->stride[d] || p[d] >= w->out[d])
-            return 0;
-    }
-    return 1;
-}
-
-DEVICE_FN part tap_part(const cek_k_window *w, cek_u64 i, cek_u32 channels)
-{
-    part t;
-    t.at = spot_of(i / channels, w->taps);
-    t.channel = (cek_u32)(i % channels);
-    return t;
-}
-
-/* A(i,p) and B(p,j) of batch z; i < m, p < k, j < n. `a` are the arguments. A_PARTS, B_PARTS: they are found from
- * parts. */
-#if MODE == MODE_GEMM
-#define A_VALUE(i, p) LOAD(A_TYPE, A, z * a.a_batch + (i) * a.a_row + (p) * a.a_column)
-#define B_VALUE(p, j) LOAD(B_TYPE, B, z * a.b_batch + (p) * a.b_row + (j) * a.b_column)
-#define C_PLACE(i, j) (z * a.c_batch + (i) * a.c_row + (j))
-#define BIAS_PLACE(j) (j)
+/* Groups on a multiprocessor: 168 registers a work-item, or 128. From sm_120 on addresses want pairs of registers, and 128
+ * do not suffice. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define GROUPS (ITEMS < 256 ? 384 / ITEMS : 1)
 #else
-#define TAPS ((cek_u64)a.window.taps[0] * a.window.taps[1] * a.window.taps[2])
+#define GROUPS (ITEMS < 256 ? 384 / ITEMS : 2)
 #endif
 
-#if MODE == MODE_FORWARD
-#define A_PARTS 1
-#define A_ROW(i) spot_of(i, a.window.out)
-#define A_DEPTH(p) tap_part(&a.window, p, a.in_group)
-#define B_VALUE(p, j) LOAD(B_TYPE, B, (z * a.out_group + (j)) * TAPS * a.in_group + (p))
-#define C_PLACE(i, j) ((i) * a.out_channels + z * a.out_group + (j))
-#define BIAS_PLACE(j) (z * a.out_group + (j))
-DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, const spot *out, const part *tap)
+/* Row or column number `e` of a work-item's eight, in the tile: two runs of four, so that neighbours read neighbours. */
+#define SPREAD(e, lane, extent) ((e) / 4 * ((extent) / 2) + 4 * (lane) + (e) % 4)
+
+/* --- places in images ------------------------------------------------------------------------- */
+
+/* The half of an element's coordinates that follows from its row or column, or the half that follows from p: they add up.
+ * rest: what the strides leave over, which must be equal. */
+typedef struct __attribute__((aligned(16))) spot { cek_u32 at[3], rest; } spot;
+
+/* Numbers as four digits: digit d counts to size[d], the first one for ever. Those of a small one are found without 64
+ * bits. */
+DEVICE_FN void digits_of(cek_u64 i, const cek_u32 *size, cek_u32 *digit)
 {
-    cek_u32 at[3];
-    if (!reads(&a->window, out, &tap->at, at))
-        return 0.0f;
-    return LOAD(A_TYPE, A, POSITION(*out, at, a->window.in) * a->in_channels + z * a->in_group + tap->channel);
+    for (int d = 3; d > 0; d--) {
+        digit[d] = (cek_u32)(i % size[d]);
+        i /= size[d];
+    }
+    digit[0] = (cek_u32)i;
 }
+DEVICE_FN void digits_add(cek_u32 *digit, const cek_u32 *by, const cek_u32 *size)
+{
+    cek_u32 carry = 0;
+    for (int d = 3; d > 0; d--) {
+        digit[d] += by[d] + carry;
+        carry = digit[d] >= size[d];
+        digit[d] -= carry ? size[d] : 0;
+    }
+    digit[0] += by[0] + carry;
+}
+DEVICE_FN void digits_small(cek_u32 i, const cek_u32 *size, cek_u32 *digit)
+{
+    for (int d = 3; d > 0; d--) {
+        digit[d] = i % size[d];
+        i /= size[d];
+    }
+    digit[0] = i;
+}
+
+/* Coordinates may be below 0. */
+DEVICE_FN cek_u64 position_of(cek_u64 image, const cek_u32 *at, const cek_u32 *size)
+{
+    for (int d = 0; d < 3; d++)
+        image = image * size[d] + (cek_u64)(cek_i64)(cek_i32)at[d];
+    return image;
+}
+
+#if MODE == MODE_FORWARD || MODE == MODE_WEIGHTS
+#define LIMIT a.window.in
+#define PLACES { 0, a.window.out[0], a.window.out[1], a.window.out[2] }
+#define TAPS { 0, a.window.taps[1], a.window.taps[2], a.in_group }
+/* Of an output position (image, three coordinates), then of a tap and its input channel: the spot, and the elements in
+ * front of it. */
+DEVICE_FN cek_u64 place_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
+{
+    for (int d = 0; d < 3; d++)
+        s->at[d] = digit[d + 1] * a->window.stride[d] - a->window.pad[d];
+    s->rest = 0;
+    return position_of(digit[0], s->at, a->window.in) * a->in_channels;
+}
+DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
+{
+    for (int d = 0; d < 3; d++)
+        s->at[d] = digit[d] * a->window.dilation[d];
+    s->rest = 0;
+    return position_of(0, s->at, a->window.in) * a->in_channels + digit[3];
+}
+#define REST_EQUAL(s, t) 1
 #endif
 
 #if MODE == MODE_DATA
-#define A_PARTS 1
-#define A_ROW(i) spot_of(i, a.window.in)
-#define A_DEPTH(p) tap_part(&a.window, p, a.out_group)
-#define B_VALUE(p, j) \
-    LOAD(B_TYPE, B, ((z * a.out_group + (p) % a.out_group) * TAPS + (p) / a.out_group) * a.in_group + (j))
-#define C_PLACE(i, j) ((i) * a.in_channels + z * a.in_group + (j))
-#define BIAS_PLACE(j) (j)
-DEVICE_FN cek_f32 a_value(const cek_k_product *a, GLOBAL const char *A, cek_u64 z, const spot *in, const part *tap)
+#define LIMIT a.window.out
+#define PLACES { 0, a.window.in[0], a.window.in[1], a.window.in[2] }
+#define TAPS { 0, a.window.taps[1], a.window.taps[2], a.out_group }
+/* `n` strides and a rest, of dimension d. */
+DEVICE_FN cek_u32 strides_in(const cek_k_product *a, int d, cek_u32 n, cek_u32 *rest)
 {
-    cek_u32 at[3];
-    if (!read_by(&a->window, in, &tap->at, at))
-        return 0.0f;
-    return LOAD(A_TYPE, A, POSITION(*in, at, a->window.out) * a->out_channels + z * a->out_group + tap->channel);
+    cek_u32 q = MUL_HIGH(2 * n, a->stride_multiplier[d]) >> a->stride_shift[d];
+    *rest = *rest * a->window.stride[d] + (n - q * a->window.stride[d]);
+    return q;
 }
+/* The same of an input position, and of a tap with its output channel. */
+DEVICE_FN cek_u64 place_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
+{
+    s->rest = 0;
+    for (int d = 0; d < 3; d++)
+        s->at[d] = strides_in(a, d, digit[d + 1] + a->window.pad[d], &s->rest);
+    return position_of(digit[0], s->at, a->window.out) * a->out_channels;
+}
+DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
+{
+    s->rest = 0;
+    for (int d = 0; d < 3; d++)
+        s->at[d] = 0 - strides_in(a, d, digit[d] * a->window.dilation[d], &s->rest);
+    return position_of(0, s->at, a->window.out) * a->out_channels + digit[3];
+}
+#define REST_EQUAL(s, t) ((s).rest == (t).rest)
 #endif
 
-#if MODE == MODE_WEIGHTS
-#define A_VALUE(i, p) LOAD(A_TYPE, A, (p) * a.out_channels + z * a.out_group + (i))
-#define B_PARTS 1
-#define B_COLUMN(j) tap_part(&a.window, j, a.in_group)
-#define C_PLACE(i, j) ((z * a.out_group + (i)) * TAPS * a.in_group + (j))
-#define BIAS_PLACE(j) (j)
-DEVICE_FN cek_f32 b_value(const cek_k_product *a, GLOBAL const char *B, cek_u64 z, cek_u64 p, const part *tap)
-{
-    cek_u32 at[3];
-    spot out = spot_of(p, a->window.out);
-    if (!reads(&a->window, &out, &tap->at, at))
-        return 0.0f;
-    return LOAD(B_TYPE, B, POSITION(out, at, a->window.in) * a->in_channels + z * a->in_group + tap->channel);
-}
+#define SEES(s, t) \
+    (((s).at[0] + (t).at[0] < LIMIT[0]) & ((s).at[1] + (t).at[1] < LIMIT[1]) & ((s).at[2] + (t).at[2] < LIMIT[2]) & \
+     REST_EQUAL(s, t))
+
+#if WINDOW_A
+#define LINE_SPOT place_spot
+#define LINE_SIZE PLACES
+#define DEPTH_SPOT tap_spot
+#define DEPTH_SIZE TAPS
+#define SPOTS ROWS
+#define LINE_BYTES BYTES(A_TYPE)
+#elif WINDOW_B
+#define LINE_SPOT tap_spot
+#define LINE_SIZE TAPS
+#define DEPTH_SPOT place_spot
+#define DEPTH_SIZE PLACES
+#define SPOTS COLUMNS
+#define LINE_BYTES BYTES(B_TYPE)
 #endif
+
+/* --- the result ------------------------------------------------------------------------------- */
 
 /* The finished sum of C(i,j). */
 DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const char *bias, GLOBAL const char *act_ref,
                       cek_u64 z, cek_u64 i, cek_u64 j, cek_f32 v)
 {
     const cek_k_product a = *args;
-    cek_u64 place = C_PLACE(i, j);
+    cek_u64 place = z * a.c_batch + i * a.c_row + j;
     if (a.bias)
-        v += ((GLOBAL const cek_f32 *)bias)[BIAS_PLACE(j)];
+        v += ((GLOBAL const cek_f32 *)bias)[z * a.bias_batch + j];
     v = activate(a.activation, v);
     if (a.act_grad)
         v = activate_grad(a.act_grad, v, LOAD(C_TYPE, act_ref, place));
@@ -149,69 +183,209 @@ DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const ch
     GLOBAL char *partial, const cek_k_product a
 
 #ifndef WHOLE
-GROUP_IS(SIDE, SIDE)
-KERNEL void product(OPERANDS)
+KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
 {
-    LOCAL cek_f32 strip_a[DEPTH][TILE + 1], strip_b[DEPTH][TILE + 1];
-    GLOBAL const char *A = AT(A_, 0);
-    GLOBAL const char *B = AT(B_, 1);
+    LOCAL __attribute__((aligned(16))) cek_f32 strip_a[2 * DEPTH * A_LINE], strip_b[2 * DEPTH * B_LINE];
+    /* Bytes in front of a row of A, a column of B; those that one work-item collects lie side by side (LINE). */
+    LOCAL __attribute__((aligned(16))) cek_u64 a_line[ROWS], b_line[COLUMNS];
+#if WINDOW_A || WINDOW_B
+    LOCAL spot spots[SPOTS], depths[2][DEPTH]; /* of lines, and of the p of a strip */
+    LOCAL cek_u64 depth_bytes[2][DEPTH];
+    LOCAL cek_u32 digits[DEPTH + 1][4]; /* of the latest p; behind them what a step adds */
+#endif
+    LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch: no registers in the loop */
     /* Groups are numbered along x, the one direction without a low limit: columns first, then rows, pieces of k,
      * batches. */
-    cek_u64 columns = (a.n + TILE - 1) / TILE, rows = (a.m + TILE - 1) / TILE, at = GROUP_ID(0);
+    const cek_u64 columns = (a.n + COLUMNS - 1) / COLUMNS, rows = (a.m + ROWS - 1) / ROWS, at = GROUP_ID(0);
     if (!a.splits)
         return;
-    cek_u64 column = at % columns * TILE, row = at / columns % rows * TILE;
-    cek_u64 split = at / columns / rows % a.splits, z = at / columns / rows / a.splits;
-    cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
-    cek_u32 x = ITEM_ID(0), y = ITEM_ID(1), item = y * SIDE + x;
-    cek_f32 sum[EACH][EACH];
+    const cek_u64 column = at % columns * COLUMNS, row = at / columns % rows * ROWS;
+    const cek_u64 split = at / columns / rows % a.splits, z = at / columns / rows / a.splits;
+    const cek_u64 begin = split * a.split_k < a.k ? split * a.split_k : a.k;
+    const cek_u32 length = (cek_u32)(a.k - begin < a.split_k ? a.k - begin : a.split_k);
+    const cek_u32 steps = (length + DEPTH - 1) / DEPTH;
+    const cek_u32 x = ITEM_ID(0), y = ITEM_ID(1), item = y * SIDE_X + x;
+    /* Rows and columns behind the last one are the last one again: their results are left out. */
+    const cek_u32 last_row = a.m - row < ROWS ? (cek_u32)(a.m - row) - 1 : ROWS - 1;
+    const cek_u32 last_column = a.n - column < COLUMNS ? (cek_u32)(a.n - column) - 1 : COLUMNS - 1;
+
+    /* A work-item collects values of one p and of every SPANth row or column. Neighbours lie along the direction in
+     * which memory is contiguous. */
+    const cek_u32 a_turned = !WINDOW_A && a.a_row < a.a_column, b_turned = WINDOW_B || a.b_column < a.b_row;
+    const cek_u32 a_p = a_turned ? item / SPAN : item % DEPTH, b_p = b_turned ? item / SPAN : item % DEPTH;
+    cek_u32 a_first = a_turned ? item % SPAN : item / DEPTH, b_first = b_turned ? item % SPAN : item / DEPTH;
+    cek_u32 a_put = a_p * A_LINE + a_first, b_put = b_p * B_LINE + b_first;
+    const cek_u32 a_get = 4 * y, b_get = 4 * x;
+    GLOBAL const char *A = AT(A_, 0) + z * a.a_batch * BYTES(A_TYPE);
+    GLOBAL const char *B = AT(B_, 1) + z * a.b_batch * BYTES(B_TYPE);
+#if WINDOW_A || WINDOW_B
+    const cek_u32 line_size[4] = LINE_SIZE, depth_size[4] = DEPTH_SIZE;
+    cek_u32 first_line[4];
+    spot depth;
+    digits_of(WINDOW_A ? row : column, line_size, first_line);
+    for (cek_u32 l = item; l < SPOTS; l += ITEMS) {
+        cek_u32 line[4];
+        spot s;
+        const cek_u32 last = WINDOW_A ? last_row : last_column;
+        digits_small(l < last ? l : last, line_size, line);
+        digits_add(line, first_line, line_size);
+        (WINDOW_A ? a_line : b_line)[LINE(l, WINDOW_A ? ROW_LOADS : COLUMN_LOADS)] = LINE_SPOT(&a, line, &s) * LINE_BYTES;
+        spots[l] = s;
+    }
+    if (item < DEPTH) {
+        cek_u32 digit[4], by[4];
+        digits_of(begin, depth_size, digit);
+        digits_small(item, depth_size, by);
+        digits_add(digit, by, depth_size);
+        digits_small(DEPTH, depth_size, by);
+        for (int d = 0; d < 4; d++)
+            digits[item][d] = digit[d];
+        for (int d = 0; !item && d < 4; d++)
+            digits[DEPTH][d] = by[d];
+        depth_bytes[0][item] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
+        depths[0][item] = depth;
+    }
+#endif
+#if !WINDOW_A
+    for (cek_u32 l = item; l < ROWS; l += ITEMS)
+        a_line[LINE(l, ROW_LOADS)] = (row + (l < last_row ? l : last_row)) * a.a_row * BYTES(A_TYPE);
+    A += (begin + a_p) * a.a_column * BYTES(A_TYPE);
+#endif
+#if !WINDOW_B
+    for (cek_u32 l = item; l < COLUMNS; l += ITEMS)
+        b_line[LINE(l, COLUMN_LOADS)] = (column + (l < last_column ? l : last_column)) * a.b_column * BYTES(B_TYPE);
+#if MODE == MODE_DATA /* p is a tap and an output channel */
+    cek_u32 channel = (cek_u32)((begin + b_p) % a.out_group);
+    const cek_u32 channel_by = DEPTH % a.out_group;
+    const cek_u64 wrap = (a.in_group - a.out_group * a.b_row) * BYTES(B_TYPE);
+    const cek_u64 b_by = ((cek_u64)(DEPTH / a.out_group) * a.in_group + channel_by * a.b_row) * BYTES(B_TYPE);
+    B += ((begin + b_p) / a.out_group * a.in_group + channel * a.b_row) * BYTES(B_TYPE);
+#else
+    B += (begin + b_p) * a.b_row * BYTES(B_TYPE);
+#endif
+#endif
+
+    if (!item) {
+        origin[0] = row;
+        origin[1] = column;
+        origin[2] = z * a.splits + split;
+    }
+
+    cek_f32 sum[EACH][EACH], next_a[ROW_LOADS], next_b[COLUMN_LOADS];
+#pragma unroll
     for (int r = 0; r < EACH; r++)
+#pragma unroll
         for (int c = 0; c < EACH; c++)
             sum[r][c] = 0.0f;
-#ifdef A_PARTS
-    spot a_row[LOADS];
-    for (cek_u32 l = 0; l < LOADS; l++)
-        a_row[l] = A_ROW(row + (item + l * SIDE * SIDE) / DEPTH);
-#define A_VALUE(i, p) a_value(&a, A, z, &a_row[l], &a_depth)
+    KEEP(a_first); KEEP(b_first); KEEP(a_put); KEEP(b_put);
+    BARRIER();
+    for (cek_u32 step = 0; step <= steps; step++) {
+        const cek_u32 now = step & 1;
+        if (step < steps) {
+            const cek_u32 a_there = step < length / DEPTH || a_p < length % DEPTH;
+            const cek_u32 b_there = step < length / DEPTH || b_p < length % DEPTH;
+#if WINDOW_A || WINDOW_B
+            const cek_u64 bytes = depth_bytes[now][WINDOW_A ? a_p : b_p];
+            depth = depths[now][WINDOW_A ? a_p : b_p];
 #endif
-#ifdef B_PARTS
-    part b_column[SHARED ? 1 : LOADS];
-    for (cek_u32 l = 0; l < (SHARED ? 1 : LOADS); l++)
-        b_column[l] = B_COLUMN(column + (item + l * SIDE * SIDE) % TILE);
-#define B_VALUE(p, j) b_value(&a, B, z, p, &b_column[SHARED ? 0 : l])
+            cek_u64 a_at[ROW_LOADS], b_at[COLUMN_LOADS];
+#pragma unroll
+            for (int l = 0; l < ROW_LOADS; l++)
+                a_at[l] = a_line[a_first * ROW_LOADS + l];
+#pragma unroll
+            for (int l = 0; l < COLUMN_LOADS; l++)
+                b_at[l] = b_line[b_first * COLUMN_LOADS + l];
+#pragma unroll
+            for (int l = 0; l < ROW_LOADS; l++) {
+#if WINDOW_A
+                const spot s = spots[a_first + l * SPAN];
+                next_a[l] = a_there & SEES(s, depth) ? LOAD(A_TYPE, A + (a_at[l] + bytes), 0)
+                                                          : 0.0f;
+#else
+                next_a[l] = a_there ? LOAD(A_TYPE, A + a_at[l], 0) : 0.0f;
 #endif
-    for (cek_u64 p = begin; p < end; p += DEPTH) {
-#ifdef A_PARTS
-        part a_depth = A_DEPTH(p + item % DEPTH);
+            }
+#pragma unroll
+            for (int l = 0; l < COLUMN_LOADS; l++) {
+#if WINDOW_B
+                const spot s = spots[b_first + l * SPAN];
+                next_b[l] = b_there & SEES(s, depth) ? LOAD(B_TYPE, B + (b_at[l] + bytes), 0)
+                                                          : 0.0f;
+#else
+                next_b[l] = b_there ? LOAD(B_TYPE, B + b_at[l], 0) : 0.0f;
 #endif
-        for (cek_u32 l = 0; l < LOADS; l++) {
-            cek_u32 e = item + l * SIDE * SIDE;
-            cek_u64 i = row + e / DEPTH, j = column + e % TILE, pa = p + e % DEPTH, pb = p + e / TILE;
-#ifdef A_PARTS
-            if (!SHARED)
-                a_depth = A_DEPTH(pa);
+            }
+#if !WINDOW_A
+            A += DEPTH * a.a_column * BYTES(A_TYPE);
 #endif
-            strip_a[e % DEPTH][e / DEPTH] = i < a.m && pa < end ? A_VALUE(i, pa) : 0.0f;
-            strip_b[e / TILE][e % TILE] = j < a.n && pb < end ? B_VALUE(pb, j) : 0.0f;
+#if MODE == MODE_DATA
+            channel += channel_by;
+            B += b_by + (channel >= a.out_group ? wrap : 0);
+            channel -= channel >= a.out_group ? a.out_group : 0;
+#elif !WINDOW_B
+            B += DEPTH * a.b_row * BYTES(B_TYPE);
+#endif
         }
-        BARRIER();
-        for (int d = 0; d < DEPTH; d++)
-            for (int r = 0; r < EACH; r++)
-                for (int c = 0; c < EACH; c++)
-                    sum[r][c] += strip_a[d][y + r * SIDE] * strip_b[d][x + c * SIDE];
+        if (step) {
+#pragma unroll
+            for (int d = 0; d < DEPTH; d++) {
+                const cek_quad a0 = QUAD(&strip_a[(!now * DEPTH + d) * A_LINE + a_get]);
+                const cek_quad a1 = QUAD(&strip_a[(!now * DEPTH + d) * A_LINE + ROWS / 2 + a_get]);
+                const cek_quad b0 = QUAD(&strip_b[(!now * DEPTH + d) * B_LINE + b_get]);
+                const cek_quad b1 = QUAD(&strip_b[(!now * DEPTH + d) * B_LINE + COLUMNS / 2 + b_get]);
+                const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
+                const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
+#pragma unroll
+                for (int r = 0; r < EACH; r++)
+#pragma unroll
+                    for (int c = 0; c < EACH; c++)
+                        sum[r][c] += left[r] * right[c];
+            }
+        }
+        if (step < steps) {
+#pragma unroll
+            for (int l = 0; l < ROW_LOADS; l++)
+                strip_a[now * DEPTH * A_LINE + a_put + l * SPAN] = next_a[l];
+#pragma unroll
+            for (int l = 0; l < COLUMN_LOADS; l++)
+                strip_b[now * DEPTH * B_LINE + b_put + l * SPAN] = next_b[l];
+#if WINDOW_A || WINDOW_B
+            if (item < DEPTH) {
+                cek_u32 digit[4], by[4];
+                for (int d = 0; d < 4; d++) {
+                    digit[d] = digits[item][d];
+                    by[d] = digits[DEPTH][d];
+                }
+                digits_add(digit, by, depth_size);
+                for (int d = 0; d < 4; d++)
+                    digits[item][d] = digit[d];
+                depth_bytes[!now][item] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
+                depths[!now][item] = depth;
+            }
+#endif
+        }
         BARRIER();
     }
-    for (int r = 0; r < EACH; r++)
-        for (int c = 0; c < EACH; c++) {
-            cek_u64 i = row + y + r * SIDE, j = column + x + c * SIDE;
+
+    /* One row of each work-item at a time goes through local memory: neighbours then write neighbours. */
+    NEAR cek_f32 *stage = strip_b;
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+#pragma unroll
+        for (int c = 0; c < EACH; c++)
+            stage[y * COLUMNS + SPREAD(c, x, COLUMNS)] = sum[r][c];
+        BARRIER();
+        for (cek_u32 e = item; e < SIDE_Y * COLUMNS; e += ITEMS) {
+            const cek_u64 i = origin[0] + SPREAD(r, e / COLUMNS, ROWS), j = origin[1] + e % COLUMNS;
             if (i >= a.m || j >= a.n)
                 continue;
-#ifdef SPLIT
-            ((GLOBAL cek_f32 *)AT(partial, 5))[((z * a.splits + split) * a.m + i) * a.n + j] = sum[r][c];
-#else
-            finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum[r][c]);
-#endif
+            if (a.splits > 1)
+                ((GLOBAL cek_f32 *)AT(partial, 5))[(origin[2] * a.m + i) * a.n + j] = stage[e];
+            else
+                finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), origin[2], i, j, stage[e]);
         }
+        BARRIER();
+    }
 }
 #endif
 
@@ -222,11 +396,13 @@ KERNEL void product_finish(OPERANDS)
         return;
     cek_u64 z = item / (a.m * a.n), i = item / a.n % a.m, j = item % a.n;
 #ifdef WHOLE
-    cek_f32 sum = ((GLOBAL const cek_f32 *)AT(partial, 5))[C_PLACE(i, j)];
+    cek_f32 sum = ((GLOBAL const cek_f32 *)AT(partial, 5))[z * a.c_batch + i * a.c_row + j];
 #else
     cek_f32 sum = 0.0f;
+    GLOBAL const cek_f32 *from = (GLOBAL const cek_f32 *)AT(partial, 5) + (z * a.splits * a.m + i) * a.n + j;
+#pragma unroll 8
     for (cek_u64 split = 0; split < a.splits; split++)
-        sum += ((GLOBAL const cek_f32 *)AT(partial, 5))[((z * a.splits + split) * a.m + i) * a.n + j];
+        sum += from[split * a.m * a.n];
 #endif
     finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum);
 }

@@ -25,6 +25,7 @@ static const char prelude[] =
     "#define __CUDACC__ 1\n"
     "#define __device__\n"
     "#define __forceinline__ inline\n"
+    "#define __launch_bounds__(...)\n"
     "#define __shared__ static\n"
     "struct fake_uint3 { unsigned x, y, z; };\n"
     "extern \"C\" { __attribute__((visibility(\"default\"))) fake_uint3 threadIdx, blockIdx, blockDim, gridDim;\n"

@@ -136,10 +136,14 @@ static void products(void)
     gemm(29, 5, 6, CEK_GEMM_TRANS_A, 0, CEK_ACT_GELU, 1u << CEK_GEMM_C);
     gemm(3, 40, 9, CEK_GEMM_TRANS_B, CEK_ACT_SIGMOID, 0, 0);
     gemm(2, 3, 2048, 0, 0, 0, 1u << CEK_GEMM_A_SUM); /* k is split */
+    gemm(40, 70, 21, CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B, 0, 0, 0);
+    gemm(3, 100, 9, CEK_GEMM_TRANS_A, 0, 0, 1u << CEK_GEMM_C); /* few rows, then few columns: tiles are long */
+    gemm(100, 20, 15, CEK_GEMM_TRANS_B, 0, 0, 0);
     for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_WEIGHTS; kind++) {
         conv(kind, 2, 5, 5, 1, 1, 0);
         conv(kind, 17, 9, 4, 2, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2);
         conv(kind, 8, 3, 6, 1, 2, 0);
+        conv(kind, 3, 4, 9, 3, 2, 0);
     }
 }
 

@@ -1,5 +1,5 @@
 # grind.sh - oclgrind runs every kernel and finds no access out of bounds, no race and no misused
-# call: local-memory tiles in small groups as on a GPU, then the register tiles of CPU devices in
+# call: local-memory tiles in groups small and large as on GPUs, then the register tiles of CPU devices in
 # every width, with oclgrind disguised as one. No kernel takes more arguments than what devices are asked for.
 #
 # Its check of uninitialised values is left out: it forgets what one kernel wrote when the next one reads it.
@@ -25,11 +25,12 @@ grind() { # VARIABLE=VALUE...
     rm -f "$scratch/log"
 }
 grind OCLGRIND_MAX_WGSIZE=16
+grind OCLGRIND_MAX_WGSIZE=256 OCLGRIND_LOCAL_MEM_SIZE=16384
 for width in 4 8 16; do
     grind SHIM_DEVICE=cpu SHIM_PLATFORM=disguised SHIM_WIDTH=$width
 done
 
-sed -n 's/^KERNEL void \([a-z_0-9]*\)(.*/\1/p' "$top_srcdir"/kernels/gpu/*.cl "$top_srcdir"/kernels/opencl/*.cl | sort -u >"$scratch/written"
+sed -n 's/^KERNEL[^ ]*\( [A-Z_, ]*)\)\{0,1\} void \([a-z_0-9]*\)(.*/\2/p' "$top_srcdir"/kernels/gpu/*.cl "$top_srcdir"/kernels/opencl/*.cl | sort -u >"$scratch/written"
 sort -u "$scratch/kernels" >"$scratch/run"
 holds "$(wc -l <"$scratch/written") >= 27"
 checks=$((checks + 1))

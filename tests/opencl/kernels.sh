@@ -51,7 +51,8 @@ done
 both -DINTERPRET=1 pointwise.cl
 for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl
-    both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSPLIT=1 -DSIDE=4 product.cl
+    both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSIDE_X=2 -DSIDE_Y=2 product.cl
+    both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f32 -DSIDE_X=4 -DSIDE_Y=16 product.cl
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f16 -DWHOLE=1 product.cl
 done
 if [ -n "$CLANG" ]; then
