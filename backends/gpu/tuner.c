@@ -11,6 +11,7 @@
  */
 #include "backends/gpu/tuner.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -23,8 +24,11 @@
 #define SIDE_MIN_LOG2 4                /* sides shorter than 16 are one class */
 #define SIDE_MAX_LOG2 12               /* and longer than 4096 */
 #define WORK_MIN (UINT64_C(1) << 24)   /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
-#define WORK_TRIAL (UINT64_C(1) << 26) /* and that a trial is cut down to: 2 to 20 ms on two cores */
-#define RUNS 3                         /* timed; the fastest counts */
+#define WORK_TRIAL (UINT64_C(1) << 30) /* and that a trial is cut down to: it fills any device, */
+#define WORK_CPU (UINT64_C(1) << 26)   /* or takes 2 to 20 ms on two cores */
+#define TIMED_NS 2000000               /* at least, between two looks at the clock: a launch takes 5 us, a wake-up 50 */
+#define TIMED_MOST 1024                /* runs in between */
+#define TIMES 3                        /* it is timed; the fastest counts */
 #define MARGIN 0.95                    /* of our own time, that a provider must stay below: no choice between equals */
 #define TRIAL_TIMEOUT_NS UINT64_C(60000000000)
 #define REMEMBERED_MAX 4096
@@ -136,10 +140,11 @@ static uint64_t now_ns(void)
 }
 
 /* The shape that stands for the class of `desc`. */
-static void trial_describe(const cek_gemm_desc *desc, cek_gemm_desc *trial)
+static void trial_describe(const cek_dev *dev, const cek_gemm_desc *desc, cek_gemm_desc *trial)
 {
+    const uint64_t work = dev->traits.vector_width ? WORK_CPU : WORK_TRIAL;
     uint32_t m = side_class(desc->m), n = side_class(desc->n), k = side_class(desc->k);
-    while (UINT64_C(1) << (m + n + k) > WORK_TRIAL) {
+    while (UINT64_C(1) << (m + n + k) > work) {
         uint32_t *longest = m >= n && m >= k ? &m : n >= k ? &n : &k;
         --*longest;
     }
@@ -166,8 +171,56 @@ static void trial_describe(const cek_gemm_desc *desc, cek_gemm_desc *trial)
     trial->stride_c = (int64_t)(trial->m * trial->n);
 }
 
-/* The fastest of some runs on zeros, in ns; `most`: slower than that is slow enough to stop at. */
-static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
+/* What a candidate took: `ns` for `runs` runs, one after the other. */
+typedef struct timing {
+    uint64_t ns;
+    uint32_t runs;
+} timing;
+
+static double run_ns(const timing *t)
+{
+    return (double)t->ns / t->runs;
+}
+
+static cek_status runs_time(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace,
+                            uint32_t runs, timing *out)
+{
+    const uint64_t start = now_ns();
+    cek_status st = CEK_OK;
+    for (uint32_t run = 0; !st && run < runs; run++)
+        st = cek__gpu_steps_run(queue, op, operands, workspace);
+    if (!st)
+        st = op->dev->driver->queue_sync(queue, TRIAL_TIMEOUT_NS);
+    *out = (timing){ now_ns() - start, runs };
+    return st;
+}
+
+/* The first run loads and compiles. Then as many runs as take TIMED_NS, which are found by doubling and are what the
+ * device gets warm by; then the fastest of TIMES. `most`: a run slower than that is slow enough to stop at. */
+static cek_status runs_grow(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace, double most,
+                            timing *out)
+{
+    cek_status st = runs_time(queue, op, operands, workspace, 1, out);
+    uint32_t runs = 1;
+    do {
+        if (!st)
+            st = runs_time(queue, op, operands, workspace, runs, out);
+        if (st || run_ns(out) > most)
+            return st;
+    } while (out->ns < TIMED_NS && (runs *= 2) <= TIMED_MOST);
+    for (uint32_t time = 1; time < TIMES; time++) {
+        timing again;
+        st = runs_time(queue, op, operands, workspace, out->runs, &again);
+        if (st)
+            return st;
+        if (again.ns < out->ns)
+            out->ns = again.ns;
+    }
+    return CEK_OK;
+}
+
+/* On zeros, in memory and on a queue of its own. */
+static cek_status op_time(cek_op *op, double most, timing *out)
 {
     const cek__gpu_driver *driver = op->dev->driver;
     cek_mem_desc want = { .size = sizeof want };
@@ -188,18 +241,8 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
         st = driver->queue_create(op->dev, NULL, &queue);
     if (!st)
         st = driver->fill(queue, (cek_ref){ scratch, 0 }, 0, 4, want.bytes & ~(uint64_t)3);
-    *ns = UINT64_MAX;
-    for (uint32_t run = 0; !st && run <= RUNS; run++) { /* the first does not count: it loads and compiles */
-        uint64_t start = now_ns();
-        st = cek__gpu_steps_run(queue, op, operands, workspace);
-        if (!st)
-            st = driver->queue_sync(queue, TRIAL_TIMEOUT_NS);
-        uint64_t spent = now_ns() - start;
-        if (run && spent < *ns)
-            *ns = spent;
-        if (run && spent > most)
-            break;
-    }
+    if (!st)
+        st = runs_grow(queue, op, operands, workspace, most, out);
     if (queue)
         driver->queue_destroy(queue);
     driver->mem_free(scratch);
@@ -207,14 +250,14 @@ static cek_status runs_time(cek_op *op, uint64_t most, uint64_t *ns)
 }
 
 static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider,
-                                 uint64_t most, uint64_t *ns)
+                                 double most, timing *out)
 {
     cek_op *op;
     cek_status st = cek__gpu_op_make(dev, &desc->op, &op);
     if (!st)
         st = cek__gpu_lower_as(op, provider);
     if (!st)
-        st = runs_time(op, most, ns);
+        st = op_time(op, most, out);
     cek__gpu_op_destroy(op);
     return st;
 }
@@ -225,20 +268,20 @@ static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, c
 {
     const cek__gpu_provider *best = NULL;
     cek_gemm_desc shape;
-    uint64_t own, ns;
-    trial_describe(desc, &shape);
-    if (candidate_time(dev, &shape, NULL, UINT64_MAX, &own))
+    timing own, other;
+    trial_describe(dev, desc, &shape);
+    if (candidate_time(dev, &shape, NULL, INFINITY, &own))
         return NULL;
-    uint64_t least = (uint64_t)((double)own * MARGIN);
+    double least = run_ns(&own) * MARGIN;
     for (uint32_t i = 0; i < count; i++) {
-        if (candidate_time(dev, &shape, list[i], 2 * own, &ns))
+        if (candidate_time(dev, &shape, list[i], 2 * run_ns(&own), &other))
             continue;
         cek__host_log(&dev->instance->host, CEK_LOG_INFO,
-                      "products of %llux%llux%llu: %s %llu us, our own kernels %llu us", (unsigned long long)shape.m,
-                      (unsigned long long)shape.n, (unsigned long long)shape.k, list[i]->name,
-                      (unsigned long long)ns / 1000, (unsigned long long)own / 1000);
-        if (ns < least) {
-            least = ns;
+                      "products of %llux%llux%llu: %s %.1f us (of %u runs), our own kernels %.1f us (of %u runs)",
+                      (unsigned long long)shape.m, (unsigned long long)shape.n, (unsigned long long)shape.k,
+                      list[i]->name, run_ns(&other) / 1e3, other.runs, run_ns(&own) / 1e3, own.runs);
+        if (run_ns(&other) < least) {
+            least = run_ns(&other);
             best = list[i];
         }
     }
