@@ -9,6 +9,7 @@ EXTRA_DIST += \
     %D%/check-gpu-peer.py \
     %D%/check-reproducible \
     %D%/check-sanitizers \
+    %D%/check-sass \
     %D%/compare-devices \
     %D%/compare-pytorch \
     %D%/glyphs-difficulty \

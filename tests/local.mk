@@ -583,7 +583,7 @@ endif
 %C%_cuda_cudnn_plans_LDADD = backends/cuda/libcuda.la backends/gpu/libgpu.la backends/host/libpages.la backends/common/libcommon.la \
     spec/libspec.la $(unit_libs)
 shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cuda/cudnn.sh %D%/cuda/cudnn_plans.sh \
-    %D%/cuda/declarations.sh %D%/cuda/nvrtc.sh %D%/cuda/tiles.sh %D%/cuda/train.sh
+    %D%/cuda/declarations.sh %D%/cuda/nvrtc.sh %D%/cuda/sass.sh %D%/cuda/tiles.sh %D%/cuda/train.sh
 check_PROGRAMS += %D%/cuda/nvrtc
 %C%_cuda_nvrtc_SOURCES = %D%/cuda/nvrtc.c
 %C%_cuda_nvrtc_LDADD = backends/gpu/libgpu.la $(DL_LIBS)
