@@ -327,12 +327,12 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
 #endif
         }
         if (step) {
+            NEAR const cek_f32 *from_a = strip_a + !now * DEPTH * A_LINE + a_get;
+            NEAR const cek_f32 *from_b = strip_b + !now * DEPTH * B_LINE + b_get;
 #pragma unroll
             for (int d = 0; d < DEPTH; d++) {
-                const cek_quad a0 = QUAD(&strip_a[(!now * DEPTH + d) * A_LINE + a_get]);
-                const cek_quad a1 = QUAD(&strip_a[(!now * DEPTH + d) * A_LINE + ROWS / 2 + a_get]);
-                const cek_quad b0 = QUAD(&strip_b[(!now * DEPTH + d) * B_LINE + b_get]);
-                const cek_quad b1 = QUAD(&strip_b[(!now * DEPTH + d) * B_LINE + COLUMNS / 2 + b_get]);
+                const cek_quad a0 = QUAD(from_a + d * A_LINE), a1 = QUAD(from_a + d * A_LINE + ROWS / 2);
+                const cek_quad b0 = QUAD(from_b + d * B_LINE), b1 = QUAD(from_b + d * B_LINE + COLUMNS / 2);
                 const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
                 const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
 #pragma unroll
@@ -343,12 +343,13 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
             }
         }
         if (step < steps) {
+            NEAR cek_f32 *to_a = strip_a + now * DEPTH * A_LINE + a_put, *to_b = strip_b + now * DEPTH * B_LINE + b_put;
 #pragma unroll
             for (int l = 0; l < ROW_LOADS; l++)
-                strip_a[now * DEPTH * A_LINE + a_put + l * SPAN] = next_a[l];
+                to_a[l * SPAN] = next_a[l];
 #pragma unroll
             for (int l = 0; l < COLUMN_LOADS; l++)
-                strip_b[now * DEPTH * B_LINE + b_put + l * SPAN] = next_b[l];
+                to_b[l * SPAN] = next_b[l];
 #if WINDOW_A || WINDOW_B
             if (item < DEPTH) {
                 cek_u32 digit[4], by[4];
