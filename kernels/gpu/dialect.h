@@ -95,7 +95,9 @@ typedef float cek_f32;
 #define MUL_HIGH(a, b) __umulhi(a, b)
 #define AS_U32(x) __float_as_uint(x)
 #define AS_F32(x) __uint_as_float(x)
-typedef struct __attribute__((aligned(16))) cek_quad { cek_f32 x, y, z, w; } cek_quad;
+typedef struct __attribute__((aligned(16))) cek_quad {
+    cek_f32 x, y, z, w;
+} cek_quad;
 #define ROUND_EVEN(x) rintf(x)
 #undef NAN
 #undef INFINITY
