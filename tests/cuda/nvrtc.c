@@ -11,6 +11,7 @@
 
 #define GET(RESULT, NAME, PARAMETERS) RESULT(*NAME) PARAMETERS = (RESULT(*) PARAMETERS)find(library, #NAME)
 #define CHAIN                                                                                                         \
+    "#define INPUTS(X) X(0) X(1)\n"                                                                                   \
     "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); value = act_gelu(v0) * AS_F32(0x3f000000u) + " \
     "pw_max(v0, v1);\n"
 
