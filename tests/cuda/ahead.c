@@ -93,26 +93,11 @@ END_TEST
 
 int main(void)
 {
-    const char *sanitizers = getenv("SANITIZERS");
-    if (sanitizers && strcmp(sanitizers, "no")) {
-        puts("skipped: the sanitizers do not know the fake driver's fibers");
-        return 77;
-    }
-    if (system("command -v c++ >/dev/null || exit 1")) {
-        puts("skipped: no C++ compiler, which stands for the device's");
-        return 77;
-    }
     Suite *suite = suite_create("cuda ahead");
     TCase *tcase = tcase_create("ahead");
-    SRunner *runner = srunner_create(suite);
     tcase_add_loop_test(tcase, samples_are_queued_before_the_loss_of_the_step_before_is_known, 0, FLEETS);
     tcase_add_loop_test(tcase, no_call_of_a_step_waits_in_the_driver, 0, FLEETS);
     tcase_add_test(tcase, copies_from_and_to_the_processor_wait_in_no_driver);
     suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK); /* the fake driver is opened once */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    fake_remove();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return fake_suite_run(suite);
 }

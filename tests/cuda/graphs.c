@@ -205,28 +205,13 @@ END_TEST
 
 int main(void)
 {
-    const char *sanitizers = getenv("SANITIZERS");
-    if (sanitizers && strcmp(sanitizers, "no")) {
-        puts("skipped: the sanitizers do not know the fake driver's fibers");
-        return 77;
-    }
-    if (system("command -v c++ >/dev/null || exit 1")) {
-        puts("skipped: no C++ compiler, which stands for the device's");
-        return 77;
-    }
     Suite *suite = suite_create("cuda graphs");
     TCase *tcase = tcase_create("graphs");
-    SRunner *runner = srunner_create(suite);
     tcase_add_test(tcase, a_step_is_one_launch);
     tcase_add_test(tcase, a_step_whose_norm_is_judged_goes_in_parts);
     tcase_add_test(tcase, a_prediction_is_one_launch);
     tcase_add_test(tcase, what_cannot_be_captured_runs_in_parts_to_the_same_bits);
     tcase_add_test(tcase, every_other_failure_ends_the_step_and_leaves_nothing);
     suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK); /* the fake driver is opened once */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    fake_remove();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return fake_suite_run(suite);
 }

@@ -95,6 +95,29 @@ static inline void fake_for_engines(const char *plugins)
     setenv("CEKERNELS_CUDA_CACHE", fake.cache, 1);
 }
 
+/* Runs a suite in this process, since the fake driver is opened once. The program's exit status; 77, having said why, where it
+ * cannot run. */
+static inline int fake_suite_run(Suite *suite)
+{
+    const char *sanitizers = getenv("SANITIZERS"), *lacks = NULL;
+    if (sanitizers && strcmp(sanitizers, "no"))
+        lacks = "the sanitizers do not know the fake driver's fibers";
+    else if (system("command -v c++ >/dev/null || exit 1"))
+        lacks = "no C++ compiler, which stands for the device's";
+    SRunner *runner = srunner_create(suite);
+    int failed = 0;
+    if (lacks) {
+        printf("skipped: %s\n", lacks);
+    } else {
+        srunner_set_fork_status(runner, CK_NOFORK);
+        srunner_run_all(runner, CK_NORMAL);
+        failed = srunner_ntests_failed(runner);
+        fake_remove();
+    }
+    srunner_free(runner);
+    return lacks ? 77 : failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 /* The host application's context of device 1 is current while the plugin drives device 0. */
 static inline void context_push(void)
 {

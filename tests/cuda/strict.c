@@ -135,26 +135,11 @@ END_TEST
 
 int main(void)
 {
-    const char *sanitizers = getenv("SANITIZERS");
-    if (sanitizers && strcmp(sanitizers, "no")) {
-        puts("skipped: the sanitizers do not know the fake driver's fibers");
-        return 77;
-    }
-    if (system("command -v c++ >/dev/null || exit 1")) {
-        puts("skipped: no C++ compiler, which stands for the device's");
-        return 77;
-    }
     Suite *suite = suite_create("cuda strict");
     TCase *tcase = tcase_create("strict");
-    SRunner *runner = srunner_create(suite);
     tcase_add_test(tcase, nothing_is_compiled_before_the_builtins_are_found);
     tcase_add_test(tcase, a_kernel_that_reads_past_the_alignment_of_its_type_ends_the_program);
     tcase_add_test(tcase, code_is_loaded_before_a_capture);
     suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK); /* what is loaded once is there for all */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    fake_remove();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return fake_suite_run(suite);
 }
