@@ -144,7 +144,7 @@ START_TEST(a_step_takes_little_longer_than_it_computes)
         bool shared;
         double most;
     } fleets[] = { { 2, false, 1.05 }, { 3, false, 1.05 }, { 2, true, 1.05 },
-                   { 3, true, 1.05 },  { 8, false, 1.1 },  { 8, true, 1.2 } };
+                   { 3, true, 1.05 },  { 8, false, 1.05 }, { 8, true, 1.1 } };
     int devices = fleets[_i].devices;
     bool shared = fleets[_i].shared;
     double r = ratio("nobody waits", devices, shared, measure(devices, shared, false));
