@@ -27,8 +27,8 @@ typedef struct cek__plan_options {
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
-    uint64_t
-        arena_piece;  /* a multiple of CEK_ALIGNMENT: the most bytes of one memory of the arena; 0, or on paper: any */
+    /* The most bytes of one memory of the arena, a multiple of CEK_ALIGNMENT; 0, or on paper: any. */
+    uint64_t arena_piece;
     bool training;    /* dropout, backward; else evaluation. Needs a loss */
     bool softmax;     /* prediction: probabilities */
     bool cut_forward; /* training: forward in the layout's segments, else in one */
