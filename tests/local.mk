@@ -324,7 +324,7 @@ unit_tests += %D%/unit/train_hangs
 %C%_unit_train_hangs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/train_overlap
-%C%_unit_train_overlap_SOURCES = %D%/unit/train_overlap.c
+%C%_unit_train_overlap_SOURCES = %D%/unit/train_overlap.c %D%/unit/host_waits.h
 %C%_unit_train_overlap_CPPFLAGS = $(unit_cppflags)
 %C%_unit_train_overlap_LDFLAGS = $(check_ldflags)
 %C%_unit_train_overlap_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
