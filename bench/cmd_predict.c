@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "bench/data.h"
-#include "bench/output.h"
+#include "bench/fit.h"
 
 static const output_column label_columns[] = {
     { "row", "row", 7, 0, 0 },
@@ -102,7 +102,7 @@ static int64_t outputs_per_sample(const cek_model *model)
 }
 
 static int predict_all(const bench_options *o, const bench_data *data, cek_model *model, cek_device *const *devices,
-                       size_t count)
+                       size_t count, size_t left)
 {
     const cek_dataset *set = data->test ? data->test : data->train;
     int64_t size = cek_dataset_size(set), classes = cek_dataset_classes(set);
@@ -133,6 +133,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
         output_open(&v.out, o->output, label_columns, sizeof label_columns / sizeof *label_columns, "results");
     else
         output_open(&v.out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "results");
+    fit_tell(&v.out, model, CEK_F32, devices, count, left);
     if (!st)
         st = samples_add(&v, set, outputs);
     int code = st ? complain_status(st) : EXIT_OK;
@@ -162,7 +163,7 @@ int cmd_predict(const bench_options *o)
     cek_model *model = NULL;
     cek_preset preset;
     bench_data data = { .train = NULL };
-    size_t count = 0;
+    size_t count = 0, left = 0;
     if (!o->load)
         return complain(EXIT_USAGE, "predict needs --load=FILE, the weights of a trained model");
     int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
@@ -171,7 +172,9 @@ int cmd_predict(const bench_options *o)
     if (!code)
         code = model_open(o, &data, &model, &preset);
     if (!code)
-        code = predict_all(o, &data, model, devices, count);
+        code = fit_choose(o, model, CEK_F32, devices, &count, &left);
+    if (!code)
+        code = predict_all(o, &data, model, devices, count, left);
     cek_model_free(model);
     data_close(&data);
     free(devices);

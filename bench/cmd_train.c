@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench/data.h"
-#include "bench/output.h"
+#include "bench/fit.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
 
@@ -377,8 +377,14 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     return output_close(&run->out, !code && signal_caught ? EXIT_SIGNAL + signal_caught : code);
 }
 
+/* Of the parameters. What is neither is refused by the trainer. */
+static cek_dtype type_choose(const bench_options *o)
+{
+    return o->type == CEK_F64 ? CEK_F64 : CEK_F32;
+}
+
 static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
-                         cek_device *const *devices, size_t count)
+                         cek_device *const *devices, size_t count, size_t left)
 {
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
@@ -417,6 +423,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     }
     char *summary = NULL;
     output_begin(&run);
+    fit_tell(&run.out, model, type_choose(o), devices, count, left);
     if (o->verbose && !cek_model_summary(model, devices[0], batch, &summary))
         fputs(summary, stderr);
     free(summary);
@@ -448,7 +455,7 @@ int cmd_train(const bench_options *o)
     cek_model *model = NULL;
     cek_preset preset;
     bench_data data = { .train = NULL };
-    size_t count = 0;
+    size_t count = 0, left = 0;
     int code = save_check(o->save);
     if (!code)
         code = save_check(o->save_gradients);
@@ -465,7 +472,9 @@ int cmd_train(const bench_options *o)
     if (!code)
         code = model_open(o, &data, &model, &preset);
     if (!code)
-        code = train_run_all(o, &data, model, &preset, devices, count);
+        code = fit_choose(o, model, type_choose(o), devices, &count, &left);
+    if (!code)
+        code = train_run_all(o, &data, model, &preset, devices, count, left);
     cek_model_free(model);
     data_close(&data);
     free(devices);

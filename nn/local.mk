@@ -66,6 +66,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/exchange.h \
     %D%/train/fit.c \
     %D%/train/gradients.c \
+    %D%/train/holds.c \
+    %D%/train/holds.h \
     %D%/train/lineup.c \
     %D%/train/lineup.h \
     %D%/train/links.c \

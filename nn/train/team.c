@@ -7,11 +7,14 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/train/holds.h"
 #include "nn/train/shares.h"
 
-static cek_status devices_check(cek_device *const *devices, size_t count, uint32_t profile)
+static cek_status devices_check(const cek_model *model, cek_device *const *devices, size_t count,
+                                const cek__team_options *options)
 {
     cek_status st;
+    uint32_t profile = options->replica.training ? CEK_PROFILE_TRAINING : CEK_PROFILE_INFERENCE;
     if (count == 0)
         return cek__fail(CEK_INVALID, "no device given");
     if (devices == NULL)
@@ -23,6 +26,7 @@ static cek_status devices_check(cek_device *const *devices, size_t count, uint32
             if (devices[i] == devices[j])
                 return cek__fail(CEK_INVALID, "device %s is given twice", cek_device_name(devices[i]));
         CEK_TRY(cek_device_require(devices[i], profile));
+        CEK_TRY(cek__device_holds(devices[i], model, options->layout));
     }
     return CEK_OK;
 out:
@@ -74,7 +78,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
 {
     cek_status st;
     memset(team, 0, sizeof *team);
-    CEK_TRY(devices_check(devices, count, options->replica.training ? CEK_PROFILE_TRAINING : CEK_PROFILE_INFERENCE));
+    CEK_TRY(devices_check(model, devices, count, options));
     team->count = count;
     CEK_TRY(weights_copy(team, options->weights));
     CEK_TRY(cek__calloc(count, sizeof *team->replicas, &team->replicas));

@@ -49,6 +49,30 @@ joins "an embedded device" 0 false 'a kernel takes 256 bytes of arguments, and 5
 SHIM_PARAMETERS=552 run 0 devices --json
 joins "just enough" 0 true ''
 
+# A parameter that is larger than what the device gives at once, 800,000 bytes: it is left out where it joined by itself, and
+# an error where it was named, alone or beside one that could.
+net='flatten linear:512 relu linear:10'
+says="opencl:0: parameter 1.weight has 1605632 bytes, .* and the device gives 800000 at once"
+export SHIM_MEMORY=3200000
+run 0 devices --json
+joins "a device with little memory" 0 true ''
+run 0 train "$net" --steps=2 --json
+[ "$(value devices.0.device)" = cpu:0 ] && ! grep -q '"device": "opencl:0", "share"' "$scratch/out" ||
+    wrong "who cannot hold a parameter was not left out: $(value devices)"
+[ "$(value left_out.0.device)" = opencl:0 ] || wrong "who was left out is not told"
+value left_out.0.reason | grep -q "$says" || wrong "left out because: $(value left_out.0.reason)"
+run 0 train "$net" --steps=2 --devices=all --save="$scratch/saved"
+grep -q "^left out: $says" "$scratch/out" || wrong "the table does not tell who was left out"
+run 0 predict "$net" --load="$scratch/saved" --rows=1
+grep -q "^left out: $says" "$scratch/out" || wrong "the prediction does not tell who was left out"
+refused 6 "$says" train "$net" --steps=2 -d cpu,opencl:0
+refused 6 "$says" train "$net" --steps=2 -d opencl:0
+refused 6 "$says" predict "$net" --load="$scratch/saved" -d opencl:0
+CEKERNELS_PLUGINS==opencl refused 6 "$says" train "$net" --steps=2
+run 0 train 'flatten linear:10' --steps=2 --json
+[ "$(value devices.1.device)" = opencl:0 ] || wrong "who can hold a smaller network was left out"
+unset SHIM_MEMORY
+
 # Two drivers for one device. oclgrind is the second one, disguised.
 icd=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' 2>/dev/null | head -1)
 if [ -n "$icd" ] && [ -z "${OCL_ICD_VENDORS-}" ]; then

@@ -309,6 +309,8 @@ static void models_call(void)
     REFUSED("model", cek_model_load(NULL, "x"));
     REFUSED("path", cek_model_load(model, NULL));
     REFUSED("model", cek_model_check_finite(NULL));
+    REFUSED("model", cek_model_fits(NULL, device, CEK_F32));
+    REFUSED("device", cek_model_fits(model, NULL, CEK_F32));
     NOTHING(cek_model_sha256(NULL, (char *)room));
     NOTHING(cek_model_sha256(model, NULL));
     REFUSED("model", cek_model_summary(NULL, device, 1, (void *)room));

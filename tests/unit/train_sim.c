@@ -194,6 +194,34 @@ START_TEST(a_wrong_setting_is_quoted_where_the_device_is_missed)
 }
 END_TEST
 
+/* ---- Parameters that a device cannot hold ---------------------------------------------------- */
+
+START_TEST(a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    const char *says =
+        "sim:1: parameter 5.weight has 648 bytes, in one piece of 2048 with what lies beside it, and the "
+        "device gives 1024 at once";
+    place p;
+    cek_trainer *trainer;
+    cek_predictor *q;
+    setenv("CEKERNELS_SIM_MEMORY", "100M,1024", 1);
+    failing_open(&p, "");
+    ok(cek_model_fits(p.model, p.devices[0], 0));
+    ck_assert_uint_eq(cek_model_fits(p.model, p.devices[1], 0), CEK_NO_DEVICE);
+    ck_assert_str_eq(cek_error_text(), says);
+    ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, 2, &o, &trainer), CEK_OUT_OF_MEMORY);
+    ck_assert_str_eq(cek_error_text(), says);
+    ck_assert_uint_eq(cek_predictor_create(p.model, p.devices + 1, 1, NULL, &q), CEK_OUT_OF_MEMORY);
+    ck_assert_str_eq(cek_error_text(), says);
+    p.count = 1;
+    ok(place_train(&p, &o, 2, &trainer));
+    cek_trainer_free(trainer);
+    place_close(&p);
+    unsetenv("CEKERNELS_SIM_MEMORY");
+}
+END_TEST
+
 /* ---- Deadlines and times of streams ---------------------------------------------------------- */
 
 START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
@@ -267,6 +295,7 @@ int main(void)
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
+    tcase_add_test(c, a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train);
     tcase_add_test(c, a_stream_that_hangs_is_left_at_the_callers_deadline);
     tcase_add_test(c, devices_at_one_to_three_take_three_to_one);
     suite_add_tcase(suite, c);
