@@ -250,19 +250,13 @@ int main(void)
     Suite *suite = suite_create("train_overlap");
     TCase *c = tcase_create("train_overlap");
     tcase_set_timeout(c, 300);
-    if (!getenv("ONE"))
-        tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 6);
-    if (!getenv("ONE"))
-        tcase_add_loop_test(c, operations_that_keep_the_engine_hold_a_step_up_by_little, 0, 2);
-    if (!getenv("ONE"))
-        tcase_add_loop_test(c, devices_that_work_inline_hide_nothing, 0, 2);
+    tcase_add_loop_test(c, a_step_takes_little_longer_than_it_computes, 0, 6);
+    tcase_add_loop_test(c, operations_that_keep_the_engine_hold_a_step_up_by_little, 0, 2);
+    tcase_add_loop_test(c, devices_that_work_inline_hide_nothing, 0, 2);
     tcase_add_test(c, a_host_that_waits_behind_each_bucket_hides_little);
-    if (!getenv("ONE"))
-        tcase_add_test(c, a_device_with_a_long_operation_is_asked_and_not_waited_for);
-    if (!getenv("ONE"))
-        tcase_add_loop_test(c, a_step_neither_drains_a_queue_nor_maps_memory, 0, 2);
-    if (!getenv("ONE"))
-        tcase_add_test(c, twenty_runs_take_the_same_time);
+    tcase_add_test(c, a_device_with_a_long_operation_is_asked_and_not_waited_for);
+    tcase_add_loop_test(c, a_step_neither_drains_a_queue_nor_maps_memory, 0, 2);
+    tcase_add_test(c, twenty_runs_take_the_same_time);
     suite_add_tcase(suite, c);
     return suite_run(suite);
 }
