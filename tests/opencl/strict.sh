@@ -32,9 +32,11 @@ strict() { # GROUP NET BATCH: the losses are those of the processor
         END { print n["finishes"] + n["dead"] + n["unflushed"] + !n["commands"] }' "$scratch/counts") == 0"
 }
 strict 64 lenet5 8
+strict 128 lenet5 8
 strict 128 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear:10' 20
-# 103 MB of weights are minutes by kernels for GPUs on a processor.
-if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then strict 64 mnist-cnn 2; fi
+strict 64 mnist-cnn 4
+# Much memory and arithmetic for a processor that runs kernels for GPUs; what differs are the groups.
+if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then strict 128 mnist-cnn 8; fi
 
 # Activations that are more than the driver gives at once lie in several memories, and the batch stays whole, bit for bit.
 # Only where one of them alone is too large (the first layer's: 602,112 bytes of 32 samples) is it cut, which rounds
