@@ -216,6 +216,9 @@ static cek_status traits_read(cuda_dev *dev)
     if (st)
         return st;
     traits->compute_units = (uint32_t)units;
+    if (attribute(&instance->driver, dev->device, CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT))
+        traits->launch_work = cek__gpu_launch_work(
+            traits->compute_units, attribute(&instance->driver, dev->device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000);
     traits->max_group = (uint32_t)group;
     traits->local_bytes = (uint64_t)local_bytes;
     traits->built_in_only = !cek__cuda_compiler(instance);

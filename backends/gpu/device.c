@@ -6,6 +6,12 @@
 #include "backends/gpu/gpu.h"
 #include "backends/gpu/tuner.h"
 
+/* Watchdogs of displays end a launch after 2 s (Windows) to 10 s (amdgpu). A launch has half a second where a compute unit
+ * does one multiply-add a cycle: the narrowest there is could do eight (an execution unit of Intel's), so our kernels
+ * would have to reach no more than a thirtieth of a device's peak to meet the shortest. */
+#define LAUNCH_SECONDS 0.5
+#define CLOCK_MHZ 1000 /* of a device that does not tell */
+
 cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek__gpu_driver *driver, uint32_t index,
                                 const cek_device_options *options)
 {
@@ -20,6 +26,11 @@ cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek_
     if (st)
         cek__latch_fini(&dev->lost);
     return st;
+}
+
+uint64_t cek__gpu_launch_work(uint32_t compute_units, uint32_t clock_mhz)
+{
+    return (uint64_t)(LAUNCH_SECONDS * 1e6 * (compute_units ? compute_units : 1) * (clock_mhz ? clock_mhz : CLOCK_MHZ));
 }
 
 void cek__gpu_device_fini(cek_dev *dev)

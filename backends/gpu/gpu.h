@@ -43,10 +43,11 @@ struct cek_instance {
     cek_host host; /* zeroed where there is none */
 };
 
-/* What lowering may look at. DETERMINISTIC operations depend on the model of the device: everything
- * here but compute_units. */
+/* What lowering may look at. DETERMINISTIC operations depend on the model of the device: what is computed on everything
+ * here but compute_units and launch_work, in how many launches on them too. */
 typedef struct cek__gpu_traits {
     uint32_t compute_units;
+    uint64_t launch_work;  /* multiply-adds that a launch should have at most; 0: nothing ends one that takes long */
     uint32_t max_group;    /* work-items in a group */
     uint32_t vector_width; /* f32 lanes of a register where the device is a CPU, else 0 */
     uint64_t local_bytes;
@@ -194,6 +195,9 @@ struct cek__gpu_driver {
 cek_status cek__gpu_device_init(cek_dev *dev, cek_instance *instance, const cek__gpu_driver *driver, uint32_t index,
                                 const cek_device_options *options);
 void cek__gpu_device_fini(cek_dev *dev);
+/* cek__gpu_launch_work - launch_work of a device whose driver ends launches that take seconds, from its clock (0: not
+ * told). */
+uint64_t cek__gpu_launch_work(uint32_t compute_units, uint32_t clock_mhz);
 /* cek__gpu_ready - CEK_OK, or the latched CEK_DEVICE_LOST with its text. */
 static inline cek_status cek__gpu_ready(const cek_dev *dev, const char *call)
 {

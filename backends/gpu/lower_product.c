@@ -13,9 +13,10 @@
 #define SMALL_BYTES 1024         /* of local memory besides strips and lines: what follows from p */
 #define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
 #define PIECE_LEAST 256          /* of k, that is worth a pass over the results */
-#define CPU_GROUPS_ENOUGH 256    /* on CPUs, where a group is one work-item, */
-#define CPU_PIECE_LEAST 1024     /* and memory is slow */
-#define WASTE_MOST 1.125         /* what a large tile may compute beyond the results, held against the tightest tile */
+#define PIECE_MOST (1 << 17)  /* of k: what a group sums alone ends in less than a second, and no launch is shorter */
+#define CPU_GROUPS_ENOUGH 256 /* on CPUs, where a group is one work-item, */
+#define CPU_PIECE_LEAST 1024  /* and memory is slow */
+#define WASTE_MOST 1.125      /* what a large tile may compute beyond the results, held against the tightest tile */
 
 enum { MODE_GEMM, MODE_FORWARD, MODE_DATA, MODE_WEIGHTS }; /* as in product.cl */
 
@@ -206,36 +207,68 @@ static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
     return shapes[tightest];
 }
 
-/* As many pieces of k as fill the device, and as many as 32 bits can count through. */
+/* As many pieces of k as fill the device, and none that is too long for a launch or, on CPUs, for 32 bits to count
+ * through. */
 static void splits_choose(const cek_op *op, product *p, shape s)
 {
     cek_k_product *a = &p->a;
     const bool cpu = op->dev->traits.vector_width;
     const double enough = cpu ? CPU_GROUPS_ENOUGH : (double)ITEMS_ENOUGH / (s.x * s.y);
-    const uint64_t least = cpu ? CPU_PIECE_LEAST : PIECE_LEAST;
+    const uint64_t least = cpu ? CPU_PIECE_LEAST : PIECE_LEAST, most = cpu ? UINT32_MAX - DEPTH : PIECE_MOST;
     a->splits = 1;
     while (tiles_of(p, s) * (double)a->splits < enough && a->k / (2 * a->splits) >= least)
         a->splits *= 2;
-    while (ceil_div(a->k, a->splits) > UINT32_MAX - DEPTH)
+    while (ceil_div(a->k, a->splits) > most)
         a->splits *= 2;
     a->split_k = ceil_div(a->k, a->splits);
 }
 
-/* The product's launch by groups of a shape, still without its buffers. */
-static cek__gpu_step *shape_try(cek_op *op, product *p, shape s, char *more, size_t cap)
+/* The product's launch by groups of a shape: `count` of them at most from number a.first on, still without its buffers. */
+static cek__gpu_step *launch_add(cek_op *op, const product *p, shape s, const char *more, uint64_t count)
 {
     char defines[CEK__GPU_DEFINES];
     const cek_k_product *a = &p->a;
-    const uint64_t tiles = ceil_div(a->m, EACH * s.y) * ceil_div(a->n, EACH * s.x) * a->batch;
-    splits_choose(op, p, s);
-    snprintf(more, cap, "#define SIDE_X %u\n#define SIDE_Y %u\n", s.x, s.y);
+    const uint64_t tiles = ceil_div(a->m, EACH * s.y) * ceil_div(a->n, EACH * s.x) * a->batch,
+                   left = tiles * a->splits - a->first;
     defines_make(op, p, more, defines);
-    return cek__gpu_step_grid(op, "product.cl", defines, "product", (uint64_t[]){ tiles * a->splits, 1, 1 },
+    return cek__gpu_step_grid(op, "product.cl", defines, "product", (uint64_t[]){ left < count ? left : count, 1, 1 },
                               (uint32_t[]){ s.x, s.y, 1 });
 }
 
-/* Two launches at most: the product and, where k is split, the sum of its pieces. How large a group the compiled kernel
- * takes is known once it is compiled: many devices take fewer work-items with many registers each. */
+static cek__gpu_step *shape_try(cek_op *op, product *p, shape s, char *more, size_t cap)
+{
+    splits_choose(op, p, s);
+    snprintf(more, cap, "#define SIDE_X %u\n#define SIDE_Y %u\n", s.x, s.y);
+    return launch_add(op, p, s, more, UINT64_MAX);
+}
+
+/* The groups of a launch. One for each compute unit does no longer than one alone. */
+static uint64_t launch_groups(const cek_op *op, const product *p, shape s)
+{
+    const cek__gpu_traits *traits = &op->dev->traits;
+    const double work = (double)EACH * EACH * s.x * s.y * (double)p->a.split_k; /* of a group */
+    const uint64_t least = traits->compute_units ? traits->compute_units : 1;
+    if (!traits->launch_work || tiles_of(p, s) * (double)p->a.splits * work <= (double)traits->launch_work)
+        return UINT64_MAX;
+    return (double)least * work < (double)traits->launch_work ? (uint64_t)((double)traits->launch_work / work) : least;
+}
+
+/* The launches of all groups, the first of which is there. Each computes the results that it would in any number of
+ * them. */
+static void launches_fill(cek_op *op, product *p, shape s, const char *more, cek__gpu_step *step)
+{
+    const uint64_t count = launch_groups(op, p, s), all = step ? step->groups[0] : 0;
+    if (step && count < all)
+        step->groups[0] = count;
+    while (step) {
+        cek__gpu_step_fill(step, p->buffers, 6, &p->a, sizeof p->a);
+        p->a.first += step->groups[0];
+        step = p->a.first < all ? launch_add(op, p, s, more, count) : NULL;
+    }
+}
+
+/* The product and, where k is split, the sum of its pieces. How large a group the compiled kernel takes is known once it is
+ * compiled: many devices take fewer work-items with many registers each. */
 static cek_status product_add(cek_op *op)
 {
     char more[64];
@@ -251,7 +284,7 @@ static cek_status product_add(cek_op *op)
     }
     if (a->splits > 1)
         p.buffers[5] = cek__gpu_workspace(op, a->batch * a->splits * a->m * a->n * sizeof(float));
-    cek__gpu_step_fill(step, p.buffers, 6, a, sizeof *a);
+    launches_fill(op, &p, s, more, step);
     if (a->splits > 1)
         finish_add(op, &p, more);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", EACH * s.y, EACH * s.x);

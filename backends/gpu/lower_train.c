@@ -152,6 +152,17 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
 
 /* --- pooling ---------------------------------------------------------------------------------- */
 
+/* The images of a launch: as many as 32 bits number the work-items of, and a watchdog allows, which counts taps that are
+ * read. One alone is not divided. */
+static uint64_t pool_images(const cek_op *op, const cek_k_pool *a, uint64_t items)
+{
+    const uint64_t counted = INT32_MAX / items, work = op->dev->traits.launch_work;
+    const double image = (double)a->image_out * (double)cek__gpu_positions(a->window.taps);
+    if (!work || (double)counted * image <= (double)work)
+        return counted;
+    return image < (double)work ? (uint64_t)((double)work / image) : 1;
+}
+
 /* The images of one launch at most `most`, and all of them in as many launches as that takes. */
 static void pool_launch(cek_op *op, const char *defines, cek_k_pool *a, uint64_t items, uint64_t most)
 {
@@ -202,6 +213,6 @@ cek_status cek__gpu_lower_pool(cek_op *op)
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n%s", cek__gpu_type(desc->type),
                      desc->spatial < 3 ? 2 : 3, desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "");
     const uint64_t items = sizes[0] * sizes[1] * sizes[2] * sizes[3];
-    pool_launch(op, defines, &a, items, INT32_MAX / items);
+    pool_launch(op, defines, &a, items, pool_images(op, &a, items));
     return op->failure;
 }

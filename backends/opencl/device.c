@@ -22,6 +22,7 @@ const char cek__opencl_build[] = __VERSION__;
 #define PLATFORMS_MAX 64
 #define DEVICES_MAX 256 /* of one platform */
 #define SPLIT_MAX 64
+#define KERNEL_EXEC_TIMEOUT_NV 0x4005 /* of cl_nv_device_attribute_query */
 
 /* --- what is found ---------------------------------------------------------------------------- */
 
@@ -176,6 +177,12 @@ static void build_options_choose(opencl_dev *dev)
              single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 
+/* Whether a launch that takes seconds may be ended: NVIDIA's driver tells, of others' GPUs it must be assumed. */
+static bool watched(cl_device_id id)
+{
+    return !cek__opencl_has(id, "cl_nv_device_attribute_query") || cek__opencl_number(id, KERNEL_EXEC_TIMEOUT_NV);
+}
+
 static void traits_read(opencl_dev *dev, const found_device *found)
 {
     size_t group = 0;
@@ -193,6 +200,9 @@ static void traits_read(opencl_dev *dev, const found_device *found)
         uint32_t width = cek__opencl_number(dev->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
         traits->vector_width = width ? width : 4;
     }
+    if (!traits->vector_width && watched(dev->id))
+        traits->launch_work = cek__gpu_launch_work(traits->compute_units,
+                                                   cek__opencl_number(dev->id, CL_DEVICE_MAX_CLOCK_FREQUENCY));
     dev->max_alloc_bytes = cek__opencl_long(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     dev->keeps_kernels = keeps_kernels(dev);
     build_options_choose(dev);

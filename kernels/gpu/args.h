@@ -116,6 +116,7 @@ typedef struct cek_k_product {
     cek_u64 b_row, b_column, b_batch; /* backward data: b_row is an output channel's, a tap's is in_group */
     cek_u64 c_row, c_batch, bias_batch;
     cek_u64 splits, split_k; /* k is summed in `splits` pieces of split_k, which is below 2^32 */
+    cek_u64 first;           /* the number of the launch's first group */
     cek_k_window window;
     /* n / stride is the high half of 2n * multiplier, shifted by shift, for n below 2^31. */
     cek_u32 stride_multiplier[3], stride_shift[3];

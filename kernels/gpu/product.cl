@@ -194,9 +194,9 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     LOCAL cek_u32 digits[DEPTH + 1][4]; /* of the latest p; behind them what a step adds */
 #endif
     LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch: no registers in the loop */
-    /* Groups are numbered along x, the one direction without a low limit: columns first, then rows, pieces of k,
-     * batches. */
-    const cek_u64 columns = (a.n + COLUMNS - 1) / COLUMNS, rows = (a.m + ROWS - 1) / ROWS, at = GROUP_ID(0);
+    /* Groups are numbered along x, the one direction without a low limit, and through several launches: columns first,
+     * then rows, pieces of k, batches. */
+    const cek_u64 columns = (a.n + COLUMNS - 1) / COLUMNS, rows = (a.m + ROWS - 1) / ROWS, at = a.first + GROUP_ID(0);
     if (!a.splits)
         return;
     const cek_u64 column = at % columns * COLUMNS, row = at / columns % rows * ROWS;

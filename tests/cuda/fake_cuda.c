@@ -186,6 +186,8 @@ CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice
     switch (what) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 49152; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = (int)number("FAKE_CUDA_CLOCK", 1000000); break;
+    case CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT: *value = getenv("FAKE_CUDA_WATCHDOG") != NULL; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 7; break;
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: *value = 3; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = (int)number("FAKE_CUDA_SM", 90) / 10; break;

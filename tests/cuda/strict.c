@@ -1,5 +1,5 @@
 /* strict.c - the fake driver and the fake compiler punish what real ones punish: builtins that are not found, code that
- * would be loaded inside a capture, operands that are not aligned as their type wants. */
+ * would be loaded inside a capture, operands that are not aligned as their type wants; and a watchdog, which they only tell of. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -133,12 +133,60 @@ START_TEST(code_is_loaded_before_a_capture)
 }
 END_TEST
 
+/* Of a card that shows a picture a launch is ended after some seconds: there alone it is made in parts. */
+START_TEST(a_long_product_is_launched_in_parts_where_the_driver_has_a_watchdog)
+{
+    enum { M = 300, N = 200, K = 100, BATCH = 2 };
+    static float a[M * K * BATCH], b[K * N * BATCH], c[2][M * N * BATCH];
+    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM },
+                           .m = M,
+                           .n = N,
+                           .k = K,
+                           .batch = BATCH,
+                           .lda = K,
+                           .ldb = N,
+                           .ldc = N,
+                           .stride_a = M * K,
+                           .stride_b = K * N,
+                           .stride_c = M * N,
+                           .a_type = CEK_F32,
+                           .b_type = CEK_F32,
+                           .c_type = CEK_F32 };
+    unsigned launches[2];
+    fake_open();
+    for (int i = 0; i < M * K * BATCH; i++)
+        a[i] = (float)(i % 97) / 97;
+    for (int i = 0; i < K * N * BATCH; i++)
+        b[i] = (float)(i % 89) / 89;
+    setenv("FAKE_CUDA_CLOCK", "1000", 1); /* kHz: seven units have 3.5 million multiply-adds in half a second */
+    for (int watched = 0; watched < 2; watched++) {
+        array arrays[] = { IN(a, sizeof a), IN(b, sizeof b), OUT(c[watched], sizeof c[watched]) };
+        cek_op_info info;
+        if (watched)
+            setenv("FAKE_CUDA_WATCHDOG", "yes", 1);
+        door_open(&d, "cuda", options);
+        cek_op *op = door_op(&d, &desc.op, arrays, 3, &info);
+        launches[watched] = fake.calls("cuLaunchKernel");
+        door_op_run(&d, op, &info, arrays, 3);
+        launches[watched] = fake.calls("cuLaunchKernel") - launches[watched];
+        d.plugin.op_destroy(op);
+        door_close(&d);
+    }
+    unsetenv("FAKE_CUDA_WATCHDOG");
+    unsetenv("FAKE_CUDA_CLOCK");
+    ck_assert_uint_eq(launches[0], 1);
+    ck_assert_uint_ge(launches[1], (unsigned)((double)M * N * K * BATCH / 3.5e6) + 1);
+    ck_assert(!memcmp(c[0], c[1], sizeof c[0]));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda strict");
     TCase *tcase = tcase_create("strict");
     tcase_add_test(tcase, nothing_is_compiled_before_the_builtins_are_found);
     tcase_add_test(tcase, a_kernel_that_reads_past_the_alignment_of_its_type_ends_the_program);
+    tcase_add_test(tcase, a_long_product_is_launched_in_parts_where_the_driver_has_a_watchdog);
     tcase_add_test(tcase, code_is_loaded_before_a_capture);
     suite_add_tcase(suite, tcase);
     return fake_suite_run(suite);

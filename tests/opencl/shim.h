@@ -66,7 +66,7 @@ typedef struct shim_state {
     /* What a device claims. */
     cl_device_type device;
     size_t group;
-    cl_uint width, vendor;
+    cl_uint width, vendor, clock;
     bool no_svm, secure;
     bool integrated; /* a GPU whose memory is the host's; else one's is not */
     bool recorder;   /* functions of cl_khr_command_buffer are found: what they enqueue is not counted */
@@ -75,7 +75,9 @@ typedef struct shim_state {
     const char *text;            /* what is compiled instead */
     atomic_int probes, finishes; /* calls of clGetPlatformIDs, clFinish */
     atomic_int waits; /* others that returned when the device had done something: clWaitForEvents, blocking ones */
-    size_t watched;   /* bytes of the writes that are counted */
+    const char *watched_kernel;
+    atomic_size_t groups; /* of its launch that had the most, and something to do */
+    size_t watched;       /* bytes of the writes that are counted */
     atomic_int watched_writes;
     atomic_int profiling_queues, profiled; /* queues with profiling that were made, commands in them */
     /* How strict the driver is. */

@@ -83,6 +83,10 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
         if (shim.device == CL_DEVICE_TYPE_GPU)
             *(cl_bool *)value = shim.integrated;
         break;
+    case CL_DEVICE_MAX_CLOCK_FREQUENCY:
+        if (shim.clock)
+            *(cl_uint *)value = shim.clock;
+        break;
     case CL_DEVICE_VENDOR_ID:
         if (shim.vendor)
             *(cl_uint *)value = shim.vendor;

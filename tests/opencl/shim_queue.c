@@ -210,6 +210,21 @@ static void kernel_note(cl_kernel kernel)
     pthread_mutex_unlock(&lock);
 }
 
+static void groups_note(cl_kernel kernel, cl_uint dims, const size_t *global, const size_t *local)
+{
+    size_t groups = 1, before = shim.groups;
+    char name[64] = "";
+    if (!shim.watched_kernel)
+        return;
+    REAL(clGetKernelInfo)(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+    if (strcmp(name, shim.watched_kernel))
+        return;
+    for (cl_uint i = 0; local && i < dims; i++)
+        groups *= global[i] / local[i];
+    while (groups > before && !atomic_compare_exchange_weak(&shim.groups, &before, groups))
+        ;
+}
+
 /* From here on every call on this context fails, and so has every command from `number` on. */
 static void context_kill(cl_context context, uint64_t number)
 {
@@ -235,8 +250,10 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
     shim_serial_end();
     if (error)
         return error;
-    if (!idle)
+    if (!idle) {
         kernel_note(kernel);
+        groups_note(kernel, dims, global, local);
+    }
     enqueued(queue, waits, list, event);
     if (!idle && shim.fault && atomic_fetch_sub(&shim.fault_after, 1) == 0)
         context_kill(shim_queue_context(queue), last);

@@ -1,5 +1,5 @@
-/* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c), on
- * a device that is a table: how work is shared out among work-items, and that all of it is. */
+/* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c), and of
+ * products that take long, on a device that is a table: how work is shared out, and that all of it is. */
 #include <string.h>
 
 #include "backends/gpu/lower.h"
@@ -211,6 +211,69 @@ START_TEST(what_is_beyond_32_bits_is_launched_in_parts)
 }
 END_TEST
 
+/* --- watchdogs -------------------------------------------------------------------------------- */
+
+static cek_op *product_of(uint64_t m, uint64_t n, uint64_t k)
+{
+    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .operands = 7 },
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .batch = 1,
+                           .lda = (int64_t)k,
+                           .ldb = (int64_t)n,
+                           .ldc = (int64_t)n,
+                           .a_type = CEK_F32,
+                           .b_type = CEK_F32,
+                           .c_type = CEK_F32 };
+    return lowered(&desc.op, cek__gpu_lower_gemm);
+}
+
+/* Every group once, in launches of 128 x 128 x 4096 multiply-adds a group. */
+START_TEST(a_product_is_cut_where_a_watchdog_would_end_it)
+{
+    static const struct {
+        uint32_t units;
+        uint64_t groups_allowed, groups, launches;
+    } devices[] = {
+        { 4, 0, 1024, 1 },   { 4, 1024, 1024, 1 }, { 4, 1023, 1023, 2 },
+        { 4, 100, 100, 11 }, { 64, 10, 64, 16 }, /* no launch is shorter than a group on each unit */
+    };
+    const uint64_t work = 128 * 128 * 4096;
+    device.traits.compute_units = devices[_i].units;
+    device.traits.launch_work = devices[_i].groups_allowed * work;
+    cek_op *op = product_of(4096, 4096, 4096);
+    ck_assert_uint_eq(op->step_count, devices[_i].launches);
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < op->step_count; i++) {
+        ck_assert_uint_eq(ARGS(op, i, cek_k_product)->first, done);
+        ck_assert_uint_le(op->steps[i].groups[0], devices[_i].groups);
+        done += op->steps[i].groups[0];
+    }
+    ck_assert_uint_eq(done, 1024);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+/* A group goes through its part of k alone, however many others there are. */
+START_TEST(a_group_of_a_product_sums_no_more_than_a_part_of_a_long_k)
+{
+    cek_op *op = product_of(4096, 4096, (1 << 20) + 4096);
+    ck_assert_uint_eq(op->step_count, 2); /* the product, and the sum of its pieces */
+    ck_assert_uint_le(ARGS(op, 0, cek_k_product)->split_k, 1 << 17);
+    ck_assert_uint_ge(ARGS(op, 0, cek_k_product)->split_k * ARGS(op, 0, cek_k_product)->splits, (1 << 20) + 4096);
+    cek__gpu_op_destroy(op);
+}
+END_TEST
+
+START_TEST(what_a_launch_may_take_grows_with_the_device)
+{
+    ck_assert_uint_eq(cek__gpu_launch_work(24, 1200), UINT64_C(14400000000));
+    ck_assert_uint_eq(cek__gpu_launch_work(2, 0), 1000000000); /* a driver need not tell */
+    ck_assert_uint_eq(cek__gpu_launch_work(0, 1000), 500000000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu, launches");
@@ -225,6 +288,11 @@ int main(void)
     tcase_add_test(c, a_long_row_is_shared_and_a_total_of_many_rows_too);
     tcase_add_test(c, elements_that_lie_alike_are_moved_sixteen_bytes_at_a_time);
     tcase_add_test(c, what_is_beyond_32_bits_is_launched_in_parts);
+    suite_add_tcase(s, c);
+    c = tcase_create("watchdogs");
+    tcase_add_loop_test(c, a_product_is_cut_where_a_watchdog_would_end_it, 0, 5);
+    tcase_add_test(c, a_group_of_a_product_sums_no_more_than_a_part_of_a_long_k);
+    tcase_add_test(c, what_a_launch_may_take_grows_with_the_device);
     suite_add_tcase(s, c);
     return suite_run(s);
 }
