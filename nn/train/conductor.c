@@ -30,11 +30,15 @@ static cek_status drain(cek__conductor *c, cek__station *s)
     return cek__crew_call(c->crew, s->device, drain_job, s);
 }
 
+static bool nobody_acts(const cek__conductor *c)
+{
+    return c->busy == 0;
+}
+
 /* After a failure: no thread is inside a device any more, and no device that still answers reads the caller's samples. */
 static cek_status give_up(cek__conductor *c)
 {
-    while (c->busy > 0)
-        cek__conductor_await_news(c);
+    cek__conductor_await(c, nobody_acts);
     pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < c->devices; i++)
         (void)!drain(c, &c->stations[i]);
@@ -88,6 +92,11 @@ static void wait_alone(cek__conductor *c)
         cek__conductor_on_its_thread(c, counted_job);
 }
 
+static bool has_result(const cek__conductor *c)
+{
+    return c->failure != CEK_OK || cek__order_has_result(c->order);
+}
+
 cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *correct)
 {
     cek_status st = CEK_OK;
@@ -96,12 +105,12 @@ cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *corr
     *correct = 0;
     pthread_mutex_lock(&c->lock);
     wait_alone(c);
-    while (c->failure == CEK_OK && !cek__order_collect(c->order))
-        cek__conductor_await_news(c);
+    cek__conductor_await(c, has_result);
     if (c->failure != CEK_OK) {
         st = give_up(c);
         goto out;
     }
+    (void)cek__order_collect(c->order);
     c->collected++;
     for (size_t i = 0; i < c->devices; i++) {
         const cek__step_job *job = cek__station_job(&c->stations[i], c->collected);
@@ -148,11 +157,16 @@ size_t cek__conductor_uncollected(const cek__conductor *c)
 
 static bool is_quiet(const cek__conductor *c)
 {
-    bool quiet = c->busy == 0;
+    bool quiet = nobody_acts(c);
 
     for (size_t i = 0; i < c->devices; i++)
         quiet = quiet && !cek__station_under_way(&c->stations[i]);
     return quiet;
+}
+
+static bool is_settled(const cek__conductor *c)
+{
+    return c->failure != CEK_OK || (cek__order_settled(c->order) && is_quiet(c));
 }
 
 cek_status cek__conductor_settle(cek__conductor *c)
@@ -160,8 +174,7 @@ cek_status cek__conductor_settle(cek__conductor *c)
     cek_status st;
 
     pthread_mutex_lock(&c->lock);
-    while (c->failure == CEK_OK && !(cek__order_settled(c->order) && is_quiet(c)))
-        cek__conductor_await_news(c);
+    cek__conductor_await(c, is_settled);
     st = c->failure == CEK_OK ? CEK_OK : give_up(c);
     pthread_mutex_unlock(&c->lock);
     return st;

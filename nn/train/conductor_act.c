@@ -21,7 +21,8 @@ void cek__conductor_wake(cek__conductor *c)
     for (size_t i = 0; i < c->worker_count; i++)
         if (c->closing || c->failure != CEK_OK || has_work(c, &c->workers[i]))
             pthread_cond_signal(&c->workers[i].work);
-    pthread_cond_signal(&c->told);
+    if (c->awaited != NULL && c->awaited(c))
+        pthread_cond_signal(&c->told);
 }
 
 /* Something is under way from now on, which its porter looks for. */

@@ -14,6 +14,9 @@
 #include "nn/train/conductor.h"
 #include "nn/train/station.h"
 
+/* Something that the caller waits for. */
+typedef bool cek__conductor_fact(const struct cek__conductor *conductor);
+
 /* A thread of one device. */
 typedef struct worker {
     struct cek__conductor *conductor;
@@ -37,7 +40,8 @@ struct cek__conductor {
     bool *present; /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
     pthread_mutex_t lock;
-    pthread_cond_t told; /* the caller: a result, a failure, or all is settled */
+    pthread_cond_t told;          /* the caller: what it waits for has come */
+    cek__conductor_fact *awaited; /* that; NULL: it does not wait */
     bool closing;
     size_t busy; /* actions that are being carried out, which may be inside a device */
     cek_status failure;
@@ -46,7 +50,7 @@ struct cek__conductor {
 
 /* ---- conductor_act.c; all under the lock, which is given up for calls of the device ---- */
 
-/* After every event: whoever has something to do hears of it, and the caller. */
+/* After every event: whoever has something to do hears of it, and the caller where what it waits for is so. Nobody else wakes. */
 void cek__conductor_wake(cek__conductor *conductor);
 /* The first failure stays; the text is this thread's. */
 void cek__conductor_fail(cek__conductor *conductor, cek_status status);
@@ -63,9 +67,9 @@ bool cek__conductor_milestones_pass(cek__conductor *conductor, cek__station *sta
 CEK__CHECKED cek_status cek__conductor_threads_start(cek__conductor *conductor);
 void cek__conductor_threads_stop(cek__conductor *conductor);
 
-/* Under the lock: waits for news. Meanwhile threads of devices that work beside the host are looked at: what one does in a
- * call that does not return ends here, with the loss of the device. */
-void cek__conductor_await_news(cek__conductor *conductor);
+/* Under the lock: waits until `fact` is so. Meanwhile threads of devices that work beside the host are looked at: what one does
+ * in a call that does not return ends here, with the loss of the device. */
+void cek__conductor_await(cek__conductor *conductor, cek__conductor_fact *fact);
 /* Under the lock: a lone device; everything that can be queued is. */
 void cek__conductor_serve(cek__conductor *conductor);
 /* Under the lock, which is given up: runs a job of a lone device on its thread. Nobody acts any more where that was left. */

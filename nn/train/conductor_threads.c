@@ -113,7 +113,8 @@ out:
     return st;
 }
 
-void cek__conductor_await_news(cek__conductor *c)
+/* Until the caller hears something, or a slice has passed. */
+static void await_news(cek__conductor *c)
 {
     uint64_t slice = UINT64_MAX;
 
@@ -134,6 +135,14 @@ void cek__conductor_await_news(cek__conductor *c)
         c->busy -= w->acts;
         cek__conductor_fail(c, CEK_DEVICE_LOST);
     }
+}
+
+void cek__conductor_await(cek__conductor *c, cek__conductor_fact *fact)
+{
+    c->awaited = fact;
+    while (!fact(c))
+        await_news(c);
+    c->awaited = NULL;
 }
 
 /* A lone device: everything that can be queued is. */

@@ -142,7 +142,7 @@ bool cek__order_has(const cek__order *order, size_t device, cek__lane lane)
     return order->lanes[device * CEK__LANE_COUNT + lane].count > 0;
 }
 
-bool cek__order_collect(cek__order *order)
+bool cek__order_has_result(const cek__order *order)
 {
     size_t at = (size_t)((order->collected + 1) % (int64_t)order->ring) * order->devices;
 
@@ -151,6 +151,13 @@ bool cek__order_collect(cek__order *order)
     for (size_t r = 0; r < order->devices; r++)
         if (!order->counted[at + r])
             return false;
+    return true;
+}
+
+bool cek__order_collect(cek__order *order)
+{
+    if (!cek__order_has_result(order))
+        return false;
     order->collected++;
     return true;
 }

@@ -111,7 +111,9 @@ CEK__SHARED void cek__order_fail(cek__order *order);
 /* The next action of a lane; false if there is none for now. */
 CEK__SHARED bool cek__order_next(cek__order *order, size_t device, cek__lane lane, cek__action *out);
 bool cek__order_has(const cek__order *order, size_t device, cek__lane lane);
-/* True, once per step and in their order, when all devices' parts of the result are there. */
+/* All devices' parts of the oldest uncollected step's result are there. */
+CEK__SHARED bool cek__order_has_result(const cek__order *order);
+/* It counts as collected from now on; false, and nothing has happened, where it has no result yet. */
 CEK__SHARED bool cek__order_collect(cek__order *order);
 /* Steps submitted and not collected. */
 CEK__SHARED size_t cek__order_uncollected(const cek__order *order);

@@ -2,6 +2,7 @@
  * the other, replicas stay equal, on devices that work beside the host and whatever way bytes go between them; clipping, which
  * is the phase between gather and update. */
 #include <math.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "train_bench.h"
@@ -266,6 +267,41 @@ START_TEST(gradients_are_clipped_by_the_norm_of_all_of_them_on_any_devices)
 }
 END_TEST
 
+/* Times that this thread slept. */
+static long sleeps(void)
+{
+    struct rusage usage;
+    ck_assert_int_eq(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+/* A step of many shards, each of which is added, updated and sent: who waits for the result sleeps until it is there, and now and
+ * then for a lock. */
+START_TEST(who_waits_for_a_step_is_woken_for_its_result_alone)
+{
+    enum { WARM = 2, WATCHED = 10, MOST = 6 };
+    bench b;
+    cek_model *model;
+    cek_trainer_options o = options_small();
+    long before;
+    bench_open(&b, "2", "cpu:0,cpu:1", &o);
+    cek_trainer_free(b.trainer);
+    ok(cek_model_parse("flatten linear:2048 relu linear:2048 relu linear:2048 relu linear:5", 3,
+                       (int64_t[]){ 1, SIDE, SIDE }, &model));
+    cek_model_free(b.model);
+    b.model = model;
+    cek_model_init(b.model, 3);
+    ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+    for (int i = 0; i < WARM; i++)
+        step(&b, 0, 2);
+    before = sleeps();
+    for (int i = 0; i < WATCHED; i++)
+        step(&b, 0, 2);
+    ck_assert_int_le(sleeps() - before, MOST * WATCHED);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(a_norm_that_is_none_is_refused)
 {
     bench b;
@@ -294,6 +330,7 @@ int main(void)
     tcase_add_loop_test(tc, a_loss_that_is_not_finite_names_its_step_and_leaves_a_consistent_state, 0, FLEETS);
     tcase_add_loop_test(tc, gradients_are_clipped_by_the_norm_of_all_of_them_on_any_devices, 0, FLEETS);
     tcase_add_loop_test(tc, the_seconds_of_a_step_are_those_that_it_took, 0, FLEETS);
+    tcase_add_test(tc, who_waits_for_a_step_is_woken_for_its_result_alone);
     tcase_add_test(tc, a_norm_that_is_none_is_refused);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
