@@ -361,6 +361,13 @@ unit_tests += %D%/unit/plan_needs
 %C%_unit_plan_needs_LDFLAGS = $(check_ldflags)
 %C%_unit_plan_needs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/plan_pieces
+%C%_unit_plan_pieces_SOURCES = %D%/unit/plan_pieces.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
+    %D%/unit/model_oracle.h %D%/unit/scratch.h
+%C%_unit_plan_pieces_CPPFLAGS = $(unit_cppflags)
+%C%_unit_plan_pieces_LDFLAGS = $(check_ldflags)
+%C%_unit_plan_pieces_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/plan_record
 %C%_unit_plan_record_SOURCES = %D%/unit/plan_record.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
     %D%/unit/model_oracle.h %D%/unit/scratch.h

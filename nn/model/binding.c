@@ -76,6 +76,7 @@ static cek_status operands_resolve(cek__binding *b, const cek__places *places)
             if (in->operand[slot] == CEK__NO_VALUE)
                 continue;
             b->refs[i][slot] = value_ref(v, places, program->arena_piece);
+            b->refs[i][slot].offset += in->shift[slot];
             if (!b->refs[i][slot].mem)
                 return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for %s", cek_device_name(program->device),
                                  place_name(v->place));

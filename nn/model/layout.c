@@ -17,13 +17,18 @@
 /* Block sizes, with their reasons. */
 static const struct {
     uint64_t bucket_bytes;
+    uint64_t piece_bytes;
     uint64_t align_bytes;
 } tune = {
     /* A bucket takes parameters until it holds this much. A transfer costs 10 to 100 us before its
      * first byte; at 10 to 50 GB/s 4 MiB take 80 to 400 us, so smaller ones would mostly wait, and
      * larger ones would start later in backward. */
     .bucket_bytes = 4 << 20,
-    /* Offsets of operands. */
+    /* Larger weights of linear layers are cut, and a bucket is no larger either. OpenCL devices give a quarter of their
+     * memory at once: who has 400 MiB has room for such pieces. The weights of the networks that come with us are smaller
+     * (98 MiB), and stay one product. */
+    .piece_bytes = 100 << 20,
+    /* Offsets of operands, which a piece's rows shift along other operands too. */
     .align_bytes = CEK_ALIGNMENT,
 };
 
@@ -40,14 +45,14 @@ static cek_status forward_cut(cek__layout *layout, const cek_model *model)
 
     CEK_TRY(cek__calloc(layout->bucket_count + 1, sizeof *layout->forward_reads, &layout->forward_reads));
     layout->forward_count = layout->parameter_count == 0;
-    for (size_t i = 0; i < layout->parameter_count; i++) {
-        size_t bucket = layout->placement[i].bucket;
+    for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
+        size_t bucket = layout->placement[i].bucket, parameter = layout->placement[i].parameter;
 
         if (layout->forward_count > 0 && bucket >= layout->forward_reads[layout->forward_count - 1])
             continue;
-        if (layout->forward_count == 0 || model->parameters[i].node != node)
+        if (layout->forward_count == 0 || model->parameters[parameter].node != node)
             layout->forward_count++;
-        node = model->parameters[i].node;
+        node = model->parameters[parameter].node;
         layout->forward_reads[layout->forward_count - 1] = bucket;
     }
     return CEK_OK;
@@ -55,31 +60,91 @@ out:
     return st;
 }
 
-cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out)
+/* Elements of each piece of a parameter but the last, which has what is left: rows that are a multiple of `align`, as equal
+ * as that allows. */
+static uint64_t piece_elements(const cek_model *model, size_t parameter, uint64_t most, uint64_t align)
+{
+    const cek__parameter *p = &model->parameters[parameter];
+    const cek__node *node = &model->nodes[p->node];
+    uint64_t count = (uint64_t)p->public.count, rows, columns, each, pieces;
+
+    if (count <= most || node->layer != CEK__LAYER_LINEAR || node->weight != (int)parameter)
+        return count;
+    rows = (uint64_t)p->public.shape[0];
+    columns = (uint64_t)p->public.shape[1];
+    each = most / columns / align * align;
+    each = each ? each : align;
+    pieces = (rows + each - 1) / each;
+    each = (rows + pieces - 1) / pieces;
+    each = (each + align - 1) / align * align;
+    return (each < rows ? each : rows) * columns;
+}
+
+static cek_status pieces_cut(cek__layout *layout, const cek_model *model, uint64_t most, uint64_t align)
+{
+    cek_status st;
+    size_t count = 0;
+
+    CEK_TRY(cek__calloc(layout->parameter_count + 1, sizeof *layout->piece_of, &layout->piece_of));
+    for (size_t i = 0; i < layout->parameter_count; i++) {
+        uint64_t elements = (uint64_t)model->parameters[i].public.count, each = piece_elements(model, i, most, align);
+
+        count += (elements + each - 1) / each;
+        layout->piece_of[i + 1] = count;
+    }
+    CEK_TRY(cek__calloc(count, sizeof *layout->placement, &layout->placement));
+    for (size_t i = 0; i < layout->parameter_count; i++) {
+        uint64_t elements = (uint64_t)model->parameters[i].public.count, each = piece_elements(model, i, most, align),
+                 at = 0;
+
+        for (size_t k = layout->piece_of[i]; k < layout->piece_of[i + 1]; k++, at += each)
+            layout->placement[k] =
+                (cek__placement){ .parameter = i, .at = at, .count = elements - at < each ? elements - at : each };
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* From the last piece of the last parameter to the first of the first. */
+static cek_status buckets_fill(cek__layout *layout, uint64_t most, uint64_t align)
+{
+    cek_status st;
+    size_t count = layout->piece_of[layout->parameter_count];
+
+    CEK_TRY(cek__calloc(count, sizeof *layout->bucket_elements, &layout->bucket_elements)); /* one each at most */
+    for (size_t i = count; i-- > 0;) {
+        cek__placement *p = &layout->placement[i];
+        uint64_t padded = (p->count + align - 1) / align * align;
+        uint64_t used = layout->bucket_count ? layout->bucket_elements[layout->bucket_count - 1] : 0;
+
+        if (layout->bucket_count == 0 || used * type_bytes(layout->type) >= tune.bucket_bytes || used + padded > most)
+            layout->bucket_count++;
+        p->bucket = layout->bucket_count - 1;
+        p->first = layout->bucket_elements[p->bucket];
+        layout->bucket_elements[p->bucket] += padded;
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64_t piece_bytes, cek__layout **out)
 {
     cek_status st;
     cek__layout *layout = NULL;
-    size_t count = model->parameter_count;
-    uint64_t align;
+    uint64_t most, align;
 
     *out = NULL;
     if (type != CEK_F32 && type != CEK_F64)
         CEK_FAIL(CEK_UNSUPPORTED, "layout: parameters of type %u, they are f32 or f64", type);
     CEK_TRY(cek__calloc(1, sizeof *layout, &layout));
     layout->type = type;
-    layout->parameter_count = count;
-    CEK_TRY(cek__calloc(count, sizeof *layout->placement, &layout->placement));
-    CEK_TRY(cek__calloc(count, sizeof *layout->bucket_elements, &layout->bucket_elements)); /* one each at most */
+    layout->parameter_count = model->parameter_count;
+    most = piece_bytes / type_bytes(type);
     align = tune.align_bytes / type_bytes(type);
-    for (size_t i = count; i-- > 0;) {
-        uint64_t elements = (uint64_t)model->parameters[i].public.count;
-        size_t last = layout->bucket_count - 1;
-
-        if (layout->bucket_count == 0 || cek__layout_bucket_bytes(layout, last) >= tune.bucket_bytes)
-            last = layout->bucket_count++;
-        layout->placement[i] = (cek__placement){ last, layout->bucket_elements[last], elements };
-        layout->bucket_elements[last] += (elements + align - 1) / align * align;
-    }
+    CEK_TRY(pieces_cut(layout, model, most, align));
+    CEK_TRY(buckets_fill(layout, most, align));
     CEK_TRY(forward_cut(layout, model));
     *out = layout;
     return CEK_OK;
@@ -88,11 +153,17 @@ out:
     return st;
 }
 
+cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out)
+{
+    return cek__layout_create_cut(model, type, tune.piece_bytes, out);
+}
+
 void cek__layout_free(cek__layout *layout)
 {
     if (!layout)
         return;
     free(layout->placement);
+    free(layout->piece_of);
     free(layout->bucket_elements);
     free(layout->forward_reads);
     free(layout);
@@ -127,6 +198,15 @@ static order parameter_order(const cek_model *model, size_t index)
     return (order){ p->public.count, 1, 1 };
 }
 
+/* Of a piece: whole [a][b]s of it. */
+static order piece_order(const cek_model *model, const cek__placement *piece)
+{
+    order o = parameter_order(model, piece->parameter);
+
+    o.outer = (int64_t)piece->count / (o.a * o.b);
+    return o;
+}
+
 /* dst [outer][b][a] = src [outer][a][b]. */
 #define DEFINE_REORDER(name, src_type, dst_type)                                    \
     static void name(const src_type *restrict src, dst_type *restrict dst, order o) \
@@ -149,31 +229,33 @@ static order inverse(order o)
 void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst)
 {
     memset(dst, 0, cek__layout_bucket_bytes(layout, bucket));
-    for (size_t i = 0; i < layout->parameter_count; i++) {
+    for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
         const cek__placement *place = &layout->placement[i];
-        const float *data = model->parameters[i].public.data;
+        const float *data = model->parameters[place->parameter].public.data + place->at;
+        order o = piece_order(model, place);
 
         if (place->bucket != bucket)
             continue;
         if (layout->type == CEK_F64)
-            reorder_f32_f64(data, (double *)dst + place->first, parameter_order(model, i));
+            reorder_f32_f64(data, (double *)dst + place->first, o);
         else
-            reorder_f32_f32(data, (float *)dst + place->first, parameter_order(model, i));
+            reorder_f32_f32(data, (float *)dst + place->first, o);
     }
 }
 
 void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src)
 {
-    for (size_t i = 0; i < layout->parameter_count; i++) {
+    for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
         const cek__placement *place = &layout->placement[i];
-        float *data = model->parameters[i].public.data;
+        float *data = model->parameters[place->parameter].public.data + place->at;
+        order o = inverse(piece_order(model, place));
 
         if (place->bucket != bucket)
             continue;
         if (layout->type == CEK_F64)
-            reorder_f64_f32((const double *)src + place->first, data, inverse(parameter_order(model, i)));
+            reorder_f64_f32((const double *)src + place->first, data, o);
         else
-            reorder_f32_f32((const float *)src + place->first, data, inverse(parameter_order(model, i)));
+            reorder_f32_f32((const float *)src + place->first, data, o);
     }
 }
 

@@ -2,7 +2,9 @@
  * and from PyTorch's order.
  *
  * A bucket is one device memory; a parameter lies in one bucket, contiguous, at a multiple of 256
- * bytes. The same layout serves parameters, gradients and optimizer state, on every device and for
+ * bytes. The weights of a large linear layer lie in several, in pieces of whole rows: devices give less at once than they
+ * have. What is cut, and where, follows from the model and the type alone, since sums over pieces round otherwise: so no
+ * result depends on what a device gives. The same layout serves parameters, gradients and optimizer state, on every device and for
  * every micro-batch size, so that replicating, reducing, updating and saving are operations on
  * ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets are in the order in
  * which backward finishes them.
@@ -13,10 +15,13 @@
 #include "cekernels/nn.h"
 #include "core/base/export.h"
 
+/* A parameter, or a piece of one. */
 typedef struct cek__placement {
+    size_t parameter;
+    uint64_t at; /* the parameter's element that it begins with: the same in PyTorch's order and the device's */
+    uint64_t count;
     size_t bucket;
     uint64_t first; /* element in the bucket */
-    uint64_t count;
 } cek__placement;
 
 typedef struct cek__layout {
@@ -24,7 +29,8 @@ typedef struct cek__layout {
     size_t bucket_count;       /* 0 for a model without parameters */
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
     size_t parameter_count;
-    cek__placement *placement; /* [parameter_count], by the model's numbers */
+    cek__placement *placement; /* [piece_of[parameter_count]], by the model's numbers */
+    size_t *piece_of;          /* [parameter_count + 1]: those of parameter p are piece_of[p] .. piece_of[p + 1] - 1 */
     /* Forward reads buckets from the last to the first. Cut before each layer that reads below what was read so far, it
      * has forward_count >= 1 segments; segment i reads no bucket below forward_reads[i], which falls to 0. */
     size_t forward_count;
@@ -32,16 +38,27 @@ typedef struct cek__layout {
 } cek__layout;
 
 CEK__SHARED CEK__CHECKED cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out);
+/* The same with pieces of another size than that of all trainers and predictors, for tests. */
+CEK__SHARED CEK__CHECKED cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64_t piece_bytes,
+                                                           cek__layout **out);
 CEK__SHARED void cek__layout_free(cek__layout *layout);
 
 CEK__SHARED uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
+
+/* Of a parameter, all pieces together. */
+static inline uint64_t cek__layout_elements(const cek__layout *layout, size_t parameter)
+{
+    const cek__placement *last = &layout->placement[layout->piece_of[parameter + 1] - 1];
+
+    return last->at + last->count;
+}
 
 /* All parameters of one bucket between the model's host arrays (PyTorch's order, f32) and the bytes of a
  * device bucket. */
 CEK__SHARED void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst);
 CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
 
-/* One parameter, device order (`src`: placement.count elements of `type`) to PyTorch's order as doubles: for
+/* One parameter, device order (`src`: all of its elements, of `type`) to PyTorch's order as doubles: for
  * gradients. */
 CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter,
                                         const void *src, double *dst);

@@ -66,19 +66,33 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
 
 /* ---- building ---- */
 
+static cek_status piece_value(cek__lowering *l, cek__place place, const cek__placement *p, int *out)
+{
+    uint64_t bytes = cek_dtype_bytes(l->layout->type);
+
+    return cek__program_value(
+        l->program,
+        (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes, .bytes = p->count * bytes },
+        out);
+}
+
+/* A value for each parameter; of what lies in pieces one that stands before those of its pieces. */
 static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
 {
     cek_status st;
-    uint64_t bytes = cek_dtype_bytes(l->layout->type);
+    const cek__layout *layout = l->layout;
+    int value;
 
-    CEK_TRY(cek__calloc(l->layout->parameter_count, sizeof **out, out));
-    for (size_t i = 0; i < l->layout->parameter_count; i++) {
-        const cek__placement *p = &l->layout->placement[i];
+    CEK_TRY(cek__calloc(layout->parameter_count, sizeof **out, out));
+    for (size_t i = 0; i < layout->parameter_count; i++) {
+        size_t first = layout->piece_of[i], pieces = layout->piece_of[i + 1] - first;
 
-        CEK_TRY(cek__program_value(
-            l->program,
-            (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes, .bytes = p->count * bytes },
-            &(*out)[i]));
+        CEK_TRY(piece_value(l, place, &layout->placement[first], &(*out)[i]));
+        if (pieces == 1)
+            continue;
+        l->program->values[(*out)[i]].pieces = (int)pieces;
+        for (size_t k = first; k < first + pieces; k++)
+            CEK_TRY(piece_value(l, place, &layout->placement[k], &value));
     }
     return CEK_OK;
 out:

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "nn/model/arena.h"
@@ -99,7 +100,8 @@ static cek_status second_form(cek__program *program, cek_op_desc *desc, uint64_t
     return st;
 }
 
-cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice)
+static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS],
+                           const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
     cek_status st;
     cek_op_info info;
@@ -110,6 +112,7 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
     desc->operands = 0;
     for (uint32_t slot = 0; slot < CEK__SLOTS; slot++) {
         in.operand[slot] = operands[slot];
+        in.shift[slot] = shifts[slot];
         if (operands[slot] == CEK__NO_VALUE)
             continue;
         desc->operands |= CEK_BIT(slot);
@@ -132,6 +135,79 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
 out:
     cek_op_free(program->device, in.op);
     return st;
+}
+
+/* Weights in pieces of rows: by which dimension a product with them is cut. */
+typedef enum cut {
+    CUT_N, /* they are B transposed: each piece gives columns of C */
+    CUT_K, /* they are B: each piece adds to C, and an act_grad is a factor of each sum */
+    CUT_M  /* they are C: each piece is rows of it */
+} cut;
+
+/* One piece's part of a product: `rows` rows of the weights from row `first` on. */
+static void product_narrow(cek_gemm_desc *desc, cut by, uint64_t first, uint64_t rows, uint64_t shifts[CEK__SLOTS])
+{
+    uint64_t a_bytes = cek_dtype_bytes(desc->a_type), c_bytes = cek_dtype_bytes(desc->c_type);
+    bool a_by_row = by == CUT_M ? !(desc->trans & CEK_GEMM_TRANS_A) : desc->trans & CEK_GEMM_TRANS_A;
+
+    *(by == CUT_N ? &desc->n : by == CUT_K ? &desc->k : &desc->m) = rows;
+    if (by == CUT_N)
+        shifts[CEK_GEMM_C] = shifts[CEK_GEMM_BIAS] = shifts[CEK_GEMM_ACT_REF] = first * c_bytes;
+    else
+        shifts[CEK_GEMM_A] = first * a_bytes * (a_by_row ? (uint64_t)desc->lda : 1);
+    if (by == CUT_M)
+        shifts[CEK_GEMM_A_SUM] = first * c_bytes;
+}
+
+static void emitted_drop(cek__program *program, int count)
+{
+    while (program->count > count) {
+        const cek__instruction *in = &program->instructions[--program->count];
+
+        cek_op_free(program->device, in->accumulating);
+        cek_op_free(program->device, in->op);
+    }
+}
+
+/* The weights in `slot` are in pieces. The last comes first: backward finishes with its bucket before the others. */
+static cek_status emit_pieces(cek__program *program, const cek_gemm_desc *whole, const int operands[CEK__SLOTS],
+                              uint32_t slot, uint64_t twice)
+{
+    cek_status st;
+    cut by = slot == CEK_GEMM_C ? CUT_M : whole->trans & CEK_GEMM_TRANS_B ? CUT_N : CUT_K;
+    uint64_t row_bytes = (uint64_t)(slot == CEK_GEMM_C ? whole->ldc : whole->ldb) * cek_dtype_bytes(whole->b_type);
+    uint64_t first = by == CUT_N ? whole->n : by == CUT_K ? whole->k : whole->m;
+    int weights = operands[slot], before = program->count;
+
+    if (by == CUT_K && (operands[CEK_GEMM_BIAS] || (whole->op.epilogue && whole->op.epilogue->activation)))
+        CEK_FAIL(CEK_UNSUPPORTED, "%s: sums over pieces of weights take no bias or activation", program->where);
+    for (int piece = program->values[weights].pieces; piece > 0; piece--) {
+        cek_gemm_desc desc = *whole;
+        uint64_t rows = program->values[weights + piece].bytes / row_bytes, shifts[CEK__SLOTS] = { 0 };
+        int these[CEK__SLOTS];
+
+        memcpy(these, operands, sizeof these);
+        these[slot] = weights + piece;
+        first -= rows;
+        product_narrow(&desc, by, first, rows, shifts);
+        if (by == CUT_K && program->count > before)
+            desc.op.accumulate |= CEK_BIT(CEK_GEMM_C);
+        CEK_TRY(emit_one(program, &desc.op, these, shifts, twice));
+    }
+    return CEK_OK;
+out:
+    emitted_drop(program, before);
+    return st;
+}
+
+cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice)
+{
+    static const uint64_t no_shifts[CEK__SLOTS];
+
+    for (uint32_t slot = 0; slot < CEK__SLOTS; slot++)
+        if (program->values[operands[slot]].pieces)
+            return emit_pieces(program, (const cek_gemm_desc *)desc, operands, slot, twice);
+    return emit_one(program, desc, operands, no_shifts, twice);
 }
 
 /* ---- memory ---- */

@@ -29,7 +29,8 @@ typedef struct cek__value {
     size_t bucket;   /* PARAMETER, GRADIENT */
     uint64_t offset; /* bytes from the place's beginning; of ARENA: given by finish */
     uint64_t bytes;
-    int storage;     /* the value whose memory this one uses: itself, or an input that it replaces */
+    int pieces;  /* 0; or in how many it lies: the values behind it, each of whole rows. Weights of a product alone */
+    int storage; /* the value whose memory this one uses: itself, or an input that it replaces */
     int first, last; /* instructions between which the storage is in use */
 } cek__value;
 
@@ -45,6 +46,7 @@ typedef struct cek__instruction {
     uint64_t workspace_bytes;
     uint64_t accumulate; /* outputs that are always added to */
     int operand[CEK__SLOTS];
+    uint64_t shift[CEK__SLOTS]; /* bytes from the operand's beginning: of a product with one piece of its weights */
 } cek__instruction;
 
 typedef struct cek__program {
@@ -65,7 +67,7 @@ void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed pr
 cek_status cek__program_value(cek__program *program, cek__value value, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask and flags are filled in here. `twice`: outputs that a second form of the op adds to. A
+ * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each. `twice`: outputs that a second form of the op adds to. A
  * reserve's size is taken from the op. CEK_UNSUPPORTED leaves the program as it was. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 

@@ -3,15 +3,16 @@
 
 #include "core/base/status.h"
 
-/* The largest parameter in a bucket. */
+/* The parameter of which a bucket holds most. */
 static size_t largest_in(const cek__layout *layout, size_t bucket)
 {
-    size_t found = layout->parameter_count;
-    for (size_t i = 0; i < layout->parameter_count; i++)
-        if (layout->placement[i].bucket == bucket &&
-            (found == layout->parameter_count || layout->placement[i].count > layout->placement[found].count))
-            found = i;
-    return found;
+    const cek__placement *found = NULL;
+    for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
+        const cek__placement *p = &layout->placement[i];
+        if (p->bucket == bucket && (!found || p->count > found->count))
+            found = p;
+    }
+    return found->parameter;
 }
 
 cek_status cek__device_holds(cek_device *device, const cek_model *model, const cek__layout *layout)

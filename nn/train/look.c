@@ -53,9 +53,7 @@ int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
 cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t parameter, void *dst, uint64_t bytes)
 {
     cek_status st;
-    const cek__placement *p;
-    uint64_t unit;
-    cek_ref ref;
+    uint64_t unit, count;
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(dst);
     unit = cek_dtype_bytes(t->layout->type);
@@ -63,14 +61,18 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
     if (index >= t->team.count || parameter >= t->layout->parameter_count)
         CEK_FAIL(CEK_INVALID, "replica %zu of %zu, parameter %zu of %zu", index, t->team.count, parameter,
                  t->layout->parameter_count);
-    p = &t->layout->placement[parameter];
-    if (bytes != p->count * unit)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter,
-                 (unsigned long long)(p->count * unit), (unsigned long long)bytes);
+    count = cek__layout_elements(t->layout, parameter);
+    if (bytes != count * unit)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter, (unsigned long long)(count * unit),
+                 (unsigned long long)bytes);
     CEK_TRY(cek__lineup_refresh(&t->lineup, index));
-    ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
-    ref.offset += p->first * unit;
-    CEK_TRY(cek__team_read(&t->team, t->team.replicas[index], ref, dst, bytes));
+    for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++) {
+        const cek__placement *p = &t->layout->placement[i];
+        cek_ref ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
+        ref.offset += p->first * unit;
+        CEK_TRY(cek__team_read(&t->team, t->team.replicas[index], ref, (unsigned char *)dst + p->at * unit,
+                               p->count * unit));
+    }
     return CEK_OK;
 out:
     return st;
@@ -98,19 +100,21 @@ out:
 cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *dst, int64_t count)
 {
     cek_status st;
-    void *raw = NULL;
-    const cek__placement *p;
+    unsigned char *raw = NULL;
+    uint64_t elements;
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(dst);
     CEK_TRY(cek__trainer_settle(t));
     if (parameter >= t->layout->parameter_count)
         CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
-    p = &t->layout->placement[parameter];
-    if ((uint64_t)count != p->count)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)p->count,
+    elements = cek__layout_elements(t->layout, parameter);
+    if ((uint64_t)count != elements)
+        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)elements,
                  (long long)count);
-    CEK_TRY(cek__alloc_array(p->count, cek_dtype_bytes(t->layout->type), &raw));
-    CEK_TRY(gradient_read(t, p, raw));
+    CEK_TRY(cek__alloc_array(elements, cek_dtype_bytes(t->layout->type), &raw));
+    for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++)
+        CEK_TRY(gradient_read(t, &t->layout->placement[i],
+                              raw + t->layout->placement[i].at * cek_dtype_bytes(t->layout->type)));
     cek__layout_unpack_one(t->layout, t->model, parameter, raw, dst);
     free(raw);
     return CEK_OK;

@@ -55,6 +55,28 @@ limited 3200000
 limited 2000000
 [ "$weights" != "$whole" ] || wrong "a batch cut in two leaves the same bits: this test says nothing"
 
+# Weights of 141 MB lie in two memories everywhere, and so on a device that gives 110 MB at once: with the same bits, and what
+# the processor computes. On the kernels for processors: those for GPUs would take minutes here.
+large='flatten linear:45000 relu linear:10'
+pieces() { # FILE DEVICE: three losses, and the weights, of plain descent
+    checks=$((checks + 1))
+    "$CEKERNELS_BENCH" train "$large" --optimizer=sgd --batch=8 --steps=3 --log-every=1 --seed=3 -d "$2" --json >"$scratch/out" \
+        2>"$scratch/err" </dev/null || wrong "$large on $2: exit $?: $(cat "$scratch/err")"
+    weights=$(value weights_sha256)
+    for step in 0 1 2; do value "steps.$step.loss"; done >"$1"
+}
+pieces "$scratch/cpu" cpu:0
+pieces "$scratch/gpu" opencl:0
+whole=$weights
+export LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_MEMORY=440000000
+pieces "$scratch/gpu" opencl:0
+unset LD_PRELOAD SHIM_MEMORY
+[ "$weights" = "$whole" ] || wrong "where 110 MB are given at once the weights are $weights, not $whole"
+checks=$((checks + 1))
+paste "$scratch/cpu" "$scratch/gpu" |
+    awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 3 }' ||
+    { wrong "$large: the losses are not the processor's:"; paste "$scratch/cpu" "$scratch/gpu"; }
+
 # A launch that faults takes its context with it: the device is lost, and nobody tries again with less.
 checks=$((checks + 1))
 LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_FAULT=-5,200 SHIM_COUNTS="$scratch/counts" \

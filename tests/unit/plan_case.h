@@ -1,6 +1,6 @@
 /* plan_case.h - a case for plans: a model with data, computed by a plan on a device and by the oracle.
  *
- * Header only; for plan.c and plan_needs.c. */
+ * Header only; for plan*.c. */
 #ifndef CEK_TESTS_UNIT_PLAN_CASE_H
 #define CEK_TESTS_UNIT_PLAN_CASE_H
 
@@ -20,6 +20,7 @@ typedef struct test_case {
     int32_t labels[ROWS_MAX];
     double *targets;
     double inv_n;
+    uint64_t piece_bytes; /* as in plan_run_open_cut */
 } test_case;
 
 static inline double uniform(uint64_t seed, uint64_t stream, int64_t i)
@@ -108,7 +109,7 @@ static inline void case_trains(bench *b, const test_case *c, cek_dtype type, dou
     oracle o;
 
     case_oracle(c, &o);
-    plan_run_open(&r, b, c->model, type, &c->options);
+    plan_run_open_cut(&r, b, c->model, type, c->piece_bytes, &c->options);
     case_upload(c, &r, 0, c->valid);
     for (int again = 0; again < 2; again++) {
         plan_run_step(&r, false);

@@ -17,7 +17,7 @@ typedef struct bench {
     cek_dev *dev;
     cek_stream *stream;
     cek_queue *queue; /* the stream's */
-    cek_mem *mem[64];
+    cek_mem *mem[160];
     int mems;
 } bench;
 
@@ -51,7 +51,7 @@ static inline cek_ref bench_alloc(bench *b, uint64_t bytes)
 
     if (bytes == 0)
         return (cek_ref){ NULL, 0 };
-    ck_assert_int_lt(b->mems, 64);
+    ck_assert_uint_lt((size_t)b->mems, sizeof b->mem / sizeof *b->mem);
     assert_ok(b->plugin->mem_alloc(b->dev, &desc, &b->mem[b->mems]));
     assert_ok(b->plugin->fill(b->queue, (cek_ref){ b->mem[b->mems], 0 }, 0xff, 1, bytes));
     return (cek_ref){ b->mem[b->mems++], 0 };
@@ -118,6 +118,8 @@ static inline void bench_wrap(bench *b)
 
 /* ---- a plan with its memory ---- */
 
+enum { RUN_BUCKETS = 64 };
+
 typedef struct plan_run {
     bench *b;
     cek_model *model;
@@ -125,7 +127,7 @@ typedef struct plan_run {
     cek__layout *layout;
     cek__plan *plan;
     cek__plan_binding binding;
-    cek_ref parameters[16], gradients[16];
+    cek_ref parameters[RUN_BUCKETS], gradients[RUN_BUCKETS];
 } plan_run;
 
 static inline cek_f32x2 f32x2(double v)
@@ -133,14 +135,18 @@ static inline cek_f32x2 f32x2(double v)
     return (cek_f32x2){ (float)v, (float)(v - (float)v) };
 }
 
-static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dtype type,
-                                 const cek__plan_options *options)
+/* With weights of linear layers in pieces of so many bytes; 0: of what trainers take. */
+static inline void plan_run_open_cut(plan_run *r, bench *b, cek_model *model, cek_dtype type, uint64_t piece_bytes,
+                                     const cek__plan_options *options)
 {
     const cek__plan_needs *n;
 
     *r = (plan_run){ .b = b, .model = model, .options = *options };
-    assert_ok(cek__layout_create(model, type, &r->layout));
-    ck_assert_uint_le(r->layout->bucket_count, 16);
+    if (piece_bytes)
+        assert_ok(cek__layout_create_cut(model, type, piece_bytes, &r->layout));
+    else
+        assert_ok(cek__layout_create(model, type, &r->layout));
+    ck_assert_uint_le(r->layout->bucket_count, RUN_BUCKETS);
     assert_ok(cek__plan_create(model, r->layout, b->device, options, &r->plan));
     n = cek__plan_get_needs(r->plan);
     for (size_t i = 0; i < r->layout->bucket_count; i++) {
@@ -166,6 +172,12 @@ static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dt
         .correct = bench_upload(b, (double[32]){ 0 }, 256),
     };
     assert_ok(cek__plan_bind(r->plan, 0, &r->binding));
+}
+
+static inline void plan_run_open(plan_run *r, bench *b, cek_model *model, cek_dtype type,
+                                 const cek__plan_options *options)
+{
+    plan_run_open_cut(r, b, model, type, 0, options);
 }
 
 static inline void plan_run_close(plan_run *r)
@@ -220,14 +232,17 @@ static inline int32_t plan_run_correct(plan_run *r)
 /* PyTorch's order; the caller's (free). */
 static inline double *plan_run_gradient(plan_run *r, size_t parameter)
 {
-    const cek__placement *p = &r->layout->placement[parameter];
-    uint64_t unit = r->layout->type == CEK_F64 ? 8 : 4;
-    cek_ref ref = r->gradients[p->bucket];
-    void *raw = malloc(p->count * unit);
-    double *out = malloc(p->count * sizeof *out);
+    uint64_t unit = r->layout->type == CEK_F64 ? 8 : 4, count = cek__layout_elements(r->layout, parameter);
+    unsigned char *raw = malloc(count * unit);
+    double *out = malloc(count * sizeof *out);
 
-    ref.offset += p->first * unit;
-    bench_download(r->b, raw, ref, p->count * unit);
+    for (size_t i = r->layout->piece_of[parameter]; i < r->layout->piece_of[parameter + 1]; i++) {
+        const cek__placement *p = &r->layout->placement[i];
+        cek_ref ref = r->gradients[p->bucket];
+
+        ref.offset += p->first * unit;
+        bench_download(r->b, raw + p->at * unit, ref, p->count * unit);
+    }
     cek__layout_unpack_one(r->layout, r->model, parameter, raw, out);
     free(raw);
     return out;
