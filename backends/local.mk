@@ -196,6 +196,7 @@ endif
     %D%/opencl/probe.c \
     %D%/opencl/program.c \
     %D%/opencl/queue.c \
+    %D%/opencl/stage.c \
     %D%/opencl/status.c
 %C%_opencl_libopencl_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENCL_CFLAGS)
 

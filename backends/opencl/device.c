@@ -235,6 +235,7 @@ cek_status cek__opencl_device_open(cek_instance *head, uint32_t index, const cek
         return st;
     }
     pthread_mutex_init(&dev->programs_lock, NULL);
+    pthread_mutex_init(&dev->stage_lock, NULL);
     pthread_mutex_init(&dev->own_lock, NULL);
     ledgers_lock_init(dev);
     dev->platform = found->platform;
@@ -265,6 +266,7 @@ void cek__opencl_device_close(cek_dev *head)
     if (dev->context && !cek__latched(&head->lost))
         clReleaseContext(dev->context);
     pthread_mutex_destroy(&dev->programs_lock);
+    pthread_mutex_destroy(&dev->stage_lock);
     pthread_mutex_destroy(&dev->own_lock);
     pthread_mutex_destroy(&dev->ledgers_lock);
     cek__gpu_device_fini(head);

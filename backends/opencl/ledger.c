@@ -38,7 +38,7 @@
 typedef struct entry {
     cl_event event;
     const char *call;
-    void *copy; /* freed once the command has finished */
+    void *copy; /* given back to the stage once the command has finished */
     ledger *on; /* what it waits for, or NULL */
     uint64_t on_position;
 } entry;
@@ -88,12 +88,12 @@ static entry *entry_at(ledger *of, uint64_t number)
 }
 
 /* `finished`: the command reads its copy no more. */
-static void entry_drop(entry *at, bool finished)
+static void entry_drop(opencl_dev *dev, entry *at, bool finished)
 {
     if (at->event)
         clReleaseEvent(at->event);
     if (finished)
-        free(at->copy);
+        cek__opencl_stage_give(dev, at->copy);
     if (at->on)
         cek__ledger_release(at->on);
     *at = (entry){ 0 };
@@ -109,7 +109,7 @@ void cek__ledger_release(ledger *of)
     if (!last)
         return;
     for (; of->seen < of->end; of->seen++)
-        entry_drop(entry_at(of, of->seen), false);
+        entry_drop(of->dev, entry_at(of, of->seen), false);
     if (of->next_on)
         cek__ledger_release(of->next_on);
     if (of->latest)
@@ -144,7 +144,7 @@ static void oldest_pass(ledger *of)
         clReleaseEvent(of->latest);
     of->latest = at->event;
     at->event = NULL;
-    entry_drop(at, true);
+    entry_drop(of->dev, at, true);
     of->seen++;
 }
 
@@ -317,7 +317,7 @@ static bool oldest_ended(ledger *of)
     if (!clGetEventInfo(at->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) &&
         state > CL_COMPLETE)
         return false;
-    entry_drop(at, true);
+    entry_drop(of->dev, at, true);
     of->seen++;
     return true;
 }

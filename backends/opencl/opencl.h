@@ -38,6 +38,7 @@ typedef struct opencl_instance {
 } opencl_instance;
 
 typedef struct pinned_block pinned_block;
+typedef struct stage_place stage_place;
 
 /* Functions of cl_khr_command_buffer; all NULL where the driver has not what cmdbuf.c wants. */
 typedef struct cek__opencl_recorder cek__opencl_recorder;
@@ -78,6 +79,8 @@ typedef struct opencl_dev {
     pthread_mutex_t programs_lock; /* of the two lists below */
     cek__gpu_program *programs;
     pinned_block *pinned;
+    pthread_mutex_t stage_lock;
+    stage_place *stage; /* places for updates that are free */
 } opencl_dev;
 
 typedef struct opencl_mem {
@@ -162,7 +165,7 @@ void cek__ledger_release(ledger *of);
 
 /* cek__ledger_reserve - room for one more command, before it is enqueued; a new ledger has it.
  * False without memory. cek__ledger_add - takes over the event of a command that was enqueued just
- * now (`call` names it) and `copy`, host memory that it reads (may be NULL), into room that was
+ * now (`call` names it) and `copy`, the place of the stage that it reads (may be NULL), into room that was
  * reserved. */
 bool cek__ledger_reserve(ledger *to);
 void cek__ledger_add(ledger *to, cl_event event, const char *call, void *copy);
@@ -216,6 +219,13 @@ void cek__opencl_grid(const cek__gpu_step *step, size_t global[3], size_t local[
 cek_status cek__opencl_kernel_enqueue(cek_queue *queue, const char *call, const cek__gpu_kernel *kernel,
                                       const size_t global[3], const size_t local[3]);
 cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel);
+
+/* --- stage.c ---------------------------------------------------------------------------------- */
+
+/* cek__opencl_stage_take - memory for an update of `bytes`, at most CEK__UPDATE_MAX, from which the device reads. stage_give -
+ * it has (NULL is nothing). */
+cek_status cek__opencl_stage_take(opencl_dev *dev, uint64_t bytes, void **out);
+void cek__opencl_stage_give(opencl_dev *dev, void *place);
 
 /* --- queue.c ---------------------------------------------------------------------------------- */
 

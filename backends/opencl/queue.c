@@ -184,7 +184,7 @@ static cek_status enqueued(cek_queue *queue, const char *call, const char *funct
                            void *copy)
 {
     if (error) {
-        free(copy);
+        cek__opencl_stage_give(queue->dev, copy);
         return cek__opencl_fail(queue->dev, call, function, error);
     }
     cek__opencl_enqueued(queue, event, call, copy);
@@ -275,10 +275,10 @@ cek_status cek__opencl_update(cek_queue *queue, cek_ref dst, const void *src, ui
     st = cek__update_check(&queue->dev->head.instance->host, dst, src, bytes, cek__gpu_mem_bytes, &queue->dev->head);
     if (st)
         return st;
-    void *copy = malloc(bytes);
-    if (!copy)
-        return cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY, "update: no memory for %llu bytes",
-                              (unsigned long long)bytes);
+    void *copy;
+    st = cek__opencl_stage_take(queue->dev, bytes, &copy);
+    if (st)
+        return st;
     memcpy(copy, src, bytes);
     cl_int error = clEnqueueWriteBuffer(queue->queue, buffer_of(dst), CL_FALSE, dst.offset, bytes, copy, 0, NULL,
                                         &event);

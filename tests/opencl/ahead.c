@@ -1,4 +1,5 @@
-/* ahead.c - OpenCL devices train with two steps under way, alone, as two sub-devices and beside the CPU: see ahead.h. */
+/* ahead.c - OpenCL devices train with two steps under way, alone, as two sub-devices and beside the CPU: see ahead.h; and what
+ * they move meanwhile is page-locked. */
 #include <string.h>
 
 #include "tests/ahead.h"
@@ -53,6 +54,25 @@ START_TEST(no_call_of_a_step_waits_in_the_driver)
 }
 END_TEST
 
+/* Of memory that is not page-locked a card's driver makes a copy of its own first, or locks it, each time. Beside a processor
+ * ranges of parameters come from that one's memory as it is. */
+START_TEST(a_step_of_a_card_moves_page_locked_memory_alone)
+{
+    ahead a;
+    shim_be_strict();
+    ahead_open(&a, fleets[_i]);
+    const int pageable = shim.pageable, maps = shim.map.calls, writes = shim.write.calls, reads = shim.read.calls;
+    ahead_steps(&a, AHEAD_STEPS);
+    printf("%s: %g writes and %g reads a step\n", fleets[_i], (double)(shim.write.calls - writes) / AHEAD_STEPS,
+           (double)(shim.read.calls - reads) / AHEAD_STEPS);
+    ck_assert_int_eq(shim.pageable - pageable, 0);
+    ck_assert_int_eq(shim.map.calls - maps, 0);
+    ck_assert_int_ge(shim.write.calls - writes, 3 * AHEAD_STEPS); /* samples, labels, blocks */
+    ck_assert_int_ge(shim.read.calls - reads, AHEAD_STEPS);       /* the loss */
+    ahead_close(&a);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("opencl ahead");
@@ -64,6 +84,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, samples_are_queued_before_the_loss_of_the_step_before_is_known, 0, FLEETS);
     tcase_add_loop_test(tcase, no_call_of_a_step_waits_in_the_driver, 0, FLEETS);
+    tcase_add_loop_test(tcase, a_step_of_a_card_moves_page_locked_memory_alone, 0, 2);
     suite_add_tcase(suite, tcase);
     /* Another process looks: a child that is forked from one that has a driver loaded would hang. */
     if (system("\"$CEKERNELS_BENCH\" devices --json 2>/dev/null | grep -q '\"opencl:1\"'")) {

@@ -77,6 +77,7 @@ typedef struct shim_state {
     atomic_int waits; /* others that returned when the device had done something: clWaitForEvents, blocking ones */
     const char *watched_kernel;
     atomic_size_t groups; /* of its launch that had the most, and something to do */
+    atomic_int pageable;  /* writes from and reads to memory that is not a mapped one of CL_MEM_ALLOC_HOST_PTR */
     size_t watched;       /* bytes of the writes that are counted */
     atomic_int watched_writes;
     atomic_int profiling_queues, profiled; /* queues with profiling that were made, commands in them */
@@ -109,6 +110,7 @@ typedef struct shim_counts {
     int waits;    /* others that had to wait for the device: clWaitForEvents, blocking transfers */
     int queues;   /* made */
     int polls;    /* of statuses */
+    int pageable; /* transfers of memory that is not page-locked: of another kind than the driver gave for it */
 } shim_counts;
 shim_counts shim_count(void);
 

@@ -16,6 +16,7 @@ EXPORT shim_counts shim_count(void)
         .waits = shim.waits,
         .queues = shim.queue.calls,
         .polls = shim.event_info.calls,
+        .pageable = shim.pageable,
     };
 }
 

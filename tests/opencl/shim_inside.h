@@ -28,6 +28,10 @@ cl_int shim_refuse(shim_call *call, cl_context context);
 /* Whether memory of a context, arguments of a kernel or a launch is within what the device allows; else the error. */
 cl_int shim_memory_check(cl_context context, size_t bytes);
 void shim_memory_freed(size_t bytes);
+/* Host memory that the driver gave, from when it is mapped until it is unmapped: whether bytes lie in it. */
+void shim_mapped(cl_mem memory, const void *at, size_t bytes);
+void shim_unmapped(const void *at);
+bool shim_is_pinned(const void *at, size_t bytes);
 void shim_kernel_made(cl_kernel kernel);
 cl_int shim_argument_check(cl_kernel kernel, cl_uint index, size_t bytes);
 cl_int shim_launch_check(cl_uint dims, const size_t *local);

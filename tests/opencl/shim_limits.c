@@ -1,12 +1,14 @@
 /* shim_limits.c - what devices say of themselves, and what they hold programs to. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/opencl/shim_inside.h"
 
 #define KERNELS 4096 /* that live at one time; of more, arguments are not counted */
 #define ARGUMENTS 16
+#define PINNED 256 /* memories at one time */
 
 /* --- platforms and devices -------------------------------------------------------------------- */
 
@@ -128,6 +130,50 @@ void shim_memory_freed(size_t bytes)
 {
     if (shim.memory || shim.quarter)
         atomic_fetch_sub(&taken, bytes);
+}
+
+/* Of buffers with CL_MEM_ALLOC_HOST_PTR, whose pages drivers of cards lock. */
+static struct {
+    const unsigned char *at;
+    size_t bytes;
+} pinned[PINNED];
+static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void shim_mapped(cl_mem memory, const void *at, size_t bytes)
+{
+    cl_mem_flags flags = 0;
+    REAL(clGetMemObjectInfo)(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    if (!(flags & CL_MEM_ALLOC_HOST_PTR))
+        return;
+    int i = 0;
+    pthread_mutex_lock(&pinned_lock);
+    while (i < PINNED && pinned[i].at)
+        i++;
+    if (i == PINNED)
+        abort();
+    pinned[i].at = at;
+    pinned[i].bytes = bytes;
+    pthread_mutex_unlock(&pinned_lock);
+}
+
+void shim_unmapped(const void *at)
+{
+    pthread_mutex_lock(&pinned_lock);
+    for (int i = 0; i < PINNED; i++)
+        if (pinned[i].at == at)
+            pinned[i].at = NULL;
+    pthread_mutex_unlock(&pinned_lock);
+}
+
+bool shim_is_pinned(const void *at, size_t bytes)
+{
+    bool found = false;
+    const unsigned char *from = at;
+    pthread_mutex_lock(&pinned_lock);
+    for (int i = 0; i < PINNED; i++)
+        found |= pinned[i].at && from >= pinned[i].at && from + bytes <= pinned[i].at + pinned[i].bytes;
+    pthread_mutex_unlock(&pinned_lock);
+    return found;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */

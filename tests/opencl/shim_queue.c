@@ -270,6 +270,7 @@ EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool bl
         atomic_fetch_add(&shim.watched_writes, 1);
     if (shim.running)
         shim.unread = from;
+    atomic_fetch_add(&shim.pageable, !shim_is_pinned(from, bytes));
     shim_serial_begin();
     error = REAL(clEnqueueWriteBuffer)(queue, to, blocking, offset, bytes, from, waits, list, event);
     shim_serial_end();
@@ -285,6 +286,7 @@ EXPORT cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem from, cl_bool b
     cl_int error = shim_refuse(&shim.read, shim_queue_context(queue));
     if (error)
         return error;
+    atomic_fetch_add(&shim.pageable, !shim_is_pinned(to, bytes));
     shim_serial_begin();
     error = REAL(clEnqueueReadBuffer)(queue, from, blocking, offset, bytes, to, waits, list, event);
     shim_serial_end();
@@ -301,8 +303,10 @@ EXPORT void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool bloc
     if (*error)
         return NULL;
     void *at = REAL(clEnqueueMapBuffer)(queue, mem, blocking, flags, offset, bytes, waits, list, event, error);
-    if (!*error)
+    if (!*error) {
+        shim_mapped(mem, at, bytes);
         enqueued(queue, waits, list, event);
+    }
     blocking_note(queue, blocking);
     return at;
 }
@@ -332,7 +336,7 @@ ENQUEUES(fill, clEnqueueFillBuffer, false,
          (queue, to, pattern, pattern_bytes, offset, bytes, waits, list, event))
 ENQUEUES(unmap, clEnqueueUnmapMemObject, true,
          (cl_command_queue queue, cl_mem mem, void *mapped, cl_uint waits, const cl_event *list, cl_event *event),
-         (queue, mem, mapped, waits, list, event))
+         (queue, mem, mapped, waits, list, (shim_unmapped(mapped), event)))
 ENQUEUES(marker, clEnqueueMarkerWithWaitList, false,
          (cl_command_queue queue, cl_uint waits, const cl_event *list, cl_event *event), (queue, waits, list, event))
 ENQUEUES(barrier, clEnqueueBarrierWithWaitList, false,
