@@ -97,6 +97,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/samples.h \
     %D%/train/schedule.c \
     %D%/train/schedule.h \
+    %D%/train/schedule_inside.h \
+    %D%/train/schedule_look.c \
     %D%/train/shards.c \
     %D%/train/shards.h \
     %D%/train/shares.c \

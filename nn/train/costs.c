@@ -15,7 +15,7 @@ static const double KEEP = 0.05;
 /* Sizes that differ by less do not tell what of a time is the step's; and beyond that part, sizes hardly show in times. */
 static const double APART = 0.1, FIXED_MOST = 0.8;
 /* Where devices differ more than this, what a first step takes besides does not matter, and many such steps would. */
-static const double HOPELESS = 8;
+static const double HOPELESS = 5;
 /* Shares are moved by this part to see what of a step's time does not depend on them. */
 static const double TILT = 0.3;
 /* Adding reads two values and writes one. */

@@ -2,9 +2,10 @@
  *
  * Pure arithmetic: knows no device, no clock, no memory. What steps cost is costs.h.
  *
- * It begins by looking: EQUAL shares; then TILTED ones, which tell f, what a step costs whatever the samples; then each device
- * that shares a processor without the others there (SOLO). From then on (SETTLED) it follows `row`, smoothed, and changes
- * shares when a step would become faster by more than what measurements waver by.
+ * It begins by looking: EQUAL shares; then devices that share a processor without the others there (SOLO), the fastest first,
+ * which may be all that it takes; then TILTED shares, which tell f, what a step costs whatever the samples. From then on (SETTLED) it
+ * follows `row`, smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device
+ * of which the first step tells that nobody should wait for it is out with that step.
  *
  * A device that is no member is asked now and then how fast it is (probes), which takes a hundredth of the time at most. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H

@@ -302,6 +302,42 @@ START_TEST(of_two_devices_on_one_processor_the_faster_is_taken)
 }
 END_TEST
 
+/* Steps that had samples of device 1 until it was no member any more. */
+static int steps_with_it(world *w)
+{
+    int steps = 0;
+
+    start(w);
+    while (cek__schedule_members(w->schedule)[1] && w->steps < WARM) {
+        while (w->queue < AHEAD)
+            submit(w);
+        steps += w->queued[0][1] > 0;
+        one_step(w);
+    }
+    ck_assert(!cek__schedule_members(w->schedule)[1]);
+    return steps;
+}
+
+/* Equal shares twice, after a step that made plans, or once where that told enough, and what was submitted meanwhile; then the
+ * fastest alone. */
+START_TEST(the_slower_of_two_on_one_processor_is_out_when_the_other_was_seen_alone)
+{
+    static const struct {
+        double speed;
+        int steps;
+    } cases[] = { { 3000, 3 }, { 1800, 1 } };
+    world w = mnist_cnn(256);
+    machine a = fast(cases[_i].speed), b = fast(10000);
+    a.facts.processor = b.facts.processor = 1;
+    add(&w, b);
+    add(&w, a);
+    w.crowding = 2;
+    w.noise = 0.05;
+    ck_assert_int_le(steps_with_it(&w), cases[_i].steps + AHEAD - 1);
+    stop(&w);
+}
+END_TEST
+
 START_TEST(two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other)
 {
     world w = lenet5(256);
@@ -436,6 +472,7 @@ int main(void)
     tcase_add_test(tc, a_team_that_a_disturbance_ended_comes_together_again);
     tcase_add_test(tc, sharing_what_a_step_costs_whatever_the_samples_is_no_gain);
     tcase_add_test(tc, of_two_devices_on_one_processor_the_faster_is_taken);
+    tcase_add_loop_test(tc, the_slower_of_two_on_one_processor_is_out_when_the_other_was_seen_alone, 0, 2);
     tcase_add_test(tc, two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other);
     tcase_add_loop_test(tc, a_speed_that_halves_is_followed_within_20_steps, 0, 3);
     tcase_add_test(tc, a_device_outside_that_has_become_fast_is_taken_in);
