@@ -267,6 +267,9 @@ out:
 
 /* ---- questions ---- */
 
+/* Of a question: the first may make a plan, the second is timed. */
+enum { REHEARSALS = 2 };
+
 static cek_status segment_ignored(void *user, size_t buckets)
 {
     (void)user;
@@ -308,10 +311,10 @@ static cek_status ask(void *user)
     cek__replica *r = q->replica;
     cek__meter *meter = NULL;
 
-    CEK_TRY(cek__meter_create(cek__replica_device(r), cek__replica_stream(r), 2, 1, &meter));
-    for (int64_t step = 1; step <= 2; step++) /* the first may make a plan */
+    CEK_TRY(cek__meter_create(cek__replica_device(r), cek__replica_stream(r), REHEARSALS, 1, &meter));
+    for (int64_t step = 1; step <= REHEARSALS; step++)
         CEK_TRY(rehearse(r, q->share, q->block, meter, step));
-    cek__meter_read(meter, 2, &q->busy, &q->period);
+    cek__meter_read(meter, REHEARSALS, &q->busy, &q->period);
 out:
     cek__meter_free(meter);
     return st;
@@ -329,7 +332,7 @@ cek_status cek__balance_probe(cek__balance *b, const cek__share *batch, const ce
     q.replica = b->team->replicas[index];
     share.rows = share.rows < batch->rows ? share.rows : batch->rows;
     CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
-    cek__schedule_probed(b->schedule, index, share.rows, q.busy);
+    cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
 out:
     return st;
 }

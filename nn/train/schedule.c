@@ -15,9 +15,10 @@
  * looked at every EVERY steps. */
 static const double GAIN = 0.03, JOIN_GAIN = 0.05, LARGE = 0.15, WAVERS = 1.5;
 enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
-/* Asking a device outside takes this part of the time at most, and so many steps lie between two questions. */
-static const double PROBE_PART = 0.01;
-enum { PROBE_STEPS = 20 };
+/* Asking a device outside takes this part of the time at most, and so many steps lie between two questions; twice as many after
+ * each answer of no greater speed than was known. */
+static const double PROBE_PART = 0.01, FASTER = 1.25;
+enum { PROBE_STEPS = 20, PROBE_STEPS_MOST = 160 };
 /* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is forgotten,
  * and after so many times more each further time. */
 enum { FORGET_STEPS = 600, FORGET_GROWTH = 4 };
@@ -36,6 +37,7 @@ static cek_status fields_make(cek__schedule *s)
     CEK_TRY(cek__calloc(s->count, sizeof *s->least, &s->least));
     CEK_TRY(cek__calloc(s->count, sizeof *s->first, &s->first));
     CEK_TRY(cek__calloc(s->count, sizeof *s->alone, &s->alone));
+    CEK_TRY(cek__calloc(s->count, sizeof *s->asking, &s->asking));
 out:
     return st;
 }
@@ -54,6 +56,7 @@ cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule
         s->members[i] = true;
     cek__shares_split(options->batch, s->count, NULL, s->rows);
     s->forget = FORGET_STEPS;
+    s->patience = PROBE_STEPS;
     cek__schedule_look_begin(s, EQUAL);
     *out = s;
     return CEK_OK;
@@ -75,6 +78,7 @@ void cek__schedule_free(cek__schedule *s)
     free(s->least);
     free(s->first);
     free(s->alone);
+    free(s->asking);
     free(s);
 }
 
@@ -244,7 +248,7 @@ bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
 {
     double step = cek__costs_step(&s->costs, s->members, s->rows), expected, wanted;
 
-    if (s->look != SETTLED || s->frozen || s->notes - s->probe_note < PROBE_STEPS)
+    if (s->look != SETTLED || s->frozen || s->notes - s->probe_note < s->patience)
         return false;
     for (size_t k = 0; k < s->count; k++) {
         size_t i = (s->probe_next + k) % s->count;
@@ -253,7 +257,7 @@ bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
         wanted = s->costs.speeds[i].row < INFINITY ? step / 4 / s->costs.speeds[i].row : 1;
         *rows = (int64_t)fmin(fmax(wanted, 1), fmax(1, (double)s->costs.of.batch / (double)s->count));
         expected = s->costs.speeds[i].row < INFINITY ? cek__costs_compute(&s->costs, i, (double)*rows, false) : step;
-        if (expected > PROBE_PART * s->since)
+        if (fmax(expected, s->asking[i]) > PROBE_PART * s->since)
             return false;
         *index = i;
         s->probe_next = i + 1;
@@ -264,10 +268,17 @@ bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
     return false;
 }
 
-void cek__schedule_probed(cek__schedule *s, size_t index, int64_t rows, double seconds)
+void cek__schedule_probed(cek__schedule *s, size_t index, int64_t rows, double seconds, double all)
 {
+    double before = s->costs.speeds[index].row;
+
+    s->asking[index] = cek__known(all) ? all : 0;
     if (!cek__known(seconds))
         return;
+    if (cek__costs_row(&s->costs, index, (double)rows, seconds, false) * FASTER > before)
+        s->patience = 2 * s->patience < PROBE_STEPS_MOST ? 2 * s->patience : PROBE_STEPS_MOST;
+    else
+        s->patience = PROBE_STEPS;
     if (s->speeds[index].count == 0)
         cek__schedule_speed_set(s, index, rows, seconds, false);
     else

@@ -7,7 +7,8 @@
  * follows `row`, smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device
  * of which the first step tells that nobody should wait for it is out with that step.
  *
- * A device that is no member is asked now and then how fast it is (probes), which takes a hundredth of the time at most. */
+ * A device that is no member is asked now and then how fast it is (probes), which takes a hundredth of the time at most, and the
+ * seldomer the longer it answers what was known. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H
 #define CEK_NN_TRAIN_SCHEDULE_H
 
@@ -31,8 +32,8 @@ CEK__SHARED void cek__schedule_refuse(cek__schedule *schedule, const bool *befor
 
 /* A device outside that should be asked how fast it is: *rows samples. False if none is due. */
 CEK__SHARED bool cek__schedule_probe(cek__schedule *schedule, size_t *index, int64_t *rows);
-/* Its answer, which the next step's note takes into account. */
-CEK__SHARED void cek__schedule_probed(cek__schedule *schedule, size_t index, int64_t rows, double seconds);
+/* Its answer, which the next step's note takes into account, and the seconds that asking took altogether. */
+CEK__SHARED void cek__schedule_probed(cek__schedule *schedule, size_t index, int64_t rows, double seconds, double all);
 
 /* ---- Explanations ---- */
 

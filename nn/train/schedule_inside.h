@@ -43,8 +43,10 @@ struct cek__schedule {
     int64_t team_note, forget; /* the last note of several members; steps after which that is forgotten */
     bool frozen;               /* members stay as they are */
     double since;              /* seconds since the last probe, */
-    int64_t probe_note;        /* which came after so many notes */
+    int64_t probe_note;        /* which came after so many notes; */
+    int64_t patience;          /* and as many at least lie before the next */
     size_t probe_next;
+    double *asking; /* [count] seconds that the last probe took; 0: there was none */
 };
 
 static inline bool cek__known(double value)

@@ -22,6 +22,8 @@ typedef struct world {
     double crowding; /* devices of one processor take so many times longer side by side */
     double noise;    /* each measurement is off by up to this part */
     double tail;     /* seconds that a step of several members takes besides */
+    double asking;   /* a question takes so many times longer than what it tells; 0: once */
+    int questions;
     cek__schedule *schedule;
     cek__costs_device facts[MOST];
     uint64_t drawn;
@@ -120,7 +122,7 @@ static void submit(world *w)
 
 static void one_step(world *w)
 {
-    double seconds[MOST], period;
+    double seconds[MOST], period, took;
     int64_t rows[MOST], all = 0, probe;
     size_t index;
 
@@ -145,8 +147,10 @@ static void one_step(world *w)
         int64_t asked[MOST] = { 0 };
         ck_assert(!cek__schedule_members(w->schedule)[index]);
         asked[index] = probe;
-        w->seconds += compute(w, asked, index); /* nobody does anything else meanwhile */
-        cek__schedule_probed(w->schedule, index, probe, noisy(w, compute(w, asked, index)));
+        took = compute(w, asked, index) * fmax(1, w->asking);
+        w->seconds += took; /* nobody does anything else meanwhile */
+        w->questions++;
+        cek__schedule_probed(w->schedule, index, probe, noisy(w, compute(w, asked, index)), took);
     }
 }
 
@@ -391,6 +395,22 @@ START_TEST(a_device_outside_that_has_become_fast_is_taken_in)
 }
 END_TEST
 
+START_TEST(asking_a_device_outside_takes_a_hundredth_of_the_time_and_few_questions)
+{
+    world w = mnist_cnn(256);
+    add(&w, fast(2000));
+    add(&w, fast(20));
+    w.asking = _i;
+    start(&w);
+    run(&w, WARM);
+    w.questions = 0;
+    at_least(run(&w, 4000), 0.985 * alone(&w, 0));
+    ck_assert_int_ge(w.questions, 4);
+    ck_assert_int_le(w.questions, 30);
+    stop(&w);
+}
+END_TEST
+
 START_TEST(sixty_four_equal_devices_are_nearly_as_fast_as_all_their_speeds)
 {
     world w = lenet5(64 * 64);
@@ -472,6 +492,7 @@ int main(void)
     tcase_add_test(tc, a_team_that_a_disturbance_ended_comes_together_again);
     tcase_add_test(tc, sharing_what_a_step_costs_whatever_the_samples_is_no_gain);
     tcase_add_test(tc, of_two_devices_on_one_processor_the_faster_is_taken);
+    tcase_add_loop_test(tc, asking_a_device_outside_takes_a_hundredth_of_the_time_and_few_questions, 0, 20);
     tcase_add_loop_test(tc, the_slower_of_two_on_one_processor_is_out_when_the_other_was_seen_alone, 0, 2);
     tcase_add_test(tc, two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other);
     tcase_add_loop_test(tc, a_speed_that_halves_is_followed_within_20_steps, 0, 3);
