@@ -482,10 +482,10 @@ shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%
     %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh %D%/tiles.sh
 shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
-    %D%/opencl/shim_queue.c
+    %D%/opencl/shim_order.c %D%/opencl/shim_queue.c
 if HAVE_OPENCL
 unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/launches %D%/opencl/pci %D%/opencl/queues \
-    %D%/opencl/refusals
+    %D%/opencl/refusals %D%/opencl/shim_says
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -514,6 +514,10 @@ endif
 %C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_refusals_LDADD = $(unit_libs)
+%C%_opencl_shim_says_SOURCES = %D%/opencl/shim_says.c $(shim_sources)
+%C%_opencl_shim_says_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_shim_says_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_shim_says_LDADD = $(OPENCL_LIBS) $(unit_libs)
 %C%_opencl_pci_SOURCES = %D%/opencl/pci.c backends/opencl/pci.c
 %C%_opencl_pci_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_pci_LDFLAGS = $(check_ldflags)

@@ -121,6 +121,7 @@ __attribute__((constructor)) static void environment_read(void)
     shim.kernel_group = number_read("SHIM_KERNEL_GROUP", shim.kernel_group);
     shim.parameters = number_read("SHIM_PARAMETERS", shim.parameters);
     shim.memory = number_read("SHIM_MEMORY", shim.memory);
+    shim.step = number_read("SHIM_STEP", shim.step);
     shim.queue_ms = (int)number_read("SHIM_QUEUE_MS", (unsigned long)shim.queue_ms);
     shim.no_svm |= says("SHIM_SVM", "no");
     shim.quarter |= says("SHIM_QUARTER", "yes");
@@ -224,6 +225,7 @@ EXPORT cl_int clReleaseCommandQueue(cl_command_queue queue)
     atomic_fetch_sub(&shim.queues, 1);
     shim_serial_begin();
     shim_queue_flushed(queue);
+    shim_order_released(queue);
     cl_int error = REAL(clReleaseCommandQueue)(queue);
     shim_serial_end();
     return error;
@@ -274,9 +276,17 @@ EXPORT cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *er
     cl_kernel made = REAL(clCreateKernel)(program, name, error);
     shim_serial_end();
     atomic_fetch_add(&shim.kernels, made != NULL);
-    if (made)
-        shim_kernel_made(made);
     return made;
+}
+
+EXPORT cl_int clReleaseKernel(cl_kernel kernel)
+{
+    atomic_fetch_sub(&shim.kernels, 1);
+    shim_serial_begin();
+    shim_kernel_released(kernel); /* before another gets its address */
+    cl_int error = REAL(clReleaseKernel)(kernel);
+    shim_serial_end();
+    return error;
 }
 
 MAKES(source, programs, cl_program, clCreateProgramWithSource, context,
@@ -288,7 +298,6 @@ MAKES(binary, programs, cl_program, clCreateProgramWithBinary, context,
       (context, count, devices, lengths, binaries, status, error))
 RELEASES(contexts, cl_context, clReleaseContext)
 RELEASES(programs, cl_program, clReleaseProgram)
-RELEASES(kernels, cl_kernel, clReleaseKernel)
 
 EXPORT void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment)
 {

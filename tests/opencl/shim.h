@@ -28,7 +28,8 @@
  *   SHIM_PROFILING=slow    a queue with profiling waits for each command
  *   SHIM_QUEUE_MS=N        that it takes to make a queue
  * What was asked of the driver:
- *   SHIM_COUNTS=FILE       gets one line of "name number" pairs when the process ends (shim_counts, dead, unflushed)
+ *   SHIM_COUNTS=FILE       gets one line of "name number" pairs when the process ends (shim_counts, dead, unflushed, unordered)
+ *   SHIM_STEP=BYTES        and one before each write of so many bytes, which begins a step
  */
 #ifndef CEK_TESTS_OPENCL_SHIM_H
 #define CEK_TESTS_OPENCL_SHIM_H
@@ -79,6 +80,7 @@ typedef struct shim_state {
     atomic_size_t groups; /* of its launch that had the most, and something to do */
     atomic_int pageable;  /* writes from and reads to memory that is not a mapped one of CL_MEM_ALLOC_HOST_PTR */
     size_t watched;       /* bytes of the writes that are counted */
+    size_t step;          /* bytes of the write that begins a step */
     atomic_int watched_writes;
     atomic_int profiling_queues, profiled; /* queues with profiling that were made, commands in them */
     /* How strict the driver is. */
@@ -91,6 +93,7 @@ typedef struct shim_state {
     _Atomic(cl_context) dead; /* the context that a failed command took with it */
     atomic_int dead_calls;    /* on that context, releases aside */
     atomic_int unflushed;     /* commands that wait for one of another queue, which nobody flushed */
+    atomic_int unordered; /* commands that may build on one of another queue, which a poll alone told to have ended */
     /* Objects that live. */
     atomic_int contexts, queues, buffers, blocks, programs, kernels;
 } shim_state;
@@ -109,6 +112,7 @@ typedef struct shim_counts {
     int finishes; /* calls of clFinish */
     int waits;    /* others that had to wait for the device: clWaitForEvents, blocking transfers */
     int queues;   /* made */
+    int buffers;  /* made */
     int polls;    /* of statuses */
     int pageable; /* transfers of memory that is not page-locked: of another kind than the driver gave for it */
 } shim_counts;

@@ -1,4 +1,4 @@
-/* shim_count.c - what was called how often, and the line about it at the end of a process. */
+/* shim_count.c - what was called how often, and the lines about it: at the end of a process, and before each step. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,12 +15,13 @@ EXPORT shim_counts shim_count(void)
         .finishes = shim.finishes,
         .waits = shim.waits,
         .queues = shim.queue.calls,
+        .buffers = shim.buffer.calls,
         .polls = shim.event_info.calls,
         .pageable = shim.pageable,
     };
 }
 
-__attribute__((destructor)) static void counts_write(void)
+__attribute__((destructor)) void shim_counts_write(void)
 {
     const char *path = getenv("SHIM_COUNTS");
     if (!path || !shim.context.calls) /* compilers that a driver starts inherit all of this, and call nothing */
@@ -29,10 +30,10 @@ __attribute__((destructor)) static void counts_write(void)
     FILE *file = fopen(path, "a");
     if (!file ||
         fprintf(file,
-                "commands %d launches %d arguments %d flushes %d finishes %d waits %d queues %d polls %d dead %d "
-                "unflushed %d\n",
-                c.commands, c.launches, c.arguments, c.flushes, c.finishes, c.waits, c.queues, c.polls,
-                (int)shim.dead_calls, (int)shim.unflushed) < 0 ||
+                "commands %d launches %d arguments %d flushes %d finishes %d waits %d queues %d buffers %d polls "
+                "%d dead %d unflushed %d unordered %d\n",
+                c.commands, c.launches, c.arguments, c.flushes, c.finishes, c.waits, c.queues, c.buffers, c.polls,
+                (int)shim.dead_calls, (int)shim.unflushed, (int)shim.unordered) < 0 ||
         fclose(file))
         abort();
 }

@@ -1,13 +1,14 @@
 /* shim_limits.c - what devices say of themselves, and what they hold programs to. */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/opencl/shim_inside.h"
 
-#define KERNELS 4096 /* that live at one time; of more, arguments are not counted */
-#define ARGUMENTS 16
+#define KERNELS 4096 /* that live at one time */
+#define ARGUMENTS 32
 #define PINNED 256 /* memories at one time */
 
 /* --- platforms and devices -------------------------------------------------------------------- */
@@ -178,47 +179,70 @@ bool shim_is_pinned(const void *at, size_t bytes)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* The bytes of each kernel's arguments, by the pointer that it is. */
-static struct {
+/* What was set of each kernel, by the pointer that it is: the bytes of every argument, and whether its numbers (whatever is
+ * longer than a handle) were zero. */
+typedef struct kernel_state {
     cl_kernel kernel;
     size_t bytes[ARGUMENTS];
-} kernels[KERNELS];
+    uint32_t numbers, zero; /* which of them are numbers; which of those are all zero */
+} kernel_state;
+static kernel_state kernels[KERNELS];
+#define RELEASED ((cl_kernel)kernels) /* one stood here: another may, and a search goes on */
 static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Where a kernel stands, or may stand; NULL where all are taken. Under the lock. */
-static size_t *arguments_find(cl_kernel kernel)
+/* Where a kernel stands; else where it may, emptied. Under the lock. */
+static kernel_state *kernel_find(cl_kernel kernel)
 {
-    for (size_t i = 0, at = (size_t)kernel >> 4; i < KERNELS; i++, at++)
-        if (!kernels[at % KERNELS].kernel || kernels[at % KERNELS].kernel == kernel) {
-            kernels[at % KERNELS].kernel = kernel;
-            return kernels[at % KERNELS].bytes;
-        }
-    return NULL;
+    kernel_state *room = NULL;
+    for (size_t i = 0, at = (size_t)kernel >> 4; i < KERNELS; i++, at++) {
+        kernel_state *row = &kernels[at % KERNELS];
+        if (row->kernel == kernel)
+            return row;
+        if (!room && (!row->kernel || row->kernel == RELEASED))
+            room = row;
+        if (!row->kernel)
+            break;
+    }
+    if (!room)
+        abort();
+    *room = (kernel_state){ kernel, { 0 }, 0, 0 };
+    return room;
 }
 
-void shim_kernel_made(cl_kernel kernel)
+void shim_kernel_released(cl_kernel kernel)
 {
     pthread_mutex_lock(&kernels_lock);
-    size_t *bytes = arguments_find(kernel); /* of one that had this place before */
-    if (bytes)
-        memset(bytes, 0, ARGUMENTS * sizeof *bytes);
+    kernel_find(kernel)->kernel = RELEASED;
     pthread_mutex_unlock(&kernels_lock);
 }
 
-cl_int shim_argument_check(cl_kernel kernel, cl_uint index, size_t bytes)
+cl_int shim_argument_check(cl_kernel kernel, cl_uint index, size_t bytes, const void *value)
 {
+    static const unsigned char zeros[1024];
     size_t sum = 0;
-    if (!shim.parameters || index >= ARGUMENTS)
-        return CL_SUCCESS;
+    if (index >= ARGUMENTS)
+        abort();
     pthread_mutex_lock(&kernels_lock);
-    size_t *at = arguments_find(kernel);
-    if (at) {
-        at[index] = bytes;
-        for (int i = 0; i < ARGUMENTS; i++)
-            sum += at[i];
+    kernel_state *row = kernel_find(kernel);
+    row->bytes[index] = value ? bytes : sizeof(size_t); /* else it is local memory: where that begins */
+    for (int i = 0; i < ARGUMENTS; i++)
+        sum += row->bytes[i];
+    if (value && bytes > sizeof(cl_mem)) {
+        const uint32_t bit = UINT32_C(1) << index;
+        row->numbers |= bit;
+        row->zero = bytes <= sizeof zeros && !memcmp(value, zeros, bytes) ? row->zero | bit : row->zero & ~bit;
     }
     pthread_mutex_unlock(&kernels_lock);
-    return sum > shim.parameters ? CL_INVALID_ARG_SIZE : CL_SUCCESS;
+    return shim.parameters && sum > shim.parameters ? CL_INVALID_ARG_SIZE : CL_SUCCESS;
+}
+
+bool shim_kernel_idle(cl_kernel kernel)
+{
+    pthread_mutex_lock(&kernels_lock);
+    const kernel_state *row = kernel_find(kernel);
+    const bool idle = row->numbers && row->zero == row->numbers;
+    pthread_mutex_unlock(&kernels_lock);
+    return idle;
 }
 
 EXPORT cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what,

@@ -56,7 +56,7 @@ static command *command_find(cl_event event)
     return row && row->event ? row : NULL;
 }
 
-static void command_note(cl_event event, cl_command_queue queue)
+static void command_note(cl_event event, cl_command_queue queue, uint64_t number)
 {
     if (2 * (used + 1) > room) {
         size_t larger = room ? 2 * room : 1024;
@@ -72,7 +72,7 @@ static void command_note(cl_event event, cl_command_queue queue)
     }
     command *row = row_of(commands, room, event);
     used += !row->event;
-    *row = (command){ event, queue, ++last };
+    *row = (command){ event, queue, number };
 }
 
 static queue_state *queue_find(cl_command_queue queue)
@@ -94,6 +94,7 @@ void shim_queue_made(cl_command_queue queue, cl_command_queue_properties propert
     atomic_fetch_add(&shim.profiling_queues, properties & CL_QUEUE_PROFILING_ENABLE ? 1 : 0);
     pthread_mutex_lock(&lock);
     *queue_find(queue) = (queue_state){ queue, last, properties & CL_QUEUE_PROFILING_ENABLE };
+    shim_order_made(queue, last);
     pthread_mutex_unlock(&lock);
 }
 
@@ -140,18 +141,22 @@ static cl_context event_context(cl_event event)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Behind every command: what it waits for, whose it is, and whether its queue waits for it. */
-static void enqueued(cl_command_queue queue, cl_uint waits, const cl_event *list, const cl_event *event)
+/* Behind every command: what it waits for, whose it is, and whether its queue waits for it. Its number. */
+static uint64_t enqueued(cl_command_queue queue, cl_uint waits, const cl_event *list, const cl_event *event)
 {
     pthread_mutex_lock(&lock);
     for (cl_uint i = 0; i < waits; i++) {
         const command *on = command_find(list[i]);
         if (on && on->queue != queue && !is_flushed(on))
             atomic_fetch_add(&shim.unflushed, 1);
+        if (on)
+            shim_order_waited(on->queue, on->number);
     }
+    shim_order_enqueued(queue);
+    const uint64_t number = ++last;
     if (event) {
         shim.latest = *event;
-        command_note(*event, queue);
+        command_note(*event, queue, number);
     }
     const bool profiling = queue_find(queue)->profiling, slow = shim.slow_profiling && profiling;
     atomic_fetch_add(&shim.profiled, profiling);
@@ -160,6 +165,16 @@ static void enqueued(cl_command_queue queue, cl_uint waits, const cl_event *list
         REAL(clFinish)(queue);
         shim_queue_flushed(queue);
     }
+    return number;
+}
+
+/* The host has waited for all that was enqueued there. */
+static void waited(cl_command_queue queue)
+{
+    shim_queue_flushed(queue);
+    pthread_mutex_lock(&lock);
+    shim_order_waited(queue, last);
+    pthread_mutex_unlock(&lock);
 }
 
 static void blocking_note(cl_command_queue queue, cl_bool blocking)
@@ -167,25 +182,17 @@ static void blocking_note(cl_command_queue queue, cl_bool blocking)
     if (!blocking)
         return;
     atomic_fetch_add(&shim.waits, 1);
-    shim_queue_flushed(queue);
+    waited(queue);
 }
-
-/* Whether the numbers that were set last on this thread were all zero: a launch that warms up. */
-static _Thread_local bool idle;
 
 EXPORT cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value)
 {
-    static const unsigned char zeros[1024];
     cl_context context = NULL;
     REAL(clGetKernelInfo)(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, NULL);
     cl_int error = shim_refuse(&shim.argument, context);
     if (!error)
-        error = shim_argument_check(kernel, index, bytes);
-    if (error)
-        return error;
-    if (value && bytes > sizeof(cl_mem))
-        idle = bytes <= sizeof zeros && !memcmp(value, zeros, bytes);
-    return REAL(clSetKernelArg)(kernel, index, bytes, value);
+        error = shim_argument_check(kernel, index, bytes, value);
+    return error ? error : REAL(clSetKernelArg)(kernel, index, bytes, value);
 }
 
 static void kernel_note(cl_kernel kernel)
@@ -201,7 +208,9 @@ static void kernel_note(cl_kernel kernel)
     int i = 0;
     while (i < count && strcmp(seen[i], name))
         i++;
-    if (i == count && count < 128) {
+    if (i == 128)
+        abort();
+    if (i == count) {
         strcpy(seen[count++], name);
         FILE *file = fopen(path, "a");
         if (!file || fprintf(file, "%s\n", name) < 0 || fclose(file))
@@ -245,6 +254,7 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
         error = shim_launch_check(dims, local);
     if (error)
         return error;
+    const bool idle = shim_kernel_idle(kernel);
     shim_serial_begin();
     error = REAL(clEnqueueNDRangeKernel)(queue, kernel, dims, offset, global, local, waits, list, event);
     shim_serial_end();
@@ -254,9 +264,9 @@ EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, c
         kernel_note(kernel);
         groups_note(kernel, dims, global, local);
     }
-    enqueued(queue, waits, list, event);
+    const uint64_t number = enqueued(queue, waits, list, event);
     if (!idle && shim.fault && atomic_fetch_sub(&shim.fault_after, 1) == 0)
-        context_kill(shim_queue_context(queue), last);
+        context_kill(shim_queue_context(queue), number);
     return CL_SUCCESS;
 }
 
@@ -266,6 +276,8 @@ EXPORT cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to, cl_bool bl
     cl_int error = shim_refuse(&shim.write, shim_queue_context(queue));
     if (error)
         return error;
+    if (shim.step && bytes == shim.step)
+        shim_counts_write();
     if (bytes == shim.watched)
         atomic_fetch_add(&shim.watched_writes, 1);
     if (shim.running)
@@ -362,7 +374,7 @@ EXPORT cl_int clFinish(cl_command_queue queue)
     atomic_fetch_add(&shim.finishes, 1);
     if (shim.dead && shim_queue_context(queue) == shim.dead)
         return CL_OUT_OF_RESOURCES;
-    shim_queue_flushed(queue);
+    waited(queue);
     return REAL(clFinish)(queue);
 }
 
@@ -384,7 +396,15 @@ EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event *events)
             shim_queue_flushed(queue);
     }
     atomic_fetch_add(&shim.waits, ended ? 0 : 1);
-    return REAL(clWaitForEvents)(count, events);
+    error = REAL(clWaitForEvents)(count, events);
+    pthread_mutex_lock(&lock);
+    for (cl_uint i = 0; !error && i < count; i++) {
+        const command *of = command_find(events[i]);
+        if (of)
+            shim_order_waited(of->queue, of->number);
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 EXPORT cl_int clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
@@ -435,9 +455,9 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, v
     if (error)
         return error;
     pthread_mutex_lock(&lock);
-    const command *of = command_find(event);
+    const command *of = command_find(event), row = of ? *of : (command){ event, NULL, UINT64_MAX };
     const bool unflushed = of && !is_flushed(of);
-    const uint64_t number = of ? of->number : UINT64_MAX;
+    const uint64_t number = row.number;
     const bool gone = shim.dead && number >= dead_from && event_context(event) == shim.dead;
     pthread_mutex_unlock(&lock);
     if (gone) {
@@ -445,6 +465,8 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, v
         return CL_SUCCESS;
     }
     *status = shim.queued && unflushed ? CL_QUEUED : status_told(event, *status);
+    if (*status == CL_COMPLETE && of)
+        shim_order_told(row.queue, row.number);
     if (*status < 0 && shim.poisons)
         context_kill(event_context(event), number);
     return CL_SUCCESS;
