@@ -2,35 +2,46 @@
  * engines and links bring about, training several steps deep gives the bits of devices that do it at once. */
 #include <stdio.h>
 
+#include "nn/train/trainer.h"
 #include "train_bench.h"
 
 /* Three buckets, cut forward; a step's random numbers and its place in Adam's averages show in every other step. */
 #define LARGE_NET "flatten linear:1024 relu dropout:0.3 linear:1024 relu dropout:0.3 linear:1100 relu linear:5"
+/* What forward reads first is a bucket by itself that the first of two devices owns, the last of three; behind it wait more
+ * shards of each owner than may be on their way from one device. */
+#define WIDE_NET "flatten linear:256 relu linear:4096 relu linear:1024 relu linear:5"
 enum { DEPTH = 3 };
 
 static const struct {
     const char *sims, *shared, *list;
 } fleets[] = {
     { "1", "1", "sim" },
-    { "3", "1", "sim" },     /* each pulls from the others */
-    { "3", "0", "sim" },     /* through places in host memory */
+    { "4", "1", "sim" },     /* each pulls from the others */
+    { "4", "0", "sim" },     /* through places in host memory */
     { "1", "1", "cpu,sim" }, /* an inline owner among them */
     { "2", "0", "cpu,sim:0,sim:1" },
+    { "2", "0", "cpu,sim:0" }, /* and it owns what forward of WIDE_NET reads first */
+    { "2", "0", "sim:0,sim:1,cpu" },
+    { "2", "0", "sim" }, /* of unequal links */
 };
-enum { FLEETS = sizeof fleets / sizeof *fleets };
+enum { CPU_SIM = 3, FLEETS = 5 };
 
 /* What is late: computation; with the phase between gather and update, the link; samples and their labels, which come when
- * all that does not need them has been computed. Then, with memory for less than half a share at a time. */
+ * all that does not need them has been computed. Then, with memory for half a share at a time, or less. */
 static const struct {
     const char *net, *flops, *link;
     double max_norm;
     uint64_t memory_limit;
+    const char *bandwidth;
+    bool first_alone; /* has samples */
 } loads[] = {
-    { NET, "20G", "100G", 0, 0 },          { NET, "100T", "300M", 0.1, 0 },   { NET, "100T", "1M", 0, 0 },
-    { NET, "100T", "1M", 0, 400000 },      { NET, "20G", "100G", 0, 400000 }, { LARGE_NET, "20G", "100G", 0, 0 },
-    { LARGE_NET, "100T", "300M", 0.1, 0 }, { LARGE_NET, "100T", "1M", 0, 0 },
+    { NET, "20G", "100G", 0, 0, "100G", false },          { NET, "100T", "300M", 0.1, 0, "100G", false },
+    { NET, "100T", "1M", 0, 0, "100G", false },           { NET, "100T", "1M", 0, 400000, "100G", false },
+    { NET, "20G", "100G", 0, 400000, "100G", false },     { LARGE_NET, "20G", "100G", 0, 0, "100G", false },
+    { LARGE_NET, "100T", "300M", 0.1, 0, "100G", false }, { LARGE_NET, "100T", "1M", 0, 0, "100G", false },
+    { WIDE_NET, "100T", "1M,100M", 0, 0, "100G", false }, { LARGE_NET, "100T", "100G", 0, 0, "1M", true },
 };
-enum { LOADS = sizeof loads / sizeof *loads };
+enum { WIDE = 8, SLOW_MEMORY };
 
 /* No two steps have the same samples in the same place, and there are more sizes of batches than plans. */
 static const struct {
@@ -73,23 +84,29 @@ static void evaluate_and_predict(bench *b, uint64_t memory_limit, trained *out)
 
 static void train(int load, int fleet, trained *out)
 {
+    static const double first_alone[] = { 1, 0 };
     cek_trainer_options o = options_small();
     bench b;
 
     o.depth = DEPTH;
     o.max_norm = loads[load].max_norm;
     o.memory_limit = loads[load].memory_limit;
+    if (loads[load].first_alone) {
+        o.shares = CEK_SHARES_GIVEN;
+        o.share_weights = first_alone;
+    }
     bench_engine(&b, "1", fleets[fleet].list);
     cek_model_free(b.model);
     ok(cek_model_parse(loads[load].net, 3, (int64_t[]){ 1, SIDE, SIDE }, &b.model));
     cek_model_init(b.model, 3);
     ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
     if (o.memory_limit > 0)
-        ck_assert_int_lt(2 * cek_trainer_micro_batch(b.trainer, b.count - 1), SAMPLES / (int64_t)b.count);
+        ck_assert_int_le(2 * cek_trainer_micro_batch(b.trainer, b.count - 1), SAMPLES / (int64_t)b.count);
     for (int submitted = 0, collected = 0; collected < STEPS; collected++) {
         cek_step_result r = { .size = sizeof r };
         for (; submitted < STEPS && submitted < collected + DEPTH; submitted++) {
             cek_batch batch = batch_of(batches[submitted].first, batches[submitted].count);
+            b.trainer->optimizer.lr *= submitted % 2 ? 0.5 : 1.5; /* no two steps' blocks say the same to updates */
             ok(cek_trainer_submit(b.trainer, &batch));
         }
         ok(cek_trainer_collect(b.trainer, &r));
@@ -100,10 +117,9 @@ static void train(int load, int fleet, trained *out)
     bench_close(&b);
 }
 
-START_TEST(late_work_changes_no_bit)
+static void late_is_as_at_once(int load, int fleet)
 {
     static trained at_once, late;
-    int fleet = _i % FLEETS, load = _i / FLEETS;
 
     setenv("CEKERNELS_SIM_DEVICES", fleets[fleet].sims, 1);
     setenv("CEKERNELS_SIM_SHARED", fleets[fleet].shared, 1);
@@ -111,6 +127,7 @@ START_TEST(late_work_changes_no_bit)
     setenv("CEKERNELS_SIM_WORK", "late", 1);
     setenv("CEKERNELS_SIM_FLOPS", loads[load].flops, 1);
     setenv("CEKERNELS_SIM_LINK", loads[load].link, 1);
+    setenv("CEKERNELS_SIM_BANDWIDTH", loads[load].bandwidth, 1);
     train(load, fleet, &late);
     for (int i = 0; i < STEPS; i++)
         ck_assert_msg(at_once.losses[i] == late.losses[i], "load %d, %s: step %d: loss %.9g, at once %.9g", load,
@@ -118,6 +135,24 @@ START_TEST(late_work_changes_no_bit)
     ck_assert_msg(strcmp(at_once.sha256, late.sha256) == 0, "load %d, %s: other weights", load, fleets[fleet].list);
     ck_assert(at_once.loss == late.loss && at_once.accuracy == late.accuracy);
     ck_assert_int_eq(memcmp(at_once.outputs, late.outputs, sizeof late.outputs), 0);
+}
+
+START_TEST(late_work_changes_no_bit)
+{
+    late_is_as_at_once(_i / FLEETS, _i % FLEETS);
+}
+END_TEST
+
+/* An inline owner goes on to the next step when it has what forward reads first, and then gets the rest of this one's to update.
+ * Between devices of unequal links gradients wait in each place until the slow one has read it. An owner without samples has
+ * never computed when it updates, and its memory is slow to be cleared. */
+START_TEST(nor_does_it_in_these_places)
+{
+    static const struct {
+        int load, fleet;
+    } places[] = { { WIDE, FLEETS }, { WIDE, FLEETS + 1 }, { WIDE, FLEETS + 2 }, { SLOW_MEMORY, CPU_SIM } };
+
+    late_is_as_at_once(places[_i].load, places[_i].fleet);
 }
 END_TEST
 
@@ -127,7 +162,8 @@ int main(void)
     TCase *tc = tcase_create("train_races");
 
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, late_work_changes_no_bit, 0, LOADS * FLEETS);
+    tcase_add_loop_test(tc, late_work_changes_no_bit, 0, WIDE * FLEETS);
+    tcase_add_loop_test(tc, nor_does_it_in_these_places, 0, 4);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
