@@ -151,7 +151,8 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
     const cek_u32 out##d = quotient##d < a.window.out[d] ? quotient##d : a.window.out[d] - 1;      \
     const cek_u32 tap##d = padded##d - out##d * a.window.stride[d];
 
-/* DX: what every window that reads a position sends back, by ascending taps. */
+/* DX: what every window that reads a position sends back, by ascending taps. Windows are counted down to 0: where a
+ * number that falls was held against its first value instead, nvcc 13.0 left the loop after the first window. */
 KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GLOBAL char *RESTRICT reserve,
                           const cek_k_pool a)
 {
@@ -171,9 +172,10 @@ KERNEL void pool_backward(GLOBAL char *RESTRICT dy, GLOBAL char *RESTRICT dx, GL
 #else
     const cek_u32 out2 = 0, tap2 = 0;
 #endif
-    for (cek_u32 t0 = tap0, o0 = out0; t0 < a.window.taps[0] && o0 <= out0; t0 += a.window.stride[0], o0--)
-        for (cek_u32 t1 = tap1, o1 = out1; t1 < a.window.taps[1] && o1 <= out1; t1 += a.window.stride[1], o1--)
-            for (cek_u32 t2 = tap2, o2 = out2; t2 < TAPS_2 && o2 <= out2; t2 += STRIDE_2, o2--) {
+    for (cek_u32 t0 = tap0, left0 = out0 + 1; t0 < a.window.taps[0] && left0; t0 += a.window.stride[0], left0--)
+        for (cek_u32 t1 = tap1, left1 = out1 + 1; t1 < a.window.taps[1] && left1; t1 += a.window.stride[1], left1--)
+            for (cek_u32 t2 = tap2, left2 = out2 + 1; t2 < TAPS_2 && left2; t2 += STRIDE_2, left2--) {
+                const cek_u32 o0 = left0 - 1, o1 = left1 - 1, o2 = left2 - 1;
                 const cek_u64 place = from + place_in(o0, o1, o2, a.channels, a.window.out);
                 cek_f32 v[LANES];
                 GET(s, TYPE, AT(dy, 0), place, v)

@@ -1,6 +1,6 @@
-/* nvrtc.c LIBRARY ARCH - compiles with NVIDIA's own NVRTC what standard input names, a variant per
+/* nvrtc.c LIBRARY ARCH [loops] - compiles with NVIDIA's own NVRTC what standard input names, a variant per
  * line: a source of kernels/gpu, then definitions NAME=VALUE, as kernels/images.sh writes them.
- * Prints what fails, and how many did not. */
+ * Prints what fails, and how many did not; with "loops" also how many each kernel has in PTX. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,19 +46,45 @@ static char *variant_text(char *line, const char **source)
     return at < cap ? text : NULL;
 }
 
+/* A line for each kernel of a program in PTX: its name and how many branches go back. */
+static void loops_print(char *ptx)
+{
+    char labels[256][32], kernel[128] = "", rest[64], *next = NULL;
+    unsigned seen = 0, loops = 0;
+    for (char *line = strtok_r(ptx, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
+        char *branch = strstr(line, "bra");
+        char label[32] = "";
+        if (strstr(line, ".entry ")) {
+            sscanf(strstr(line, ".entry "), ".entry %127[a-z_0-9]", kernel);
+            seen = loops = 0;
+        } else if (sscanf(line, "$%31[A-Za-z_0-9]%1[:]", label, rest) == 2 && seen < 256) {
+            snprintf(labels[seen++], sizeof *labels, "%s", label);
+        } else if (branch && (branch = strchr(branch, '$')) && sscanf(branch, "$%31[A-Za-z_0-9]", label) == 1) {
+            for (unsigned i = 0; i < seen; i++)
+                loops += !strcmp(labels[i], label);
+        } else if (line[0] == '}' && kernel[0]) {
+            printf("%s %u\n", kernel, loops);
+            kernel[0] = 0;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     char line[512], shown[512], arch[64], log[4096];
     unsigned good = 0, all = 0;
-    void *library = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    const int loops = argc == 4 && !strcmp(argv[3], "loops");
+    void *library = argc == 3 + loops ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library) {
-        printf("%s\n", argc == 3 ? dlerror() : "nvrtc LIBRARY ARCH");
+        printf("%s\n", argc == 3 + loops ? dlerror() : "nvrtc LIBRARY ARCH [loops]");
         return 2;
     }
     GET(int, nvrtcCreateProgram, (void **, const char *, const char *, int, const char *const *, const char *const *));
     GET(int, nvrtcCompileProgram, (void *, int, const char *const *));
     GET(int, nvrtcGetProgramLogSize, (void *, size_t *));
     GET(int, nvrtcGetProgramLog, (void *, char *));
+    GET(int, nvrtcGetPTXSize, (void *, size_t *));
+    GET(int, nvrtcGetPTX, (void *, char *));
     GET(int, nvrtcDestroyProgram, (void **));
     snprintf(arch, sizeof arch, "--gpu-architecture=sm_%s", argv[2]);
     const char *const options[] = { arch, "--fmad=true", "--std=c++14" }; /* as backends/cuda/compile.c */
@@ -77,6 +103,12 @@ int main(int argc, char **argv)
             printf("%s%s\n", shown, log);
         else if (error)
             printf("%sdoes not compile: %d\n", shown, error);
+        if (!error && loops && !nvrtcGetPTXSize(program, &bytes)) {
+            char *ptx = malloc(bytes);
+            if (ptx && !nvrtcGetPTX(program, ptx))
+                loops_print(ptx);
+            free(ptx);
+        }
         if (program)
             nvrtcDestroyProgram(&program);
         free(text);
