@@ -10,7 +10,7 @@
 #define EACH 8  /* a work-item of product.cl has EACH x EACH results */
 #define DEPTH 8 /* of k that its strips hold, at most; PITCH is what lies behind their lines */
 #define PITCH 4
-#define SMALL_BYTES 1024         /* of local memory besides strips and lines: what follows from p */
+#define SMALL_BYTES 2048         /* of local memory besides strips and lines: what follows from p, TABLE at a time */
 #define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
 #define PIECE_LEAST 256          /* of k, that is worth a pass over the results */
 #define PIECE_MOST (1 << 17)  /* of k: what a group sums alone ends in less than a second, and no launch is shorter */

@@ -36,7 +36,6 @@ typedef float cek_f32;
 #define GROUP_SIZE() ((cek_u32)get_local_size(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define RESTRICT restrict
-#define KEEP(x) ((void)0)
 #define MUL_HIGH(a, b) mul_hi((cek_u32)(a), (cek_u32)(b))
 #define AS_U32(x) as_uint(x)
 #define AS_F32(x) as_float(x)
@@ -90,8 +89,6 @@ typedef float cek_f32;
 #define GROUP_SIZE() ((cek_u32)blockDim.x)
 #define BARRIER() __syncthreads()
 #define RESTRICT __restrict__
-/* The compiler computes cheap values again and again in a loop that is short of registers: not this one. */
-#define KEEP(x) asm volatile("" : "+r"(x))
 #define MUL_HIGH(a, b) __umulhi(a, b)
 #define AS_U32(x) __float_as_uint(x)
 #define AS_F32(x) __uint_as_float(x)

@@ -8,7 +8,7 @@
  *
  * MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM). Nothing is divided
  * in the loop over k: what an element's place owes to its row or column is found once and kept in local memory, and what
- * it owes to p is counted on, in digits.
+ * it owes to p is counted on, in digits, for a table of p at a time.
  * A_TYPE, B_TYPE, C_TYPE: element types. WHOLE: product_finish finishes sums that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
@@ -32,6 +32,7 @@
 #define ROW_LOADS (ROWS / SPAN)
 #define COLUMN_LOADS (COLUMNS / SPAN)
 #define LINE(l, loads) ((l) % SPAN * (loads) + (l) / SPAN)
+#define TABLE 32                 /* p whose places are found at once */
 #define PITCH 4                  /* behind each strip's line: eight lines of four values fall into 32 different banks */
 #define A_LINE (ROWS + PITCH)
 #define B_LINE (COLUMNS + PITCH)
@@ -42,6 +43,20 @@
 #define GROUPS (ITEMS < 256 ? 384 / ITEMS : 1)
 #else
 #define GROUPS (ITEMS < 256 ? 384 / ITEMS : 2)
+#endif
+
+/* CUDA's compiler computes cheap values again and again in a loop that is short of registers: not this one. To a place
+ * in global memory it adds what all of a loop's places share once for each: not to this one. */
+#ifdef __CUDACC__
+#define KEEP(x) asm volatile("" : "+r"(x))
+#define KEEP_PLACE(p)                                                                              \
+    do {                                                                                           \
+        asm volatile("" : "+l"(p));                                                                \
+        __builtin_assume(__isGlobal(p));                                                           \
+    } while (0)
+#else
+#define KEEP(x) ((void)0)
+#define KEEP_PLACE(p) ((void)0)
 #endif
 
 /* Row or column number `e` of a work-item's eight, in the tile: two runs of four, so that neighbours read neighbours. */
@@ -140,7 +155,11 @@ DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s
     return position_of(0, s->at, a->window.out) * a->out_channels + digit[3];
 }
 #define REST_EQUAL(s, t) ((s).rest == (t).rest)
+#define WEIGHT_BYTES                                                                                        \
+    ((((cek_u64)digit[0] * a.window.taps[1] + digit[1]) * a.window.taps[2] + digit[2]) * a.in_group * BYTES(B_TYPE) + \
+     digit[3] * a.b_row * BYTES(B_TYPE))
 #endif
+#define NOWHERE 0x80000000u /* added to any coordinate it is beyond all limits */
 
 #define SEES(s, t) \
     (((s).at[0] + (t).at[0] < LIMIT[0]) & ((s).at[1] + (t).at[1] < LIMIT[1]) & ((s).at[2] + (t).at[2] < LIMIT[2]) & \
@@ -189,9 +208,12 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     /* Bytes in front of a row of A, a column of B; those that one work-item collects lie side by side (LINE). */
     LOCAL __attribute__((aligned(16))) cek_u64 a_line[ROWS], b_line[COLUMNS];
 #if WINDOW_A || WINDOW_B
-    LOCAL spot spots[SPOTS], depths[2][DEPTH]; /* of lines, and of the p of a strip */
-    LOCAL cek_u64 depth_bytes[2][DEPTH];
-    LOCAL cek_u32 digits[DEPTH + 1][4]; /* of the latest p; behind them what a step adds */
+    LOCAL spot spots[SPOTS], depths[TABLE]; /* of lines, and of p */
+    LOCAL cek_u64 depth_bytes[TABLE];
+#if MODE == MODE_DATA
+    LOCAL cek_u64 weight_bytes[TABLE];
+#endif
+    LOCAL cek_u32 digits[TABLE + 1][4]; /* of the next table's p; behind them what a table adds */
 #endif
     LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch: no registers in the loop */
     /* Groups are numbered along x, the one direction without a low limit, and through several launches: columns first,
@@ -212,10 +234,10 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     /* A work-item collects values of one p and of every SPANth row or column. Neighbours lie along the direction in
      * which memory is contiguous. */
     const cek_u32 a_turned = !WINDOW_A && a.a_row < a.a_column, b_turned = WINDOW_B || a.b_column < a.b_row;
-    const cek_u32 a_p = a_turned ? item / SPAN : item % DEPTH, b_p = b_turned ? item / SPAN : item % DEPTH;
+    cek_u32 a_p = a_turned ? item / SPAN : item % DEPTH, b_p = b_turned ? item / SPAN : item % DEPTH;
     cek_u32 a_first = a_turned ? item % SPAN : item / DEPTH, b_first = b_turned ? item % SPAN : item / DEPTH;
     cek_u32 a_put = a_p * A_LINE + a_first, b_put = b_p * B_LINE + b_first;
-    const cek_u32 a_get = 4 * y, b_get = 4 * x;
+    cek_u32 a_get = 4 * y, b_get = 4 * x; /* all that the loop knows of x and y, or registers are short */
     GLOBAL const char *A = AT(A_, 0) + z * a.a_batch * BYTES(A_TYPE);
     GLOBAL const char *B = AT(B_, 1) + z * a.b_batch * BYTES(B_TYPE);
 #if WINDOW_A || WINDOW_B
@@ -232,18 +254,16 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
         (WINDOW_A ? a_line : b_line)[LINE(l, WINDOW_A ? ROW_LOADS : COLUMN_LOADS)] = LINE_SPOT(&a, line, &s) * LINE_BYTES;
         spots[l] = s;
     }
-    if (item < DEPTH) {
+    for (cek_u32 e = item; e < TABLE; e += ITEMS) {
         cek_u32 digit[4], by[4];
         digits_of(begin, depth_size, digit);
-        digits_small(item, depth_size, by);
+        digits_small(e, depth_size, by);
         digits_add(digit, by, depth_size);
-        digits_small(DEPTH, depth_size, by);
+        digits_small(TABLE, depth_size, by);
         for (int d = 0; d < 4; d++)
-            digits[item][d] = digit[d];
+            digits[e][d] = digit[d];
         for (int d = 0; !item && d < 4; d++)
-            digits[DEPTH][d] = by[d];
-        depth_bytes[0][item] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
-        depths[0][item] = depth;
+            digits[TABLE][d] = by[d];
     }
 #endif
 #if !WINDOW_A
@@ -254,13 +274,7 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
 #if !WINDOW_B
     for (cek_u32 l = item; l < COLUMNS; l += ITEMS)
         b_line[LINE(l, COLUMN_LOADS)] = (column + (l < last_column ? l : last_column)) * a.b_column * BYTES(B_TYPE);
-#if MODE == MODE_DATA /* p is a tap and an output channel */
-    cek_u32 channel = (cek_u32)((begin + b_p) % a.out_group);
-    const cek_u32 channel_by = DEPTH % a.out_group;
-    const cek_u64 wrap = (a.in_group - a.out_group * a.b_row) * BYTES(B_TYPE);
-    const cek_u64 b_by = ((cek_u64)(DEPTH / a.out_group) * a.in_group + channel_by * a.b_row) * BYTES(B_TYPE);
-    B += ((begin + b_p) / a.out_group * a.in_group + channel * a.b_row) * BYTES(B_TYPE);
-#else
+#if MODE != MODE_DATA
     B += (begin + b_p) * a.b_row * BYTES(B_TYPE);
 #endif
 #endif
@@ -278,105 +292,125 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
         for (int c = 0; c < EACH; c++)
             sum[r][c] = 0.0f;
     KEEP(a_first); KEEP(b_first); KEEP(a_put); KEEP(b_put);
+#if MODE == MODE_GEMM || MODE == MODE_DATA /* the others have one register too few */
+    KEEP(a_p); KEEP(b_p);
+#endif
     BARRIER();
-    for (cek_u32 step = 0; step <= steps; step++) {
-        const cek_u32 now = step & 1;
-        if (step < steps) {
-            const cek_u32 a_there = step < length / DEPTH || a_p < length % DEPTH;
-            const cek_u32 b_there = step < length / DEPTH || b_p < length % DEPTH;
+    for (cek_u32 step = 0; step <= steps;) {
 #if WINDOW_A || WINDOW_B
-            const cek_u64 bytes = depth_bytes[now][WINDOW_A ? a_p : b_p];
-            depth = depths[now][WINDOW_A ? a_p : b_p];
-#endif
-            cek_u64 a_at[ROW_LOADS], b_at[COLUMN_LOADS];
-#pragma unroll
-            for (int l = 0; l < ROW_LOADS; l++)
-                a_at[l] = a_line[a_first * ROW_LOADS + l];
-#pragma unroll
-            for (int l = 0; l < COLUMN_LOADS; l++)
-                b_at[l] = b_line[b_first * COLUMN_LOADS + l];
-#pragma unroll
-            for (int l = 0; l < ROW_LOADS; l++) {
-#if WINDOW_A
-                const spot s = spots[a_first + l * SPAN];
-                next_a[l] = a_there & SEES(s, depth) ? LOAD(A_TYPE, A + (a_at[l] + bytes), 0)
-                                                          : 0.0f;
-#else
-                next_a[l] = a_there ? LOAD(A_TYPE, A + a_at[l], 0) : 0.0f;
-#endif
+        KEEP(a_get); KEEP(b_get);
+        for (cek_u32 e = a_get / 4 * SIDE_X + b_get / 4; e < TABLE; e += ITEMS) {
+            cek_u32 digit[4], by[4];
+            for (int d = 0; d < 4; d++) {
+                digit[d] = digits[e][d];
+                by[d] = digits[TABLE][d];
             }
-#pragma unroll
-            for (int l = 0; l < COLUMN_LOADS; l++) {
-#if WINDOW_B
-                const spot s = spots[b_first + l * SPAN];
-                next_b[l] = b_there & SEES(s, depth) ? LOAD(B_TYPE, B + (b_at[l] + bytes), 0)
-                                                          : 0.0f;
-#else
-                next_b[l] = b_there ? LOAD(B_TYPE, B + b_at[l], 0) : 0.0f;
-#endif
-            }
-#if !WINDOW_A
-            A += DEPTH * a.a_column * BYTES(A_TYPE);
-#endif
+            depth_bytes[e] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
+            if (step * DEPTH + e >= length)
+                depth.at[0] = NOWHERE;
+            depths[e] = depth;
 #if MODE == MODE_DATA
-            channel += channel_by;
-            B += b_by + (channel >= a.out_group ? wrap : 0);
-            channel -= channel >= a.out_group ? a.out_group : 0;
-#elif !WINDOW_B
-            B += DEPTH * a.b_row * BYTES(B_TYPE);
+            weight_bytes[e] = WEIGHT_BYTES;
 #endif
-        }
-        if (step) {
-            NEAR const cek_f32 *from_a = strip_a + !now * DEPTH * A_LINE + a_get;
-            NEAR const cek_f32 *from_b = strip_b + !now * DEPTH * B_LINE + b_get;
-#pragma unroll
-            for (int d = 0; d < DEPTH; d++) {
-                const cek_quad a0 = QUAD(from_a + d * A_LINE), a1 = QUAD(from_a + d * A_LINE + ROWS / 2);
-                const cek_quad b0 = QUAD(from_b + d * B_LINE), b1 = QUAD(from_b + d * B_LINE + COLUMNS / 2);
-                const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
-                const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
-#pragma unroll
-                for (int r = 0; r < EACH; r++)
-#pragma unroll
-                    for (int c = 0; c < EACH; c++)
-                        sum[r][c] += left[r] * right[c];
-            }
-        }
-        if (step < steps) {
-            NEAR cek_f32 *to_a = strip_a + now * DEPTH * A_LINE + a_put, *to_b = strip_b + now * DEPTH * B_LINE + b_put;
-#pragma unroll
-            for (int l = 0; l < ROW_LOADS; l++)
-                to_a[l * SPAN] = next_a[l];
-#pragma unroll
-            for (int l = 0; l < COLUMN_LOADS; l++)
-                to_b[l * SPAN] = next_b[l];
-#if WINDOW_A || WINDOW_B
-            if (item < DEPTH) {
-                cek_u32 digit[4], by[4];
-                for (int d = 0; d < 4; d++) {
-                    digit[d] = digits[item][d];
-                    by[d] = digits[DEPTH][d];
-                }
-                digits_add(digit, by, depth_size);
-                for (int d = 0; d < 4; d++)
-                    digits[item][d] = digit[d];
-                depth_bytes[!now][item] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
-                depths[!now][item] = depth;
-            }
-#endif
+            digits_add(digit, by, depth_size);
+            for (int d = 0; d < 4; d++)
+                digits[e][d] = digit[d];
         }
         BARRIER();
+        const cek_u32 last_step = steps - step < TABLE / DEPTH ? steps : step + TABLE / DEPTH - 1;
+#else
+        const cek_u32 last_step = steps;
+#endif
+        for (; step <= last_step; step++) {
+            const cek_u32 now = step & 1;
+            if (step < steps) {
+#if WINDOW_A || WINDOW_B
+                const cek_u32 entry = step * DEPTH % TABLE;
+                depth = depths[entry + (WINDOW_A ? a_p : b_p)];
+#endif
+#if WINDOW_A
+                GLOBAL const char *from_a = A + depth_bytes[entry + a_p];
+#else
+                GLOBAL const char *from_a = A;
+                const cek_u32 a_there = step * DEPTH + a_p < length;
+                A += DEPTH * a.a_column * BYTES(A_TYPE);
+#endif
+#if WINDOW_B
+                GLOBAL const char *from_b = B + depth_bytes[entry + b_p];
+#else
+                const cek_u32 b_there = step * DEPTH + b_p < length;
+#if MODE == MODE_DATA
+                GLOBAL const char *from_b = B + weight_bytes[entry + b_p];
+#else
+                GLOBAL const char *from_b = B;
+                B += DEPTH * a.b_row * BYTES(B_TYPE);
+#endif
+#endif
+                KEEP_PLACE(from_a); KEEP_PLACE(from_b);
+                cek_u64 a_at[ROW_LOADS], b_at[COLUMN_LOADS];
+#pragma unroll
+                for (int l = 0; l < ROW_LOADS; l++)
+                    a_at[l] = a_line[a_first * ROW_LOADS + l];
+#pragma unroll
+                for (int l = 0; l < COLUMN_LOADS; l++)
+                    b_at[l] = b_line[b_first * COLUMN_LOADS + l];
+#pragma unroll
+                for (int l = 0; l < ROW_LOADS; l++) {
+#if WINDOW_A
+                    const spot s = spots[a_first + l * SPAN];
+                    const cek_u32 a_there = SEES(s, depth);
+#endif
+                    next_a[l] = a_there ? LOAD(A_TYPE, from_a + a_at[l], 0) : 0.0f;
+                }
+#pragma unroll
+                for (int l = 0; l < COLUMN_LOADS; l++) {
+#if WINDOW_B
+                    const spot s = spots[b_first + l * SPAN];
+                    const cek_u32 b_there = SEES(s, depth);
+#endif
+                    next_b[l] = b_there ? LOAD(B_TYPE, from_b + b_at[l], 0) : 0.0f;
+                }
+            }
+            if (step) {
+                NEAR const cek_f32 *from_a = strip_a + !now * DEPTH * A_LINE + a_get;
+                NEAR const cek_f32 *from_b = strip_b + !now * DEPTH * B_LINE + b_get;
+#pragma unroll
+                for (int d = 0; d < DEPTH; d++) {
+                    const cek_quad a0 = QUAD(from_a + d * A_LINE), a1 = QUAD(from_a + d * A_LINE + ROWS / 2);
+                    const cek_quad b0 = QUAD(from_b + d * B_LINE), b1 = QUAD(from_b + d * B_LINE + COLUMNS / 2);
+                    const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
+                    const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
+#pragma unroll
+                    for (int r = 0; r < EACH; r++)
+#pragma unroll
+                        for (int c = 0; c < EACH; c++)
+                            sum[r][c] += left[r] * right[c];
+                }
+            }
+            if (step < steps) {
+                NEAR cek_f32 *to_a = strip_a + now * DEPTH * A_LINE + a_put, *to_b = strip_b + now * DEPTH * B_LINE + b_put;
+#pragma unroll
+                for (int l = 0; l < ROW_LOADS; l++)
+                    to_a[l * SPAN] = next_a[l];
+#pragma unroll
+                for (int l = 0; l < COLUMN_LOADS; l++)
+                    to_b[l * SPAN] = next_b[l];
+            }
+            BARRIER();
+        }
     }
 
     /* One row of each work-item at a time goes through local memory: neighbours then write neighbours. */
     NEAR cek_f32 *stage = strip_b;
+    KEEP(a_get); KEEP(b_get);
+    const cek_u32 stage_x = b_get / 4, stage_y = a_get / 4;
 #pragma unroll
     for (int r = 0; r < EACH; r++) {
 #pragma unroll
         for (int c = 0; c < EACH; c++)
-            stage[y * COLUMNS + SPREAD(c, x, COLUMNS)] = sum[r][c];
+            stage[stage_y * COLUMNS + SPREAD(c, stage_x, COLUMNS)] = sum[r][c];
         BARRIER();
-        for (cek_u32 e = item; e < SIDE_Y * COLUMNS; e += ITEMS) {
+        for (cek_u32 e = stage_y * SIDE_X + stage_x; e < SIDE_Y * COLUMNS; e += ITEMS) {
             const cek_u64 i = origin[0] + SPREAD(r, e / COLUMNS, ROWS), j = origin[1] + e % COLUMNS;
             if (i >= a.m || j >= a.n)
                 continue;

@@ -31,6 +31,7 @@ static const char prelude[] =
     "extern \"C\" { __attribute__((visibility(\"default\"))) fake_uint3 threadIdx, blockIdx, blockDim, gridDim;\n"
     "               __attribute__((visibility(\"default\"))) void (*fake_barrier)(void); }\n"
     "#define __syncthreads() fake_barrier()\n"
+    "#define __builtin_assume(x) ((void)0)\n"
     /* Words that are moved at once: where they are, they lie as a device wants them. */
     "template <class T> static T &fake_aligned(T *at)\n"
     "{\n"
