@@ -210,6 +210,8 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
     %D%/cuda/cuda.h \
     %D%/cuda/cudnn.c \
     %D%/cuda/cudnn.h \
+    %D%/cuda/cudnn_graph.c \
+    %D%/cuda/cudnn_graph.h \
     %D%/cuda/cudnn_plan.c \
     %D%/cuda/cudnn_time.c \
     %D%/cuda/device.c \
