@@ -29,6 +29,8 @@ static const double edges[] = {
     0.5,
     0.624, /* tanh: from a polynomial to an exponential */
     0.626,
+    0.84375, /* erf: forms of the C library and of devices; gelu too */
+    1.2500001,
     0.70710678118654752, /* log: the mantissa wraps; gelu'(-x) is near its zero */
     0.7517915,
     0x1.fffffep-1, /* log near 1 */
@@ -63,7 +65,15 @@ static const double edges[] = {
     709.8,
     744.4,
     745.2,
+    3.1415927, /* sin and cos near their zeros, and where the multiple of pi is large */
+    1.5707964,
+    6.2831855,
+    0.99999994,
+    3,
     1e4,
+    105615,
+    16777216,
+    1e9,
     1.5e19, /* a square is 2^127, or overflows */
     2e19,
     3e38,

@@ -298,9 +298,17 @@ spec_num spec_exp(cek_dtype type, spec_num a)
     return within(type, v, scaled(v, expm1l(a.e)), CEK_ULP_EXP);
 }
 
+/* One whose slope is at most `slope` within the operand's error, exact where zeros, infinities and NaN make it so. */
+static spec_num smooth(cek_dtype type, spec_num a, long double v, long double slope, double ulps)
+{
+    if (isnan(v) || (a.e == 0 && (a.v == 0 || isinf(a.v) || isinf(v))))
+        return spec_exact(v);
+    return within(type, v, scaled(slope, a.e), ulps);
+}
+
 spec_num spec_expm1(cek_dtype type, spec_num a)
 {
-    return within(type, expm1l(a.v), expl(a.v) * expm1l(a.e), SPEC_FUNCTION_ULPS);
+    return smooth(type, a, expm1l(a.v), a.e > 0 ? expl(a.v) * expm1l(a.e) / a.e : 0, CEK_ULP_EXPM1);
 }
 
 spec_num spec_log(cek_dtype type, spec_num a)
@@ -309,6 +317,51 @@ spec_num spec_log(cek_dtype type, spec_num a)
     if (isinf(v) || isnan(v) || (v == 0 && a.e == 0))
         return spec_exact(v);
     return within(type, v, a.e < a.v ? -log1pl(-a.e / a.v) : INFINITY, CEK_ULP_LOG);
+}
+
+/* The power is monotonic in both operands where a > 0: it lies between those of the corners. */
+spec_num spec_pow(cek_dtype type, spec_num a, spec_num b)
+{
+    long double v = powl(a.v, b.v), e = 0;
+    bool edge = a.v == 0 || b.v == 0 || a.v == 1 || isinf(a.v) || isinf(b.v);
+    if (a.e == 0 && b.e == 0)
+        return edge || isnan(v) ? spec_exact(v) : within(type, v, 0, CEK_ULP_POW);
+    if (!(a.v - a.e > 0))
+        return (spec_num){ v, INFINITY };
+    for (int corner = 0; corner < 4; corner++)
+        e = fmaxl(e, fabsl(powl(a.v + (corner & 1 ? a.e : -a.e), b.v + (corner & 2 ? b.e : -b.e)) - v));
+    return within(type, v, e, CEK_ULP_POW);
+}
+
+spec_num spec_erf(cek_dtype type, spec_num a)
+{
+    return smooth(type, a, erfl(a.v), 1.13L, CEK_ULP_ERF);
+}
+
+spec_num spec_log1p(cek_dtype type, spec_num a)
+{
+    const long double v = log1pl(a.v), room = 1 + a.v - a.e;
+    return room > 0 || a.e == 0 ? smooth(type, a, v, 1 / room, CEK_ULP_LOG1P) : (spec_num){ v, INFINITY };
+}
+
+spec_num spec_floor(spec_num a)
+{
+    return (spec_num){ floorl(a.v), isnan(a.v) ? 0 : floorl(a.v + a.e) - floorl(a.v - a.e) };
+}
+
+spec_num spec_sign(spec_num a)
+{
+    return (spec_num){ a.v > 0 ? 1 : a.v < 0 ? -1 : a.v, fabsl(a.v) > a.e || a.e == 0 ? 0 : 2 };
+}
+
+spec_num spec_sin(cek_dtype type, spec_num a)
+{
+    return smooth(type, a, sinl(a.v), 1, CEK_ULP_SIN);
+}
+
+spec_num spec_cos(cek_dtype type, spec_num a)
+{
+    return smooth(type, a, cosl(a.v), 1, CEK_ULP_COS);
 }
 
 spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x)

@@ -18,7 +18,7 @@ typedef struct spec_num {
     long double v, e;
 } spec_num;
 
-/* Error of a function that is no instruction (sine, cosine, expm1), in ulp: what good vector
+/* Error of a function that is not an instruction's (a normal number's sine and cosine, a softmax's sum), in ulp: what good vector
  * libraries promise. Those of instructions are in plugin.h. */
 #define SPEC_FUNCTION_ULPS 8
 
@@ -66,6 +66,13 @@ spec_num spec_sqrt(cek_dtype type, spec_num a);
 spec_num spec_exp(cek_dtype type, spec_num a);
 spec_num spec_expm1(cek_dtype type, spec_num a);
 spec_num spec_log(cek_dtype type, spec_num a);
+spec_num spec_pow(cek_dtype type, spec_num a, spec_num b);
+spec_num spec_erf(cek_dtype type, spec_num a);
+spec_num spec_log1p(cek_dtype type, spec_num a);
+spec_num spec_floor(spec_num a);
+spec_num spec_sign(spec_num a);
+spec_num spec_sin(cek_dtype type, spec_num a);
+spec_num spec_cos(cek_dtype type, spec_num a);
 spec_num spec_activation(cek_dtype type, cek_activation act, spec_num x);
 /* dy times the derivative: of the output y, or of the input x for gelu. */
 spec_num spec_act_grad(cek_dtype type, cek_activation act, spec_num dy, spec_num ref);

@@ -3,7 +3,8 @@
  * Text: SHAPE/PROGRAM, the program in reverse Polish notation with commas: x0 to x7 inputs, v0...
  * results of instructions, a number = a constant, add_imm=2.5, and the instructions' names in lower
  * case. Then :x1=u8 (another type), :x1~LAYOUT (see spec_layout), :x0+ (positive values), :y=TYPE,
- * :y~LAYOUT, :acc, :inN (the output is input N). */
+ * :y~LAYOUT, :acc, :inN (the output is input N), :perN (rows_per_sample, for valid), :validN (BATCH, with so many
+ * valid samples). */
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
@@ -75,12 +76,42 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("43/x0,x1,sub,v0,v0,mul,v1,abs,sqrt", SPEC_F_BOTH), /* an earlier result twice */
     REQUIRED("43/x0,x1,less,x0,mul,1,const,x0,x1,less,sub,x1,mul,add", FILLS),
     REQUIRED("101/x0,x1,add:det", SPEC_F(REAL)),
+    REQUIRED("37/x0,x1,x2,select", FILLS),
+    REQUIRED("37/x1,x0,x2,select", SPEC_F(NAN)),             /* what is not selected may be NaN */
+    REQUIRED("5x7/x0,x1,x2,select:x0~0:x2~01", SPEC_F_BOTH),
+    REQUIRED("37/x0,x1,pow:x0+", FILLS),
+    REQUIRED("37/x0,x1,pow", SPEC_F(WHOLE)),                 /* whole powers of negative numbers, 0 to the power of 0 */
+    REQUIRED("37/x1,x0,pow", SPEC_F(NAN)),
+    REQUIRED("37/x0,erf", FILLS),
+    REQUIRED("37/x0,log1p:x0+", FILLS),
+    REQUIRED("37/x0,log1p", SPEC_F(WHOLE)),                  /* of -1: -inf; of less: NaN */
+    REQUIRED("37/x0,expm1", FILLS),
+    REQUIRED("37/x0,mul_imm=2.25,floor", FILLS),
+    REQUIRED("37/x0,sign", FILLS),
+    REQUIRED("37/x0,sin", FILLS),
+    REQUIRED("37/x0,cos", FILLS),
+    REQUIRED("43/x0,exp,erf,log1p,expm1,sin,cos", SPEC_F_BOTH), /* errors that add up */
+    REQUIRED("43/x0,abs,add_imm=1,x1,pow", SPEC_F_BOTH),
+    REQUIRED("7x5/valid,x0,x1,select:per1:valid3", FILLS),   /* a NaN in padding is selected out */
+    REQUIRED("7x5/valid,x0,mul,x1,add:per2:valid2", SPEC_F_BOTH), /* half a sample at the end */
+    REQUIRED("6x4x3/valid,x0,0,const,select:per2:valid0", FILLS),
+    REQUIRED("6x4x3/valid,x0,0,const,select:per2:valid3", SPEC_F_BOTH),
+    REQUIRED("6x4x3/valid,x0,0,const,select:per3", SPEC_F_BOTH), /* without BATCH all count */
+    REQUIRED("6x4x3/valid,x0,0,const,select:per9:valid1", SPEC_F_BOTH), /* a sample longer than the tensor */
+    REQUIRED("5x7/valid,x0,x1,select:per1:valid2:x0~^:x1~0:y~_", SPEC_F_BOTH),
+    REQUIRED("5x7/valid,x0,x1,select:per1:valid2:y~^:acc", SPEC_F_BOTH),
+    REQUIRED("301x300/valid,x0,x1,select:per3:valid40:in1", SPEC_F(WHOLE)),
+    REQUIRED("1000/valid:per7:valid100", SPEC_F(WHOLE)),     /* no input */
+    REQUIRED("1x12/valid,x0,0,const,select:per1:valid0", SPEC_F(WHOLE)),
+    REQUIRED("9x8/x0,x1,add,x2,add,x3,add,x4,add,x5,add,x6,add,x7,add,valid,mul:per4:valid2", SPEC_F_BOTH),
     EDGES("x0,copy"), EDGES("x0,x1,add"), EDGES("x0,x1,sub"), EDGES("x0,x1,mul"), EDGES("x0,x1,div"),
     EDGES("x0,x1,min"), EDGES("x0,x1,max"), EDGES("x0,neg"), EDGES("x0,abs"), EDGES("x0,add_imm=2.5"),
     EDGES("x0,mul_imm=-0.5"), EDGES("x0,relu"), EDGES("x0,x1,less"), EDGES("x0,x1,equal"), EDGES("x0,x1,add:acc"),
     SWEEP("x0,sqrt"), SWEEP("x0,exp"), SWEEP("x0,log"), SWEEP("x0,tanh"), SWEEP("x0,sigmoid"), SWEEP("x0,gelu"),
     SWEEP("x0,x1,relu_grad"), SWEEP("x0,x1,tanh_grad"), SWEEP("x0,x1,sigmoid_grad"), SWEEP("x0,x1,gelu_grad"),
     SWEEP("1,const,x0,gelu_grad"), /* the derivative itself */
+    EDGES("x0,x1,x0,select"), EDGES("x0,x1,pow"), SWEEP("x0,erf"), SWEEP("x0,log1p"), SWEEP("x0,expm1"),
+    SWEEP("x0,floor"), SWEEP("x0,sign"), SWEEP("x0,sin"), SWEEP("x0,cos"),
     F32("97/x0,x1,add:align4", SPEC_F_BOTH),
     F32("300x3/x0,x1,mul:x1~0:align4", SPEC_F_BOTH),
     F32("300/x0,mul_imm=0.00784313725490196,add_imm=-1:x0=u8", SPEC_F(WHOLE)), /* pixels to [-1, 1] */
@@ -124,11 +155,27 @@ static const char *const instruction_names[] = {
     [CEK_PW_GELU_GRAD] = "gelu_grad",
     [CEK_PW_LESS] = "less",
     [CEK_PW_EQUAL] = "equal",
+    [CEK_PW_SELECT] = "select",
+    [CEK_PW_POW] = "pow",
+    [CEK_PW_ERF] = "erf",
+    [CEK_PW_LOG1P] = "log1p",
+    [CEK_PW_EXPM1] = "expm1",
+    [CEK_PW_FLOOR] = "floor",
+    [CEK_PW_SIGN] = "sign",
+    [CEK_PW_SIN] = "sin",
+    [CEK_PW_COS] = "cos",
+    [CEK_PW_VALID] = "valid",
 };
 
-static bool is_binary(uint32_t code)
+/* How many values an instruction reads. */
+static uint32_t reads(uint32_t code)
 {
-    return (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || (code >= CEK_PW_RELU_GRAD && code <= CEK_PW_EQUAL);
+    if (code == CEK_PW_SELECT)
+        return 3;
+    if (code == CEK_PW_CONST || code == CEK_PW_VALID)
+        return 0;
+    const bool two = (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || (code >= CEK_PW_RELU_GRAD && code <= CEK_PW_EQUAL);
+    return two || code == CEK_PW_POW ? 2 : 1;
 }
 
 /* Results of instructions are numbered behind the inputs, of which the number is known only at the
@@ -156,20 +203,19 @@ static bool program_token(spec_problem *p, const char *word, uint32_t *stack, ui
         return true;
     }
     size_t length = strcspn(word, "=");
-    for (uint32_t code = CEK_PW_CONST; code <= CEK_PW_EQUAL; code++) {
+    for (uint32_t code = CEK_PW_CONST; code <= CEK_PW_VALID; code++) {
         if (strncmp(instruction_names[code], word, length) || instruction_names[code][length])
             continue;
-        uint32_t needs = code == CEK_PW_CONST ? 0 : is_binary(code) ? 2 : 1;
+        uint32_t needs = reads(code);
         if (*depth < needs || d->instruction_count == CEK_POINTWISE_INSTRUCTIONS)
             break;
         cek_pointwise_instruction *in = &p->instructions[d->instruction_count];
         *in = (cek_pointwise_instruction){ .code = code, .imm = word[length] ? strtod(word + length + 1, NULL) : 0 };
         if (code == CEK_PW_CONST)
             in->imm = *constant;
-        if (needs == 2)
-            in->b = stack[--*depth];
-        if (needs)
-            in->a = stack[--*depth];
+        uint32_t *const values[] = { &in->a, &in->b, &in->c };
+        while (needs)
+            *values[--needs] = stack[--*depth];
         stack[(*depth)++] = RESULT + d->instruction_count++;
         return true;
     }
@@ -193,6 +239,7 @@ static bool program_read(spec_problem *p, const char **cursor)
         cek_pointwise_instruction *in = &p->instructions[i];
         in->a = in->a >= RESULT ? in->a - RESULT + d->input_count : in->a;
         in->b = in->b >= RESULT ? in->b - RESULT + d->input_count : in->b;
+        in->c = in->c >= RESULT ? in->c - RESULT + d->input_count : in->c;
     }
     return true;
 }
@@ -264,7 +311,17 @@ static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, co
     case CEK_PW_SIGMOID_GRAD: return spec_act_grad(type, CEK_ACT_SIGMOID, a, b);
     case CEK_PW_GELU_GRAD: return spec_act_grad(type, CEK_ACT_GELU, a, b);
     case CEK_PW_LESS: return spec_exact(a.v < b.v);
-    default: return spec_exact(a.v == b.v);
+    case CEK_PW_EQUAL: return spec_exact(a.v == b.v);
+    case CEK_PW_SELECT:
+        return a.e > 0 && fabsl(a.v) <= a.e ? (spec_num){ 0, INFINITY } : a.v != 0 ? b : v[in->c];
+    case CEK_PW_POW: return spec_pow(type, a, b);
+    case CEK_PW_ERF: return spec_erf(type, a);
+    case CEK_PW_LOG1P: return spec_log1p(type, a);
+    case CEK_PW_EXPM1: return spec_expm1(type, a);
+    case CEK_PW_FLOOR: return spec_floor(a);
+    case CEK_PW_SIGN: return spec_sign(a);
+    case CEK_PW_SIN: return spec_sin(type, a);
+    default: return spec_cos(type, a); /* CEK_PW_COS */
     }
 }
 
@@ -274,7 +331,8 @@ static spec_num overflowed(cek_dtype type, spec_num a)
     return isinf(spec_round(a.v, type)) && isinf(spec_round(fabsl(a.v) - a.e, type)) ? spec_exact(a.v * INFINITY) : a;
 }
 
-static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_operand *out)
+/* `valid`: samples, the first of them, that count. */
+static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_operand *out, uint64_t valid)
 {
     cek_pointwise_desc *d = &p->desc.pointwise;
     cek_dtype type = spec_sum_type(d->out_type), arithmetic = spec_arithmetic(p, d->out_type);
@@ -287,15 +345,19 @@ static void pointwise_expect(spec_problem *p, spec_operand *const *inputs, spec_
             double x = inputs[i]->value[spec_offset(d->rank, d->shape, p->inputs[i].strides, n)];
             v[i] = spec_exact(spec_round(x, type));
         }
+        const uint64_t row = n / (count / d->shape[0]);
         for (uint32_t i = 0; i < d->instruction_count; i++)
-            v[d->input_count + i] = overflowed(type, evaluate(arithmetic, &p->instructions[i], v));
+            v[d->input_count + i] = p->instructions[i].code == CEK_PW_VALID
+                                        ? spec_exact(row / d->rows_per_sample < valid)
+                                        : overflowed(type, evaluate(arithmetic, &p->instructions[i], v));
         uint64_t at = spec_offset(d->rank, d->shape, d->out_strides, n);
         spec_operand_expect(out, at, v[d->input_count + d->instruction_count - 1], arithmetic);
         out->written[at] = 1;
     }
 }
 
-static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_t *in_place, bool *positive)
+static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_t *in_place, uint64_t *valid,
+                           bool *positive)
 {
     cek_pointwise_desc *d = &p->desc.pointwise;
     const char *rest = text;
@@ -314,7 +376,8 @@ static bool pointwise_read(const char *text, spec_problem *p, bool *acc, uint64_
         if (!strcmp(word, "acc"))
             *acc = true;
         else if (!spec_modifier_number(word, "in", in_place) && !layout_read(p, word, positive) &&
-                 !spec_modifier_common(p, word))
+                 !spec_modifier_number(word, "per", &d->rows_per_sample) &&
+                 !spec_modifier_number(word, "valid", valid) && !spec_modifier_common(p, word))
             return spec_fail(p, "pointwise: unknown modifier \"%s\"", word);
     }
     d->inputs = p->inputs, d->input_size = sizeof *p->inputs;
@@ -327,8 +390,8 @@ static bool pointwise_build(const char *text, spec_problem *p)
     cek_pointwise_desc *d = &p->desc.pointwise;
     spec_operand *inputs[CEK_POINTWISE_INPUTS];
     bool acc = false, positive[CEK_POINTWISE_INPUTS] = { false };
-    uint64_t in_place = CEK_POINTWISE_INPUTS;
-    if (!pointwise_read(text, p, &acc, &in_place, positive))
+    uint64_t in_place = CEK_POINTWISE_INPUTS, valid = UINT64_MAX;
+    if (!pointwise_read(text, p, &acc, &in_place, &valid, positive))
         return false;
     for (uint32_t i = 0; i < d->input_count; i++) {
         inputs[i] = spec_operand_add(p, i, p->inputs[i].type, spec_extent(d->rank, d->shape, p->inputs[i].strides));
@@ -354,7 +417,10 @@ static bool pointwise_build(const char *text, spec_problem *p)
         spec_operand_accumulate(p, out);
     if (in_place < d->input_count)
         out->alias = 1 + (uint32_t)in_place;
-    pointwise_expect(p, inputs, out);
+    const cek_batch_block batch = { .rows_valid = (uint32_t)valid };
+    if (valid != UINT64_MAX && !spec_operand_block(p, CEK_POINTWISE_BATCH, &batch, sizeof batch))
+        return false;
+    pointwise_expect(p, inputs, out, valid);
     return true;
 }
 

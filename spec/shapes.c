@@ -99,6 +99,13 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("instructions of no size", d->instruction_size = 0);
     UNKNOWN("an unknown instruction", (q->instructions[0].code = 999, d->instructions = q->instructions));
     INVALID("a value that comes later", (q->instructions[0].a = 7, d->instructions = q->instructions));
+    INVALID("a third value where two are read", (q->instructions[0].c = 1, d->instructions = q->instructions));
+    INVALID("a third value that comes later",
+            (q->instructions[0].code = CEK_PW_SELECT, q->instructions[0].c = 7, d->instructions = q->instructions));
+    INVALID("samples in a chain without VALID", d->rows_per_sample = 1);
+    INVALID("BATCH in a chain without VALID", d->op.operands |= CEK_BIT(CEK_POINTWISE_BATCH));
+    INVALID("VALID in samples of no rows",
+            (q->instructions[0].code = CEK_PW_VALID, q->instructions[0].b = 0, d->instructions = q->instructions));
     INVALID("a negative stride of an input", (q->inputs[0].strides[0] = -1, d->inputs = q->inputs));
 }
 

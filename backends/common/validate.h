@@ -19,7 +19,7 @@
 
 #include <cekernels/plugin.h>
 
-#define CEK__SLOTS 9 /* the most that any kind of 1.0 has (pointwise) */
+#define CEK__SLOTS 10 /* the most that any kind of 1.0 has (pointwise) */
 
 /* One operand slot of one request. */
 typedef struct cek__slot {

@@ -7,11 +7,12 @@
 
 /* --- pointwise ---------------------------------------------------------------------------------------------------- */
 
-/* Which of a and b an instruction reads. */
+/* How many of a, b and c an instruction reads. */
 static uint32_t operand_count(uint32_t code)
 {
     switch (code) {
-    case CEK_PW_CONST: return 0;
+    case CEK_PW_CONST:
+    case CEK_PW_VALID: return 0;
     case CEK_PW_COPY:
     case CEK_PW_NEG:
     case CEK_PW_ABS:
@@ -23,7 +24,15 @@ static uint32_t operand_count(uint32_t code)
     case CEK_PW_RELU:
     case CEK_PW_TANH:
     case CEK_PW_SIGMOID:
-    case CEK_PW_GELU: return 1;
+    case CEK_PW_GELU:
+    case CEK_PW_ERF:
+    case CEK_PW_LOG1P:
+    case CEK_PW_EXPM1:
+    case CEK_PW_FLOOR:
+    case CEK_PW_SIGN:
+    case CEK_PW_SIN:
+    case CEK_PW_COS: return 1;
+    case CEK_PW_SELECT: return 3;
     default: return 2;
     }
 }
@@ -31,15 +40,30 @@ static uint32_t operand_count(uint32_t code)
 static cek_status instruction_check(const cek__validation *check, uint32_t index, uint32_t earlier)
 {
     const cek_pointwise_instruction *at = &check->request->instructions[index];
-    CEK__VALIDATE(cek__validate_enum(check, "instruction", at->code, CEK_PW_CONST, CEK_PW_EQUAL));
-    CEK__VALIDATE(cek__validate_reserved(check, at->reserved));
-    uint32_t reads = operand_count(at->code);
-    if (reads > 0 ? at->a >= earlier : at->a)
-        return CEK__INVALID(check, "instruction %u (code %u): a is %u of %u earlier values", index, at->code, at->a,
-                            earlier);
-    if (reads > 1 ? at->b >= earlier : at->b)
-        return CEK__INVALID(check, "instruction %u (code %u): b is %u of %u earlier values", index, at->code, at->b,
-                            earlier);
+    CEK__VALIDATE(cek__validate_enum(check, "instruction", at->code, CEK_PW_CONST, CEK_PW_VALID));
+    const uint32_t reads = operand_count(at->code), values[] = { at->a, at->b, at->c };
+    for (uint32_t i = 0; i < 3; i++)
+        if (reads > i ? values[i] >= earlier : values[i])
+            return CEK__INVALID(check, "instruction %u (code %u): %c is %u of %u earlier values", index, at->code,
+                                (int)('a' + i), values[i], earlier);
+    return CEK_OK;
+}
+
+/* The batch block and the length of a sample are there for VALID alone. */
+static cek_status valid_check(const cek__validation *check)
+{
+    const cek_pointwise_desc *desc = &check->request->desc.pointwise;
+    bool used = false;
+    for (uint32_t i = 0; i < desc->instruction_count; i++)
+        used |= check->request->instructions[i].code == CEK_PW_VALID;
+    if (used)
+        CEK__VALIDATE(cek__validate_positive(check, "rows_per_sample", desc->rows_per_sample));
+    else if (desc->rows_per_sample)
+        return CEK__INVALID(check, "rows_per_sample is %llu, and no instruction is VALID",
+                            (unsigned long long)desc->rows_per_sample);
+    else
+        CEK__VALIDATE(cek__validate_presence(check, CEK_POINTWISE_BATCH, false, "with VALID"));
+    cek__slot_block(check, CEK_POINTWISE_BATCH, sizeof(cek_batch_block));
     return CEK_OK;
 }
 
@@ -80,7 +104,8 @@ cek_status cek__validate_pointwise(const cek__validation *check)
     if (desc->op.accumulate && !(CEK__TYPES_REAL >> desc->out_type & 1))
         return CEK__INVALID(check, "integers (%s) are not accumulated", cek__type_name(desc->out_type));
     CEK__VALIDATE(program_copy(check));
-    if (desc->op.operands != (CEK_BIT(desc->input_count) - 1) + CEK_BIT(CEK_POINTWISE_OUT))
+    if ((desc->op.operands & ~CEK_BIT(CEK_POINTWISE_BATCH)) !=
+        (CEK_BIT(desc->input_count) - 1) + CEK_BIT(CEK_POINTWISE_OUT))
         return CEK__INVALID(check, "operand mask %#llx is not OUT and %u inputs", (unsigned long long)desc->op.operands,
                             desc->input_count);
     CEK__VALIDATE(cek__slot_strided(check, CEK_POINTWISE_OUT, desc->out_type, desc->rank, desc->shape,
@@ -95,7 +120,7 @@ cek_status cek__validate_pointwise(const cek__validation *check)
     }
     for (uint32_t i = 0; i < desc->instruction_count; i++)
         CEK__VALIDATE(instruction_check(check, i, desc->input_count + i));
-    return CEK_OK;
+    return valid_check(check);
 }
 
 /* --- reduce, copy ------------------------------------------------------------------------------------------------- */

@@ -72,7 +72,7 @@ struct cek_mem {
 
 /* A kernel's arguments: `buffer_count` pointers, then a struct of plain numbers which begins with
  * as many byte offsets as there are buffers (see CEK_OFFSETS in kernels/gpu/args.h). */
-#define CEK__GPU_BUFFERS 9
+#define CEK__GPU_BUFFERS 10
 #define CEK__GPU_ARGS_BYTES 1024
 
 /* cek__gpu_arguments_most - bytes of the largest list of arguments, pointers of 8 bytes included. */

@@ -5,7 +5,7 @@
 
 #include "backends/gpu/lower.h"
 
-#define OPERANDS_MAX (CEK_K_INPUTS + 1)
+#define OPERANDS_MAX CEK_K_STRIDED
 #define CHUNK 4096    /* elements of a work-item of a CPU, as in kernels/gpu/dialect.h */
 #define WIDE_CPU 16   /* elements of a block there: a vector of any instruction set's; elsewhere */
 #define WIDE_BYTES 16 /* what a work-item moves in one access */
@@ -102,14 +102,18 @@ static void strided_launch(cek_op *op, strided *s)
     for (uint32_t d = 1; d < s->rank; d++)
         widest = reach_of(s, d) > reach_of(s, widest) ? d : widest;
     const uint64_t whole = s->shape[widest];
+    cek_k_strided *a = s->args;
     strided half = *s;
     half.shape[widest] = whole / 2;
     strided_launch(op, &half);
     half = *s;
     for (uint32_t i = 0; i < s->operands; i++)
         half.buffers[i].offset += whole / 2 * s->strides[i][widest] * s->bytes[i];
+    const uint64_t first = a->first;
+    a->first += whole / 2 * s->strides[OPERANDS_MAX - 1][widest];
     half.shape[widest] = whole - whole / 2;
     strided_launch(op, &half);
+    a->first = first;
 }
 
 /* The kernel with its definitions: of the operands' layout behind those that are there. */
@@ -181,6 +185,10 @@ static const char *const formulas[] = {
     [CEK_PW_RELU_GRAD] = "grad_relu(%a, %b)", [CEK_PW_TANH_GRAD] = "grad_tanh(%a, %b)",
     [CEK_PW_SIGMOID_GRAD] = "grad_sigmoid(%a, %b)", [CEK_PW_GELU_GRAD] = "grad_gelu(%a, %b)",
     [CEK_PW_LESS] = "%a < %b ? 1.0f : 0.0f", [CEK_PW_EQUAL] = "%a == %b ? 1.0f : 0.0f",
+    [CEK_PW_SELECT] = "%a != 0.0f ? %b : %c", [CEK_PW_POW] = "pow(%a, %b)", [CEK_PW_ERF] = "erf(%a)",
+    [CEK_PW_LOG1P] = "log1p(%a)", [CEK_PW_EXPM1] = "expm1(%a)", [CEK_PW_FLOOR] = "floor(%a)",
+    [CEK_PW_SIGN] = "pw_sign(%a)", [CEK_PW_SIN] = "sin(%a)", [CEK_PW_COS] = "cos(%a)",
+    [CEK_PW_VALID] = "COUNTS ? 1.0f : 0.0f",
     [CEK_PW_CONST] = "%i", [CEK_PW_ADD_IMM] = "%a + %i", [CEK_PW_MUL_IMM] = "%a * %i",
 };
 /* clang-format on */
@@ -199,7 +207,10 @@ static int formula_write(char *to, size_t cap, const char *formula, const cek_po
         memcpy(&bits, &imm, sizeof bits);
         from++;
         used += (size_t)(*from == 'i' ? snprintf(to + used, cap - used, "AS_F32(0x%08xu)", bits)
-                                      : snprintf(to + used, cap - used, "v%u", *from == 'a' ? at->a : at->b));
+                                      : snprintf(to + used, cap - used, "v%u",
+                                                 *from == 'a'   ? at->a
+                                                 : *from == 'b' ? at->b
+                                                                : at->c));
     }
     to[used] = 0;
     return (int)used;
@@ -231,7 +242,8 @@ static void chain_number(const cek_op *op, const cek_pointwise_desc *desc, cek_k
     for (uint32_t i = 0; i < desc->input_count; i++)
         c->types[i] = desc->inputs[i].type;
     for (uint32_t i = 0; i < desc->instruction_count; i++) {
-        c->instruction[i] = desc->instructions[i].code | desc->instructions[i].a << 8 | desc->instructions[i].b << 16;
+        c->instruction[i] = desc->instructions[i].code | desc->instructions[i].a << 8 | desc->instructions[i].b << 16 |
+                            desc->instructions[i].c << 24;
         c->imm[i] = (float)desc->instructions[i].imm;
     }
 }
@@ -246,13 +258,26 @@ static void chain_define(const cek_op *op, const cek_pointwise_desc *desc, char 
         snprintf(inputs + end, sizeof inputs - end, " X(%u)", i);
     }
     chain_write(desc, chain, sizeof chain);
-    cek__gpu_defines(op->dev, defines, "%s#define INPUTS(X)%s\n%s#define OUT_TYPE %s\n%s", chain, inputs, types,
-                     cek__gpu_type(desc->out_type),
+    cek__gpu_defines(op->dev, defines, "%s#define INPUTS(X)%s\n%s#define OUT_TYPE %s\n%s%s", chain, inputs, types,
+                     cek__gpu_type(desc->out_type), desc->rows_per_sample ? "#define VALID 1\n" : "",
                      cek__request_accumulates(&op->request, CEK_POINTWISE_OUT) ? "#define ACCUMULATE 1\n" : "");
 }
 
 /* Nothing has longer arguments than a chain over strided operands; chains that are interpreted are CUDA's alone. */
-const uint32_t cek__gpu_arguments_most = sizeof(cek_k_strided) + (CEK_POINTWISE_OUT + 1) * sizeof(void *);
+const uint32_t cek__gpu_arguments_most = sizeof(cek_k_strided) + OPERANDS_MAX * sizeof(void *);
+
+/* For VALID: elements are numbered in the order of the shape, whose axis 0 has the rows. */
+static void valid_fill(const cek_op *op, const cek_pointwise_desc *desc, strided *s, cek_k_strided *a)
+{
+    uint64_t row = 1, sample;
+    for (uint32_t d = desc->rank; d-- > 0; row *= desc->shape[d])
+        s->strides[CEK_POINTWISE_BATCH][d] = row;
+    const uint64_t all = row;
+    row /= desc->shape[0];
+    a->sample = cek__mul(row, desc->rows_per_sample, &sample) && sample < all ? sample : all;
+    a->samples = (all + a->sample - 1) / a->sample;
+    a->batch = cek__request_given(&op->request, CEK_POINTWISE_BATCH);
+}
 
 cek_status cek__gpu_lower_pointwise(cek_op *op)
 {
@@ -262,7 +287,7 @@ cek_status cek__gpu_lower_pointwise(cek_op *op)
     strided s = { .source = "pointwise.cl",
                   .kernel = "pointwise",
                   .rank = desc->rank,
-                  .operands = CEK_POINTWISE_OUT + 1,
+                  .operands = CEK_POINTWISE_BATCH + 1,
                   .args = &c,
                   .args_bytes = interpret ? sizeof c : sizeof c.strided };
     for (uint32_t d = 0; d < CEK_RANK_MAX; d++) {
@@ -274,8 +299,10 @@ cek_status cek__gpu_lower_pointwise(cek_op *op)
     s.bytes[CEK_POINTWISE_OUT] = cek__type_bytes(desc->out_type);
     for (uint32_t i = 0; i < desc->input_count; i++)
         s.bytes[i] = cek__type_bytes(desc->inputs[i].type);
-    for (uint32_t i = 0; i <= CEK_POINTWISE_OUT; i++)
+    for (uint32_t i = 0; i <= CEK_POINTWISE_BATCH; i++)
         s.buffers[i] = cek__gpu_slot(op, i);
+    if (desc->rows_per_sample)
+        valid_fill(op, desc, &s, &c.strided);
     if (interpret) {
         chain_number(op, desc, &c);
         cek__gpu_defines(op->dev, s.defines, "#define INTERPRET 1\n");

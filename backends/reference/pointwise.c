@@ -20,7 +20,7 @@ static double larger(double a, double b)
     return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
 }
 
-static double evaluate(const cek_pointwise_instruction *at, double a, double b, double imm)
+static double evaluate(const cek_pointwise_instruction *at, double a, double b, double c, double imm)
 {
     switch (at->code) {
     case CEK_PW_CONST: return imm;
@@ -47,7 +47,16 @@ static double evaluate(const cek_pointwise_instruction *at, double a, double b, 
     case CEK_PW_SIGMOID_GRAD: return activate_backward(CEK_ACT_SIGMOID, a, b);
     case CEK_PW_GELU_GRAD: return activate_backward(CEK_ACT_GELU, a, b);
     case CEK_PW_LESS: return a < b;
-    default: return a == b; /* CEK_PW_EQUAL */
+    case CEK_PW_EQUAL: return a == b;
+    case CEK_PW_SELECT: return a != 0 ? b : c;
+    case CEK_PW_POW: return pow(a, b);
+    case CEK_PW_ERF: return erf(a);
+    case CEK_PW_LOG1P: return log1p(a);
+    case CEK_PW_EXPM1: return expm1(a);
+    case CEK_PW_FLOOR: return floor(a);
+    case CEK_PW_SIGN: return a > 0 ? 1 : a < 0 ? -1 : a;
+    case CEK_PW_SIN: return sin(a);
+    default: return cos(a); /* CEK_PW_COS */
     }
 }
 
@@ -57,6 +66,7 @@ void cek__reference_pointwise(const cek_op *op, cek_queue *queue, void *const *a
     bool wide = desc->out_type == CEK_F64, add = cek__request_accumulates(&op->request, CEK_POINTWISE_OUT);
     double values[CEK_POINTWISE_INPUTS + CEK_POINTWISE_INSTRUCTIONS];
     uint64_t index[CEK_RANK_MAX] = { 0 };
+    const cek_batch_block *batch = at[CEK_POINTWISE_BATCH];
     (void)queue, (void)workspace;
     do {
         uint32_t count = 0;
@@ -67,7 +77,10 @@ void cek__reference_pointwise(const cek_op *op, cek_queue *queue, void *const *a
         for (uint32_t i = 0; i < desc->instruction_count; i++, count++) {
             const cek_pointwise_instruction *instruction = &desc->instructions[i];
             double imm = wide ? instruction->imm : (double)(float)instruction->imm;
-            double x = evaluate(instruction, values[instruction->a], values[instruction->b], imm);
+            double x = instruction->code == CEK_PW_VALID
+                           ? !batch || index[0] / desc->rows_per_sample < batch->rows_valid
+                           : evaluate(instruction, values[instruction->a], values[instruction->b],
+                                      values[instruction->c], imm);
             values[count] = wide ? x : (double)(float)x;
         }
         store_or_add(at[CEK_POINTWISE_OUT], desc->out_type, index_place(index, desc->out_strides, desc->rank),

@@ -684,6 +684,9 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * Without instructions the last value is the last input; no input and no instruction is CEK_INVALID.
  * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of
  * OUT are >= 0 and give each element its own place.
+ * VALID tells rows that count from padding: an element's row is its index along axis 0, whatever the strides, and counts
+ * if row / rows_per_sample < rows_valid of BATCH (all do without BATCH). rows_per_sample is 0 in a chain without VALID, and
+ * BATCH is not given then. Padding is selected out by it, never multiplied by 0.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS
  * and CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
@@ -713,13 +716,23 @@ enum {
     CEK_PW_SIGMOID_GRAD = 22, /* a = dy, b = y */
     CEK_PW_GELU_GRAD = 23,    /* a = dy, b = x */
     CEK_PW_LESS = 24,         /* a < b ? 1 : 0 */
-    CEK_PW_EQUAL = 25         /* a == b ? 1 : 0 */
+    CEK_PW_EQUAL = 25,        /* a == b ? 1 : 0 */
+    CEK_PW_SELECT = 26,       /* a != 0 ? b : c (a NaN is not 0) */
+    CEK_PW_POW = 27,          /* a to the power of b, as C's pow */
+    CEK_PW_ERF = 28,
+    CEK_PW_LOG1P = 29, /* ln (1 + a) */
+    CEK_PW_EXPM1 = 30, /* exp(a) - 1 */
+    CEK_PW_FLOOR = 31,
+    CEK_PW_SIGN = 32, /* a > 0 ? 1 : a < 0 ? -1 : a */
+    CEK_PW_SIN = 33,  /* of radians, of any size; so COS */
+    CEK_PW_COS = 34,
+    CEK_PW_VALID = 35 /* 1 in rows that count, 0 in others; see above */
 };
 /* Errors. An instruction is at most so many units away from the exact result for the operands that
  * it is given, in its type of arithmetic (f32, or f64). A unit is the distance of neighbouring
  * numbers at the exact result, never less than the smallest denormal. CONST, COPY, MIN, MAX, NEG,
- * ABS, RELU, RELU_GRAD, LESS and EQUAL are exact; ADD, SUB, MUL and their immediate forms rounded to
- * nearest (1/2). DIV, SQRT, EXP and LOG are what OpenCL asks of every device. The others follow from
+ * ABS, RELU, RELU_GRAD, LESS, EQUAL, SELECT, FLOOR, SIGN and VALID are exact; ADD, SUB, MUL and their immediate forms rounded to
+ * nearest (1/2). DIV, SQRT, EXP, LOG, POW, ERF, LOG1P, EXPM1, SIN and COS are what OpenCL asks of every device. The others follow from
  * them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function, which must
  * not be 1 + erf where that cancels, nor erfc(x / sqrt 2) with a rounded argument, whose error grows
  * with x * x. The unit of GELU_GRAD is that at Phi(x) + |x| phi(x), two terms that may cancel, the
@@ -733,11 +746,20 @@ enum {
 #define CEK_ULP_SIGMOID 10.0
 #define CEK_ULP_GELU 20.0
 #define CEK_ULP_GELU_GRAD 24.0
-/* Edges. NaN gives NaN, except where RELU_GRAD and the comparisons select. Exactly: SQRT(+-0) = +-0;
+#define CEK_ULP_POW 16.0
+#define CEK_ULP_ERF 16.0
+#define CEK_ULP_LOG1P 2.0
+#define CEK_ULP_EXPM1 3.0
+#define CEK_ULP_SIN 4.0
+#define CEK_ULP_COS 4.0
+/* Edges. NaN gives NaN, except where RELU_GRAD, SELECT and the comparisons select, and in POW. Exactly: SQRT(+-0) = +-0;
  * EXP(+-0) = 1, EXP(-inf) = 0, EXP(inf) = inf; LOG(+-0) = -inf, LOG(1) = 0, LOG(inf) = inf; SQRT and LOG
  * of less than 0 are NaN; TANH(+-0) = +-0, TANH(+-inf) = +-1; SIGMOID(-inf) = 0, SIGMOID(inf) = 1;
  * GELU(+-0) = +-0, GELU(inf) = inf, and NaN for -inf, as for GELU_GRAD of either infinity, as the formulas
- * give. What is beyond the largest number by more than its error is infinite. A zero that is exact has
+ * give; ERF, LOG1P, EXPM1, FLOOR, SIGN and SIN of +-0 = +-0, COS(+-0) = 1, ERF(+-inf) = +-1, LOG1P(-1) = -inf, LOG1P(inf) =
+ * EXPM1(inf) = inf, EXPM1(-inf) = -1; LOG1P of less than -1, SIN and COS of infinities are NaN; FLOOR of infinities is
+ * themselves. POW as C11 F.10.4.4 has it: 1 where b is +-0 or a is 1, whatever the other is (a NaN too), NaN where a < 0 is
+ * finite and b is finite and no integer, and so on. What is beyond the largest number by more than its error is infinite. A zero that is exact has
  * the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0); the sign is open of a zero that a
  * rounding made, of MIN and MAX of zeros of different sign, and of sums and products over several
  * elements (gemm, convolution, reduce). Denormals count, as operands and as results, unless the device
@@ -748,10 +770,9 @@ typedef struct cek_pointwise_input {
     int64_t strides[CEK_RANK_MAX]; /* elements, >= 0 */
 } cek_pointwise_input;
 typedef struct cek_pointwise_instruction {
-    uint32_t code; /* CEK_PW_... */
-    uint32_t a, b; /* numbers of earlier values; 0 where not used */
-    uint32_t reserved;
-    double imm; /* rounded to the type of arithmetic */
+    uint32_t code;    /* CEK_PW_... */
+    uint32_t a, b, c; /* numbers of earlier values; 0 where not used */
+    double imm;       /* rounded to the type of arithmetic */
 } cek_pointwise_instruction;
 typedef struct cek_pointwise_desc {
     cek_op_desc op;
@@ -764,6 +785,7 @@ typedef struct cek_pointwise_desc {
     uint32_t input_count, input_size; /* input_size = sizeof(cek_pointwise_input) of
                                                     * the caller */
     uint32_t instruction_count, instruction_size;
+    uint64_t rows_per_sample; /* for VALID; else 0 */
 } cek_pointwise_desc;
 #define CEK_POINTWISE_OPERANDS(ROW)                                                            \
     ROW(POINTWISE, IN0, 0, in, optional, no, 0, "inputs[0].type; shape through its strides")   \
@@ -776,7 +798,8 @@ typedef struct cek_pointwise_desc {
     ROW(POINTWISE, IN7, 7, in, optional, no, 0, "inputs[7].type")                              \
     ROW(POINTWISE, OUT, 8, out, required, acc, 0xff,                                           \
         "out_type; shape through out_strides; all and only the inputs 0 to input_count-1 are " \
-        "given")
+        "given")                                                                               \
+    ROW(POINTWISE, BATCH, 9, in, optional, no, 0, "cek_batch_block: rows_valid; with VALID alone")
 
 /* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that
  * remain (one element if none does). Y has the sum type. Mean divides by the number of elements.

@@ -15,8 +15,8 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct cpu_pointwise_kernels {
-    /* y[i] = code(a[i], b[i], imm), code a CEK_PW_...; what the code does not use may be NULL */
-    void (*run)(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y);
+    /* y[i] = code(a[i], b[i], c[i], imm), code a CEK_PW_... but VALID; what the code does not use may be NULL */
+    void (*run)(uint32_t code, int64_t n, const float *a, const float *b, const float *c, float imm, float *y);
     void (*from_u8)(int64_t n, const uint8_t *x, float *y);
     void (*from_i32)(int64_t n, const int32_t *x, float *y);
     void (*to_u8)(int64_t n, const float *x, uint8_t *y); /* nearest even, saturated, NaN to 0 */

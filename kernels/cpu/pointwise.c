@@ -3,6 +3,8 @@
  *
  * Owns: the meaning of every CEK_PW_... code on the CPU.
  * Must not know: chains, strides. */
+#include <math.h>
+
 #include <cekernels/plugin.h>
 
 #include "kernels/cpu/ops.h"
@@ -39,6 +41,46 @@ V_INLINE void map_imm(int64_t n, const float *a, float imm, float *y, vf (*f)(vf
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i), b));
 }
 
+/* To the nearest integer, halves to even: above 2^23 a float has no fraction to lose. */
+V_INLINE vf nearest(vf x)
+{
+    const vf two23 = v_all(8388608.0f);
+    vf size = v_abs(x);
+
+    return v_select(size < two23, v_copysign((size + two23) - two23, x), x);
+}
+
+V_INLINE vf op_floor(vf x)
+{
+    vf whole = nearest(x);
+
+    return v_select(whole > x, whole - 1.0f, whole); /* NaN is not larger */
+}
+
+/* What is rare enough for a call of the C library per number, in f64: rounded once. */
+static void map_f64(int64_t n, const float *a, float *y, double (*f)(double))
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)f(a[i]);
+}
+
+static void powers(int64_t n, const float *a, const float *b, float *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)pow(a[i], b[i]);
+}
+
+static void selection(int64_t n, const float *a, const float *b, const float *c, float *y)
+{
+    int64_t i = 0;
+
+    for (; i + VL <= n; i += VL)
+        v_store(y + i, v_select(v_load(a + i) != 0, v_load(b + i), v_load(c + i)));
+    if (i < n)
+        v_store_part(y + i, n - i,
+                     v_select(v_load_part(a + i, n - i) != 0, v_load_part(b + i, n - i), v_load_part(c + i, n - i)));
+}
+
 /* clang-format off */
 V_INLINE vf op_copy(vf a) { return a; }
 V_INLINE vf op_imm(vf a, vf b) { (void)a; return b; }
@@ -49,13 +91,14 @@ V_INLINE vf op_div(vf a, vf b) { return a / b; }
 V_INLINE vf op_neg(vf a) { return -a; }
 V_INLINE vf op_less(vf a, vf b) { return v_select(a < b, v_all(1), v_all(0)); }
 V_INLINE vf op_equal(vf a, vf b) { return v_select(a == b, v_all(1), v_all(0)); }
+V_INLINE vf op_sign(vf x) { return v_select(x > 0, v_all(1), v_select(x < 0, v_all(-1), x)); }
 V_INLINE vf op_relu_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_RELU, dy, y); }
 V_INLINE vf op_tanh_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_TANH, dy, y); }
 V_INLINE vf op_sigmoid_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_SIGMOID, dy, y); }
 V_INLINE vf op_gelu_grad(vf dy, vf x) { return v_act_grad(CPU_ACT_GELU, dy, x); }
 /* clang-format on */
 
-static void pointwise_run(uint32_t code, int64_t n, const float *a, const float *b, float imm, float *y)
+static void pointwise_run(uint32_t code, int64_t n, const float *a, const float *b, const float *c, float imm, float *y)
 {
     switch (code) {
     case CEK_PW_CONST: map_imm(n, y, imm, y, op_imm); return;
@@ -83,6 +126,15 @@ static void pointwise_run(uint32_t code, int64_t n, const float *a, const float 
     case CEK_PW_GELU_GRAD: map2(n, a, b, y, op_gelu_grad); return;
     case CEK_PW_LESS: map2(n, a, b, y, op_less); return;
     case CEK_PW_EQUAL: map2(n, a, b, y, op_equal); return;
+    case CEK_PW_SELECT: selection(n, a, b, c, y); return;
+    case CEK_PW_POW: powers(n, a, b, y); return;
+    case CEK_PW_ERF: map_f64(n, a, y, erf); return;
+    case CEK_PW_LOG1P: map_f64(n, a, y, log1p); return;
+    case CEK_PW_EXPM1: map_f64(n, a, y, expm1); return;
+    case CEK_PW_FLOOR: map1(n, a, y, op_floor); return;
+    case CEK_PW_SIGN: map1(n, a, y, op_sign); return;
+    case CEK_PW_SIN: map_f64(n, a, y, sin); return;
+    case CEK_PW_COS: map_f64(n, a, y, cos); return;
     }
 }
 
@@ -104,15 +156,6 @@ static void from_i32(int64_t n, const int32_t *x, float *y)
         v_store(y + i, v_to_f32(v_load_i32(x + i)));
     for (; i < n; i++)
         y[i] = (float)x[i];
-}
-
-/* To the nearest integer, halves to even: above 2^23 a float has no fraction to lose. */
-V_INLINE vf nearest(vf x)
-{
-    const vf two23 = v_all(8388608.0f);
-    vf size = v_abs(x);
-
-    return v_select(size < two23, v_copysign((size + two23) - two23, x), x);
 }
 
 V_INLINE vi rounded_i32(vf x)

@@ -27,14 +27,17 @@ typedef struct cek_k_shape {
 } cek_k_shape;
 
 /* copy, pointwise: elements in blocks of WIDE along the last dimension, whose size in `shape` is that in blocks. An
- * element lies at the sum of index * stride, per operand; the last is the output. */
+ * element lies at the sum of index * stride, per operand. Of pointwise, CEK_K_INPUTS is the output; what is behind it is the
+ * batch block, and its strides number the elements from `first` on: those below samples valid times `sample` count. */
+#define CEK_K_STRIDED (CEK_K_INPUTS + 2)
 typedef struct cek_k_strided {
-    cek_u64 at[CEK_K_INPUTS + 1];
+    cek_u64 at[CEK_K_STRIDED];
     cek_u64 count;       /* of elements */
     cek_u32 blocks, row; /* of all; elements of the last dimension */
-    cek_u32 rank, unused;
+    cek_u32 rank, batch; /* batch: whether there is such a block */
     cek_k_shape shape;
-    cek_i32 stride[CEK_K_INPUTS + 1][CEK_K_RANK];
+    cek_i32 stride[CEK_K_STRIDED][CEK_K_RANK];
+    cek_u64 first, sample, samples; /* elements of a sample; samples in all, the last perhaps cut short */
 } cek_k_strided;
 
 /* pointwise without a compiler: the chain of instructions as numbers of plugin.h. */
@@ -43,7 +46,7 @@ typedef struct cek_k_chain {
     cek_k_strided strided;
     cek_u32 types[CEK_K_INPUTS + 1], accumulate; /* cek_dtype, 0 where there is no input */
     cek_u32 inputs, instructions;
-    cek_u32 instruction[CEK_K_INSTRUCTIONS]; /* code | a << 8 | b << 16 */
+    cek_u32 instruction[CEK_K_INSTRUCTIONS]; /* code | a << 8 | b << 16 | c << 24 */
     cek_f32 imm[CEK_K_INSTRUCTIONS];
 } cek_k_chain;
 

@@ -34,7 +34,7 @@ typedef struct cek__value {
     int first, last; /* instructions between which the storage is in use */
 } cek__value;
 
-enum { CEK__SLOTS = 9 }; /* operands of any op that a model uses: CEK_POINTWISE_OUT is the highest */
+enum { CEK__SLOTS = 10 }; /* operands of any op that a model uses: CEK_POINTWISE_BATCH is the highest */
 enum { CEK__NO_VALUE = 0 };
 
 typedef struct cek__instruction {

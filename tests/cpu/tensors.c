@@ -49,7 +49,7 @@ START_TEST(every_instruction_gives_what_the_reference_gives)
     const bool approximate = code == CEK_PW_EXP || code == CEK_PW_LOG || (code >= CEK_PW_TANH && code <= CEK_PW_GELU);
     const bool slope = code >= CEK_PW_TANH_GRAD && code <= CEK_PW_GELU_GRAD;
     const bool imm = code == CEK_PW_CONST || code == CEK_PW_ADD_IMM || code == CEK_PW_MUL_IMM;
-    const bool two = (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || code >= CEK_PW_RELU_GRAD;
+    const bool two = (code >= CEK_PW_ADD && code <= CEK_PW_MAX) || (code >= CEK_PW_RELU_GRAD && code <= CEK_PW_POW);
     /* vmath.h's bounds; the products of a slope round three times, and 1 - y*y may cancel where
      * it is not fused */
     const tolerance t = approximate ? (tolerance){ 1e-37, 8 * 0x1p-24 } : slope ? (tolerance){ 4e-7, 4e-7 } : exactly;
@@ -58,7 +58,9 @@ START_TEST(every_instruction_gives_what_the_reference_gives)
     for (int l = 0; l < LENGTHS; l++) {
         const cek_pointwise_input inputs[2] = { { .type = CEK_F32, .strides = { 1 } },
                                                 { .type = CEK_F32, .strides = { 1 } } };
-        const cek_pointwise_instruction step = { .code = code, .a = 0, .b = two, .imm = imm ? 0.75 : 0 };
+        const cek_pointwise_instruction step = {
+            .code = code, .a = 0, .b = two, .c = code == CEK_PW_SELECT, .imm = imm ? 0.75 : 0
+        };
         const uint64_t bytes = (uint64_t)lengths[l] * 4;
         cek_pointwise_desc d = pointwise(2, inputs, 1, &step);
         const operand o[] = { { 0, in0, bytes, IN }, { 1, in1, bytes, IN }, { CEK_POINTWISE_OUT, out, bytes, OUT } };
@@ -68,6 +70,7 @@ START_TEST(every_instruction_gives_what_the_reference_gives)
         d.rank = 1;
         d.shape[0] = (uint64_t)lengths[l];
         d.out_strides[0] = 1;
+        d.rows_per_sample = code == CEK_PW_VALID ? 3 : 0;
         snprintf(what, sizeof what, "instruction %u, %d", code, lengths[l]);
         compare(what, &d.op, o, types, 3, t);
         d.op.accumulate = CEK_BIT(CEK_POINTWISE_OUT);
@@ -353,7 +356,7 @@ void add_tensors(Suite *suite)
     TCase *cases = tcase_create("tensors");
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
-    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST, CEK_PW_EQUAL + 1);
+    tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST, CEK_PW_VALID + 1);
     tcase_add_loop_test(cases, chains_over_strided_operands, 0, LAYOUTS);
     tcase_add_test(cases, integers_come_in_and_go_out);
     tcase_add_test(cases, halves_are_read_and_written);

@@ -149,9 +149,13 @@ static uint32_t last_code(const cek__request *request)
 static int32_t too_many(uint32_t code)
 {
     static const double ulps[] = {
-        [CEK_PW_DIV] = CEK_ULP_DIV,   [CEK_PW_SQRT] = CEK_ULP_SQRT,           [CEK_PW_EXP] = CEK_ULP_EXP,
-        [CEK_PW_LOG] = CEK_ULP_LOG,   [CEK_PW_TANH] = CEK_ULP_TANH,           [CEK_PW_SIGMOID] = CEK_ULP_SIGMOID,
-        [CEK_PW_GELU] = CEK_ULP_GELU, [CEK_PW_GELU_GRAD] = CEK_ULP_GELU_GRAD,
+        [CEK_PW_DIV] = CEK_ULP_DIV,     [CEK_PW_SQRT] = CEK_ULP_SQRT,
+        [CEK_PW_EXP] = CEK_ULP_EXP,     [CEK_PW_LOG] = CEK_ULP_LOG,
+        [CEK_PW_TANH] = CEK_ULP_TANH,   [CEK_PW_SIGMOID] = CEK_ULP_SIGMOID,
+        [CEK_PW_GELU] = CEK_ULP_GELU,   [CEK_PW_GELU_GRAD] = CEK_ULP_GELU_GRAD,
+        [CEK_PW_POW] = CEK_ULP_POW,     [CEK_PW_ERF] = CEK_ULP_ERF,
+        [CEK_PW_LOG1P] = CEK_ULP_LOG1P, [CEK_PW_EXPM1] = CEK_ULP_EXPM1,
+        [CEK_PW_SIN] = CEK_ULP_SIN,     [CEK_PW_COS] = CEK_ULP_COS,
     };
     return (int32_t)((code < sizeof ulps / sizeof *ulps ? ulps[code] : 0) + 2);
 }

@@ -281,12 +281,22 @@ START_TEST(pointwise_fields)
     REFUSE(pointwise, INVALID, "a is 3 of 3", it.instructions = op);
     op[1] = program[1], op[1].b = 1;
     REFUSE(pointwise, INVALID, "b is 1", it.instructions = op);
-    op[1] = program[1], op[1].code = 26;
-    REFUSE(pointwise, UNSUPPORTED, "instruction 26", it.instructions = op);
+    op[1] = program[1], op[1].code = 36;
+    REFUSE(pointwise, UNSUPPORTED, "instruction 36", it.instructions = op);
     op[1] = program[1], op[1].code = 0;
     REFUSE(pointwise, UNSUPPORTED, "instruction 0", it.instructions = op);
-    op[1] = program[1], op[1].reserved = 1;
-    REFUSE(pointwise, UNSUPPORTED, "reserved", it.instructions = op);
+    op[1] = program[1], op[1].c = 1;
+    REFUSE(pointwise, INVALID, "c is 1", it.instructions = op);
+    op[1] = (cek_pointwise_instruction){ .code = CEK_PW_SELECT, .a = 2, .b = 1, .c = 2 };
+    ACCEPT(pointwise, it.instructions = op);
+    op[1].c = 3;
+    REFUSE(pointwise, INVALID, "c is 3 of 3", it.instructions = op);
+    REFUSE(pointwise, INVALID, "no instruction is VALID", it.rows_per_sample = 1);
+    REFUSE(pointwise, INVALID, "BATCH", it.op.operands |= CEK_BIT(CEK_POINTWISE_BATCH));
+    op[1] = (cek_pointwise_instruction){ .code = CEK_PW_VALID };
+    REFUSE(pointwise, INVALID, "rows_per_sample is 0", it.instructions = op);
+    ACCEPT(pointwise, (it.instructions = op, it.rows_per_sample = 2));
+    ACCEPT(pointwise, (it.instructions = op, it.rows_per_sample = 2, it.op.operands |= CEK_BIT(CEK_POINTWISE_BATCH)));
     /* Elements that grew. */
     struct {
         cek_pointwise_instruction op;

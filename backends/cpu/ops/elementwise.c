@@ -39,7 +39,7 @@ static cpu_access access_of(const cpu_elementwise *e, int t)
 static bool needed(const cpu_elementwise *e, int value, int from)
 {
     for (int i = from; i < e->instructions; i++)
-        if ((int)e->code[i].a == value || (int)e->code[i].b == value)
+        if ((int)e->code[i].a == value || (int)e->code[i].b == value || (int)e->code[i].c == value)
             return true;
     return value == e->inputs + e->instructions - 1;
 }
@@ -55,7 +55,7 @@ static int buffer_take(uint32_t *used)
 }
 
 /* Inputs keep their buffers (a repeated one is fetched once); the result of an instruction takes
- * over the buffer of a result that is not needed any more. An unused `a` or `b` is 0, which at
+ * over the buffer of a result that is not needed any more. An unused `a`, `b` or `c` is 0, which at
  * worst keeps value 0 longer. Returns how many buffers there are. */
 static int assign_buffers(cpu_elementwise *e)
 {
@@ -92,6 +92,12 @@ static uint64_t cost(const cpu_elementwise *e)
         case CEK_PW_SIGMOID:
         case CEK_PW_GELU:
         case CEK_PW_GELU_GRAD: ps += CPU_PS_EXP; break;
+        case CEK_PW_POW:
+        case CEK_PW_ERF:
+        case CEK_PW_LOG1P:
+        case CEK_PW_EXPM1:
+        case CEK_PW_SIN:
+        case CEK_PW_COS: ps += CPU_PS_CALL; break;
         default: ps += CPU_PS_SIMPLE;
         }
     return ps;
@@ -159,7 +165,7 @@ static void compute(const job *j, piece *p, int64_t n, float *direct)
         const int v = e->inputs + i;
         float *to = e->buffer[v] >= 0 ? p->scratch + e->buffer[v] * e->room : direct;
 
-        j->k->ops->pointwise->run(c->code, n, p->value[c->a], p->value[c->b], (float)c->imm, to);
+        j->k->ops->pointwise->run(c->code, n, p->value[c->a], p->value[c->b], p->value[c->c], (float)c->imm, to);
         p->value[v] = to;
     }
 }

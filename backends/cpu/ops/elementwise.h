@@ -17,7 +17,7 @@
 enum {
     CPU_BLOCK = 512,             /* elements: 2 KiB a value; a switch costs 10 ns, the simplest loop 30 */
     CPU_SCRATCH = 8 * CPU_BLOCK, /* of all values: half of a first-level cache, and little of a stack */
-    CPU_VALUES = CEK_POINTWISE_INPUTS + CEK_POINTWISE_INSTRUCTIONS
+    CPU_VALUES = CPU_SPACE_TENSORS - 1 + CEK_POINTWISE_INSTRUCTIONS
 };
 
 /* How an operand reaches the kernels. */

@@ -6,11 +6,37 @@
 typedef struct pointwise_op {
     struct cek_op head;
     cpu_elementwise chain;
+    bool valid; /* one more input, in the workspace: 1 for each row that counts, else 0 */
 } pointwise_op;
+
+/* What VALID reads lies behind the inputs, so that results of instructions move up by one. */
+static void valid_place(pointwise_op *p, const cek_pointwise_desc *d)
+{
+    cpu_elementwise *e = &p->chain;
+
+    for (int i = 0; i < e->instructions; i++)
+        p->valid |= e->code[i].code == CEK_PW_VALID;
+    if (!p->valid)
+        return;
+    for (int i = 0; i < e->instructions; i++) {
+        cek_pointwise_instruction *c = &e->code[i];
+
+        c->a += c->a >= d->input_count;
+        c->b += c->b >= d->input_count;
+        c->c += c->c >= d->input_count;
+        if (c->code == CEK_PW_VALID)
+            *c = (cek_pointwise_instruction){ .code = CEK_PW_COPY, .a = d->input_count };
+    }
+    e->type[e->inputs] = CEK_F32;
+    e->space.stride[e->inputs][0] = 1; /* the row is the index along axis 0 */
+    p->head.info.workspace_bytes = d->shape[0] * sizeof(float);
+    e->inputs++;
+}
 
 static cek_status pointwise_plan(cek_op *op)
 {
-    cpu_elementwise *e = &((pointwise_op *)op)->chain;
+    pointwise_op *p = (pointwise_op *)op;
+    cpu_elementwise *e = &p->chain;
     const cek_pointwise_desc *d = &op->request.desc.pointwise;
 
     e->inputs = (int)d->input_count;
@@ -19,14 +45,18 @@ static cek_status pointwise_plan(cek_op *op)
     e->space.rank = (int)d->rank;
     for (uint32_t i = 0; i < d->rank; i++)
         e->space.shape[i] = (int64_t)d->shape[i];
-    for (int t = 0; t <= e->inputs; t++) {
-        e->type[t] = t < e->inputs ? d->inputs[t].type : d->out_type;
-        if (!type_in(e->type[t], CPU_TYPES))
-            return cek__cpu_refuse_type(op, e->type[t]);
-        memcpy(e->space.stride[t], t < e->inputs ? d->inputs[t].strides : d->out_strides, sizeof e->space.stride[t]);
-    }
     for (int i = 0; i < e->instructions; i++)
         e->code[i] = d->instructions[i];
+    for (int t = 0; t < e->inputs; t++) {
+        e->type[t] = d->inputs[t].type;
+        memcpy(e->space.stride[t], d->inputs[t].strides, sizeof e->space.stride[t]);
+    }
+    valid_place(p, d);
+    e->type[e->inputs] = d->out_type;
+    memcpy(e->space.stride[e->inputs], d->out_strides, sizeof d->out_strides);
+    for (int t = 0; t <= e->inputs; t++)
+        if (!type_in(e->type[t], CPU_TYPES))
+            return cek__cpu_refuse_type(op, e->type[t]);
     cek__elementwise_plan(e);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "pointwise, blocks of %lld", (long long)e->block);
     return CEK_OK;
@@ -34,11 +64,20 @@ static cek_status pointwise_plan(cek_op *op)
 
 static void pointwise_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
-    const cpu_elementwise *e = &((const pointwise_op *)op)->chain;
+    const pointwise_op *p = (const pointwise_op *)op;
+    const cek_pointwise_desc *d = &op->request.desc.pointwise;
+    const cek_batch_block *batch = at[CEK_POINTWISE_BATCH];
+    const void *from[CEK_POINTWISE_INPUTS + 1];
+    float *counts = workspace;
 
     (void)queue;
-    (void)workspace;
-    cek__elementwise_run(e, op_dev(op), (const void *const *)at, at[CEK_POINTWISE_OUT]);
+    memcpy(from, at, CEK_POINTWISE_INPUTS * sizeof *from);
+    if (p->valid) {
+        for (uint64_t r = 0; r < d->shape[0]; r++)
+            counts[r] = !batch || r / d->rows_per_sample < batch->rows_valid;
+        from[d->input_count] = counts;
+    }
+    cek__elementwise_run(&p->chain, op_dev(op), from, at[CEK_POINTWISE_OUT]);
 }
 
 const cpu_kind cek__cpu_pointwise = { sizeof(pointwise_op), pointwise_plan, pointwise_run, NULL };

@@ -11,7 +11,7 @@
 
 #include <cekernels/plugin.h>
 
-enum { CPU_SPACE_TENSORS = CEK_POINTWISE_INPUTS + 1 };
+enum { CPU_SPACE_TENSORS = CEK_POINTWISE_INPUTS + 2 }; /* inputs, which rows count, the result */
 
 /* Axes from the outermost to the innermost; a space of one element has one axis of 1 with
  * strides of 0. */
