@@ -10,10 +10,11 @@
 #include "backends/gpu/gpu.h"
 
 #define GET(RESULT, NAME, PARAMETERS) RESULT(*NAME) PARAMETERS = (RESULT(*) PARAMETERS)find(library, #NAME)
-#define CHAIN                                                                                                         \
-    "#define INPUTS(X) X(0) X(1)\n"                                                                                   \
-    "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); value = act_gelu(v0) * AS_F32(0x3f000000u) + " \
-    "pw_max(v0, v1);\n"
+#define CHAIN                                                                                                     \
+    "#define INPUTS(X) X(0) X(1)\n"                                                                               \
+    "#define CHAIN const cek_f32 v0 = IN(0); const cek_f32 v1 = IN(1); const cek_f32 v2 = COUNTS ? 1.0f : 0.0f; " \
+    "const cek_f32 v3 = pow(erf(v0), log1p(v1)) - expm1(floor(v1)) * pw_sign(sin(v0)) / cos(v1); "                \
+    "value = v2 != 0.0f ? act_gelu(v0) * AS_F32(0x3f000000u) + pw_max(v0, v1) : v3;\n"
 
 static void *find(void *library, const char *name)
 {

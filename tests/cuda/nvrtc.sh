@@ -14,8 +14,8 @@ for source in "$top_srcdir"/kernels/gpu/*.cl; do
 done >"$scratch/variants"
 [ ! -f "$scratch/lacking" ] || wrong "no variants of $(cat "$scratch/lacking")"
 # What a chain of two inputs is compiled as when one is met; nvrtc.c has the chain.
-echo 'pointwise.cl TYPE_0=bf16 TYPE_1=f32 OUT_TYPE=f16 FLAT=1 WIDE=4 ACCUMULATE=1' >>"$scratch/variants"
-echo 'pointwise.cl TYPE_0=u8 TYPE_1=i32 OUT_TYPE=f32 WIDE=4' >>"$scratch/variants"
+echo 'pointwise.cl TYPE_0=bf16 TYPE_1=f32 OUT_TYPE=f16 VALID=1 FLAT=1 WIDE=4 ACCUMULATE=1' >>"$scratch/variants"
+echo 'pointwise.cl TYPE_0=u8 TYPE_1=i32 OUT_TYPE=f32 VALID=1 WIDE=4' >>"$scratch/variants"
 "$top_builddir/tests/cuda/nvrtc" "$library" 90 <"$scratch/variants" >"$scratch/out" || wrong "$(tail -20 "$scratch/out")"
 tail -1 "$scratch/out"
 checks=$((checks + $(grep -c . "$scratch/variants")))
