@@ -312,8 +312,7 @@ static spec_num evaluate(cek_dtype type, const cek_pointwise_instruction *in, co
     case CEK_PW_GELU_GRAD: return spec_act_grad(type, CEK_ACT_GELU, a, b);
     case CEK_PW_LESS: return spec_exact(a.v < b.v);
     case CEK_PW_EQUAL: return spec_exact(a.v == b.v);
-    case CEK_PW_SELECT:
-        return a.e > 0 && fabsl(a.v) <= a.e ? (spec_num){ 0, INFINITY } : a.v != 0 ? b : v[in->c];
+    case CEK_PW_SELECT: return a.e > 0 && fabsl(a.v) <= a.e ? (spec_num){ 0, INFINITY } : a.v != 0 ? b : v[in->c];
     case CEK_PW_POW: return spec_pow(type, a, b);
     case CEK_PW_ERF: return spec_erf(type, a);
     case CEK_PW_LOG1P: return spec_log1p(type, a);
