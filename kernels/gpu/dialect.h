@@ -108,10 +108,6 @@ typedef struct __attribute__((aligned(16))) cek_quad {
 #define fabs fabsf
 #define cos cosf
 #define sin sinf
-#define pow powf
-#define erf erff
-#define log1p log1pf
-#define floor floorf
 DEVICE_FN cek_f32 f16_value(cek_u16 h)
 {
     cek_f32 x;

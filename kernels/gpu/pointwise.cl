@@ -9,6 +9,11 @@
  */
 #ifndef __CUDACC__
 #pragma OPENCL FP_CONTRACT OFF  /* each instruction rounds, as plugin.h says */
+#else
+#define pow powf
+#define erf erff
+#define log1p log1pf
+#define floor floorf
 #endif
 
 DEVICE_FN cek_f32 pw_min(cek_f32 p, cek_f32 q) { return p != p ? p : q != q ? q : p < q ? p : q; }
