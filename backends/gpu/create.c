@@ -92,6 +92,7 @@ static cek_status way_choose(cek_op *op)
             cek__host_log(&op->dev->instance->host, CEK_LOG_WARN, "%s: %s failed (status %u): our own kernels do it",
                           cek__kind_name(op->request.desc.op.kind), list[i]->name, st);
     }
+    op->tile = cek__gpu_tune_tile(op);
     return cek__gpu_lower_as(op, NULL);
 }
 

@@ -110,6 +110,7 @@ struct cek_op {
     uint32_t step_count, step_room;
     cek__gpu_step *steps;
     cek_status failure; /* of lowering: the first one stays */
+    uint32_t tile;      /* of our own product: the number of the one to take, 0 for the rule's; then the one that was */
 };
 
 /* What a provider answers to a request that it takes. */

@@ -34,6 +34,11 @@ _Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWA
 void cek__gpu_lower_sums(cek_op *op);
 void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums);
 
+/* cek__gpu_tiles - the tiles that a product or a convolution may be computed by, as numbers for `tile` of an operation, at
+ * most CEK__GPU_TILES; 0 where there is no choice. Whether the compiled kernel takes one is seen when it is lowered. */
+enum { CEK__GPU_TILES = 4 };
+uint32_t cek__gpu_tiles(const cek_op *op, uint32_t tiles[CEK__GPU_TILES]);
+
 /* cek__gpu_step_call - the call of a provider; takes the plan over. The result's slot lies at `result`. */
 void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer,
                         cek__gpu_place result);

@@ -37,7 +37,7 @@ typedef struct shape {
     uint32_t x, y;
 } shape;
 static const shape shapes[] = { { 16, 16 }, { 8, 8 }, { 4, 16 }, { 16, 4 }, { 4, 4 }, { 2, 2 }, { 1, 1 } };
-enum { SHAPES = sizeof shapes / sizeof *shapes, SHAPES_FULL = 4 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, SHAPES_FULL = CEK__GPU_TILES };
 
 static void gemm_describe(const cek_op *op, product *p)
 {
@@ -186,12 +186,14 @@ static bool shape_fits(const cek_op *op, const product *p, uint32_t most, shape 
            (p->mode == MODE_GEMM || (s.x > s.y) == (p->mode == MODE_WEIGHTS));
 }
 
-/* The largest that fills a device and computes little for nothing; else the small one that computes the least for
+/* The one that was asked for; else the largest that fills a device and computes little for nothing; else the small one that computes the least for
  * nothing, of those for limited groups the first that can be run. */
 static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
 {
     uint32_t tightest = SHAPES - 1;
     double least = 0;
+    if (op->tile && op->tile <= SHAPES && shape_fits(op, p, most, shapes[op->tile - 1]))
+        return shapes[op->tile - 1];
     for (uint32_t i = 1; i < SHAPES; i++) {
         const double items = tiles_of(p, shapes[i]) * shapes[i].x * shapes[i].y;
         if (shape_fits(op, p, most, shapes[i]) && (!least || (i < SHAPES_FULL && items < least))) {
@@ -205,6 +207,18 @@ static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
             return shapes[i];
     }
     return shapes[tightest];
+}
+
+/* Those for full groups, since the others are for devices that have no choice. */
+uint32_t cek__gpu_tiles(const cek_op *op, uint32_t tiles[CEK__GPU_TILES])
+{
+    uint32_t count = 0;
+    product p;
+    describe(op, &p);
+    for (uint32_t i = 0; i < SHAPES_FULL && !op->dev->traits.vector_width; i++)
+        if (shape_fits(op, &p, op->dev->traits.max_group, shapes[i]))
+            tiles[count++] = i + 1;
+    return count > 1 ? count : 0;
 }
 
 /* As many pieces of k as fill the device, and none that is too long for a launch or, on CPUs, for 32 bits to count
@@ -288,6 +302,9 @@ static cek_status product_add(cek_op *op)
     if (a->splits > 1)
         finish_add(op, &p, more);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "tiles of %ux%u in local memory", EACH * s.y, EACH * s.x);
+    op->tile = 1;
+    while (shapes[op->tile - 1].x != s.x || shapes[op->tile - 1].y != s.y)
+        op->tile++;
     return op->failure;
 }
 

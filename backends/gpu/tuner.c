@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tuner.c - which way a product is fastest on a device: tried once per class of shapes, remembered
+ * tuner.c - which way a product or a convolution is fastest on a device: tried once per class of shapes, remembered
  * in memory and on disk.
  *
- * Owns the choice between our own kernels and the providers that the driver names as candidates,
- * nothing else. A class is tried on a shape of its own, so that neither time nor memory grows with
- * the operation at hand. Never asked for DETERMINISTIC operations: what they compute must not
+ * Owns the choice between our own kernels and the providers that the driver names as candidates for products, and between the
+ * tiles of our own kernels for convolutions, nothing else. A class is tried on a shape of its own, so that neither time nor
+ * memory grows with the operation at hand: a product's sides, or a convolution's images, are fewer. Pools have one way. Never asked for DETERMINISTIC operations: what they compute must not
  * depend on a clock.
  * Threads: any; one trial at a time per device.
  */
@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "backends/common/hash.h"
+#include "backends/gpu/lower.h"
 #include "backends/gpu/lowering.h"
 #include "backends/gpu/op.h"
 #include "backends/gpu/providers.h"
@@ -34,7 +35,7 @@
 #define REMEMBERED_MAX 4096
 
 typedef struct choice {
-    uint64_t class, taken; /* hashes: of the class, of the provider's version; 0: our own kernels */
+    uint64_t class, taken; /* hashes: of the class, of the provider's version; 0: our own kernels. Or a tile */
 } choice;
 
 struct cek__gpu_tuner {
@@ -245,15 +246,25 @@ static cek_status op_time(cek_op *op, double most, timing *out)
     return st;
 }
 
-static cek_status candidate_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider,
-                                 double most, timing *out)
+/* One way to do what `desc` says. The operation is *made, for its words; the caller destroys it. */
+static cek_status candidate_time(cek_dev *dev, const cek_op_desc *desc, const cek__gpu_provider *provider,
+                                 uint32_t tile, double most, timing *out, cek_op **made)
 {
-    cek_op *op;
-    cek_status st = cek__gpu_op_make(dev, &desc->op, &op);
-    if (!st)
-        st = cek__gpu_lower_as(op, provider);
-    if (!st)
-        st = op_time(op, most, out);
+    cek_status st = cek__gpu_op_make(dev, desc, made);
+    if (st)
+        return st;
+    (*made)->tile = tile;
+    st = cek__gpu_lower_as(*made, provider);
+    if (!st && tile && (*made)->tile != tile) /* the compiled kernel takes no such group */
+        return CEK_UNSUPPORTED;
+    return st ? st : op_time(*made, most, out);
+}
+
+static cek_status provider_time(cek_dev *dev, const cek_gemm_desc *desc, const cek__gpu_provider *provider, double most,
+                                timing *out)
+{
+    cek_op *op = NULL;
+    cek_status st = candidate_time(dev, &desc->op, provider, 0, most, out, &op);
     cek__gpu_op_destroy(op);
     return st;
 }
@@ -266,11 +277,11 @@ static const cek__gpu_provider *trial(cek_dev *dev, const cek_gemm_desc *desc, c
     cek_gemm_desc shape;
     timing own, other;
     trial_describe(dev, desc, &shape);
-    if (candidate_time(dev, &shape, NULL, INFINITY, &own))
+    if (provider_time(dev, &shape, NULL, INFINITY, &own))
         return NULL;
     double least = run_ns(&own) * MARGIN;
     for (uint32_t i = 0; i < count; i++) {
-        if (candidate_time(dev, &shape, list[i], 2 * run_ns(&own), &other))
+        if (provider_time(dev, &shape, list[i], 2 * run_ns(&own), &other))
             continue;
         cek__host_log(&dev->instance->host, CEK_LOG_INFO,
                       "products of %llux%llux%llu: %s %.1f us (of %u runs), our own kernels %.1f us (of %u runs)",
@@ -323,6 +334,99 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
     if (!known) { /* nor of another version of the library */
         best = trial(dev, desc, there, there_count);
         choice_keep(dev, class, name_of(dev, best));
+    }
+    pthread_mutex_unlock(&dev->tuner->lock);
+    return best;
+}
+
+/* --- tiles of convolutions -------------------------------------------------------------------- */
+
+static double conv_work(const cek_op *op)
+{
+    const cek_conv_desc *desc = &op->request.desc.conv;
+    double work = (double)desc->batch * (double)desc->in_channels * (double)desc->out_channels / desc->groups;
+    for (uint32_t i = 0; i < desc->spatial; i++)
+        work *= (double)op->request.out[i] * (double)desc->kernel[i];
+    return work;
+}
+
+/* The same geometry, of as many images as a trial may have; a power of two, so that batches have few classes. */
+static void conv_describe(const cek_op *op, cek_conv_desc *trial)
+{
+    const double image = conv_work(op) / (double)op->request.desc.conv.batch;
+    *trial = op->request.desc.conv;
+    trial->op = (cek_op_desc){ .size = sizeof *trial, .kind = trial->op.kind, .math = trial->op.math, .operands = 7 };
+    trial->batch = 1;
+    while (2 * trial->batch <= op->request.desc.conv.batch && 2 * (double)trial->batch * image <= (double)WORK_TRIAL)
+        trial->batch *= 2;
+}
+
+static uint64_t conv_class(const cek_conv_desc *trial)
+{
+    const uint64_t numbers[] = {
+        trial->op.kind,     trial->op.math,      trial->spatial, trial->groups, trial->batch,
+        trial->in_channels, trial->out_channels, trial->x_type,  trial->w_type, trial->y_type
+    };
+    uint64_t class = cek__hash(CEK__HASH_START, numbers, sizeof numbers);
+    for (uint32_t i = 0; i < trial->spatial; i++) {
+        const uint64_t side[] = { trial->in[i],       trial->kernel[i], trial->stride[i],
+                                  trial->dilation[i], trial->pad_lo[i], trial->pad_hi[i] };
+        class = cek__hash(class, side, sizeof side);
+    }
+    return class;
+}
+
+/* The fastest tile; the rule's, 0, where none is faster by more than chance. */
+static uint32_t tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint32_t *tiles, uint32_t count)
+{
+    cek_op *rule = NULL, *op;
+    timing own, other;
+    uint32_t best = 0;
+    cek_status st = candidate_time(dev, &trial->op, NULL, 0, INFINITY, &own, &rule);
+    double least = st ? 0 : run_ns(&own) * MARGIN;
+    for (uint32_t i = 0; !st && i < count; i++) {
+        if (tiles[i] == rule->tile)
+            continue;
+        op = NULL;
+        if (!candidate_time(dev, &trial->op, NULL, tiles[i], 2 * run_ns(&own), &other, &op)) {
+            cek__host_log(&dev->instance->host, CEK_LOG_INFO,
+                          "%s, %llu images: %s %.1f us (of %u runs), %s by rule %.1f us (of %u runs)",
+                          cek__kind_name(trial->op.kind), (unsigned long long)trial->batch, op->info.algorithm,
+                          run_ns(&other) / 1e3, other.runs, rule->info.algorithm, run_ns(&own) / 1e3, own.runs);
+            if (run_ns(&other) < least) {
+                least = run_ns(&other);
+                best = tiles[i];
+            }
+        }
+        cek__gpu_op_destroy(op);
+    }
+    cek__gpu_op_destroy(rule);
+    return best;
+}
+
+uint32_t cek__gpu_tune_tile(const cek_op *op)
+{
+    const cek_op_desc *head = &op->request.desc.op;
+    uint32_t tiles[CEK__GPU_TILES], count, best;
+    cek_conv_desc trial;
+    cek_dev *dev = op->dev;
+    if (head->kind < CEK_OP_CONV_FORWARD || head->kind > CEK_OP_CONV_BACKWARD_WEIGHTS ||
+        head->flags & CEK_OP_DETERMINISTIC || conv_work(op) < (double)WORK_MIN)
+        return 0;
+    count = cek__gpu_tiles(op, tiles);
+    if (!count)
+        return 0;
+    conv_describe(op, &trial);
+    const uint64_t class = conv_class(&trial);
+    pthread_mutex_lock(&dev->tuner->lock);
+    if (!dev->tuner->read)
+        memory_read(dev);
+    const choice *before = choice_find(dev->tuner, class);
+    if (before) {
+        best = (uint32_t)before->taken;
+    } else {
+        best = tile_trial(dev, &trial, tiles, count);
+        choice_keep(dev, class, best);
     }
     pthread_mutex_unlock(&dev->tuner->lock);
     return best;

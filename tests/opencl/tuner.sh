@@ -1,9 +1,42 @@
-# tuner.sh - products are tried once per class of shapes; what was found out is kept, is not
-# believed when it is damaged, and never decides what DETERMINISTIC operations do.
+# tuner.sh - products and convolutions are tried once per class of shapes; what was found out is kept, is not believed when
+# it is damaged, and never decides what DETERMINISTIC operations do.
 CEKERNELS_OPENCL_PROVIDERS=+clblast
 export CEKERNELS_OPENCL_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"
-grep -q '; CLBlast' "$scratch/devices" || { echo "skipped: no CLBlast"; exit 77; }
+
+# Convolutions, on what looks like a GPU: the tiles of our own kernels.
+tiles() { # PROBLEM TRIALS: how many there are
+    LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_GROUP=64 \
+        run 0 -v op "$kind" "$1" -d opencl:0 -w 0 -r 1 --json
+    holds "$(value results.0.wrong) == 0"
+    holds "$(grep -c "opencl: $kind, .* by rule" "$scratch/err" || :) == $2"
+    taken=$(value results.0.algorithm)
+}
+if [ "$SANITIZERS" = no ]; then
+    for kind in conv_forward conv_backward_data conv_backward_weights; do
+        tiles mb2ic32ih24oc64oh22kh3 1
+        # What was faster by more than chance is taken, the rule's tile otherwise; both were timed long enough.
+        line=$(sed -n "s/.*opencl: $kind, 2 images: //p" "$scratch/err")
+        other=${line%% in local memory *}
+        rule=${line#*runs), } rule=${rule%% in local memory*}
+        us='s/.* memory \([0-9.]*\) us (of \([0-9]*\) runs).* by rule \([0-9.]*\) us (of \([0-9]*\) runs).*'
+        holds "$(echo "$line" | sed "$us/\\1 * \\2/") >= 1999 && $(echo "$line" | sed "$us/\\3 * \\4/") >= 1999"
+        want=$rule
+        if awk "BEGIN { exit !($(echo "$line" | sed "$us/\\1 < 0.95 * \\3/")) }"; then want=$other; fi
+        [ "$taken" = "$want in local memory" ] || wrong "$kind: $taken was taken, not $want: $line"
+        before=$taken
+        tiles mb3ic32ih24oc64oh22kh3 0  # of the same class
+        [ "$taken" = "$before" ] || wrong "$kind: three images by $taken, two by $before"
+    done
+    tiles mb1ic8ih24oc8oh22kh3 0        # too small to matter
+    for kept in "$scratch"/cekernels/tuned-*; do
+        printf 'x' | dd of="$kept" bs=1 seek=30 conv=notrunc 2>/dev/null
+    done
+    tiles mb2ic32ih24oc64oh22kh3 1
+    tiles mb2ic32ih24oc64oh22kh3 0
+    rm -f "$scratch"/cekernels/tuned-*
+fi
+grep -q '; CLBlast' "$scratch/devices" || { echo "no CLBlast: products have one way"; finish; }
 
 # A trial says so in the log, once per candidate.
 trials() {

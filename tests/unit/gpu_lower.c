@@ -1,9 +1,11 @@
 /* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c), and of
  * products that take long, on a device that is a table: how work is shared out, and that all of it is. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/gpu/lower.h"
 #include "backends/gpu/op.h"
+#include "backends/gpu/tuner.h"
 #include "tests/suite.h"
 
 /* --- a device that only counts ---------------------------------------------------------------- */
@@ -274,6 +276,68 @@ START_TEST(what_a_launch_may_take_grows_with_the_device)
 }
 END_TEST
 
+/* --- tiles of convolutions -------------------------------------------------------------------- */
+
+static cek_op *conv_of(uint32_t kind, uint32_t flags)
+{
+    cek_op *op;
+    cek_conv_desc desc = { .op = { .size = sizeof desc, .kind = kind, .flags = flags, .operands = 7 },
+                           .spatial = 2,
+                           .groups = 1,
+                           .batch = 64,
+                           .in_channels = 64,
+                           .out_channels = 128,
+                           .in = { 56, 56 },
+                           .kernel = { 3, 3 },
+                           .stride = { 1, 1 },
+                           .dilation = { 1, 1 },
+                           .x_type = CEK_F32,
+                           .w_type = CEK_F32,
+                           .y_type = CEK_F32 };
+    ck_assert_uint_eq(cek__gpu_op_make(&device, &desc.op, &op), CEK_OK);
+    return op;
+}
+
+/* Each candidate is taken when it is asked for, and computes all of the result. */
+START_TEST(a_convolution_is_lowered_to_the_tile_that_it_was_given)
+{
+    uint32_t tiles[CEK__GPU_TILES];
+    const uint32_t kind = CEK_OP_CONV_FORWARD + (uint32_t)_i;
+    cek_op *op = conv_of(kind, 0);
+    const uint32_t count = cek__gpu_tiles(op, tiles);
+    cek__gpu_op_destroy(op);
+    ck_assert_uint_eq(count, 3); /* of 128 x 128, 64 x 64 and the long one along the long side */
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t rows, columns;
+        op = conv_of(kind, 0);
+        op->tile = tiles[i];
+        ck_assert_uint_eq(cek__gpu_lower_conv(op), CEK_OK);
+        ck_assert_uint_eq(op->tile, tiles[i]);
+        ck_assert_int_eq(sscanf(op->info.algorithm, "tiles of %ux%u", &rows, &columns), 2);
+        const cek_k_product *a = ARGS(op, 0, cek_k_product);
+        ck_assert_uint_eq(op->steps[0].groups[0],
+                          (a->m + rows - 1) / rows * ((a->n + columns - 1) / columns) * a->splits);
+        ck_assert_uint_eq(op->steps[0].group[0] * op->steps[0].group[1] * 64, rows * columns);
+        cek__gpu_op_destroy(op);
+    }
+}
+END_TEST
+
+/* This device has no tuner, nor could anything be timed on it. */
+START_TEST(what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed)
+{
+    uint32_t tiles[CEK__GPU_TILES];
+    cek_op *fixed = conv_of(CEK_OP_CONV_FORWARD, CEK_OP_DETERMINISTIC), *any = conv_of(CEK_OP_CONV_FORWARD, 0);
+    ck_assert_uint_eq(cek__gpu_tune_tile(fixed), 0);
+    device.traits.vector_width = 16;
+    ck_assert_uint_eq(cek__gpu_tiles(any, tiles), 0);
+    ck_assert_uint_eq(cek__gpu_tune_tile(any), 0);
+    device.traits.vector_width = 0;
+    cek__gpu_op_destroy(fixed);
+    cek__gpu_op_destroy(any);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu, launches");
@@ -293,6 +357,10 @@ int main(void)
     tcase_add_loop_test(c, a_product_is_cut_where_a_watchdog_would_end_it, 0, 5);
     tcase_add_test(c, a_group_of_a_product_sums_no_more_than_a_part_of_a_long_k);
     tcase_add_test(c, what_a_launch_may_take_grows_with_the_device);
+    suite_add_tcase(s, c);
+    c = tcase_create("tiles");
+    tcase_add_loop_test(c, a_convolution_is_lowered_to_the_tile_that_it_was_given, 0, 3);
+    tcase_add_test(c, what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed);
     suite_add_tcase(s, c);
     return suite_run(s);
 }
