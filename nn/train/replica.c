@@ -56,15 +56,13 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     rows_measure(r);
     CEK_TRY(streams_make(r));
     CEK_TRY(cek__replica_buckets_make(r));
-    CEK_TRY(cek__replica_memory_make(r, sizeof(cek_step_block), &r->step_block));
-    CEK_TRY(cek__replica_memory_make(r, sizeof(cek_batch_block), &r->batch_block));
+    CEK_TRY(cek__replica_memory_make(r, cek__batch_block_at() + sizeof(cek_batch_block), &r->blocks));
     CEK_TRY(cek__replica_memory_make(r, 2 * CEK__TALLY_BYTES, &r->tally));
     CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, 2 * CEK__TALLY_BYTES));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
-    /* doubles may lie behind bytes */
-    r->staging_bytes = (r->staging_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+    r->staging_bytes = cek__aligned(r->staging_bytes);
     CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + CEK__TALLY_BYTES, (void **)&r->staging));
     r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
@@ -138,7 +136,7 @@ cek_ref cek__replica_gradients(const cek__replica *r, size_t bucket)
 
 cek_ref cek__replica_step_block(const cek__replica *r)
 {
-    return cek__ref_of(r->step_block);
+    return cek__ref_of(r->blocks);
 }
 
 int64_t cek__replica_micro_batch(const cek__replica *r)
@@ -158,7 +156,7 @@ int64_t cek__replica_most(const cek__replica *r)
 
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
-    uint64_t bytes = cek__replica_rooms_bytes(r) + sizeof(cek_step_block) + sizeof(cek_batch_block) +
+    uint64_t bytes = cek__replica_rooms_bytes(r) + cek__batch_block_at() + sizeof(cek_batch_block) +
                      2 * CEK__TALLY_BYTES;
     for (size_t b = 0; b < r->layout->bucket_count; b++)
         bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);

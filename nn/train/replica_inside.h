@@ -16,15 +16,16 @@ typedef struct sized_plan {
 
 /* Where one micro-batch's samples lie on the device, and who may touch them next. Plans are bound once to each. */
 typedef struct slot {
-    cek_memory *input, *target;
+    cek_memory *samples; /* rows of input, then from target_at on of targets */
     cek_marker *uploaded, *computed;
     bool used;
 } slot;
 
-/* A micro-batch that is on the device before its turn. */
+/* A micro-batch that is on the device before its turn, as a plan of so many rows wants it: another may be there by then. */
 typedef struct ahead {
     bool set;
     size_t slot;
+    int64_t rows;
 } ahead;
 
 /* The first micro-batch of a share, from its forward to its backward. */
@@ -45,7 +46,10 @@ struct cek__replica {
     cek_stream *compute, *upload;         /* the same where the device works inline */
     cek_memory **parameters, **gradients; /* [bucket_count] */
     cek_ref *parameter_refs, *gradient_refs;
-    cek_memory *step_block, *batch_block, *output;
+    cek_memory *blocks; /* of the step, then of the batch */
+    cek_step_block step;
+    bool step_is_new; /* goes to the device with the next batch block */
+    cek_memory *output;
     cek_memory *tally; /* of what runs; behind it that of the whole step before */
     cek_memory *arena[CEK__ARENA_PIECES], *workspace;
     cek__plan_needs room; /* what the memory above was made for */
@@ -58,7 +62,7 @@ struct cek__replica {
     begun begun;
     cek__tail updates;      /* of whole steps, then the tally set aside and cleared; its commands are ours */
     bool whole_refused;     /* the device does not take a step as one call */
-    unsigned char *staging; /* one micro-batch of padded or converted rows */
+    unsigned char *staging; /* one micro-batch of padded or converted rows, and of targets behind them */
     uint64_t staging_bytes;
     unsigned char *tally_host; /* behind it: where the tally is read to */
 };
@@ -71,6 +75,30 @@ static inline bool cek__replica_in_f64(const cek__replica *r)
 static inline cek_ref cek__ref_of(const cek_memory *memory)
 {
     return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
+}
+
+static inline uint64_t cek__aligned(uint64_t bytes)
+{
+    return (bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+}
+
+/* Where targets lie behind so many rows of input, on the device and in what is ours on the host: one upload takes both. */
+static inline uint64_t cek__target_at(const cek__replica *r, int64_t rows)
+{
+    return cek__aligned((uint64_t)rows * r->input_row_bytes);
+}
+
+/* Where the batch block lies behind the step block. */
+static inline uint64_t cek__batch_block_at(void)
+{
+    return cek__aligned(sizeof(cek_step_block));
+}
+
+static inline cek_ref cek__ref_behind(const cek_memory *memory, uint64_t offset)
+{
+    cek_ref ref = cek__ref_of(memory);
+    ref.offset += memory ? offset : 0;
+    return ref;
 }
 
 /* 100 samples of which 64 fit are two micro-batches of 50. */

@@ -44,8 +44,7 @@ out:
 static void rooms_drop(cek__replica *r)
 {
     for (size_t i = 0; i < SLOTS; i++) {
-        memory_drop(&r->slots[i].input);
-        memory_drop(&r->slots[i].target);
+        memory_drop(&r->slots[i].samples);
     }
     for (size_t i = 0; i < CEK__ARENA_PIECES; i++)
         memory_drop(&r->arena[i]);
@@ -94,8 +93,7 @@ static cek_status rooms_make(cek__replica *r, const cek__plan *another)
     CEK_TRY(cek__replica_memory_make(r, need.workspace_bytes, &r->workspace));
     CEK_TRY(cek__replica_memory_make(r, need.output_bytes, &r->output));
     for (size_t i = 0; i < r->slot_count; i++) {
-        CEK_TRY(cek__replica_memory_make(r, need.input_bytes, &r->slots[i].input));
-        CEK_TRY(cek__replica_memory_make(r, need.target_bytes, &r->slots[i].target));
+        CEK_TRY(cek__replica_memory_make(r, cek__aligned(need.input_bytes) + need.target_bytes, &r->slots[i].samples));
     }
     r->room = need;
     return CEK_OK;
@@ -133,20 +131,20 @@ static cek_status plan_make(cek__replica *r, int64_t rows, bool training, cek__p
 }
 
 /* Slots share everything but the samples' place. */
-static cek_status plan_bind(cek__replica *r, cek__plan *plan)
+static cek_status plan_bind(cek__replica *r, cek__plan *plan, int64_t rows)
 {
     cek_status st;
     cek_ref tally = cek__ref_of(r->tally);
     for (size_t i = 0; i < r->slot_count; i++) {
         cek__plan_binding b = {
             .workspace = cek__ref_of(r->workspace),
-            .input = cek__ref_of(r->slots[i].input),
-            .target = cek__ref_of(r->slots[i].target),
+            .input = cek__ref_of(r->slots[i].samples),
+            .target = cek__ref_behind(r->slots[i].samples, cek__target_at(r, rows)),
             .output = cek__ref_of(r->output),
             .parameters = r->parameter_refs,
             .gradients = r->gradient_refs,
-            .step_block = cek__ref_of(r->step_block),
-            .batch_block = cek__ref_of(r->batch_block),
+            .step_block = cek__ref_of(r->blocks),
+            .batch_block = cek__ref_behind(r->blocks, cek__batch_block_at()),
             .loss = tally,
             .correct = { tally.mem, tally.offset + CEK_ALIGNMENT },
         };
@@ -181,8 +179,8 @@ static cek_status try_micro_batch(cek__replica *r, int64_t rows)
     r->evaluate.rows = rows;
     CEK_TRY(rooms_make(r, NULL));
     if (r->options.training)
-        CEK_TRY(plan_bind(r, r->train[0].plan));
-    CEK_TRY(plan_bind(r, r->evaluate.plan));
+        CEK_TRY(plan_bind(r, r->train[0].plan, r->train[0].rows));
+    CEK_TRY(plan_bind(r, r->evaluate.plan, r->evaluate.rows));
     r->micro_batch = rows;
     return CEK_OK;
 out:
@@ -215,7 +213,7 @@ out:
 uint64_t cek__replica_rooms_bytes(const cek__replica *r)
 {
     return r->room.arena_bytes + r->room.workspace_bytes + r->room.output_bytes +
-           r->slot_count * (r->room.input_bytes + r->room.target_bytes);
+           r->slot_count * (cek__aligned(r->room.input_bytes) + r->room.target_bytes);
 }
 
 cek_status cek__replica_choose_micro_batch(cek__replica *r)
@@ -265,7 +263,7 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
         return CEK_OK;
     CEK_TRY(plan_make(r, rows, true, &fresh.plan));
     if (fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
-        CEK_TRY(plan_bind(r, fresh.plan));
+        CEK_TRY(plan_bind(r, fresh.plan, fresh.rows));
         r->train[r->train_count++] = fresh;
         *out = fresh;
         return CEK_OK;
@@ -290,8 +288,8 @@ static cek_status rooms_renew(cek__replica *r, cek__plan *another)
     plans_forget(r);
     rooms_drop(r);
     CEK_TRY(rooms_make(r, another));
-    CEK_TRY(plan_bind(r, r->train[0].plan));
-    CEK_TRY(plan_bind(r, r->evaluate.plan));
+    CEK_TRY(plan_bind(r, r->train[0].plan, r->train[0].rows));
+    CEK_TRY(plan_bind(r, r->evaluate.plan, r->evaluate.rows));
 out:
     return st;
 }
@@ -322,7 +320,7 @@ cek_status cek__replica_prepare(cek__replica *r, int64_t share)
     CEK_TRY(plan_make(r, fresh.rows, true, &fresh.plan));
     if (!fits_rooms(r, cek__plan_get_needs(fresh.plan)))
         CEK_TRY(rooms_grow(r, fresh.plan));
-    CEK_TRY(plan_bind(r, fresh.plan));
+    CEK_TRY(plan_bind(r, fresh.plan, fresh.rows));
     r->train[r->train_count++] = fresh;
     return CEK_OK;
 out:
@@ -344,8 +342,7 @@ void cek__replica_memory_close(cek__replica *r)
     free(r->gradients);
     free(r->parameter_refs);
     free(r->gradient_refs);
-    memory_drop(&r->step_block);
-    memory_drop(&r->batch_block);
+    memory_drop(&r->blocks);
     memory_drop(&r->tally);
     free((void *)r->updates.cmds);
 }

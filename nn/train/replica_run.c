@@ -79,9 +79,21 @@ out:
     return st;
 }
 
-cek_status cek__replica_set_step(cek__replica *r, const cek_step_block *block)
+void cek__replica_set_step(cek__replica *r, const cek_step_block *block)
 {
-    return cek_stream_update(r->compute, cek__ref_of(r->step_block), block, sizeof *block);
+    r->step = *block;
+    r->step_is_new = true;
+}
+
+/* The batch block, and before it the step's where that is new. */
+static cek_status blocks_update(cek__replica *r, const cek_batch_block *batch)
+{
+    unsigned char blocks[sizeof(cek_step_block) + CEK_ALIGNMENT + sizeof(cek_batch_block)] = { 0 };
+    uint64_t at = cek__batch_block_at(), from = r->step_is_new ? 0 : at;
+    memcpy(blocks, &r->step, sizeof r->step);
+    memcpy(blocks + at, batch, sizeof *batch);
+    r->step_is_new = false;
+    return cek_stream_update(r->compute, cek__ref_behind(r->blocks, from), blocks + from, at + sizeof *batch - from);
 }
 
 /* Rows of `row_bytes` in the number that the plan wants, in `staging`. */
@@ -121,8 +133,11 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     size_t index = r->next_slot;
     slot *s = &r->slots[index];
     unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
-    const void *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
-    uint64_t target_bytes = given_target_bytes(r);
+    const unsigned char *targets = NULL;
+    const unsigned char *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
+    const uint64_t input_bytes = (uint64_t)wanted * r->input_row_bytes, target_at = cek__target_at(r, wanted);
+    const uint64_t target_bytes = (uint64_t)wanted * r->target_row_bytes;
+    bool together;
     bool as_is = wanted == count && (r->is_inline || share->is_ours);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
@@ -132,12 +147,16 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     }
     if (!as_is)
         rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
-    CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->input), rows, (uint64_t)wanted * r->input_row_bytes));
     if (r->options.loss) {
-        const void *targets = (const unsigned char *)share->targets + (uint64_t)first * target_bytes;
-        targets = targets_padded(r, targets, count, wanted, as_is, staging + r->staging_bytes);
-        CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->target), targets, (uint64_t)wanted * r->target_row_bytes));
+        targets = (const unsigned char *)share->targets + (uint64_t)first * given_target_bytes(r);
+        targets = targets_padded(r, targets, count, wanted, as_is, staging + target_at);
     }
+    /* As on the device lies what is ours, unless it is from the middle of a share or its targets were widened. */
+    together = targets && !r->is_inline && (uintptr_t)targets - (uintptr_t)rows == target_at;
+    CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->samples), rows,
+                              together ? target_at + target_bytes : input_bytes));
+    if (targets && !together)
+        CEK_TRY(cek_stream_upload(r->upload, cek__ref_behind(s->samples, target_at), targets, target_bytes));
     if (!r->is_inline)
         CEK_TRY(cek_marker_record(s->uploaded, r->upload));
     s->used = true;
@@ -153,16 +172,16 @@ static cek_status samples_place(cek__replica *r, const cek__share *share, int64_
 {
     cek_status st;
     cek_batch_block block = { .sample_base = share->sample_base + (uint64_t)first, .rows_valid = (uint32_t)count };
-    if (r->ahead.set && first == 0) {
-        *at = r->ahead.slot;
+    const bool is_there = r->ahead.set && first == 0 && r->ahead.rows == p->rows;
+    if (first == 0)
         r->ahead.set = false;
-    } else {
+    if (is_there)
+        *at = r->ahead.slot;
+    else
         CEK_TRY(upload(r, share, first, count, p->rows, at));
-    }
     if (!r->is_inline)
         CEK_TRY(cek_stream_wait(r->compute, r->slots[*at].uploaded));
-    CEK_TRY(cek_stream_update(r->compute, cek__ref_of(r->batch_block), &block, sizeof block));
-    return CEK_OK;
+    return blocks_update(r, &block);
 out:
     return st;
 }
@@ -194,6 +213,7 @@ cek_status cek__replica_upload_ahead(cek__replica *r, const cek__share *share)
         return CEK_OK;
     CEK_TRY(cek__replica_plan_for(r, count, &p));
     CEK_TRY(upload(r, share, 0, count, p.rows, &r->ahead.slot));
+    r->ahead.rows = p.rows;
     r->ahead.set = true;
     return CEK_OK;
 out:
@@ -203,14 +223,12 @@ out:
 uint64_t cek__replica_share_bytes(const cek__replica *r)
 {
     uint64_t rows = (uint64_t)r->options.rows + 1; /* shares of a smaller batch may round up to one more */
-    uint64_t inputs = (rows * r->input_row_bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
-    return inputs + rows * given_target_bytes(r);
+    return cek__target_at(r, (int64_t)rows) + rows * given_target_bytes(r);
 }
 
 void cek__replica_copy_share(const cek__replica *r, const cek__share *share, unsigned char *batch, cek__share *out)
 {
-    unsigned char *targets = batch + cek__replica_share_bytes(r) -
-                             ((uint64_t)r->options.rows + 1) * given_target_bytes(r);
+    unsigned char *targets = batch + cek__target_at(r, share->rows);
     memcpy(batch, share->inputs, (size_t)share->rows * r->input_row_bytes);
     memcpy(targets, share->targets, (size_t)share->rows * given_target_bytes(r));
     *out = *share;

@@ -273,7 +273,7 @@ static cek_status forward(cek__station *s, const cek__action *a)
 
     if (a->segment == 0) {
         job->whole = cek__replica_is_whole(s->replica, &job->share);
-        CEK_TRY(cek__replica_set_step(s->replica, &job->block));
+        cek__replica_set_step(s->replica, &job->block);
     }
     if (job->whole) /* with backward */
         return CEK_OK;
