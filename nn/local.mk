@@ -18,13 +18,37 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/loader_api.c \
     %D%/data/split.c \
     %D%/data/split.h \
-    %D%/model/arena.c \
-    %D%/model/arena.h \
-    %D%/model/binding.c \
-    %D%/model/binding.h \
+    %D%/graph/chain.c \
+    %D%/graph/chain.h \
+    %D%/graph/differentiate.c \
+    %D%/graph/differentiate.h \
+    %D%/graph/fuse.c \
+    %D%/graph/fuse.h \
+    %D%/graph/graph.c \
+    %D%/graph/graph.h \
+    %D%/graph/lower.c \
+    %D%/graph/lower.h \
+    %D%/graph/part_chain.c \
+    %D%/graph/part_conv.c \
+    %D%/graph/part_dropout.c \
+    %D%/graph/part_loss.c \
+    %D%/graph/part_pool.c \
+    %D%/graph/part_product.c \
+    %D%/graph/part_reduce.c \
+    %D%/graph/part_softmax.c \
+    %D%/graph/part_source.c \
+    %D%/graph/part_view.c \
+    %D%/graph/parts.c \
+    %D%/graph/parts.h \
+    %D%/graph/physical.c \
+    %D%/graph/physical.h \
+    %D%/graph/simplify.c \
+    %D%/graph/simplify.h \
+    %D%/graph/strides.c \
+    %D%/graph/strides.h \
+    %D%/model/compose.c \
+    %D%/model/compose.h \
     %D%/model/estimate.c \
-    %D%/model/graph.c \
-    %D%/model/graph.h \
     %D%/model/init.c \
     %D%/model/json.c \
     %D%/model/json.h \
@@ -32,23 +56,22 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/layers.h \
     %D%/model/layout.c \
     %D%/model/layout.h \
-    %D%/model/lower.c \
-    %D%/model/lower.h \
-    %D%/model/lower_backward.c \
-    %D%/model/lower_forward.c \
-    %D%/model/lower_loss.c \
+    %D%/model/model.c \
+    %D%/model/model.h \
     %D%/model/plan.c \
     %D%/model/plan.h \
-    %D%/model/program.c \
-    %D%/model/program.h \
     %D%/model/safetensors.c \
     %D%/model/safetensors.h \
     %D%/model/safetensors_read.c \
     %D%/model/text.c \
-    %D%/model/stages.c \
-    %D%/model/stages.h \
     %D%/model/state.c \
     %D%/model/summary.c \
+    %D%/program/arena.c \
+    %D%/program/arena.h \
+    %D%/program/binding.c \
+    %D%/program/binding.h \
+    %D%/program/program.c \
+    %D%/program/program.h \
     %D%/train/balance.c \
     %D%/train/balance.h \
     %D%/train/branches.c \

@@ -16,8 +16,8 @@ fresh_tree() {
     echo '#include "cekernels/plugin.h"' >"$work/tree/core/base/status.h"
     echo '#include "../base/status.h"' >"$work/tree/core/device/device.h"
     echo '#include "core/device/device.h"' >"$work/tree/core/tensor/tensor.h"
-    echo '#include "core/base/status.h"' >"$work/tree/nn/model/graph.h"
-    echo '#include "nn/model/graph.h"' >"$work/tree/nn/train/trainer.h"
+    echo '#include "core/base/status.h"' >"$work/tree/nn/model/model.h"
+    echo '#include "nn/model/model.h"' >"$work/tree/nn/train/trainer.h"
     echo '#include <cekernels/plugin.h>' >"$work/tree/kernels/cpu/gemm.h"
     echo '#include "kernels/cpu/gemm.h"' >"$work/tree/backends/cpu/gemm.c"
     echo '#include <cekernels/cekernels.h>' >"$work/tree/bench/main.c"
@@ -55,7 +55,7 @@ grep -q '^core/tensor *-> core/device *1$' "$work/out" || { echo "an arrow is no
 
 refused core/base/log.c '#include "core/device/device.h"' 'core/base may not include core/device'
 refused core/device/device.c '#include "../tensor/tensor.h"' 'core/device may not include core/tensor'
-refused core/tensor/ops.c '#include "nn/model/graph.h"' 'core/tensor may not include nn/model'
+refused core/tensor/ops.c '#include "nn/model/model.h"' 'core/tensor may not include nn/model'
 refused core/tensor/ops.c '#  include "backends/cpu/gemm.c"' 'core/tensor may not include backends/cpu'
 refused nn/model/plan.c '#include "../train/trainer.h"' 'nn/model may not include nn/train'
 refused nn/train/replica.c '#include "core/device/device.h"' 'nn/train may not include core/device'

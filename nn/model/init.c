@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "core/base/random.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 
 void cek_model_init(cek_model *model, uint64_t seed)
 {

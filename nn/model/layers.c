@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/status.h"
+#include "nn/graph/parts.h"
 
 /* One spatial axis of a convolution or pool: the output's size, or 0 if the window does not fit. */
 static int64_t window_count(int64_t in, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t dilation)
@@ -71,6 +72,35 @@ static int conv_parameters(const cek__node *node, const cek__node *input, cek__p
     return c->no_bias ? 1 : 2;
 }
 
+/* A bias [channels] on y [N,channels,...]. */
+static cek_status bias_add(cek__graph *graph, int y, int bias, int *out)
+{
+    cek_status st;
+    cek__dims dims = { .rank = graph->flows[y].dims.rank - 1, .size = { graph->flows[y].dims.size[1], 1, 1, 1 } };
+
+    CEK_TRY(cek__view(graph, bias, &dims, &bias));
+    return cek__chain(graph, CEK_PW_ADD, y, bias, out);
+out:
+    return st;
+}
+
+static cek_status conv_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    cek_status st;
+    const cek_conv2d_layer *c = &node->conv;
+    cek__part part = { .kind = CEK__PART_CONV, .inputs = 2, .input = { x[0], w[0] } };
+
+    part.conv.groups = c->groups;
+    part.conv.windows = (cek__windows){ .stride = { c->stride_h, c->stride_w },
+                                        .dilation = { c->dilation_h, c->dilation_w },
+                                        .pad_lo = { c->pad_h, c->pad_w },
+                                        .pad_hi = { c->pad_h, c->pad_w } };
+    CEK_TRY(cek__graph_add(graph, &part, out));
+    return c->no_bias ? CEK_OK : bias_add(graph, *out, w[1], out);
+out:
+    return st;
+}
+
 /* Appends to a text of `cap` bytes that holds `used`; what does not fit is left out. */
 __attribute__((format(printf, 4, 5))) static void append(char *text, size_t cap, size_t *used, const char *fmt, ...)
 {
@@ -134,6 +164,21 @@ static int linear_parameters(const cek__node *node, const cek__node *input, cek_
     return node->linear.bias ? 2 : 1;
 }
 
+/* y [N,out] = x [N,in] w[out,in]^T */
+static cek_status linear_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    cek_status st;
+    cek__part part = { .kind = CEK__PART_PRODUCT,
+                       .inputs = 2,
+                       .input = { x[0], w[0] },
+                       .product = { { .split = 1 }, { .split = 1, .transposed = true } } };
+
+    CEK_TRY(cek__graph_add(graph, &part, out));
+    return node->linear.bias ? bias_add(graph, *out, w[1], out) : CEK_OK;
+out:
+    return st;
+}
+
 static void linear_describe(const cek__node *node, char *text, size_t cap)
 {
     snprintf(text, cap, "%s", node->linear.bias ? "" : "no bias");
@@ -173,6 +218,21 @@ out:
     return st;
 }
 
+static cek_status pool_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    const cek_pool2d_layer *p = &node->pool;
+    cek__part part = { .kind = CEK__PART_POOL, .inputs = 1, .input = { x[0] } };
+
+    (void)w;
+    part.pool.mode = p->mode;
+    part.pool.count_pad = p->mode == CEK_POOL_AVERAGE;
+    part.pool.windows = (cek__windows){ .kernel = { p->kernel_h, p->kernel_w },
+                                        .stride = { p->stride_h, p->stride_w },
+                                        .pad_lo = { p->pad_h, p->pad_w },
+                                        .pad_hi = { p->pad_h, p->pad_w } };
+    return cek__graph_add(graph, &part, out);
+}
+
 static void pool_describe(const cek__node *node, char *text, size_t cap)
 {
     const cek_pool2d_layer *p = &node->pool;
@@ -200,6 +260,19 @@ static cek_status activation_infer(cek__node *node, const cek__node *const input
     return same_infer(node, inputs);
 }
 
+static cek_status activation_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    static const uint32_t codes[] = {
+        [CEK_ACT_RELU] = CEK_PW_RELU,
+        [CEK_ACT_TANH] = CEK_PW_TANH,
+        [CEK_ACT_SIGMOID] = CEK_PW_SIGMOID,
+        [CEK_ACT_GELU] = CEK_PW_GELU,
+    };
+
+    (void)w;
+    return cek__chain(graph, codes[node->activation], x[0], CEK__NOTHING, out);
+}
+
 static void activation_describe(const cek__node *node, char *text, size_t cap)
 {
     snprintf(text, cap, "%s", cek__activation_name(node->activation));
@@ -212,6 +285,16 @@ static cek_status dropout_infer(cek__node *node, const cek__node *const inputs[2
     return same_infer(node, inputs);
 }
 
+static cek_status dropout_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    cek__part part = { .kind = CEK__PART_DROPOUT, .inputs = 1, .input = { x[0] } };
+
+    (void)w;
+    part.dropout.p = node->dropout;
+    part.dropout.stream = (uint32_t)graph->node;
+    return cek__graph_add(graph, &part, out);
+}
+
 static void dropout_describe(const cek__node *node, char *text, size_t cap)
 {
     snprintf(text, cap, "%g", node->dropout);
@@ -222,6 +305,19 @@ static cek_status flatten_infer(cek__node *node, const cek__node *const inputs[2
     node->shape = (cek__shape){ .rank = 1, .dim = { cek__shape_elements(&inputs[0]->shape) } };
     node->image = inputs[0]->image;
     return CEK_OK;
+}
+
+static cek_status flatten_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    (void)w;
+    return cek__view(graph, x[0], &(cek__dims){ .rank = 2, .samples = 1, .size = { 1, node->shape.dim[0] } }, out);
+}
+
+static cek_status add_compose(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out)
+{
+    (void)node;
+    (void)w;
+    return cek__chain(graph, CEK_PW_ADD, x[0], x[1], out);
 }
 
 static cek_status add_infer(cek__node *node, const cek__node *const inputs[2])
@@ -248,14 +344,14 @@ static cek_status input_infer(cek__node *node, const cek__node *const inputs[2])
 }
 
 static const cek__layer_class classes[CEK__LAYER_COUNT] = {
-    [CEK__LAYER_INPUT] = { "input", input_infer, NULL, NULL },
-    [CEK__LAYER_CONV] = { "conv", conv_infer, conv_parameters, conv_describe },
-    [CEK__LAYER_LINEAR] = { "linear", linear_infer, linear_parameters, linear_describe },
-    [CEK__LAYER_ACTIVATION] = { "activation", activation_infer, NULL, activation_describe },
-    [CEK__LAYER_POOL] = { "pool", pool_infer, NULL, pool_describe },
-    [CEK__LAYER_DROPOUT] = { "dropout", dropout_infer, NULL, dropout_describe },
-    [CEK__LAYER_FLATTEN] = { "flatten", flatten_infer, NULL, NULL },
-    [CEK__LAYER_ADD] = { "add", add_infer, NULL, NULL },
+    [CEK__LAYER_INPUT] = { "input", input_infer, NULL, NULL, NULL },
+    [CEK__LAYER_CONV] = { "conv", conv_infer, conv_parameters, conv_compose, conv_describe },
+    [CEK__LAYER_LINEAR] = { "linear", linear_infer, linear_parameters, linear_compose, linear_describe },
+    [CEK__LAYER_ACTIVATION] = { "activation", activation_infer, NULL, activation_compose, activation_describe },
+    [CEK__LAYER_POOL] = { "pool", pool_infer, NULL, pool_compose, pool_describe },
+    [CEK__LAYER_DROPOUT] = { "dropout", dropout_infer, NULL, dropout_compose, dropout_describe },
+    [CEK__LAYER_FLATTEN] = { "flatten", flatten_infer, NULL, flatten_compose, NULL },
+    [CEK__LAYER_ADD] = { "add", add_infer, NULL, add_compose, NULL },
 };
 
 const cek__layer_class *cek__layer_class_of(cek__layer layer)

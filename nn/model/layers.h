@@ -1,12 +1,13 @@
-/* layers.h - what every kind of layer is called, which shapes it takes and gives, and which
- * parameters it has: one table.
+/* layers.h - what every kind of layer is called, which shapes it takes and gives, which parameters it has and which parts it
+ * is composed of: one table.
  *
- * A new layer is a line of that table, a builder in graph.c and its lowering.
- * Must not know: devices, how a model stores its nodes and parameters (graph.c). */
+ * A new layer is a line of that table and a builder in model.c.
+ * Must not know: devices, gradients, how a model stores its nodes and parameters (model.c). */
 #ifndef CEK_NN_MODEL_LAYERS_H
 #define CEK_NN_MODEL_LAYERS_H
 
-#include "nn/model/graph.h"
+#include "nn/graph/graph.h"
+#include "nn/model/model.h"
 
 /* A parameter that a layer wants; its name is the node's position and this suffix. */
 typedef struct cek__parameter_form {
@@ -23,6 +24,9 @@ typedef struct cek__layer_class {
     cek_status (*infer)(cek__node *node, const cek__node *const inputs[2]);
     /* The parameters, weight before bias; returns how many. NULL: none. */
     int (*parameters)(const cek__node *node, const cek__node *input, cek__parameter_form out[2]);
+    /* Adds its parts, which read the flows x and, of the parameters, w; *out is what the layer gives. NULL: it passes its input
+     * on as it is. */
+    cek_status (*compose)(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out);
     /* "3x3, stride 2": what the summary says behind the name. NULL: nothing. */
     void (*describe)(const cek__node *node, char *text, size_t cap);
 } cek__layer_class;

@@ -12,7 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/compose.h"
 
 /* Block sizes, with their reasons. */
 static const struct {
@@ -143,6 +143,8 @@ cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64
     layout->parameter_count = model->parameter_count;
     most = piece_bytes / type_bytes(type);
     align = tune.align_bytes / type_bytes(type);
+    CEK_TRY(cek__calloc(model->parameter_count, sizeof *layout->image, &layout->image));
+    CEK_TRY(cek__model_images(model, layout->image));
     CEK_TRY(pieces_cut(layout, model, most, align));
     CEK_TRY(buckets_fill(layout, most, align));
     CEK_TRY(forward_cut(layout, model));
@@ -163,6 +165,7 @@ void cek__layout_free(cek__layout *layout)
     if (!layout)
         return;
     free(layout->placement);
+    free(layout->image);
     free(layout->piece_of);
     free(layout->bucket_elements);
     free(layout->forward_reads);
@@ -181,27 +184,19 @@ typedef struct order {
     int64_t outer, a, b;
 } order;
 
-static order parameter_order(const cek_model *model, size_t index)
+static order parameter_order(const cek__layout *layout, size_t parameter)
 {
-    const cek__parameter *p = &model->parameters[index];
-    const cek__node *node = &model->nodes[p->node];
-    const int64_t *shape = p->public.shape;
+    int64_t count = (int64_t)cek__layout_elements(layout, parameter);
+    cek__image image = layout->image[parameter];
 
-    if (node->weight == (int)index && node->layer == CEK__LAYER_CONV)
-        return (order){ shape[0], shape[1], shape[2] * shape[3] };
-    if (node->weight == (int)index && node->layer == CEK__LAYER_LINEAR) {
-        const cek__shape *image = &model->nodes[node->input[0]].image;
-
-        if (image->rank == 3)
-            return (order){ shape[0], image->dim[0], image->dim[1] * image->dim[2] };
-    }
-    return (order){ p->public.count, 1, 1 };
+    return image.channels ? (order){ count / (image.channels * image.pixels), image.channels, image.pixels }
+                          : (order){ count, 1, 1 };
 }
 
 /* Of a piece: whole [a][b]s of it. */
-static order piece_order(const cek_model *model, const cek__placement *piece)
+static order piece_order(const cek__layout *layout, const cek__placement *piece)
 {
-    order o = parameter_order(model, piece->parameter);
+    order o = parameter_order(layout, piece->parameter);
 
     o.outer = (int64_t)piece->count / (o.a * o.b);
     return o;
@@ -232,7 +227,7 @@ void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t 
     for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
         const cek__placement *place = &layout->placement[i];
         const float *data = model->parameters[place->parameter].public.data + place->at;
-        order o = piece_order(model, place);
+        order o = piece_order(layout, place);
 
         if (place->bucket != bucket)
             continue;
@@ -248,7 +243,7 @@ void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t buck
     for (size_t i = 0; i < layout->piece_of[layout->parameter_count]; i++) {
         const cek__placement *place = &layout->placement[i];
         float *data = model->parameters[place->parameter].public.data + place->at;
-        order o = inverse(piece_order(model, place));
+        order o = inverse(piece_order(layout, place));
 
         if (place->bucket != bucket)
             continue;
@@ -259,10 +254,9 @@ void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t buck
     }
 }
 
-void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter, const void *src,
-                            double *dst)
+void cek__layout_unpack_one(const cek__layout *layout, size_t parameter, const void *src, double *dst)
 {
-    order o = inverse(parameter_order(model, parameter));
+    order o = inverse(parameter_order(layout, parameter));
 
     if (layout->type == CEK_F64)
         reorder_f64_f64(src, dst, o);

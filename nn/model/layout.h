@@ -14,6 +14,7 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
+#include "nn/graph/graph.h"
 
 /* A parameter, or a piece of one. */
 typedef struct cek__placement {
@@ -30,6 +31,7 @@ typedef struct cek__layout {
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
     size_t parameter_count;
     cek__placement *placement; /* [piece_of[parameter_count]], by the model's numbers */
+    cek__image *image;         /* [parameter_count]: how it lies, with all its pieces */
     size_t *piece_of;          /* [parameter_count + 1]: those of parameter p are piece_of[p] .. piece_of[p + 1] - 1 */
     /* Forward reads buckets from the last to the first. Cut before each layer that reads below what was read so far, it
      * has forward_count >= 1 segments; segment i reads no bucket below forward_reads[i], which falls to 0. */
@@ -60,7 +62,6 @@ CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model,
 
 /* One parameter, device order (`src`: all of its elements, of `type`) to PyTorch's order as doubles: for
  * gradients. */
-CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, const cek_model *model, size_t parameter,
-                                        const void *src, double *dst);
+CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, size_t parameter, const void *src, double *dst);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
-#include "nn/model/binding.h"
-#include "nn/model/lower.h"
+#include "nn/graph/lower.h"
+#include "nn/model/compose.h"
+#include "nn/program/binding.h"
 
 struct cek__plan {
     cek__plan_needs needs;
@@ -66,33 +67,33 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
 
 /* ---- building ---- */
 
-static cek_status piece_value(cek__lowering *l, cek__place place, const cek__placement *p, int *out)
+static cek_status piece_value(cek__program *program, cek_dtype type, cek__place place, const cek__placement *p,
+                              int *out)
 {
-    uint64_t bytes = cek_dtype_bytes(l->layout->type);
+    uint64_t bytes = cek_dtype_bytes(type);
 
     return cek__program_value(
-        l->program,
+        program,
         (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes, .bytes = p->count * bytes },
         out);
 }
 
 /* A value for each parameter; of what lies in pieces one that stands before those of its pieces. */
-static cek_status bucket_values(cek__lowering *l, cek__place place, int **out)
+static cek_status bucket_values(cek__program *program, const cek__layout *layout, cek__place place, int **out)
 {
     cek_status st;
-    const cek__layout *layout = l->layout;
     int value;
 
     CEK_TRY(cek__calloc(layout->parameter_count, sizeof **out, out));
     for (size_t i = 0; i < layout->parameter_count; i++) {
         size_t first = layout->piece_of[i], pieces = layout->piece_of[i + 1] - first;
 
-        CEK_TRY(piece_value(l, place, &layout->placement[first], &(*out)[i]));
+        CEK_TRY(piece_value(program, layout->type, place, &layout->placement[first], &(*out)[i]));
         if (pieces == 1)
             continue;
-        l->program->values[(*out)[i]].pieces = (int)pieces;
+        program->values[(*out)[i]].pieces = (int)pieces;
         for (size_t k = first; k < first + pieces; k++)
-            CEK_TRY(piece_value(l, place, &layout->placement[k], &value));
+            CEK_TRY(piece_value(program, layout->type, place, &layout->placement[k], &value));
     }
     return CEK_OK;
 out:
@@ -168,29 +169,33 @@ out:
     return st;
 }
 
-static cek_status passes_lower(cek__plan *plan, cek__lowering *l)
+static cek_status passes_lower(cek__plan *plan, const cek__layout *layout, bool training, cek__lowering *l)
 {
     cek_status st;
-    const cek__plan_options *o = l->options;
+    int *parameters = NULL, *gradients = NULL;
 
-    CEK_TRY(bucket_values(l, CEK__PLACE_PARAMETER, &l->parameter));
+    CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_PARAMETER, &parameters));
+    CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_GRADIENT, &gradients));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_STEP, .bytes = sizeof(cek_step_block) },
                                &l->step));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_BATCH, .bytes = sizeof(cek_batch_block) },
                                &l->batch));
+    l->parameter = parameters;
+    l->gradient = gradients;
+    CEK_TRY(cek__lower_begin(l));
     CEK_TRY(cek__lower_forward(l));
-    if (o->loss != 0)
-        CEK_TRY(cek__lower_loss(l));
     CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count + 1, sizeof *plan->stretches, &plan->stretches));
-    forward_cut(plan, l->layout->forward_reads);
-    if (o->training) {
-        CEK_TRY(bucket_values(l, CEK__PLACE_GRADIENT, &l->gradient));
+    forward_cut(plan, layout->forward_reads);
+    if (training) {
         CEK_TRY(cek__lower_backward(l));
         CEK_TRY(segments_make(plan));
     }
     plan->stretches[whole_stretch(plan)] = (cek__stretch){ 0, plan->program.count, false };
-    return cek__program_finish(l->program);
+    st = cek__program_finish(l->program);
 out:
+    cek__lower_end(l);
+    free(parameters);
+    free(gradients);
     return st;
 }
 
@@ -219,12 +224,22 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
 {
     cek_status st;
     cek__plan *plan = NULL;
-    cek__stages stages = { 0 };
-    cek__lowering l = { .model = model, .layout = layout, .options = options, .stages = &stages };
+    cek__graph graph = { 0 };
+    bool classes = options->loss == CEK_LOSS_CROSS_ENTROPY;
+    const cek__purpose purpose = { .training = options->training,
+                                   .softmax = options->softmax,
+                                   .loss = options->loss,
+                                   .target_type = classes ? CEK_I32 : layout->type };
+    cek__lowering l = { .graph = &graph,
+                        .rows = options->rows,
+                        .type = layout->type,
+                        .input_type = options->input_type,
+                        .scale = model->scale,
+                        .offset = model->offset };
 
     *out = NULL;
     CEK_TRY(options_check(model, options));
-    CEK_TRY(cek__stages_build(model, options->training, &stages));
+    CEK_TRY(cek__model_compose(model, &purpose, &graph));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
@@ -232,17 +247,13 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     if (device && options->arena_piece) /* what a plan on paper needs is asked before it is known how much fits */
         plan->program.arena_piece = options->arena_piece;
     l.program = &plan->program;
-    CEK_TRY(cek__calloc((size_t)stages.tensor_count, sizeof *l.tensor, &l.tensor));
-    CEK_TRY(passes_lower(plan, &l));
+    CEK_TRY(passes_lower(plan, layout, options->training, &l));
     needs_collect(plan);
     *out = plan;
     plan = NULL;
     st = CEK_OK;
 out:
-    free(l.tensor);
-    free(l.parameter);
-    free(l.gradient);
-    cek__stages_clear(&stages);
+    cek__graph_clear(&graph);
     cek__plan_free(plan);
     return st;
 }

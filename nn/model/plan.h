@@ -16,7 +16,7 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
-#include "nn/model/binding.h"
+#include "nn/program/binding.h"
 #include "nn/model/layout.h"
 
 typedef struct cek__plan cek__plan;

@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/sha256.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 #include "nn/model/safetensors.h"
 
 static const char module_prefix[] = "module.";

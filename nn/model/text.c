@@ -9,7 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 
 enum { WORD_MAX = 64, SETTINGS_MAX = 8 };
 

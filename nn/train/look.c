@@ -115,7 +115,7 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
     for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++)
         CEK_TRY(gradient_read(t, &t->layout->placement[i],
                               raw + t->layout->placement[i].at * cek_dtype_bytes(t->layout->type)));
-    cek__layout_unpack_one(t->layout, t->model, parameter, raw, dst);
+    cek__layout_unpack_one(t->layout, parameter, raw, dst);
     free(raw);
     return CEK_OK;
 out:

@@ -4,7 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 #include "nn/train/samples.h"
 #include "nn/train/team.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 #include "nn/train/replica_inside.h"
 
 static cek_status streams_make(cek__replica *r)

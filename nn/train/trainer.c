@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 #include "nn/train/optimizer.h"
 
 /* ---- Creation -------------------------------------------------------------------------------- */

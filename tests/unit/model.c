@@ -4,7 +4,7 @@
 #include "cekernels/nn.h"
 #include "core/base/fault.h"
 #include "core/base/random.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 #include "scratch.h"
 
 static cek_model *parsed(const char *text, int rank, const int64_t *shape)

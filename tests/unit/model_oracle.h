@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 
 typedef struct oracle {
     const cek_model *model;

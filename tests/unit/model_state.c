@@ -4,8 +4,8 @@
 #include "core/base/fault.h"
 #include "core/base/random.h"
 #include "core/base/sha256.h"
-#include "nn/model/arena.h"
-#include "nn/model/graph.h"
+#include "nn/program/arena.h"
+#include "nn/model/model.h"
 #include "nn/model/layout.h"
 #include "scratch.h"
 
@@ -171,7 +171,7 @@ START_TEST(the_layout_turns_weights_and_back)
                 if (place->bucket == b) {
                     size_t unit = f64 ? 8 : 4;
 
-                    cek__layout_unpack_one(layout, m, p, (char *)bytes + place->first * unit, one);
+                    cek__layout_unpack_one(layout, p, (char *)bytes + place->first * unit, one);
                     for (uint64_t i = 0; i < place->count; i++)
                         ck_assert(one[i] == in[i]);
                     if (!f64 && p == 0) /* [6][3][3x3] */

@@ -243,7 +243,7 @@ static inline double *plan_run_gradient(plan_run *r, size_t parameter)
         ref.offset += p->first * unit;
         bench_download(r->b, raw + p->at * unit, ref, p->count * unit);
     }
-    cek__layout_unpack_one(r->layout, r->model, parameter, raw, out);
+    cek__layout_unpack_one(r->layout, parameter, raw, out);
     free(raw);
     return out;
 }

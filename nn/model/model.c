@@ -1,7 +1,7 @@
-/* graph.c - builds models: nodes, the parameters they bring, and the questions about them (see graph.h, nn.h).
+/* model.c - builds models: nodes, the parameters they bring, and the questions about them (see model.h, nn.h).
  *
  * Must not know: what a layer computes (layers.c has its shapes), texts (text.c), files (state.c). */
-#include "nn/model/graph.h"
+#include "nn/model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* program.c - instructions, their lifetimes, the arena (see program.h). */
-#include "nn/model/program.h"
+#include "nn/program/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "nn/model/arena.h"
+#include "nn/program/arena.h"
 
 /* What plugin.h's tables say about a slot. */
 typedef struct slot_rule {

@@ -2,7 +2,7 @@
  *
  * The few large values decide the size of the arena; placed first they lie without gaps, and the
  * many small ones fill in what is left. O(n^2), with n some hundreds. */
-#include "nn/model/arena.h"
+#include "nn/program/arena.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,10 @@
  * their memory when the list is complete: by lifetimes, and in the place of an input that dies
  * where the operand tables of plugin.h allow it.
  * Must not know: layers, gradients, what an instruction is for; whose memory it gets and how it runs (binding.h). */
-#ifndef CEK_NN_MODEL_PROGRAM_H
-#define CEK_NN_MODEL_PROGRAM_H
+#ifndef CEK_NN_PROGRAM_PROGRAM_H
+#define CEK_NN_PROGRAM_PROGRAM_H
 
+#include "core/base/export.h"
 #include "core/base/status.h"
 
 /* Where a value lies. All but ARENA are the binder's memory. */
@@ -61,10 +62,10 @@ typedef struct cek__program {
     uint64_t workspace_bytes;
 } cek__program;
 
-cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);
-void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
+CEK__SHARED cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);
+CEK__SHARED void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
 
-cek_status cek__program_value(cek__program *program, cek__value value, int *out);
+CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value value, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
  * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each. `twice`: outputs that a second form of the op adds to. A
@@ -72,6 +73,6 @@ cek_status cek__program_value(cek__program *program, cek__value value, int *out)
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 
 /* finish - gives the arena's values their memory. No emit afterwards. */
-cek_status cek__program_finish(cek__program *program);
+CEK__SHARED cek_status cek__program_finish(cek__program *program);
 
 #endif

@@ -1,11 +1,11 @@
-/* graph.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
+/* model.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
  *
  * For the files of nn/model. nn/train uses the functions at the end, and layout.h and plan.h.
  * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and
  * flattening keeps them so; `image` remembers that order for a vector that was an image.
  * Must not know: devices, layouts, plans. */
-#ifndef CEK_NN_MODEL_GRAPH_H
-#define CEK_NN_MODEL_GRAPH_H
+#ifndef CEK_NN_MODEL_MODEL_H
+#define CEK_NN_MODEL_MODEL_H
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"

@@ -2,8 +2,8 @@
  * single one that is large enough.
  *
  * Must not know: what the values are. */
-#ifndef CEK_NN_MODEL_ARENA_H
-#define CEK_NN_MODEL_ARENA_H
+#ifndef CEK_NN_PROGRAM_ARENA_H
+#define CEK_NN_PROGRAM_ARENA_H
 
 #include "core/base/status.h"
 

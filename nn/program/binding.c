@@ -1,5 +1,5 @@
 /* binding.c - operands resolved, stretches run and recorded (see binding.h). */
-#include "nn/model/binding.h"
+#include "nn/program/binding.h"
 
 #include <stdlib.h>
 

@@ -5,10 +5,10 @@
  * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED it is not asked
  * again for that stretch, which goes on instruction by instruction.
  * Must not know: what a stretch is for, whose the memory is. */
-#ifndef CEK_NN_MODEL_BINDING_H
-#define CEK_NN_MODEL_BINDING_H
+#ifndef CEK_NN_PROGRAM_BINDING_H
+#define CEK_NN_PROGRAM_BINDING_H
 
-#include "nn/model/program.h"
+#include "nn/program/program.h"
 
 typedef struct cek__binding cek__binding;
 
@@ -33,13 +33,14 @@ typedef struct cek__places {
 
 /* create - resolves every operand. The program and the stretches outlive the binding; `places` does not.
  * Errors: CEK_INVALID names what is needed and missing; CEK_OUT_OF_MEMORY. */
-CEK__CHECKED cek_status cek__binding_create(const cek__program *program, const cek__stretch *stretches, size_t count,
-                                            const cek__places *places, cek__binding **out);
-void cek__binding_free(cek__binding *binding); /* of which nothing is in flight; before the program and the memory */
+CEK__SHARED CEK__CHECKED cek_status cek__binding_create(const cek__program *program, const cek__stretch *stretches,
+                                                        size_t count, const cek__places *places, cek__binding **out);
+CEK__SHARED void cek__binding_free(
+    cek__binding *binding); /* of which nothing is in flight; before the program and the memory */
 
 /* run - enqueues a stretch; one stream at a time. Errors: those of cek_stream_run, cek_commands_make,
  * cek_stream_run_commands. */
-CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_stream *stream, size_t stretch);
+CEK__SHARED CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_stream *stream, size_t stretch);
 /* run_with - a stretch, then the tail, recorded as one; anew where it was recorded with another tail. */
 CEK__CHECKED cek_status cek__binding_run_with(cek__binding *binding, cek_stream *stream, size_t stretch,
                                               const cek__tail *tail);

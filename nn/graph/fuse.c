@@ -1,0 +1,195 @@
+/* fuse.c - see fuse.h. Each rule looks at a part that was emitted before what it takes in. */
+#include "nn/graph/fuse.h"
+
+#include "nn/graph/parts.h"
+
+static bool is_product(const cek__part *part)
+{
+    return part->kind == CEK__PART_PRODUCT || part->kind == CEK__PART_CONV || part->kind == CEK__PART_CONV_DATA;
+}
+
+/* A chain of one instruction with that code over both inputs in their order. */
+static bool is_pair(const cek__part *part, uint32_t code)
+{
+    return part->kind == CEK__PART_CHAIN && part->inputs == 2 && part->chain.count == 1 &&
+           part->chain.code[0].code == code && part->chain.code[0].a == 0 && part->chain.code[0].b == 1;
+}
+
+/* Where a flow is given in the sequence; -1: from the beginning. */
+static int position(const cek__graph *graph, int flow)
+{
+    const cek__flow *f = &graph->flows[flow];
+
+    for (int i = 0; i < graph->length && graph->parts[f->part].kind != CEK__PART_PARAMETER; i++)
+        if (graph->sequence[i] == f->part)
+            return i;
+    return -1;
+}
+
+/* The product or convolution that alone feeds input k of a part, as it is or viewed by other axes; NULL: there is none. */
+static cek__part *feeder(const cek__graph *graph, const cek__part *part, int k)
+{
+    int flow = part->input[k];
+    cek__part *giver = cek__graph_giver(graph, flow);
+
+    while (giver->kind == CEK__PART_VIEW && graph->flows[flow].readers == 1) {
+        flow = giver->input[0];
+        giver = cek__graph_giver(graph, flow);
+    }
+    return is_product(giver) && giver->output[0] == flow && graph->flows[flow].readers == 1 && !giver->follower ? giver
+                                                                                                                : NULL;
+}
+
+/* Its output stands for the part's, axis by axis. */
+static bool gives_all(const cek__graph *graph, const cek__part *giver, const cek__part *part)
+{
+    return cek__dims_equal(&graph->flows[giver->output[0]].dims, &graph->flows[part->output[0]].dims);
+}
+
+static void output_take(cek__graph *graph, cek__part *part, const cek__part *from)
+{
+    part->output[0] = from->output[0];
+    graph->flows[from->output[0]].part = (int)(part - graph->parts);
+}
+
+/* ---- bias ---- */
+
+/* The vector that a bias broadcast over y is a view of, one element for each of y's channels or columns; 0: it is none. */
+static int bias_vector(const cek__graph *graph, const cek__part *product, const cek__part *add)
+{
+    const cek__dims *y = &graph->flows[add->output[0]].dims, *b = &graph->flows[add->input[1]].dims;
+    int axis = product->kind == CEK__PART_CONV ? 1 : y->rank - 1, vector = add->input[1];
+
+    for (int i = 0; i < y->rank; i++) {
+        int k = i - (y->rank - b->rank);
+        int64_t size = k < 0 ? 1 : b->size[k];
+
+        if ((k >= 0 && b->samples >> k & 1) || size != (i == axis ? y->size[axis] : 1))
+            return CEK__NOTHING;
+    }
+    while (cek__graph_giver(graph, vector)->kind == CEK__PART_VIEW && graph->flows[vector].dims.rank > 1)
+        vector = cek__graph_giver(graph, vector)->input[0];
+    return graph->flows[vector].dims.rank == 1 ? vector : CEK__NOTHING;
+}
+
+/* Columns of a product are its last axis alone, and of one matrix. */
+static bool takes_bias(const cek__graph *graph, const cek__part *part)
+{
+    const cek__dims *b = &graph->flows[part->input[1]].dims;
+
+    if (part->inputs != 2 || part->kind == CEK__PART_CONV_DATA)
+        return false;
+    return part->kind == CEK__PART_CONV || (part->product.b.transposed ? part->product.b.split - part->product.b.batch
+                                                                       : b->rank - part->product.b.split) == 1;
+}
+
+static void biases_take(cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *add = &graph->parts[graph->sequence[i]];
+        cek__part *product;
+        int bias;
+
+        if (!is_pair(add, CEK_PW_ADD) || !(product = feeder(graph, add, 0)) || !gives_all(graph, product, add) ||
+            !takes_bias(graph, product) || !(bias = bias_vector(graph, product, add)))
+            continue;
+        product->input[product->inputs++] = bias;
+        output_take(graph, product, add);
+        cek__graph_remove(graph, i--);
+    }
+}
+
+/* ---- sums beside gradients of weights ---- */
+
+/* The axes that stay when dy is summed are those that the gradient of the weights keeps of it. */
+static bool sums_beside(const cek__graph *graph, const cek__part *weights, const cek__part *reduce)
+{
+    const cek__dims *dy = &graph->flows[reduce->input[0]].dims;
+    uint32_t all = (1u << dy->rank) - 1, kept = all & ~reduce->reduce.axes;
+
+    if (weights->output[1] || reduce->reduce.function != CEK_REDUCE_SUM)
+        return false;
+    if (weights->kind == CEK__PART_CONV_WEIGHTS)
+        return weights->input[1] == reduce->input[0] && kept == 2;
+    return weights->kind == CEK__PART_PRODUCT && weights->input[0] == reduce->input[0] &&
+           weights->product.a.transposed && weights->product.a.batch == 0 &&
+           kept == (all & ~((1u << weights->product.a.split) - 1));
+}
+
+static void sums_take(cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        cek__part *reduce = &graph->parts[graph->sequence[i]];
+
+        if (reduce->kind != CEK__PART_REDUCE || !reduce->backward)
+            continue;
+        for (int k = 0; k < graph->length; k++) {
+            cek__part *weights = &graph->parts[graph->sequence[k]];
+
+            if (!weights->backward || !sums_beside(graph, weights, reduce) ||
+                (k > i && graph->flows[reduce->output[0]].readers > 1))
+                continue;
+            weights->output[weights->outputs = 2, 1] = reduce->output[0];
+            graph->flows[reduce->output[0]].part = graph->sequence[k];
+            cek__graph_remove(graph, i--);
+            break;
+        }
+    }
+}
+
+/* ---- gradients that are added in place ---- */
+
+/* base + product, where the base is computed before, is arena's own, and nobody else reads it. */
+static void sums_add_in_place(cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *add = &graph->parts[graph->sequence[i]];
+        cek__part *product;
+        int base;
+
+        if (!is_pair(add, CEK_PW_ADD) || !add->backward || !(product = feeder(graph, add, 1)) || product->base ||
+            !gives_all(graph, product, add) || product->kind == CEK__PART_CONV)
+            continue;
+        base = add->input[0];
+        if (graph->flows[base].readers != 1 || cek__graph_giver(graph, base)->kind == CEK__PART_VIEW ||
+            !cek__graph_giver(graph, base)->backward ||
+            !cek__dims_equal(&graph->flows[base].dims, &graph->flows[add->output[0]].dims) ||
+            position(graph, base) > position(graph, product->output[0]))
+            continue;
+        product->base = base;
+        output_take(graph, product, add);
+        cek__graph_remove(graph, i--);
+    }
+}
+
+/* ---- activations and their derivatives ---- */
+
+static void followers_mark(cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *chain = &graph->parts[graph->sequence[i]];
+        const cek_pointwise_instruction *in = &chain->chain.code[0];
+        cek__part *product;
+
+        if (chain->kind != CEK__PART_CHAIN || chain->chain.count != 1 || !cek__lower_is_epilogue(in) || in->a != 0 ||
+            !(product = feeder(graph, chain, 0)) || product->base)
+            continue;
+        if (product->kind == CEK__PART_CONV ? chain->inputs != 1
+                                            : product->kind == CEK__PART_CONV_DATA && chain->inputs != 2)
+            continue;
+        if (chain->inputs == 2 && position(graph, chain->input[1]) > position(graph, product->output[0]))
+            continue;
+        product->follower = graph->sequence[i];
+    }
+}
+
+void cek__fuse(cek__graph *graph)
+{
+    cek__graph_count_readers(graph);
+    biases_take(graph);
+    cek__graph_prune(graph);
+    sums_take(graph);
+    sums_add_in_place(graph);
+    cek__graph_prune(graph);
+    followers_mark(graph);
+}

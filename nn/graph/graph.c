@@ -1,0 +1,286 @@
+/* graph.c - flows, parts and their sequence (see graph.h). */
+#include "nn/graph/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "nn/graph/parts.h"
+
+/* ---- dims ---- */
+
+bool cek__dims_equal(const cek__dims *a, const cek__dims *b)
+{
+    return a->rank == b->rank && a->samples == b->samples &&
+           !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
+}
+
+int64_t cek__dims_elements(const cek__dims *dims, int first, int end, int64_t samples)
+{
+    int64_t n = 1;
+
+    for (int i = first; i < end; i++)
+        n *= dims->size[i] * (dims->samples >> i & 1 ? samples : 1);
+    return n;
+}
+
+bool cek__image_equal(cek__image a, cek__image b)
+{
+    return a.channels == b.channels && a.pixels == b.pixels;
+}
+
+cek__image cek__image_of(int64_t channels, int64_t pixels)
+{
+    return channels > 1 && pixels > 1 ? (cek__image){ channels, pixels } : (cek__image){ 0, 0 };
+}
+
+cek__image cek__dims_image(const cek__dims *dims)
+{
+    return cek__image_of(dims->size[1], cek__dims_elements(dims, 2, dims->rank, 1));
+}
+
+/* ---- life ---- */
+
+static cek_status flow_add(cek__graph *graph, const cek__flow *flow, int *out)
+{
+    cek_status st;
+
+    if (graph->flow_count == graph->flow_capacity) {
+        int capacity = graph->flow_capacity ? 2 * graph->flow_capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *graph->flows, &graph->flows));
+        graph->flow_capacity = capacity;
+    }
+    graph->flows[graph->flow_count] = *flow;
+    *out = graph->flow_count++;
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status part_add(cek__graph *graph, const cek__part *part)
+{
+    cek_status st;
+
+    if (graph->part_count == graph->part_capacity) {
+        int capacity = graph->part_capacity ? 2 * graph->part_capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *graph->parts, &graph->parts));
+        graph->part_capacity = capacity;
+    }
+    graph->parts[graph->part_count++] = *part;
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__graph_init(cek__graph *graph)
+{
+    cek_status st;
+    int none;
+
+    *graph = (cek__graph){ 0 };
+    CEK_TRY(flow_add(graph, &(cek__flow){ 0 }, &none));
+    CEK_TRY(part_add(graph, &(cek__part){ 0 }));
+    return CEK_OK;
+out:
+    cek__graph_clear(graph);
+    return st;
+}
+
+void cek__graph_clear(cek__graph *graph)
+{
+    free(graph->flows);
+    free(graph->parts);
+    free(graph->sequence);
+    free(graph->gradients);
+    *graph = (cek__graph){ 0 };
+}
+
+/* ---- parts ---- */
+
+cek_status cek__graph_append(cek__graph *graph, int part)
+{
+    cek_status st;
+
+    if (graph->length == graph->length_capacity) {
+        int capacity = graph->length_capacity ? 2 * graph->length_capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *graph->sequence, &graph->sequence));
+        graph->length_capacity = capacity;
+    }
+    graph->sequence[graph->length++] = part;
+    return CEK_OK;
+out:
+    return st;
+}
+
+static bool gradient_needed(const cek__graph *graph, const cek__part *part)
+{
+    bool needed = part->kind == CEK__PART_PARAMETER;
+
+    for (int k = 0; k < part->inputs; k++)
+        needed |= graph->flows[part->input[k]].needs_gradient;
+    return needed;
+}
+
+cek_status cek__graph_add(cek__graph *graph, const cek__part *from, int *out)
+{
+    cek_status st;
+    cek__part part = *from;
+    cek__flow flows[CEK__PART_OUTPUTS] = { 0 };
+    const cek__part_class *class = cek__part_class_of(part.kind);
+
+    *out = CEK__NOTHING;
+    if (!class)
+        CEK_FAIL(CEK_INVALID, "a part of the unknown kind %d", (int)part.kind);
+    part.node = graph->node;
+    part.name = graph->name;
+    part.backward = graph->backward;
+    part.outputs = class->outputs;
+    CEK_TRY(class->infer(graph, &part, flows));
+    for (int k = 0; k < part.outputs; k++) {
+        flows[k].part = graph->part_count;
+        flows[k].needs_gradient = gradient_needed(graph, &part);
+        CEK_TRY(flow_add(graph, &flows[k], &part.output[k]));
+    }
+    CEK_TRY(part_add(graph, &part));
+    CEK_TRY(cek__graph_append(graph, graph->part_count - 1));
+    *out = part.output[0];
+    return CEK_OK;
+out:
+    return cek__fail_prefix(st, "%s", class ? class->name : "graph");
+}
+
+void cek__graph_remove(cek__graph *graph, int at)
+{
+    graph->length--;
+    memmove(graph->sequence + at, graph->sequence + at + 1, (size_t)(graph->length - at) * sizeof *graph->sequence);
+}
+
+void cek__graph_redirect(cek__graph *graph, int first, int from, int to)
+{
+    for (int i = first; i < graph->length; i++) {
+        cek__part *part = &graph->parts[graph->sequence[i]];
+
+        for (int k = 0; k < part->inputs; k++)
+            if (part->input[k] == from)
+                part->input[k] = to;
+    }
+    if (graph->result == from)
+        graph->result = to;
+}
+
+void cek__graph_count_readers(cek__graph *graph)
+{
+    for (int i = 0; i < graph->flow_count; i++)
+        graph->flows[i].readers = 0;
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+
+        for (int k = 0; k < part->inputs; k++)
+            graph->flows[part->input[k]].readers++;
+        graph->flows[part->base].readers++;
+    }
+    for (size_t i = 0; i < graph->gradient_count; i++)
+        graph->flows[graph->gradients[i].flow].readers++;
+    graph->flows[graph->result].readers++;
+}
+
+void cek__graph_prune(cek__graph *graph)
+{
+    int kept = graph->length;
+
+    cek__graph_count_readers(graph);
+    for (int i = graph->length; i-- > 0;) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+        bool read = graph->sequence[i] == graph->loss;
+
+        for (int k = 0; k < part->outputs; k++)
+            read |= part->output[k] && graph->flows[part->output[k]].readers > 0;
+        if (read) {
+            graph->sequence[--kept] = graph->sequence[i];
+            continue;
+        }
+        for (int k = 0; k < part->inputs; k++)
+            graph->flows[part->input[k]].readers--;
+        graph->flows[part->base].readers--;
+    }
+    graph->length -= kept;
+    memmove(graph->sequence, graph->sequence + kept, (size_t)graph->length * sizeof *graph->sequence);
+}
+
+const cek__flow *cek__graph_flow(const cek__graph *graph, int flow)
+{
+    return &graph->flows[flow];
+}
+
+cek__part *cek__graph_giver(const cek__graph *graph, int flow)
+{
+    return &graph->parts[graph->flows[flow].part];
+}
+
+/* ---- text ---- */
+
+/* "%7 [N,32,26,26]" */
+static void flow_text(const cek__graph *graph, int index, char *text, size_t cap)
+{
+    const cek__flow *flow = &graph->flows[index];
+    size_t at = (size_t)snprintf(text, cap, "%%%d [", index);
+
+    for (int i = 0; i < flow->dims.rank && at < cap; i++) {
+        const char *comma = i ? "," : "";
+
+        if (flow->dims.samples >> i & 1 && flow->dims.size[i] == 1)
+            at += (size_t)snprintf(text + at, cap - at, "%sN", comma);
+        else
+            at += (size_t)snprintf(text + at, cap - at, "%s%s%lld", comma, flow->dims.samples >> i & 1 ? "N*" : "",
+                                   (long long)flow->dims.size[i]);
+    }
+    if (at < cap)
+        snprintf(text + at, cap - at, "]%s", flow->image.channels ? " channels last" : "");
+}
+
+static cek_status line_add(const cek__graph *graph, const cek__part *part, char **text)
+{
+    cek_status st;
+    char out[128] = "", in[512] = "", with[64] = "";
+    char *grown = NULL;
+    size_t at = 0;
+
+    for (int k = 0; k < part->outputs; k++)
+        if (part->output[k]) {
+            flow_text(graph, part->output[k], out + at, sizeof out - at);
+            at = strlen(out);
+            break;
+        }
+    at = 0;
+    for (int k = 0; k < part->inputs && at + 8 < sizeof in; k++)
+        at += (size_t)snprintf(in + at, sizeof in - at, " %%%d", part->input[k]);
+    if (part->base)
+        snprintf(with, sizeof with, " onto %%%d", part->base);
+    if (part->follower)
+        snprintf(with, sizeof with, " then %%%d", graph->parts[part->follower].output[0]);
+    CEK_TRY(cek__asprintf(&grown, "%s%s = %s%s%s%s\n", *text ? *text : "", out, cek__part_class_of(part->kind)->name,
+                          in, with, part->backward ? " (backward)" : ""));
+    free(*text);
+    *text = grown;
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__graph_text(const cek__graph *graph, char **text)
+{
+    cek_status st = CEK_OK;
+
+    *text = NULL;
+    for (int i = 0; i < graph->length; i++)
+        CEK_TRY(line_add(graph, &graph->parts[graph->sequence[i]], text));
+    return CEK_OK;
+out:
+    free(*text);
+    *text = NULL;
+    return st;
+}

@@ -1,0 +1,66 @@
+/* lower.h - from a graph to a program: each part emits its operations, in sequence.
+ *
+ * Must not know: who owns the memory, when the program runs. */
+#ifndef CEK_NN_GRAPH_LOWER_H
+#define CEK_NN_GRAPH_LOWER_H
+
+#include "nn/graph/graph.h"
+#include "nn/program/program.h"
+
+typedef struct cek__lowering {
+    const cek__graph *graph;
+    cek__program *program;
+    int64_t rows;                    /* samples of one run */
+    cek_dtype type, input_type;      /* that is computed in; of the samples as they come */
+    double scale, offset;            /* the network sees x * scale + offset of them */
+    const int *parameter, *gradient; /* values by parameter; gradient: NULL without backward */
+    int step, batch;                 /* values of the blocks */
+    /* lower.c's own */
+    int *value;       /* by flow */
+    int *instruction; /* by part: its last, + 1 */
+    bool *within;     /* by part: computed within another */
+    int next;         /* of the sequence */
+    int missing;      /* a flow that was read before it was given: emit fails */
+} cek__lowering;
+
+/* begin - after the fields above its own are filled in; end gives back its own, whatever came of it. */
+CEK__SHARED CEK__CHECKED cek_status cek__lower_begin(cek__lowering *lowering);
+CEK__SHARED void cek__lower_end(cek__lowering *lowering);
+/* forward - all parts before the first of backward, the loss among them; backward - the rest. */
+CEK__SHARED CEK__CHECKED cek_status cek__lower_forward(cek__lowering *lowering);
+CEK__SHARED CEK__CHECKED cek_status cek__lower_backward(cek__lowering *lowering);
+
+/* ---- for the parts ---- */
+
+/* Where an output goes: a value, and whether the operation adds to what is there, or does so in its second form. */
+typedef struct cek__destination {
+    int value;
+    uint64_t accumulate, twice;
+} cek__destination;
+
+/* The value of a flow that was computed. */
+int cek__lower_read(cek__lowering *lowering, int flow);
+/* The value that an operation shall write a flow to; asked again, the same. Joins the bits of `slot` to `to`. */
+CEK__CHECKED cek_status cek__lower_write(cek__lowering *lowering, int flow, uint32_t slot, cek__destination *to);
+/* A flow is another's memory. */
+void cek__lower_alias(cek__lowering *lowering, int flow, int of);
+CEK__CHECKED cek_status cek__lower_emit(cek__lowering *lowering, int part, cek_op_desc *desc, int operands[CEK__SLOTS],
+                                        const cek__destination *to);
+cek_dtype cek__lower_type(const cek__lowering *lowering, int flow);
+uint64_t cek__lower_elements(const cek__lowering *lowering, int flow);
+
+/* What the network gives is this flow, or a view of it. */
+bool cek__lower_is_result(const cek__lowering *lowering, int flow);
+
+/* A part that may have a follower: `emit` writes `flow`, with the follower's epilogue (which reads `ref` beside) where the
+ * device takes it; else without, and the follower comes behind. A base's memory becomes the output's. */
+typedef cek_status cek__lower_emitter(cek__lowering *lowering, int part, int flow, const cek_epilogue *epilogue,
+                                      int ref);
+/* Whether a chain of that one instruction can be an epilogue. */
+bool cek__lower_is_epilogue(const cek_pointwise_instruction *instruction);
+CEK__CHECKED cek_status cek__lower_with_follower(cek__lowering *lowering, int part, cek__lower_emitter *emit);
+
+/* The operation of a part that was lowered, for one that comes behind it. */
+const cek_op *cek__lower_op(const cek__lowering *lowering, int part);
+
+#endif

@@ -1,0 +1,194 @@
+/* part_conv.c - convolution with 1 to 3 axes of windows, and its two gradients, each of which is a part.
+ *
+ * x [N,C,...], w [O,C/groups,kernel...], y [N,O,...]. */
+#include "nn/graph/parts.h"
+#include "nn/graph/physical.h"
+
+/* Images lie with their channels last on all sides; biases are plain. */
+static cek_status conv_place(cek__graph *graph, int part)
+{
+    cek_status st = CEK_OK;
+    const cek__part p = graph->parts[part];
+
+    for (int k = 0; k < p.inputs; k++) {
+        const cek__dims *dims = &graph->flows[p.input[k]].dims;
+
+        CEK_TRY(cek__want(graph, part, k, dims->rank > 2 ? cek__dims_image(dims) : (cek__image){ 0, 0 }));
+    }
+    graph->flows[p.output[0]].image = cek__dims_image(&graph->flows[p.output[0]].dims);
+out:
+    return st;
+}
+
+static void conv_describe(const cek__lowering *l, const cek__part *p, uint32_t kind, int x, int w, cek_conv_desc *out)
+{
+    const cek__windows *windows = &p->conv.windows;
+    const cek__dims *image = &l->graph->flows[x].dims, *weights = &l->graph->flows[w].dims;
+
+    *out = (cek_conv_desc){
+        .op = { .size = sizeof *out, .kind = kind },
+        .spatial = (uint32_t)image->rank - 2,
+        .groups = (uint32_t)p->conv.groups,
+        .batch = (uint64_t)cek__dims_elements(image, 0, 1, l->rows),
+        .in_channels = (uint64_t)image->size[1],
+        .out_channels = (uint64_t)weights->size[0],
+        .x_type = l->type,
+        .w_type = l->type,
+        .y_type = l->type,
+    };
+    for (uint32_t i = 0; i < out->spatial; i++) {
+        out->in[i] = (uint64_t)image->size[2 + i];
+        out->kernel[i] = (uint64_t)weights->size[2 + i];
+        out->stride[i] = (uint64_t)windows->stride[i];
+        out->dilation[i] = (uint64_t)windows->dilation[i];
+        out->pad_lo[i] = (uint64_t)windows->pad_lo[i];
+        out->pad_hi[i] = (uint64_t)windows->pad_hi[i];
+    }
+}
+
+/* ---- forward ---- */
+
+static cek_status conv_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+{
+    const cek__dims *x = &graph->flows[part->input[0]].dims, *w = &graph->flows[part->input[1]].dims;
+    const cek__windows *windows = &part->conv.windows;
+
+    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || w->size[1] * part->conv.groups != x->size[1] ||
+        w->size[0] % part->conv.groups)
+        return cek__fail(CEK_INVALID, "weights that do not fit the image");
+    out[0].dims = *x;
+    out[0].dims.size[1] = w->size[0];
+    for (int i = 0; i < x->rank - 2; i++) {
+        int64_t room = x->size[2 + i] + windows->pad_lo[i] + windows->pad_hi[i] -
+                       windows->dilation[i] * (w->size[2 + i] - 1);
+
+        if (room < 1)
+            return cek__fail(CEK_INVALID, "a window is larger than the image");
+        out[0].dims.size[2 + i] = (room - 1) / windows->stride[i] + 1;
+    }
+    return CEK_OK;
+}
+
+static cek_status conv_gradient(cek__backward *to, int part, int dy)
+{
+    cek_status st;
+    const cek__part p = to->graph->parts[part];
+    const cek__flow *x = cek__graph_flow(to->graph, p.input[0]), *w = cek__graph_flow(to->graph, p.input[1]);
+    bool for_x = x->needs_gradient, for_w = w->needs_gradient;
+    cek__part data = { .kind = CEK__PART_CONV_DATA, .inputs = 2, .input = { dy, p.input[1] }, .dims = x->dims };
+    cek__part weights = { .kind = CEK__PART_CONV_WEIGHTS, .inputs = 2, .input = { p.input[0], dy }, .dims = w->dims };
+    int gradient;
+
+    data.conv = weights.conv = p.conv;
+    if (for_w) {
+        CEK_TRY(cek__graph_add(to->graph, &weights, &gradient));
+        CEK_TRY(cek__contribute(to, p.input[1], gradient));
+    }
+    if (for_x) {
+        CEK_TRY(cek__graph_add(to->graph, &data, &gradient));
+        CEK_TRY(cek__contribute(to, p.input[0], gradient));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+static cek_status conv_emit(cek__lowering *l, int part, int flow, const cek_epilogue *epilogue, int ref)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    cek__destination to = { 0 };
+    cek_conv_desc desc;
+
+    (void)ref; /* forward takes activations alone */
+    conv_describe(l, p, CEK_OP_CONV_FORWARD, p->input[0], p->input[1], &desc);
+    desc.op.epilogue = epilogue;
+    CEK_TRY(cek__lower_write(l, flow, CEK_CONV_FORWARD_Y, &to));
+    return cek__lower_emit(l, part, &desc.op,
+                           (int[CEK__SLOTS]){
+                               [CEK_CONV_FORWARD_X] = cek__lower_read(l, p->input[0]),
+                               [CEK_CONV_FORWARD_W] = cek__lower_read(l, p->input[1]),
+                               [CEK_CONV_FORWARD_Y] = to.value,
+                               [CEK_CONV_FORWARD_BIAS] = p->inputs > 2 ? cek__lower_read(l, p->input[2])
+                                                                       : CEK__NO_VALUE,
+                           },
+                           &to);
+out:
+    return st;
+}
+
+static cek_status conv_lower(cek__lowering *l, int part)
+{
+    return cek__lower_with_follower(l, part, conv_emit);
+}
+
+/* ---- gradients ---- */
+
+static cek_status data_emit(cek__lowering *l, int part, int flow, const cek_epilogue *epilogue, int ref)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    cek__destination to = { 0 };
+    cek_conv_desc desc;
+
+    conv_describe(l, p, CEK_OP_CONV_BACKWARD_DATA, p->output[0], p->input[1], &desc);
+    desc.op.epilogue = epilogue;
+    CEK_TRY(cek__lower_write(l, flow, CEK_CONV_BACKWARD_DATA_DX, &to));
+    to.accumulate |= p->base ? CEK_BIT(CEK_CONV_BACKWARD_DATA_DX) : 0;
+    return cek__lower_emit(l, part, &desc.op,
+                           (int[CEK__SLOTS]){
+                               [CEK_CONV_BACKWARD_DATA_DY] = cek__lower_read(l, p->input[0]),
+                               [CEK_CONV_BACKWARD_DATA_W] = cek__lower_read(l, p->input[1]),
+                               [CEK_CONV_BACKWARD_DATA_DX] = to.value,
+                               [CEK_CONV_BACKWARD_DATA_ACT_REF] = ref,
+                           },
+                           &to);
+out:
+    return st;
+}
+
+static cek_status data_lower(cek__lowering *l, int part)
+{
+    return cek__lower_with_follower(l, part, data_emit);
+}
+
+static cek_status weights_lower(cek__lowering *l, int part)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    cek__destination to = { 0 }, sums = { 0 };
+    cek_conv_desc desc;
+
+    conv_describe(l, p, CEK_OP_CONV_BACKWARD_WEIGHTS, p->input[0], p->output[0], &desc);
+    CEK_TRY(cek__lower_write(l, p->output[0], CEK_CONV_BACKWARD_WEIGHTS_DW, &to));
+    if (p->output[1])
+        CEK_TRY(cek__lower_write(l, p->output[1], CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD, &sums));
+    to.accumulate |= sums.accumulate;
+    to.twice |= sums.twice;
+    return cek__lower_emit(l, part, &desc.op,
+                           (int[CEK__SLOTS]){
+                               [CEK_CONV_BACKWARD_WEIGHTS_X] = cek__lower_read(l, p->input[0]),
+                               [CEK_CONV_BACKWARD_WEIGHTS_DY] = cek__lower_read(l, p->input[1]),
+                               [CEK_CONV_BACKWARD_WEIGHTS_DW] = to.value,
+                               [CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD] = sums.value,
+                           },
+                           &to);
+out:
+    return st;
+}
+
+const cek__part_class cek__part_conv = { .name = "conv",
+                                         .outputs = 1,
+                                         .infer = conv_infer,
+                                         .gradient = conv_gradient,
+                                         .place = conv_place,
+                                         .lower = conv_lower };
+const cek__part_class cek__part_conv_data = {
+    .name = "conv_data", .outputs = 1, .infer = cek__infer_given, .place = conv_place, .lower = data_lower
+};
+const cek__part_class cek__part_conv_weights = { .name = "conv_weights",
+                                                 .outputs = 1,
+                                                 .infer = cek__infer_given,
+                                                 .place = conv_place,
+                                                 .lower = weights_lower,
+                                                 .adds = true };

@@ -1,0 +1,195 @@
+/* part_product.c - c = op(a) op(b) over the axes of each that its cek__matrix names, with a bias to each row and, beside, the
+ * sums of op(a)'s rows. Its gradients are products. */
+#include "nn/graph/parts.h"
+#include "nn/graph/physical.h"
+
+/* The axes of an operand that the product keeps, and those that it sums over. */
+typedef struct side {
+    int kept_from, kept_to, summed_from, summed_to;
+} side;
+
+static side side_of(const cek__matrix *matrix, int rank, bool left)
+{
+    /* op(a) is kept x summed, op(b) summed x kept */
+    bool rows_kept = left != matrix->transposed;
+    side s = { matrix->batch, matrix->split, matrix->split, rank };
+
+    if (!rows_kept)
+        s = (side){ matrix->split, rank, matrix->batch, matrix->split };
+    return s;
+}
+
+static bool axes_equal(const cek__dims *a, int from_a, int to_a, const cek__dims *b, int from_b, int to_b)
+{
+    bool equal = to_a - from_a == to_b - from_b;
+
+    for (int i = 0; equal && i < to_a - from_a; i++)
+        equal = a->size[from_a + i] == b->size[from_b + i] &&
+                (a->samples >> (from_a + i) & 1) == (b->samples >> (from_b + i) & 1);
+    return equal;
+}
+
+static void axes_append(cek__dims *to, const cek__dims *from, int first, int end)
+{
+    for (int i = first; i < end; i++) {
+        to->samples |= (from->samples >> i & 1) << to->rank;
+        to->size[to->rank++] = from->size[i];
+    }
+}
+
+static cek_status product_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+{
+    const cek__dims *a = &graph->flows[part->input[0]].dims, *b = &graph->flows[part->input[1]].dims;
+    const cek__matrix *ma = &part->product.a, *mb = &part->product.b;
+    side sa = side_of(ma, a->rank, true), sb = side_of(mb, b->rank, false);
+
+    if (!axes_equal(a, sa.summed_from, sa.summed_to, b, sb.summed_from, sb.summed_to))
+        return cek__fail(CEK_INVALID, "the axes that are summed over differ");
+    if (!axes_equal(a, 0, ma->batch, b, 0, mb->batch))
+        return cek__fail(CEK_INVALID, "the axes that count matrices differ");
+    axes_append(&out[0].dims, a, 0, ma->batch);
+    axes_append(&out[0].dims, a, sa.kept_from, sa.kept_to);
+    axes_append(&out[0].dims, b, sb.kept_from, sb.kept_to);
+    return CEK_OK;
+}
+
+static cek_status product_add(cek__graph *graph, int a, cek__matrix ma, int b, cek__matrix mb, int *out)
+{
+    cek__part part = { .kind = CEK__PART_PRODUCT, .inputs = 2, .input = { a, b }, .product = { ma, mb } };
+
+    return cek__graph_add(graph, &part, out);
+}
+
+/* C = A B:  dB = A^T dC, dA = dC B^T; of a transposed operand, the transposed. */
+static cek_status product_gradient(cek__backward *to, int part, int dy)
+{
+    cek_status st;
+    const cek__part p = to->graph->parts[part];
+    const cek__flow *a = cek__graph_flow(to->graph, p.input[0]), *b = cek__graph_flow(to->graph, p.input[1]);
+    bool for_a = a->needs_gradient, for_b = b->needs_gradient;
+    side sa = side_of(&p.product.a, a->dims.rank, true);
+    cek__matrix ma = p.product.a, mb = p.product.b;
+    cek__matrix c = { ma.batch, ma.batch + sa.kept_to - sa.kept_from, false }, ct = c;
+    int da, db;
+
+    ct.transposed = true;
+    if (for_b) {
+        if (mb.transposed) { /* dB = dC^T op(A) */
+            CEK_TRY(product_add(to->graph, dy, ct, p.input[0], ma, &db));
+        } else {
+            ma.transposed = !ma.transposed;
+            CEK_TRY(product_add(to->graph, p.input[0], ma, dy, c, &db));
+        }
+        CEK_TRY(cek__contribute(to, p.input[1], db));
+    }
+    ma = p.product.a;
+    if (for_a) {
+        if (ma.transposed) { /* dA = op(B) dC^T */
+            CEK_TRY(product_add(to->graph, p.input[1], mb, dy, ct, &da));
+        } else {
+            mb.transposed = !mb.transposed;
+            CEK_TRY(product_add(to->graph, dy, c, p.input[1], mb, &da));
+        }
+        CEK_TRY(cek__contribute(to, p.input[0], da));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* The columns of an operand lie as an image, or none of it does. */
+static cek__image columns_image(const cek__flow *flow, const cek__matrix *matrix)
+{
+    int64_t columns = cek__dims_elements(&flow->dims, matrix->split, flow->dims.rank, 1);
+
+    return flow->image.channels * flow->image.pixels == columns ? flow->image : (cek__image){ 0, 0 };
+}
+
+/* What is summed over lies alike in both; columns of b that are kept are c's. */
+static cek_status product_place(cek__graph *graph, int part)
+{
+    cek_status st;
+    const cek__part p = graph->parts[part];
+    const cek__image none = { 0, 0 };
+    bool sums_columns_of_a = !p.product.a.transposed, sums_columns_of_b = p.product.b.transposed;
+    cek__image columns = columns_image(cek__graph_flow(graph, p.input[0]), &p.product.a);
+
+    if (!sums_columns_of_a || !sums_columns_of_b)
+        columns = none;
+    CEK_TRY(cek__want(graph, part, 0, columns));
+    if (sums_columns_of_b)
+        CEK_TRY(cek__want(graph, part, 1, columns));
+    else
+        CEK_TRY(cek__want(graph, part, 1, columns_image(cek__graph_flow(graph, p.input[1]), &p.product.b)));
+    columns = sums_columns_of_b ? none : graph->flows[graph->parts[part].input[1]].image;
+    graph->flows[p.output[0]].image = columns;
+    return CEK_OK;
+out:
+    return st;
+}
+
+/* Elements from one matrix to the next: none where there is but one for all. */
+static int64_t matrix_stride(const cek__lowering *l, const cek__dims *dims, int batch)
+{
+    return batch ? cek__dims_elements(dims, batch, dims->rank, l->rows) : 0;
+}
+
+static cek_status product_emit(cek__lowering *l, int part, int flow, const cek_epilogue *epilogue, int ref)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    const cek__dims *a = &l->graph->flows[p->input[0]].dims, *b = &l->graph->flows[p->input[1]].dims;
+    const cek__matrix *ma = &p->product.a, *mb = &p->product.b;
+    side sa = side_of(ma, a->rank, true), sb = side_of(mb, b->rank, false);
+    cek__destination to = { 0 }, sums = { 0 };
+    cek_gemm_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_GEMM, .epilogue = epilogue },
+        .m = (uint64_t)cek__dims_elements(a, sa.kept_from, sa.kept_to, l->rows),
+        .n = (uint64_t)cek__dims_elements(b, sb.kept_from, sb.kept_to, l->rows),
+        .k = (uint64_t)cek__dims_elements(a, sa.summed_from, sa.summed_to, l->rows),
+        .batch = (uint64_t)cek__dims_elements(a, 0, ma->batch, l->rows),
+        .lda = cek__dims_elements(a, ma->split, a->rank, l->rows),
+        .ldb = cek__dims_elements(b, mb->split, b->rank, l->rows),
+        .stride_a = matrix_stride(l, a, ma->batch),
+        .stride_b = matrix_stride(l, b, mb->batch),
+        .a_type = l->type,
+        .b_type = l->type,
+        .c_type = l->type,
+        .trans = (ma->transposed ? CEK_GEMM_TRANS_A : 0) | (mb->transposed ? CEK_GEMM_TRANS_B : 0),
+    };
+    int operands[CEK__SLOTS] = {
+        [CEK_GEMM_A] = cek__lower_read(l, p->input[0]),
+        [CEK_GEMM_B] = cek__lower_read(l, p->input[1]),
+        [CEK_GEMM_BIAS] = p->inputs > 2 ? cek__lower_read(l, p->input[2]) : CEK__NO_VALUE,
+        [CEK_GEMM_ACT_REF] = ref,
+    };
+
+    desc.ldc = (int64_t)desc.n;
+    desc.stride_c = ma->batch ? (int64_t)(desc.m * desc.n) : 0;
+    CEK_TRY(cek__lower_write(l, flow, CEK_GEMM_C, &to));
+    operands[CEK_GEMM_C] = to.value;
+    if (p->output[1]) {
+        CEK_TRY(cek__lower_write(l, p->output[1], CEK_GEMM_A_SUM, &sums));
+        operands[CEK_GEMM_A_SUM] = sums.value;
+    }
+    to.accumulate |= sums.accumulate | (p->base ? CEK_BIT(CEK_GEMM_C) : 0);
+    to.twice |= sums.twice;
+    return cek__lower_emit(l, part, &desc.op, operands, &to);
+out:
+    return st;
+}
+
+static cek_status product_lower(cek__lowering *l, int part)
+{
+    return cek__lower_with_follower(l, part, product_emit);
+}
+
+const cek__part_class cek__part_product = {
+    .name = "product",
+    .outputs = 1,
+    .infer = product_infer,
+    .gradient = product_gradient,
+    .place = product_place,
+    .lower = product_lower,
+    .adds = true,
+};

@@ -1,0 +1,44 @@
+/* parts.h - the closed set of parts: what each is called, gives, how it is differentiated and computed. One file each.
+ *
+ * A part is a file part_NAME.c with its class, a line in parts.c and its kind in graph.h. */
+#ifndef CEK_NN_GRAPH_PARTS_H
+#define CEK_NN_GRAPH_PARTS_H
+
+#include "nn/graph/differentiate.h"
+#include "nn/graph/graph.h"
+#include "nn/graph/lower.h"
+
+typedef struct cek__part_class {
+    const char *name;
+    int outputs;
+    /* Fills in dims and type of the outputs. */
+    cek_status (*infer)(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
+    /* Gives the gradients of the inputs that need one (cek__contribute), of output 0's, `dy`. NULL: has none. */
+    cek_status (*gradient)(cek__backward *to, int part, int dy);
+    /* Decides how the outputs lie and asks for inputs that lie so (physical.h). */
+    cek_status (*place)(cek__graph *graph, int part);
+    /* Emits the operations. */
+    cek_status (*lower)(cek__lowering *lowering, int part);
+    bool adds; /* output 0 may be added to what is there */
+} cek__part_class;
+
+const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an unknown one */
+
+extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
+    cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
+    cek__part_view, cek__part_reorder, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
+    cek__part_squared_error;
+
+/* Shared by classes: output 0 has part->dims; nothing to decide. */
+cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
+cek_status cek__place_as_is(cek__graph *graph, int part);
+
+/* ---- short ways to add one ---- */
+
+CEK__SHARED CEK__CHECKED cek_status cek__view(cek__graph *graph, int x, const cek__dims *dims, int *out);
+/* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */
+CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out);
+/* The sum over the axes in the mask. */
+CEK__SHARED CEK__CHECKED cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out);
+
+#endif

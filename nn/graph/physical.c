@@ -1,0 +1,121 @@
+/* physical.c - asks each part in turn (see physical.h). */
+#include "nn/graph/physical.h"
+
+#include <stdlib.h>
+
+#include "nn/graph/parts.h"
+
+cek_status cek__want(cek__graph *graph, int part, int k, cek__image image)
+{
+    cek_status st;
+    int from = graph->parts[part].input[k], to;
+    cek__flow *flow = &graph->flows[from];
+    cek__part reorder = { .kind = CEK__PART_REORDER, .inputs = 1, .input = { from } };
+
+    if (flow->open)
+        flow->image = image;
+    flow->open = false;
+    if (cek__image_equal(flow->image, image))
+        return CEK_OK;
+    for (int i = graph->part_count; i-- > flow->part + 1;) { /* there is one */
+        const cek__part *other = &graph->parts[i];
+
+        graph->parts[part].input[k] = other->output[0];
+        if (other->kind == CEK__PART_REORDER && other->input[0] == from &&
+            cek__image_equal(graph->flows[other->output[0]].image, image))
+            return CEK_OK;
+    }
+    graph->node = graph->parts[part].node;
+    graph->name = graph->parts[part].name;
+    graph->backward = graph->parts[part].backward;
+    CEK_TRY(cek__graph_add(graph, &reorder, &to));
+    graph->flows[to].image = image;
+    graph->parts[part].input[k] = to;
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__place_plain(cek__graph *graph, int part)
+{
+    cek_status st = CEK_OK;
+
+    for (int k = 0; k < graph->parts[part].inputs; k++)
+        CEK_TRY(cek__want(graph, part, k, (cek__image){ 0, 0 }));
+out:
+    return st;
+}
+
+cek_status cek__place_same(cek__graph *graph, int part)
+{
+    const cek__part *p = &graph->parts[part];
+    cek__flow *x = &graph->flows[p->input[0]];
+
+    x->open = false;
+    graph->flows[p->output[0]].image = x->image;
+    return CEK_OK;
+}
+
+/* A gradient lies as its parameter does: it is copied there where it came otherwise. */
+static cek_status gradients_place(cek__graph *graph)
+{
+    cek_status st = CEK_OK;
+
+    for (size_t i = 0; i < graph->gradient_count; i++) {
+        int *flow = &graph->gradients[i].flow;
+        cek__image image = { 0, 0 };
+
+        for (int k = 0; k < graph->length; k++) {
+            const cek__part *part = &graph->parts[graph->sequence[k]];
+
+            if (part->kind == CEK__PART_PARAMETER && part->parameter == graph->gradients[i].parameter)
+                image = graph->flows[part->output[0]].image;
+        }
+        if (cek__image_equal(graph->flows[*flow].image, image))
+            continue;
+        graph->node = cek__graph_giver(graph, *flow)->node;
+        graph->name = cek__graph_giver(graph, *flow)->name;
+        graph->backward = true;
+        CEK_TRY(cek__chain(graph, CEK_PW_COPY, *flow, CEK__NOTHING, flow));
+        graph->flows[*flow].image = image;
+    }
+out:
+    return st;
+}
+
+/* What the network gives is in the order of its axes. */
+static cek_status result_place(cek__graph *graph)
+{
+    cek_status st;
+    const cek__flow *flow = &graph->flows[graph->result];
+    cek__part reorder = { .kind = CEK__PART_REORDER, .inputs = 1, .input = { graph->result } };
+    const cek__part *giver = cek__graph_giver(graph, graph->result);
+
+    if (flow->image.channels == 0)
+        return CEK_OK;
+    graph->node = giver->node;
+    graph->name = giver->name;
+    CEK_TRY(cek__graph_add(graph, &reorder, &graph->result));
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__physical(cek__graph *graph)
+{
+    cek_status st;
+    int length = graph->length;
+    int *before = graph->sequence;
+
+    graph->sequence = NULL;
+    graph->length = graph->length_capacity = 0;
+    for (int i = 0; i < length; i++) {
+        CEK_TRY(cek__part_class_of(graph->parts[before[i]].kind)->place(graph, before[i]));
+        CEK_TRY(cek__graph_append(graph, before[i]));
+    }
+    CEK_TRY(result_place(graph));
+    st = gradients_place(graph);
+out:
+    free(before);
+    return st;
+}

@@ -1,0 +1,20 @@
+/* physical.h - how each flow lies in memory: images with their channels last, all else in the order of its axes.
+ *
+ * A pass over a whole graph, backward included, that asks no device: a mask and a sum never depend on one. A view of an
+ * image costs nothing; who needs another order gets a reorder before it. A parameter lies as its first reader wants it. */
+#ifndef CEK_NN_GRAPH_PHYSICAL_H
+#define CEK_NN_GRAPH_PHYSICAL_H
+
+#include "nn/graph/graph.h"
+
+/* Errors: CEK_OUT_OF_MEMORY. */
+CEK__SHARED CEK__CHECKED cek_status cek__physical(cek__graph *graph);
+
+/* For the parts: input k lies so from here on. */
+CEK__CHECKED cek_status cek__want(cek__graph *graph, int part, int k, cek__image image);
+/* All inputs in the order of their axes, and so the outputs. */
+cek_status cek__place_plain(cek__graph *graph, int part);
+/* Output 0 lies as input 0. */
+cek_status cek__place_same(cek__graph *graph, int part);
+
+#endif
