@@ -171,6 +171,8 @@ cek_status cek__chain_back(const cek__part *p, int n, int dy, cek__part *back)
     for (int v = p->inputs; v < last; v++) { /* forward; the last is at hand */
         const cek_pointwise_instruction *in = &p->chain.code[v - p->inputs];
 
+        if (in->code > CEK_PW_EQUAL)
+            CEK_FAIL(CEK_UNSUPPORTED, "instruction %u has no derivative, nor what is made of it", in->code);
         value[v] = write(&w, in->code, value[in->a], value[in->b], in->imm);
     }
     value[last] = p->chain.count ? p->inputs + 1 : last + 1;

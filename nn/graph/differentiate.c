@@ -41,12 +41,33 @@ static cek_status gradients_own(cek__graph *graph)
     for (size_t i = 0; i < graph->gradient_count; i++) {
         int *flow = &graph->gradients[i].flow;
 
-        if (graph->flows[*flow].readers > 1 || !cek__part_class_of(cek__graph_giver(graph, *flow)->kind)->adds)
-            CEK_TRY(cek__chain(graph, CEK_PW_COPY, *flow, CEK__NOTHING, flow));
+        const cek__part *giver = cek__graph_giver(graph, *flow);
+
+        if (graph->flows[*flow].readers <= 1 && cek__part_class_of(giver->kind)->adds)
+            continue;
+        graph->node = giver->node;
+        graph->name = giver->name;
+        CEK_TRY(cek__chain(graph, CEK_PW_COPY, *flow, CEK__NOTHING, flow));
     }
     return CEK_OK;
 out:
     return st;
+}
+
+/* Of a parameter that nothing differentiable reads there is no gradient, and the optimizer would take what its memory holds. */
+static cek_status gradients_complete(const cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+        bool listed = part->kind != CEK__PART_PARAMETER;
+
+        for (size_t k = 0; k < graph->gradient_count; k++)
+            listed |= graph->gradients[k].parameter == part->parameter;
+        if (!listed)
+            return cek__fail(CEK_INVALID, "node %d (%s): the loss does not depend on parameter %zu", part->node,
+                             part->name, part->parameter);
+    }
+    return CEK_OK;
 }
 
 cek_status cek__differentiate(cek__graph *graph)
@@ -73,8 +94,8 @@ cek_status cek__differentiate(cek__graph *graph)
                      cek__part_class_of(part->kind)->name);
         CEK_TRY(cek__part_class_of(part->kind)->gradient(&to, index, dy));
     }
-    CEK_TRY(gradients_own(graph));
-    st = CEK_OK;
+    CEK_TRY(gradients_complete(graph));
+    st = gradients_own(graph);
 out:
     free(to.of);
     return st;

@@ -11,7 +11,7 @@ typedef struct cek__backward {
 } cek__backward;
 
 /* Appends the parts behind graph->loss and lists graph->gradients. Errors: CEK_UNSUPPORTED names a part that has no
- * gradient; CEK_OUT_OF_MEMORY. */
+ * gradient; CEK_INVALID a parameter that the loss does not depend on; CEK_OUT_OF_MEMORY. */
 CEK__SHARED CEK__CHECKED cek_status cek__differentiate(cek__graph *graph);
 
 /* Adds `gradient` to that of `flow`, which needs one; else nothing happens. For the parts. */

@@ -60,6 +60,8 @@ static int bias_vector(const cek__graph *graph, const cek__part *product, const 
     const cek__dims *y = &graph->flows[add->output[0]].dims, *b = &graph->flows[add->input[1]].dims;
     int axis = product->kind == CEK__PART_CONV ? 1 : y->rank - 1, vector = add->input[1];
 
+    if (y->samples >> axis & 1)
+        return CEK__NOTHING;
     for (int i = 0; i < y->rank; i++) {
         int k = i - (y->rank - b->rank);
         int64_t size = k < 0 ? 1 : b->size[k];
@@ -91,7 +93,8 @@ static void biases_take(cek__graph *graph)
         int bias;
 
         if (!is_pair(add, CEK_PW_ADD) || !(product = feeder(graph, add, 0)) || !gives_all(graph, product, add) ||
-            !takes_bias(graph, product) || !(bias = bias_vector(graph, product, add)))
+            !takes_bias(graph, product) || !(bias = bias_vector(graph, product, add)) ||
+            position(graph, bias) > position(graph, product->output[0]))
             continue;
         product->input[product->inputs++] = bias;
         output_take(graph, product, add);
@@ -116,6 +119,19 @@ static bool sums_beside(const cek__graph *graph, const cek__part *weights, const
            kept == (all & ~((1u << weights->product.a.split) - 1));
 }
 
+/* Whether what stands before `end` in the sequence reads a flow. */
+static bool read_before(const cek__graph *graph, int flow, int end)
+{
+    for (int i = 0; i < end; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+
+        for (int k = 0; k < part->inputs; k++)
+            if (part->input[k] == flow)
+                return true;
+    }
+    return false;
+}
+
 static void sums_take(cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
@@ -126,10 +142,10 @@ static void sums_take(cek__graph *graph)
         for (int k = 0; k < graph->length; k++) {
             cek__part *weights = &graph->parts[graph->sequence[k]];
 
-            if (!weights->backward || !sums_beside(graph, weights, reduce) ||
-                (k > i && graph->flows[reduce->output[0]].readers > 1))
+            if (!weights->backward || !sums_beside(graph, weights, reduce) || read_before(graph, reduce->output[0], k))
                 continue;
-            weights->output[weights->outputs = 2, 1] = reduce->output[0];
+            weights->outputs = 2;
+            weights->output[1] = reduce->output[0];
             graph->flows[reduce->output[0]].part = graph->sequence[k];
             cek__graph_remove(graph, i--);
             break;
@@ -164,18 +180,31 @@ static void sums_add_in_place(cek__graph *graph)
 
 /* ---- activations and their derivatives ---- */
 
+/* An activation of one input or a derivative of two, all that it reads of its own shape. */
+static bool is_epilogue(const cek__graph *graph, const cek__part *chain)
+{
+    const cek_pointwise_instruction *in = &chain->chain.code[0];
+
+    if (chain->kind != CEK__PART_CHAIN || chain->chain.count != 1 || !cek__lower_is_epilogue(in) || in->a != 0 ||
+        in->b != (chain->inputs > 1) || chain->inputs != (in->code >= CEK_PW_RELU_GRAD ? 2 : 1))
+        return false;
+    for (int k = 0; k < chain->inputs; k++)
+        if (!cek__dims_equal(&graph->flows[chain->input[k]].dims, &graph->flows[chain->output[0]].dims))
+            return false;
+    return true;
+}
+
 static void followers_mark(cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
         const cek__part *chain = &graph->parts[graph->sequence[i]];
-        const cek_pointwise_instruction *in = &chain->chain.code[0];
         cek__part *product;
 
-        if (chain->kind != CEK__PART_CHAIN || chain->chain.count != 1 || !cek__lower_is_epilogue(in) || in->a != 0 ||
-            !(product = feeder(graph, chain, 0)) || product->base)
+        if (!is_epilogue(graph, chain) || !(product = feeder(graph, chain, 0)) || product->base)
             continue;
-        if (product->kind == CEK__PART_CONV ? chain->inputs != 1
-                                            : product->kind == CEK__PART_CONV_DATA && chain->inputs != 2)
+        /* forward takes activations alone, the gradient of data their derivatives */
+        if ((product->kind == CEK__PART_CONV && chain->inputs != 1) ||
+            (product->kind == CEK__PART_CONV_DATA && chain->inputs != 2))
             continue;
         if (chain->inputs == 2 && position(graph, chain->input[1]) > position(graph, product->output[0]))
             continue;

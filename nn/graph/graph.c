@@ -249,11 +249,11 @@ static cek_status line_add(const cek__graph *graph, const cek__part *part, char 
     char *grown = NULL;
     size_t at = 0;
 
-    for (int k = 0; k < part->outputs; k++)
-        if (part->output[k]) {
+    for (int k = 0; k < part->outputs && at < sizeof out; k++)
+        if (k == 0 || (part->output[k] && graph->flows[part->output[k]].readers > 0)) {
+            at += (size_t)snprintf(out + at, sizeof out - at, "%s", at ? ", " : "");
             flow_text(graph, part->output[k], out + at, sizeof out - at);
             at = strlen(out);
-            break;
         }
     at = 0;
     for (int k = 0; k < part->inputs && at + 8 < sizeof in; k++)

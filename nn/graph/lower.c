@@ -115,9 +115,10 @@ bool cek__lower_is_result(const cek__lowering *l, int flow)
     return result && result == flow;
 }
 
-/* The entry of the list of gradients that a flow is, NULL: none; *first: its parameter has no earlier one. */
-static const cek__gradient *gradient_of(const cek__graph *graph, int flow, bool *first)
+/* The entry of the list of gradients that a flow is, NULL: none; *first: none of its parameter's was written so far. */
+static const cek__gradient *gradient_of(const cek__lowering *l, int flow, bool *first)
 {
+    const cek__graph *graph = l->graph;
     const cek__gradient *found = NULL;
 
     for (size_t i = 0; i < graph->gradient_count && !found; i++)
@@ -125,7 +126,8 @@ static const cek__gradient *gradient_of(const cek__graph *graph, int flow, bool 
             found = &graph->gradients[i];
     *first = true;
     for (size_t i = 0; found && i < graph->gradient_count; i++)
-        *first &= graph->gradients[i].parameter != found->parameter || &graph->gradients[i] >= found;
+        *first &= graph->gradients[i].parameter != found->parameter || graph->gradients[i].flow == flow ||
+                  l->value[graph->gradients[i].flow] == CEK__NO_VALUE;
     return found;
 }
 
@@ -133,7 +135,7 @@ cek_status cek__lower_write(cek__lowering *l, int flow, uint32_t slot, cek__dest
 {
     cek_status st = CEK_OK;
     bool first;
-    const cek__gradient *gradient = gradient_of(l->graph, flow, &first);
+    const cek__gradient *gradient = gradient_of(l, flow, &first);
     cek__value value = { .place = cek__lower_is_result(l, flow) ? CEK__PLACE_OUTPUT : CEK__PLACE_ARENA,
                          .bytes = cek__lower_elements(l, flow) * cek_dtype_bytes(cek__lower_type(l, flow)) };
 
@@ -207,5 +209,8 @@ cek_status cek__lower_with_follower(cek__lowering *l, int part, cek__lower_emitt
               follower->inputs > 1 ? cek__lower_read(l, follower->input[1]) : CEK__NO_VALUE);
     for (int i = p->follower; st == CEK_OK && i != part; i = l->graph->flows[l->graph->parts[i].input[0]].part)
         l->within[i] = true; /* and the views between */
-    return st == CEK_UNSUPPORTED ? emit(l, part, p->output[0], NULL, CEK__NO_VALUE) : st;
+    if (st != CEK_UNSUPPORTED)
+        return st;
+    l->value[follower->output[0]] = CEK__NO_VALUE; /* nobody wrote it */
+    return emit(l, part, p->output[0], NULL, CEK__NO_VALUE);
 }

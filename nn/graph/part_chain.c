@@ -10,6 +10,19 @@ static cek_status chain_infer(const cek__graph *graph, const cek__part *part, ce
 {
     cek__dims *y = &out[0].dims;
 
+    if (part->inputs > CEK__PART_INPUTS || part->chain.count > CEK_POINTWISE_INSTRUCTIONS)
+        return cek__fail(CEK_INVALID, "%d inputs and %u instructions, it takes %d and %d", part->inputs,
+                         part->chain.count, CEK__PART_INPUTS, CEK_POINTWISE_INSTRUCTIONS);
+    for (uint32_t i = 0; i < part->chain.count; i++) {
+        uint32_t before = (uint32_t)part->inputs + i; /* an operand that is not read is 0 */
+
+        if (part->chain.code[i].a > 0 && part->chain.code[i].a >= before)
+            return cek__fail(CEK_INVALID, "instruction %u reads value %u, before which it stands", i,
+                             part->chain.code[i].a);
+        if (part->chain.code[i].b > 0 && part->chain.code[i].b >= before)
+            return cek__fail(CEK_INVALID, "instruction %u reads value %u, before which it stands", i,
+                             part->chain.code[i].b);
+    }
     y->rank = part->dims.rank; /* more than the inputs have */
     for (int n = 0; n < part->inputs; n++)
         if (graph->flows[part->input[n]].dims.rank > y->rank)
@@ -111,6 +124,7 @@ static cek_status chain_place(cek__graph *graph, int part)
     const cek__part p = graph->parts[part];
     const cek__dims y = graph->flows[p.output[0]].dims;
     cek__image image = { 0, 0 };
+    int order[CEK_RANK_MAX];
 
     for (int n = 0; n < p.inputs && image.channels == 0; n++) {
         const cek__flow *x = &graph->flows[p.input[n]];
@@ -123,6 +137,13 @@ static cek_status chain_place(cek__graph *graph, int part)
         const cek__flow *x = &graph->flows[p.input[n]];
 
         if (!x->open && covers(&x->dims, &y, image) && !cek__image_equal(x->image, image))
+            image = (cek__image){ 0, 0 };
+    }
+    /* No strides tell what is broadcast within channels and pixels that are not axes. */
+    for (int n = 0; n < p.inputs; n++) {
+        const cek__dims *x = &graph->flows[p.input[n]].dims;
+
+        if (!covers(x, &y, image) && cek__dims_elements(x, 0, x->rank, 1) > 1 && !cek__axes_order(&y, image, order))
             image = (cek__image){ 0, 0 };
     }
     for (int n = 0; n < p.inputs; n++)

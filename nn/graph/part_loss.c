@@ -5,7 +5,12 @@
 
 static cek_status loss_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
-    out[0].dims = graph->flows[part->input[0]].dims;
+    cek__dims wanted = graph->flows[part->input[0]].dims;
+
+    out[0].dims = wanted;
+    wanted.rank -= part->kind == CEK__PART_CROSS_ENTROPY;
+    if (!cek__dims_equal(&wanted, &graph->flows[part->input[1]].dims))
+        return cek__fail(CEK_INVALID, "targets that do not fit what is predicted");
     return CEK_OK;
 }
 

@@ -43,6 +43,13 @@ static cek_status product_infer(const cek__graph *graph, const cek__part *part, 
     const cek__matrix *ma = &part->product.a, *mb = &part->product.b;
     side sa = side_of(ma, a->rank, true), sb = side_of(mb, b->rank, false);
 
+    if (ma->batch > ma->split || ma->split > a->rank || mb->batch > mb->split || mb->split > b->rank)
+        return cek__fail(CEK_INVALID, "a matrix of axes that are not there");
+    if (ma->batch + sa.kept_to - sa.kept_from + sb.kept_to - sb.kept_from > CEK_RANK_MAX)
+        return cek__fail(CEK_INVALID, "its result has more than %d axes", CEK_RANK_MAX);
+    for (int i = sa.summed_from; i < sa.summed_to && !graph->backward; i++)
+        if (a->samples >> i & 1)
+            return cek__fail(CEK_INVALID, "would sum over samples");
     if (!axes_equal(a, sa.summed_from, sa.summed_to, b, sb.summed_from, sb.summed_to))
         return cek__fail(CEK_INVALID, "the axes that are summed over differ");
     if (!axes_equal(a, 0, ma->batch, b, 0, mb->batch))

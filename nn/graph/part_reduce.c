@@ -8,6 +8,8 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
     const cek__dims *x = &graph->flows[part->input[0]].dims;
     cek__dims *y = &out[0].dims;
 
+    if (!graph->backward && part->reduce.axes & x->samples)
+        return cek__fail(CEK_INVALID, "would sum over samples");
     for (int i = 0; i < x->rank; i++) {
         if (part->reduce.axes >> i & 1)
             continue;

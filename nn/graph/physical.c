@@ -5,31 +5,56 @@
 
 #include "nn/graph/parts.h"
 
+static cek_status reorder_add(cek__graph *graph, int from, cek__image image, int *out)
+{
+    cek_status st;
+    cek__part reorder = { .kind = CEK__PART_REORDER, .inputs = 1, .input = { from } };
+
+    for (int i = graph->part_count; i-- > graph->flows[from].part + 1;) { /* is there one already? */
+        const cek__part *other = &graph->parts[i];
+
+        if (other->kind == CEK__PART_REORDER && other->input[0] == from &&
+            cek__image_equal(graph->flows[other->output[0]].image, image)) {
+            *out = other->output[0];
+            return CEK_OK;
+        }
+    }
+    CEK_TRY(cek__graph_add(graph, &reorder, out));
+    graph->flows[*out].image = image;
+out:
+    return st;
+}
+
+/* The flow lying otherwise; from one image to another by the order of the axes. What is added belongs to `part`. */
+static cek_status reordered(cek__graph *graph, const cek__part *part, int from, cek__image image, int *out)
+{
+    cek_status st;
+    const cek__image none = { 0, 0 };
+    int plain = from;
+
+    graph->node = part->node;
+    graph->name = part->name;
+    graph->backward = part->backward;
+    if (graph->flows[from].image.channels && image.channels)
+        CEK_TRY(reorder_add(graph, from, none, &plain));
+    return reorder_add(graph, plain, image, out);
+out:
+    return st;
+}
+
 cek_status cek__want(cek__graph *graph, int part, int k, cek__image image)
 {
     cek_status st;
     int from = graph->parts[part].input[k], to;
     cek__flow *flow = &graph->flows[from];
-    cek__part reorder = { .kind = CEK__PART_REORDER, .inputs = 1, .input = { from } };
+    const cek__part reader = graph->parts[part];
 
     if (flow->open)
         flow->image = image;
     flow->open = false;
     if (cek__image_equal(flow->image, image))
         return CEK_OK;
-    for (int i = graph->part_count; i-- > flow->part + 1;) { /* there is one */
-        const cek__part *other = &graph->parts[i];
-
-        graph->parts[part].input[k] = other->output[0];
-        if (other->kind == CEK__PART_REORDER && other->input[0] == from &&
-            cek__image_equal(graph->flows[other->output[0]].image, image))
-            return CEK_OK;
-    }
-    graph->node = graph->parts[part].node;
-    graph->name = graph->parts[part].name;
-    graph->backward = graph->parts[part].backward;
-    CEK_TRY(cek__graph_add(graph, &reorder, &to));
-    graph->flows[to].image = image;
+    CEK_TRY(reordered(graph, &reader, from, image, &to));
     graph->parts[part].input[k] = to;
     return CEK_OK;
 out:
@@ -64,6 +89,7 @@ static cek_status gradients_place(cek__graph *graph)
     for (size_t i = 0; i < graph->gradient_count; i++) {
         int *flow = &graph->gradients[i].flow;
         cek__image image = { 0, 0 };
+        cek__part giver;
 
         for (int k = 0; k < graph->length; k++) {
             const cek__part *part = &graph->parts[graph->sequence[k]];
@@ -73,9 +99,8 @@ static cek_status gradients_place(cek__graph *graph)
         }
         if (cek__image_equal(graph->flows[*flow].image, image))
             continue;
-        graph->node = cek__graph_giver(graph, *flow)->node;
-        graph->name = cek__graph_giver(graph, *flow)->name;
-        graph->backward = true;
+        giver = *cek__graph_giver(graph, *flow);
+        CEK_TRY(reordered(graph, &giver, *flow, image, flow));
         CEK_TRY(cek__chain(graph, CEK_PW_COPY, *flow, CEK__NOTHING, flow));
         graph->flows[*flow].image = image;
     }
@@ -86,19 +111,11 @@ out:
 /* What the network gives is in the order of its axes. */
 static cek_status result_place(cek__graph *graph)
 {
-    cek_status st;
-    const cek__flow *flow = &graph->flows[graph->result];
-    cek__part reorder = { .kind = CEK__PART_REORDER, .inputs = 1, .input = { graph->result } };
-    const cek__part *giver = cek__graph_giver(graph, graph->result);
+    const cek__part giver = *cek__graph_giver(graph, graph->result);
 
-    if (flow->image.channels == 0)
+    if (graph->flows[graph->result].image.channels == 0)
         return CEK_OK;
-    graph->node = giver->node;
-    graph->name = giver->name;
-    CEK_TRY(cek__graph_add(graph, &reorder, &graph->result));
-    return CEK_OK;
-out:
-    return st;
+    return reordered(graph, &giver, graph->result, (cek__image){ 0, 0 }, &graph->result);
 }
 
 cek_status cek__physical(cek__graph *graph)

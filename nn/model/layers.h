@@ -24,8 +24,8 @@ typedef struct cek__layer_class {
     cek_status (*infer)(cek__node *node, const cek__node *const inputs[2]);
     /* The parameters, weight before bias; returns how many. NULL: none. */
     int (*parameters)(const cek__node *node, const cek__node *input, cek__parameter_form out[2]);
-    /* Adds its parts, which read the flows x and, of the parameters, w; *out is what the layer gives. NULL: it passes its input
-     * on as it is. */
+    /* Adds its parts, which read the flows x and, of the parameters, w; *out is what the layer gives. NULL: the input, which
+     * compose.c adds. */
     cek_status (*compose)(const cek__node *node, cek__graph *graph, const int x[2], const int w[2], int *out);
     /* "3x3, stride 2": what the summary says behind the name. NULL: nothing. */
     void (*describe)(const cek__node *node, char *text, size_t cap);

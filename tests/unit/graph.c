@@ -2,7 +2,6 @@
  *
  * A network here is y = f(parameters, samples) with the loss sum of (y - target)^2; every parameter's gradient is compared
  * element by element with what the loss does when that element moves. */
-#include "core/base/fault.h"
 #include "core/base/random.h"
 #include "nn/graph/fuse.h"
 #include "nn/graph/parts.h"
@@ -341,6 +340,69 @@ START_TEST(sums_softmax_and_a_parameter_read_twice)
 }
 END_TEST
 
+/* What makes passes go wrong: parameters read in several ways, given late, or lying otherwise than their gradients. */
+START_TEST(odd_uses_of_parameters)
+{
+    static net n;
+    int w, x, y, b, out;
+    cek__part product = { .kind = CEK__PART_PRODUCT, .inputs = 2, .product = { { 0, 1, false }, { 0, 1, true } } };
+
+    net_open(&n);
+    if (_i == 0) { /* itself beside what is made of it */
+        w = parameter(&n, dims(1, 4, 0, 0, 0), -1, 1);
+        x = samples(&n, per_sample(2, 4, 0, 0));
+        y = chain(&n, CEK_PW_MUL, x, chain(&n, CEK_PW_ADD, chain(&n, CEK_PW_TANH, w, 0), w));
+    } else if (_i == 1) { /* half of the weights behind a flattened image */
+        cek__part half = { .kind = CEK__PART_CHAIN, .inputs = 1, .chain = { .count = 1 } };
+
+        x = samples(&n, per_sample(4, 2, 3, 3));
+        assert_ok(cek__view(&n.graph, x, &(cek__dims){ .rank = 2, .samples = 1, .size = { 1, 18 } },
+                            &product.input[0]));
+        half.input[0] = parameter(&n, dims(2, 5, 18, 0, 0), -1, 1);
+        half.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_MUL_IMM, .imm = 0.5 };
+        assert_ok(cek__graph_add(&n.graph, &half, &product.input[1]));
+        assert_ok(cek__graph_add(&n.graph, &product, &y));
+    } else if (_i == 2) { /* a factor for each group of an image's channels */
+        x = samples(&n, per_sample(4, 8, 4, 4));
+        assert_ok(cek__view(&n.graph, x, &(cek__dims){ .rank = 4, .samples = 1, .size = { 1, 4, 2, 16 } }, &x));
+        y = chain(&n, CEK_PW_MUL, x, parameter(&n, dims(3, 4, 1, 1, 0), -1, 1));
+    } else { /* biases: twice the same, of two axes, made of another, given behind the product */
+        product.input[0] = samples(&n, per_sample(2, 4, 0, 0));
+        product.input[1] = parameter(&n, dims(2, 5, 4, 0, 0), -1, 1);
+        assert_ok(cek__graph_add(&n.graph, &product, &y));
+        b = parameter(&n, _i == 4 ? dims(2, 1, 5, 0, 0) : dims(1, 5, 0, 0, 0), -1, 1);
+        out = _i == 5 ? chain(&n, CEK_PW_TANH, b, 0) : b;
+        y = chain(&n, CEK_PW_ADD, y, out);
+        y = _i == 3 ? chain(&n, CEK_PW_ADD, y, b) : y;
+    }
+    gradients_are_right(&n, y, "odd use");
+}
+END_TEST
+
+/* An image that is convolved and added: one gradient is added to the other in its place. */
+START_TEST(residual)
+{
+    static net n;
+    int x, y, w;
+    cek__part conv = { .kind = CEK__PART_CONV, .inputs = 2 };
+
+    net_open(&n);
+    x = samples(&n, per_sample(4, 2, 4, 3));
+    x = chain(&n, CEK_PW_MUL, x, parameter(&n, dims(3, 2, 1, 1, 0), -1, 1));
+    conv.input[0] = x;
+    conv.conv.groups = 1;
+    conv.conv.windows =
+        (cek__windows){ .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad_lo = { 1, 1 }, .pad_hi = { 1, 1 } };
+    w = parameter(&n, dims(4, 2, 2, 3, 3), -1, 1);
+    conv.input[1] = w;
+    assert_ok(cek__graph_add(&n.graph, &conv, &y));
+    conv.input[0] = y = chain(&n, CEK_PW_RELU, y, 0);
+    assert_ok(cek__graph_add(&n.graph, &conv, &w)); /* the same weights again */
+    y = chain(&n, CEK_PW_ADD, y, w);
+    gradients_are_right(&n, chain(&n, CEK_PW_ADD, y, x), "residual");
+}
+END_TEST
+
 /* Convolutions and pools with one and two axes, padding on one side, dilation, groups, then dropout and a flattened product. */
 START_TEST(windows)
 {
@@ -416,7 +478,7 @@ START_TEST(a_layer_is_one_operation_and_its_gradients_two)
                       "%9 [N,5] = target\n"
                       "%10 [N,5] = squared_error %8 %9\n"
                       "%11 [N,5] = chain %10 %8 (backward)\n"
-                      "%13 [5,4] = product %11 %3 (backward)\n"
+                      "%13 [5,4], %12 [5] = product %11 %3 (backward)\n"
                       "%14 [N,4] = product %11 %4 (backward)\n"
                       "%15 [N,4] = chain %14 %1 (backward)\n"
                       "%16 [4] = reduce %15 (backward)\n");
@@ -489,6 +551,8 @@ int main(void)
     tcase_add_loop_test(tcase, products, 0, 8);
     tcase_add_test(tcase, rows_are_several_axes);
     tcase_add_test(tcase, sums_softmax_and_a_parameter_read_twice);
+    tcase_add_loop_test(tcase, odd_uses_of_parameters, 0, 6);
+    tcase_add_test(tcase, residual);
     tcase_add_loop_test(tcase, windows, 0, 4);
     tcase_add_test(tcase, a_layer_is_one_operation_and_its_gradients_two);
     tcase_add_test(tcase, less_is_computed);
