@@ -148,15 +148,15 @@ typedef enum cut {
 static void product_narrow(cek_gemm_desc *desc, cut by, uint64_t first, uint64_t rows, uint64_t shifts[CEK__SLOTS])
 {
     uint64_t a_bytes = cek_dtype_bytes(desc->a_type), c_bytes = cek_dtype_bytes(desc->c_type);
+    uint64_t sum_bytes = desc->c_type == CEK_F64 ? 8 : 4; /* of biases and sums */
     bool a_by_row = by == CUT_M ? !(desc->trans & CEK_GEMM_TRANS_A) : desc->trans & CEK_GEMM_TRANS_A;
 
     *(by == CUT_N ? &desc->n : by == CUT_K ? &desc->k : &desc->m) = rows;
     if (by == CUT_N)
-        shifts[CEK_GEMM_C] = shifts[CEK_GEMM_BIAS] = shifts[CEK_GEMM_ACT_REF] = first * c_bytes;
+        shifts[CEK_GEMM_C] = shifts[CEK_GEMM_ACT_REF] = first * c_bytes;
     else
         shifts[CEK_GEMM_A] = first * a_bytes * (a_by_row ? (uint64_t)desc->lda : 1);
-    if (by == CUT_M)
-        shifts[CEK_GEMM_A_SUM] = first * c_bytes;
+    shifts[by == CUT_N ? CEK_GEMM_BIAS : CEK_GEMM_A_SUM] = by == CUT_K ? 0 : first * sum_bytes;
 }
 
 static void emitted_drop(cek__program *program, int count)
@@ -175,7 +175,8 @@ static cek_status emit_pieces(cek__program *program, const cek_gemm_desc *whole,
 {
     cek_status st;
     cut by = slot == CEK_GEMM_C ? CUT_M : whole->trans & CEK_GEMM_TRANS_B ? CUT_N : CUT_K;
-    uint64_t row_bytes = (uint64_t)(slot == CEK_GEMM_C ? whole->ldc : whole->ldb) * cek_dtype_bytes(whole->b_type);
+    uint64_t row_bytes = slot == CEK_GEMM_C ? (uint64_t)whole->ldc * cek_dtype_bytes(whole->c_type)
+                                            : (uint64_t)whole->ldb * cek_dtype_bytes(whole->b_type);
     uint64_t first = by == CUT_N ? whole->n : by == CUT_K ? whole->k : whole->m;
     int weights = operands[slot], before = program->count;
 
@@ -206,7 +207,9 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
 
     for (uint32_t slot = 0; slot < CEK__SLOTS; slot++)
         if (program->values[operands[slot]].pieces)
-            return emit_pieces(program, (const cek_gemm_desc *)desc, operands, slot, twice);
+            return desc->kind == CEK_OP_GEMM
+                       ? emit_pieces(program, (const cek_gemm_desc *)desc, operands, slot, twice)
+                       : cek__fail(CEK_UNSUPPORTED, "%s: reads weights that lie in pieces", program->where);
     return emit_one(program, desc, operands, no_shifts, twice);
 }
 

@@ -68,8 +68,9 @@ CEK__SHARED void cek__program_clear(cek__program *program); /* destroys the ops;
 CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value value, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each. `twice`: outputs that a second form of the op adds to. A
- * reserve's size is taken from the op. CEK_UNSUPPORTED leaves the program as it was. */
+ * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
+ * operation reads such. `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
+ * CEK_UNSUPPORTED leaves the program as it was. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 
 /* finish - gives the arena's values their memory. No emit afterwards. */
