@@ -13,7 +13,7 @@
 #define SMALL_BYTES 2048         /* of local memory besides strips and lines: what follows from p, TABLE at a time */
 #define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
 #define PIECE_LEAST 256          /* of k, that is worth a pass over the results */
-#define PIECE_MOST (1 << 17)  /* of k: what a group sums alone ends in less than a second, and no launch is shorter */
+#define PIECE_MOST (1 << 17)  /* of k: what a group sums alone, 2 s at one multiply-add a cycle; no launch is shorter */
 #define CPU_GROUPS_ENOUGH 256 /* on CPUs, where a group is one work-item, */
 #define CPU_PIECE_LEAST 1024  /* and memory is slow */
 #define WASTE_MOST 1.125      /* what a large tile may compute beyond the results, held against the tightest tile */
@@ -186,8 +186,8 @@ static bool shape_fits(const cek_op *op, const product *p, uint32_t most, shape 
            (p->mode == MODE_GEMM || (s.x > s.y) == (p->mode == MODE_WEIGHTS));
 }
 
-/* The one that was asked for; else the largest that fills a device and computes little for nothing; else the small one that computes the least for
- * nothing, of those for limited groups the first that can be run. */
+/* The one that was asked for; else the largest that fills a device and computes little for nothing; else the small one that
+ * computes the least for nothing, of those for limited groups the first that can be run. */
 static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
 {
     uint32_t tightest = SHAPES - 1;

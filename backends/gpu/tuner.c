@@ -5,8 +5,8 @@
  *
  * Owns the choice between our own kernels and the providers that the driver names as candidates for products, and between the
  * tiles of our own kernels for convolutions, nothing else. A class is tried on a shape of its own, so that neither time nor
- * memory grows with the operation at hand: a product's sides, or a convolution's images, are fewer. Pools have one way. Never asked for DETERMINISTIC operations: what they compute must not
- * depend on a clock.
+ * memory grows with the operation at hand: a product's sides, or a convolution's images, are fewer. Where one image is too
+ * much, nothing is tried. Never asked for DETERMINISTIC operations: what they compute must not depend on a clock.
  * Threads: any; one trial at a time per device.
  */
 #include "backends/gpu/tuner.h"
@@ -376,12 +376,13 @@ static uint64_t conv_class(const cek_conv_desc *trial)
     return class;
 }
 
-/* The fastest tile; the rule's, 0, where none is faster by more than chance. */
-static uint32_t tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint32_t *tiles, uint32_t count)
+/* The fastest tile; the rule's, 0, where none is faster by more than chance. False: the rule's could not be timed, of which
+ * nothing follows. */
+static bool tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint32_t *tiles, uint32_t count, uint32_t *best)
 {
     cek_op *rule = NULL, *op;
     timing own, other;
-    uint32_t best = 0;
+    *best = 0;
     cek_status st = candidate_time(dev, &trial->op, NULL, 0, INFINITY, &own, &rule);
     double least = st ? 0 : run_ns(&own) * MARGIN;
     for (uint32_t i = 0; !st && i < count; i++) {
@@ -395,13 +396,13 @@ static uint32_t tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint3
                           run_ns(&other) / 1e3, other.runs, rule->info.algorithm, run_ns(&own) / 1e3, own.runs);
             if (run_ns(&other) < least) {
                 least = run_ns(&other);
-                best = tiles[i];
+                *best = tiles[i];
             }
         }
         cek__gpu_op_destroy(op);
     }
     cek__gpu_op_destroy(rule);
-    return best;
+    return !st;
 }
 
 uint32_t cek__gpu_tune_tile(const cek_op *op)
@@ -411,7 +412,8 @@ uint32_t cek__gpu_tune_tile(const cek_op *op)
     cek_conv_desc trial;
     cek_dev *dev = op->dev;
     if (head->kind < CEK_OP_CONV_FORWARD || head->kind > CEK_OP_CONV_BACKWARD_WEIGHTS ||
-        head->flags & CEK_OP_DETERMINISTIC || conv_work(op) < (double)WORK_MIN)
+        head->flags & CEK_OP_DETERMINISTIC || conv_work(op) < (double)WORK_MIN ||
+        conv_work(op) > (double)WORK_TRIAL * (double)op->request.desc.conv.batch) /* one image is more than a trial */
         return 0;
     count = cek__gpu_tiles(op, tiles);
     if (!count)
@@ -425,8 +427,8 @@ uint32_t cek__gpu_tune_tile(const cek_op *op)
     if (before) {
         best = (uint32_t)before->taken;
     } else {
-        best = tile_trial(dev, &trial, tiles, count);
-        choice_keep(dev, class, best);
+        if (tile_trial(dev, &trial, tiles, count, &best))
+            choice_keep(dev, class, best);
     }
     pthread_mutex_unlock(&dev->tuner->lock);
     return best;

@@ -15,7 +15,8 @@
 #include "backends/common/hash.h"
 #include "backends/opencl/opencl.h"
 
-#define LEFT_MOST 16 /* closed devices whose kernels are still kept */
+#define LIBRARY_A_CYCLE 8 /* multiply-adds of a compute unit, at least */
+#define LEFT_MOST 16      /* closed devices whose kernels are still kept */
 
 /* --- the library ------------------------------------------------------------------------------ */
 
@@ -175,6 +176,10 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
     opencl_dev *dev = (opencl_dev *)head;
     const cek_gemm_desc *desc = &request->desc.gemm;
     if (desc->op.kind != CEK_OP_GEMM || desc->a_type != CEK_F32 || desc->c_type != CEK_F32 || !desc->k)
+        return CEK_UNSUPPORTED;
+    /* The library cuts nothing, and a watchdog may end what takes too long; our own kernels are cut. */
+    const double most = LIBRARY_A_CYCLE * (double)head->traits.launch_work;
+    if (most > 0 && (double)desc->m * (double)desc->n * (double)desc->k > most)
         return CEK_UNSUPPORTED;
     const cek__clblast *clblast = library_get(head->instance);
     if (!clblast)
