@@ -44,11 +44,15 @@ damaged() { # WHAT COMMAND: every file is damaged by it, noticed and replaced
     done
     find "$cache" -name 'opencl-*' -exec touch -d '2001-01-01' {} +
 }
+# A byte becomes another, whatever it was.
+flip() { # FILE AT
+    printf "\\$(printf %o $((255 - $(od -An -tu1 -j"$2" -N1 "$1"))))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
 old='touch -d 2001-01-01 "$file"'
 damaged "cut short" 'truncate -s 200 "$file"; '"$old"
 damaged "empty" ': >"$file"; '"$old"
-damaged "a byte in the middle" 'printf "\377" | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>/dev/null; '"$old"
-damaged "its last byte" 'printf "\377" | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") - 1)) conv=notrunc 2>/dev/null; '"$old"
+damaged "a byte in the middle" 'flip "$file" $(($(stat -c %s "$file") / 2)); '"$old"
+damaged "its last byte" 'flip "$file" $(($(stat -c %s "$file") - 1)); '"$old"
 damaged "another version" 'printf "cekcl00" | dd of="$file" bs=1 conv=notrunc 2>/dev/null; '"$old"
 damaged "a length of 2^60" 'printf "\20" | dd of="$file" bs=1 seek=15 conv=notrunc 2>/dev/null; '"$old"
 damaged "written to by others" 'chmod g+w "$file"; '"$old"

@@ -16,7 +16,7 @@ unset CEKERNELS_PLUGINS
 
 grind() { # VARIABLE=VALUE...
     checks=$((checks + 1))
-    env SHIM_PARAMETERS=552 LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_KERNELS="$scratch/kernels" OCL_ICD_VENDORS="$scratch/vendors" \
+    env SHIM_PARAMETERS=624 LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_KERNELS="$scratch/kernels" OCL_ICD_VENDORS="$scratch/vendors" \
         OCLGRIND_LOG="$scratch/log" OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 "$@" \
         timeout 300 "$top_builddir/tests/opencl/every" >"$scratch/out" 2>&1 ||
             { wrong "$*: exit $?"; cat "$scratch/out"; }

@@ -12,7 +12,7 @@ losses() { # FILE ARG...: ten of them
     awk -F, 'NR > 1 && $2 + 0 > 0 { print $2 }' "$scratch/out" | head -10 >"$to"
     [ "$(wc -l <"$to")" = 10 ] || { wrong "train $* shows no ten losses:"; cat "$scratch/out"; }
 }
-# Lines of counts are written before each upload of a batch and at the end. From the fifth step on all is compiled, recorded
+# Lines of counts are written before each upload of a batch, samples and labels in one, and at the end. From the fifth step on all is compiled, recorded
 # and in its place, both of the two that are under way; with the last one comes what is done at the end.
 per_step() { # COUNT: the most that one of five steps asked for
     awk -v of="$1" '{ for (i = 1; i < NF; i += 2) if ($i == of) now = $(i + 1) }
@@ -35,7 +35,7 @@ strict() { # GROUP NET BATCH COMMANDS LAUNCHES: the losses are those of the proc
     losses "$scratch/cpu" "$2" --batch="$3" -d cpu
     rm -f "$scratch/kernels" "$scratch/counts"
     export LD_PRELOAD="$top_builddir/tests/opencl/.libs/shim.so" SHIM_STRICT=yes SHIM_KERNEL_GROUP="$1" \
-        SHIM_KERNELS="$scratch/kernels" SHIM_COUNTS="$scratch/counts" SHIM_STEP=$((28 * 28 * $3))
+        SHIM_KERNELS="$scratch/kernels" SHIM_COUNTS="$scratch/counts" SHIM_STEP=$(((28 * 28 * $3 + 255) / 256 * 256 + 4 * $3))
     losses "$scratch/gpu" "$2" --batch="$3" -d opencl:0
     unset LD_PRELOAD SHIM_STRICT SHIM_KERNEL_GROUP SHIM_KERNELS SHIM_COUNTS SHIM_STEP
     checks=$((checks + 1))
