@@ -686,7 +686,8 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * OUT are >= 0 and give each element its own place.
  * VALID tells rows that count from padding: an element's row is its index along axis 0, whatever the strides, and counts
  * if row / rows_per_sample < rows_valid of BATCH (all do without BATCH). rows_per_sample is 0 in a chain without VALID, and
- * BATCH is not given then. Padding is selected out by it, never multiplied by 0.
+ * BATCH is not given then. rows_valid counts samples, of rows_per_sample rows each; the last may be cut short. A chain that
+ * leaves padding out takes VALID as the condition of a SELECT: a product with 0 keeps NaN and infinity.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS
  * and CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
@@ -731,9 +732,9 @@ enum {
 /* Errors. An instruction is at most so many units away from the exact result for the operands that
  * it is given, in its type of arithmetic (f32, or f64). A unit is the distance of neighbouring
  * numbers at the exact result, never less than the smallest denormal. CONST, COPY, MIN, MAX, NEG,
- * ABS, RELU, RELU_GRAD, LESS, EQUAL, SELECT, FLOOR, SIGN and VALID are exact; ADD, SUB, MUL and their immediate forms rounded to
- * nearest (1/2). DIV, SQRT, EXP, LOG, POW, ERF, LOG1P, EXPM1, SIN and COS are what OpenCL asks of every device. The others follow from
- * them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function, which must
+ * ABS, RELU, RELU_GRAD, LESS, EQUAL, SELECT, FLOOR, SIGN and VALID are exact; ADD, SUB, MUL and their immediate forms
+ * rounded to nearest (1/2). DIV, SQRT, EXP, LOG, POW, ERF, LOG1P, EXPM1, SIN and COS are what OpenCL asks of every device. The
+ * others follow from them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function, which must
  * not be 1 + erf where that cancels, nor erfc(x / sqrt 2) with a rounded argument, whose error grows
  * with x * x. The unit of GELU_GRAD is that at Phi(x) + |x| phi(x), two terms that may cancel, the
  * product with dy being rounded in addition; TANH_GRAD and SIGMOID_GRAD are the products and differences
@@ -759,8 +760,8 @@ enum {
  * give; ERF, LOG1P, EXPM1, FLOOR, SIGN and SIN of +-0 = +-0, COS(+-0) = 1, ERF(+-inf) = +-1, LOG1P(-1) = -inf, LOG1P(inf) =
  * EXPM1(inf) = inf, EXPM1(-inf) = -1; LOG1P of less than -1, SIN and COS of infinities are NaN; FLOOR of infinities is
  * themselves. POW as C11 F.10.4.4 has it: 1 where b is +-0 or a is 1, whatever the other is (a NaN too), NaN where a < 0 is
- * finite and b is finite and no integer, and so on. What is beyond the largest number by more than its error is infinite. A zero that is exact has
- * the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0); the sign is open of a zero that a
+ * finite and b is finite and no integer, and so on. What is beyond the largest number by more than its error is infinite. A
+ * zero that is exact has the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0); the sign is open of a zero that a
  * rounding made, of MIN and MAX of zeros of different sign, and of sums and products over several
  * elements (gemm, convolution, reduce). Denormals count, as operands and as results, unless the device
  * has CEK_DEVICE_FLUSHES_DENORMALS; sums and products over several elements may flush them on any. */

@@ -3,8 +3,8 @@
  * pointwise.cl - a chain of instructions, which the host wrote out as the macro CHAIN: statements that end with
  * `value`.
  *
- * IN(n): input n of the element at hand; COUNTS: whether its row does, where VALID is defined. INPUTS(X): X(n) for each input. FLAT: all operands are dense and alike, so the
- * element's number is its place. WIDE: elements of a block.
+ * IN(n): input n of the element at hand; COUNTS: whether its row does, where VALID is defined. INPUTS(X): X(n) for each
+ * input. FLAT: all operands are dense and alike, so the element's number is its place. WIDE: elements of a block.
  * INTERPRET: no CHAIN; the kernel reads the instructions from its arguments. Slower, for where nothing can be compiled.
  */
 #ifndef __CUDACC__
@@ -59,7 +59,7 @@ DEVICE_FN cek_u64 counted(const cek_k_strided *a, GLOBAL const char *batch)
 #ifndef INTERPRET
 #if defined(CEK_CPU) && defined(FLAT)
 #define IN(n) LOAD(CEK_PASTE(TYPE_, n), AT(CEK_PASTE(in, n), n), i)
-#define COUNTS (i < counting)
+#define COUNTS (a.first + i < counting)
 KERNEL void pointwise(OPERANDS, const cek_k_strided a)
 {
     FIND_COUNTED

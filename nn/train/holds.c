@@ -15,7 +15,7 @@ static size_t largest_in(const cek__layout *layout, size_t bucket)
     return found->parameter;
 }
 
-cek_status cek__device_holds(cek_device *device, const cek_model *model, const cek__layout *layout)
+cek_status cek__device_holds(cek_device *device, const cek_model *model, const cek__layout *layout, cek_status refusal)
 {
     cek_status st;
     cek_device_info info = { .size = sizeof info };
@@ -26,7 +26,7 @@ cek_status cek__device_holds(cek_device *device, const cek_model *model, const c
         if (bytes <= info.max_alloc_bytes)
             continue;
         CEK_TRY(cek_model_parameter(model, largest_in(layout, b), &p));
-        CEK_FAIL(CEK_OUT_OF_MEMORY,
+        CEK_FAIL(refusal,
                  "%s: parameter %s has %llu bytes, in one piece of %llu with what lies beside it, and the device gives "
                  "%llu at once",
                  cek_device_name(device), p.name, (unsigned long long)p.count * cek_dtype_bytes(layout->type),
@@ -44,10 +44,8 @@ cek_status cek_model_fits(const cek_model *model, cek_device *device, cek_dtype 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(device);
     CEK_TRY(cek__layout_create(model, type ? type : CEK_F32, &layout));
-    st = cek__device_holds(device, model, layout);
+    st = cek__device_holds(device, model, layout, CEK_NO_DEVICE);
 out:
-    if (st == CEK_OUT_OF_MEMORY && layout) /* not the host's, of which nothing follows for the device */
-        st = CEK_NO_DEVICE;
     cek__layout_free(layout);
     return st;
 }

@@ -92,8 +92,8 @@ CEK__CHECKED cek_status cek__replica_upload_ahead(cek__replica *replica, const c
 /* Segments of forward, and which buckets they read, as in cek__order_options. */
 size_t cek__replica_forward_count(const cek__replica *replica, const size_t **reads);
 
-/* Queue: the step block, which goes with the first samples' batch block; forward of the share's first micro-batch, segment after segment; then its backward, and forward and
- * backward of all others, into the gradients. A share has at least one row. */
+/* Queue: the step block, which goes with the first samples' batch block; forward of the share's first micro-batch, segment
+ * after segment; then its backward, and forward and backward of all others, into the gradients. A share has at least one row. */
 void cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
 CEK__CHECKED cek_status cek__replica_forward(cek__replica *replica, const cek__share *share, size_t segment);
 CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment,

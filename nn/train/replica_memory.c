@@ -43,6 +43,7 @@ out:
 
 static void rooms_drop(cek__replica *r)
 {
+    r->ahead.set = false; /* it lay there */
     for (size_t i = 0; i < SLOTS; i++) {
         memory_drop(&r->slots[i].samples);
     }

@@ -26,7 +26,7 @@ static cek_status devices_check(const cek_model *model, cek_device *const *devic
             if (devices[i] == devices[j])
                 return cek__fail(CEK_INVALID, "device %s is given twice", cek_device_name(devices[i]));
         CEK_TRY(cek_device_require(devices[i], profile));
-        CEK_TRY(cek__device_holds(devices[i], model, options->layout));
+        CEK_TRY(cek__device_holds(devices[i], model, options->layout, CEK_OUT_OF_MEMORY));
     }
     return CEK_OK;
 out:

@@ -73,8 +73,11 @@ static void pointwise_run(const cek_op *op, cek_queue *queue, void *const *at, v
     (void)queue;
     memcpy(from, at, CEK_POINTWISE_INPUTS * sizeof *from);
     if (p->valid) {
+        uint64_t counted = d->shape[0];
+        if (batch && batch->rows_valid <= counted / d->rows_per_sample)
+            counted = batch->rows_valid * d->rows_per_sample;
         for (uint64_t r = 0; r < d->shape[0]; r++)
-            counts[r] = !batch || r / d->rows_per_sample < batch->rows_valid;
+            counts[r] = r < counted;
         from[d->input_count] = counts;
     }
     cek__elementwise_run(&p->chain, op_dev(op), from, at[CEK_POINTWISE_OUT]);
