@@ -15,7 +15,7 @@ hangs() {
 for devices in sim:1 sim:0,sim:1; do
     hangs block@op_run#3/1 $devices
     hangs block@queue_sync#2/1 $devices
-    hangs hang@upload#9/1 $devices
+    hangs hang@upload#5/1 $devices
 done
 
 # interrupted SIGNAL DEVICES - a run that hangs is sent a signal before its deadline.
