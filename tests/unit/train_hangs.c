@@ -91,7 +91,7 @@ static const struct {
     { "cmdbuf_create#2", IN_TRAINING },
     { "upload", IN_TRAINING },
     { "upload#9", IN_TRAINING },
-    { "upload#40", IN_TRAINING },
+    { "upload#20", IN_TRAINING },
     { "download#3", IN_TRAINING },
     { "copy", BY_TWO },
     { "fill", IN_TRAINING },
