@@ -101,7 +101,9 @@ static void ahead_of_the_loss(const char *list)
 {
     ahead a;
     ahead_open(&a, list);
-    driver.watch(AHEAD_BATCH / a.count * sizeof *ahead_images);
+    const size_t rows = AHEAD_BATCH / a.count, images = rows * sizeof *ahead_images;
+    /* labels go up with the images, as they lie on the device */
+    driver.watch((images + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT + rows * sizeof *ahead_labels);
     driver.blind(true);
     ahead_submit(&a);
     ahead_submit(&a);
