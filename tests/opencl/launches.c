@@ -1,6 +1,8 @@
 /* launches.c - what takes long on a GPU is launched in parts, so that no watchdog of a display ends it; with the same bits.
  *
  * The shim makes a strict GPU of PoCL, whose clock is 1 MHz: what a part may have follows from that. */
+#include <dlfcn.h>
+
 #include "tests/opencl/failures.h"
 
 enum { LARGE = 1 << 20 };
@@ -177,6 +179,26 @@ START_TEST(a_processor_is_given_it_whole)
 }
 END_TEST
 
+/* A library launches a product whole: it is not asked for one that a watchdog would end. */
+START_TEST(a_library_is_not_asked_for_what_takes_too_long)
+{
+    enum { SIDE = 1024 };
+    static const char *const with_clblast[] = { "opencl_cache", "off", "opencl_providers", "=clblast", NULL };
+    const cl_uint clocks[] = { 100000, 1 };
+    cek_gemm_desc desc = product(SIDE, SIDE, SIDE, 1);
+    array arrays[] = { IN(numbers, 4 * SIDE * SIDE), IN(numbers, 4 * SIDE * SIDE), OUT(whole, 4 * SIDE * SIDE) };
+    for (int slow = 0; slow < 2; slow++) {
+        cek_op_info info;
+        shim.device = CL_DEVICE_TYPE_GPU;
+        shim.clock = clocks[slow];
+        door_open(&d, "opencl", with_clblast);
+        d.plugin.op_destroy(door_op(&d, &desc.op, arrays, 3, &info));
+        ck_assert_msg(!strncmp(info.algorithm, "CLBlast", 7) == !slow, "at %u MHz: %s", clocks[slow], info.algorithm);
+        door_close(&d);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("opencl launches");
@@ -192,6 +214,10 @@ int main(void)
     tcase_add_loop_test(tc, a_convolution_is_launched_in_parts, 0, 3);
     tcase_add_test(tc, pooling_is_launched_in_parts);
     tcase_add_test(tc, a_processor_is_given_it_whole);
+    if (dlopen("libclblast.so.1", RTLD_LAZY | RTLD_LOCAL))
+        tcase_add_test(tc, a_library_is_not_asked_for_what_takes_too_long);
+    else
+        puts("without CLBlast: not asked for it");
     suite_add_tcase(suite, tc);
     return failures_run(suite);
 }
