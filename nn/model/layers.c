@@ -55,7 +55,7 @@ static cek_status conv_infer(cek__node *node, const cek__node *const inputs[2])
     if (h < 1 || w < 1)
         CEK_FAIL(CEK_INVALID, "kernel %ux%u (dilation %ux%u) is larger than the input %s with padding %ux%u",
                  c->kernel_h, c->kernel_w, c->dilation_h, c->dilation_w, text, c->pad_h, c->pad_w);
-    node->shape = node->image = image_shape(c->out_channels, h, w);
+    node->shape = image_shape(c->out_channels, h, w);
     return CEK_OK;
 out:
     return st;
@@ -212,7 +212,7 @@ static cek_status pool_infer(cek__node *node, const cek__node *const inputs[2])
     if (h < 1 || w < 1)
         CEK_FAIL(CEK_INVALID, "kernel %ux%u is larger than the input %s with padding %ux%u", p->kernel_h, p->kernel_w,
                  text, p->pad_h, p->pad_w);
-    node->shape = node->image = image_shape(in[0], h, w);
+    node->shape = image_shape(in[0], h, w);
     return CEK_OK;
 out:
     return st;
@@ -249,7 +249,6 @@ static void pool_describe(const cek__node *node, char *text, size_t cap)
 static cek_status same_infer(cek__node *node, const cek__node *const inputs[2])
 {
     node->shape = inputs[0]->shape;
-    node->image = inputs[0]->image;
     return CEK_OK;
 }
 
@@ -303,7 +302,6 @@ static void dropout_describe(const cek__node *node, char *text, size_t cap)
 static cek_status flatten_infer(cek__node *node, const cek__node *const inputs[2])
 {
     node->shape = (cek__shape){ .rank = 1, .dim = { cek__shape_elements(&inputs[0]->shape) } };
-    node->image = inputs[0]->image;
     return CEK_OK;
 }
 
@@ -329,17 +327,14 @@ static cek_status add_infer(cek__node *node, const cek__node *const inputs[2])
                          cek__shape_text(&inputs[0]->shape, a), node->input[0], cek__shape_text(&inputs[1]->shape, b),
                          node->input[1]);
     node->shape = inputs[0]->shape;
-    /* Two vectors in different orders meet in PyTorch's. */
-    if (cek__shape_equal(&inputs[0]->image, &inputs[1]->image))
-        node->image = inputs[0]->image;
     return CEK_OK;
 }
 
+/* Its shape is what the model was made with. */
 static cek_status input_infer(cek__node *node, const cek__node *const inputs[2])
 {
+    (void)node;
     (void)inputs;
-    if (node->shape.rank == 3)
-        node->image = node->shape;
     return CEK_OK;
 }
 

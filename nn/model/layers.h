@@ -19,7 +19,7 @@ typedef struct cek__parameter_form {
 
 typedef struct cek__layer_class {
     const char *name;
-    /* Fills in node->shape and node->image from the inputs'. Errors (CEK_INVALID) say what does not
+    /* Fills in node->shape from the inputs'. Errors (CEK_INVALID) say what does not
      * fit, with the shapes; the caller puts the layer's name in front. */
     cek_status (*infer)(cek__node *node, const cek__node *const inputs[2]);
     /* The parameters, weight before bias; returns how many. NULL: none. */

@@ -40,11 +40,6 @@ char *cek__shape_text(const cek__shape *shape, char text[CEK__SHAPE_TEXT])
     return text;
 }
 
-bool cek__image_reordered(const cek__shape *image)
-{
-    return image->rank == 3 && image->dim[0] > 1 && image->dim[1] * image->dim[2] > 1;
-}
-
 /* Dimensions are at least 1 and the product is within CEK__ELEMENTS_MAX. */
 static cek_status shape_check(const char *what, int rank, const int64_t *dim)
 {

@@ -1,8 +1,7 @@
 /* model.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
  *
  * For the files of nn/model. nn/train uses the functions at the end, and layout.h and plan.h.
- * Shapes here are PyTorch's, of one sample: C,H,W or features. On devices images lie H,W,C, and
- * flattening keeps them so; `image` remembers that order for a vector that was an image.
+ * Shapes here are PyTorch's, of one sample: C,H,W or features.
  * Must not know: devices, layouts, plans. */
 #ifndef CEK_NN_MODEL_MODEL_H
 #define CEK_NN_MODEL_MODEL_H
@@ -35,9 +34,6 @@ typedef struct cek__node {
     int inputs; /* how many of `input` are used */
     int input[2];
     cek__shape shape; /* of the output */
-    /* C,H,W of the image that the output is or, flattened, was: its elements lie H,W,C; rank 0:
-     * none */
-    cek__shape image;
     int weight, bias; /* parameters, -1 without */
     union {
         cek_conv2d_layer conv; /* zeros replaced by what they stand for; so in pool */
@@ -71,9 +67,6 @@ bool cek__shape_equal(const cek__shape *a, const cek__shape *b);
 /* "128x14x14"; returns `text`. */
 enum { CEK__SHAPE_TEXT = 72 };
 char *cek__shape_text(const cek__shape *shape, char text[CEK__SHAPE_TEXT]);
-
-/* True if device order (H,W,C) and PyTorch's (C,H,W) of the elements differ; false for rank 0. */
-bool cek__image_reordered(const cek__shape *image);
 
 /* ---- for nn/train as well ---- */
 

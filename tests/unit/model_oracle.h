@@ -167,17 +167,35 @@ static inline double oracle_derivative(cek_activation kind, double x)
     }
 }
 
+/* C,H,W of the image that a node gives or, by its elements' order, once was; NULL: none. */
+static inline const cek__shape *oracle_image(const cek_model *m, int n)
+{
+    const cek__node *node = &m->nodes[n];
+
+    if (node->shape.rank == 3)
+        return &node->shape;
+    if (node->layer == CEK__LAYER_INPUT || node->layer == CEK__LAYER_LINEAR)
+        return NULL;
+    for (int k = 0; k < node->inputs; k++) { /* two vectors in different orders meet in PyTorch's */
+        const cek__shape *a = oracle_image(m, node->input[0]), *b = oracle_image(m, node->input[k]);
+
+        if (!a || !b || memcmp(a->dim, b->dim, sizeof a->dim) != 0)
+            return NULL;
+    }
+    return oracle_image(m, node->input[0]);
+}
+
 /* What dropout multiplies element e (PyTorch's order) of a row by: plugin.h, section 9. */
 static inline double oracle_dropout(const oracle *o, int n, int64_t row, int64_t e)
 {
     const cek__node *node = &o->model->nodes[n];
-    const cek__shape *image = &node->image;
+    const cek__shape *image = oracle_image(o->model, n);
     uint64_t sample = o->base + (uint64_t)row, index = (uint64_t)e;
     uint32_t key[2] = { (uint32_t)o->key, (uint32_t)(o->key >> 32) }, word[4];
 
     if (!o->training)
         return 1;
-    if (image->rank == 3) {
+    if (image) {
         int64_t hw = image->dim[1] * image->dim[2];
 
         index = (uint64_t)(e % hw * image->dim[0] + e / hw);
