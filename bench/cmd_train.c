@@ -145,14 +145,14 @@ static void on_epoch(void *user, const cek_epoch_result *r)
     if (run->options->log_every)
         return; /* a table of steps */
     json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
-                            "train_loss", number_json(r->train.loss), "seconds", r->seconds, "samples_per_second",
+                            "train_loss", number_json(r->train->loss), "seconds", r->seconds, "samples_per_second",
                             r->samples_per_second);
     if (run->labels)
-        json_object_set_new(row, "train_accuracy", json_real(r->train.accuracy));
-    if (r->test.samples) {
-        json_object_set_new(row, "test_loss", number_json(r->test.loss));
+        json_object_set_new(row, "train_accuracy", json_real(r->train->accuracy));
+    if (r->test && r->test->samples) {
+        json_object_set_new(row, "test_loss", number_json(r->test->loss));
         if (run->labels)
-            json_object_set_new(row, "test_accuracy", json_real(r->test.accuracy));
+            json_object_set_new(row, "test_accuracy", json_real(r->test->accuracy));
     }
     if (run->device_count > 1) {
         json_object_set_new(row, "shares", shares_json(run));
@@ -210,11 +210,13 @@ static int shares_read(const char *text, size_t devices, uint32_t *shares, doubl
     return EXIT_OK;
 }
 
+/* `optimizer` is the preset's where nothing else was asked for. */
 static void optimizer_choose(const bench_options *o, cek_optimizer *optimizer)
 {
     if (o->optimizer) {
         bool sgd = !strcmp(o->optimizer, "sgd");
-        *optimizer = (cek_optimizer){ .algorithm = sgd ? CEK_OPTIMIZER_SGD : CEK_OPTIMIZER_ADAM,
+        *optimizer = (cek_optimizer){ .size = sizeof *optimizer,
+                                      .algorithm = sgd ? CEK_OPTIMIZER_SGD : CEK_OPTIMIZER_ADAM,
                                       .flags = strcmp(o->optimizer, "adamw") ? 0 : CEK_OPTIMIZER_DECOUPLED };
     }
     if (o->lr >= 0)
@@ -321,6 +323,7 @@ static void times_add(json_t *row, cek_device *device, const cek_device_times *b
 static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices,
                           int64_t batch)
 {
+    const cek_metrics *test = run->has_last ? run->last.test : NULL;
     json_t *list = json_array();
     char hex[65];
     for (size_t i = 0; i < run->device_count; i++) {
@@ -338,10 +341,10 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
     output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
     output_set(&run->out, "devices", list);
     output_set(&run->out, "samples_per_second", json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
-    if (run->has_last && run->last.test.samples && run->labels)
-        output_set(&run->out, "test_accuracy", json_real(run->last.test.accuracy));
-    else if (run->has_last && run->last.test.samples)
-        output_set(&run->out, "test_mse", number_json(run->last.test.loss));
+    if (test && test->samples && run->labels)
+        output_set(&run->out, "test_accuracy", json_real(test->accuracy));
+    else if (test && test->samples)
+        output_set(&run->out, "test_mse", number_json(test->loss));
     output_set(&run->out, "weights_sha256", json_string(hex));
     output_note(&run->out, "weights %s", hex);
 }
@@ -389,9 +392,10 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
     cek_loss loss = loss_choose(o, preset);
+    cek_optimizer optimizer = preset->optimizer ? *preset->optimizer : (cek_optimizer){ .size = sizeof optimizer };
     cek_trainer_options to = { .size = sizeof to,
                                .loss = loss,
-                               .optimizer = preset->optimizer,
+                               .optimizer = &optimizer,
                                .batch = batch,
                                .seed = o->seed,
                                .type = o->type,
@@ -407,7 +411,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     int code = shares_read(o->shares, count, &to.shares, &weights);
     if (code)
         return code;
-    optimizer_choose(o, &to.optimizer);
+    optimizer_choose(o, &optimizer);
     to.share_weights = weights;
     if (loss == CEK_LOSS_MSE)
         to.target_columns = (uint32_t)cek_dataset_target_columns(data->train);

@@ -88,7 +88,6 @@ static void preset_guess(const bench_data *d, cek_preset *preset)
 {
     *preset = (cek_preset){ .size = sizeof *preset,
                             .loss = cek_dataset_classes(d->train) ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE,
-                            .optimizer.algorithm = CEK_OPTIMIZER_ADAM,
                             .batch = 64 };
 }
 

@@ -48,11 +48,10 @@ int main(int argc, char **argv)
     watch w = { 0 };
     cek_fit_options fit = { .size = sizeof fit, .epochs = 100, .seed = 1, .on_step = print_shares, .user = &w };
     cek_epoch_result last = { .size = sizeof last };
-    cek_trainer_options options = { .size = sizeof options,
-                                    .loss = CEK_LOSS_MSE,
-                                    .batch = 128,
-                                    .seed = 1,
-                                    .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01 } };
+    cek_optimizer optimizer = { .size = sizeof optimizer, .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01 };
+    cek_trainer_options options = {
+        .size = sizeof options, .loss = CEK_LOSS_MSE, .batch = 128, .seed = 1, .optimizer = &optimizer
+    };
     int option, rank, failed = 1;
 
     while ((option = getopt(argc, argv, "d:e:")) != -1) {
@@ -83,7 +82,7 @@ int main(int argc, char **argv)
     fit.test = test;
     TRY(cek_trainer_fit(w.trainer, train, &fit, &last));
     printf("after %lld epochs: training error %.3f, test error %.3f (mean squared)\n", (long long)last.epoch,
-           last.train.loss, last.test.loss);
+           last.train->loss, last.test->loss);
     failed = 0;
 out:
     cek_trainer_free(w.trainer);

@@ -24,7 +24,7 @@ static void print_epoch(void *user, const cek_epoch_result *r)
 {
     (void)user;
     printf("epoch %lld  train loss %.4f accuracy %.4f  test loss %.4f accuracy %.4f  %.0f samples/s\n",
-           (long long)r->epoch, r->train.loss, r->train.accuracy, r->test.loss, r->test.accuracy,
+           (long long)r->epoch, r->train->loss, r->train->accuracy, r->test->loss, r->test->accuracy,
            r->samples_per_second);
 }
 

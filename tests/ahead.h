@@ -43,9 +43,11 @@ typedef struct ahead {
 
 static void ahead_submit(ahead *a)
 {
-    const cek_batch batch = {
-        .count = AHEAD_BATCH, .inputs = ahead_images, .targets = ahead_labels, .input_type = CEK_F32
-    };
+    const cek_batch batch = { .size = sizeof batch,
+                              .count = AHEAD_BATCH,
+                              .inputs = ahead_images,
+                              .targets = ahead_labels,
+                              .input_type = CEK_F32 };
     ok(cek_trainer_submit(a->trainer, &batch));
 }
 

@@ -140,9 +140,11 @@ typedef uint32_t cek_loss;
 enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2 };
 
 typedef struct cek_optimizer {
+    uint32_t size;
     uint32_t algorithm; /* CEK_OPTIMIZER_SGD or CEK_OPTIMIZER_ADAM; 0 = Adam */
     uint32_t flags;     /* CEK_OPTIMIZER_NESTEROV, CEK_OPTIMIZER_DECOUPLED */
-    double lr;          /* 0 = 0.001 (Adam) or 0.01 (SGD) */
+    uint32_t reserved;
+    double lr; /* 0 = 0.001 (Adam) or 0.01 (SGD) */
     double weight_decay;
     double momentum, dampening;   /* SGD */
     double beta1, beta2, epsilon; /* Adam; 0 = 0.9, 0.999, 1e-8 */
@@ -151,8 +153,8 @@ typedef struct cek_optimizer {
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;
-    const char *name, *text; /* the model's words */
-    cek_optimizer optimizer;
+    const char *name, *text;        /* the model's words */
+    const cek_optimizer *optimizer; /* the library's */
     int64_t batch;
 } cek_preset;
 /* CEK_NOT_FOUND lists the names */
@@ -234,12 +236,14 @@ typedef struct cek_loader_options {
 } cek_loader_options;
 /* A batch. Memory belongs to the loader until the batch is given back. */
 typedef struct cek_batch {
-    int64_t count;       /* samples */
-    const void *inputs;  /* count rows, as the dataset stores them (images NHWC) */
-    const void *targets; /* int32_t labels[count], or float values[count][columns] */
-    const int64_t *rows; /* row numbers in the dataset */
+    uint32_t size;
     cek_dtype input_type;
+    int64_t count;           /* samples */
+    const void *inputs;      /* count rows, as the dataset stores them (images NHWC) */
+    const void *targets;     /* int32_t labels[count], or float values[count][columns] */
+    const int64_t *rows;     /* row numbers in the dataset; NULL: 0 to count - 1 */
     uint32_t target_columns; /* 0: labels */
+    uint32_t reserved;
 } cek_batch;
 typedef struct cek_loader cek_loader;
 CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options,
@@ -275,25 +279,25 @@ typedef struct cek_trainer cek_trainer;
 enum { CEK_SHARES_AUTO = 0, CEK_SHARES_EQUAL = 1, CEK_SHARES_GIVEN = 2 };
 typedef struct cek_trainer_options {
     uint32_t size;
-    cek_loss loss; /* 0: cross-entropy */
-    cek_optimizer optimizer;
-    int64_t batch;               /* largest batch of a step; 0 = 64 */
-    uint64_t seed;               /* of dropout */
-    uint32_t shares;             /* CEK_SHARES_AUTO; CEK_SHARES_EQUAL: sizes differ by at most
+    cek_loss loss;                  /* 0: cross-entropy */
+    const cek_optimizer *optimizer; /* copied; NULL: Adam as it usually is */
+    int64_t batch;                  /* largest batch of a step; 0 = 64 */
+    uint64_t seed;                  /* of dropout */
+    uint32_t shares;                /* CEK_SHARES_AUTO; CEK_SHARES_EQUAL: sizes differ by at most
                                        * one, the earlier devices the larger */
-    cek_dtype type;              /* CEK_F32 (default) or CEK_F64 (where the devices compute in
+    cek_dtype type;                 /* CEK_F32 (default) or CEK_F64 (where the devices compute in
                                        * it) */
-    const double *share_weights; /* CEK_SHARES_GIVEN: one number >= 0 per device, in
+    const double *share_weights;    /* CEK_SHARES_GIVEN: one number >= 0 per device, in
                                        * proportion; not all 0 */
-    uint64_t memory_limit;       /* bytes per device; a share that does not fit is run as
+    uint64_t memory_limit;          /* bytes per device; a share that does not fit is run as
                                        * micro-batches; 0: what is free */
-    cek_dtype input_type;        /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
+    cek_dtype input_type;           /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
                                        * converted on the device */
-    uint32_t target_columns;     /* MSE: values per sample; 0 = the model's outputs. Anything
+    uint32_t target_columns;        /* MSE: values per sample; 0 = the model's outputs. Anything
                                        * else than those is refused */
-    double max_norm;             /* the gradient of all parameters together is scaled down to this
+    double max_norm;                /* the gradient of all parameters together is scaled down to this
                                        * Euclidean norm where it is larger (clipping); 0: it is not */
-    uint32_t depth;              /* steps that may be submitted and not collected; 0 = 2 */
+    uint32_t depth;                 /* steps that may be submitted and not collected; 0 = 2 */
     uint32_t reserved;
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
@@ -351,11 +355,12 @@ CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer, const 
 typedef struct cek_epoch_result {
     uint32_t size;
     uint32_t reserved;
-    int64_t epoch;     /* from 1 */
-    int64_t step;      /* steps so far */
-    cek_metrics train; /* while training (with dropout) */
-    cek_metrics test;  /* samples = 0 without a test set */
-    double seconds;    /* of training, without the test */
+    int64_t epoch; /* from 1 */
+    int64_t step;  /* steps so far */
+    /* The trainer's, until its next epoch ends. */
+    const cek_metrics *train; /* while training (with dropout) */
+    const cek_metrics *test;  /* NULL without a test set */
+    double seconds;           /* of training, without the test */
     double samples_per_second;
 } cek_epoch_result;
 typedef struct cek_fit_options {

@@ -139,6 +139,7 @@ static cek_status slots_alloc(cek_loader *loader)
         CEK_TRY(buffer_alloc(config, n * cek__data_target_bytes(format), &s->targets));
         CEK_TRY(cek__alloc_array(n, sizeof *s->rows, &s->rows));
         s->batch.batch = (cek_batch){
+            .size = sizeof s->batch.batch,
             .inputs = s->inputs,
             .targets = s->targets,
             .rows = s->rows,

@@ -238,6 +238,19 @@ static cek_status text_parse(const char *text, cek_model *model)
 #define IMAGE_SCALE (2.0 / 255)
 #define IMAGE_OFFSET (-1.0)
 
+static const cek_optimizer adam_small = { .size = sizeof adam_small,
+                                          .algorithm = CEK_OPTIMIZER_ADAM,
+                                          .lr = 0.001,
+                                          .beta1 = 0.9,
+                                          .beta2 = 0.999,
+                                          .epsilon = 1e-8 };
+static const cek_optimizer adam_large = { .size = sizeof adam_large,
+                                          .algorithm = CEK_OPTIMIZER_ADAM,
+                                          .lr = 0.01,
+                                          .beta1 = 0.9,
+                                          .beta2 = 0.999,
+                                          .epsilon = 1e-8 };
+
 /* lenet5 is LeNet-5 (LeCun et al. 1998) as it is usually taught today: ReLU for tanh, maximum for trained subsampling,
  * every map of the second convolution sees all of the first, and a linear layer for the radial basis functions. */
 static const struct {
@@ -249,7 +262,7 @@ static const struct {
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
         .name = "mnist-cnn",
         .text = "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10",
-        .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+        .optimizer = &adam_small,
         .batch = 64 },
       3,
       { 1, 28, 28 },
@@ -258,7 +271,7 @@ static const struct {
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
         .name = "lenet5",
         .text = "conv:6,5,p2 relu maxpool:2 conv:16,5 relu maxpool:2 flatten linear:120 relu linear:84 relu linear:10",
-        .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+        .optimizer = &adam_small,
         .batch = 64 },
       3,
       { 1, 28, 28 },
@@ -267,7 +280,7 @@ static const struct {
     { { .loss = CEK_LOSS_MSE,
         .name = "boston-mlp",
         .text = "linear:16 relu linear:32 relu linear:1",
-        .optimizer = { .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+        .optimizer = &adam_large,
         .batch = 128 },
       1,
       { 13 },

@@ -181,13 +181,14 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     }
     CEK_TRY(collect_down_to(f, 0, &sum));
     CEK_TRY(cek__trainer_settle(t));
-    result->train.samples = sum.samples;
+    t->train = (cek_metrics){ .size = sizeof t->train, .samples = sum.samples };
+    result->train = &t->train;
     result->step = t->steps;
     result->seconds = now() - start;
-    if (result->train.samples > 0) {
-        result->train.loss = sum.loss / (double)sum.samples;
-        result->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)sum.correct / (double)sum.samples : 0;
-        result->samples_per_second = (double)result->train.samples / result->seconds;
+    if (sum.samples > 0) {
+        t->train.loss = sum.loss / (double)sum.samples;
+        t->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)sum.correct / (double)sum.samples : 0;
+        result->samples_per_second = (double)sum.samples / result->seconds;
     }
     return CEK_OK;
 out:
@@ -240,12 +241,12 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
-        cek_epoch_result result = {
-            .size = sizeof result, .epoch = epoch, .train.size = sizeof result.train, .test.size = sizeof result.test
-        };
+        cek_epoch_result result = { .size = sizeof result, .epoch = epoch };
         CEK_TRY(train_epoch(&f, epoch, &result));
-        if (o.test)
-            CEK_TRY(evaluate(t, o.test, &result.test));
+        if (o.test) {
+            CEK_TRY(evaluate(t, o.test, &t->test));
+            result.test = &t->test;
+        }
         if (o.on_epoch)
             o.on_epoch(o.user, &result);
         if (last)

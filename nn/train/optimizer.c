@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
 
 struct cek__shard_optimizer {
@@ -31,7 +32,8 @@ static cek_status check(const char *name, double value, double low, double below
 cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out)
 {
     cek_status st;
-    cek_optimizer o = *given;
+    cek_optimizer o;
+    CEK_TRY(cek__options_take("optimizer", &o, sizeof o, given));
     if (o.algorithm == 0)
         o.algorithm = CEK_OPTIMIZER_ADAM;
     if (o.algorithm != CEK_OPTIMIZER_SGD && o.algorithm != CEK_OPTIMIZER_ADAM)

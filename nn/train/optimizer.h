@@ -9,7 +9,7 @@
 
 typedef struct cek__shard_optimizer cek__shard_optimizer;
 
-/* Defaults filled in, bad numbers refused (CEK_INVALID names the field). */
+/* Defaults filled in (NULL: all of them), bad numbers refused (CEK_INVALID names the field). */
 CEK__CHECKED cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out);
 
 /* Bytes of device memory that a shard of `count` elements will take. */

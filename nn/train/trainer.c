@@ -70,7 +70,7 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
     if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
-    CEK_TRY(cek__optimizer_resolve(&o->optimizer, &t->optimizer));
+    CEK_TRY(cek__optimizer_resolve(o->optimizer, &t->optimizer));
     return CEK_OK;
 out:
     return st;
@@ -328,22 +328,24 @@ out:
     return st;
 }
 
-static cek_status submit(cek_trainer *t, const cek_batch *batch, bool lent)
+static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
 {
     cek_status st;
+    cek_batch batch;
     pending *p;
     double start = now();
     CEK_TRY(cek__trainer_usable(t));
-    CEK_TRY(batch_check(t, batch));
+    CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
+    CEK_TRY(batch_check(t, &batch));
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
-    st = submit_checked(t, batch, lent);
+    st = submit_checked(t, &batch, lent);
     if (st != CEK_OK) {
         break_down(t, st);
         goto out;
     }
     p = pending_of(t, ++t->submitted);
-    *p = (pending){ .samples = batch->count, .start = start, .rows = p->rows };
+    *p = (pending){ .samples = batch.count, .start = start, .rows = p->rows };
     memcpy(p->rows, t->team.rows, t->team.count * sizeof *p->rows);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;

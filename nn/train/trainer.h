@@ -43,7 +43,8 @@ struct cek_trainer {
     int64_t *shares;          /* [devices] of the last step that was submitted */
     pending *pending;         /* [depth] steps that are not collected, by number */
     double collected_at;
-    cek_status broken; /* a step failed half-way: what every later call answers */
+    cek_metrics train, test; /* of the last epoch */
+    cek_status broken;       /* a step failed half-way: what every later call answers */
     char broken_text[1024];
     atomic_bool stop;
 };

@@ -12,7 +12,9 @@ enum { SAMPLES = 6, CLASSES = 10, PIXELS = 28 * 28 };
 
 static uint8_t images[SAMPLES][PIXELS];
 static int32_t labels[SAMPLES];
-static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_U8 };
+static const cek_batch batch = {
+    .size = sizeof batch, .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_U8
+};
 
 typedef struct place {
     cek_engine *engine;

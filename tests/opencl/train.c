@@ -67,7 +67,9 @@ static void run_close(run *r)
 static double step(run *r, int64_t first, int64_t count)
 {
     cek_step_result result = { .size = sizeof result };
-    cek_batch batch = { .count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32 };
+    cek_batch batch = {
+        .size = sizeof batch, .count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32
+    };
     ok(cek_trainer_step(r->trainer, &batch, &result));
     return result.loss;
 }

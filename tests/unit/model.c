@@ -190,7 +190,7 @@ START_TEST(presets_say_how_a_built_in_is_trained)
     assert_ok(cek_preset_find("boston-mlp", &p));
     ck_assert_uint_eq(p.loss, CEK_LOSS_MSE);
     ck_assert_int_eq(p.batch, 128);
-    ck_assert(p.optimizer.algorithm == CEK_OPTIMIZER_ADAM && p.optimizer.lr == 0.01);
+    ck_assert(p.optimizer->algorithm == CEK_OPTIMIZER_ADAM && p.optimizer->lr == 0.01);
     ck_assert_str_eq(p.text, "linear:16 relu linear:32 relu linear:1");
     assert_fails(cek_preset_find("alexnet", &p), CEK_NOT_FOUND, "alexnet", "mnist-cnn, lenet5, boston-mlp");
     p.size = 4;

@@ -285,9 +285,11 @@ START_TEST(a_trainer_tells_weights_and_gradients_of_all_pieces)
     float *replica = malloc(COUNT * sizeof *replica), *inputs = malloc(IN * sizeof *inputs);
     double *gradient = malloc(COUNT * sizeof *gradient);
     cek_trainer_options o = { .size = sizeof o, .batch = 1 };
-    cek_batch batch = { .count = 1, .inputs = inputs, .targets = (int32_t[]){ 1 }, .input_type = CEK_F32 };
+    cek_batch batch = {
+        .size = sizeof batch, .count = 1, .inputs = inputs, .targets = (int32_t[]){ 1 }, .input_type = CEK_F32
+    };
 
-    o.optimizer = (cek_optimizer){ .algorithm = CEK_OPTIMIZER_SGD, .lr = 1 };
+    o.optimizer = &(cek_optimizer){ .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_SGD, .lr = 1 };
     memcpy(before, weights, COUNT * sizeof *before);
     for (int i = 0; i < IN; i++)
         inputs[i] = (float)(2 * uniform(5, 1, i) - 1);

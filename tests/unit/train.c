@@ -275,9 +275,17 @@ START_TEST(structs_whose_size_was_not_set_are_refused)
     ck_assert_uint_eq(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer), CEK_INVALID);
     ck_assert_uint_eq(cek_predictor_create(b.model, b.devices, b.count, &po, &p), CEK_INVALID);
     o.size = sizeof o;
+    o.optimizer = &(cek_optimizer){ .lr = 0.1 };
+    ck_assert_uint_eq(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer), CEK_INVALID);
+    ck_assert_msg(strstr(cek_error_text(), "optimizer") != NULL, "%s", cek_error_text());
+    o.optimizer = NULL;
     ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
     batch = batch_of(0, 8);
     ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, &r), CEK_INVALID);
+    batch.size = 0;
+    ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, NULL), CEK_INVALID);
+    ck_assert_msg(strstr(cek_error_text(), "batch") != NULL, "%s", cek_error_text());
+    batch = batch_of(0, 8);
     ck_assert_uint_eq(cek_trainer_evaluate(b.trainer, NULL, &m), CEK_INVALID);
     batch.targets = NULL;
     ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, NULL), CEK_INVALID);

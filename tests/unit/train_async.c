@@ -56,9 +56,11 @@ START_TEST(steps_that_run_ahead_give_the_losses_and_the_weights_of_one_after_the
         fleet_open(&b, _i, &o);
         for (int submitted = 0, collected = 0; collected < STEPS;) {
             cek_step_result r = { .size = sizeof r };
-            cek_batch batch = {
-                .count = samples_of(submitted), .inputs = inputs, .targets = targets, .input_type = CEK_F32
-            };
+            cek_batch batch = { .size = sizeof batch,
+                                .count = samples_of(submitted),
+                                .inputs = inputs,
+                                .targets = targets,
+                                .input_type = CEK_F32 };
             memcpy(inputs, images, sizeof inputs);
             memcpy(targets, labels, sizeof targets);
             while (submitted < STEPS && cek_trainer_uncollected(b.trainer) < depth) {
@@ -163,7 +165,7 @@ START_TEST(a_loss_that_is_not_finite_names_its_step_and_leaves_a_consistent_stat
     cek_batch batch;
     cek_step_result r = { .size = sizeof r };
     cek_trainer_options o = options_small();
-    o.optimizer.algorithm = CEK_OPTIMIZER_SGD;
+    o.optimizer = &(cek_optimizer){ .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_SGD };
     o.depth = 2;
     fleet_open(&b, _i, &o);
     images[7][3] = INFINITY;
@@ -231,8 +233,7 @@ static void clipped_step_is_exact(int fleet, double max_norm)
     double squares = 0, scale;
     int64_t all = 0;
     cek_trainer_options o = options_small();
-    o.optimizer.algorithm = CEK_OPTIMIZER_SGD;
-    o.optimizer.lr = 0.5;
+    o.optimizer = &(cek_optimizer){ .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.5 };
     o.max_norm = max_norm;
     fleet_open(&b, fleet, &o);
     all = parameters_read(&b, before);

@@ -88,7 +88,7 @@ START_TEST(a_slow_device_leaves_and_training_goes_on_as_before)
                                        .labels = labels };
     bench b;
     fleet("3", _i == 0 ? "4G,4G,10M" : "4G,10M,10M", "100G");
-    o.optimizer = (cek_optimizer){ .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.002 };
+    o.optimizer = &(cek_optimizer){ .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.002 };
     bench_open(&b, "1", "sim", &o);
     ok(cek_dataset_arrays(&arrays, &data));
     loss = train(&b, STEPS);

@@ -39,7 +39,11 @@ static inline void data_make(void)
 
 static inline cek_batch batch_of(int64_t first, int64_t count)
 {
-    return (cek_batch){ .count = count, .inputs = images[first], .targets = labels + first, .input_type = CEK_F32 };
+    return (cek_batch){ .size = sizeof(cek_batch),
+                        .count = count,
+                        .inputs = images[first],
+                        .targets = labels + first,
+                        .input_type = CEK_F32 };
 }
 
 static inline void bench_engine(bench *b, const char *cpu_devices, const char *list)

@@ -6,7 +6,7 @@
 /* After a failed fit: a step either works, or says again what broke the trainer. */
 static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 {
-    cek_batch batch = { .count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+    cek_batch batch = { .size = sizeof batch, .count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32 };
     cek_status st = cek_trainer_step(t, &batch, NULL);
     ck_assert_msg(st == CEK_OK || st == failure, "%s after %s", cek_status_name(st), cek_status_name(failure));
     ck_assert_uint_eq(cek_trainer_pull(t), st);

@@ -154,7 +154,7 @@ START_TEST(evaluation_and_prediction_agree_over_any_devices)
     ok(cek_trainer_fit(b.trainer, set, &f, &last));
     ok(cek_trainer_evaluate(b.trainer, set, &m));
     ck_assert_int_eq(m.samples, SAMPLES);
-    ck_assert(fabs(m.loss - last.test.loss) < 1e-12 && m.accuracy > 0.9);
+    ck_assert(fabs(m.loss - last.test->loss) < 1e-12 && m.accuracy > 0.9);
     ok(cek_trainer_pull(b.trainer));
     for (size_t n = 1; n <= 3; n++) { /* 7: not a divisor of anything here */
         cek_predictor *p;

@@ -14,7 +14,9 @@
 
 enum { STEPS = 30 };
 
-static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+static const cek_batch batch = {
+    .size = sizeof batch, .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32
+};
 
 static const char *const wholes[] = { "sim", "sim:1" }; /* one of two devices hangs, or the only one */
 

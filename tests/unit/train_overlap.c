@@ -119,7 +119,9 @@ static measured measure_steps(int devices, bool shared, bool inline_work, int st
 {
     static float inputs[DEVICES_MOST * EACH][SIDE * SIDE];
     static int32_t targets[DEVICES_MOST * EACH];
-    const cek_batch batch = { .count = EACH * devices, .inputs = inputs, .targets = targets, .input_type = CEK_F32 };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = EACH * devices, .inputs = inputs, .targets = targets, .input_type = CEK_F32
+    };
     cek_device_times before[DEVICES_MOST], after[DEVICES_MOST];
     measured m = { 0 };
     fleet f;

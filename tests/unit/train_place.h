@@ -60,7 +60,9 @@ static inline void place_close(place *p)
 /* Creates a trainer, makes steps with all samples, and pulls, up to the first failure. *trainer is the caller's to free. */
 static inline cek_status place_train(place *p, const cek_trainer_options *o, int steps, cek_trainer **trainer)
 {
-    const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32
+    };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, o, trainer);
 
     for (int i = 0; i < steps && st == CEK_OK; i++)

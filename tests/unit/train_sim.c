@@ -9,7 +9,9 @@ enum { STEPS = 40 };
 
 static float images_before[SAMPLES][SIDE * SIDE];
 static int32_t labels_before[SAMPLES];
-static const cek_batch batch = { .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+static const cek_batch batch = {
+    .size = sizeof batch, .count = SAMPLES, .inputs = images, .targets = labels, .input_type = CEK_F32
+};
 
 static void failing_open(place *p, const char *faults)
 {

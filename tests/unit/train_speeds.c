@@ -67,7 +67,9 @@ static void world_close(world *w)
 
 static void train(world *w, int steps)
 {
-    const cek_batch batch = { .count = w->batch, .inputs = images, .targets = labels, .input_type = CEK_U8 };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = w->batch, .inputs = images, .targets = labels, .input_type = CEK_U8
+    };
 
     for (int submitted = 0, collected = 0; collected < steps; collected++) {
         for (; submitted < steps && cek_trainer_uncollected(w->trainer) < CEK_DEPTH_DEFAULT; submitted++)

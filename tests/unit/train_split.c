@@ -40,9 +40,11 @@ static void many_make(void)
 static cek_batch batch_number(int i)
 {
     int64_t first = batches[i % BATCHES].first;
-    return (cek_batch){
-        .count = batches[i % BATCHES].count, .inputs = many[first], .targets = classes + first, .input_type = CEK_F32
-    };
+    return (cek_batch){ .size = sizeof(cek_batch),
+                        .count = batches[i % BATCHES].count,
+                        .inputs = many[first],
+                        .targets = classes + first,
+                        .input_type = CEK_F32 };
 }
 
 /* Shares: of some devices nothing, of one at least something. */
@@ -77,8 +79,8 @@ static void fleet_open(bench *b, size_t devices, uint64_t *random, cek_trainer_o
 static cek_trainer_options standing(void)
 {
     cek_trainer_options o = options_small();
-    o.optimizer.algorithm = CEK_OPTIMIZER_SGD;
-    o.optimizer.lr = 1e-30;
+    static const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
+    o.optimizer = &sgd;
     return o;
 }
 

@@ -68,7 +68,9 @@ static void settle(pair *p)
 /* `under_way`: steps, of which the next begins before the one before is spread; 1: every step begins when all is. */
 static void steps(pair *p, int count, int under_way)
 {
-    const cek_batch batch = { .count = DEVICES * ROWS, .inputs = inputs, .targets = labels, .input_type = CEK_F32 };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = DEVICES * ROWS, .inputs = inputs, .targets = labels, .input_type = CEK_F32
+    };
     for (int submitted = 0, collected = 0; collected < count; collected++) {
         while (submitted < count && submitted - collected < under_way) {
             ok(cek_trainer_submit(p->trainer, &batch));
