@@ -355,7 +355,7 @@ unit_tests += %D%/unit/plan
 %C%_unit_plan_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/graph
-%C%_unit_graph_SOURCES = %D%/unit/graph.c %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_SOURCES = %D%/unit/graph.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
 %C%_unit_graph_CPPFLAGS = $(unit_cppflags)
 %C%_unit_graph_LDFLAGS = $(check_ldflags)
 %C%_unit_graph_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
