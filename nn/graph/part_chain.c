@@ -176,18 +176,26 @@ static void operands_describe(const cek__lowering *l, const cek__part *p, cek_po
     desc->out_strides[0] = 1;
     if (alike)
         return;
-    desc->rank = (uint32_t)y->dims.rank;
+    desc->rank = 0;
     cek__axes_order(&y->dims, y->image, order);
-    cek__strides(y, l->rows, strides);
-    for (int at = 0; at < y->dims.rank; at++) {
-        desc->shape[at] = (uint64_t)cek__dims_elements(&y->dims, order[at], order[at] + 1, l->rows);
-        desc->out_strides[at] = strides[order[at]];
+    for (int at = 0; at < y->dims.rank; at++) { /* axes of one element have no stride that could differ */
+        uint64_t size = (uint64_t)cek__dims_elements(&y->dims, order[at], order[at] + 1, l->rows);
+
+        order[desc->rank] = order[at];
+        desc->shape[desc->rank] = size;
+        desc->rank += size > 1;
     }
+    desc->rank += desc->rank == 0;
+    cek__strides(y, l->rows, strides);
+    for (uint32_t at = 0; at < desc->rank; at++)
+        desc->out_strides[at] = strides[order[at]];
+    for (uint32_t at = desc->rank; at < CEK_RANK_MAX; at++)
+        desc->shape[at] = 0;
     for (int n = 0; n < p->inputs; n++) {
         const cek__flow *x = &l->graph->flows[p->input[n]];
 
         cek__strides(x, l->rows, strides);
-        for (int at = 0; at < y->dims.rank; at++) {
+        for (uint32_t at = 0; at < desc->rank; at++) {
             int k = cek__axis_under(&x->dims, &y->dims, order[at]);
 
             inputs[n].strides[at] = k < 0 ? 0 : strides[k];
