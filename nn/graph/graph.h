@@ -160,9 +160,9 @@ cek__part *cek__graph_giver(const cek__graph *graph, int flow);
 bool cek__dims_equal(const cek__dims *a, const cek__dims *b);
 /* Elements of the axes from `first` to before `end`, with so many samples. */
 CEK__SHARED int64_t cek__dims_elements(const cek__dims *dims, int first, int end, int64_t samples);
-bool cek__image_equal(cek__image a, cek__image b);
+CEK__SHARED bool cek__image_equal(cek__image a, cek__image b);
 /* Nothing where both orders are one. */
-cek__image cek__image_of(int64_t channels, int64_t pixels);
+CEK__SHARED cek__image cek__image_of(int64_t channels, int64_t pixels);
 /* [N,C,...] as an image. */
 cek__image cek__dims_image(const cek__dims *dims);
 

@@ -1,8 +1,18 @@
-/* part_conv.c - convolution with 1 to 3 axes of windows, and its two gradients, each of which is a part.
+/* part_conv.c - convolution with 1 to 3 axes of windows, and its two gradients, each of which is a part; that of x is the
+ * transposed convolution too, with a gradient of its own.
  *
  * x [N,C,...], w [O,C/groups,kernel...], y [N,O,...]. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
+
+void cek__windows_same(cek__windows *windows, int axis, int64_t in, int64_t kernel)
+{
+    int64_t out = (in + windows->stride[axis] - 1) / windows->stride[axis];
+    int64_t all = (out - 1) * windows->stride[axis] + windows->dilation[axis] * (kernel - 1) + 1 - in;
+
+    windows->pad_lo[axis] = all > 0 ? all / 2 : 0;
+    windows->pad_hi[axis] = all > 0 ? all - all / 2 : 0;
+}
 
 /* Images lie with their channels last on all sides; biases are plain. */
 static cek_status conv_place(cek__graph *graph, int part)
@@ -48,25 +58,34 @@ static void conv_describe(const cek__lowering *l, const cek__part *p, uint32_t k
 
 /* ---- forward ---- */
 
-static cek_status conv_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+/* What the windows of w make of an image. */
+static cek_status windows_fit(const cek__part *part, const cek__dims *x, const cek__dims *w, cek__dims *y)
 {
-    const cek__dims *x = &graph->flows[part->input[0]].dims, *w = &graph->flows[part->input[1]].dims;
     const cek__windows *windows = &part->conv.windows;
 
-    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || w->size[1] * part->conv.groups != x->size[1] ||
+    if (x->rank < 3 || x->rank > 5 || x->samples != 1 || x->size[1] < 1)
+        return cek__fail(CEK_INVALID, "takes images of samples, with 1 to 3 axes behind their channels");
+    if (w->rank != x->rank || w->samples || part->conv.groups < 1 || w->size[1] * part->conv.groups != x->size[1] ||
         w->size[0] % part->conv.groups)
         return cek__fail(CEK_INVALID, "weights that do not fit the image");
-    out[0].dims = *x;
-    out[0].dims.size[1] = w->size[0];
+    *y = *x;
+    y->size[1] = w->size[0];
     for (int i = 0; i < x->rank - 2; i++) {
         int64_t room = x->size[2 + i] + windows->pad_lo[i] + windows->pad_hi[i] -
                        windows->dilation[i] * (w->size[2 + i] - 1);
 
+        if (windows->stride[i] < 1 || windows->dilation[i] < 1 || windows->pad_lo[i] < 0 || windows->pad_hi[i] < 0)
+            return cek__fail(CEK_INVALID, "a stride or dilation below 1, or padding below 0");
         if (room < 1)
             return cek__fail(CEK_INVALID, "a window is larger than the image");
-        out[0].dims.size[2 + i] = (room - 1) / windows->stride[i] + 1;
+        y->size[2 + i] = (room - 1) / windows->stride[i] + 1;
     }
     return CEK_OK;
+}
+
+static cek_status conv_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+{
+    return windows_fit(part, &graph->flows[part->input[0]].dims, &graph->flows[part->input[1]].dims, &out[0].dims);
 }
 
 static cek_status conv_gradient(cek__backward *to, int part, int dy)
@@ -122,7 +141,62 @@ static cek_status conv_lower(cek__lowering *l, int part)
     return cek__lower_with_follower(l, part, conv_emit);
 }
 
-/* ---- gradients ---- */
+/* ---- the gradient of x, which is the transposed convolution of dy ---- */
+
+static cek_status data_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+{
+    cek_status st;
+    cek__dims y;
+
+    CEK_TRY(windows_fit(part, &part->dims, &graph->flows[part->input[1]].dims, &y));
+    if (!cek__dims_equal(&y, &graph->flows[part->input[0]].dims))
+        CEK_FAIL(CEK_INVALID, "an image that no window over the result reaches so");
+    out[0].dims = part->dims;
+    return CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__conv_transposed(cek__graph *graph, int x, int w, const cek__windows *windows, int64_t groups,
+                                const int64_t *more, int *out)
+{
+    cek__part part = { .kind = CEK__PART_CONV_DATA, .inputs = 2, .input = { x, w }, .dims = graph->flows[x].dims };
+    const cek__dims *weights = &graph->flows[w].dims;
+
+    part.conv.windows = *windows;
+    part.conv.groups = groups;
+    part.dims.size[1] = weights->size[1] * groups;
+    for (int i = 0; i < part.dims.rank - 2 && i < CEK_SPATIAL_MAX && weights->rank == part.dims.rank; i++)
+        part.dims.size[2 + i] = (part.dims.size[2 + i] - 1) * windows->stride[i] - windows->pad_lo[i] -
+                                windows->pad_hi[i] + windows->dilation[i] * (weights->size[2 + i] - 1) + 1 +
+                                (more ? more[i] : 0);
+    return cek__graph_add(graph, &part, out);
+}
+
+/* It is linear in both: what comes back goes the other way. */
+static cek_status data_gradient(cek__backward *to, int part, int dx)
+{
+    cek_status st;
+    const cek__part p = to->graph->parts[part];
+    bool for_dy = to->graph->flows[p.input[0]].needs_gradient, for_w = to->graph->flows[p.input[1]].needs_gradient;
+    cek__part conv = { .kind = CEK__PART_CONV, .inputs = 2, .input = { dx, p.input[1] } };
+    cek__part weights = { .kind = CEK__PART_CONV_WEIGHTS, .inputs = 2, .input = { dx, p.input[0] } };
+    int gradient;
+
+    weights.dims = to->graph->flows[p.input[1]].dims;
+    conv.conv = weights.conv = p.conv;
+    if (for_w) {
+        CEK_TRY(cek__graph_add(to->graph, &weights, &gradient));
+        CEK_TRY(cek__contribute(to, p.input[1], gradient));
+    }
+    if (for_dy) {
+        CEK_TRY(cek__graph_add(to->graph, &conv, &gradient));
+        CEK_TRY(cek__contribute(to, p.input[0], gradient));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
 
 static cek_status data_emit(cek__lowering *l, int part, int flow, const cek_epilogue *epilogue, int ref)
 {
@@ -151,6 +225,8 @@ static cek_status data_lower(cek__lowering *l, int part)
 {
     return cek__lower_with_follower(l, part, data_emit);
 }
+
+/* ---- the gradient of w ---- */
 
 static cek_status weights_lower(cek__lowering *l, int part)
 {
@@ -184,7 +260,12 @@ const cek__part_class cek__part_conv = { .name = "conv",
                                          .place = conv_place,
                                          .lower = conv_lower };
 const cek__part_class cek__part_conv_data = {
-    .name = "conv_data", .outputs = 1, .infer = cek__infer_given, .place = conv_place, .lower = data_lower
+    .name = "conv_data",
+    .outputs = 1,
+    .infer = data_infer,
+    .gradient = data_gradient,
+    .place = conv_place,
+    .lower = data_lower,
 };
 const cek__part_class cek__part_conv_weights = { .name = "conv_weights",
                                                  .outputs = 1,

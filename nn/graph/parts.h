@@ -40,5 +40,12 @@ CEK__SHARED CEK__CHECKED cek_status cek__view(cek__graph *graph, int x, const ce
 CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out);
 /* The sum over the axes in the mask. */
 CEK__SHARED CEK__CHECKED cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out);
+/* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at each axis'
+ * end (NULL: none), fewer than the stride. */
+CEK__SHARED CEK__CHECKED cek_status cek__conv_transposed(cek__graph *graph, int x, int w, const cek__windows *windows,
+                                                         int64_t groups, const int64_t *more, int *out);
+/* The padding with which an axis of windows, whose stride and dilation are set, gives in / stride elements, rounded up; an odd
+ * one is behind. */
+CEK__SHARED void cek__windows_same(cek__windows *windows, int axis, int64_t in, int64_t kernel);
 
 #endif
