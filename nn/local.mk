@@ -20,6 +20,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/split.h \
     %D%/graph/chain.c \
     %D%/graph/chain.h \
+    %D%/graph/cut.c \
+    %D%/graph/cut.h \
     %D%/graph/differentiate.c \
     %D%/graph/differentiate.h \
     %D%/graph/fuse.c \

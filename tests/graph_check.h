@@ -32,6 +32,7 @@ typedef struct net {
     cek_ref input, targets, result, loss, parameters, gradients;
     cek__binding *binding;
     int length; /* of the program */
+    int valid;  /* rows that count; 0: all */
 } net;
 
 /* A whole number from low to high, the same for the same case and stream. */
@@ -145,7 +146,7 @@ static inline void net_lower(net *n)
                         .parameter = value,
                         .gradient = gradient };
     cek_step_block step = { .random_key = 5, .inv_n = f32x2(1), .loss_scale = { 1, 0 } };
-    cek_batch_block batch = { .rows_valid = ROWS };
+    cek_batch_block batch = { .rows_valid = n->valid ? (uint32_t)n->valid : ROWS };
     cek__places places = { 0 };
 
     for (int i = 0; i < n->graph.part_count; i++)
@@ -235,13 +236,13 @@ static inline int64_t values_of(net *n, int y, double *out)
     return count;
 }
 
-/* Makes the program of what was added, and compares all gradients; frees the net. */
-static inline void gradients_are_right(net *n, int y, const char *what)
+/* What is computed for the squared error of `y`: the gradient of each parameter, in the order of its axes. */
+static inline void gradients_of(net *n, int y, double got[PARAMETERS][ROOM])
 {
-    const double h = 1e-5;
-    double raw[ROOM], got[PARAMETERS][ROOM];
+    double raw[ROOM];
 
-    loss_add(n, y);
+    if (!n->graph.loss)
+        loss_add(n, y);
     passes(n);
     net_lower(n);
     net_run(n);
@@ -252,6 +253,15 @@ static inline void gradients_are_right(net *n, int y, const char *what)
         bench_download(&n->b, raw, at, (uint64_t)n->size[i] * 8);
         reordered(raw, got[i], n->size[i], n->image[i], true);
     }
+}
+
+/* Makes the program of what was added, and compares all gradients; frees the net. A loss that is there already is taken. */
+static inline void gradients_are_right(net *n, int y, const char *what)
+{
+    const double h = 1e-5;
+    double got[PARAMETERS][ROOM];
+
+    gradients_of(n, y, got);
     for (int i = 0; i < n->count; i++)
         for (int64_t k = 0; k < n->size[i]; k++) {
             double *theta = &n->theta[i][k], was = *theta, up, down;

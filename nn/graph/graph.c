@@ -142,7 +142,7 @@ cek_status cek__graph_add(cek__graph *graph, const cek__part *from, int *out)
     CEK_TRY(class->infer(graph, &part, flows));
     for (int k = 0; k < part.outputs; k++) {
         flows[k].part = graph->part_count;
-        flows[k].needs_gradient = gradient_needed(graph, &part);
+        flows[k].needs_gradient = flows[k].type != CEK_I32 && flows[k].type != CEK_U8 && gradient_needed(graph, &part);
         CEK_TRY(flow_add(graph, &flows[k], &part.output[k]));
     }
     CEK_TRY(part_add(graph, &part));

@@ -75,7 +75,7 @@ typedef struct cek__part {
     int inputs, outputs;
     int input[CEK__PART_INPUTS], output[CEK__PART_OUTPUTS]; /* flows; CEK__NOTHING among them: left out */
     cek__dims dims;                                         /* of output 0, where the inputs do not tell */
-    cek_dtype type;                                         /* of TARGET */
+    cek_dtype type;                                         /* of output 0, where the inputs do not tell */
     int node; /* of the model, and its layer's name: for errors and traces */
     const char *name;
     bool backward;

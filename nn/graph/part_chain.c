@@ -2,27 +2,57 @@
 #include <string.h>
 
 #include "nn/graph/chain.h"
+#include "nn/graph/cut.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"
 
-static cek_status chain_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+static cek_status code_check(const cek__part *part)
 {
-    cek__dims *y = &out[0].dims;
-
     if (part->inputs > CEK__PART_INPUTS || part->chain.count > CEK_POINTWISE_INSTRUCTIONS)
         return cek__fail(CEK_INVALID, "%d inputs and %u instructions, it takes %d and %d", part->inputs,
                          part->chain.count, CEK__PART_INPUTS, CEK_POINTWISE_INSTRUCTIONS);
+    if (part->inputs == 0 && part->chain.count == 0)
+        return cek__fail(CEK_INVALID, "neither inputs nor instructions");
     for (uint32_t i = 0; i < part->chain.count; i++) {
-        uint32_t before = (uint32_t)part->inputs + i; /* an operand that is not read is 0 */
+        const cek_pointwise_instruction *in = &part->chain.code[i];
+        const uint32_t read[3] = { in->a, in->b, in->c };
 
-        if (part->chain.code[i].a > 0 && part->chain.code[i].a >= before)
-            return cek__fail(CEK_INVALID, "instruction %u reads value %u, before which it stands", i,
-                             part->chain.code[i].a);
-        if (part->chain.code[i].b > 0 && part->chain.code[i].b >= before)
-            return cek__fail(CEK_INVALID, "instruction %u reads value %u, before which it stands", i,
-                             part->chain.code[i].b);
+        for (int k = 0; k < 3; k++) { /* an operand that is not read is 0 */
+            if (read[k] > 0 && k >= cek__code_reads(in->code))
+                return cek__fail(CEK_INVALID, "instruction %u has %d operands, it takes %d", i, k + 1,
+                                 cek__code_reads(in->code));
+            if (k < cek__code_reads(in->code) && read[k] >= (uint32_t)part->inputs + i)
+                return cek__fail(CEK_INVALID, "instruction %u reads value %u, before which it stands", i, read[k]);
+        }
     }
+    return CEK_OK;
+}
+
+static bool knows_padding(const cek__part *part)
+{
+    for (uint32_t i = 0; i < part->chain.count; i++)
+        if (part->chain.code[i].code == CEK_PW_VALID)
+            return true;
+    return false;
+}
+
+/* The only axis that counts samples; -1: there is none, or several. */
+static int samples_axis(const cek__dims *dims)
+{
+    for (int i = 0; i < dims->rank; i++)
+        if (dims->samples == 1u << i)
+            return i;
+    return -1;
+}
+
+static cek_status chain_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+{
+    cek_status st;
+    cek__dims *y = &out[0].dims;
+
+    CEK_TRY(code_check(part));
+    out[0].type = part->type;
     y->rank = part->dims.rank; /* more than the inputs have */
     for (int n = 0; n < part->inputs; n++)
         if (graph->flows[part->input[n]].dims.rank > y->rank)
@@ -40,13 +70,17 @@ static cek_status chain_infer(const cek__graph *graph, const cek__part *part, ce
             if (k < 0)
                 continue;
             if (!first && (x->size[k] != y->size[i] || (x->samples >> k & 1) != (y->samples >> i & 1)))
-                return cek__fail(CEK_INVALID, "axis %d is %lld in one input and %lld in another", i,
-                                 (long long)y->size[i], (long long)x->size[k]);
+                CEK_FAIL(CEK_INVALID, "axis %d is %lld in one input and %lld in another", i, (long long)y->size[i],
+                         (long long)x->size[k]);
             y->size[i] = x->size[k];
             y->samples |= (x->samples >> k & 1) << i;
         }
     }
+    if (knows_padding(part) && samples_axis(y) < 0)
+        CEK_FAIL(CEK_INVALID, "it tells samples from padding, and has not one axis of samples");
     return CEK_OK;
+out:
+    return st;
 }
 
 cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out)
@@ -54,6 +88,22 @@ cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out)
     cek__part part = { .kind = CEK__PART_CHAIN, .inputs = b ? 2 : 1, .input = { a, b }, .chain = { .count = 1 } };
 
     part.chain.code[0] = (cek_pointwise_instruction){ .code = code, .b = b ? 1 : 0 };
+    return cek__graph_add(graph, &part, out);
+}
+
+cek_status cek__cast(cek__graph *graph, int x, cek_dtype type, int *out)
+{
+    cek__part part = { .kind = CEK__PART_CHAIN, .inputs = 1, .input = { x }, .type = type, .chain = { .count = 1 } };
+
+    part.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_COPY };
+    return cek__graph_add(graph, &part, out);
+}
+
+cek_status cek__constant(cek__graph *graph, double value, const cek__dims *dims, int *out)
+{
+    cek__part part = { .kind = CEK__PART_CHAIN, .dims = *dims, .chain = { .count = 1 } };
+
+    part.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_CONST, .imm = value };
     return cek__graph_add(graph, &part, out);
 }
 
@@ -85,16 +135,13 @@ static cek_status chain_gradient(cek__backward *to, int part, int dy)
 
     for (int n = 0; n < p.inputs; n++) {
         const cek__dims dims = graph->flows[p.input[n]].dims;
-        int gradient = dy;
-        cek__part back;
+        int gradient;
 
         if (!graph->flows[p.input[n]].needs_gradient)
             continue;
-        CEK_TRY(cek__chain_back(&p, n, dy, &back));
-        if (back.inputs == 0) /* does not depend on it */
+        CEK_TRY(cek__chain_back(graph, &p, n, dy, &gradient));
+        if (!gradient)
             continue;
-        if (back.chain.count > 0)
-            CEK_TRY(cek__graph_add(graph, &back, &gradient));
         CEK_TRY(unbroadcast(graph, &dims, gradient, &gradient));
         CEK_TRY(cek__contribute(to, p.input[n], gradient));
     }
@@ -157,50 +204,68 @@ out:
 
 /* ---- lowering ---- */
 
-/* The axes of y as they lie in memory, and how the inputs lie under them; in one, where all lie alike. */
+/* VALID's rows are along the first axis that is described. */
+static void samples_first(const cek__dims *y, int order[CEK_RANK_MAX], cek_pointwise_desc *desc)
+{
+    int axis = samples_axis(y), at = 0;
+
+    while (order[at] != axis)
+        at++;
+    memmove(order + 1, order, (size_t)at * sizeof *order);
+    order[0] = axis;
+    desc->rows_per_sample = (uint64_t)y->size[axis];
+}
+
+/* The axes of y in this order, and how the inputs lie under them. Along one element there is no stride: whether an input lies
+ * as the output does, which may take its place, does not hang on an axis of one. */
+static void axes_describe(const cek__lowering *l, const cek__part *p, const int order[CEK_RANK_MAX],
+                          cek_pointwise_input *inputs, cek_pointwise_desc *desc)
+{
+    const cek__flow *y = &l->graph->flows[p->output[0]];
+    int64_t strides[CEK_RANK_MAX];
+
+    desc->rank = (uint32_t)y->dims.rank;
+    cek__strides(y, l->rows, strides);
+    for (int at = 0; at < y->dims.rank; at++) {
+        desc->shape[at] = (uint64_t)cek__dims_elements(&y->dims, order[at], order[at] + 1, l->rows);
+        desc->out_strides[at] = desc->shape[at] > 1 ? strides[order[at]] : 0;
+    }
+    for (int n = 0; n < p->inputs; n++) {
+        const cek__flow *x = &l->graph->flows[p->input[n]];
+
+        cek__strides(x, l->rows, strides);
+        for (int at = 0; at < y->dims.rank; at++) {
+            int k = cek__axis_under(&x->dims, &y->dims, order[at]);
+
+            inputs[n].strides[at] = k < 0 || desc->shape[at] == 1 ? 0 : strides[k];
+        }
+    }
+}
+
+/* In one axis, where all lie alike. */
 static void operands_describe(const cek__lowering *l, const cek__part *p, cek_pointwise_input *inputs,
                               cek_pointwise_desc *desc)
 {
     const cek__flow *y = &l->graph->flows[p->output[0]];
     int order[CEK_RANK_MAX];
-    int64_t strides[CEK_RANK_MAX];
-    bool alike = true;
+    bool padding = knows_padding(p), alike = !padding || y->dims.samples == 1;
 
     for (int n = 0; n < p->inputs; n++) {
         alike &= cek__dims_equal(&l->graph->flows[p->input[n]].dims, &y->dims) &&
                  cek__image_equal(l->graph->flows[p->input[n]].image, y->image);
         inputs[n] = (cek_pointwise_input){ .type = cek__lower_type(l, p->input[n]), .strides = { 1 } };
     }
-    desc->rank = 1;
-    desc->shape[0] = cek__lower_elements(l, p->output[0]);
-    desc->out_strides[0] = 1;
-    if (alike)
+    if (alike) {
+        desc->rank = 1;
+        desc->shape[0] = cek__lower_elements(l, p->output[0]);
+        desc->out_strides[0] = 1;
+        desc->rows_per_sample = padding ? desc->shape[0] / (uint64_t)l->rows : 0;
         return;
-    desc->rank = 0;
+    }
     cek__axes_order(&y->dims, y->image, order);
-    for (int at = 0; at < y->dims.rank; at++) { /* axes of one element have no stride that could differ */
-        uint64_t size = (uint64_t)cek__dims_elements(&y->dims, order[at], order[at] + 1, l->rows);
-
-        order[desc->rank] = order[at];
-        desc->shape[desc->rank] = size;
-        desc->rank += size > 1;
-    }
-    desc->rank += desc->rank == 0;
-    cek__strides(y, l->rows, strides);
-    for (uint32_t at = 0; at < desc->rank; at++)
-        desc->out_strides[at] = strides[order[at]];
-    for (uint32_t at = desc->rank; at < CEK_RANK_MAX; at++)
-        desc->shape[at] = 0;
-    for (int n = 0; n < p->inputs; n++) {
-        const cek__flow *x = &l->graph->flows[p->input[n]];
-
-        cek__strides(x, l->rows, strides);
-        for (uint32_t at = 0; at < desc->rank; at++) {
-            int k = cek__axis_under(&x->dims, &y->dims, order[at]);
-
-            inputs[n].strides[at] = k < 0 ? 0 : strides[k];
-        }
-    }
+    if (padding)
+        samples_first(&y->dims, order, desc);
+    axes_describe(l, p, order, inputs, desc);
 }
 
 static cek_status chain_lower(cek__lowering *l, int part)
@@ -226,6 +291,8 @@ static cek_status chain_lower(cek__lowering *l, int part)
         operands[CEK_POINTWISE_IN0 + n] = cek__lower_read(l, p->input[n]);
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_POINTWISE_OUT, &to));
     operands[CEK_POINTWISE_OUT] = to.value;
+    if (knows_padding(p))
+        operands[CEK_POINTWISE_BATCH] = l->batch;
     return cek__lower_emit(l, part, &desc.op, operands, &to);
 out:
     return st;

@@ -38,6 +38,11 @@ cek_status cek__place_as_is(cek__graph *graph, int part);
 CEK__SHARED CEK__CHECKED cek_status cek__view(cek__graph *graph, int x, const cek__dims *dims, int *out);
 /* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */
 CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out);
+/* The same numbers in another type: rounded to nearest even, integers saturate. CEK_DTYPE_NONE: the one that is computed in.
+ * Integers have no gradient. */
+CEK__SHARED CEK__CHECKED cek_status cek__cast(cek__graph *graph, int x, cek_dtype type, int *out);
+/* One number for all elements. */
+CEK__SHARED CEK__CHECKED cek_status cek__constant(cek__graph *graph, double value, const cek__dims *dims, int *out);
 /* The sum over the axes in the mask. */
 CEK__SHARED CEK__CHECKED cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out);
 /* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at each axis'
