@@ -52,7 +52,7 @@ typedef struct bench_options {
     bool standardize;
     int64_t epochs, steps, log_every, batch; /* 0: not given */
     bool shuffle;
-    const char *loss, *optimizer, *shares;
+    const char *loss, *optimizer, *schedule, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
     double clip;                                /* 0: not given; so ahead */
     int64_t ahead;

@@ -14,6 +14,7 @@
 
 #include "bench/data.h"
 #include "bench/fit.h"
+#include "bench/recipe.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
 
@@ -210,23 +211,6 @@ static int shares_read(const char *text, size_t devices, uint32_t *shares, doubl
     return EXIT_OK;
 }
 
-/* `optimizer` is the preset's where nothing else was asked for. */
-static void optimizer_choose(const bench_options *o, cek_optimizer *optimizer)
-{
-    if (o->optimizer) {
-        bool sgd = !strcmp(o->optimizer, "sgd");
-        *optimizer = (cek_optimizer){ .size = sizeof *optimizer,
-                                      .algorithm = sgd ? CEK_OPTIMIZER_SGD : CEK_OPTIMIZER_ADAM,
-                                      .flags = strcmp(o->optimizer, "adamw") ? 0 : CEK_OPTIMIZER_DECOUPLED };
-    }
-    if (o->lr >= 0)
-        optimizer->lr = o->lr;
-    if (o->momentum >= 0)
-        optimizer->momentum = o->momentum;
-    if (o->weight_decay >= 0)
-        optimizer->weight_decay = o->weight_decay;
-}
-
 static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
 {
     return !o->loss ? preset->loss : strcmp(o->loss, "mse") ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE;
@@ -392,10 +376,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
     cek_loss loss = loss_choose(o, preset);
-    cek_optimizer optimizer = preset->optimizer ? *preset->optimizer : (cek_optimizer){ .size = sizeof optimizer };
+    bench_recipe recipe;
     cek_trainer_options to = { .size = sizeof to,
                                .loss = loss,
-                               .optimizer = &optimizer,
                                .batch = batch,
                                .seed = o->seed,
                                .type = o->type,
@@ -408,10 +391,12 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                       .labels = loss == CEK_LOSS_CROSS_ENTROPY,
                       .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
-    int code = shares_read(o->shares, count, &to.shares, &weights);
+    int code = recipe_read(o, preset, cek_dataset_size(data->train), batch, &recipe);
+    if (!code)
+        code = shares_read(o->shares, count, &to.shares, &weights);
     if (code)
         return code;
-    optimizer_choose(o, &optimizer);
+    recipe_use(&recipe, &to);
     to.share_weights = weights;
     if (loss == CEK_LOSS_MSE)
         to.target_columns = (uint32_t)cek_dataset_target_columns(data->train);

@@ -22,6 +22,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/peak.c %D%/peak.h \
     %D%/peer.c %D%/peer.h \
     %D%/plugin_file.c %D%/plugin_file.h \
+    %D%/recipe.c %D%/recipe.h \
     %D%/stats.c %D%/stats.h
 %C%_cekernels_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cekernels_bench_LDADD = spec/libspec.la nn/libcekernels-nn.la core/libcekernels.la \

@@ -43,6 +43,7 @@ enum {
     O_LOSS,
     O_LR,
     O_OPTIMIZER,
+    O_SCHEDULE,
     O_MOMENTUM,
     O_WEIGHT_DECAY,
     O_DROPOUT,
@@ -80,7 +81,7 @@ static const option_row rows[] = {
     { "version", NULL, 'V', ALL, "the version" },
     { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
     { "math", "MODE", O_MATH, SHAPED, "f32, strict, tf32 or fast" },
-    { "warmup", "N", 'w', RATE, "runs that are not timed" },
+    { "warmup", "N", 'w', RATE | CMD_TRAIN, "runs that are not timed; of train: steps while the rate rises" },
     { "runs", "N", 'r', RATE, "timed runs; the median counts" },
     { "peer", "SO", O_PEER, CMD_GEMM, "a CBLAS library, timed in turn with the device" },
     { "pass", "NAME", O_PASS, CMD_CONV, "forward, data or weights" },
@@ -106,6 +107,7 @@ static const option_row rows[] = {
     { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
     { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw or sgd" },
     { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
+    { "schedule", "NAME", O_SCHEDULE, CMD_TRAIN, "of the rate: step:N, multistep:N,..., cosine, onecycle, plateau" },
     { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd" },
     { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
@@ -274,6 +276,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_LOSS: return one_of(row->name, arg, losses, &o->loss);
     case O_OPTIMIZER: return one_of(row->name, arg, optimizers, &o->optimizer);
     case O_LR: return take_double(row->name, arg, 1e-30, 1e6, &o->lr); /* 0 would be the default to the library */
+    case O_SCHEDULE: o->schedule = arg; return true;
     case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);

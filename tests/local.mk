@@ -239,6 +239,13 @@ unit_tests += %D%/unit/train
 %C%_unit_train_LDFLAGS = $(check_ldflags)
 %C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/rates
+%C%_unit_rates_SOURCES = %D%/unit/rates.c %D%/unit/train_bench.h %D%/fixtures/rates.h
+%C%_unit_rates_CPPFLAGS = $(unit_cppflags)
+%C%_unit_rates_LDFLAGS = $(check_ldflags)
+%C%_unit_rates_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+EXTRA_DIST += %D%/fixtures/make-rates.py
+
 unit_tests += %D%/unit/train_fit
 %C%_unit_train_fit_SOURCES = %D%/unit/train_fit.c %D%/unit/train_bench.h
 %C%_unit_train_fit_CPPFLAGS = $(unit_cppflags)
@@ -628,7 +635,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
-shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
+shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la

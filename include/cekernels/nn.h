@@ -150,6 +150,46 @@ typedef struct cek_optimizer {
     double beta1, beta2, epsilon; /* Adam; 0 = 0.9, 0.999, 1e-8 */
 } cek_optimizer;
 
+/* How learning rates change while training goes on: each as the scheduler of torch.optim.lr_scheduler that is named, by a formula of
+ * the number of steps before (or, BY_EPOCH, of epochs that have ended), from the rate that a parameter has otherwise. */
+enum {
+    CEK_SCHEDULE_NONE = 0,
+    CEK_SCHEDULE_STEP = 1,       /* StepLR: x gamma every `period` */
+    CEK_SCHEDULE_MULTI_STEP = 2, /* MultiStepLR: x gamma at each milestone */
+    CEK_SCHEDULE_COSINE = 3,     /* CosineAnnealingLR: down to `floor` in `period`, and up again in another */
+    CEK_SCHEDULE_ONE_CYCLE =
+        4,                   /* OneCycleLR over `period` steps, whose largest rate is the parameter's; momentum stays */
+    CEK_SCHEDULE_PLATEAU = 5 /* ReduceLROnPlateau: x gamma, not below `floor`, when more than `patience` epochs in a row
+                                  * were no better than the best (cek_trainer_end_epoch) */
+};
+enum {
+    CEK_SCHEDULE_BY_EPOCH = 1u << 0,         /* STEP, MULTI_STEP, COSINE: period and milestones are epochs, not steps */
+    CEK_SCHEDULE_LINEAR = 1u << 1,           /* ONE_CYCLE: along straight lines, not cosines */
+    CEK_SCHEDULE_THREE_PHASES = 1u << 2,     /* ONE_CYCLE: down to where it began before it goes down to the end */
+    CEK_SCHEDULE_LARGER_IS_BETTER = 1u << 3, /* PLATEAU: an accuracy, not a loss */
+    CEK_SCHEDULE_ABSOLUTE = 1u << 4          /* PLATEAU: better by `threshold` itself, not by that part of the best */
+};
+typedef struct cek_schedule {
+    uint32_t size;
+    uint32_t kind;
+    uint32_t flags;
+    uint32_t milestone_count;
+    /* In front of any: as many steps during which the rate is multiplied by what rises from `warmup_start` (0 = 1/3) to 1 along a
+     * line (LinearLR). What counts in steps begins behind it (SequentialLR), what counts in epochs goes on meanwhile. */
+    int64_t warmup;
+    double warmup_start;
+    int64_t period;            /* STEP, COSINE, ONE_CYCLE */
+    const int64_t *milestones; /* MULTI_STEP: ascending; copied */
+    double gamma;              /* STEP, MULTI_STEP, PLATEAU; 0 = 0.1 */
+    double floor;              /* COSINE, PLATEAU: a rate */
+    double rising_part;        /* ONE_CYCLE: of the period; 0 = 0.3 */
+    double start_divisor;      /* ONE_CYCLE: the first rate is the largest one by this; 0 = 25 */
+    double end_divisor;        /* ONE_CYCLE: the last rate is the first one by this; 0 = 1e4 */
+    int64_t patience;          /* PLATEAU: 0 waits for none (PyTorch's own choice is 10) */
+    int64_t cooldown;          /* PLATEAU: epochs behind a reduction that do not count */
+    double threshold;          /* PLATEAU; 0 = 1e-4 */
+} cek_schedule;
+
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;
@@ -299,6 +339,7 @@ typedef struct cek_trainer_options {
                                        * Euclidean norm where it is larger (clipping); 0: it is not */
     uint32_t depth;                 /* steps that may be submitted and not collected; 0 = 2 */
     uint32_t reserved;
+    const cek_schedule *schedule; /* copied; NULL: rates stay as they are */
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
 
@@ -340,6 +381,14 @@ CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
 /* cek_trainer_step - submit and collect in one, without copying the batch for inline devices. CEK_INVALID while other steps are not
  * collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
+
+/* The learning rate of the step that is submitted next, as the schedule has it. set_rate: the rate that the schedule starts from
+ * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a plateau, `metric`
+ * is the number that it watches. cek_trainer_fit calls it behind every epoch, with the test set's loss (accuracy, where larger
+ * is better), without a test set with that of training. */
+CEK_API double cek_trainer_rate(const cek_trainer *trainer);
+CEK_API CEK_CHECKED cek_status cek_trainer_set_rate(cek_trainer *trainer, double rate);
+CEK_API CEK_CHECKED cek_status cek_trainer_end_epoch(cek_trainer *trainer, double metric);
 
 typedef struct cek_metrics {
     uint32_t size;

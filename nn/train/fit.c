@@ -195,6 +195,12 @@ out:
     return st;
 }
 
+/* By a schedule. */
+static double watched(const cek_trainer *t, const cek_metrics *metrics)
+{
+    return t->rates.schedule.flags & CEK_SCHEDULE_LARGER_IS_BETTER ? metrics->accuracy : metrics->loss;
+}
+
 /* Whatever ended the fit: no step of it stays to be collected. Keeps the text of the failure. */
 static void leave(cek_trainer *t)
 {
@@ -247,6 +253,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
             CEK_TRY(evaluate(t, o.test, &t->test));
             result.test = &t->test;
         }
+        CEK_TRY(cek_trainer_end_epoch(t, watched(t, result.test ? result.test : result.train)));
         if (o.on_epoch)
             o.on_epoch(o.user, &result);
         if (last)

@@ -185,11 +185,11 @@ cek_status cek__shard_optimizer_run(cek__shard_optimizer *s, cek_stream *stream,
     return cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace);
 }
 
-void cek__optimizer_fill_block(const cek_optimizer *o, cek_step_block *block)
+void cek__optimizer_fill_block(const cek_optimizer *o, double rate, cek_step_block *block)
 {
     block->ln_beta1 = cek__f32x2(o->beta1 > 0 ? log(o->beta1) : 0);
     block->ln_beta2 = cek__f32x2(o->beta2 > 0 ? log(o->beta2) : 0);
-    block->lr[0] = cek__f32x2(o->lr);
+    block->lr[0] = cek__f32x2(rate);
     block->weight_decay[0] = cek__f32x2(o->weight_decay);
 }
 

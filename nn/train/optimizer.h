@@ -44,7 +44,7 @@ CEK__CHECKED cek_status cek__shard_optimizer_write(cek__shard_optimizer *optimiz
 void cek__optimizer_moments(const cek_optimizer *optimizer, bool *m, bool *v);
 
 /* The part of a step block that belongs to the optimizer. */
-void cek__optimizer_fill_block(const cek_optimizer *optimizer, cek_step_block *block);
+void cek__optimizer_fill_block(const cek_optimizer *optimizer, double rate, cek_step_block *block);
 
 /* value = hi + lo */
 cek_f32x2 cek__f32x2(double value);

@@ -71,6 +71,7 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
     CEK_TRY(cek__optimizer_resolve(o->optimizer, &t->optimizer));
+    CEK_TRY(cek__rates_create(o->schedule, &t->rates));
     return CEK_OK;
 out:
     return st;
@@ -187,6 +188,7 @@ void cek_trainer_free(cek_trainer *t)
     cek__lineup_close(&t->lineup);
     cek__balance_close(&t->balance);
     cek__team_close(&t->team);
+    cek__rates_close(&t->rates);
     cek__layout_free(t->layout);
     free(t->parts);
     for (size_t i = 0; t->pending && i < t->depth; i++)
@@ -205,6 +207,30 @@ void cek_trainer_request_stop(cek_trainer *t)
 {
     if (t)
         atomic_store(&t->stop, true);
+}
+
+/* ---- Rates ----------------------------------------------------------------------------------- */
+
+double cek_trainer_rate(const cek_trainer *t)
+{
+    return t ? cek__rates_at(&t->rates, t->optimizer.lr, t->submitted, t->epochs) : 0;
+}
+
+cek_status cek_trainer_set_rate(cek_trainer *t, double rate)
+{
+    CEK__NOT_NULL_AS(t, trainer);
+    if (!(rate >= 0) || !isfinite(rate))
+        return cek__fail(CEK_INVALID, "cek_trainer_set_rate: %g is no learning rate", rate);
+    t->optimizer.lr = rate;
+    return CEK_OK;
+}
+
+cek_status cek_trainer_end_epoch(cek_trainer *t, double metric)
+{
+    CEK__NOT_NULL_AS(t, trainer);
+    t->epochs++;
+    cek__rates_note(&t->rates, metric);
+    return CEK_OK;
 }
 
 /* ---- A step ---------------------------------------------------------------------------------- */
@@ -265,7 +291,7 @@ static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t sam
     cek_step_block block = { .random_key = step_key(t->seed, (uint64_t)step - 1),
                              .inv_n = cek__f32x2(1 / divisor(t, samples)),
                              .loss_scale = cek__f32x2(1) };
-    cek__optimizer_fill_block(&t->optimizer, &block);
+    cek__optimizer_fill_block(&t->optimizer, cek_trainer_rate(t), &block);
     return block;
 }
 

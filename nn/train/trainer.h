@@ -8,6 +8,7 @@
 #include "core/base/export.h"
 #include "nn/train/balance.h"
 #include "nn/train/lineup.h"
+#include "nn/train/rates.h"
 #include "nn/train/team.h"
 
 /* A step between submit and collect. */
@@ -31,6 +32,8 @@ struct cek_trainer {
     double max_norm;
     uint64_t memory_limit;
     cek_optimizer optimizer;
+    cek__rates rates;
+    int64_t epochs; /* ended */
     cek_loss loss;
     int64_t batch;
     uint64_t seed;

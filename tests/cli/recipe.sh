@@ -1,0 +1,31 @@
+#!/bin/sh
+# recipe.sh - cekernels-bench train: how the rate changes and what else is said of updates.
+. "$top_srcdir/tests/cli/lib.sh"
+awk 'BEGIN { print "a,y"; for (i = 0; i < 200; i++) print i % 17 "," 3 * (i % 17) + i % 3 }' >"$scratch/line.csv"
+plain="linear:1 --csv=$scratch/line.csv --target=y --batch=40 --epochs=2 --optimizer=sgd --lr=0.01 -d cpu --json"
+
+# weights OPTION... - their hash in $sum after a training that must not fail
+weights() {
+    run 0 train $plain "$@"
+    sum=$(value weights_sha256)
+}
+
+# Schedules: half the rate in the second of two epochs, however that is said; and no other words.
+weights
+bare=$sum
+weights --schedule=step:1,g0.5
+halved=$sum
+[ "$halved" != "$bare" ] || wrong "--schedule changes nothing"
+for schedule in multistep:1,g0.5 cosine cosine:2,m1e-30; do
+    weights --schedule=$schedule
+    [ "$sum" = "$halved" ] || wrong "--schedule=$schedule is not --schedule=step:1,g0.5"
+done
+weights --schedule=onecycle --warmup=3
+weights --schedule=plateau:2,g0.1
+weights --warmup=3
+[ "$sum" != "$bare" ] || wrong "--warmup changes nothing"
+for schedule in step cosin plateau:x step:5,h3 step:0 onecycle:3,g0.1 step:1,2; do
+    refused 2 "$schedule" train $plain --schedule=$schedule
+done
+refused 2 "one cycle of 1" train $plain --schedule=onecycle --steps=1
+finish
