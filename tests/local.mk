@@ -301,10 +301,15 @@ unit_tests += %D%/unit/train_speeds
 %C%_unit_train_speeds_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/schedule
-%C%_unit_schedule_SOURCES = %D%/unit/schedule.c %D%/unit/scratch.h
+%C%_unit_schedule_SOURCES = %D%/unit/schedule.c %D%/unit/schedule_world.h %D%/unit/scratch.h
 %C%_unit_schedule_CPPFLAGS = $(unit_cppflags)
 %C%_unit_schedule_LDFLAGS = $(check_ldflags)
 %C%_unit_schedule_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+unit_tests += %D%/unit/schedule_outside
+%C%_unit_schedule_outside_SOURCES = %D%/unit/schedule_outside.c %D%/unit/schedule_world.h %D%/unit/scratch.h
+%C%_unit_schedule_outside_CPPFLAGS = $(unit_cppflags)
+%C%_unit_schedule_outside_LDFLAGS = $(check_ldflags)
+%C%_unit_schedule_outside_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
 unit_tests += %D%/unit/shards
 %C%_unit_shards_SOURCES = %D%/unit/shards.c %D%/unit/scratch.h

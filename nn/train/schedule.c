@@ -15,8 +15,8 @@
  * looked at every EVERY steps. */
 static const double GAIN = 0.03, JOIN_GAIN = 0.05, LARGE = 0.15, WAVERS = 1.5;
 enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
-/* Asking a device outside takes this part of the time at most, and so many steps lie between two questions; twice as many after
- * each answer of no greater speed than was known. */
+/* Asking devices outside takes this part of the time at most, of which each has its own share, so that none waits for another;
+ * and so many steps lie between two questions to one, twice as many after each answer of no greater speed than was known. */
 static const double PROBE_PART = 0.01, FASTER = 1.25;
 enum { PROBE_STEPS = 20, PROBE_STEPS_MOST = 160 };
 /* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is forgotten,
@@ -37,7 +37,7 @@ static cek_status fields_make(cek__schedule *s)
     CEK_TRY(cek__calloc(s->count, sizeof *s->least, &s->least));
     CEK_TRY(cek__calloc(s->count, sizeof *s->first, &s->first));
     CEK_TRY(cek__calloc(s->count, sizeof *s->alone, &s->alone));
-    CEK_TRY(cek__calloc(s->count, sizeof *s->asking, &s->asking));
+    CEK_TRY(cek__calloc(s->count, sizeof *s->outside, &s->outside));
 out:
     return st;
 }
@@ -52,11 +52,12 @@ cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule
     s->count = options->count;
     CEK_TRY(cek__costs_create(options, &s->costs));
     CEK_TRY(fields_make(s));
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         s->members[i] = true;
+        s->outside[i].patience = PROBE_STEPS;
+    }
     cek__shares_split(options->batch, s->count, NULL, s->rows);
     s->forget = FORGET_STEPS;
-    s->patience = PROBE_STEPS;
     cek__schedule_look_begin(s, EQUAL);
     *out = s;
     return CEK_OK;
@@ -78,7 +79,7 @@ void cek__schedule_free(cek__schedule *s)
     free(s->least);
     free(s->first);
     free(s->alone);
-    free(s->asking);
+    free(s->outside);
     free(s);
 }
 
@@ -198,6 +199,18 @@ static bool improve(cek__schedule *s)
     return true;
 }
 
+static void outside_note(cek__schedule *s, double period)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->members[i]) {
+            s->outside[i].note = s->notes;
+            s->outside[i].since = 0;
+        } else if (cek__known(period)) {
+            s->outside[i].since += period;
+        }
+    }
+}
+
 bool cek__schedule_note(cek__schedule *s, const int64_t *rows, const double *seconds, double period)
 {
     int64_t all = 0;
@@ -206,7 +219,7 @@ bool cek__schedule_note(cek__schedule *s, const int64_t *rows, const double *sec
         return cek__schedule_look(s, rows, seconds, period);
     s->notes++;
     excess_forget(s);
-    s->since += cek__known(period) ? period : 0;
+    outside_note(s, period);
     if (cek__schedule_is_ours(s, rows) && s->skip > 0) {
         s->skip--;
         return false;
@@ -244,25 +257,34 @@ void cek__schedule_refuse(cek__schedule *s, const bool *before)
 
 /* ---- devices outside ---- */
 
+/* Of a device outside: how many samples it is asked with, 0 if it is not its time. */
+static int64_t due(const cek__schedule *s, size_t index)
+{
+    const cek__outside *o = &s->outside[index];
+    double step = cek__costs_step(&s->costs, s->members, s->rows), row = s->costs.speeds[index].row, expected;
+    double part = PROBE_PART / (double)(s->count - cek__schedule_member_count(s));
+    int64_t rows;
+
+    if (s->members[index] || s->costs.speeds[index].excluded || s->notes - o->note < o->patience)
+        return 0;
+    rows = (int64_t)fmin(fmax(step / 4 / row, 1), fmax(1, (double)s->costs.of.batch / (double)s->count));
+    expected = row < INFINITY ? cek__costs_compute(&s->costs, index, (double)rows, false) : step;
+    return fmax(expected, o->asking) <= part * o->since ? rows : 0;
+}
+
 bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
 {
-    double step = cek__costs_step(&s->costs, s->members, s->rows), expected, wanted;
-
-    if (s->look != SETTLED || s->frozen || s->notes - s->probe_note < s->patience)
+    if (s->look != SETTLED || s->frozen)
         return false;
     for (size_t k = 0; k < s->count; k++) {
         size_t i = (s->probe_next + k) % s->count;
-        if (s->members[i] || s->costs.speeds[i].excluded)
+        *rows = due(s, i);
+        if (*rows == 0)
             continue;
-        wanted = s->costs.speeds[i].row < INFINITY ? step / 4 / s->costs.speeds[i].row : 1;
-        *rows = (int64_t)fmin(fmax(wanted, 1), fmax(1, (double)s->costs.of.batch / (double)s->count));
-        expected = s->costs.speeds[i].row < INFINITY ? cek__costs_compute(&s->costs, i, (double)*rows, false) : step;
-        if (fmax(expected, s->asking[i]) > PROBE_PART * s->since)
-            return false;
         *index = i;
         s->probe_next = i + 1;
-        s->probe_note = s->notes;
-        s->since = 0;
+        s->outside[i].note = s->notes;
+        s->outside[i].since = 0;
         return true;
     }
     return false;
@@ -270,15 +292,16 @@ bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
 
 void cek__schedule_probed(cek__schedule *s, size_t index, int64_t rows, double seconds, double all)
 {
+    cek__outside *o = &s->outside[index];
     double before = s->costs.speeds[index].row;
 
-    s->asking[index] = cek__known(all) ? all : 0;
+    o->asking = cek__known(all) ? all : 0;
     if (!cek__known(seconds))
         return;
     if (cek__costs_row(&s->costs, index, (double)rows, seconds, false) * FASTER > before)
-        s->patience = 2 * s->patience < PROBE_STEPS_MOST ? 2 * s->patience : PROBE_STEPS_MOST;
+        o->patience = 2 * o->patience < PROBE_STEPS_MOST ? 2 * o->patience : PROBE_STEPS_MOST;
     else
-        s->patience = PROBE_STEPS;
+        o->patience = PROBE_STEPS;
     if (s->speeds[index].count == 0)
         cek__schedule_speed_set(s, index, rows, seconds, false);
     else

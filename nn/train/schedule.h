@@ -7,8 +7,8 @@
  * follows `row`, smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device
  * of which the first step tells that nobody should wait for it is out with that step.
  *
- * A device that is no member is asked now and then how fast it is (probes), which takes a hundredth of the time at most, and the
- * seldomer the longer it answers what was known. */
+ * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at most,
+ * shared equally among them, and each the seldomer the longer it answers what was known. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H
 #define CEK_NN_TRAIN_SCHEDULE_H
 

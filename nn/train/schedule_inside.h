@@ -24,6 +24,14 @@ typedef struct cek__sight {
     double seconds; /* the least; INFINITY: it was not timed */
 } cek__sight;
 
+/* What is kept of a device for the time in which it is no member. */
+typedef struct cek__outside {
+    double since;     /* seconds that it has been outside, or since it was asked; */
+    int64_t note;     /* the note at which that began; */
+    int64_t patience; /* and as many at least lie before the next question */
+    double asking;    /* seconds that the last one took; 0: there was none */
+} cek__outside;
+
 struct cek__schedule {
     cek__costs costs;
     size_t count;
@@ -42,11 +50,8 @@ struct cek__schedule {
     int64_t notes;
     int64_t team_note, forget; /* the last note of several members; steps after which that is forgotten */
     bool frozen;               /* members stay as they are */
-    double since;              /* seconds since the last probe, */
-    int64_t probe_note;        /* which came after so many notes; */
-    int64_t patience;          /* and as many at least lie before the next */
+    cek__outside *outside;     /* [count] */
     size_t probe_next;
-    double *asking; /* [count] seconds that the last probe took; 0: there was none */
 };
 
 static inline bool cek__known(double value)
