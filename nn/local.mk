@@ -34,6 +34,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/part_conv.c \
     %D%/graph/part_dropout.c \
     %D%/graph/part_loss.c \
+    %D%/graph/part_phase.c \
     %D%/graph/part_pool.c \
     %D%/graph/part_product.c \
     %D%/graph/part_reduce.c \
@@ -48,14 +49,22 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/simplify.h \
     %D%/graph/strides.c \
     %D%/graph/strides.h \
+    %D%/layers/bias.c \
+    %D%/layers/bias.h \
+    %D%/layers/conv.c \
+    %D%/layers/elementwise.c \
+    %D%/layers/linear.c \
+    %D%/layers/pool.c \
+    %D%/layers/window.c \
+    %D%/layers/window.h \
+    %D%/model/layer.c \
+    %D%/model/layer.h \
     %D%/model/compose.c \
     %D%/model/compose.h \
     %D%/model/estimate.c \
     %D%/model/init.c \
     %D%/model/json.c \
     %D%/model/json.h \
-    %D%/model/layers.c \
-    %D%/model/layers.h \
     %D%/model/layout.c \
     %D%/model/layout.h \
     %D%/model/model.c \

@@ -24,6 +24,7 @@ core/tensor:         door api core/base core/device
 nn/program:          door api core/base
 nn/graph:            door api core/base nn/program
 nn/model:            door api core/base nn/program nn/graph
+nn/layers:           door api core/base nn/graph nn/model
 nn/data:             door api core/base
 nn/train:            door api core/base nn/model nn/program gate
 nn:                  api

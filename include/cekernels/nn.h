@@ -83,6 +83,15 @@ CEK_API CEK_CHECKED cek_status cek_model_flatten(cek_model *model, int input, in
 /* a + b, equal shapes */
 CEK_API CEK_CHECKED cek_status cek_model_add(cek_model *model, int a, int b, int *node);
 
+/* What is added is called by its position ("0", "1"), and its parameters after it ("0.weight"). cek_model_name gives the next
+ * node another name; between enter and leave all names begin with that one and a dot, and positions count anew, as in nested
+ * modules of PyTorch: a name "bn1" within "layer1" within that within "0" is "layer1.0.bn1". Letters, digits, . _ and -; two
+ * parameters of one name are refused (CEK_INVALID) when the second is added. Up to 15 can be entered, one within the other. */
+enum { CEK_NAME_MAX = 100 };
+CEK_API CEK_CHECKED cek_status cek_model_name(cek_model *model, const char *name);
+CEK_API CEK_CHECKED cek_status cek_model_enter(cek_model *model, const char *name);
+CEK_API CEK_CHECKED cek_status cek_model_leave(cek_model *model);
+
 /* What the first layer sees is x * scale + offset of what the data holds; done on the device.
  * (x/255 - 0.5)/0.5 is {2/255, -1}. Default 1, 0; "mnist-cnn" and "lenet5" set {2/255, -1}. */
 CEK_API void cek_model_set_input_scale(cek_model *model, double scale, double offset);

@@ -98,6 +98,49 @@ void cek__graph_clear(cek__graph *graph)
     *graph = (cek__graph){ 0 };
 }
 
+static cek_status copied(const void *from, int count, size_t size, void *out)
+{
+    cek_status st;
+
+    CEK_TRY(cek__alloc_array((size_t)count, size, out));
+    if (count > 0)
+        memcpy(*(void **)out, from, (size_t)count * size);
+out:
+    return st;
+}
+
+cek_status cek__graph_copy(const cek__graph *graph, cek__graph *out)
+{
+    cek_status st;
+
+    *out = *graph;
+    out->flows = NULL;
+    out->parts = NULL;
+    out->sequence = NULL;
+    out->gradients = NULL;
+    out->flow_capacity = graph->flow_count;
+    out->part_capacity = graph->part_count;
+    out->length_capacity = graph->length;
+    CEK_TRY(copied(graph->flows, graph->flow_count, sizeof *graph->flows, &out->flows));
+    CEK_TRY(copied(graph->parts, graph->part_count, sizeof *graph->parts, &out->parts));
+    CEK_TRY(copied(graph->sequence, graph->length, sizeof *graph->sequence, &out->sequence));
+    st = copied(graph->gradients, (int)graph->gradient_count, sizeof *graph->gradients, &out->gradients);
+out:
+    return st;
+}
+
+cek__graph_mark cek__graph_mark_of(const cek__graph *graph)
+{
+    return (cek__graph_mark){ graph->flow_count, graph->part_count, graph->length };
+}
+
+void cek__graph_rewind(cek__graph *graph, cek__graph_mark mark)
+{
+    graph->flow_count = mark.flows;
+    graph->part_count = mark.parts;
+    graph->length = mark.length;
+}
+
 /* ---- parts ---- */
 
 cek_status cek__graph_append(cek__graph *graph, int part)

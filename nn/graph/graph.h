@@ -55,6 +55,7 @@ typedef enum cek__part_kind {
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
     CEK__PART_CROSS_ENTROPY, /* logits, target -> dlogits */
     CEK__PART_SQUARED_ERROR, /* prediction, target -> dprediction */
+    CEK__PART_PHASE,         /* x, y -> x where it is trained, y where it is not (simplify.h) */
     CEK__PART_COUNT
 } cek__part_kind;
 
@@ -137,6 +138,15 @@ typedef struct cek__graph {
 
 CEK__SHARED CEK__CHECKED cek_status cek__graph_init(cek__graph *graph);
 CEK__SHARED void cek__graph_clear(cek__graph *graph); /* a zeroed one is accepted */
+/* A graph of its own with the same numbers; names are shared. Cleared by the caller, whatever came of it. */
+CEK__CHECKED cek_status cek__graph_copy(const cek__graph *graph, cek__graph *out);
+
+/* How far a graph had come: what was added since is taken back, as long as no pass has run. */
+typedef struct cek__graph_mark {
+    int flows, parts, length;
+} cek__graph_mark;
+cek__graph_mark cek__graph_mark_of(const cek__graph *graph);
+void cek__graph_rewind(cek__graph *graph, cek__graph_mark mark);
 
 /* add - appends a part, whose kind, inputs and options are filled in, and makes its outputs; *out is output 0.
  * Errors: CEK_INVALID: shapes that do not fit, named; CEK_OUT_OF_MEMORY. */

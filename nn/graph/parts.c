@@ -21,6 +21,7 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind)
         [CEK__PART_SOFTMAX] = &cek__part_softmax,
         [CEK__PART_CROSS_ENTROPY] = &cek__part_cross_entropy,
         [CEK__PART_SQUARED_ERROR] = &cek__part_squared_error,
+        [CEK__PART_PHASE] = &cek__part_phase,
     };
 
     return (unsigned)kind < CEK__PART_COUNT ? classes[kind] : NULL;

@@ -27,7 +27,7 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an u
 extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
     cek__part_view, cek__part_reorder, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
-    cek__part_squared_error;
+    cek__part_squared_error, cek__part_phase;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);

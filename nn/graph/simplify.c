@@ -21,6 +21,18 @@ static void dropout_remove(cek__graph *graph, bool training)
     }
 }
 
+static void phases_choose(cek__graph *graph, bool training)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+
+        if (part->kind != CEK__PART_PHASE)
+            continue;
+        cek__graph_redirect(graph, i, part->output[0], part->input[training ? 0 : 1]);
+        cek__graph_remove(graph, i--);
+    }
+}
+
 static bool is_relu(const cek__part *part)
 {
     return part->kind == CEK__PART_CHAIN && part->inputs == 1 && part->chain.count == 1 &&
@@ -55,6 +67,7 @@ static void relu_delay(cek__graph *graph)
 
 void cek__simplify(cek__graph *graph, bool training)
 {
+    phases_choose(graph, training);
     dropout_remove(graph, training);
     if (training)
         relu_delay(graph);

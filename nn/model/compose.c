@@ -1,75 +1,14 @@
-/* compose.c - layers add their parts, then the passes (see compose.h). */
+/* compose.c - the model's graph, what stands at its end, the passes (see compose.h). */
 #include "nn/model/compose.h"
 
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/status.h"
 #include "nn/graph/fuse.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/simplify.h"
-#include "nn/model/layers.h"
-
-/* A shape of one sample, with the samples before it. */
-static cek__dims sample_dims(const cek__shape *shape)
-{
-    cek__dims dims = { .rank = shape->rank + 1, .samples = 1, .size = { 1 } };
-
-    for (int i = 0; i < shape->rank; i++)
-        dims.size[i + 1] = shape->dim[i];
-    return dims;
-}
-
-static void live_mark(const cek_model *model, bool *live)
-{
-    live[model->node_count - 1] = true;
-    for (int i = model->node_count - 1; i > 0; i--)
-        for (int k = 0; live[i] && k < model->nodes[i].inputs; k++)
-            live[model->nodes[i].input[k]] = true;
-}
-
-static cek_status parameter_add(const cek_model *model, cek__graph *graph, int parameter, int *out)
-{
-    cek__part part = { .kind = CEK__PART_PARAMETER };
-    const cek_parameter *p;
-
-    *out = CEK__NOTHING;
-    if (parameter < 0)
-        return CEK_OK;
-    p = &model->parameters[parameter].public;
-    part.parameter = (size_t)parameter;
-    part.dims.rank = p->rank;
-    for (int i = 0; i < p->rank; i++)
-        part.dims.size[i] = p->shape[i];
-    return cek__graph_add(graph, &part, out);
-}
-
-/* flows[i]: what node i gives. */
-static cek_status layers_add(const cek_model *model, cek__graph *graph, const bool *live, int *flows)
-{
-    cek_status st;
-    cek__part input = { .kind = CEK__PART_INPUT, .dims = sample_dims(&model->nodes[0].shape) };
-
-    graph->node = -1;
-    graph->name = "input";
-    CEK_TRY(cek__graph_add(graph, &input, &flows[0]));
-    for (int i = 1; i < model->node_count; i++) {
-        const cek__node *node = &model->nodes[i];
-        const cek__layer_class *layer = cek__layer_class_of(node->layer);
-        int x[2] = { flows[node->input[0]], flows[node->input[1]] }, w[2];
-
-        if (!live[i])
-            continue;
-        graph->node = i;
-        graph->name = layer->name;
-        CEK_TRY(parameter_add(model, graph, node->weight, &w[0]));
-        CEK_TRY(parameter_add(model, graph, node->bias, &w[1]));
-        CEK_TRY(layer->compose(node, graph, x, w, &flows[i]));
-    }
-    return CEK_OK;
-out:
-    return st;
-}
 
 static cek_status loss_add(cek__graph *graph, int output, const cek__purpose *purpose)
 {
@@ -104,16 +43,28 @@ static cek_status ends_add(cek__graph *graph, int output, const cek__purpose *pu
     return purpose->softmax ? cek__graph_add(graph, &softmax, &graph->result) : CEK_OK;
 }
 
-static cek_status passes_run(cek__graph *graph, bool training)
+/* What a pass left out cannot be trained. */
+static cek_status parameters_read(const cek_model *model, const cek__graph *graph)
 {
     cek_status st;
+    bool *read;
 
-    cek__simplify(graph, training);
-    if (training)
-        CEK_TRY(cek__differentiate(graph));
-    CEK_TRY(cek__physical(graph));
-    cek__fuse(graph);
-    return CEK_OK;
+    CEK_TRY(cek__calloc(model->parameter_count, sizeof *read, &read));
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+
+        if (part->kind == CEK__PART_PARAMETER)
+            read[part->parameter] = true;
+    }
+    for (size_t i = 0; i < model->parameter_count && st == CEK_OK; i++) {
+        int node = model->parameters[i].node;
+
+        if (!read[i])
+            st = cek__fail(CEK_INVALID,
+                           "node %d (%s) does not lead to the output, which is node %d, and cannot be trained", node,
+                           model->nodes[node].label, model->node_count - 1);
+    }
+    free(read);
 out:
     return st;
 }
@@ -121,26 +72,19 @@ out:
 cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose, cek__graph *out)
 {
     cek_status st;
-    bool *live = NULL;
-    int *flows = NULL;
 
-    CEK_TRY(cek__graph_init(out));
-    CEK_TRY(cek__calloc((size_t)model->node_count, sizeof *live, &live));
-    CEK_TRY(cek__calloc((size_t)model->node_count, sizeof *flows, &flows));
-    live_mark(model, live);
-    for (int i = 0; i < model->node_count && purpose->training; i++)
-        if (!live[i])
-            CEK_FAIL(CEK_INVALID, "node %d (%s) does not lead to the output, which is node %d, and cannot be trained",
-                     i, cek__layer_class_of(model->nodes[i].layer)->name, model->node_count - 1);
-    CEK_TRY(layers_add(model, out, live, flows));
-    CEK_TRY(ends_add(out, flows[model->node_count - 1], purpose));
-    CEK_TRY(passes_run(out, purpose->training));
-    st = CEK_OK;
+    CEK_TRY(cek__graph_copy(&model->graph, out));
+    CEK_TRY(ends_add(out, model->nodes[model->node_count - 1].flow, purpose));
+    cek__simplify(out, purpose->training);
+    if (purpose->training) {
+        CEK_TRY(parameters_read(model, out));
+        CEK_TRY(cek__differentiate(out));
+    }
+    CEK_TRY(cek__physical(out));
+    cek__fuse(out);
+    return CEK_OK;
 out:
-    free(live);
-    free(flows);
-    if (st != CEK_OK)
-        cek__graph_clear(out);
+    cek__graph_clear(out);
     return st;
 }
 
@@ -150,10 +94,30 @@ cek_status cek__model_images(const cek_model *model, cek__image *images)
     cek__graph graph;
 
     CEK_TRY(cek__model_compose(model, &(cek__purpose){ 0 }, &graph));
-    for (int i = 0; i < graph.part_count; i++)
-        if (graph.parts[i].kind == CEK__PART_PARAMETER)
-            images[graph.parts[i].parameter] = graph.flows[graph.parts[i].output[0]].image;
+    for (size_t i = 0; i < model->parameter_count; i++)
+        images[i] = graph.flows[model->parameters[i].flow].image;
     cek__graph_clear(&graph);
 out:
     return st;
+}
+
+bool cek__model_is_divisible(const cek_model *model, size_t parameter)
+{
+    const cek__graph *graph = &model->graph;
+    int flow = model->parameters[parameter].flow;
+    bool read = false;
+
+    for (int i = 1; i < graph->part_count; i++) {
+        const cek__part *part = &graph->parts[i];
+
+        for (int k = 0; k < part->inputs; k++) {
+            if (part->input[k] != flow)
+                continue;
+            if (part->kind != CEK__PART_PRODUCT || k != 1 || part->product.b.batch != 0 || part->product.b.split != 1 ||
+                !part->product.b.transposed)
+                return false;
+            read = true;
+        }
+    }
+    return read;
 }

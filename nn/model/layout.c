@@ -64,14 +64,13 @@ out:
  * as that allows. */
 static uint64_t piece_elements(const cek_model *model, size_t parameter, uint64_t most, uint64_t align)
 {
-    const cek__parameter *p = &model->parameters[parameter];
-    const cek__node *node = &model->nodes[p->node];
-    uint64_t count = (uint64_t)p->public.count, rows, columns, each, pieces;
+    const cek_parameter *p = &model->parameters[parameter].public;
+    uint64_t count = (uint64_t)p->count, rows, columns, each, pieces;
 
-    if (count <= most || node->layer != CEK__LAYER_LINEAR || node->weight != (int)parameter)
+    if (count <= most || !cek__model_is_divisible(model, parameter))
         return count;
-    rows = (uint64_t)p->public.shape[0];
-    columns = (uint64_t)p->public.shape[1];
+    rows = (uint64_t)p->shape[0];
+    columns = (uint64_t)p->shape[1];
     each = most / columns / align * align;
     each = each ? each : align;
     pieces = (rows + each - 1) / each;

@@ -1,72 +1,68 @@
-/* model.h - the inside of cek_model: nodes in the order in which they were added, and the parameters they own.
+/* model.h - the inside of cek_model: its graph of parts, the parameters that it reads, and the nodes that callers know it by.
  *
- * For the files of nn/model. nn/train uses the functions at the end, and layout.h and plan.h.
- * Shapes here are PyTorch's, of one sample: C,H,W or features.
- * Must not know: devices, layouts, plans. */
+ * Owns: what a model is, and its names. layer.h adds to it, compose.h makes the graph of a plan of it.
+ * A node is what one call gave: a flow of the graph, the name of its layer, and how people see it. nn/train uses the
+ * functions at the end, and layout.h and plan.h.
+ * Must not know: devices, plans, what a layer computes. */
 #ifndef CEK_NN_MODEL_MODEL_H
 #define CEK_NN_MODEL_MODEL_H
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
+#include "nn/graph/graph.h"
 
 /* Elements of one sample, and of one parameter: random numbers are indexed by 34 bits (plugin.h, section 9). */
 #define CEK__ELEMENTS_MAX ((int64_t)1 << 34)
 
-typedef enum cek__layer {
-    CEK__LAYER_INPUT,
-    CEK__LAYER_CONV,
-    CEK__LAYER_LINEAR,
-    CEK__LAYER_ACTIVATION,
-    CEK__LAYER_POOL,
-    CEK__LAYER_DROPOUT,
-    CEK__LAYER_FLATTEN,
-    CEK__LAYER_ADD,
-    CEK__LAYER_COUNT
-} cek__layer;
-
-typedef struct cek__shape {
-    int rank; /* 1 or 3; 0 = none */
-    int64_t dim[3];
-} cek__shape;
+enum { CEK__NODE_INPUTS = 8, CEK__NODE_NOTE = 72 };
 
 typedef struct cek__node {
-    cek__layer layer;
-    int inputs; /* how many of `input` are used */
-    int input[2];
-    cek__shape shape; /* of the output */
-    int weight, bias; /* parameters, -1 without */
-    union {
-        cek_conv2d_layer conv; /* zeros replaced by what they stand for; so in pool */
-        cek_pool2d_layer pool;
-        struct {
-            int64_t out;
-            bool bias;
-        } linear;
-        cek_activation activation;
-        double dropout;
-    };
+    int flow;         /* of the graph: what it gives */
+    const char *kind; /* "conv" */
+    char *name;       /* "0", "layer1.0.conv1": by position or as the user calls it; NULL of the input */
+    bool named;       /* by the user */
+    char *label;      /* in errors and traces: the kind, and the user's name */
+    int inputs, input[CEK__NODE_INPUTS]; /* nodes */
+    char note[CEK__NODE_NOTE];           /* "3x3, stride 2" */
 } cek__node;
 
 typedef struct cek__parameter {
     cek_parameter public; /* `name` and `data` belong to it */
     int node;
-    double fan_in;
+    int flow;
+    double fan_in; /* PyTorch's default initialisation is uniform in +-1/sqrt(fan_in), for the bias too */
 } cek__parameter;
 
+/* Names of what is added now begin with `prefix` ("layer1.0."; NULL: nothing); `position` nodes were added so far. */
+enum { CEK__SCOPES = 16 };
+typedef struct cek__scope {
+    char *prefix;
+    int position;
+} cek__scope;
+
 struct cek_model {
+    cek__graph graph; /* forward, as it was built; parameters are its own parts, one each */
     int node_count, node_capacity;
-    cek__node *nodes;
+    cek__node *nodes; /* [0] is the input */
     size_t parameter_count;
     cek__parameter *parameters;
     double scale, offset; /* of the input */
+    cek__scope scopes[CEK__SCOPES];
+    int depth;       /* the innermost; 0: the model itself */
+    char *next_name; /* of the node that is added next; NULL: by its position */
 };
 
-int64_t cek__shape_elements(const cek__shape *shape);
-bool cek__shape_equal(const cek__shape *a, const cek__shape *b);
+/* What a node gives. */
+CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
 
-/* "128x14x14"; returns `text`. */
-enum { CEK__SHAPE_TEXT = 72 };
-char *cek__shape_text(const cek__shape *shape, char text[CEK__SHAPE_TEXT]);
+/* "128x14x14": without the samples; returns `text`. */
+enum { CEK__SHAPE_TEXT = 168 };
+char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
+
+void cek__parameter_clear(cek__parameter *parameter);
+
+/* Dimensions are at least 1 and the product is within CEK__ELEMENTS_MAX. */
+CEK__CHECKED cek_status cek__shape_check(const char *what, int rank, const int64_t *dim);
 
 /* ---- for nn/train as well ---- */
 

@@ -34,11 +34,11 @@ static size_t whole_stretch(const cek__plan *plan)
 
 static cek_status options_check(const cek_model *model, const cek__plan_options *o)
 {
-    const cek__shape *shape = &model->nodes[model->node_count - 1].shape;
+    const cek__dims *dims = cek__node_dims(model, model->node_count - 1);
     int64_t outputs = cek__model_outputs(model);
     char text[CEK__SHAPE_TEXT];
 
-    cek__shape_text(shape, text);
+    cek__dims_text(dims, text);
     if (o->rows < 1 || o->rows > UINT32_MAX)
         return cek__fail(CEK_INVALID, "plan: %lld samples", (long long)o->rows);
     if (o->input_type != CEK_U8 && o->input_type != CEK_F32 && o->input_type != CEK_F64)
@@ -51,7 +51,7 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
         return cek__fail(CEK_INVALID, "the model has no parameters to train");
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
-    if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && shape->rank != 1)
+    if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && dims->rank != 2)
         return cek__fail(CEK_INVALID,
                          "the model's output is an image %s where one value per "
                          "class is wanted: end it with "
@@ -116,12 +116,12 @@ static void forward_cut(cek__plan *plan, const size_t *reads)
 {
     size_t segment = 0;
 
-    for (int i = 0; i < plan->program.count && segment + 1 < plan->forward_count; i++) {
-        if (!reads_below(&plan->program, &plan->program.instructions[i], reads[segment]))
-            continue;
-        plan->stretches[segment++].end = i;
-        plan->stretches[segment].begin = i;
-    }
+    for (int i = 0; i < plan->program.count; i++)
+        while (segment + 1 < plan->forward_count &&
+               reads_below(&plan->program, &plan->program.instructions[i], reads[segment])) {
+            plan->stretches[segment++].end = i;
+            plan->stretches[segment].begin = i;
+        }
     plan->stretches[segment].end = plan->program.count;
 }
 

@@ -6,7 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
-#include "nn/model/layers.h"
+#include "nn/model/model.h"
 #include "nn/model/plan.h"
 
 /* A text that grows. */
@@ -57,47 +57,47 @@ typedef struct row {
     char cell[COLUMNS][CELL_MAX];
 } row;
 
-static uint64_t node_parameters(const cek_model *model, const cek__node *node)
+static uint64_t node_parameters(const cek_model *model, int node)
 {
     uint64_t n = 0;
 
-    if (node->weight >= 0)
-        n += (uint64_t)model->parameters[node->weight].public.count;
-    if (node->bias >= 0)
-        n += (uint64_t)model->parameters[node->bias].public.count;
+    for (size_t i = 0; i < model->parameter_count; i++)
+        if (model->parameters[i].node == node)
+            n += (uint64_t)model->parameters[i].public.count;
     return n;
 }
 
 /* Which nodes it reads, where that is not just the one before. */
-static void inputs_describe(const cek__node *node, int index, char *out, size_t cap)
+static void inputs_describe(const cek_model *model, int index, char *out, size_t cap)
 {
+    const cek__node *node = &model->nodes[index];
+    size_t used = 0;
+
     out[0] = '\0';
-    if (node->inputs == 1 && node->input[0] != index - 1)
-        snprintf(out, cap, "of %d", node->input[0] - 1);
-    else if (node->inputs == 2)
-        snprintf(out, cap, "of %d and %d", node->input[0] - 1, node->input[1] - 1);
+    if (node->inputs == 0 || (node->inputs == 1 && node->input[0] == index - 1))
+        return;
+    for (int i = 0; i < node->inputs && used < cap; i++) {
+        const char *name = model->nodes[node->input[i]].name;
+
+        used += (size_t)snprintf(out + used, cap - used, "%s%s",
+                                 i == 0                 ? " of "
+                                 : i + 1 < node->inputs ? ", "
+                                                        : " and ",
+                                 name ? name : "input");
+    }
 }
 
-/* Numbers are positions in the sequence, as in the parameters' names. */
+/* Names are those of the parameters: by position in the sequence, where the user gave none. */
 static void row_fill(const cek_model *model, int index, row *r)
 {
     const cek__node *node = &model->nodes[index];
-    const cek__layer_class *layer = cek__layer_class_of(node->layer);
-    char how[64] = "", from[48], shape[CEK__SHAPE_TEXT], count[32];
-    uint64_t parameters = node_parameters(model, node);
+    char from[CELL_MAX], shape[CEK__SHAPE_TEXT], count[32];
+    uint64_t parameters = node_parameters(model, index);
 
-    if (layer->describe)
-        layer->describe(node, how, sizeof how);
-    inputs_describe(node, index, from, sizeof from);
-    if (index == 0)
-        snprintf(r->cell[0], CELL_MAX, "%s", "");
-    else
-        snprintf(r->cell[0], CELL_MAX, "%d", index - 1);
-    if (node->layer == CEK__LAYER_ACTIVATION)
-        snprintf(r->cell[1], CELL_MAX, "%s%s%s", how, *from ? " " : "", from);
-    else
-        snprintf(r->cell[1], CELL_MAX, "%s%s%s%s%s", layer->name, *how ? " " : "", how, *from ? " " : "", from);
-    snprintf(r->cell[2], CELL_MAX, "%s", cek__shape_text(&node->shape, shape));
+    inputs_describe(model, index, from, sizeof from);
+    snprintf(r->cell[0], CELL_MAX, "%s", node->name ? node->name : "");
+    snprintf(r->cell[1], CELL_MAX, "%s%s%s%s", node->kind, *node->note ? " " : "", node->note, from);
+    snprintf(r->cell[2], CELL_MAX, "%s", cek__dims_text(cek__node_dims(model, index), shape));
     snprintf(r->cell[3], CELL_MAX, "%s", parameters ? grouped(parameters, count) : "");
 }
 
@@ -132,7 +132,7 @@ static cek_status memory_add(text *t, const cek_model *model, cek_device *device
     cek__plan *plan = NULL;
     const cek__plan_needs *needs;
     int64_t outputs = cek__model_outputs(model);
-    bool classes = model->nodes[model->node_count - 1].shape.rank == 1 && outputs > 1;
+    bool classes = cek__node_dims(model, model->node_count - 1)->rank == 2 && outputs > 1;
     /* Both losses take the same to within a few numbers for each sample. */
     cek__plan_options options = {
         .rows = batch, .training = true, .input_type = CEK_F32, .loss = classes ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE
@@ -175,7 +175,7 @@ cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t
     rows[0] = (row){ { "#", "layer", "output", "parameters" } };
     for (int i = 0; i < model->node_count; i++) {
         row_fill(model, i, &rows[i + 1]);
-        total += node_parameters(model, &model->nodes[i]);
+        total += node_parameters(model, i);
     }
     CEK_TRY(table_add(&t, rows, model->node_count + 1));
     CEK_TRY(text_add(&t, "%s parameters\n", grouped(total, count)));

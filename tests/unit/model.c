@@ -167,6 +167,43 @@ START_TEST(impossible_nodes_leave_the_model_as_it_was)
 }
 END_TEST
 
+START_TEST(names_are_positions_or_the_users)
+{
+    static const char *const names[] = { "0.weight",           "0.bias",          "stem.weight",
+                                         "layer1.0.bn.weight", "layer1.1.weight", "4.weight" };
+    cek_model *m;
+    cek_parameter p;
+    int n;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ 4 }, &m));
+    assert_ok(cek_model_linear(m, 0, 4, true, &n));
+    assert_ok(cek_model_name(m, "stem"));
+    assert_fails(cek_model_linear(m, 9, 4, false, NULL), CEK_INVALID, "linear stem", "input 9");
+    assert_ok(cek_model_linear(m, n, 4, false, &n));
+    assert_ok(cek_model_enter(m, "layer1"));
+    assert_ok(cek_model_enter(m, "0"));
+    assert_ok(cek_model_name(m, "bn"));
+    assert_ok(cek_model_linear(m, n, 4, false, &n));
+    assert_ok(cek_model_leave(m));
+    assert_ok(cek_model_linear(m, n, 4, false, &n));
+    assert_ok(cek_model_leave(m));
+    assert_fails(cek_model_leave(m), CEK_INVALID, "leave", "no name");
+    assert_ok(cek_model_activation(m, n, CEK_ACT_RELU, &n));
+    assert_ok(cek_model_linear(m, n, 4, false, &n));
+    ck_assert_uint_eq(cek_model_parameter_count(m), 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_ok(cek_model_parameter(m, i, &p));
+        ck_assert_str_eq(p.name, names[i]);
+    }
+    assert_ok(cek_model_name(m, "stem"));
+    assert_fails(cek_model_linear(m, n, 4, false, NULL), CEK_INVALID, "linear stem", "already");
+    assert_fails(cek_model_name(m, "a b"), CEK_INVALID, "\"a\"", "characters");
+    assert_fails(cek_model_name(m, ""), CEK_INVALID, "name", "0 characters");
+    ck_assert_uint_eq(cek_model_parameter_count(m), 6);
+    cek_model_free(m);
+}
+END_TEST
+
 START_TEST(options_of_a_newer_caller_are_refused_where_they_say_something)
 {
     struct {
@@ -287,6 +324,7 @@ int main(void)
     tcase_add_test(tcase, windows_are_counted_as_pytorch_counts_them);
     tcase_add_test(tcase, texts_that_mean_nothing_name_the_word_and_the_shapes);
     tcase_add_test(tcase, impossible_nodes_leave_the_model_as_it_was);
+    tcase_add_test(tcase, names_are_positions_or_the_users);
     tcase_add_test(tcase, options_of_a_newer_caller_are_refused_where_they_say_something);
     tcase_add_test(tcase, presets_say_how_a_built_in_is_trained);
     tcase_add_test(tcase, running_out_of_memory_anywhere_is_a_status);

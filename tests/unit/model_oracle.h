@@ -1,7 +1,7 @@
 /* model_oracle.h - a model's forward and backward pass written the plainest way: PyTorch's layout,
  * double precision, one loop for each formula. What plans are held against.
  *
- * Header only. Shares with the library the model's nodes (graph.h) and Philox, nothing else. */
+ * Header only. Shares with the library what a model says of itself (model.h) and Philox, nothing else. */
 #ifndef CEK_TESTS_UNIT_MODEL_ORACLE_H
 #define CEK_TESTS_UNIT_MODEL_ORACLE_H
 
@@ -12,10 +12,39 @@
 #include "core/base/random.h"
 #include "nn/model/model.h"
 
+typedef enum oracle_layer {
+    ORACLE_INPUT,
+    ORACLE_CONV,
+    ORACLE_LINEAR,
+    ORACLE_ACTIVATION,
+    ORACLE_POOL,
+    ORACLE_DROPOUT,
+    ORACLE_FLATTEN,
+    ORACLE_ADD,
+} oracle_layer;
+
+typedef struct oracle_shape {
+    int rank;
+    int64_t dim[3];
+} oracle_shape;
+
+/* A node of the model, as its layer. */
+typedef struct oracle_node {
+    oracle_layer layer;
+    int inputs, input[2];
+    oracle_shape shape;
+    int weight, bias; /* parameters, -1 without */
+    cek_conv2d_layer conv;
+    cek_pool2d_layer pool;
+    cek_activation activation;
+    double dropout;
+} oracle_node;
+
 typedef struct oracle {
     const cek_model *model;
-    int64_t rows;  /* all of them take part in forward */
-    int64_t valid; /* the first ones count in the loss */
+    oracle_node *nodes; /* [model->node_count] */
+    int64_t rows;       /* all of them take part in forward */
+    int64_t valid;      /* the first ones count in the loss */
     bool training;
     uint64_t key, base;   /* of dropout */
     cek_loss loss_kind;   /* 0: none */
@@ -30,7 +59,95 @@ typedef struct oracle {
     int64_t correct;
 } oracle;
 
-static inline int64_t oracle_elements(const cek__shape *s)
+/* ---- what a node is, by the part that makes it ---- */
+
+static inline void oracle_windows(const cek__windows *w, oracle_node *n, const int64_t *weight)
+{
+    if (n->layer == ORACLE_CONV)
+        n->conv = (cek_conv2d_layer){ .out_channels = (uint32_t)weight[0],
+                                      .kernel_h = (uint32_t)weight[2],
+                                      .kernel_w = (uint32_t)weight[3],
+                                      .stride_h = (uint32_t)w->stride[0],
+                                      .stride_w = (uint32_t)w->stride[1],
+                                      .dilation_h = (uint32_t)w->dilation[0],
+                                      .dilation_w = (uint32_t)w->dilation[1],
+                                      .pad_h = (uint32_t)w->pad_lo[0],
+                                      .pad_w = (uint32_t)w->pad_lo[1] };
+    else
+        n->pool = (cek_pool2d_layer){ .kernel_h = (uint32_t)w->kernel[0],
+                                      .kernel_w = (uint32_t)w->kernel[1],
+                                      .stride_h = (uint32_t)w->stride[0],
+                                      .stride_w = (uint32_t)w->stride[1],
+                                      .pad_h = (uint32_t)w->pad_lo[0],
+                                      .pad_w = (uint32_t)w->pad_lo[1] };
+}
+
+static inline void oracle_part(const cek_model *m, const cek__part *p, oracle_node *n)
+{
+    static const struct {
+        uint32_t code;
+        cek_activation kind;
+    } activations[] = { { CEK_PW_RELU, CEK_ACT_RELU },
+                        { CEK_PW_TANH, CEK_ACT_TANH },
+                        { CEK_PW_SIGMOID, CEK_ACT_SIGMOID },
+                        { CEK_PW_GELU, CEK_ACT_GELU } };
+
+    switch (p->kind) {
+    case CEK__PART_CONV:
+        n->layer = ORACLE_CONV;
+        oracle_windows(&p->conv.windows, n, m->parameters[n->weight].public.shape);
+        n->conv.groups = (uint32_t)p->conv.groups;
+        break;
+    case CEK__PART_PRODUCT: n->layer = ORACLE_LINEAR; break;
+    case CEK__PART_POOL:
+        n->layer = ORACLE_POOL;
+        oracle_windows(&p->pool.windows, n, NULL);
+        n->pool.mode = p->pool.mode;
+        break;
+    case CEK__PART_DROPOUT:
+        n->layer = ORACLE_DROPOUT;
+        n->dropout = p->dropout.p;
+        break;
+    case CEK__PART_CHAIN:
+        if (n->weight >= 0) /* its bias */
+            break;
+        n->layer = ORACLE_ADD;
+        for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+            if (p->chain.code[0].code == activations[i].code) {
+                n->layer = ORACLE_ACTIVATION;
+                n->activation = activations[i].kind;
+            }
+        break;
+    default: break;
+    }
+}
+
+static inline oracle_node *oracle_nodes(const cek_model *m)
+{
+    oracle_node *nodes = calloc((size_t)m->node_count, sizeof *nodes);
+
+    for (int i = 0; i < m->node_count; i++) {
+        const cek__node *from = &m->nodes[i];
+        const cek__dims *dims = cek__node_dims(m, i);
+        oracle_node *n = &nodes[i];
+
+        *n = (oracle_node){ .layer = i ? ORACLE_FLATTEN : ORACLE_INPUT, .weight = -1, .bias = -1 };
+        n->inputs = from->inputs;
+        memcpy(n->input, from->input, sizeof n->input);
+        n->shape.rank = dims->rank - 1;
+        for (int k = 0; k < n->shape.rank; k++)
+            n->shape.dim[k] = dims->size[k + 1];
+        for (size_t p = 0; p < m->parameter_count; p++)
+            if (m->parameters[p].node == i)
+                *(m->parameters[p].public.rank > 1 ? &n->weight : &n->bias) = (int)p;
+        for (int p = 1; p < m->graph.part_count; p++)
+            if (m->graph.parts[p].node == i)
+                oracle_part(m, &m->graph.parts[p], n);
+    }
+    return nodes;
+}
+
+static inline int64_t oracle_elements(const oracle_shape *s)
 {
     return s->rank == 3 ? s->dim[0] * s->dim[1] * s->dim[2] : s->dim[0];
 }
@@ -39,7 +156,7 @@ static inline int64_t oracle_elements(const cek__shape *s)
 
 typedef void oracle_tap(void *user, int64_t out, int64_t in, int64_t weight);
 
-static inline void oracle_conv_taps(const cek__node *node, const cek__shape *x, oracle_tap *tap, void *user)
+static inline void oracle_conv_taps(const oracle_node *node, const oracle_shape *x, oracle_tap *tap, void *user)
 {
     const cek_conv2d_layer *c = &node->conv;
     int64_t oh = node->shape.dim[1], ow = node->shape.dim[2], in_group = x->dim[0] / c->groups;
@@ -62,7 +179,7 @@ static inline void oracle_conv_taps(const cek__node *node, const cek__shape *x, 
 
 /* The window of one output: calls with its inputs in scan order. weight: number of the output's place in
  * its channel. */
-static inline void oracle_pool_taps(const cek__node *node, const cek__shape *x, oracle_tap *tap, void *user)
+static inline void oracle_pool_taps(const oracle_node *node, const oracle_shape *x, oracle_tap *tap, void *user)
 {
     const cek_pool2d_layer *p = &node->pool;
     int64_t oh = node->shape.dim[1], ow = node->shape.dim[2];
@@ -121,7 +238,7 @@ static inline void tap_average(void *user, int64_t o, int64_t i, int64_t w)
 }
 
 /* Forward where dy is NULL, else backward. */
-static inline void oracle_pool(const cek__node *node, const cek__shape *x, oracle_arrays *a)
+static inline void oracle_pool(const oracle_node *node, const oracle_shape *x, oracle_arrays *a)
 {
     int64_t outputs = oracle_elements(&node->shape);
 
@@ -168,28 +285,28 @@ static inline double oracle_derivative(cek_activation kind, double x)
 }
 
 /* C,H,W of the image that a node gives or, by its elements' order, once was; NULL: none. */
-static inline const cek__shape *oracle_image(const cek_model *m, int n)
+static inline const oracle_shape *oracle_image(const oracle_node *nodes, int n)
 {
-    const cek__node *node = &m->nodes[n];
+    const oracle_node *node = &nodes[n];
 
     if (node->shape.rank == 3)
         return &node->shape;
-    if (node->layer == CEK__LAYER_INPUT || node->layer == CEK__LAYER_LINEAR)
+    if (node->layer == ORACLE_INPUT || node->layer == ORACLE_LINEAR)
         return NULL;
     for (int k = 0; k < node->inputs; k++) { /* two vectors in different orders meet in PyTorch's */
-        const cek__shape *a = oracle_image(m, node->input[0]), *b = oracle_image(m, node->input[k]);
+        const oracle_shape *a = oracle_image(nodes, node->input[0]), *b = oracle_image(nodes, node->input[k]);
 
         if (!a || !b || memcmp(a->dim, b->dim, sizeof a->dim) != 0)
             return NULL;
     }
-    return oracle_image(m, node->input[0]);
+    return oracle_image(nodes, node->input[0]);
 }
 
 /* What dropout multiplies element e (PyTorch's order) of a row by: plugin.h, section 9. */
 static inline double oracle_dropout(const oracle *o, int n, int64_t row, int64_t e)
 {
-    const cek__node *node = &o->model->nodes[n];
-    const cek__shape *image = oracle_image(o->model, n);
+    const oracle_node *node = &o->nodes[n];
+    const oracle_shape *image = oracle_image(o->nodes, n);
     uint64_t sample = o->base + (uint64_t)row, index = (uint64_t)e;
     uint32_t key[2] = { (uint32_t)o->key, (uint32_t)(o->key >> 32) }, word[4];
 
@@ -221,37 +338,37 @@ static inline double *oracle_doubles(const cek_model *m, int parameter)
 
 static inline void oracle_node_forward(oracle *o, int n, const double *w, const double *b, int64_t row)
 {
-    const cek__node *node = &o->model->nodes[n];
-    const cek__shape *in = &o->model->nodes[node->input[0]].shape;
+    const oracle_node *node = &o->nodes[n];
+    const oracle_shape *in = &o->nodes[node->input[0]].shape;
     int64_t nx = oracle_elements(in), ny = oracle_elements(&node->shape);
     double *x = o->value[node->input[0]] + row * nx, *y = o->value[n] + row * ny;
     oracle_arrays a = { .x = x, .y = y, .w = (double *)w };
 
     switch (node->layer) {
-    case CEK__LAYER_INPUT:
+    case ORACLE_INPUT:
         for (int64_t i = 0; i < ny; i++)
             y[i] = o->inputs[row * ny + i] * o->model->scale + o->model->offset;
         break;
-    case CEK__LAYER_CONV:
+    case ORACLE_CONV:
         for (int64_t i = 0; i < ny; i++)
             y[i] = b ? b[i / (node->shape.dim[1] * node->shape.dim[2])] : 0;
         oracle_conv_taps(node, in, tap_conv, &a);
         break;
-    case CEK__LAYER_LINEAR:
+    case ORACLE_LINEAR:
         for (int64_t i = 0; i < ny; i++) {
             y[i] = b ? b[i] : 0;
             for (int64_t k = 0; k < nx; k++)
                 y[i] += w[i * nx + k] * x[k];
         }
         break;
-    case CEK__LAYER_POOL: oracle_pool(node, in, &a); break;
+    case ORACLE_POOL: oracle_pool(node, in, &a); break;
     default:
         for (int64_t i = 0; i < ny; i++) {
-            if (node->layer == CEK__LAYER_ACTIVATION)
+            if (node->layer == ORACLE_ACTIVATION)
                 y[i] = oracle_activation(node->activation, x[i]);
-            else if (node->layer == CEK__LAYER_DROPOUT)
+            else if (node->layer == ORACLE_DROPOUT)
                 y[i] = x[i] * oracle_dropout(o, n, row, i);
-            else if (node->layer == CEK__LAYER_ADD)
+            else if (node->layer == ORACLE_ADD)
                 y[i] = x[i] + o->value[node->input[1]][row * ny + i];
             else
                 y[i] = x[i];
@@ -261,8 +378,8 @@ static inline void oracle_node_forward(oracle *o, int n, const double *w, const 
 
 static inline void oracle_node_backward(oracle *o, int n, const double *w, int64_t row)
 {
-    const cek__node *node = &o->model->nodes[n];
-    const cek__shape *in = &o->model->nodes[node->input[0]].shape;
+    const oracle_node *node = &o->nodes[n];
+    const oracle_shape *in = &o->nodes[node->input[0]].shape;
     int64_t nx = oracle_elements(in), ny = oracle_elements(&node->shape);
     double *x = o->value[node->input[0]] + row * nx, *dx = o->grad[node->input[0]] + row * nx,
            *dy = o->grad[n] + row * ny;
@@ -271,13 +388,13 @@ static inline void oracle_node_backward(oracle *o, int n, const double *w, int64
     oracle_arrays a = { .x = x, .w = (double *)w, .dy = dy, .dx = dx, .dw = dw };
 
     switch (node->layer) {
-    case CEK__LAYER_INPUT: break;
-    case CEK__LAYER_CONV:
+    case ORACLE_INPUT: break;
+    case ORACLE_CONV:
         oracle_conv_taps(node, in, tap_conv_back, &a);
         for (int64_t i = 0; db && i < ny; i++)
             db[i / (node->shape.dim[1] * node->shape.dim[2])] += dy[i];
         break;
-    case CEK__LAYER_LINEAR:
+    case ORACLE_LINEAR:
         for (int64_t i = 0; i < ny; i++) {
             if (db)
                 db[i] += dy[i];
@@ -287,16 +404,16 @@ static inline void oracle_node_backward(oracle *o, int n, const double *w, int64
             }
         }
         break;
-    case CEK__LAYER_POOL: oracle_pool(node, in, &a); break;
+    case ORACLE_POOL: oracle_pool(node, in, &a); break;
     default:
         for (int64_t i = 0; i < ny; i++) {
-            if (node->layer == CEK__LAYER_ACTIVATION)
+            if (node->layer == ORACLE_ACTIVATION)
                 dx[i] += dy[i] * oracle_derivative(node->activation, x[i]);
-            else if (node->layer == CEK__LAYER_DROPOUT)
+            else if (node->layer == ORACLE_DROPOUT)
                 dx[i] += dy[i] * oracle_dropout(o, n, row, i);
             else
                 dx[i] += dy[i];
-            if (node->layer == CEK__LAYER_ADD)
+            if (node->layer == ORACLE_ADD)
                 o->grad[node->input[1]][row * ny + i] += dy[i];
         }
     }
@@ -307,7 +424,7 @@ static inline void oracle_node_backward(oracle *o, int n, const double *w, int64
 static inline void oracle_loss_row(oracle *o, int64_t row)
 {
     int last = o->model->node_count - 1;
-    int64_t n = oracle_elements(&o->model->nodes[last].shape);
+    int64_t n = oracle_elements(&o->nodes[last].shape);
     const double *y = o->value[last] + row * n;
     double *dy = o->grad[last] + row * n, sum = 0, most = y[0];
     int64_t best = 0;
@@ -338,14 +455,15 @@ static inline void oracle_run(oracle *o)
 {
     const cek_model *m = o->model;
 
+    o->nodes = oracle_nodes(m);
     o->value = calloc((size_t)m->node_count, sizeof *o->value);
     o->grad = calloc((size_t)m->node_count, sizeof *o->grad);
     o->parameter_grad = calloc(m->parameter_count + 1, sizeof *o->parameter_grad);
     for (size_t p = 0; p < m->parameter_count; p++)
         o->parameter_grad[p] = calloc((size_t)m->parameters[p].public.count, sizeof(double));
     for (int n = 0; n < m->node_count; n++) {
-        size_t count = (size_t)(o->rows * oracle_elements(&m->nodes[n].shape));
-        double *w = oracle_doubles(m, m->nodes[n].weight), *b = oracle_doubles(m, m->nodes[n].bias);
+        size_t count = (size_t)(o->rows * oracle_elements(&o->nodes[n].shape));
+        double *w = oracle_doubles(m, o->nodes[n].weight), *b = oracle_doubles(m, o->nodes[n].bias);
 
         o->value[n] = calloc(count, sizeof(double));
         o->grad[n] = calloc(count, sizeof(double));
@@ -357,7 +475,7 @@ static inline void oracle_run(oracle *o)
     for (int64_t row = 0; o->loss_kind && row < o->valid; row++)
         oracle_loss_row(o, row);
     for (int n = m->node_count; o->loss_kind && n-- > 1;) {
-        double *w = oracle_doubles(m, m->nodes[n].weight);
+        double *w = oracle_doubles(m, o->nodes[n].weight);
 
         for (int64_t row = 0; row < o->rows; row++)
             oracle_node_backward(o, n, w, row);
@@ -373,6 +491,7 @@ static inline void oracle_clear(oracle *o)
     }
     for (size_t p = 0; p < o->model->parameter_count; p++)
         free(o->parameter_grad[p]);
+    free(o->nodes);
     free(o->value);
     free(o->grad);
     free(o->parameter_grad);

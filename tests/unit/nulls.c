@@ -296,6 +296,11 @@ static void models_call(void)
     REFUSED("model", cek_model_add(NULL, 1, 1, (int *)room));
     NOTHING(cek_model_set_input_scale(NULL, 0.5, 0.5));
     REFUSED("model", cek_model_set_dropout(NULL, 0.5));
+    REFUSED("model", cek_model_name(NULL, "a"));
+    REFUSED("name", cek_model_name(model, NULL));
+    REFUSED("model", cek_model_enter(NULL, "a"));
+    REFUSED("name", cek_model_enter(model, NULL));
+    REFUSED("model", cek_model_leave(NULL));
     EMPTY(cek_model_input_shape(NULL, numbers) == 0);
     EMPTY(cek_model_input_shape(model, NULL) > 0);
     EMPTY(cek_model_output_shape(NULL, numbers) == 0);

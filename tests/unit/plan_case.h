@@ -32,8 +32,8 @@ static inline void case_make(test_case *c, cek_model *model, const cek__plan_opt
                              uint64_t seed)
 {
     int64_t in = cek__model_inputs(model), out = cek__model_outputs(model), rows = options->rows;
-    const cek__shape *shape = &model->nodes[0].shape;
-    int64_t hw = shape->rank == 3 ? shape->dim[1] * shape->dim[2] : 1, channels = in / hw;
+    const cek__dims *dims = cek__node_dims(model, 0);
+    int64_t hw = dims->rank == 4 ? dims->size[2] * dims->size[3] : 1, channels = in / hw;
 
     ck_assert_int_le(rows, ROWS_MAX);
     *c = (test_case){ .model = model, .options = *options, .valid = valid, .seed = seed };

@@ -1,0 +1,174 @@
+/* layer.c - adds nodes to a model, all or nothing (see layer.h). */
+#include "nn/model/layer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/status.h"
+
+/* ---- names ---- */
+
+/* The node's name by what the user said last, or its position: node 1 is the first of the sequence, which
+ * torch.nn.Sequential counts from 0. */
+static cek_status names_make(cek_model *model, cek__node *node)
+{
+    cek_status st;
+    cek__scope *scope = &model->scopes[model->depth];
+
+    node->named = model->next_name != NULL;
+    if (node->named)
+        CEK_TRY(cek__asprintf(&node->name, "%s%s", scope->prefix ? scope->prefix : "", model->next_name));
+    else
+        CEK_TRY(cek__asprintf(&node->name, "%s%d", scope->prefix ? scope->prefix : "", scope->position));
+    node->named |= model->depth > 0;
+    if (node->named)
+        CEK_TRY(cek__asprintf(&node->label, "%s %s", node->kind, node->name));
+    else
+        CEK_TRY(cek__strdup(node->kind, &node->label));
+out:
+    return st;
+}
+
+static void node_clear(cek__node *node)
+{
+    free(node->name);
+    free(node->label);
+    *node = (cek__node){ 0 };
+}
+
+/* ---- a layer ---- */
+
+static cek_status inputs_take(cek__layer *l, int inputs, const int *input)
+{
+    l->node.inputs = inputs;
+    for (int i = 0; i < inputs; i++) {
+        if (input[i] < 0 || input[i] >= l->model->node_count)
+            return cek__fail(CEK_INVALID, "input %d is no node, there are 0 to %d", input[i], l->model->node_count - 1);
+        l->node.input[i] = input[i];
+        l->x[i] = l->model->nodes[input[i]].flow;
+    }
+    if (inputs > 0)
+        l->in = l->graph->flows[l->x[0]].dims;
+    return CEK_OK;
+}
+
+cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, int inputs, const int *input)
+{
+    cek_status st;
+
+    *l = (cek__layer){ .node = { .kind = kind } };
+    if (!model)
+        CEK_FAIL(CEK_INVALID, "%s: model is NULL", kind);
+    l->model = model;
+    l->graph = &model->graph;
+    l->mark = cek__graph_mark_of(l->graph);
+    l->parameters = model->parameter_count;
+    CEK_TRY(names_make(model, &l->node));
+    CEK_TRY(inputs_take(l, inputs, input));
+    if (model->node_count == model->node_capacity) {
+        int capacity = model->node_capacity ? 2 * model->node_capacity : 16;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *model->nodes, &model->nodes));
+        model->node_capacity = capacity;
+    }
+    l->graph->node = model->node_count;
+    l->graph->name = l->node.label;
+out:
+    return st;
+}
+
+static cek_status parameter_data(const cek__layer *l, const char *suffix, cek__parameter *p)
+{
+    cek_status st;
+    char *name = NULL;
+
+    CEK_TRY(*l->node.name ? cek__asprintf(&name, "%s%s%s", l->node.name, *suffix ? "." : "", suffix)
+                          : cek__strdup(suffix, &name));
+    for (size_t i = 0; i < l->model->parameter_count; i++)
+        if (strcmp(l->model->parameters[i].public.name, name) == 0)
+            CEK_FAIL(CEK_INVALID, "there is a parameter \"%s\" already", name);
+    CEK_TRY(cek__calloc((size_t)p->public.count, sizeof *p->public.data, &p->public.data));
+    p->public.name = name;
+    return CEK_OK;
+out:
+    free(name);
+    return st;
+}
+
+cek_status cek__layer_parameter(cek__layer *l, const char *suffix, int rank, const int64_t *shape, double fan_in,
+                                int *flow)
+{
+    cek_status st;
+    cek_model *model = l->model;
+    cek__part part = { .kind = CEK__PART_PARAMETER, .parameter = model->parameter_count, .dims = { .rank = rank } };
+    cek__parameter p = { .public = { .rank = rank, .count = 1 }, .node = model->node_count, .fan_in = fan_in };
+
+    CEK_TRY(cek__shape_check(suffix, rank, shape));
+    for (int i = 0; i < rank; i++) {
+        part.dims.size[i] = p.public.shape[i] = shape[i];
+        p.public.count *= shape[i];
+    }
+    CEK_TRY(cek__graph_add(l->graph, &part, flow));
+    p.flow = *flow;
+    CEK_TRY(cek__realloc_array(model->parameter_count + 1, sizeof *model->parameters, &model->parameters));
+    CEK_TRY(parameter_data(l, suffix, &p));
+    model->parameters[model->parameter_count++] = p;
+out:
+    return st;
+}
+
+void cek__layer_note(cek__layer *l, const char *fmt, ...)
+{
+    size_t used = strlen(l->node.note);
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(l->node.note + used, sizeof l->node.note - used, fmt, args);
+    va_end(args);
+}
+
+static cek_status outcome_check(const cek__layer *l, int flow)
+{
+    const cek__dims *dims = &l->graph->flows[flow].dims;
+    int first = dims->rank > 0 && dims->samples & 1;
+
+    return cek__shape_check("output", dims->rank - first, dims->size + first);
+}
+
+static void layer_undo(cek__layer *l)
+{
+    cek_model *model = l->model;
+
+    cek__graph_rewind(l->graph, l->mark);
+    while (model->parameter_count > l->parameters)
+        cek__parameter_clear(&model->parameters[--model->parameter_count]);
+}
+
+cek_status cek__layer_end(cek__layer *l, cek_status st, int flow, int *node)
+{
+    cek_model *model = l->model;
+
+    if (node)
+        *node = -1;
+    if (!model)
+        return st;
+    if (st == CEK_OK)
+        st = outcome_check(l, flow);
+    if (st != CEK_OK) {
+        layer_undo(l);
+        cek__fail_prefix(st, "node %d (%s)", model->node_count, l->node.label ? l->node.label : l->node.kind);
+        node_clear(&l->node);
+        return st;
+    }
+    l->node.flow = flow;
+    model->nodes[model->node_count] = l->node;
+    model->scopes[model->depth].position++;
+    free(model->next_name);
+    model->next_name = NULL;
+    if (node)
+        *node = model->node_count;
+    model->node_count++;
+    return CEK_OK;
+}
