@@ -30,6 +30,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/graph.h \
     %D%/graph/lower.c \
     %D%/graph/lower.h \
+    %D%/graph/masked.c \
     %D%/graph/part_chain.c \
     %D%/graph/part_conv.c \
     %D%/graph/part_dropout.c \
@@ -37,6 +38,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/part_phase.c \
     %D%/graph/part_pool.c \
     %D%/graph/part_product.c \
+    %D%/graph/part_random.c \
     %D%/graph/part_reduce.c \
     %D%/graph/part_softmax.c \
     %D%/graph/part_source.c \

@@ -31,8 +31,9 @@ typedef struct net {
     cek__image image[PARAMETERS];
     cek_ref input, targets, result, loss, parameters, gradients;
     cek__binding *binding;
-    int length; /* of the program */
-    int valid;  /* rows that count; 0: all */
+    int length;               /* of the program */
+    int valid;                /* rows that count; 0: all */
+    double inv_n, loss_scale; /* of the step block; 0: 1 */
 } net;
 
 /* A whole number from low to high, the same for the same case and stream. */
@@ -145,7 +146,9 @@ static inline void net_lower(net *n)
                         .scale = 1,
                         .parameter = value,
                         .gradient = gradient };
-    cek_step_block step = { .random_key = 5, .inv_n = f32x2(1), .loss_scale = { 1, 0 } };
+    cek_step_block step = { .random_key = 5,
+                            .inv_n = f32x2(n->inv_n ? n->inv_n : 1),
+                            .loss_scale = f32x2(n->loss_scale ? n->loss_scale : 1) };
     cek_batch_block batch = { .rows_valid = n->valid ? (uint32_t)n->valid : ROWS };
     cek__places places = { 0 };
 

@@ -378,6 +378,18 @@ unit_tests += %D%/unit/graph_conv
 %C%_unit_graph_conv_LDFLAGS = $(check_ldflags)
 %C%_unit_graph_conv_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/graph_reduce
+%C%_unit_graph_reduce_SOURCES = %D%/unit/graph_reduce.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_reduce_CPPFLAGS = $(unit_cppflags)
+%C%_unit_graph_reduce_LDFLAGS = $(check_ldflags)
+%C%_unit_graph_reduce_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
+unit_tests += %D%/unit/graph_loss
+%C%_unit_graph_loss_SOURCES = %D%/unit/graph_loss.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_loss_CPPFLAGS = $(unit_cppflags)
+%C%_unit_graph_loss_LDFLAGS = $(check_ldflags)
+%C%_unit_graph_loss_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
 unit_tests += %D%/unit/graph_chain
 %C%_unit_graph_chain_SOURCES = %D%/unit/graph_chain.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
 %C%_unit_graph_chain_CPPFLAGS = $(unit_cppflags)

@@ -52,10 +52,12 @@ typedef enum cek__part_kind {
     CEK__PART_VIEW,          /* x -> the same elements by other axes */
     CEK__PART_REORDER,       /* x -> x, lying otherwise */
     CEK__PART_DROPOUT,       /* x -> y; backward is the same part */
+    CEK__PART_RANDOM,        /* -> x, for each sample its own */
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
     CEK__PART_CROSS_ENTROPY, /* logits, target -> dlogits */
     CEK__PART_SQUARED_ERROR, /* prediction, target -> dprediction */
     CEK__PART_PHASE,         /* x, y -> x where it is trained, y where it is not (simplify.h) */
+    CEK__PART_LOSS,          /* v -> dv: the loss is the sum of v */
     CEK__PART_COUNT
 } cek__part_kind;
 
@@ -103,13 +105,19 @@ typedef struct cek__part {
         } chain;
         struct {
             uint32_t function; /* CEK_REDUCE_... */
-            uint32_t axes;     /* bit i: axis i is summed over */
+            uint32_t axes;     /* bit i: axis i falls away */
+            bool masked;       /* over samples: what is padding has been made to count for nothing (masked.c) */
         } reduce;
         struct {
             double p;
             uint32_t stream;
             int like; /* of the way back: the flow whose mask it is; elements are numbered as that lies */
         } dropout;
+        struct {
+            double a, b;           /* low and high, or mean and standard deviation */
+            uint32_t distribution; /* CEK_RANDOM_... */
+            uint32_t stream;
+        } random;
     };
 } cek__part;
 

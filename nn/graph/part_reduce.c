@@ -1,4 +1,4 @@
-/* part_reduce.c - the sum over some axes, which fall away. */
+/* part_reduce.c - sums, means, extremes over some axes, which fall away. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"
@@ -8,8 +8,12 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
     const cek__dims *x = &graph->flows[part->input[0]].dims;
     cek__dims *y = &out[0].dims;
 
-    if (!graph->backward && part->reduce.axes & x->samples)
-        return cek__fail(CEK_INVALID, "would sum over samples");
+    if (!graph->backward && !part->reduce.masked && part->reduce.axes & x->samples)
+        return cek__fail(CEK_INVALID, "would mix samples, padding among them");
+    if (part->reduce.function == CEK_REDUCE_MEAN && part->reduce.axes & x->samples)
+        return cek__fail(CEK_INVALID, "a mean of samples is their sum over how many count");
+    if (part->reduce.axes >> x->rank)
+        return cek__fail(CEK_INVALID, "axes that are not there");
     for (int i = 0; i < x->rank; i++) {
         if (part->reduce.axes >> i & 1)
             continue;
@@ -21,33 +25,89 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
     return CEK_OK;
 }
 
-cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out)
+cek_status cek__reduce(cek__graph *graph, int x, uint32_t function, uint32_t axes, int *out)
 {
     cek__part part = {
-        .kind = CEK__PART_REDUCE, .inputs = 1, .input = { x }, .reduce = { .function = CEK_REDUCE_SUM, .axes = axes }
+        .kind = CEK__PART_REDUCE, .inputs = 1, .input = { x }, .reduce = { .function = function, .axes = axes }
     };
 
     return cek__graph_add(graph, &part, out);
 }
 
-/* To all that were summed the same. */
+cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out)
+{
+    return cek__reduce(graph, x, CEK_REDUCE_SUM, axes, out);
+}
+
+cek_status cek__keep(cek__graph *graph, int reduced, int x, uint32_t axes, int *out)
+{
+    cek__dims dims = graph->flows[x].dims;
+
+    for (int i = 0; i < dims.rank; i++)
+        if (axes >> i & 1) {
+            dims.size[i] = 1;
+            dims.samples &= ~(1u << i);
+        }
+    return cek__view(graph, reduced, &dims, out);
+}
+
+/* ---- gradient ---- */
+
+/* In equal parts to those that are the extreme: dy / their number, and 0 to the others. `dy` and y have ones for axes. */
+static cek_status extreme_gradient(cek__graph *graph, const cek__part *p, int dy, int *dx)
+{
+    cek_status st;
+    int x = p->input[0], y, mask, number;
+    cek__part share = { .kind = CEK__PART_CHAIN,
+                        .inputs = 3,
+                        .chain = { 3,
+                                   { { .code = CEK_PW_DIV, .a = 1, .b = 2 },
+                                     { .code = CEK_PW_CONST },
+                                     { .code = CEK_PW_SELECT, .a = 0, .b = 3, .c = 4 } } } };
+
+    CEK_TRY(cek__keep(graph, p->output[0], x, p->reduce.axes, &y));
+    CEK_TRY(cek__chain(graph, CEK_PW_EQUAL, x, y, &mask));
+    CEK_TRY(cek__sum(graph, mask, p->reduce.axes, &number));
+    CEK_TRY(cek__keep(graph, number, x, p->reduce.axes, &number));
+    share.input[0] = mask;
+    share.input[1] = dy;
+    share.input[2] = number;
+    return cek__graph_add(graph, &share, dx);
+out:
+    return st;
+}
+
 static cek_status reduce_gradient(cek__backward *to, int part, int dy)
 {
     cek_status st;
     cek__graph *graph = to->graph;
     const cek__part p = graph->parts[part];
-    cek__dims dims = graph->flows[p.input[0]].dims;
-    cek__part copy = { .kind = CEK__PART_CHAIN, .inputs = 1, .dims = dims, .chain = { .count = 1 } };
+    const cek__dims dims = graph->flows[p.input[0]].dims;
+    cek__part spread = { .kind = CEK__PART_CHAIN, .inputs = 1, .dims = dims, .chain = { .count = 1 } };
+    double count = 1;
     int dx;
 
     for (int i = 0; i < dims.rank; i++)
-        if (p.reduce.axes >> i & 1) {
-            dims.size[i] = 1;
-            dims.samples &= ~(1u << i);
-        }
-    CEK_TRY(cek__view(graph, dy, &dims, &copy.input[0]));
-    copy.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_COPY };
-    CEK_TRY(cek__graph_add(graph, &copy, &dx));
+        count *= p.reduce.axes >> i & 1 ? (double)dims.size[i] : 1;
+    CEK_TRY(cek__keep(graph, dy, p.input[0], p.reduce.axes, &dy));
+    spread.input[0] = dy;
+    switch (p.reduce.function) {
+    case CEK_REDUCE_SUM: spread.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_COPY }; break;
+    case CEK_REDUCE_MEAN:
+        spread.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_MUL_IMM, .imm = 1 / count };
+        break;
+    case CEK_REDUCE_SUM_SQUARES:
+        spread.inputs = 2;
+        spread.input[1] = p.input[0];
+        spread.chain.count = 2;
+        spread.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_MUL, .a = 0, .b = 1 };
+        spread.chain.code[1] = (cek_pointwise_instruction){ .code = CEK_PW_MUL_IMM, .a = 2, .imm = 2 };
+        break;
+    case CEK_REDUCE_MAX:
+    case CEK_REDUCE_MIN: CEK_TRY(extreme_gradient(graph, &p, dy, &dx)); return cek__contribute(to, p.input[0], dx);
+    default: CEK_FAIL(CEK_UNSUPPORTED, "reduction %u has no gradient", p.reduce.function);
+    }
+    CEK_TRY(cek__graph_add(graph, &spread, &dx));
     return cek__contribute(to, p.input[0], dx);
 out:
     return st;

@@ -14,13 +14,11 @@ static cek_status softmax_gradient(cek__backward *to, int part, int dy)
     cek_status st;
     cek__graph *graph = to->graph;
     int x = graph->parts[part].input[0], y = graph->parts[part].output[0], weighed, sum, dx;
-    cek__dims kept = graph->flows[y].dims;
+    uint32_t last = 1u << (graph->flows[y].dims.rank - 1);
 
     CEK_TRY(cek__chain(graph, CEK_PW_MUL, dy, y, &weighed));
-    CEK_TRY(cek__sum(graph, weighed, 1u << (kept.rank - 1), &sum));
-    kept.size[kept.rank - 1] = 1;
-    kept.samples &= ~(1u << (kept.rank - 1));
-    CEK_TRY(cek__view(graph, sum, &kept, &sum));
+    CEK_TRY(cek__sum(graph, weighed, last, &sum));
+    CEK_TRY(cek__keep(graph, sum, y, last, &sum));
     CEK_TRY(cek__chain(graph, CEK_PW_SUB, dy, sum, &dx));
     CEK_TRY(cek__chain(graph, CEK_PW_MUL, dx, y, &dx));
     return cek__contribute(to, x, dx);

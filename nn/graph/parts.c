@@ -18,10 +18,12 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind)
         [CEK__PART_VIEW] = &cek__part_view,
         [CEK__PART_REORDER] = &cek__part_reorder,
         [CEK__PART_DROPOUT] = &cek__part_dropout,
+        [CEK__PART_RANDOM] = &cek__part_random,
         [CEK__PART_SOFTMAX] = &cek__part_softmax,
         [CEK__PART_CROSS_ENTROPY] = &cek__part_cross_entropy,
         [CEK__PART_SQUARED_ERROR] = &cek__part_squared_error,
         [CEK__PART_PHASE] = &cek__part_phase,
+        [CEK__PART_LOSS] = &cek__part_loss,
     };
 
     return (unsigned)kind < CEK__PART_COUNT ? classes[kind] : NULL;

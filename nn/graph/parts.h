@@ -27,7 +27,7 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an u
 extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
     cek__part_view, cek__part_reorder, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
-    cek__part_squared_error, cek__part_phase;
+    cek__part_squared_error, cek__part_phase, cek__part_random, cek__part_loss;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
@@ -43,8 +43,20 @@ CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code,
 CEK__SHARED CEK__CHECKED cek_status cek__cast(cek__graph *graph, int x, cek_dtype type, int *out);
 /* One number for all elements. */
 CEK__SHARED CEK__CHECKED cek_status cek__constant(cek__graph *graph, double value, const cek__dims *dims, int *out);
-/* The sum over the axes in the mask. */
+/* The sum over the axes in the mask, which fall away. */
 CEK__SHARED CEK__CHECKED cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out);
+/* SUM, MEAN, MAX, MIN or SUM_SQUARES, whose gradients they have: that of MAX and MIN goes in equal parts to all that are it.
+ * Errors: CEK_INVALID: over samples. */
+CEK__SHARED CEK__CHECKED cek_status cek__reduce(cek__graph *graph, int x, uint32_t function, uint32_t axes, int *out);
+/* The same, over samples too: those that count, whatever padding holds. */
+CEK__SHARED CEK__CHECKED cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint32_t axes,
+                                                       int *out);
+/* What is left of `x` behind a reduction, with one element along each axis that fell away. */
+CEK__SHARED CEK__CHECKED cek_status cek__keep(cek__graph *graph, int reduced, int x, uint32_t axes, int *out);
+/* A loss of one's own: the sum of v, samples along its first axis, of those that count; with weights `w` (0: none) that of
+ * v w, where w is not 0. The trainer divides by the sum of the weights, as with every loss. *out: the gradient of what is summed;
+ * its part is the graph's loss. */
+CEK__SHARED CEK__CHECKED cek_status cek__loss(cek__graph *graph, int v, int w, int *out);
 /* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at each axis'
  * end (NULL: none), fewer than the stride. */
 CEK__SHARED CEK__CHECKED cek_status cek__conv_transposed(cek__graph *graph, int x, int w, const cek__windows *windows,
