@@ -97,7 +97,7 @@ static const option_row rows[] = {
     { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
     { "shares", "LIST", O_SHARES, CMD_TRAIN, "auto (measured), equal, or a number for each device" },
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
-    { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors)" },
+    { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors, or of torch.save)" },
     { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
     { "save-gradients", "FILE", O_SAVE_GRADIENTS, CMD_TRAIN, "where the last step's gradient goes" },
     { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },

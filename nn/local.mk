@@ -18,6 +18,25 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/loader_api.c \
     %D%/data/split.c \
     %D%/data/split.h \
+    %D%/formats/json.c \
+    %D%/formats/json.h \
+    %D%/formats/pickle.c \
+    %D%/formats/pickle.h \
+    %D%/formats/pickle_machine.c \
+    %D%/formats/pickle_machine.h \
+    %D%/formats/pickle_value.c \
+    %D%/formats/pickle_value.h \
+    %D%/formats/safetensors.h \
+    %D%/formats/safetensors_read.c \
+    %D%/formats/safetensors_write.c \
+    %D%/formats/state_file.c \
+    %D%/formats/state_file.h \
+    %D%/formats/tensors.c \
+    %D%/formats/tensors.h \
+    %D%/formats/torch_file.c \
+    %D%/formats/torch_file.h \
+    %D%/formats/zip.c \
+    %D%/formats/zip.h \
     %D%/graph/chain.c \
     %D%/graph/chain.h \
     %D%/graph/cut.c \
@@ -65,17 +84,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/compose.h \
     %D%/model/estimate.c \
     %D%/model/init.c \
-    %D%/model/json.c \
-    %D%/model/json.h \
     %D%/model/layout.c \
     %D%/model/layout.h \
     %D%/model/model.c \
     %D%/model/model.h \
     %D%/model/plan.c \
     %D%/model/plan.h \
-    %D%/model/safetensors.c \
-    %D%/model/safetensors.h \
-    %D%/model/safetensors_read.c \
     %D%/model/text.c \
     %D%/model/state.c \
     %D%/model/summary.c \

@@ -23,10 +23,11 @@ core/device:         door api core/table core/base gate
 core/tensor:         door api core/base core/device
 nn/program:          door api core/base
 nn/graph:            door api core/base nn/program
-nn/model:            door api core/base nn/program nn/graph
+nn/formats:          door api core/base
+nn/model:            door api core/base nn/program nn/graph nn/formats
 nn/layers:           door api core/base nn/graph nn/model
 nn/data:             door api core/base
-nn/train:            door api core/base nn/model nn/program gate
+nn/train:            door api core/base nn/formats nn/model nn/program gate
 nn:                  api
 kernels/cpu:         door
 backends/common:     door

@@ -59,6 +59,12 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+unit_tests += %D%/unit/torch_file
+%C%_unit_torch_file_SOURCES = %D%/unit/torch_file.c %D%/unit/torch_files.h %D%/unit/scratch.h
+%C%_unit_torch_file_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
+%C%_unit_torch_file_LDFLAGS = $(check_ldflags)
+%C%_unit_torch_file_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
+
 unit_tests += %D%/unit/files
 %C%_unit_files_SOURCES = %D%/unit/files.c %D%/unit/scratch.h %D%/unit/idx_files.h
 %C%_unit_files_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
@@ -653,7 +659,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
 shell_tests += %D%/cli/usage.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
-    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh
+    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c

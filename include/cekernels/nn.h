@@ -121,9 +121,12 @@ CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek
  * are zero. */
 CEK_API void cek_model_init(cek_model *model, uint64_t seed);
 
-/* safetensors, atomically written; a state dict that PyTorch loads. Loading takes f32, f64, f16 and
- * bf16, wants exactly the model's names (a leading "module." is accepted) and shapes, and changes
- * nothing unless all of it is right. */
+/* Saving: safetensors, atomically written; a state dict that PyTorch loads. Loading takes that, and the state dicts that
+ * torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors, which is
+ * logged. Nothing of such a file is executed, and what no state dict needs is CEK_BAD_INPUT, named. Values are f32, f64, f16
+ * or bf16; names (a leading "module." on all of them is accepted) and shapes are exactly the model's. Integers called
+ * "....num_batches_tracked", which PyTorch's batch norm counts with, are passed over where the model has no such name.
+ * Nothing changes unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);
 /* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or

@@ -1,8 +1,10 @@
 /* state.c - a model's parameters in a safetensors file, their fingerprint, and whether they are numbers.
  *
  * A file that is loaded names exactly the model's parameters, all with or all without a leading "module." (which
- * torch.nn.DataParallel puts there). Everything is converted before anything in the model changes.
- * Must not know: the file's format (safetensors.c). */
+ * torch.nn.DataParallel puts there). Beside them it may count batches: single integers whose names end in
+ * ".num_batches_tracked", which PyTorch's batch norm keeps and nothing computes with, are passed over where the model has
+ * none of that name. Everything is converted before anything in the model changes.
+ * Must not know: the file's form (nn/formats/state_file.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,9 @@
 #include "core/base/alloc.h"
 #include "core/base/sha256.h"
 #include "core/base/status.h"
+#include "nn/formats/safetensors.h"
+#include "nn/formats/state_file.h"
 #include "nn/model/model.h"
-#include "nn/model/safetensors.h"
 
 static const char module_prefix[] = "module.";
 
@@ -34,7 +37,7 @@ cek_status cek_model_save(const cek_model *model, const char *path)
                                        .data = p->data };
         memcpy(tensors[i].shape, p->shape, sizeof p->shape);
     }
-    CEK_TRY(cek__st_write(path, tensors, model->parameter_count, NULL, 0));
+    CEK_TRY(cek__safetensors_write(path, tensors, model->parameter_count, NULL, 0));
     st = CEK_OK;
 out:
     free(tensors);
@@ -77,6 +80,16 @@ out:
     return st;
 }
 
+/* How many batches a batch norm has seen. */
+static bool counts_batches(const cek__st_tensor *t)
+{
+    static const char suffix[] = ".num_batches_tracked";
+    size_t length = strlen(t->name);
+
+    return t->type == CEK__ST_I64 && t->rank == 0 && length >= sizeof suffix - 1 &&
+           strcmp(t->name + length - (sizeof suffix - 1), suffix) == 0;
+}
+
 /* The first tensor that no parameter of the model is called after. */
 static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, const cek_model *model)
 {
@@ -87,7 +100,7 @@ static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, c
         for (size_t k = 0; !known && k < model->parameter_count; k++)
             known = strncmp(name, prefix, strlen(prefix)) == 0 &&
                     strcmp(name + strlen(prefix), model->parameters[k].public.name) == 0;
-        if (!known)
+        if (!known && !counts_batches(&file->tensors[i]))
             return cek__fail(CEK_BAD_INPUT, "%s: tensor \"%s\" is none of the model's", file->path, name);
     }
     return CEK_OK;

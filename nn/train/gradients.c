@@ -4,7 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
-#include "nn/model/safetensors.h"
+#include "nn/formats/safetensors.h"
 #include "nn/train/trainer.h"
 
 static cek_status read_one(cek_trainer *trainer, size_t index, cek__st_tensor *out)
@@ -36,7 +36,7 @@ cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path)
     CEK_TRY(cek__calloc(count, sizeof *tensors, &tensors));
     for (size_t i = 0; i < count; i++)
         CEK_TRY(read_one(trainer, i, &tensors[i]));
-    CEK_TRY(cek__st_write(path, tensors, count, NULL, 0));
+    CEK_TRY(cek__safetensors_write(path, tensors, count, NULL, 0));
     st = CEK_OK;
 out:
     for (size_t i = 0; tensors && i < count; i++)

@@ -14,7 +14,7 @@
 #include "nn/data/dataset.h"
 #include "nn/data/idx.h"
 #include "nn/data/split.h"
-#include "nn/model/safetensors.h"
+#include "nn/formats/safetensors.h"
 #include "scratch.h"
 
 enum { ROOM = 8192, ROWS = 12, COLUMNS = 5, SIDE = 6, SPLIT_ROWS = 500 };
@@ -129,14 +129,17 @@ static void safetensors_make(sample *s)
 {
     static const float values[12] = { 1, -2, 3, .5f, 1e-30f };
     static const cek__st_tensor tensors[] = {
-        { "0.weight", CEK__ST_F32, 2, { 3, 4 }, 12, values }, { "0.bias", CEK__ST_F16, 1, { 4 }, 4, values },
-        { "1.weight", CEK__ST_F64, 1, { 3 }, 3, values },     { "2.bias", CEK__ST_U8, 1, { 7 }, 7, values },
-        { "3.scalar", CEK__ST_BF16, 0, { 0 }, 1, values },    { "4.empty", CEK__ST_I64, 2, { 0, 5 }, 0, values },
+        { .name = "0.weight", CEK__ST_F32, 2, { 3, 4 }, 12, values },
+        { .name = "0.bias", CEK__ST_F16, 1, { 4 }, 4, values },
+        { .name = "1.weight", CEK__ST_F64, 1, { 3 }, 3, values },
+        { .name = "2.bias", CEK__ST_U8, 1, { 7 }, 7, values },
+        { .name = "3.scalar", CEK__ST_BF16, 0, { 0 }, 1, values },
+        { .name = "4.empty", CEK__ST_I64, 2, { 0, 5 }, 0, values },
     };
     static const char *const metadata[][2] = { { "format", "pt" } };
     FILE *file;
 
-    assert_ok(cek__st_write(scratch_path("made"), tensors, 6, metadata, 1));
+    assert_ok(cek__safetensors_write(scratch_path("made"), tensors, 6, metadata, 1));
     file = fopen(scratch_path("made"), "rb");
     s->size = fread(s->bytes, 1, ROOM, file);
     fclose(file);
@@ -145,10 +148,10 @@ static void safetensors_make(sample *s)
 static bool safetensors_read(const char *path, const sample *original, size_t size, bool cut)
 {
     cek__st_file *file;
-    cek_status st = cek__st_read(path, &file);
+    cek_status st = cek__safetensors_read(path, &file);
     static const uint8_t bytes[CEK__ST_TYPES] = {
         [CEK__ST_F32] = 4, [CEK__ST_F64] = 8, [CEK__ST_F16] = 2, [CEK__ST_BF16] = 2,
-        [CEK__ST_I32] = 4, [CEK__ST_I64] = 8, [CEK__ST_U8] = 1
+        [CEK__ST_I32] = 4, [CEK__ST_I64] = 8, [CEK__ST_U8] = 1,  [CEK__ST_BOOL] = 1
     };
     uint64_t total = 0;
     float narrow[64];

@@ -1,4 +1,4 @@
-/* safetensors.c - tests of nn/model/safetensors: what PyTorch wrote, round trips, lies, failing saves. */
+/* safetensors.c - tests of nn/formats/safetensors: what PyTorch wrote, round trips, lies, failing saves. */
 #include <math.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
 #include "core/base/file.h"
-#include "nn/model/safetensors.h"
+#include "nn/formats/safetensors.h"
 #include "scratch.h"
 
 static size_t bytes_read;
@@ -50,7 +50,7 @@ START_TEST(what_pytorch_wrote_is_read_value_by_value)
     double wide[8];
     float narrow[8];
 
-    assert_ok(cek__st_read(fixture(), &file));
+    assert_ok(cek__safetensors_read(fixture(), &file));
     ck_assert_uint_eq(file->count, 10);
     for (int k = 0; k < 3; k++) {
         t = tensor(file, floating[k], types[k], 6);
@@ -93,9 +93,9 @@ END_TEST
 
 static const float values[6] = { 1, 2, 3, -4, 5e-30f, 6 };
 static const cek__st_tensor some[] = {
-    { "b", CEK__ST_F32, 2, { 3, 2 }, 6, values },
-    { "a.\"quoted\" \xc3\xa9", CEK__ST_U8, 1, { 3 }, 3, "xyz" },
-    { "c", CEK__ST_F64, 0, { 0 }, 1, (double[]){ 1e300 } },
+    { .name = "b", CEK__ST_F32, 2, { 3, 2 }, 6, values },
+    { .name = "a.\"quoted\" \xc3\xa9", CEK__ST_U8, 1, { 3 }, 3, "xyz" },
+    { .name = "c", CEK__ST_F64, 0, { 0 }, 1, (double[]){ 1e300 } },
 };
 
 START_TEST(a_file_comes_back_as_it_was_written)
@@ -108,8 +108,8 @@ START_TEST(a_file_comes_back_as_it_was_written)
     void *bytes;
     size_t size;
 
-    assert_ok(cek__st_write(path, some, 3, metadata, 2));
-    assert_ok(cek__st_read(path, &file));
+    assert_ok(cek__safetensors_write(path, some, 3, metadata, 2));
+    assert_ok(cek__safetensors_read(path, &file));
     ck_assert_uint_eq(file->count, 3);
     ck_assert_str_eq(file->tensors[0].name, some[1].name); /* in the order of names */
     ck_assert_str_eq(file->tensors[1].name, "b");
@@ -125,8 +125,8 @@ START_TEST(a_file_comes_back_as_it_was_written)
                                                     "\"a.\\\"quoted\\\" \xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[3],"
                                                     "\"data_offsets\":[0,3]},\"b\":"));
     free(bytes);
-    assert_ok(cek__st_write(path, NULL, 0, NULL, 0));
-    assert_ok(cek__st_read(path, &file));
+    assert_ok(cek__safetensors_write(path, NULL, 0, NULL, 0));
+    assert_ok(cek__safetensors_read(path, &file));
     ck_assert_uint_eq(file->count, 0);
     cek__st_free(file);
 }
@@ -137,10 +137,11 @@ START_TEST(two_tensors_of_one_name_are_not_written)
     cek__st_tensor two[2] = { some[0], some[0] }, reserved = some[0];
 
     reserved.name = "__metadata__";
-    assert_fails(cek__st_write(scratch_path("a"), two, 2, NULL, 0), CEK_INVALID, "'b'", "two tensors");
-    assert_fails(cek__st_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "__metadata__", "no tensor");
+    assert_fails(cek__safetensors_write(scratch_path("a"), two, 2, NULL, 0), CEK_INVALID, "'b'", "two tensors");
+    assert_fails(cek__safetensors_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "__metadata__",
+                 "no tensor");
     reserved.name = "a\xff";
-    assert_fails(cek__st_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "name", "not UTF-8");
+    assert_fails(cek__safetensors_write(scratch_path("a"), &reserved, 1, NULL, 0), CEK_INVALID, "name", "not UTF-8");
     ck_assert_int_eq(scratch_count(), 0);
 }
 END_TEST
@@ -156,9 +157,9 @@ START_TEST(a_failing_save_keeps_the_former_file)
             cek__st_file *file;
             cek_status st;
 
-            assert_ok(cek__st_write(path, some, 1, NULL, 0));
+            assert_ok(cek__safetensors_write(path, some, 1, NULL, 0));
             cek__fault_set(kind, nth);
-            st = cek__st_write(path, some, 3, NULL, 0);
+            st = cek__safetensors_write(path, some, 3, NULL, 0);
             if (cek__fault_pending(kind)) {
                 assert_ok(st);
                 cek__fault_set(kind, 0);
@@ -166,7 +167,7 @@ START_TEST(a_failing_save_keeps_the_former_file)
             }
             ck_assert_uint_eq(st, kind == CEK__FAULT_ALLOC ? CEK_OUT_OF_MEMORY : CEK_IO);
             ck_assert_int_eq(scratch_count(), 1);
-            assert_ok(cek__st_read(path, &file)); /* the old one, or after the rename the new one: whole */
+            assert_ok(cek__safetensors_read(path, &file)); /* the old one, or after the rename the new one: whole */
             kept += file->count == 1;
             cek__st_free(file);
         }
@@ -184,7 +185,7 @@ START_TEST(a_failing_allocation_of_a_read_is_reported)
         cek_status st;
 
         cek__fault_set(CEK__FAULT_ALLOC, nth);
-        st = cek__st_read(fixture(), &file);
+        st = cek__safetensors_read(fixture(), &file);
         if (cek__fault_pending(CEK__FAULT_ALLOC)) {
             assert_ok(st);
             cek__st_free(file);
@@ -279,7 +280,7 @@ START_TEST(a_lie_is_named)
     const struct lie *lie = &lies[_i];
     cek__st_file *file;
 
-    assert_fails(cek__st_read(forged(lie->header, lie->bytes), &file), CEK_BAD_INPUT, "forged", lie->cause);
+    assert_fails(cek__safetensors_read(forged(lie->header, lie->bytes), &file), CEK_BAD_INPUT, "forged", lie->cause);
     ck_assert_ptr_null(file);
 }
 END_TEST
@@ -295,11 +296,11 @@ START_TEST(what_json_allows_is_read)
     };
     cek__st_file *file;
 
-    assert_fails(cek__st_read(forged(headers[0], 0), &file), CEK_BAD_INPUT, "forged", "does not start");
-    assert_ok(cek__st_read(forged(headers[1], 0), &file));
+    assert_fails(cek__safetensors_read(forged(headers[0], 0), &file), CEK_BAD_INPUT, "forged", "does not start");
+    assert_ok(cek__safetensors_read(forged(headers[1], 0), &file));
     ck_assert_uint_eq(file->count, 0);
     cek__st_free(file);
-    assert_ok(cek__st_read(forged(headers[2], 8), &file));
+    assert_ok(cek__safetensors_read(forged(headers[2], 8), &file));
     ck_assert_uint_eq(tensor(file, "a\xc3\xa9\xf0\x9f\x98\x80\"/\\", CEK__ST_F32, 2)->rank, 2);
     cek__st_free(file);
 }
@@ -325,13 +326,15 @@ START_TEST(no_more_is_read_than_was_believed)
     cek__st_file *file;
 
     bytes_read = 0;
-    assert_fails(cek__st_read(sparse("", (uint64_t)large, large), &file), CEK_BAD_INPUT, "sparse", "header of");
+    assert_fails(cek__safetensors_read(sparse("", (uint64_t)large, large), &file), CEK_BAD_INPUT, "sparse",
+                 "header of");
     ck_assert_uint_eq(bytes_read, 8);
     bytes_read = 0;
-    assert_fails(cek__st_read(sparse("x", 4, large), &file), CEK_BAD_INPUT, "sparse", "does not start");
+    assert_fails(cek__safetensors_read(sparse("x", 4, large), &file), CEK_BAD_INPUT, "sparse", "does not start");
     ck_assert_uint_eq(bytes_read, 12);
     bytes_read = 0;
-    assert_fails(cek__st_read(sparse(good, strlen(good), large), &file), CEK_BAD_INPUT, "sparse", "last 4294967");
+    assert_fails(cek__safetensors_read(sparse(good, strlen(good), large), &file), CEK_BAD_INPUT, "sparse",
+                 "last 4294967");
     ck_assert_uint_eq(bytes_read, 8 + strlen(good));
 }
 END_TEST
@@ -356,7 +359,7 @@ START_TEST(memory_that_runs_out_is_never_taken_for_a_bad_file)
             .name = names[i], .type = CEK__ST_U8, .rank = 1, .shape = { 1 }, .count = 1, .data = "x"
         };
     }
-    assert_ok(cek__st_write(path, tensors, TENSORS, NULL, 0));
+    assert_ok(cek__safetensors_write(path, tensors, TENSORS, NULL, 0));
     free(tensors);
     free(names);
     sizes = fopen("/proc/self/statm", "r");
@@ -368,7 +371,7 @@ START_TEST(memory_that_runs_out_is_never_taken_for_a_bad_file)
         cek_status st;
 
         ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
-        st = cek__st_read(path, &file);
+        st = cek__safetensors_read(path, &file);
         cek__st_free(file);
         if (st == CEK_OK)
             break;
@@ -385,9 +388,10 @@ START_TEST(a_header_longer_than_the_file_is_refused)
     cek__st_file *file;
 
     for (size_t i = 0; i < 4; i++)
-        assert_fails(cek__st_read(scratch_write("a", &lengths[i], 8), &file), CEK_BAD_INPUT, "/a", "header of");
-    assert_fails(cek__st_read(scratch_write("a", lengths, 7), &file), CEK_BAD_INPUT, "/a", "too few");
-    assert_fails(cek__st_read(scratch_path("none"), &file), CEK_IO, "none", "No such file");
+        assert_fails(cek__safetensors_read(scratch_write("a", &lengths[i], 8), &file), CEK_BAD_INPUT, "/a",
+                     "header of");
+    assert_fails(cek__safetensors_read(scratch_write("a", lengths, 7), &file), CEK_BAD_INPUT, "/a", "too few");
+    assert_fails(cek__safetensors_read(scratch_path("none"), &file), CEK_IO, "none", "No such file");
 }
 END_TEST
 

@@ -16,8 +16,8 @@
  * Strings are decoded where they stand, in a text that is the caller's to change, and live as long as it does. A
  * string with a zero character (\u0000) is a fault, and so is what RFC 8259 or UTF-8 do not allow.
  * Must not know: what is read. */
-#ifndef CEK_NN_MODEL_JSON_H
-#define CEK_NN_MODEL_JSON_H
+#ifndef CEK_NN_FORMATS_JSON_H
+#define CEK_NN_FORMATS_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

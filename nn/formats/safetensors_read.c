@@ -11,8 +11,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "nn/model/json.h"
-#include "nn/model/safetensors.h"
+#include "nn/formats/json.h"
+#include "nn/formats/safetensors.h"
 
 /* The format itself caps the header at 100 MB; the file's cap only keeps a mistake from filling all memory. */
 #define HEADER_BYTES_MAX ((uint64_t)100000000)
@@ -314,7 +314,7 @@ out:
     return st;
 }
 
-cek_status cek__st_read(const char *path, cek__st_file **out)
+cek_status cek__safetensors_read(const char *path, cek__st_file **out)
 {
     header h = { .path = path };
     cek__file in = CEK__FILE_NONE;

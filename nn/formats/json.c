@@ -1,5 +1,5 @@
 /* json.c - the reader of json.h. */
-#include "nn/model/json.h"
+#include "nn/formats/json.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,303 @@
+/* zip.c - the directory of a zip archive, held against the entries that it tells of.
+ *
+ * The form: .ZIP File Format Specification (APPNOTE.TXT) 6.3, sections 4.3 and 4.5.3. The directory at the end counts;
+ * what stands before each entry has to agree with it. */
+#include "nn/formats/zip.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/base/alloc.h"
+
+enum {
+    ENTRY_BYTES = 30,   /* what stands before an entry's name, */
+    LISTED_BYTES = 46,  /* before its name in the directory, */
+    END_BYTES = 22,     /* behind the directory, */
+    LOCATOR_BYTES = 20, /* and before that where numbers have 64 bits, */
+    END64_BYTES = 56,   /* behind this */
+    NAME_SHOWN = 200,
+    FLAG_BEHIND = 1 << 3, /* size and checksum stand behind the entry */
+    FLAG_UTF8 = 1 << 11,
+    EXTRA_64 = 1 /* the extra field with numbers of 64 bits */
+};
+
+#define MARK_ENTRY UINT32_C(0x04034b50)
+#define MARK_LISTED UINT32_C(0x02014b50)
+#define MARK_END UINT32_C(0x06054b50)
+#define MARK_LOCATOR UINT32_C(0x07064b50)
+#define MARK_END64 UINT32_C(0x06064b50)
+
+typedef struct archive {
+    const char *path;
+    uint8_t *bytes;
+    uint64_t size, directory, directory_end, count;
+} archive;
+
+typedef struct listed { /* an entry as the directory has it */
+    cek__zip_entry entry;
+    uint16_t flags;
+    uint32_t checksum;
+} listed;
+
+static uint16_t u16_at(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static uint32_t u32_at(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof value);
+    return le32toh(value);
+}
+
+static uint64_t u64_at(const uint8_t *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof value);
+    return le64toh(value);
+}
+
+bool cek__zip_magic(const uint8_t *bytes, size_t size)
+{
+    return size >= 4 && u32_at(bytes) == MARK_ENTRY;
+}
+
+static cek_status bad(const archive *a, const char *cause)
+{
+    return cek__fail(CEK_BAD_INPUT, "%s: damaged zip archive: %s", a->path, cause);
+}
+
+static cek_status entry_bad(const archive *a, const cek__zip_entry *e, const char *cause)
+{
+    return cek__fail(CEK_BAD_INPUT, "%s: entry '%.*s': %s", a->path,
+                     (int)(e->name_length < NAME_SHOWN ? e->name_length : NAME_SHOWN), e->name, cause);
+}
+
+/* ---- the end ---- */
+
+/* Where the directory ends and what stands behind it: numbers of 64 bits, and where they are. */
+static cek_status end64_read(archive *a, const uint8_t *end)
+{
+    const uint8_t *locator = end - LOCATOR_BYTES, *wide = locator - END64_BYTES;
+
+    if (a->size < END_BYTES + LOCATOR_BYTES + END64_BYTES || u32_at(wide) != MARK_END64 ||
+        u64_at(wide + 4) != END64_BYTES - 12)
+        return bad(a, "its 64-bit end is not where it has to be");
+    a->directory_end = (uint64_t)(wide - a->bytes);
+    if (u64_at(locator + 8) != a->directory_end || u32_at(locator + 4) != 0 || u32_at(locator + 16) > 1 ||
+        u32_at(wide + 16) != 0 || u32_at(wide + 20) != 0 || u64_at(wide + 24) != u64_at(wide + 32))
+        return bad(a, "its 64-bit end is wrong");
+    a->count = u64_at(wide + 32);
+    a->directory = u64_at(wide + 48);
+    if (u64_at(wide + 40) != a->directory_end - a->directory || a->directory > a->directory_end)
+        return bad(a, "its directory has another size");
+    return CEK_OK;
+}
+
+/* A number that stands in two sizes: all ones in the small one say that the other counts. */
+static bool agree(uint64_t small, uint64_t ones, uint64_t wide)
+{
+    return small == wide || small == ones;
+}
+
+static cek_status end_read(archive *a)
+{
+    const uint8_t *end;
+    bool wide;
+    cek_status st;
+
+    if (a->size < END_BYTES)
+        return bad(a, "it has no end");
+    end = a->bytes + a->size - END_BYTES;
+    if (u32_at(end) != MARK_END || u16_at(end + 20) != 0)
+        return bad(a, "its last bytes are not the end of an archive without a comment");
+    wide = a->size >= END_BYTES + LOCATOR_BYTES && u32_at(end - LOCATOR_BYTES) == MARK_LOCATOR;
+    if (wide) {
+        CEK_TRY(end64_read(a, end));
+    } else {
+        a->directory_end = (uint64_t)(end - a->bytes);
+        a->directory = u32_at(end + 16);
+        a->count = u16_at(end + 10);
+    }
+    if (u16_at(end + 4) != 0 || u16_at(end + 6) != 0 || u16_at(end + 8) != u16_at(end + 10) ||
+        !agree(u16_at(end + 10), UINT16_MAX, a->count) || !agree(u32_at(end + 16), UINT32_MAX, a->directory) ||
+        a->directory > a->directory_end || !agree(u32_at(end + 12), UINT32_MAX, a->directory_end - a->directory))
+        return bad(a, "its end does not agree with its size");
+    st = CEK_OK;
+out:
+    return st;
+}
+
+/* ---- the directory ---- */
+
+/* Takes the number of 64 bits that stands in the extra field for one that is all ones. */
+static bool widen(const uint8_t **extra, const uint8_t *end, uint64_t *value)
+{
+    if (*value != UINT32_MAX)
+        return true;
+    if (end - *extra < 8)
+        return false;
+    *value = u64_at(*extra);
+    *extra += 8;
+    return true;
+}
+
+/* The extra field of that kind: from *extra to the end that is returned; both NULL if there is none. False: damaged. */
+static bool extra_find(const uint8_t *at, uint16_t length, const uint8_t **extra, const uint8_t **end)
+{
+    const uint8_t *last = at + length;
+
+    *extra = *end = NULL;
+    while (last - at >= 4) {
+        uint16_t bytes = u16_at(at + 2);
+
+        if (bytes > last - at - 4)
+            return false;
+        if (u16_at(at) == EXTRA_64) {
+            *extra = at + 4;
+            *end = at + 4 + bytes;
+            return true;
+        }
+        at += 4 + bytes;
+    }
+    return at == last;
+}
+
+static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
+{
+    const uint8_t *p = a->bytes + *at, *extra, *extra_end;
+    uint64_t left = a->directory_end - *at, packed, bytes;
+
+    if (left < LISTED_BYTES || u32_at(p) != MARK_LISTED)
+        return bad(a, "its directory has fewer entries than it says");
+    bytes = (uint64_t)LISTED_BYTES + u16_at(p + 28) + u16_at(p + 30) + u16_at(p + 32);
+    if (left < bytes)
+        return bad(a, "an entry of its directory is cut short");
+    *out = (listed){ .entry.name = (const char *)p + LISTED_BYTES, .entry.name_length = u16_at(p + 28) };
+    out->flags = u16_at(p + 8);
+    out->checksum = u32_at(p + 16);
+    if (u16_at(p + 10) != 0)
+        return entry_bad(a, &out->entry,
+                         "it is compressed; only archives that keep entries as they are, as torch.save "
+                         "does, are read");
+    if ((out->flags & ~(FLAG_BEHIND | FLAG_UTF8)) != 0)
+        return entry_bad(a, &out->entry, "it is encrypted or of another unknown form");
+    packed = u32_at(p + 20);
+    out->entry.size = u32_at(p + 24);
+    out->entry.begin = u32_at(p + 42);
+    if (!extra_find(p + LISTED_BYTES + out->entry.name_length, u16_at(p + 30), &extra, &extra_end) ||
+        !widen(&extra, extra_end, &out->entry.size) || !widen(&extra, extra_end, &packed) ||
+        !widen(&extra, extra_end, &out->entry.begin) || u16_at(p + 34) != 0)
+        return entry_bad(a, &out->entry, "what the directory says of it is damaged");
+    if (packed != out->entry.size)
+        return entry_bad(a, &out->entry, "it is not compressed and yet has two sizes");
+    *at += bytes;
+    return CEK_OK;
+}
+
+/* What stands before the entry, and the entry. */
+static cek_status entry_check(const archive *a, listed *l)
+{
+    cek__zip_entry *e = &l->entry;
+    const uint8_t *p;
+    uint64_t room;
+
+    if (e->begin > a->directory || a->directory - e->begin < ENTRY_BYTES)
+        return entry_bad(a, e, "it begins behind the archive's entries");
+    p = a->bytes + e->begin;
+    room = a->directory - e->begin - ENTRY_BYTES;
+    if (u32_at(p) != MARK_ENTRY || u16_at(p + 6) != l->flags || u16_at(p + 8) != 0 ||
+        u16_at(p + 26) != e->name_length || room < e->name_length ||
+        memcmp(p + ENTRY_BYTES, e->name, e->name_length) != 0)
+        return entry_bad(a, e, "the directory and what stands before it do not agree");
+    room -= e->name_length;
+    if (room < u16_at(p + 28) || room - u16_at(p + 28) < e->size)
+        return entry_bad(a, e, "it is larger than the archive");
+    if ((l->flags & FLAG_BEHIND) == 0 && (u32_at(p + 14) != l->checksum || !agree(u32_at(p + 22), UINT32_MAX, e->size)))
+        return entry_bad(a, e, "the directory and what stands before it do not agree");
+    e->data = a->bytes + e->begin + ENTRY_BYTES + e->name_length + u16_at(p + 28);
+    if (crc32_z(0, e->data, e->size) != l->checksum)
+        return entry_bad(a, e, "its checksum is wrong: the file is damaged");
+    return CEK_OK;
+}
+
+static int by_begin(const void *left, const void *right)
+{
+    const cek__zip_entry *x = left, *y = right;
+
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const cek__zip_entry *x = left, *y = right;
+    size_t shorter = x->name_length < y->name_length ? x->name_length : y->name_length;
+    int order = memcmp(x->name, y->name, shorter);
+
+    return order != 0 ? order : (x->name_length > y->name_length) - (x->name_length < y->name_length);
+}
+
+/* Each byte is one entry's, each name too. Leaves the entries in the order of their names. */
+static cek_status entries_order(const archive *a, cek__zip *zip)
+{
+    qsort(zip->entries, zip->count, sizeof *zip->entries, by_begin);
+    for (size_t i = 1; i < zip->count; i++)
+        if (zip->entries[i - 1].data + zip->entries[i - 1].size > a->bytes + zip->entries[i].begin)
+            return entry_bad(a, &zip->entries[i], "it overlaps another");
+    qsort(zip->entries, zip->count, sizeof *zip->entries, by_name);
+    for (size_t i = 1; i < zip->count; i++)
+        if (by_name(&zip->entries[i - 1], &zip->entries[i]) == 0)
+            return entry_bad(a, &zip->entries[i], "another one has the same name");
+    return CEK_OK;
+}
+
+cek_status cek__zip_open(const char *path, uint8_t *bytes, size_t size, cek__zip *out)
+{
+    archive a = { .path = path, .bytes = bytes, .size = size };
+    uint64_t at;
+    cek_status st;
+
+    *out = (cek__zip){ .path = path };
+    CEK_TRY(end_read(&a));
+    at = a.directory;
+    if (a.count > (a.directory_end - a.directory) / LISTED_BYTES) {
+        st = bad(&a, "its directory has fewer entries than it says");
+        goto out;
+    }
+    CEK_TRY(cek__calloc(a.count, sizeof *out->entries, &out->entries));
+    for (uint64_t i = 0; i < a.count; i++) {
+        listed l;
+
+        CEK_TRY(listed_read(&a, &at, &l));
+        CEK_TRY(entry_check(&a, &l));
+        out->entries[out->count++] = l.entry;
+    }
+    if (at != a.directory_end) {
+        st = bad(&a, "its directory has more entries than it says");
+        goto out;
+    }
+    CEK_TRY(entries_order(&a, out));
+    return CEK_OK;
+out:
+    cek__zip_close(out);
+    return st;
+}
+
+void cek__zip_close(cek__zip *zip)
+{
+    free(zip->entries);
+    *zip = (cek__zip){ 0 };
+}
+
+const cek__zip_entry *cek__zip_find(const cek__zip *zip, const char *name, size_t length)
+{
+    cek__zip_entry key = { .name = name, .name_length = length };
+
+    return bsearch(&key, zip->entries, zip->count, sizeof key, by_name);
+}
