@@ -55,6 +55,7 @@ noinst_LTLIBRARIES += %D%/reference/libreference.la
     %D%/reference/activation.h \
     %D%/reference/conv.c \
     %D%/reference/element.h \
+    %D%/reference/gather.c \
     %D%/reference/gemm.c \
     %D%/reference/loss.c \
     %D%/reference/optimizer.c \
@@ -95,6 +96,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/ops/elementwise.c \
     %D%/cpu/ops/elementwise.h \
     %D%/cpu/ops/gather.c \
+    %D%/cpu/ops/gather_op.c \
     %D%/cpu/ops/gemm_op.c \
     %D%/cpu/ops/loss_op.c \
     %D%/cpu/ops/ops.c \
@@ -156,6 +158,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/device.c \
     %D%/gpu/gpu.h \
     %D%/gpu/lower.h \
+    %D%/gpu/lower_gather.c \
     %D%/gpu/lower_product.c \
     %D%/gpu/lower_tensor.c \
     %D%/gpu/lower_tiles.c \

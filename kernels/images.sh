@@ -25,6 +25,11 @@ all_of() {
                 done
             done
         done ;;
+    gather.cl)
+        for size in 8:0u 16:0x7e00u 16:0x7fc0u 32:0u 32:0x7fc00000u; do
+            echo "GATHER_AS=cek_u${size%:*} NOTHING=${size#*:}"
+        done
+        for type in f32 f16 bf16; do echo "TYPE=$type"; done ;;
     optimizer.cl)
         for low in '' LOW_TYPE=f16 LOW_TYPE=bf16; do echo "TYPE=f32 $low"; done ;;
     pointwise.cl)

@@ -58,6 +58,7 @@ kernels_device_sources = \
     %D%/gpu/args.h \
     %D%/gpu/copy.cl \
     %D%/gpu/dialect.h \
+    %D%/gpu/gather.cl \
     %D%/gpu/optimizer.cl \
     %D%/gpu/pointwise.cl \
     %D%/gpu/pool.cl \
@@ -77,9 +78,9 @@ kernels_cuda_archs = -gencode arch=compute_75,code=[sm_75,compute_75] -gencode a
     -gencode arch=compute_86,code=sm_86 -gencode arch=compute_89,code=sm_89 -gencode arch=compute_90,code=sm_90 \
     -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=sm_120
 if HAVE_NVCC
-kernels_cuda_images = %D%/cuda/copy.fatbin %D%/cuda/optimizer.fatbin %D%/cuda/pointwise.fatbin %D%/cuda/pool.fatbin \
+kernels_cuda_images = %D%/cuda/copy.fatbin %D%/cuda/gather.fatbin %D%/cuda/optimizer.fatbin %D%/cuda/pointwise.fatbin %D%/cuda/pool.fatbin \
     %D%/cuda/product.fatbin %D%/cuda/random.fatbin %D%/cuda/reduce.fatbin %D%/cuda/rows.fatbin
-kernels_cuda_built = copy.cl optimizer.cl pointwise.cl pool.cl product.cl random.cl reduce.cl rows.cl
+kernels_cuda_built = copy.cl gather.cl optimizer.cl pointwise.cl pool.cl product.cl random.cl reduce.cl rows.cl
 else
 kernels_cuda_images =
 kernels_cuda_built =

@@ -29,6 +29,8 @@ static const struct {
     { CEK_OP_RANDOM, "64x10000:uniform" },
     { CEK_OP_OPTIMIZER, "1000000:adam" },
     { CEK_OP_COPY, "1000x1000:fromf32:x~^" },
+    { CEK_OP_GATHER, "1x10000x4096x256" },
+    { CEK_OP_SCATTER_ADD, "1x10000x4096x256" },
 };
 
 const char *spec_measure_typical(uint32_t kind)

@@ -78,6 +78,8 @@ uint32_t spec_desc_size(uint32_t kind)
     case CEK_OP_RANDOM: return sizeof(cek_random_desc);
     case CEK_OP_OPTIMIZER: return sizeof(cek_optimizer_desc);
     case CEK_OP_COPY: return sizeof(cek_copy_desc);
+    case CEK_OP_GATHER:
+    case CEK_OP_SCATTER_ADD: return sizeof(cek_gather_desc);
     default: return 0;
     }
 }
@@ -100,6 +102,8 @@ const spec_kind *const *spec_kinds(uint32_t *count)
         &spec_kind_dropout,
         &spec_kind_random,
         &spec_kind_optimizer,
+        &spec_kind_gather,
+        &spec_kind_scatter_add,
     };
     *count = sizeof kinds / sizeof *kinds;
     return kinds;

@@ -200,6 +200,18 @@ static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     UNKNOWN("an unknown type", d->x_type = 99);
 }
 
+static void gather_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_gather_desc *d = &q->desc.gather;
+    INVALID("batch = 0", d->batch = 0);
+    INVALID("no rows", d->rows = 0);
+    INVALID("no index", d->count = 0);
+    INVALID("no columns", d->columns = 0);
+    INVALID("sizes beyond 64 bits", d->rows = d->columns = (uint64_t)1 << 40);
+    UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
+    UNKNOWN("an unknown type", d->type = 99);
+}
+
 void spec_shapes_refused(spec_state *s, const spec_problem *p)
 {
     static void (*const by_kind[])(spec_state *, const spec_problem *, spec_problem *) = {
@@ -218,6 +230,8 @@ void spec_shapes_refused(spec_state *s, const spec_problem *p)
         [CEK_OP_RANDOM] = random_shapes,
         [CEK_OP_OPTIMIZER] = optimizer_shapes,
         [CEK_OP_COPY] = copy_shapes,
+        [CEK_OP_GATHER] = gather_shapes,
+        [CEK_OP_SCATTER_ADD] = gather_shapes,
     };
     spec_problem *q = spec_calloc(s, 1, sizeof *q);
     if (q)

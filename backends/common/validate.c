@@ -52,6 +52,8 @@ static const struct {
     [CEK_OP_RANDOM] = { "random", sizeof(cek_random_desc) },
     [CEK_OP_OPTIMIZER] = { "optimizer", sizeof(cek_optimizer_desc) },
     [CEK_OP_COPY] = { "copy", sizeof(cek_copy_desc) },
+    [CEK_OP_GATHER] = { "gather", sizeof(cek_gather_desc) },
+    [CEK_OP_SCATTER_ADD] = { "scatter_add", sizeof(cek_gather_desc) },
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -265,7 +267,8 @@ static cek_status kind_check(const cek__validation *check)
     case CEK_OP_DROPOUT: return cek__validate_dropout(check);
     case CEK_OP_RANDOM: return cek__validate_random(check);
     case CEK_OP_OPTIMIZER: return cek__validate_optimizer(check);
-    default: return cek__validate_copy(check);
+    case CEK_OP_COPY: return cek__validate_copy(check);
+    default: return cek__validate_gather(check); /* and SCATTER_ADD */
     }
 }
 

@@ -52,6 +52,7 @@ typedef struct cek__request {
         cek_random_desc random;
         cek_optimizer_desc optimizer;
         cek_copy_desc copy;
+        cek_gather_desc gather; /* and scatter_add */
     } desc;
     cek_epilogue epilogue; /* all zero where there is none */
     cek_pointwise_input inputs[CEK_POINTWISE_INPUTS];

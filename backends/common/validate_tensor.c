@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * validate_tensor.c - what the descriptors of strided tensors may say: pointwise, reduce, copy. */
+ * validate_tensor.c - what the descriptors of strided tensors may say, and of rows that an index names: pointwise, reduce, copy; gather and
+ * scatter_add. */
 #include "backends/common/validate_inside.h"
 #include "backends/common/growth.h"
 
@@ -152,4 +153,24 @@ cek_status cek__validate_copy(const cek__validation *check)
     CEK__VALIDATE(cek__validate_type(check, "y_type", desc->y_type, CEK__TYPES_ALL));
     CEK__VALIDATE(cek__slot_strided(check, CEK_COPY_X, desc->x_type, desc->rank, desc->shape, desc->x_strides));
     return cek__slot_strided(check, CEK_COPY_Y, desc->y_type, desc->rank, desc->shape, desc->y_strides);
+}
+
+/* --- gather, scatter_add ------------------------------------------------------------------------------------------- */
+
+cek_status cek__validate_gather(const cek__validation *check)
+{
+    const cek_gather_desc *desc = &check->request->desc.gather;
+    const bool scatter = desc->op.kind == CEK_OP_SCATTER_ADD;
+    CEK__VALIDATE(cek__validate_type(check, "type", desc->type, scatter ? CEK__TYPES_REAL : CEK__TYPES_ALL));
+    CEK__VALIDATE(cek__validate_flags(check, "gather flags", desc->flags, CEK_GATHER_SHARED));
+    CEK__VALIDATE(cek__validate_positive(check, "batch", desc->batch));
+    CEK__VALIDATE(cek__validate_positive(check, "rows", desc->rows));
+    CEK__VALIDATE(cek__validate_positive(check, "count", desc->count));
+    CEK__VALIDATE(cek__validate_positive(check, "columns", desc->columns));
+    CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_GATHER_INDEX, CEK_I32, desc->flags & CEK_GATHER_SHARED ? 1 : desc->batch,
+                                 desc->count));
+    CEK__VALIDATE(CEK__SLOT_SIZE(check, scatter ? CEK_SCATTER_ADD_DY : CEK_GATHER_Y, desc->type, desc->batch,
+                                 desc->count, desc->columns));
+    return CEK__SLOT_SIZE(check, scatter ? CEK_SCATTER_ADD_DTABLE : CEK_GATHER_TABLE,
+                          scatter ? cek__type_sum(desc->type) : desc->type, desc->batch, desc->rows, desc->columns);
 }

@@ -16,7 +16,7 @@
 typedef cek_status cek__gpu_lower_fn(cek_op *op);
 cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool, cek__gpu_lower_pointwise,
     cek__gpu_lower_reduce, cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random,
-    cek__gpu_lower_optimizer;
+    cek__gpu_lower_optimizer, cek__gpu_lower_gather, cek__gpu_lower_scatter_add;
 
 /* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying
  * (op->failure). */

@@ -25,6 +25,8 @@ static cek__gpu_lower_fn *const lowers[] = {
     [CEK_OP_RANDOM] = cek__gpu_lower_random,
     [CEK_OP_OPTIMIZER] = cek__gpu_lower_optimizer,
     [CEK_OP_COPY] = cek__gpu_lower_copy,
+    [CEK_OP_GATHER] = cek__gpu_lower_gather,
+    [CEK_OP_SCATTER_ADD] = cek__gpu_lower_scatter_add,
 };
 
 /* What a driver compiles at the first launch, it compiles now. */

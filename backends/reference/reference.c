@@ -130,6 +130,8 @@ static const struct {
     [CEK_OP_RANDOM] = { cek__reference_random, NULL, NULL },
     [CEK_OP_OPTIMIZER] = { cek__reference_optimizer, NULL, NULL },
     [CEK_OP_COPY] = { cek__reference_copy, NULL, NULL },
+    [CEK_OP_GATHER] = { cek__reference_gather, NULL, NULL },
+    [CEK_OP_SCATTER_ADD] = { cek__reference_scatter_add, cek__reference_scatter_prepare, NULL },
 };
 
 static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)

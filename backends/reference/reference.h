@@ -20,6 +20,7 @@ cek__op_run_fn cek__reference_gemm;
 cek__op_run_fn cek__reference_conv_forward, cek__reference_conv_backward_data, cek__reference_conv_backward_weights;
 cek__op_run_fn cek__reference_pool_forward, cek__reference_pool_backward;
 cek__op_run_fn cek__reference_pointwise, cek__reference_reduce, cek__reference_copy;
+cek__op_run_fn cek__reference_gather, cek__reference_scatter_add;
 cek__op_run_fn cek__reference_softmax, cek__reference_cross_entropy, cek__reference_squared_error;
 cek__op_run_fn cek__reference_dropout, cek__reference_random;
 cek__op_run_fn cek__reference_optimizer;
@@ -30,5 +31,6 @@ cek__op_prepack_fn cek__reference_gemm_prepack, cek__reference_conv_prepack;
 void cek__reference_gemm_prepare(cek_op *op);
 void cek__reference_conv_prepare(cek_op *op);
 void cek__reference_pool_prepare(cek_op *op);
+void cek__reference_scatter_prepare(cek_op *op);
 
 #endif

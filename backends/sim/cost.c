@@ -125,7 +125,11 @@ static uint64_t request_flops(const cek__request *request)
         return product(DROPOUT_FLOPS, product(request->desc.dropout.rows, request->desc.dropout.columns));
     case CEK_OP_RANDOM: return product(RANDOM_FLOPS, product(request->desc.random.rows, request->desc.random.columns));
     case CEK_OP_OPTIMIZER: return optimizer_flops(&request->desc.optimizer);
-    default: return 0; /* a copy moves, and computes nothing */
+    case CEK_OP_SCATTER_ADD: {
+        const cek_gather_desc *d = &request->desc.gather;
+        return all(d->batch, (uint64_t[]){ d->count, d->columns }, 2);
+    }
+    default: return 0; /* copy and gather move, and compute nothing */
     }
 }
 

@@ -426,7 +426,9 @@ enum {
     CEK_OP_DROPOUT = 12,              /* [T] */
     CEK_OP_RANDOM = 13,               /* [T] */
     CEK_OP_OPTIMIZER = 14,            /* [T] */
-    CEK_OP_COPY = 15                  /* [I] */
+    CEK_OP_COPY = 15,                 /* [I] */
+    CEK_OP_GATHER = 16,               /* [T] */
+    CEK_OP_SCATTER_ADD = 17           /* [T] */
 };
 
 enum {
@@ -986,6 +988,30 @@ typedef struct cek_copy_desc {
     ROW(COPY, X, 0, in, required, no, 0, "x_type; shape through x_strides") \
     ROW(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
 
+/* Gather: Y[b][i] = TABLE[b][INDEX[b][i]], rows of `columns` elements, for b < batch and i < count. An index outside 0 to
+ * rows-1 reads nothing and gives a row of NaN (of zeros, where the type is an integer's).
+ * Scatter-add: DTABLE[b][r] (+)= the sum of DY[b][i] over all i with INDEX[b][i] = r: the terms are added one after the other
+ * in the order of i, to 0 or, accumulating, to what is there; a row that no index names is 0, or stays. An index outside 0
+ * to rows-1 is left out: so is one that a chain made -1 because it stands for padding. Always deterministic.
+ * CEK_GATHER_SHARED: INDEX is [count], the same for all batches.
+ * Types: f32 required, others optional: of gather all, which it moves as they are; of scatter-add f64, f16 and bf16, where
+ * DTABLE has the sum type. INDEX is i32. */
+typedef struct cek_gather_desc {
+    cek_op_desc op;
+    uint64_t batch, rows, count, columns;
+    cek_dtype type;
+    uint32_t flags; /* CEK_GATHER_SHARED */
+} cek_gather_desc;
+enum { CEK_GATHER_SHARED = 1u << 0 };
+#define CEK_GATHER_OPERANDS(ROW)                                                            \
+    ROW(GATHER, TABLE, 0, in, required, no, 0, "type; [batch][rows][columns]")              \
+    ROW(GATHER, INDEX, 1, in, required, no, 0, "i32; [batch][count], or [count] if shared") \
+    ROW(GATHER, Y, 2, out, required, no, 0, "type; [batch][count][columns]")
+#define CEK_SCATTER_ADD_OPERANDS(ROW)                                                            \
+    ROW(SCATTER_ADD, DY, 0, in, required, no, 0, "type; [batch][count][columns]")                \
+    ROW(SCATTER_ADD, INDEX, 1, in, required, no, 0, "i32; [batch][count], or [count] if shared") \
+    ROW(SCATTER_ADD, DTABLE, 2, out, required, acc, 0, "sum type; [batch][rows][columns]")
+
 /* All tables, and the slot numbers CEK_GEMM_A, CEK_CONV_FORWARD_X, ... that they give. */
 /* clang-format off */
 #define CEK_ALL_OPERANDS(ROW)                                                                      \
@@ -996,7 +1022,7 @@ typedef struct cek_copy_desc {
         CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                            \
     CEK_SQUARED_ERROR_OPERANDS(ROW) CEK_DROPOUT_OPERANDS(ROW) CEK_RANDOM_OPERANDS(ROW)             \
         CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
-    CEK_COPY_OPERANDS(ROW)
+    CEK_COPY_OPERANDS(ROW) CEK_GATHER_OPERANDS(ROW) CEK_SCATTER_ADD_OPERANDS(ROW)
 enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
 /* clang-format on */
 

@@ -64,6 +64,13 @@ typedef struct cek_k_reduce {
     cek_f32 scale; /* of the result: 1 / length for a mean */
 } cek_k_reduce;
 
+/* gather, scatter_add: `elements` is what the kernel at hand has one work-item for. Of gather TABLE, INDEX, Y; of
+ * scatter_add's steps INDEX, links; DTABLE; DY, INDEX, links, DTABLE. index_batch: elements of INDEX for a batch, or 0. */
+typedef struct cek_k_gather {
+    cek_u64 at[4];
+    cek_u64 elements, rows, count, columns, index_batch;
+} cek_k_gather;
+
 /* Windows over images, in three dimensions. */
 typedef struct cek_k_window {
     cek_u32 in[3], out[3], taps[3], stride[3], dilation[3], pad[3];

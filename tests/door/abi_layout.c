@@ -129,6 +129,11 @@ FIELD(cek_pointwise_desc, instructions, 208, 8) FIELD(cek_pointwise_desc, input_
 FIELD(cek_pointwise_desc, input_size, 220, 4) FIELD(cek_pointwise_desc, instruction_count, 224, 4)
 FIELD(cek_pointwise_desc, instruction_size, 228, 4) FIELD(cek_pointwise_desc, rows_per_sample, 232, 8)
 
+STRUCT(cek_gather_desc, 104)
+FIELD(cek_gather_desc, op, 0, 64) FIELD(cek_gather_desc, batch, 64, 8) FIELD(cek_gather_desc, rows, 72, 8)
+FIELD(cek_gather_desc, count, 80, 8) FIELD(cek_gather_desc, columns, 88, 8) FIELD(cek_gather_desc, type, 96, 4)
+FIELD(cek_gather_desc, flags, 100, 4)
+
 STRUCT(cek_reduce_desc, 208)
 FIELD(cek_reduce_desc, op, 0, 64) FIELD(cek_reduce_desc, function, 64, 4) FIELD(cek_reduce_desc, axes, 68, 4)
 FIELD(cek_reduce_desc, rank, 72, 4) FIELD(cek_reduce_desc, x_type, 76, 4)
@@ -270,4 +275,7 @@ VALUE(CEK_DROPOUT_BATCH, 3) VALUE(CEK_RANDOM_Y, 0) VALUE(CEK_RANDOM_STEP, 1) VAL
 VALUE(CEK_OPTIMIZER_PARAM, 0) VALUE(CEK_OPTIMIZER_GRAD, 1) VALUE(CEK_OPTIMIZER_M, 2) VALUE(CEK_OPTIMIZER_V, 3)
 VALUE(CEK_OPTIMIZER_STATE, 4) VALUE(CEK_OPTIMIZER_STEP, 5) VALUE(CEK_OPTIMIZER_UPDATE, 6)
 VALUE(CEK_OPTIMIZER_LOW, 7) VALUE(CEK_COPY_X, 0) VALUE(CEK_COPY_Y, 1)
+VALUE(CEK_OP_GATHER, 16) VALUE(CEK_OP_SCATTER_ADD, 17) VALUE(CEK_GATHER_SHARED, 1) VALUE(CEK_GATHER_TABLE, 0)
+VALUE(CEK_GATHER_INDEX, 1) VALUE(CEK_GATHER_Y, 2) VALUE(CEK_SCATTER_ADD_DY, 0) VALUE(CEK_SCATTER_ADD_INDEX, 1)
+VALUE(CEK_SCATTER_ADD_DTABLE, 2)
     /* clang-format on */

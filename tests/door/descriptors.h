@@ -81,6 +81,10 @@ static cek_copy_desc copy = {
     .op = { .size = sizeof copy, .kind = CEK_OP_COPY, .operands = 3 }, .rank = 2, .x_type = CEK_I32, .y_type = CEK_F64,
     .shape = { 3, 4 }, .x_strides = { 1, 3 }, .y_strides = { 4, 1 },
 };
+static cek_gather_desc gather = {
+    .op = { .size = sizeof gather, .kind = CEK_OP_GATHER, .operands = 7 }, .batch = 2, .rows = 5, .count = 3, .columns = 4,
+    .type = CEK_F16,
+};
 /* clang-format on */
 
 #endif

@@ -49,6 +49,8 @@ static cek_dtype op_type(const cek__request *request)
     case CEK_OP_DROPOUT: return request->desc.dropout.type;
     case CEK_OP_RANDOM: return request->desc.random.type;
     case CEK_OP_OPTIMIZER: return request->desc.optimizer.type;
+    case CEK_OP_GATHER:
+    case CEK_OP_SCATTER_ADD: return request->desc.gather.type;
     default: return request->desc.copy.y_type;
     }
 }
@@ -60,6 +62,7 @@ static cek_dtype output_type(const cek__request *request, uint32_t slot)
     switch (request->desc.op.kind) {
     case CEK_OP_GEMM: return slot == CEK_GEMM_C ? request->desc.gemm.c_type : sum;
     case CEK_OP_CONV_BACKWARD_WEIGHTS:
+    case CEK_OP_SCATTER_ADD:
     case CEK_OP_REDUCE: return sum;
     case CEK_OP_POOL_FORWARD: return slot == CEK_POOL_FORWARD_RESERVE ? CEK_I32 : type;
     case CEK_OP_CROSS_ENTROPY:

@@ -309,6 +309,24 @@ START_TEST(pointwise_fields)
 }
 END_TEST
 
+START_TEST(gather_fields)
+{
+    ACCEPT(gather, (void)it);
+    ck_assert_uint_eq(request.slots[CEK_GATHER_TABLE].bytes, 2 * 5 * 4 * 2);
+    ck_assert_uint_eq(request.slots[CEK_GATHER_INDEX].bytes, 2 * 3 * 4);
+    ck_assert_uint_eq(request.slots[CEK_GATHER_Y].bytes, 2 * 3 * 4 * 2);
+    ACCEPT(gather, it.flags = CEK_GATHER_SHARED);
+    ck_assert_uint_eq(request.slots[CEK_GATHER_INDEX].bytes, 3 * 4);
+    ACCEPT(gather, it.type = CEK_U8);
+    REFUSE(gather, INVALID, "accumulated", it.op.accumulate = CEK_BIT(CEK_GATHER_Y));
+    REFUSE(gather, INVALID, "rows is 0", it.rows = 0);
+    REFUSE(gather, UNSUPPORTED, "unknown bits", it.flags = 2);
+    ACCEPT(gather, (it.op.kind = CEK_OP_SCATTER_ADD, it.op.accumulate = CEK_BIT(CEK_SCATTER_ADD_DTABLE)));
+    ck_assert_uint_eq(request.slots[CEK_SCATTER_ADD_DTABLE].bytes, 2 * 5 * 4 * 4); /* the sum type */
+    REFUSE(gather, UNSUPPORTED, "type is i32", (it.op.kind = CEK_OP_SCATTER_ADD, it.type = CEK_I32));
+}
+END_TEST
+
 START_TEST(reduce_and_copy_fields)
 {
     ACCEPT(reduce, it.x_strides[0] = 0);
@@ -472,6 +490,7 @@ int main(void)
     tcase_add_test(tc, pool_fields);
     tcase_add_test(tc, pointwise_fields);
     tcase_add_test(tc, reduce_and_copy_fields);
+    tcase_add_test(tc, gather_fields);
     tcase_add_test(tc, row_wise_fields);
     tcase_add_test(tc, optimizer_fields);
     tcase_add_test(tc, wild_descriptors_are_only_refused);

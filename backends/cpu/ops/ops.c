@@ -21,6 +21,8 @@ static const cpu_kind *const kinds[] = {
     [CEK_OP_RANDOM] = &cek__cpu_random,
     [CEK_OP_OPTIMIZER] = &cek__cpu_optimizer,
     [CEK_OP_COPY] = &cek__cpu_copy,
+    [CEK_OP_GATHER] = &cek__cpu_gather,
+    [CEK_OP_SCATTER_ADD] = &cek__cpu_scatter_add,
 };
 
 cek_status cek__cpu_refuse_type(const cek_op *op, cek_dtype type)
