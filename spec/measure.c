@@ -54,8 +54,10 @@ static void output_judge(void *user, const spec_output *o)
     for (uint64_t i = 0; i < o->count; i++) {
         if (o->written && !o->written[i])
             continue;
-        double error = fabs(got[i] - o->expect[i]);
         m->compared++;
+        if (isnan(got[i]) && isnan(o->expect[i]))
+            continue;
+        double error = fabs(got[i] - o->expect[i]);
         m->wrong += !(got[i] == o->expect[i] || error <= o->bound[i]);
         if (error > m->max_error || isnan(error))
             m->max_error = error;
