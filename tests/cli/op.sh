@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/cli/lib.sh"
 
 operations='gemm conv_forward conv_backward_data conv_backward_weights pool_forward pool_backward pointwise reduce softmax
-    cross_entropy squared_error dropout random optimizer copy'
+    cross_entropy squared_error dropout random optimizer copy gather scatter_add'
 for operation in $operations; do
     run 0 op $operation -d cpu -w 0 -r 2 --json
     [ "$(value results.0.op)" = $operation ] || wrong "$operation is not named"
@@ -14,6 +14,8 @@ run 0 op gemm 17x33x65 64x64x64 -t bf16 -d cpu,reference -w 0 -r 1 --json
 holds "$(value results) == 4 && $(value results.3.flops) > 0"
 [ "$(value results.3.problem)" = 64x64x64 ] || wrong "problems are not in order"
 [ "$(value results.3.type)" = bf16 ] || wrong "not of type bf16"
+run 0 op gather 1x7x20x5:out -d cpu,reference -w 0 -r 1 --json  # rows of NaN where they are expected
+holds "$(value results.0.compared) == 100 && $(value results.0.wrong) == 0 && $(value results.1.wrong) == 0"
 run 0 op softmax 7x130 -w 0 -r 1
 grep -q '7x130' "$scratch/out" || wrong "the table does not name the problem"
 
