@@ -266,6 +266,27 @@ static void tensors(void)
     }
 }
 
+/* Two tables of 7 rows; of the index one row twice, one outside. Where accumulated, nothing is set to 0 first. */
+static void rows_of_tables(void)
+{
+    enum { COLUMNS = 21, COUNT = 6 };
+    static const int32_t index[2 * COUNT] = { 3, 0, 3, -1, 6, 1, 2, 2, 7, 5, 2, 0 };
+    static const int32_t inside[2 * COUNT] = { 3, 0, 3, 2, 6, 1, 2, 2, 4, 5, 2, 0 };
+    cek_gather_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GATHER },
+                             .batch = 2,
+                             .rows = 7,
+                             .count = COUNT,
+                             .columns = COLUMNS,
+                             .type = CEK_F32 };
+    const uint64_t table = 2 * 7 * COLUMNS, rows = 2 * COUNT * COLUMNS;
+    both_run("gather", &desc.op, (const array[]){ F(0, table), IN(inside, sizeof inside), F(1, rows) }, 3, 4, 0);
+    desc.op.kind = CEK_OP_SCATTER_ADD;
+    for (uint64_t accumulate = 0; accumulate <= 4; accumulate += 4) {
+        desc.op.accumulate = accumulate;
+        both_run("scatter_add", &desc.op, (const array[]){ F(0, rows), IN(index, sizeof index), F(1, table) }, 3, 4, 0);
+    }
+}
+
 static void losses(uint64_t columns)
 {
     enum { ROWS = 6 };
@@ -359,6 +380,7 @@ START_TEST(every_operation_gives_the_results_of_the_reference)
     products();
     pools();
     tensors();
+    rows_of_tables();
     losses(5);
     losses(300); /* more than the work-items of a group have under way at once */
     optimizers();

@@ -32,6 +32,7 @@ for type in f32 f16 bf16; do
         both -DTYPE=$type -DSPATIAL=$spatial -DAVERAGE=1 pool.cl
     done
     both -DTYPE=$type rows.cl
+    both -DTYPE=$type gather.cl
     both -DTYPE=$type random.cl
     for function in 1 3 4 5 6; do both -DTYPE=$type -DFUNCTION=$function reduce.cl; done
     wide 4 -DX_TYPE=u8 -DY_TYPE=$type copy.cl
@@ -40,6 +41,7 @@ wide 8 -DX_TYPE=u8 -DY_TYPE=f16 -DFLAT=1 copy.cl
 wide 8 -DCOPY_AS=cek_u16 -DFLAT=1 copy.cl
 wide 16 -DCOPY_AS=cek_u8 copy.cl
 wide 4 -DX_TYPE=f32 -DY_TYPE=i32 -DFLAT=1 copy.cl
+both -DGATHER_AS=cek_u16 -DNOTHING=0x7e00u gather.cl
 both -DTYPE=f32 optimizer.cl
 both -DTYPE=f32 -DLOW_TYPE=bf16 optimizer.cl
 echo '#define CHAIN value = pw_max(IN(0), grad_gelu(IN(1), IN(2)));' >"$scratch/chain.h"
