@@ -70,11 +70,17 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/simplify.h \
     %D%/graph/strides.c \
     %D%/graph/strides.h \
+    %D%/layers/activations.c \
+    %D%/layers/activations.h \
     %D%/layers/bias.c \
     %D%/layers/bias.h \
     %D%/layers/conv.c \
     %D%/layers/elementwise.c \
     %D%/layers/linear.c \
+    %D%/layers/losses.c \
+    %D%/layers/losses.h \
+    %D%/layers/norms.c \
+    %D%/layers/norms.h \
     %D%/layers/pool.c \
     %D%/layers/window.c \
     %D%/layers/window.h \

@@ -390,6 +390,12 @@ unit_tests += %D%/unit/graph_reduce
 %C%_unit_graph_reduce_LDFLAGS = $(check_ldflags)
 %C%_unit_graph_reduce_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/graph_layers
+%C%_unit_graph_layers_SOURCES = %D%/unit/graph_layers.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_layers_CPPFLAGS = $(unit_cppflags)
+%C%_unit_graph_layers_LDFLAGS = $(check_ldflags)
+%C%_unit_graph_layers_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
 unit_tests += %D%/unit/graph_loss
 %C%_unit_graph_loss_SOURCES = %D%/unit/graph_loss.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
 %C%_unit_graph_loss_CPPFLAGS = $(unit_cppflags)

@@ -109,6 +109,9 @@ typedef struct cek__part {
             bool masked;       /* over samples: what is padding has been made to count for nothing (masked.c) */
         } reduce;
         struct {
+            bool log; /* its logarithm */
+        } softmax;
+        struct {
             double p;
             uint32_t stream;
             int like; /* of the way back: the flow whose mask it is; elements are numbered as that lies */

@@ -1,4 +1,4 @@
-/* part_softmax.c - the softmax over the last axis. */
+/* part_softmax.c - the softmax over the last axis, or its logarithm. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 
@@ -8,20 +8,35 @@ static cek_status softmax_infer(const cek__graph *graph, const cek__part *part, 
     return CEK_OK;
 }
 
-/* dx = y (dy - sum of dy y) */
+/* dx = y (dy - sum of dy y), with y = softmax(x); of its logarithm l, dx = dy - exp(l) (sum of dy). */
 static cek_status softmax_gradient(cek__backward *to, int part, int dy)
 {
     cek_status st;
     cek__graph *graph = to->graph;
-    int x = graph->parts[part].input[0], y = graph->parts[part].output[0], weighed, sum, dx;
+    const cek__part p = graph->parts[part];
+    int y = p.output[0], sum, dx;
     uint32_t last = 1u << (graph->flows[y].dims.rank - 1);
+    cek__part back = { .kind = CEK__PART_CHAIN,
+                       .inputs = 3,
+                       .chain = {
+                           2, { { .code = CEK_PW_SUB, .a = 0, .b = 2 }, { .code = CEK_PW_MUL, .a = 3, .b = 1 } } } };
 
-    CEK_TRY(cek__chain(graph, CEK_PW_MUL, dy, y, &weighed));
-    CEK_TRY(cek__sum(graph, weighed, last, &sum));
+    if (p.softmax.log) {
+        back.chain.count = 3;
+        back.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_EXP, .a = 1 };
+        back.chain.code[1] = (cek_pointwise_instruction){ .code = CEK_PW_MUL, .a = 3, .b = 2 };
+        back.chain.code[2] = (cek_pointwise_instruction){ .code = CEK_PW_SUB, .a = 0, .b = 4 };
+        sum = dy;
+    } else {
+        CEK_TRY(cek__chain(graph, CEK_PW_MUL, dy, y, &sum));
+    }
+    CEK_TRY(cek__sum(graph, sum, last, &sum));
     CEK_TRY(cek__keep(graph, sum, y, last, &sum));
-    CEK_TRY(cek__chain(graph, CEK_PW_SUB, dy, sum, &dx));
-    CEK_TRY(cek__chain(graph, CEK_PW_MUL, dx, y, &dx));
-    return cek__contribute(to, x, dx);
+    back.input[0] = dy;
+    back.input[1] = y;
+    back.input[2] = sum;
+    CEK_TRY(cek__graph_add(graph, &back, &dx));
+    return cek__contribute(to, p.input[0], dx);
 out:
     return st;
 }
@@ -37,6 +52,7 @@ static cek_status softmax_lower(cek__lowering *l, int part)
         .rows = (uint64_t)cek__dims_elements(x, 0, x->rank - 1, l->rows),
         .columns = (uint64_t)cek__dims_elements(x, x->rank - 1, x->rank, l->rows),
         .type = l->type,
+        .flags = p->softmax.log ? CEK_SOFTMAX_LOG : 0,
     };
 
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_SOFTMAX_Y, &to));
