@@ -20,6 +20,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/split.h \
     %D%/formats/json.c \
     %D%/formats/json.h \
+    %D%/formats/onnx.c \
+    %D%/formats/onnx.h \
+    %D%/formats/onnx_inside.h \
+    %D%/formats/onnx_messages.c \
+    %D%/formats/onnx_names.c \
+    %D%/formats/onnx_weights.c \
     %D%/formats/pickle.c \
     %D%/formats/pickle.h \
     %D%/formats/pickle_machine.c \
@@ -35,6 +41,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/tensors.h \
     %D%/formats/torch_file.c \
     %D%/formats/torch_file.h \
+    %D%/formats/wire.c \
+    %D%/formats/wire.h \
     %D%/formats/zip.c \
     %D%/formats/zip.h \
     %D%/graph/chain.c \

@@ -59,6 +59,12 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+unit_tests += %D%/unit/onnx_file
+%C%_unit_onnx_file_SOURCES = %D%/unit/onnx_file.c %D%/unit/onnx_files.h %D%/unit/scratch.h
+%C%_unit_onnx_file_CPPFLAGS = $(unit_cppflags)
+%C%_unit_onnx_file_LDFLAGS = $(check_ldflags)
+%C%_unit_onnx_file_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/torch_file
 %C%_unit_torch_file_SOURCES = %D%/unit/torch_file.c %D%/unit/torch_files.h %D%/unit/scratch.h
 %C%_unit_torch_file_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
