@@ -22,6 +22,11 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/json.h \
     %D%/formats/onnx.c \
     %D%/formats/onnx.h \
+    %D%/formats/onnx_fold.c \
+    %D%/formats/onnx_fold.h \
+    %D%/formats/onnx_fold_inside.h \
+    %D%/formats/onnx_fold_math.c \
+    %D%/formats/onnx_fold_move.c \
     %D%/formats/onnx_inside.h \
     %D%/formats/onnx_messages.c \
     %D%/formats/onnx_names.c \
