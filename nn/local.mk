@@ -64,9 +64,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/lower.h \
     %D%/graph/masked.c \
     %D%/graph/part_chain.c \
+    %D%/graph/part_concat.c \
     %D%/graph/part_conv.c \
     %D%/graph/part_dropout.c \
     %D%/graph/part_loss.c \
+    %D%/graph/part_pad.c \
+    %D%/graph/part_permute.c \
     %D%/graph/part_phase.c \
     %D%/graph/part_pool.c \
     %D%/graph/part_product.c \

@@ -71,7 +71,7 @@ static int bias_vector(const cek__graph *graph, const cek__part *product, const 
     }
     while (cek__graph_giver(graph, vector)->kind == CEK__PART_VIEW && graph->flows[vector].dims.rank > 1)
         vector = cek__graph_giver(graph, vector)->input[0];
-    return graph->flows[vector].dims.rank == 1 ? vector : CEK__NOTHING;
+    return graph->flows[vector].dims.rank == 1 && !graph->flows[vector].strided ? vector : CEK__NOTHING;
 }
 
 /* Columns of a product are its last axis alone, and of one matrix. */
@@ -155,6 +155,23 @@ static void sums_take(cek__graph *graph)
 
 /* ---- gradients that are added in place ---- */
 
+/* The pad that alone feeds input k of a part, all of what it does not copy being 0; NULL: there is none. */
+static cek__part *padder(const cek__graph *graph, const cek__part *part, int k)
+{
+    cek__part *giver = cek__graph_giver(graph, part->input[k]);
+    const cek__flow *y = &graph->flows[part->input[k]];
+
+    return giver->kind == CEK__PART_PAD && giver->pad.value == 0 && y->readers == 1 && !y->strided ? giver : NULL;
+}
+
+/* Its memory is not another's. */
+static bool is_own(const cek__graph *graph, int flow)
+{
+    cek__part_kind kind = cek__graph_giver(graph, flow)->kind;
+
+    return kind != CEK__PART_VIEW && kind != CEK__PART_PERMUTE && !graph->flows[flow].strided;
+}
+
 /* base + product, where the base is computed before, is arena's own, and nobody else reads it. */
 static void sums_add_in_place(cek__graph *graph)
 {
@@ -163,12 +180,12 @@ static void sums_add_in_place(cek__graph *graph)
         cek__part *product;
         int base;
 
-        if (!is_pair(add, CEK_PW_ADD) || !add->backward || !(product = feeder(graph, add, 1)) || product->base ||
+        if (!is_pair(add, CEK_PW_ADD) || !add->backward ||
+            (!(product = feeder(graph, add, 1)) && !(product = padder(graph, add, 1))) || product->base ||
             !gives_all(graph, product, add) || product->kind == CEK__PART_CONV)
             continue;
         base = add->input[0];
-        if (graph->flows[base].readers != 1 || cek__graph_giver(graph, base)->kind == CEK__PART_VIEW ||
-            !cek__graph_giver(graph, base)->backward ||
+        if (graph->flows[base].readers != 1 || !is_own(graph, base) || !cek__graph_giver(graph, base)->backward ||
             !cek__dims_equal(&graph->flows[base].dims, &graph->flows[add->output[0]].dims) ||
             position(graph, base) > position(graph, product->output[0]))
             continue;
@@ -189,7 +206,8 @@ static bool is_epilogue(const cek__graph *graph, const cek__part *chain)
         in->b != (chain->inputs > 1) || chain->inputs != (in->code >= CEK_PW_RELU_GRAD ? 2 : 1))
         return false;
     for (int k = 0; k < chain->inputs; k++)
-        if (!cek__dims_equal(&graph->flows[chain->input[k]].dims, &graph->flows[chain->output[0]].dims))
+        if (!cek__dims_equal(&graph->flows[chain->input[k]].dims, &graph->flows[chain->output[0]].dims) ||
+            graph->flows[chain->input[k]].strided)
             return false;
     return true;
 }

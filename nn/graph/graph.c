@@ -12,7 +12,7 @@
 
 bool cek__dims_equal(const cek__dims *a, const cek__dims *b)
 {
-    return a->rank == b->rank && a->samples == b->samples &&
+    return a->rank == b->rank && a->samples == b->samples && a->outside == b->outside &&
            !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
 }
 
@@ -282,7 +282,8 @@ static void flow_text(const cek__graph *graph, int index, char *text, size_t cap
                                    (long long)flow->dims.size[i]);
     }
     if (at < cap)
-        snprintf(text + at, cap - at, "]%s", flow->image.channels ? " channels last" : "");
+        snprintf(text + at, cap - at, "]%s%s", flow->image.channels ? " channels last" : "",
+                 flow->strided ? " strided" : "");
 }
 
 static cek_status line_add(const cek__graph *graph, const cek__part *part, char **text)

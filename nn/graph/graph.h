@@ -17,6 +17,7 @@ enum { CEK__PART_INPUTS = 8, CEK__PART_OUTPUTS = 3, CEK__NOTHING = 0 /* no flow,
 typedef struct cek__dims {
     int rank;
     uint32_t samples; /* bit i: axis i has size[i] for each sample */
+    int64_t outside;  /* of that size, what counts outside the samples: [T,N] as one axis has T; 0: nothing does */
     int64_t size[CEK_RANK_MAX];
 } cek__dims;
 
@@ -32,6 +33,7 @@ typedef struct cek__flow {
     int part;         /* that gives it */
     cek__image image; /* physical.h decides */
     bool open;        /* of a parameter: nobody has decided yet */
+    bool strided;     /* lies within what its part reads, at strides that follow from that (strides.h) */
     int readers;      /* cek__graph_count_readers */
     bool needs_gradient;
 } cek__flow;
@@ -51,6 +53,9 @@ typedef enum cek__part_kind {
     CEK__PART_REDUCE,        /* x -> y without the axes */
     CEK__PART_VIEW,          /* x -> the same elements by other axes */
     CEK__PART_REORDER,       /* x -> x, lying otherwise */
+    CEK__PART_PERMUTE,       /* x -> x, its axes in another order */
+    CEK__PART_PAD,           /* x -> y, more or fewer elements at the ends of axes */
+    CEK__PART_CONCAT,        /* x... -> y, one behind the other along an axis */
     CEK__PART_DROPOUT,       /* x -> y; backward is the same part */
     CEK__PART_RANDOM,        /* -> x, for each sample its own */
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
@@ -108,6 +113,12 @@ typedef struct cek__part {
             uint32_t axes;     /* bit i: axis i falls away */
             bool masked;       /* over samples: what is padding has been made to count for nothing (masked.c) */
         } reduce;
+        int order[CEK_RANK_MAX]; /* of PERMUTE: axis i was order[i] */
+        struct {
+            int64_t lo[CEK_RANK_MAX], hi[CEK_RANK_MAX]; /* below 0: so many are left out */
+            double value;
+        } pad;
+        int axis; /* of CONCAT */
         struct {
             bool log; /* its logarithm */
         } softmax;

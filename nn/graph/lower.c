@@ -106,11 +106,17 @@ void cek__lower_alias(cek__lowering *l, int flow, int of)
     l->value[flow] = of;
 }
 
+/* Its output is the memory of what it reads. */
+static bool passes_on(cek__part_kind kind)
+{
+    return kind == CEK__PART_VIEW || kind == CEK__PART_PERMUTE;
+}
+
 bool cek__lower_is_result(const cek__lowering *l, int flow)
 {
     int result = l->graph->result;
 
-    while (result && result != flow && cek__graph_giver(l->graph, result)->kind == CEK__PART_VIEW)
+    while (result && result != flow && passes_on(cek__graph_giver(l->graph, result)->kind))
         result = cek__graph_giver(l->graph, result)->input[0];
     return result && result == flow;
 }
@@ -169,6 +175,55 @@ out:
 const cek_op *cek__lower_op(const cek__lowering *l, int part)
 {
     return l->program->instructions[l->instruction[part] - 1].op;
+}
+
+cek_status cek__lower_within(cek__lowering *l, int flow, int of, int64_t at)
+{
+    if (l->missing)
+        return cek__fail(CEK_INVALID, "%s: %%%d is read before it is given", l->program->where, l->missing);
+    return cek__program_within(l->program, of, (uint64_t)at, &l->value[flow]);
+}
+
+cek_status cek__lower_box(cek__lowering *l, int part, const cek__box *box, int from, const cek__destination *to)
+{
+    const cek__part *p = &l->graph->parts[part];
+    cek_copy_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_COPY },
+        .rank = (uint32_t)box->dims.rank,
+        .x_type = cek__lower_type(l, p->output[0]),
+        .y_type = cek__lower_type(l, p->output[0]),
+    };
+
+    for (int i = 0; i < box->dims.rank; i++) {
+        desc.shape[i] = (uint64_t)cek__dims_elements(&box->dims, i, i + 1, l->rows);
+        desc.x_strides[i] = box->from[i];
+        desc.y_strides[i] = box->to[i];
+    }
+    return cek__lower_emit(l, part, &desc.op, (int[CEK__SLOTS]){ [CEK_COPY_X] = from, [CEK_COPY_Y] = to->value }, to);
+}
+
+cek_status cek__lower_box_add(cek__lowering *l, int part, const cek__box *box, int from, const cek__destination *to)
+{
+    cek_dtype type = cek__lower_type(l, l->graph->parts[part].output[0]);
+    cek__destination onto = { .value = to->value, .accumulate = CEK_BIT(CEK_POINTWISE_OUT) };
+    cek_pointwise_input input = { .type = type };
+    cek_pointwise_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE },
+        .rank = (uint32_t)box->dims.rank,
+        .out_type = type,
+        .inputs = &input,
+        .input_count = 1,
+        .input_size = sizeof input,
+        .instruction_size = sizeof(cek_pointwise_instruction),
+    };
+
+    for (int i = 0; i < box->dims.rank; i++) {
+        desc.shape[i] = (uint64_t)cek__dims_elements(&box->dims, i, i + 1, l->rows);
+        input.strides[i] = box->from[i];
+        desc.out_strides[i] = box->to[i];
+    }
+    return cek__lower_emit(l, part, &desc.op,
+                           (int[CEK__SLOTS]){ [CEK_POINTWISE_IN0] = from, [CEK_POINTWISE_OUT] = to->value }, &onto);
 }
 
 /* An instruction as an epilogue of the operation before it. False: it is none. */

@@ -46,6 +46,18 @@ CEK__CHECKED cek_status cek__lower_write(cek__lowering *lowering, int flow, uint
 void cek__lower_alias(cek__lowering *lowering, int flow, int of);
 CEK__CHECKED cek_status cek__lower_emit(cek__lowering *lowering, int part, cek_op_desc *desc, int operands[CEK__SLOTS],
                                         const cek__destination *to);
+/* A flow lies in a value, from that byte on. */
+CEK__CHECKED cek_status cek__lower_within(cek__lowering *lowering, int flow, int of, int64_t at);
+/* A box of elements, in so many steps along each axis, and their strides on both sides; it goes from a value to the destination
+ * of output 0 (with its type), or is added to that. */
+typedef struct cek__box {
+    cek__dims dims;
+    int64_t from[CEK_RANK_MAX], to[CEK_RANK_MAX];
+} cek__box;
+CEK__CHECKED cek_status cek__lower_box(cek__lowering *lowering, int part, const cek__box *box, int from,
+                                       const cek__destination *to);
+CEK__CHECKED cek_status cek__lower_box_add(cek__lowering *lowering, int part, const cek__box *box, int from,
+                                           const cek__destination *to);
 cek_dtype cek__lower_type(const cek__lowering *lowering, int flow);
 uint64_t cek__lower_elements(const cek__lowering *lowering, int flow);
 

@@ -60,6 +60,7 @@ static cek_status chain_infer(const cek__graph *graph, const cek__part *part, ce
     for (int i = 0; i < y->rank; i++)
         y->size[i] = part->dims.rank ? part->dims.size[i] : 1;
     y->samples = part->dims.samples;
+    y->outside = part->dims.outside;
     for (int n = 0; n < part->inputs; n++) {
         const cek__dims *x = &graph->flows[part->input[n]].dims;
 
@@ -72,11 +73,14 @@ static cek_status chain_infer(const cek__graph *graph, const cek__part *part, ce
             if (!first && (x->size[k] != y->size[i] || (x->samples >> k & 1) != (y->samples >> i & 1)))
                 CEK_FAIL(CEK_INVALID, "axis %d is %lld in one input and %lld in another", i, (long long)y->size[i],
                          (long long)x->size[k]);
+            if (x->samples >> k & 1 && y->samples >> i & 1 && x->outside != y->outside)
+                CEK_FAIL(CEK_INVALID, "would mix samples along axis %d", i);
             y->size[i] = x->size[k];
             y->samples |= (x->samples >> k & 1) << i;
+            y->outside = x->samples >> k & 1 ? x->outside : y->outside;
         }
     }
-    if (knows_padding(part) && samples_axis(y) < 0)
+    if (knows_padding(part) && (samples_axis(y) < 0 || y->outside))
         CEK_FAIL(CEK_INVALID, "it tells samples from padding, and has not one axis of samples");
     return CEK_OK;
 out:
@@ -105,6 +109,15 @@ cek_status cek__constant(cek__graph *graph, double value, const cek__dims *dims,
 
     part.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_CONST, .imm = value };
     return cek__graph_add(graph, &part, out);
+}
+
+cek_status cek__expand(cek__graph *graph, int x, const cek__dims *dims, int *out)
+{
+    cek__part part = { .kind = CEK__PART_CHAIN, .inputs = 1, .input = { x }, .dims = *dims, .chain = { .count = 1 } };
+
+    part.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_COPY };
+    *out = x;
+    return cek__dims_equal(&graph->flows[x].dims, dims) ? CEK_OK : cek__graph_add(graph, &part, out);
 }
 
 /* ---- gradient ---- */
@@ -194,8 +207,9 @@ static cek_status chain_place(cek__graph *graph, int part)
             image = (cek__image){ 0, 0 };
     }
     for (int n = 0; n < p.inputs; n++)
-        CEK_TRY(cek__want(graph, part, n,
-                          covers(&graph->flows[p.input[n]].dims, &y, image) ? image : (cek__image){ 0, 0 }));
+        if (!graph->flows[p.input[n]].strided || !cek__axes_order(&y, image, order))
+            CEK_TRY(cek__want(graph, part, n,
+                              covers(&graph->flows[p.input[n]].dims, &y, image) ? image : (cek__image){ 0, 0 }));
     graph->flows[p.output[0]].image = image;
     return CEK_OK;
 out:
@@ -225,7 +239,7 @@ static void axes_describe(const cek__lowering *l, const cek__part *p, const int 
     int64_t strides[CEK_RANK_MAX];
 
     desc->rank = (uint32_t)y->dims.rank;
-    cek__strides(y, l->rows, strides);
+    cek__strides(l->graph, p->output[0], l->rows, strides);
     for (int at = 0; at < y->dims.rank; at++) {
         desc->shape[at] = (uint64_t)cek__dims_elements(&y->dims, order[at], order[at] + 1, l->rows);
         desc->out_strides[at] = desc->shape[at] > 1 ? strides[order[at]] : 0;
@@ -233,7 +247,7 @@ static void axes_describe(const cek__lowering *l, const cek__part *p, const int 
     for (int n = 0; n < p->inputs; n++) {
         const cek__flow *x = &l->graph->flows[p->input[n]];
 
-        cek__strides(x, l->rows, strides);
+        cek__strides(l->graph, p->input[n], l->rows, strides);
         for (int at = 0; at < y->dims.rank; at++) {
             int k = cek__axis_under(&x->dims, &y->dims, order[at]);
 
@@ -252,7 +266,8 @@ static void operands_describe(const cek__lowering *l, const cek__part *p, cek_po
 
     for (int n = 0; n < p->inputs; n++) {
         alike &= cek__dims_equal(&l->graph->flows[p->input[n]].dims, &y->dims) &&
-                 cek__image_equal(l->graph->flows[p->input[n]].image, y->image);
+                 cek__image_equal(l->graph->flows[p->input[n]].image, y->image) &&
+                 !l->graph->flows[p->input[n]].strided;
         inputs[n] = (cek_pointwise_input){ .type = cek__lower_type(l, p->input[n]), .strides = { 1 } };
     }
     if (alike) {

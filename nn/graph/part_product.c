@@ -33,6 +33,7 @@ static void axes_append(cek__dims *to, const cek__dims *from, int first, int end
 {
     for (int i = first; i < end; i++) {
         to->samples |= (from->samples >> i & 1) << to->rank;
+        to->outside = from->samples >> i & 1 ? from->outside : to->outside;
         to->size[to->rank++] = from->size[i];
     }
 }

@@ -18,6 +18,7 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
         if (part->reduce.axes >> i & 1)
             continue;
         y->samples |= (x->samples >> i & 1) << y->rank;
+        y->outside = x->samples >> i & 1 ? x->outside : y->outside;
         y->size[y->rank++] = x->size[i];
     }
     if (y->rank == 0)
@@ -116,10 +117,7 @@ out:
 /* Any order of the axes is read by its strides; what remains lies in the order of its axes. */
 static cek_status reduce_place(cek__graph *graph, int part)
 {
-    const cek__flow *x = &graph->flows[graph->parts[part].input[0]];
-    int order[CEK_RANK_MAX];
-
-    if (!x->open && cek__axes_order(&x->dims, x->image, order))
+    if (cek__has_strides(graph, graph->parts[part].input[0]))
         return CEK_OK;
     return cek__want(graph, part, 0, (cek__image){ 0, 0 });
 }
@@ -138,7 +136,7 @@ static cek_status reduce_lower(cek__lowering *l, int part)
         .x_type = cek__lower_type(l, p->input[0]),
     };
 
-    cek__strides(&l->graph->flows[p->input[0]], l->rows, desc.x_strides);
+    cek__strides(l->graph, p->input[0], l->rows, desc.x_strides);
     for (int i = 0; i < x->rank; i++)
         desc.shape[i] = (uint64_t)cek__dims_elements(x, i, i + 1, l->rows);
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_REDUCE_Y, &to));

@@ -3,6 +3,27 @@
 
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
+#include "nn/graph/strides.h"
+
+/* The samples stay where they are among the elements. *y's outside is what they have there. */
+static bool samples_stay(const cek__dims *x, cek__dims *y)
+{
+    int64_t before = x->outside ? x->outside : 1;
+
+    y->outside = 0;
+    for (int i = 0; x->samples && !(x->samples >> i & 1); i++)
+        before *= x->size[i];
+    for (int i = 0; x->samples && i < y->rank; i++) {
+        if (y->samples >> i & 1) {
+            y->outside = before > 1 ? before : 0;
+            return y->size[i] % before == 0;
+        }
+        if (before % y->size[i])
+            return false;
+        before /= y->size[i];
+    }
+    return x->samples == 0;
+}
 
 static cek_status view_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
@@ -15,6 +36,8 @@ static cek_status view_infer(const cek__graph *graph, const cek__part *part, cek
             return cek__fail(CEK_INVALID, "the elements are not as many");
     out[0].dims = part->dims;
     out[0].type = x->type;
+    if (!samples_stay(&x->dims, &out[0].dims))
+        return cek__fail(CEK_INVALID, "would mix samples");
     return CEK_OK;
 }
 
@@ -97,6 +120,22 @@ static cek_status reorder_infer(const cek__graph *graph, const cek__part *part, 
     return CEK_OK;
 }
 
+/* What is strided goes to where it is wanted axis by axis. */
+static cek_status strided_lower(cek__lowering *l, int part)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    cek__box box = { .dims = l->graph->flows[p->output[0]].dims };
+    cek__destination to = { 0 };
+
+    cek__strides(l->graph, p->input[0], l->rows, box.from);
+    cek__strides(l->graph, p->output[0], l->rows, box.to);
+    CEK_TRY(cek__lower_write(l, p->output[0], CEK_COPY_Y, &to));
+    return cek__lower_box(l, part, &box, cek__lower_read(l, p->input[0]), &to);
+out:
+    return st;
+}
+
 static cek_status reorder_lower(cek__lowering *l, int part)
 {
     cek_status st;
@@ -111,10 +150,13 @@ static cek_status reorder_lower(cek__lowering *l, int part)
         .rank = 3,
         .x_type = cek__lower_type(l, p->input[0]),
         .y_type = cek__lower_type(l, p->output[0]),
-        .shape = { cek__lower_elements(l, p->input[0]) / (uint64_t)all, (uint64_t)image.channels,
-                   (uint64_t)image.pixels },
     };
 
+    if (x->strided)
+        return strided_lower(l, part);
+    desc.shape[0] = cek__lower_elements(l, p->input[0]) / (uint64_t)all;
+    desc.shape[1] = (uint64_t)image.channels;
+    desc.shape[2] = (uint64_t)image.pixels;
     memcpy(desc.x_strides, x->image.channels ? last : plain, sizeof plain);
     memcpy(desc.y_strides, y->image.channels ? last : plain, sizeof plain);
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_COPY_Y, &to));

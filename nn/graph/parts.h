@@ -26,8 +26,8 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an u
 
 extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
-    cek__part_view, cek__part_reorder, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
-    cek__part_squared_error, cek__part_phase, cek__part_random, cek__part_loss;
+    cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_dropout,
+    cek__part_softmax, cek__part_cross_entropy, cek__part_squared_error, cek__part_phase, cek__part_random, cek__part_loss;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
@@ -36,6 +36,16 @@ cek_status cek__place_as_is(cek__graph *graph, int part);
 /* ---- short ways to add one ---- */
 
 CEK__SHARED CEK__CHECKED cek_status cek__view(cek__graph *graph, int x, const cek__dims *dims, int *out);
+/* Axis i of *out is axis order[i] of x. */
+CEK__SHARED CEK__CHECKED cek_status cek__permute(cek__graph *graph, int x, const int *order, int *out);
+/* lo and hi elements of that value at the ends of each axis; below 0: so many fewer. */
+CEK__SHARED CEK__CHECKED cek_status cek__pad(cek__graph *graph, int x, const int64_t *lo, const int64_t *hi,
+                                             double value, int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__slice(cek__graph *graph, int x, int axis, int64_t first, int64_t count,
+                                               int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__concat(cek__graph *graph, const int *x, int count, int axis, int *out);
+/* Those of x's elements again along the axes of which it has one, or which it lacks in front. */
+CEK__SHARED CEK__CHECKED cek_status cek__expand(cek__graph *graph, int x, const cek__dims *dims, int *out);
 /* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */
 CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out);
 /* The same numbers in another type: rounded to nearest even, integers saturate. CEK_DTYPE_NONE: the one that is computed in.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "nn/graph/parts.h"
+#include "nn/graph/strides.h"
 
 static cek_status reorder_add(cek__graph *graph, int from, cek__image image, int *out)
 {
@@ -30,12 +31,13 @@ static cek_status reordered(cek__graph *graph, const cek__part *part, int from, 
 {
     cek_status st;
     const cek__image none = { 0, 0 };
-    int plain = from;
+    int plain = from, order[CEK_RANK_MAX];
 
     graph->node = part->node;
     graph->name = part->name;
     graph->backward = part->backward;
-    if (graph->flows[from].image.channels && image.channels)
+    if (image.channels && (graph->flows[from].image.channels ||
+                           (graph->flows[from].strided && !cek__axes_order(&graph->flows[from].dims, image, order))))
         CEK_TRY(reorder_add(graph, from, none, &plain));
     return reorder_add(graph, plain, image, out);
 out:
@@ -52,7 +54,7 @@ cek_status cek__want(cek__graph *graph, int part, int k, cek__image image)
     if (flow->open)
         flow->image = image;
     flow->open = false;
-    if (cek__image_equal(flow->image, image))
+    if (cek__image_equal(flow->image, image) && !flow->strided)
         return CEK_OK;
     CEK_TRY(reordered(graph, &reader, from, image, &to));
     graph->parts[part].input[k] = to;
@@ -71,14 +73,23 @@ out:
     return st;
 }
 
+cek__image cek__image_like(const cek__flow *x, const cek__dims *dims)
+{
+    bool image = dims->rank > 2 && x->image.channels && cek__image_equal(x->image, cek__dims_image(&x->dims));
+
+    return image ? cek__dims_image(dims) : (cek__image){ 0, 0 };
+}
+
 cek_status cek__place_same(cek__graph *graph, int part)
 {
+    cek_status st;
     const cek__part *p = &graph->parts[part];
-    cek__flow *x = &graph->flows[p->input[0]];
 
-    x->open = false;
-    graph->flows[p->output[0]].image = x->image;
-    return CEK_OK;
+    CEK_TRY(cek__want(graph, part, 0, graph->flows[p->input[0]].image));
+    p = &graph->parts[part];
+    graph->flows[p->output[0]].image = graph->flows[p->input[0]].image;
+out:
+    return st;
 }
 
 /* A gradient lies as its parameter does: it is copied there where it came otherwise. */
@@ -97,7 +108,7 @@ static cek_status gradients_place(cek__graph *graph)
             if (part->kind == CEK__PART_PARAMETER && part->parameter == graph->gradients[i].parameter)
                 image = graph->flows[part->output[0]].image;
         }
-        if (cek__image_equal(graph->flows[*flow].image, image))
+        if (cek__image_equal(graph->flows[*flow].image, image) && !graph->flows[*flow].strided)
             continue;
         giver = *cek__graph_giver(graph, *flow);
         CEK_TRY(reordered(graph, &giver, *flow, image, flow));
@@ -113,7 +124,7 @@ static cek_status result_place(cek__graph *graph)
 {
     const cek__part giver = *cek__graph_giver(graph, graph->result);
 
-    if (graph->flows[graph->result].image.channels == 0)
+    if (graph->flows[graph->result].image.channels == 0 && !graph->flows[graph->result].strided)
         return CEK_OK;
     return reordered(graph, &giver, graph->result, (cek__image){ 0, 0 }, &graph->result);
 }

@@ -14,6 +14,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__physical(cek__graph *graph);
 CEK__CHECKED cek_status cek__want(cek__graph *graph, int part, int k, cek__image image);
 /* All inputs in the order of their axes, and so the outputs. */
 cek_status cek__place_plain(cek__graph *graph, int part);
+/* What dims of an image lie as when they are made of x: as an image if x does, else in the order of their axes. */
+cek__image cek__image_like(const cek__flow *x, const cek__dims *dims);
 /* Output 0 lies as input 0. */
 cek_status cek__place_same(cek__graph *graph, int part);
 

@@ -58,6 +58,23 @@ out:
     return st;
 }
 
+cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out)
+{
+    cek_status st = CEK_OK;
+    cek__value value = program->values[of];
+
+    *out = CEK__NO_VALUE;
+    if (value.pieces)
+        return cek__fail(CEK_UNSUPPORTED, "%s: reads part of weights that lie in pieces", program->where);
+    value.of = value.of ? value.of : of;
+    value.at += at;
+    value.offset += at; /* of the arena: finish gives it */
+    value.bytes -= at;
+    CEK_TRY(cek__program_value(program, value, out));
+out:
+    return st;
+}
+
 /* ---- emitting ---- */
 
 /* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
@@ -100,6 +117,16 @@ static cek_status second_form(cek__program *program, cek_op_desc *desc, uint64_t
     return st;
 }
 
+/* Where an operand lies within another value its offset is a multiple of less. */
+static uint32_t alignment(const cek__program *program, const int operands[CEK__SLOTS])
+{
+    uint64_t at = CEK_ALIGNMENT;
+
+    for (uint32_t slot = 0; slot < CEK__SLOTS; slot++)
+        at |= program->values[operands[slot]].at;
+    return (at & -at) < CEK_ALIGNMENT ? (uint32_t)(at & -at) : 0;
+}
+
 static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS],
                            const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
@@ -110,6 +137,7 @@ static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int o
     snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
     desc->flags |= program->op_flags;
     desc->operands = 0;
+    desc->align = alignment(program, operands);
     for (uint32_t slot = 0; slot < CEK__SLOTS; slot++) {
         in.operand[slot] = operands[slot];
         in.shift[slot] = shifts[slot];
@@ -225,11 +253,25 @@ static void lifetimes(cek__program *program)
         for (uint32_t slot = 0; slot < in->slots; slot++) {
             cek__value *v = &program->values[in->operand[slot]];
 
+            v = v->of ? &program->values[v->of] : v;
             if (v->first < 0)
                 v->first = i;
             v->last = i;
         }
     }
+}
+
+/* Whether an instruction reads or writes part of what has that storage, at strides of its own. */
+static bool uses_within(const cek__program *program, const cek__instruction *in, int storage)
+{
+    bool uses = false;
+
+    for (uint32_t slot = 0; slot < in->slots; slot++) {
+        int of = program->values[in->operand[slot]].of;
+
+        uses |= of && program->values[of].storage == storage;
+    }
+    return uses;
 }
 
 /* Lets the output in `slot` of instruction i take the place of an input that is read there for the last time. */
@@ -239,14 +281,14 @@ static void replace_input(cek__program *program, int i, uint32_t slot)
     uint64_t aliases = rules[in->kind][slot].aliases;
     cek__value *output = &program->values[in->operand[slot]];
 
-    if (output->place != CEK__PLACE_ARENA || output->first != i || in->accumulate & CEK_BIT(slot))
+    if (output->place != CEK__PLACE_ARENA || output->of || output->first != i || in->accumulate & CEK_BIT(slot))
         return;
     for (uint32_t k = 0; k < in->slots; k++) {
         int storage = program->values[in->operand[k]].storage;
         cek__value *input = &program->values[storage];
 
         if (!(aliases & CEK_BIT(k)) || storage == CEK__NO_VALUE || input->place != CEK__PLACE_ARENA ||
-            input->last != i || input->first == i || input->bytes != output->bytes)
+            input->last != i || input->first == i || input->bytes != output->bytes || uses_within(program, in, storage))
             continue;
         output->storage = storage;
         input->last = output->last;
@@ -285,9 +327,12 @@ static cek_status arena_assign(cek__program *program)
     CEK_TRY(cek__arena_place(intervals, count, program->arena_piece, &program->arena_bytes));
     for (size_t i = 0; i < count; i++)
         program->values[owner[i]].offset = intervals[i].offset;
-    for (int v = 1; v < program->value_count; v++)
-        if (program->values[v].place == CEK__PLACE_ARENA)
-            program->values[v].offset = program->values[program->values[v].storage].offset;
+    for (int v = 1; v < program->value_count; v++) {
+        cek__value *value = &program->values[v];
+
+        if (value->place == CEK__PLACE_ARENA)
+            value->offset = program->values[program->values[value->of ? value->of : v].storage].offset + value->at;
+    }
     st = CEK_OK;
 out:
     free(intervals);

@@ -32,6 +32,8 @@ typedef struct cek__value {
     uint64_t bytes;
     int pieces;  /* 0; or in how many it lies: the values behind it, each of whole rows. Weights of a product alone */
     int storage; /* the value whose memory this one uses: itself, or an input that it replaces */
+    int of;      /* 0; or the value within which this one lies, from byte `at` on */
+    uint64_t at;
     int first, last; /* instructions between which the storage is in use */
 } cek__value;
 
@@ -66,6 +68,9 @@ CEK__SHARED cek_status cek__program_init(cek__program *program, cek_device *devi
 CEK__SHARED void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
 
 CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value value, int *out);
+
+/* Part of another value, from byte `at` of that on. */
+cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
  * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
