@@ -229,7 +229,6 @@ START_TEST(a_chain_knows_padding)
         { .rank = 2, .samples = 2, .size = { 3, 2 } },       /* [3,N*2] */
     };
     const cek__dims *dims = &shapes[_i];
-    cek__dims flat = { .rank = 2, .samples = 1, .size = { 1, cek__dims_elements(dims, 0, dims->rank, 1) } };
     cek__part part = { .kind = CEK__PART_CHAIN,
                        .inputs = 1,
                        .dims = *dims,
@@ -248,11 +247,13 @@ START_TEST(a_chain_knows_padding)
         axis++;
     for (int i = (int)axis + 1; i < dims->rank; i++)
         inner *= dims->size[i];
-    x = samples(&n, axis ? flat : *dims);
+    x = samples(&n, axis ? PER_SAMPLE(dims->size[0], 2) : *dims);
     for (int64_t i = 0; i < n.inputs; i++)
         n.samples[i] = 1 + (double)i; /* as they lie, and no -7 */
-    if (axis)                         /* by other axes: which sample an element is of is what the axes say */
+    if (axis) {
+        assert_ok(cek__permute(&n.graph, x, (int[]){ 1, 0, 2 }, &x));
         assert_ok(cek__view(&n.graph, x, dims, &x));
+    }
     part.input[0] = x;
     assert_ok(cek__graph_add(&n.graph, &part, &y));
     count = values_of(&n, y, out);
