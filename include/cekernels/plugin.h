@@ -612,9 +612,8 @@ enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
  * out[i] = (in[i] + pad_lo[i] + pad_hi[i] - dilation[i] * (kernel[i]-1) - 1) / stride[i] + 1, >= 1.
  * Output channel o belongs to group o / (out_channels/groups) and reads the input channels of that
  * group.
- * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional. spatial 2
- * required, 1 and 3 optional.
- * Required: stride, dilation, asymmetric padding, groups, BIAS,
+ * Types: all f32 required; f64, and f16 or bf16 (gradients of weights f32), optional.
+ * Required: 1 to 3 spatial dimensions, stride, dilation, asymmetric padding, groups, BIAS,
  * BIAS_GRAD, accumulation.
  *   forward:           Y  = epilogue(X * W)                      (accumulate is not allowed)
  *   backward data:     DX = epilogue(sum of DY * W over all that X took part in),
@@ -656,7 +655,7 @@ typedef struct cek_conv_desc {
  * CEK_INVALID, and pad < kernel; more than half a kernel, which PyTorch refuses, is fine. Maximum
  * forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
  * backward: DX gets the sum of what each window sends to it; positions that no window reads get 0.
- * Types: x = y f32 required; f64, f16, bf16 optional. spatial 2 required, 1 and 3 optional. */
+ * Types: x = y f32 required; f64, f16, bf16 optional. 1 to 3 spatial dimensions required. */
 typedef struct cek_pool_desc {
     cek_op_desc op;
     uint32_t mode;  /* CEK_POOL_MAX, CEK_POOL_AVERAGE */
