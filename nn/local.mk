@@ -98,6 +98,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/norms.c \
     %D%/layers/norms.h \
     %D%/layers/pool.c \
+    %D%/layers/pooling.c \
+    %D%/layers/pooling.h \
     %D%/layers/window.c \
     %D%/layers/window.h \
     %D%/model/layer.c \

@@ -44,14 +44,23 @@ static cek_status pool_infer(const cek__graph *graph, const cek__part *part, cek
     const cek__dims *x = &graph->flows[part->input[0]].dims;
     const cek__windows *windows = &part->pool.windows;
 
-    if (x->rank < 3 || x->rank > 5)
-        return cek__fail(CEK_INVALID, "takes an image, with 1 to 3 axes behind its channels");
+    if (x->rank < 3 || x->rank > 5 || x->samples != 1)
+        return cek__fail(CEK_INVALID, "takes images of samples, with 1 to 3 axes behind their channels");
+    if (part->pool.mode != CEK_POOL_MAX && part->pool.mode != CEK_POOL_AVERAGE)
+        return cek__fail(CEK_INVALID, "mode %u is neither the largest nor the mean", part->pool.mode);
     out[0].dims = *x;
     for (int i = 0; i < x->rank - 2; i++) {
         int64_t room = x->size[2 + i] + windows->pad_lo[i] + windows->pad_hi[i] - windows->kernel[i];
 
+        if (windows->kernel[i] < 1 || windows->stride[i] < 1 || windows->dilation[i] > 1)
+            return cek__fail(CEK_INVALID, "a window or stride below 1, or a dilation, which pools have none of");
+        if (windows->pad_lo[i] < 0 || windows->pad_hi[i] < 0 || windows->pad_lo[i] >= windows->kernel[i] ||
+            windows->pad_hi[i] >= windows->kernel[i])
+            return cek__fail(CEK_INVALID, "padding that is not less than the window");
         if (room < 0)
             return cek__fail(CEK_INVALID, "a window is larger than the image");
+        if (room / windows->stride[i] * windows->stride[i] >= x->size[2 + i] + windows->pad_lo[i])
+            return cek__fail(CEK_INVALID, "a window wholly in the padding");
         out[0].dims.size[2 + i] = room / windows->stride[i] + 1;
     }
     return CEK_OK;
