@@ -88,6 +88,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/strides.h \
     %D%/layers/activations.c \
     %D%/layers/activations.h \
+    %D%/layers/attention.c \
+    %D%/layers/attention.h \
     %D%/layers/bias.c \
     %D%/layers/bias.h \
     %D%/layers/conv.c \
@@ -100,6 +102,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/pool.c \
     %D%/layers/pooling.c \
     %D%/layers/pooling.h \
+    %D%/layers/recurrent.c \
+    %D%/layers/recurrent.h \
     %D%/layers/window.c \
     %D%/layers/window.h \
     %D%/model/layer.c \
