@@ -67,6 +67,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/part_concat.c \
     %D%/graph/part_conv.c \
     %D%/graph/part_dropout.c \
+    %D%/graph/part_gather.c \
     %D%/graph/part_loss.c \
     %D%/graph/part_pad.c \
     %D%/graph/part_permute.c \

@@ -27,6 +27,8 @@ typedef struct net {
     cek__program program;
     int count;
     double theta[PARAMETERS][ROOM], samples[ROOM], target[ROOM];
+    bool integers; /* the samples are these */
+    int32_t ids[ROOM];
     int64_t size[PARAMETERS], inputs, outputs;
     cek__image image[PARAMETERS];
     cek_ref input, targets, result, loss, parameters, gradients;
@@ -86,6 +88,19 @@ static inline int samples(net *n, cek__dims dims)
     return flow;
 }
 
+/* Samples that are whole numbers from 0 to below `count`. */
+static inline int ids(net *n, cek__dims dims, int64_t count)
+{
+    cek__part part = { .kind = CEK__PART_INPUT, .dims = dims, .type = CEK_I32 };
+    int flow;
+
+    assert_ok(cek__graph_add(&n->graph, &part, &flow));
+    n->integers = true;
+    for (int i = 0; i < ROOM; i++)
+        n->ids[i] = (int32_t)pick(i, 92, 0, count - 1);
+    return flow;
+}
+
 static inline int chain(net *n, uint32_t code, int a, int b)
 {
     int out;
@@ -142,7 +157,7 @@ static inline void net_lower(net *n)
                         .program = &n->program,
                         .rows = ROWS,
                         .type = CEK_F64,
-                        .input_type = CEK_F64,
+                        .input_type = n->integers ? CEK_I32 : CEK_F64,
                         .scale = 1,
                         .parameter = value,
                         .gradient = gradient };
@@ -176,7 +191,8 @@ static inline void net_lower(net *n)
     assert_ok(cek__program_finish(&n->program));
     n->parameters = bench_alloc(&n->b, PARAMETERS * ROOM * 8);
     n->gradients = bench_alloc(&n->b, PARAMETERS * ROOM * 8);
-    n->input = bench_upload(&n->b, n->samples, sizeof n->samples);
+    n->input = n->integers ? bench_upload(&n->b, n->ids, sizeof n->ids)
+                           : bench_upload(&n->b, n->samples, sizeof n->samples);
     n->targets = bench_upload(&n->b, n->target, sizeof n->target);
     n->loss = bench_alloc(&n->b, 256);
     places.single[CEK__PLACE_INPUT] = n->input;

@@ -56,6 +56,8 @@ typedef enum cek__part_kind {
     CEK__PART_PERMUTE,       /* x -> x, its axes in another order */
     CEK__PART_PAD,           /* x -> y, more or fewer elements at the ends of axes */
     CEK__PART_CONCAT,        /* x... -> y, one behind the other along an axis */
+    CEK__PART_GATHER,        /* table, index -> the rows that it names */
+    CEK__PART_SCATTER_ADD,   /* rows, index -> a table of their sums */
     CEK__PART_DROPOUT,       /* x -> y; backward is the same part */
     CEK__PART_RANDOM,        /* -> x, for each sample its own */
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
@@ -122,6 +124,9 @@ typedef struct cek__part {
         struct {
             bool log; /* its logarithm */
         } softmax;
+        struct {
+            int batch; /* so many axes count tables */
+        } gather;
         struct {
             double p;
             uint32_t stream;

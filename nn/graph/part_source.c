@@ -61,7 +61,13 @@ static cek_status input_lower(cek__lowering *l, int part)
     cek__value samples = { .place = CEK__PLACE_INPUT,
                            .bytes = cek__lower_elements(l, flow) * cek_dtype_bytes(l->input_type) };
 
+    if (l->graph->flows[flow].type != CEK_DTYPE_NONE && l->graph->flows[flow].type != l->input_type)
+        CEK_FAIL(CEK_INVALID, "%s: samples are of another type than the network takes", l->program->where);
     CEK_TRY(cek__program_value(l->program, samples, &given));
+    if (l->graph->flows[flow].type != CEK_DTYPE_NONE) { /* as they come */
+        cek__lower_alias(l, flow, given);
+        return CEK_OK;
+    }
     /* A network that does nothing has a result all the same. */
     if (l->input_type == l->type && l->scale == 1 && l->offset == 0 && !cek__lower_is_result(l, flow)) {
         cek__lower_alias(l, flow, given);
@@ -86,7 +92,8 @@ out:
     return st;
 }
 
-static cek_status target_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
+/* Of the type that is computed in, or of one that is not converted. */
+static cek_status typed_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
     out[0].type = part->type;
     return cek__infer_given(graph, part, out);
@@ -101,10 +108,10 @@ static cek_status parameter_lower(cek__lowering *l, int part)
 }
 
 const cek__part_class cek__part_input = {
-    .name = "input", .outputs = 1, .infer = cek__infer_given, .place = input_place, .lower = input_lower
+    .name = "input", .outputs = 1, .infer = typed_infer, .place = input_place, .lower = input_lower
 };
 const cek__part_class cek__part_target = {
-    .name = "target", .outputs = 1, .infer = target_infer, .place = cek__place_as_is, .lower = target_lower
+    .name = "target", .outputs = 1, .infer = typed_infer, .place = cek__place_as_is, .lower = target_lower
 };
 const cek__part_class cek__part_parameter = {
     .name = "parameter", .outputs = 1, .infer = parameter_infer, .place = cek__place_as_is, .lower = parameter_lower

@@ -26,8 +26,9 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an u
 
 extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
-    cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_dropout,
-    cek__part_softmax, cek__part_cross_entropy, cek__part_squared_error, cek__part_phase, cek__part_random, cek__part_loss;
+    cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_gather,
+    cek__part_scatter_add, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy, cek__part_squared_error,
+    cek__part_phase, cek__part_random, cek__part_loss;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
@@ -44,6 +45,10 @@ CEK__SHARED CEK__CHECKED cek_status cek__pad(cek__graph *graph, int x, const int
 CEK__SHARED CEK__CHECKED cek_status cek__slice(cek__graph *graph, int x, int axis, int64_t first, int64_t count,
                                                int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__concat(cek__graph *graph, const int *x, int count, int axis, int *out);
+/* The rows of a table that an index of i32 names, and the sums of rows into a table (part_gather.c). */
+CEK__SHARED CEK__CHECKED cek_status cek__gather(cek__graph *graph, int table, int index, int batch, int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__scatter_add(cek__graph *graph, int rows, int index, int batch,
+                                                     const cek__dims *table, int *out);
 /* Those of x's elements again along the axes of which it has one, or which it lacks in front. */
 CEK__SHARED CEK__CHECKED cek_status cek__expand(cek__graph *graph, int x, const cek__dims *dims, int *out);
 /* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */
