@@ -444,6 +444,12 @@ unit_tests += %D%/unit/graph_gather
 %C%_unit_graph_gather_LDFLAGS = $(check_ldflags)
 %C%_unit_graph_gather_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/graph_product
+%C%_unit_graph_product_SOURCES = %D%/unit/graph_product.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_product_CPPFLAGS = $(unit_cppflags)
+%C%_unit_graph_product_LDFLAGS = $(check_ldflags)
+%C%_unit_graph_product_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
 unit_tests += %D%/unit/plan_needs
 %C%_unit_plan_needs_SOURCES = %D%/unit/plan_needs.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
     %D%/unit/model_oracle.h %D%/unit/scratch.h

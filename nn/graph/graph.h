@@ -194,7 +194,7 @@ cek__part *cek__graph_giver(const cek__graph *graph, int flow);
 
 /* ---- dims ---- */
 
-bool cek__dims_equal(const cek__dims *a, const cek__dims *b);
+CEK__SHARED bool cek__dims_equal(const cek__dims *a, const cek__dims *b);
 /* Elements of the axes from `first` to before `end`, with so many samples. */
 CEK__SHARED int64_t cek__dims_elements(const cek__dims *dims, int first, int end, int64_t samples);
 CEK__SHARED bool cek__image_equal(cek__image a, cek__image b);

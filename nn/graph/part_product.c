@@ -58,7 +58,66 @@ static cek_status product_infer(const cek__graph *graph, const cek__part *part, 
     axes_append(&out[0].dims, a, 0, ma->batch);
     axes_append(&out[0].dims, a, sa.kept_from, sa.kept_to);
     axes_append(&out[0].dims, b, sb.kept_from, sb.kept_to);
+    if (!graph->backward && out[0].dims.samples & (out[0].dims.samples - 1))
+        return cek__fail(CEK_INVALID, "would give each sample something of all others");
     return CEK_OK;
+}
+
+/* x with these axes in front of its matrix; both are matrices or stacks of them. */
+static cek_status stack(cek__graph *graph, int x, const cek__dims *front, int *out)
+{
+    const cek__dims *from = &graph->flows[x].dims;
+    cek__dims dims = *front;
+
+    for (int i = from->rank - 2; i < from->rank; i++)
+        dims.size[dims.rank++] = from->size[i];
+    return cek__expand(graph, x, &dims, out);
+}
+
+/* What the axes of both before their matrices are broadcast to. */
+static cek_status fronts_join(const cek__dims *a, const cek__dims *b, cek__dims *out)
+{
+    const cek__dims *more = a->rank >= b->rank ? a : b, *less = more == a ? b : a;
+
+    *out = *more;
+    out->rank = more->rank - 2;
+    out->samples &= (1u << out->rank) - 1;
+    for (int k = 0; k < less->rank - 2; k++) {
+        int i = out->rank - (less->rank - 2) + k;
+
+        if (less->size[k] == 1 && !(less->samples >> k & 1))
+            continue;
+        if (out->size[i] != 1 && out->size[i] != less->size[k])
+            return cek__fail(CEK_INVALID, "product: stacks of %lld and of %lld matrices", (long long)out->size[i],
+                             (long long)less->size[k]);
+        out->size[i] = less->size[k];
+        out->samples |= (less->samples >> k & 1) << i;
+    }
+    return CEK_OK;
+}
+
+cek_status cek__matmul(cek__graph *graph, int a, int b, int *out)
+{
+    cek_status st;
+    const cek__dims da = graph->flows[a].dims, db = graph->flows[b].dims;
+    cek__part part = { .kind = CEK__PART_PRODUCT, .inputs = 2, .input = { a, b } };
+    cek__dims front;
+
+    *out = CEK__NOTHING;
+    if (da.rank < 2 || db.rank < 2 || (da.samples >> (da.rank - 2) && db.rank > 2) || db.samples >> (db.rank - 2))
+        CEK_FAIL(CEK_INVALID, "product: takes stacks of matrices, in which no axis counts samples");
+    if (db.rank == 2) { /* one for all rows */
+        part.product.a.split = da.rank - 1;
+        part.product.b.split = 1;
+    } else {
+        CEK_TRY(fronts_join(&da, &db, &front));
+        CEK_TRY(stack(graph, a, &front, &part.input[0]));
+        CEK_TRY(stack(graph, b, &front, &part.input[1]));
+        part.product.a = part.product.b = (cek__matrix){ .batch = front.rank, .split = front.rank + 1 };
+    }
+    CEK_TRY(cek__graph_add(graph, &part, out));
+out:
+    return st;
 }
 
 static cek_status product_add(cek__graph *graph, int a, cek__matrix ma, int b, cek__matrix mb, int *out)
