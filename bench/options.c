@@ -105,10 +105,10 @@ static const option_row rows[] = {
     { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
     { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
     { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
-    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw or sgd" },
+    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop or adagrad" },
     { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
     { "schedule", "NAME", O_SCHEDULE, CMD_TRAIN, "of the rate: step:N, multistep:N,..., cosine, onecycle, plateau" },
-    { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd" },
+    { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd and rmsprop" },
     { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
@@ -236,7 +236,7 @@ static const char *const formats[] = { "table", "json", "jsonl", "csv", "md", NU
 static const char *const maths[] = { "f32", "strict", "tf32", "fast", NULL };
 static const char *const passes[] = { "forward", "data", "weights", NULL };
 static const char *const losses[] = { "cross-entropy", "mse", NULL };
-static const char *const optimizers[] = { "adam", "adamw", "sgd", NULL };
+static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "adagrad", NULL };
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 

@@ -13,11 +13,14 @@ static void optimizer_choose(const bench_options *o, const cek_preset *preset, c
 {
     *optimizer = (cek_optimizer){ .size = sizeof *optimizer };
     if (o->optimizer)
-        *optimizer = (cek_optimizer){ .size = sizeof *optimizer,
-                                      .algorithm = strcmp(o->optimizer, "sgd") ? CEK_OPTIMIZER_ADAM : CEK_OPTIMIZER_SGD,
-                                      .flags = strcmp(o->optimizer, "adamw") ? 0 : CEK_OPTIMIZER_DECOUPLED };
+        optimizer->algorithm = !strcmp(o->optimizer, "sgd")       ? CEK_OPTIMIZER_SGD
+                               : !strcmp(o->optimizer, "rmsprop") ? CEK_OPTIMIZER_RMSPROP
+                               : !strcmp(o->optimizer, "adagrad") ? CEK_OPTIMIZER_ADAGRAD
+                                                                  : CEK_OPTIMIZER_ADAM;
     else if (preset->optimizer)
         *optimizer = *preset->optimizer;
+    if (o->optimizer && !strcmp(o->optimizer, "adamw"))
+        optimizer->flags = CEK_OPTIMIZER_DECOUPLED;
     if (o->lr >= 0)
         optimizer->lr = o->lr;
     if (o->momentum >= 0)

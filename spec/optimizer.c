@@ -1,7 +1,7 @@
 /* optimizer.c - cases and oracle of optimizer steps.
  *
- * Text: COUNT, then :sgd or :adam, :m (momentum), :damp, :nesterov, :wd (weight decay, coupled),
- * :adamw (decoupled), :update (gradients are scaled), :skip, :ranges (three, with gaps, of
+ * Text: COUNT, then :sgd, :adam, :rmsprop or :adagrad, :m (momentum), :damp, :nesterov, :centered,
+ * :slows (of adagrad's rate), :wd (weight decay, coupled), :adamw (decoupled), :update (gradients are scaled), :skip, :ranges (three, with gaps, of
  * different groups), :lowf16 :lowbf16, :stepsN. Each step starts from what the device left, so that
  * tolerances are those of one step. */
 #include <math.h>
@@ -43,7 +43,22 @@ static const spec_case optimizer_cases[] = {
     CASE("37:adam:skip", SPEC_F(NAN)),
     CASE("37:adam", SPEC_F(NAN)),
     CASE("300:adam:det:steps2", SPEC_F(REAL)),
+    CASE("1:rmsprop", SPEC_F(REAL)),
+    CASE("37:rmsprop:steps5", SPEC_F(REAL)),
+    CASE("70001:rmsprop:m:steps2", SPEC_F(REAL)),
+    CASE("37:rmsprop:centered:steps3", SPEC_F(REAL)),
+    CASE("200:rmsprop:m:centered:wd:update:ranges:steps3", SPEC_F(REAL)),
+    CASE("37:rmsprop:m:centered:skip:steps2", SPEC_F(REAL)),
+    CASE("37:rmsprop:m:centered", SPEC_F(NAN)),
+    CASE("1:adagrad", SPEC_F(REAL)),
+    CASE("70001:adagrad:steps2", SPEC_F(REAL)),
+    CASE("37:adagrad:slows:steps5", SPEC_F(REAL)),
+    CASE("200:adagrad:slows:wd:update:ranges:steps3", SPEC_F(REAL)),
+    CASE("37:adagrad:skip:steps2", SPEC_F(REAL)),
+    CASE("37:adagrad", SPEC_F(NAN)),
     OPTIONAL("37:sgd:lowbf16", SPEC_F_BOTH),
+    OPTIONAL("37:rmsprop:lowbf16", SPEC_F(REAL)),
+    OPTIONAL("37:adagrad:lowf16", SPEC_F(REAL)),
     OPTIONAL("37:adam:lowbf16:steps2", SPEC_F(REAL)),
     OPTIONAL("37:sgd:lowf16", SPEC_F_BOTH),
 };
@@ -65,6 +80,14 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
             d->algorithm = CEK_OPTIMIZER_ADAM, d->epsilon = 1e-8;
         else if (!strcmp(word, "adamw"))
             d->algorithm = CEK_OPTIMIZER_ADAM, d->flags |= CEK_OPTIMIZER_DECOUPLED, d->epsilon = 1e-8, *wd = true;
+        else if (!strcmp(word, "rmsprop"))
+            d->algorithm = CEK_OPTIMIZER_RMSPROP, d->epsilon = 1e-8, d->decay = 0.9;
+        else if (!strcmp(word, "adagrad"))
+            d->algorithm = CEK_OPTIMIZER_ADAGRAD, d->epsilon = 1e-10;
+        else if (!strcmp(word, "slows"))
+            d->decay = 0.3;
+        else if (!strcmp(word, "centered"))
+            d->flags |= CEK_OPTIMIZER_CENTERED;
         else if (!strcmp(word, "m"))
             d->momentum = whole ? 0.5 : 0.9;
         else if (!strcmp(word, "damp"))
@@ -121,7 +144,7 @@ static void step_block(const spec_problem *p, bool wd, cek_step_block *s)
 
 /* One parameter: what the formulas of plugin.h make of it. */
 typedef struct update {
-    spec_num p, m, v;
+    spec_num p, m, v, mean;
 } update;
 
 static spec_num sgd_direction(const cek_optimizer_desc *d, spec_num g, uint64_t t, update *u)
@@ -153,6 +176,50 @@ static spec_num adam_direction(const cek_optimizer_desc *d, const cek_step_block
     return spec_div(type, spec_div(type, u->m, bias1), spec_add(type, root, epsilon));
 }
 
+/* A constant of the descriptor, which a device may round. */
+static spec_num constant(cek_dtype type, double v)
+{
+    return (spec_num){ v, v == spec_round(v, type) ? 0 : spec_roundoff(type) * fabs(v) };
+}
+
+static spec_num rmsprop_direction(const cek_optimizer_desc *d, spec_num g, update *u)
+{
+    cek_dtype type = d->type;
+    spec_num decay = constant(type, d->decay), rest = constant(type, 1 - d->decay);
+    u->v = spec_add(type, spec_mul(type, decay, u->v), spec_mul(type, rest, spec_mul(type, g, g)));
+    spec_num w = u->v;
+    if (d->flags & CEK_OPTIMIZER_CENTERED) {
+        u->mean = spec_add(type, spec_mul(type, decay, u->mean), spec_mul(type, rest, g));
+        w = spec_sub(type, w, spec_mul(type, u->mean, u->mean));
+        w.v = w.v < 0 ? 0 : w.v;
+    }
+    spec_num direction = spec_div(type, g, spec_add(type, spec_sqrt(type, w), constant(type, d->epsilon)));
+    if (d->momentum == 0)
+        return direction;
+    return u->m = spec_add(type, spec_mul(type, constant(type, d->momentum), u->m), direction);
+}
+
+/* *lr becomes smaller from step to step. */
+static spec_num adagrad_direction(const cek_optimizer_desc *d, spec_num g, uint64_t t, update *u, spec_num *lr)
+{
+    cek_dtype type = d->type;
+    spec_num slower = spec_mul(type, spec_exact((double)(t - 1)), constant(type, d->decay));
+    *lr = spec_div(type, *lr, spec_add(type, spec_exact(1), slower));
+    u->v = spec_add(type, u->v, spec_mul(type, g, g));
+    return spec_div(type, g, spec_add(type, spec_sqrt(type, u->v), constant(type, d->epsilon)));
+}
+
+static spec_num direction_of(const cek_optimizer_desc *d, const cek_step_block *s, spec_num g, uint64_t t, update *u,
+                             spec_num *lr)
+{
+    switch (d->algorithm) {
+    case CEK_OPTIMIZER_SGD: return sgd_direction(d, g, t, u);
+    case CEK_OPTIMIZER_ADAM: return adam_direction(d, s, g, t, u);
+    case CEK_OPTIMIZER_RMSPROP: return rmsprop_direction(d, g, u);
+    default: return adagrad_direction(d, g, t, u, lr);
+    }
+}
+
 static void optimizer_element(spec_problem *p, const cek_step_block *s, const cek_update_block *ub, uint32_t group,
                               uint64_t t, uint64_t i)
 {
@@ -160,10 +227,12 @@ static void optimizer_element(spec_problem *p, const cek_step_block *s, const ce
     cek_dtype type = d->type;
     spec_operand *param = spec_operand_find(p, CEK_OPTIMIZER_PARAM), *m = spec_operand_find(p, CEK_OPTIMIZER_M);
     spec_operand *v = spec_operand_find(p, CEK_OPTIMIZER_V), *low = spec_operand_find(p, CEK_OPTIMIZER_LOW);
+    spec_operand *mean = spec_operand_find(p, CEK_OPTIMIZER_MEAN);
     spec_num lr = spec_exact(joined(type, s->lr[group])), wd = spec_exact(joined(type, s->weight_decay[group]));
     update u = { .p = spec_exact(param->value[i]),
                  .m = spec_exact(m ? m->value[i] : 0),
-                 .v = spec_exact(v ? v->value[i] : 0) };
+                 .v = spec_exact(v ? v->value[i] : 0),
+                 .mean = spec_exact(mean ? mean->value[i] : 0) };
     spec_num g = spec_exact(spec_operand_find(p, CEK_OPTIMIZER_GRAD)->value[i]);
     if (ub)
         g = spec_mul(type, spec_exact(joined(type, ub->grad_scale)), g);
@@ -171,14 +240,15 @@ static void optimizer_element(spec_problem *p, const cek_step_block *s, const ce
         u.p = spec_mul(type, u.p, spec_sub(type, spec_exact(1), spec_mul(type, lr, wd)));
     else
         g = spec_add(type, g, spec_mul(type, wd, u.p));
-    spec_num direction = d->algorithm == CEK_OPTIMIZER_SGD ? sgd_direction(d, g, t, &u)
-                                                           : adam_direction(d, s, g, t, &u);
+    spec_num direction = direction_of(d, s, g, t, &u, &lr);
     u.p = spec_sub(type, u.p, spec_mul(type, lr, direction));
     spec_store(type, u.p, &param->expect[i], &param->bound[i]);
     if (m)
         spec_store(type, u.m, &m->expect[i], &m->bound[i]);
     if (v)
         spec_store(type, u.v, &v->expect[i], &v->bound[i]);
+    if (mean)
+        spec_store(type, u.mean, &mean->expect[i], &mean->bound[i]);
     if (low)
         spec_store(low->type, u.p, &low->expect[i], &low->bound[i]);
 }
@@ -244,7 +314,8 @@ static bool optimizer_build(const char *text, spec_problem *p)
     bool adam = d->algorithm == CEK_OPTIMIZER_ADAM;
     if (!grad || !optimizer_state(p, CEK_OPTIMIZER_PARAM, p->type, true) ||
         ((adam || d->momentum != 0) && !optimizer_state(p, CEK_OPTIMIZER_M, p->type, false)) ||
-        (adam && !optimizer_state(p, CEK_OPTIMIZER_V, p->type, false)) ||
+        (d->algorithm != CEK_OPTIMIZER_SGD && !optimizer_state(p, CEK_OPTIMIZER_V, p->type, false)) ||
+        ((d->flags & CEK_OPTIMIZER_CENTERED) && !optimizer_state(p, CEK_OPTIMIZER_MEAN, p->type, false)) ||
         (d->low_type && !optimizer_state(p, CEK_OPTIMIZER_LOW, d->low_type, false)) ||
         !spec_operand_block(p, CEK_OPTIMIZER_STEP, &step, sizeof step) ||
         (update_given && !spec_operand_block(p, CEK_OPTIMIZER_UPDATE, &ub, sizeof ub)))

@@ -257,6 +257,12 @@ unit_tests += %D%/unit/train
 %C%_unit_train_LDFLAGS = $(check_ldflags)
 %C%_unit_train_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/init
+%C%_unit_init_SOURCES = %D%/unit/init.c
+%C%_unit_init_CPPFLAGS = $(unit_cppflags)
+%C%_unit_init_LDFLAGS = $(check_ldflags)
+%C%_unit_init_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/rates
 %C%_unit_rates_SOURCES = %D%/unit/rates.c %D%/unit/train_bench.h %D%/fixtures/rates.h
 %C%_unit_rates_CPPFLAGS = $(unit_cppflags)

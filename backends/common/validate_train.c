@@ -154,25 +154,62 @@ static cek_status ranges_check(const cek__validation *check)
     return CEK_OK;
 }
 
-static cek_status algorithm_check(const cek__validation *check)
+/* What each algorithm takes. */
+typedef struct algorithm {
+    uint32_t flags;
+    bool momentum, dampening, epsilon, decay, v;
+} algorithm;
+static const algorithm algorithms[] = {
+    [CEK_OPTIMIZER_SGD] = { .flags = CEK_OPTIMIZER_NESTEROV, .momentum = true, .dampening = true },
+    [CEK_OPTIMIZER_ADAM] = { .flags = CEK_OPTIMIZER_DECOUPLED, .epsilon = true, .v = true },
+    [CEK_OPTIMIZER_RMSPROP] = { .flags = CEK_OPTIMIZER_CENTERED,
+                                .momentum = true,
+                                .epsilon = true,
+                                .decay = true,
+                                .v = true },
+    [CEK_OPTIMIZER_ADAGRAD] = { .epsilon = true, .decay = true, .v = true },
+};
+
+static cek_status numbers_check(const cek__validation *check, const algorithm *takes)
 {
     const cek_optimizer_desc *desc = &check->request->desc.optimizer;
-    bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM;
-    CEK__VALIDATE(cek__validate_enum(check, "algorithm", desc->algorithm, CEK_OPTIMIZER_SGD, CEK_OPTIMIZER_ADAM));
-    CEK__VALIDATE(cek__validate_flags(check, "optimizer flags", desc->flags,
-                                      CEK_OPTIMIZER_NESTEROV | CEK_OPTIMIZER_DECOUPLED));
     CEK__VALIDATE(cek__validate_finite(check, "momentum", desc->momentum, 0));
     CEK__VALIDATE(cek__validate_finite(check, "dampening", desc->dampening, -1.7976931348623157e308));
     CEK__VALIDATE(cek__validate_finite(check, "epsilon", desc->epsilon, 0));
-    if (desc->flags & CEK_OPTIMIZER_NESTEROV && (adam || desc->momentum == 0))
+    CEK__VALIDATE(cek__validate_finite(check, "decay", desc->decay, 0));
+    if (desc->momentum != 0 && !takes->momentum)
+        return CEK__INVALID(check, "momentum is SGD's and RMSprop's");
+    if (desc->dampening != 0 && !takes->dampening)
+        return CEK__INVALID(check, "dampening is SGD's");
+    if (desc->epsilon != 0 && !takes->epsilon)
+        return CEK__INVALID(check, "epsilon is Adam's, RMSprop's and Adagrad's");
+    if (desc->decay != 0 && !takes->decay)
+        return CEK__INVALID(check, "decay is RMSprop's and Adagrad's");
+    if (desc->algorithm == CEK_OPTIMIZER_RMSPROP && desc->decay > 1)
+        return CEK__INVALID(check, "a mean's decay of %g is above 1", desc->decay);
+    return CEK_OK;
+}
+
+static cek_status algorithm_check(const cek__validation *check)
+{
+    const cek_optimizer_desc *desc = &check->request->desc.optimizer;
+    const algorithm *takes;
+    CEK__VALIDATE(cek__validate_enum(check, "algorithm", desc->algorithm, CEK_OPTIMIZER_SGD, CEK_OPTIMIZER_ADAGRAD));
+    CEK__VALIDATE(cek__validate_flags(check, "optimizer flags", desc->flags,
+                                      CEK_OPTIMIZER_NESTEROV | CEK_OPTIMIZER_DECOUPLED | CEK_OPTIMIZER_CENTERED));
+    takes = &algorithms[desc->algorithm];
+    CEK__VALIDATE(numbers_check(check, takes));
+    if (desc->flags & CEK_OPTIMIZER_NESTEROV && (!(takes->flags & CEK_OPTIMIZER_NESTEROV) || desc->momentum == 0))
         return CEK__INVALID(check, "CEK_OPTIMIZER_NESTEROV is for SGD with momentum");
-    if (desc->flags & CEK_OPTIMIZER_DECOUPLED && !adam)
-        return CEK__INVALID(check, "CEK_OPTIMIZER_DECOUPLED is for Adam");
-    if (adam ? desc->momentum != 0 || desc->dampening != 0 : desc->epsilon != 0)
-        return CEK__INVALID(check, adam ? "momentum and dampening are SGD's" : "epsilon is Adam's");
-    CEK__VALIDATE(cek__validate_presence(check, CEK_OPTIMIZER_M, adam || desc->momentum != 0,
+    if (desc->flags & ~takes->flags)
+        return CEK__INVALID(check, desc->flags & CEK_OPTIMIZER_DECOUPLED ? "CEK_OPTIMIZER_DECOUPLED is for Adam"
+                                                                         : "CEK_OPTIMIZER_CENTERED is for RMSprop");
+    CEK__VALIDATE(cek__validate_presence(check, CEK_OPTIMIZER_M,
+                                         desc->algorithm == CEK_OPTIMIZER_ADAM || desc->momentum != 0,
                                          "for Adam and for momentum"));
-    return cek__validate_presence(check, CEK_OPTIMIZER_V, adam, "for Adam");
+    CEK__VALIDATE(cek__validate_presence(check, CEK_OPTIMIZER_MEAN, desc->flags & CEK_OPTIMIZER_CENTERED,
+                                         "with CEK_OPTIMIZER_CENTERED"));
+    return cek__validate_presence(check, CEK_OPTIMIZER_V, takes->v, "for all but SGD");
 }
 
 cek_status cek__validate_optimizer(const cek__validation *check)
@@ -190,6 +227,7 @@ cek_status cek__validate_optimizer(const cek__validation *check)
     CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_OPTIMIZER_GRAD, desc->type, desc->count));
     CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_OPTIMIZER_M, desc->type, desc->count));
     CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_OPTIMIZER_V, desc->type, desc->count));
+    CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_OPTIMIZER_MEAN, desc->type, desc->count));
     CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_OPTIMIZER_LOW, desc->low_type, desc->count));
     cek__slot_block(check, CEK_OPTIMIZER_STATE, STATE_BYTES);
     cek__slot_block(check, CEK_OPTIMIZER_STEP, sizeof(cek_step_block));

@@ -117,7 +117,11 @@ static uint64_t optimizer_items(const cek_dev *dev, const cek_k_optimizer *a)
 cek_status cek__gpu_lower_optimizer(cek_op *op)
 {
     const cek_optimizer_desc *desc = &op->request.desc.optimizer;
-    bool adam = desc->algorithm == CEK_OPTIMIZER_ADAM, low = cek__request_given(&op->request, CEK_OPTIMIZER_LOW);
+    static const char *const kernels[] = { [CEK_OPTIMIZER_SGD] = "sgd",
+                                           [CEK_OPTIMIZER_ADAM] = "adam",
+                                           [CEK_OPTIMIZER_RMSPROP] = "rmsprop",
+                                           [CEK_OPTIMIZER_ADAGRAD] = "adagrad" };
+    const bool low = cek__request_given(&op->request, CEK_OPTIMIZER_LOW);
     cek_k_optimizer a = { .update = cek__request_given(&op->request, CEK_OPTIMIZER_UPDATE),
                           .low = low,
                           .nesterov = desc->flags & CEK_OPTIMIZER_NESTEROV,
@@ -125,13 +129,16 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
                           .momentum_given = cek__request_given(&op->request, CEK_OPTIMIZER_M),
                           .momentum = (float)desc->momentum,
                           .one_minus_dampening = (float)(1 - desc->dampening),
-                          .epsilon = (float)desc->epsilon };
-    cek__gpu_place buffers[8];
+                          .epsilon = (float)desc->epsilon,
+                          .decay = (float)desc->decay,
+                          .one_minus_decay = (float)(1 - desc->decay),
+                          .centered = cek__request_given(&op->request, CEK_OPTIMIZER_MEAN) };
+    cek__gpu_place buffers[CEK_OPTIMIZER_MEAN + 1];
     char defines[CEK__GPU_DEFINES], low_line[64] = "";
     if (desc->op.operands && desc->type != CEK_F32)
         return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "optimizer: parameters of %s",
                               cek__type_name(desc->type));
-    for (uint32_t i = 0; i < 8; i++)
+    for (uint32_t i = 0; i <= CEK_OPTIMIZER_MEAN; i++)
         buffers[i] = cek__gpu_slot(op, i);
     if (low)
         snprintf(low_line, sizeof low_line, "#define LOW_TYPE %s\n", cek__gpu_type(desc->low_type));
@@ -141,12 +148,13 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
         a.count = desc->ranges[i].end - desc->ranges[i].begin;
         a.group = desc->ranges[i].group;
         if (a.count)
-            cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, adam ? "adam" : "sgd",
+            cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, kernels[desc->algorithm],
                                                  optimizer_items(op->dev, &a)),
-                               buffers, 8, &a, sizeof a);
+                               buffers, CEK_OPTIMIZER_MEAN + 1, &a, sizeof a);
     }
     a.count = 1;
-    cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, "step_count", 1), buffers, 8, &a, sizeof a);
+    cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, "step_count", 1), buffers, CEK_OPTIMIZER_MEAN + 1,
+                       &a, sizeof a);
     return op->failure;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * optimizer.c - one step of SGD with momentum, or of Adam and AdamW, over ranges of a bucket of parameters. */
+ * optimizer.c - one step of an algorithm over ranges of a bucket of parameters. */
 #include <string.h>
 
 #include "backends/reference/element.h"
@@ -45,6 +45,45 @@ static void adam(const cek_optimizer_desc *desc, const step *s, void *const *at,
     store(at[CEK_OPTIMIZER_PARAM], desc->type, i, p - s->lr * m_hat / (sqrt(v_hat) + desc->epsilon));
 }
 
+static void rmsprop(const cek_optimizer_desc *desc, const step *s, void *const *at, uint64_t i)
+{
+    double p = load(at[CEK_OPTIMIZER_PARAM], desc->type, i);
+    double g = s->grad_scale * load(at[CEK_OPTIMIZER_GRAD], desc->type, i) + s->weight_decay * p;
+    double v = desc->decay * load(at[CEK_OPTIMIZER_V], desc->type, i) + (1 - desc->decay) * g * g, w = v, d;
+    store(at[CEK_OPTIMIZER_V], desc->type, i, v);
+    if (at[CEK_OPTIMIZER_MEAN]) {
+        double mean = desc->decay * load(at[CEK_OPTIMIZER_MEAN], desc->type, i) + (1 - desc->decay) * g;
+        store(at[CEK_OPTIMIZER_MEAN], desc->type, i, mean);
+        w = v - mean * mean;
+        w = w < 0 ? 0 : w; /* by rounding; NaN stays */
+    }
+    d = g / (sqrt(w) + desc->epsilon);
+    if (at[CEK_OPTIMIZER_M]) {
+        d += desc->momentum * load(at[CEK_OPTIMIZER_M], desc->type, i);
+        store(at[CEK_OPTIMIZER_M], desc->type, i, d);
+    }
+    store(at[CEK_OPTIMIZER_PARAM], desc->type, i, p - s->lr * d);
+}
+
+static void adagrad(const cek_optimizer_desc *desc, const step *s, void *const *at, uint64_t i)
+{
+    double p = load(at[CEK_OPTIMIZER_PARAM], desc->type, i);
+    double g = s->grad_scale * load(at[CEK_OPTIMIZER_GRAD], desc->type, i) + s->weight_decay * p;
+    double v = load(at[CEK_OPTIMIZER_V], desc->type, i) + g * g;
+    double lr = s->lr / (1 + (s->steps - 1) * desc->decay);
+    store(at[CEK_OPTIMIZER_V], desc->type, i, v);
+    store(at[CEK_OPTIMIZER_PARAM], desc->type, i, p - lr * g / (sqrt(v) + desc->epsilon));
+}
+
+/* Of one parameter. */
+typedef void step_fn(const cek_optimizer_desc *desc, const step *s, void *const *at, uint64_t i);
+static step_fn *const algorithms[] = {
+    [CEK_OPTIMIZER_SGD] = sgd,
+    [CEK_OPTIMIZER_ADAM] = adam,
+    [CEK_OPTIMIZER_RMSPROP] = rmsprop,
+    [CEK_OPTIMIZER_ADAGRAD] = adagrad,
+};
+
 void cek__reference_optimizer(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const cek_optimizer_desc *desc = &op->request.desc.optimizer;
@@ -69,7 +108,7 @@ void cek__reference_optimizer(const cek_op *op, cek_queue *queue, void *const *a
         s.lr = block_number(block.lr[range->group], desc->type);
         s.weight_decay = block_number(block.weight_decay[range->group], desc->type);
         for (uint64_t i = range->begin; i < range->end; i++) {
-            (desc->algorithm == CEK_OPTIMIZER_SGD ? sgd : adam)(desc, &s, at, i);
+            algorithms[desc->algorithm](desc, &s, at, i);
             if (at[CEK_OPTIMIZER_LOW])
                 store(at[CEK_OPTIMIZER_LOW], desc->low_type, i, load(at[CEK_OPTIMIZER_PARAM], desc->type, i));
         }

@@ -20,7 +20,9 @@ enum {
     SGD_FLOPS = 2,      /* rate times gradient, difference */
     MOMENTUM_FLOPS = 4, /* and momentum times mean, sum */
     /* scale, two means of three each, two corrections, root, sum, quotient, rate, difference */
-    ADAM_FLOPS = 13
+    ADAM_FLOPS = 13,
+    RMSPROP_FLOPS = 8, /* scale, mean of three, root, quotient, rate, difference */
+    ADAGRAD_FLOPS = 7
 };
 
 /* ---- time ---- */
@@ -91,9 +93,12 @@ static uint64_t pool_flops(const cek__request *request)
 
 static uint64_t optimizer_flops(const cek_optimizer_desc *d)
 {
-    if (d->algorithm == CEK_OPTIMIZER_ADAM)
-        return product(ADAM_FLOPS, d->count);
-    return product(d->momentum > 0 ? MOMENTUM_FLOPS : SGD_FLOPS, d->count);
+    switch (d->algorithm) {
+    case CEK_OPTIMIZER_ADAM: return product(ADAM_FLOPS, d->count);
+    case CEK_OPTIMIZER_RMSPROP: return product(RMSPROP_FLOPS, d->count);
+    case CEK_OPTIMIZER_ADAGRAD: return product(ADAGRAD_FLOPS, d->count);
+    default: return product(d->momentum > 0 ? MOMENTUM_FLOPS : SGD_FLOPS, d->count);
+    }
 }
 
 static uint64_t request_flops(const cek__request *request)

@@ -121,6 +121,33 @@ CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek
  * are zero. */
 CEK_API void cek_model_init(cek_model *model, uint64_t seed);
 
+/* Other ways to fill parameters, as the functions of torch.nn.init that are named; numbers of their own, which depend on the seed and
+ * on the parameter's place in the model. */
+enum {
+    CEK_INIT_CONSTANT = 1,         /* mean */
+    CEK_INIT_UNIFORM = 2,          /* low to high */
+    CEK_INIT_NORMAL = 3,           /* mean, deviation */
+    CEK_INIT_TRUNCATED_NORMAL = 4, /* trunc_normal_: mean, deviation, drawn again outside low to high */
+    CEK_INIT_KAIMING_UNIFORM = 5,  /* gain (0 = sqrt 2, for relu), fan_out; so for the normal one */
+    CEK_INIT_KAIMING_NORMAL = 6,
+    CEK_INIT_XAVIER_UNIFORM = 7, /* gain (0 = 1); so for the rest */
+    CEK_INIT_XAVIER_NORMAL = 8,
+    CEK_INIT_ORTHOGONAL =
+        9 /* as a matrix of shape[0] rows; takes rows x columns x the smaller of them multiplications */
+};
+typedef struct cek_init {
+    uint32_t size;
+    uint32_t kind;
+    uint64_t seed;
+    double gain, mean, deviation, low, high;
+    bool fan_out; /* KAIMING: deviations by the outputs that a value goes into, not by what an output sums up */
+    uint8_t reserved[7];
+} cek_init;
+/* cek_model_init_parameters - fills all parameters whose name matches a pattern of glob(7) ("*.weight"). Errors: CEK_NOT_FOUND (none
+ * does), CEK_INVALID (numbers that make no sense; KAIMING, XAVIER or ORTHOGONAL of a parameter of rank 1, named: those before
+ * it were filled). */
+CEK_API CEK_CHECKED cek_status cek_model_init_parameters(cek_model *model, const char *names, const cek_init *init);
+
 /* Saving: safetensors, atomically written; a state dict that PyTorch loads. Loading takes that, and the state dicts that
  * torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors, which is
  * logged. Nothing of such a file is executed, and what no state dict needs is CEK_BAD_INPUT, named. Values are f32, f64, f16
@@ -153,13 +180,18 @@ enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2 };
 
 typedef struct cek_optimizer {
     uint32_t size;
-    uint32_t algorithm; /* CEK_OPTIMIZER_SGD or CEK_OPTIMIZER_ADAM; 0 = Adam */
-    uint32_t flags;     /* CEK_OPTIMIZER_NESTEROV, CEK_OPTIMIZER_DECOUPLED */
+    uint32_t algorithm; /* CEK_OPTIMIZER_SGD, _ADAM, _RMSPROP or _ADAGRAD; 0 = Adam */
+    uint32_t flags;     /* CEK_OPTIMIZER_NESTEROV, _DECOUPLED, _CENTERED: plugin.h */
     uint32_t reserved;
-    double lr; /* 0 = 0.001 (Adam) or 0.01 (SGD) */
+    double lr; /* 0 = 0.001 (Adam) or 0.01 (the others) */
     double weight_decay;
-    double momentum, dampening;   /* SGD */
-    double beta1, beta2, epsilon; /* Adam; 0 = 0.9, 0.999, 1e-8 */
+    double momentum;     /* SGD, RMSprop */
+    double dampening;    /* SGD */
+    double beta1, beta2; /* Adam; 0 = 0.9, 0.999 */
+    double epsilon;      /* all but SGD; 0 = 1e-8, of Adagrad 1e-10 */
+    double alpha;        /* RMSprop: decay of its means; 0 = 0.99 */
+    double lr_decay;     /* Adagrad */
+    double initial_sum;  /* Adagrad: what its sums of squares begin with */
 } cek_optimizer;
 
 /* How learning rates change while training goes on: each as the scheduler of torch.optim.lr_scheduler that is named, by a formula of

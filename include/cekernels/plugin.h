@@ -939,12 +939,22 @@ typedef struct cek_random_desc {
  *   Adam:  g += wd * p (coupled) or p *= 1 - lr * wd (CEK_OPTIMIZER_DECOUPLED);  b = exp(ln_beta);
  *          m = b1*m + (1-b1)*g;  v = b2*v + (1-b2)*g*g;
  *          p -= lr * (m / -expm1(t ln b1)) / (sqrt(v / -expm1(t ln b2)) + epsilon)
- * as torch.optim.SGD, Adam and AdamW. M and V start as zeros, STATE as zeros; STATE counts in its
+ *   RMSprop: g += wd * p;  v = decay*v + (1-decay)*g*g;  w = v;
+ *          centered: mean = decay*mean + (1-decay)*g, w = v - mean*mean, 0 where that is negative;
+ *          d = g / (sqrt(w) + epsilon);  m = momentum * m + d, d = m where momentum is not 0;
+ *          p -= lr * d
+ *   Adagrad: g += wd * p;  v += g*g;  p -= lr / (1 + (t-1) * decay) * g / (sqrt(v) + epsilon)
+ * as torch.optim.SGD, Adam, AdamW, RMSprop and Adagrad. M, MEAN and V start as zeros (Adagrad's V as
+ * the host likes), STATE as zeros; STATE counts in its
  * first uint64 and belongs to one optimizer operation alone; it is incremented after every element
  * has used it. Fields of the other algorithm are 0. Types: PARAM and GRAD f32 required; both f64
  * optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */
-enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2 };
-enum { CEK_OPTIMIZER_NESTEROV = 1u << 0, CEK_OPTIMIZER_DECOUPLED = 1u << 1 };
+enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2, CEK_OPTIMIZER_RMSPROP = 3, CEK_OPTIMIZER_ADAGRAD = 4 };
+enum {
+    CEK_OPTIMIZER_NESTEROV = 1u << 0,  /* SGD */
+    CEK_OPTIMIZER_DECOUPLED = 1u << 1, /* Adam */
+    CEK_OPTIMIZER_CENTERED = 1u << 2   /* RMSprop */
+};
 typedef struct cek_param_range {
     uint64_t begin, end;
     uint32_t group; /* < CEK_PARAM_GROUPS */
@@ -958,18 +968,20 @@ typedef struct cek_optimizer_desc {
     double momentum, dampening, epsilon;
     uint32_t algorithm;
     uint32_t flags;
-    cek_dtype type;     /* of PARAM, GRAD, M, V */
+    cek_dtype type;     /* of PARAM, GRAD, M, V, MEAN */
     cek_dtype low_type; /* CEK_DTYPE_NONE without LOW */
+    double decay;       /* RMSprop: of its means, 0 to 1; Adagrad: of the rate, >= 0 */
 } cek_optimizer_desc;
-#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                 \
-    ROW(OPTIMIZER, PARAM, 0, inout, required, no, 0, "type; [count]")                               \
-    ROW(OPTIMIZER, GRAD, 1, in, required, no, 0, "type; [count]")                                   \
-    ROW(OPTIMIZER, M, 2, inout, optional, no, 0, "type; [count]; Adam, and SGD with momentum")      \
-    ROW(OPTIMIZER, V, 3, inout, optional, no, 0, "type; [count]; Adam")                             \
-    ROW(OPTIMIZER, STATE, 4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros") \
-    ROW(OPTIMIZER, STEP, 5, in, required, no, 0, "cek_step_block")                                  \
-    ROW(OPTIMIZER, UPDATE, 6, in, optional, no, 0, "cek_update_block")                              \
-    ROW(OPTIMIZER, LOW, 7, out, optional, no, 0, "low_type; [count]")
+#define CEK_OPTIMIZER_OPERANDS(ROW)                                                                    \
+    ROW(OPTIMIZER, PARAM, 0, inout, required, no, 0, "type; [count]")                                  \
+    ROW(OPTIMIZER, GRAD, 1, in, required, no, 0, "type; [count]")                                      \
+    ROW(OPTIMIZER, M, 2, inout, optional, no, 0, "type; [count]; Adam, SGD and RMSprop with momentum") \
+    ROW(OPTIMIZER, V, 3, inout, optional, no, 0, "type; [count]; all but SGD")                         \
+    ROW(OPTIMIZER, STATE, 4, inout, required, no, 0, "256 bytes: uint64 steps applied, then zeros")    \
+    ROW(OPTIMIZER, STEP, 5, in, required, no, 0, "cek_step_block")                                     \
+    ROW(OPTIMIZER, UPDATE, 6, in, optional, no, 0, "cek_update_block")                                 \
+    ROW(OPTIMIZER, LOW, 7, out, optional, no, 0, "low_type; [count]")                                  \
+    ROW(OPTIMIZER, MEAN, 8, inout, optional, no, 0, "type; [count]; RMSprop, centered")
 
 /* Copy: Y[i...] = X[i...], any strides >= 0 on either side (a permutation, a slice, a broadcast of
  * X), with conversion where the types differ (to f16, bf16: nearest even, overflow to infinity; to

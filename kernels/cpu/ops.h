@@ -74,10 +74,21 @@ typedef struct cpu_sgd {
     float ahead, direct;  /* p -= rate * (ahead * m + direct * g) */
 } cpu_sgd;
 
+typedef struct cpu_rmsprop {
+    float grad_scale, weight_decay, rate;
+    float decay, rest; /* v = decay * v + rest * g * g, the mean likewise */
+    float momentum, epsilon;
+} cpu_rmsprop;
+typedef struct cpu_adagrad {
+    float grad_scale, weight_decay, rate, epsilon;
+} cpu_adagrad;
 typedef struct cpu_optimizer_kernels {
     void (*adam)(int64_t n, const cpu_adam *by, const float *g, float *p, float *m, float *v);
     /* m may be NULL: momentum 0 */
     void (*sgd)(int64_t n, const cpu_sgd *by, const float *g, float *p, float *m);
+    /* m may be NULL: momentum 0; mean may be NULL: not centered */
+    void (*rmsprop)(int64_t n, const cpu_rmsprop *by, const float *g, float *p, float *m, float *v, float *mean);
+    void (*adagrad)(int64_t n, const cpu_adagrad *by, const float *g, float *p, float *v);
 } cpu_optimizer_kernels;
 
 enum { CPU_INDEX_SLACK = 64 }; /* bytes behind an array of indices that may be read */

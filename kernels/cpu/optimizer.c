@@ -1,4 +1,4 @@
-/* optimizer.c - one step of Adam and of SGD over a run of parameters, each number read and
+/* optimizer.c - one step of each algorithm over a run of parameters, each number read and
  * written once.
  *
  * Must not know: groups, the count of steps; what varies from step to step arrives as numbers. */
@@ -73,7 +73,52 @@ static void sgd(int64_t n, const cpu_sgd *given, const float *g, float *p, float
     }
 }
 
+static void rmsprop(int64_t n, const cpu_rmsprop *given, const float *g, float *p, float *m, float *v, float *mean)
+{
+    const cpu_rmsprop by = *given;
+    const vf zero = { 0 };
+
+    for (int64_t i = 0; i < n; i += VL) {
+        const int64_t part = n - i < VL ? n - i : VL;
+        vf old = v_load_part(p + i, part), d;
+        vf slope = v_load_part(g + i, part) * by.grad_scale + old * by.weight_decay;
+        vf square = v_load_part(v + i, part) * by.decay + slope * slope * by.rest;
+
+        v_store_part(v + i, part, square);
+        if (mean) {
+            vf middle = v_load_part(mean + i, part) * by.decay + slope * by.rest;
+
+            v_store_part(mean + i, part, middle);
+            square -= middle * middle;
+            square = v_select(square < zero, zero, square); /* by rounding; NaN stays */
+        }
+        d = slope / (v_sqrt(square) + by.epsilon);
+        if (m) {
+            d += v_load_part(m + i, part) * by.momentum;
+            v_store_part(m + i, part, d);
+        }
+        v_store_part(p + i, part, old - d * by.rate);
+    }
+}
+
+static void adagrad(int64_t n, const cpu_adagrad *given, const float *g, float *p, float *v)
+{
+    const cpu_adagrad by = *given;
+
+    for (int64_t i = 0; i < n; i += VL) {
+        const int64_t part = n - i < VL ? n - i : VL;
+        vf old = v_load_part(p + i, part);
+        vf slope = v_load_part(g + i, part) * by.grad_scale + old * by.weight_decay;
+        vf sum = v_load_part(v + i, part) + slope * slope;
+
+        v_store_part(v + i, part, sum);
+        v_store_part(p + i, part, old - slope * by.rate / (v_sqrt(sum) + by.epsilon));
+    }
+}
+
 const cpu_optimizer_kernels ISA_NAME(cek__optimizer_kernels) = {
     .adam = adam,
     .sgd = sgd,
+    .rmsprop = rmsprop,
+    .adagrad = adagrad,
 };

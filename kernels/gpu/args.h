@@ -111,10 +111,11 @@ typedef struct cek_k_random {
 } cek_k_random;
 
 typedef struct cek_k_optimizer {
-    cek_u64 at[8];        /* PARAM GRAD M V STATE STEP UPDATE LOW */
+    cek_u64 at[9];        /* PARAM GRAD M V STATE STEP UPDATE LOW MEAN */
     cek_u64 begin, count; /* of elements */
     cek_u32 group, update, low, nesterov, decoupled, momentum_given;
-    cek_f32 momentum, one_minus_dampening, epsilon, unused;
+    cek_f32 momentum, one_minus_dampening, epsilon, decay, one_minus_decay;
+    cek_u32 centered;
 } cek_k_optimizer;
 
 /* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A and B are in memory is said by the kernel's MODE: matrices, whose

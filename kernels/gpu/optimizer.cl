@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * optimizer.cl - a step of SGD or Adam over one range of parameters; step_count counts the step once all ranges are
+ * optimizer.cl - a step of an algorithm over one range of parameters; step_count counts the step once all ranges are
  * done.
  *
  * LOW_TYPE: of the rounded copy, where there is one. Words of the blocks of plugin.h:
@@ -25,7 +25,8 @@ DEVICE_FN cek_f32 steps_of(GLOBAL const char *state)
 #define OPERANDS                                                                                   \
     GLOBAL char *RESTRICT param, GLOBAL char *RESTRICT grad, GLOBAL char *RESTRICT m_,             \
     GLOBAL char *RESTRICT v_, GLOBAL char *RESTRICT state, GLOBAL char *RESTRICT step,             \
-    GLOBAL char *RESTRICT update, GLOBAL char *RESTRICT low, const cek_k_optimizer a
+    GLOBAL char *RESTRICT update, GLOBAL char *RESTRICT low, GLOBAL char *RESTRICT mean_,          \
+    const cek_k_optimizer a
 
 /* The numbers that all elements share. */
 #define PREPARE                                                                                \
@@ -153,6 +154,71 @@ KERNEL void adam(OPERANDS)
             p[e] -= lr * (m[e] / all1) / (sqrt(v[e] / all2) + a.epsilon);
         }
         PUT(m_, 2, m)
+        PUT(v_, 3, v)
+        PUT(param, 0, p)
+        PUT_LOW(p)
+    }
+}
+
+KERNEL void rmsprop(OPERANDS)
+{
+    PREPARE
+    (void)steps;
+    FOR_BLOCKS {
+        cek_f32 p[BLOCK], g[BLOCK], m[BLOCK], v[BLOCK], mean[BLOCK];
+        FIND
+        GET(param, 0, p)
+        GET(grad, 1, g)
+        GET(v_, 3, v)
+        if (a.momentum_given) {
+            GET(m_, 2, m)
+        }
+        if (a.centered) {
+            GET(mean_, 8, mean)
+        }
+        for (cek_u32 e = 0; e < BLOCK; e++) {
+            const cek_f32 gradient = scale * g[e] + decay * p[e];
+            v[e] = a.decay * v[e] + a.one_minus_decay * gradient * gradient;
+            cek_f32 w = v[e];
+            if (a.centered) {
+                mean[e] = a.decay * mean[e] + a.one_minus_decay * gradient;
+                w -= mean[e] * mean[e];
+                w = w < 0.0f ? 0.0f : w; /* by rounding; NaN stays */
+            }
+            cek_f32 d = gradient / (sqrt(w) + a.epsilon);
+            if (a.momentum_given) {
+                d += a.momentum * m[e];
+                m[e] = d;
+            }
+            p[e] -= lr * d;
+        }
+        PUT(v_, 3, v)
+        if (a.momentum_given) {
+            PUT(m_, 2, m)
+        }
+        if (a.centered) {
+            PUT(mean_, 8, mean)
+        }
+        PUT(param, 0, p)
+        PUT_LOW(p)
+    }
+}
+
+KERNEL void adagrad(OPERANDS)
+{
+    PREPARE
+    const cek_f32 rate = lr / (1.0f + (steps - 1.0f) * a.decay);
+    FOR_BLOCKS {
+        cek_f32 p[BLOCK], g[BLOCK], v[BLOCK];
+        FIND
+        GET(param, 0, p)
+        GET(grad, 1, g)
+        GET(v_, 3, v)
+        for (cek_u32 e = 0; e < BLOCK; e++) {
+            const cek_f32 gradient = scale * g[e] + decay * p[e];
+            v[e] += gradient * gradient;
+            p[e] -= rate * gradient / (sqrt(v[e]) + a.epsilon);
+        }
         PUT(v_, 3, v)
         PUT(param, 0, p)
         PUT_LOW(p)

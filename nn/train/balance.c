@@ -92,15 +92,13 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimiz
                                cek__balance *out)
 {
     cek_status st;
-    bool m, v;
     cek__costs_device *devices = NULL;
     cek__costs_options o = { .count = team->count, .batch = batch, .transfers = transfers };
 
     *out = (cek__balance){ .team = team, .batch = batch };
-    cek__optimizer_moments(optimizer, &m, &v);
     o.parameter_bytes = parameter_bytes(team->layout);
     /* parameters and moments are read and written, gradients read */
-    o.update_bytes = o.parameter_bytes * (3 + 2 * ((uint64_t)m + v));
+    o.update_bytes = o.parameter_bytes * (3 + 2 * cek__optimizer_moments(optimizer));
     CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
     CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));

@@ -119,7 +119,7 @@ void cek__lineup_close(cek__lineup *l)
 
 /* The optimizer's state of a bucket, in host memory. */
 typedef struct bucket_state {
-    unsigned char *m, *v;
+    unsigned char *moments; /* CEK__MOMENTS times its elements */
     cek__optimizer_state shard;
 } bucket_state;
 
@@ -145,13 +145,13 @@ static cek_status shard_move_job(void *user)
 static cek_status shards_move(cek__lineup *l, size_t bucket, bucket_state *state, bool write)
 {
     cek_status st = CEK_OK;
-    uint64_t unit = cek_dtype_bytes(l->of.layout->type);
+    uint64_t unit = cek_dtype_bytes(l->of.layout->type), bytes = cek__layout_bucket_bytes(l->of.layout, bucket);
 
     for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
         shard_move move = { l, s, state, write };
         uint64_t first = l->shards->list[s].first * unit;
-        state->shard.m = state->m ? state->m + first : NULL;
-        state->shard.v = state->v ? state->v + first : NULL;
+        for (size_t i = 0; i < CEK__MOMENTS; i++)
+            state->shard.moments[i] = state->moments + i * bytes + first;
         /* All shards have been updated equally often, so any counter is everybody's. */
         CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(l->replicas[l->shards->list[s].owner]), shard_move_job,
                                &move));
@@ -164,23 +164,19 @@ static cek_status states_move(cek__lineup *from, cek__lineup *to)
 {
     cek_status st = CEK_OK;
     bucket_state *state = NULL;
-    unsigned char *moments = NULL;
-    bool m, v;
 
-    cek__optimizer_moments(from->of.optimizer, &m, &v);
     CEK_TRY(cek__calloc(1, sizeof *state, &state));
     for (size_t b = 0; b < from->of.layout->bucket_count; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(from->of.layout, b);
-        CEK_TRY(cek__malloc(2 * bytes, (void **)&moments));
-        state->m = m ? moments : NULL;
-        state->v = v ? moments + bytes : NULL;
+        CEK_TRY(cek__malloc(CEK__MOMENTS * bytes, (void **)&state->moments));
         CEK_TRY(shards_move(from, b, state, false));
         CEK_TRY(shards_move(to, b, state, true));
-        free(moments);
-        moments = NULL;
+        free(state->moments);
+        state->moments = NULL;
     }
 out:
-    cek__free_after(st, moments);
+    if (state != NULL)
+        cek__free_after(st, state->moments);
     cek__free_after(st, state);
     return st;
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/options.h"
@@ -11,7 +12,7 @@
 struct cek__shard_optimizer {
     cek_device *device;
     cek_op *op;
-    cek_memory *m, *v, *state, *workspace;
+    cek_memory *moments[CEK__MOMENTS], *state, *workspace;
     uint64_t moment_bytes;
 };
 
@@ -29,6 +30,50 @@ static cek_status check(const char *name, double value, double low, double below
                : cek__fail(CEK_INVALID, "optimizer: %s = %g, allowed are %g to below %g", name, value, low, below);
 }
 
+static cek_status numbers_check(const cek_optimizer *o)
+{
+    cek_status st;
+    CEK_TRY(check("learning rate", o->lr, 0, INFINITY));
+    CEK_TRY(check("weight decay", o->weight_decay, 0, INFINITY));
+    CEK_TRY(check("momentum", o->momentum, 0, INFINITY));
+    CEK_TRY(check("dampening", o->dampening, 0, INFINITY));
+    CEK_TRY(check("beta1", o->beta1, 0, 1));
+    CEK_TRY(check("beta2", o->beta2, 0, 1));
+    CEK_TRY(check("epsilon", o->epsilon, 0, INFINITY));
+    CEK_TRY(check("alpha", o->alpha, 0, 1));
+    CEK_TRY(check("decay of the learning rate", o->lr_decay, 0, INFINITY));
+    CEK_TRY(check("initial sum", o->initial_sum, 0, INFINITY));
+out:
+    return st;
+}
+
+/* What belongs to another algorithm would be overlooked. */
+static cek_status takes_check(const cek_optimizer *o)
+{
+    static const uint32_t flags[] = {
+        [CEK_OPTIMIZER_SGD] = CEK_OPTIMIZER_NESTEROV,
+        [CEK_OPTIMIZER_ADAM] = CEK_OPTIMIZER_DECOUPLED,
+        [CEK_OPTIMIZER_RMSPROP] = CEK_OPTIMIZER_CENTERED,
+        [CEK_OPTIMIZER_ADAGRAD] = 0,
+    };
+    cek_status st = CEK_OK;
+    const bool sgd = o->algorithm == CEK_OPTIMIZER_SGD, rmsprop = o->algorithm == CEK_OPTIMIZER_RMSPROP;
+    if (o->flags & ~flags[o->algorithm])
+        CEK_FAIL(CEK_INVALID, "optimizer: flags 0x%x do not belong to the algorithm", o->flags);
+    if (o->momentum != 0 && !sgd && !rmsprop)
+        CEK_FAIL(CEK_INVALID, "optimizer: momentum is SGD's and RMSprop's");
+    if (o->dampening != 0 && !sgd)
+        CEK_FAIL(CEK_INVALID, "optimizer: dampening is SGD's");
+    if (o->alpha != 0 && !rmsprop)
+        CEK_FAIL(CEK_INVALID, "optimizer: alpha is RMSprop's");
+    if ((o->lr_decay != 0 || o->initial_sum != 0) && o->algorithm != CEK_OPTIMIZER_ADAGRAD)
+        CEK_FAIL(CEK_INVALID, "optimizer: a decay of the learning rate and an initial sum are Adagrad's");
+    if ((o->flags & CEK_OPTIMIZER_NESTEROV) && (o->momentum == 0 || o->dampening != 0))
+        CEK_FAIL(CEK_INVALID, "optimizer: Nesterov wants a momentum and no dampening");
+out:
+    return st;
+}
+
 cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out)
 {
     cek_status st;
@@ -36,58 +81,76 @@ cek_status cek__optimizer_resolve(const cek_optimizer *given, cek_optimizer *out
     CEK_TRY(cek__options_take("optimizer", &o, sizeof o, given));
     if (o.algorithm == 0)
         o.algorithm = CEK_OPTIMIZER_ADAM;
-    if (o.algorithm != CEK_OPTIMIZER_SGD && o.algorithm != CEK_OPTIMIZER_ADAM)
-        CEK_FAIL(CEK_INVALID, "optimizer: algorithm %u is neither SGD nor Adam", o.algorithm);
-    if (o.flags & ~(uint32_t)(o.algorithm == CEK_OPTIMIZER_SGD ? CEK_OPTIMIZER_NESTEROV : CEK_OPTIMIZER_DECOUPLED))
-        CEK_FAIL(CEK_INVALID, "optimizer: flags 0x%x do not belong to the algorithm", o.flags);
-    CEK_TRY(check("learning rate", o.lr, 0, INFINITY));
-    CEK_TRY(check("weight decay", o.weight_decay, 0, INFINITY));
+    if (o.algorithm > CEK_OPTIMIZER_ADAGRAD)
+        CEK_FAIL(CEK_INVALID, "optimizer: algorithm %u is none of SGD, Adam, RMSprop and Adagrad", o.algorithm);
+    CEK_TRY(numbers_check(&o));
+    CEK_TRY(takes_check(&o));
     if (o.lr == 0)
         o.lr = o.algorithm == CEK_OPTIMIZER_ADAM ? 0.001 : 0.01;
+    if (o.algorithm != CEK_OPTIMIZER_SGD && o.epsilon == 0)
+        o.epsilon = o.algorithm == CEK_OPTIMIZER_ADAGRAD ? 1e-10 : 1e-8;
     if (o.algorithm == CEK_OPTIMIZER_ADAM) {
-        CEK_TRY(check("beta1", o.beta1, 0, 1));
-        CEK_TRY(check("beta2", o.beta2, 0, 1));
-        CEK_TRY(check("epsilon", o.epsilon, 0, INFINITY));
-        if (o.momentum != 0 || o.dampening != 0)
-            CEK_FAIL(CEK_INVALID, "optimizer: Adam takes no momentum or dampening");
         o.beta1 = o.beta1 == 0 ? 0.9 : o.beta1;
         o.beta2 = o.beta2 == 0 ? 0.999 : o.beta2;
-        o.epsilon = o.epsilon == 0 ? 1e-8 : o.epsilon;
-    } else {
-        CEK_TRY(check("momentum", o.momentum, 0, INFINITY));
-        CEK_TRY(check("dampening", o.dampening, 0, INFINITY));
-        if ((o.flags & CEK_OPTIMIZER_NESTEROV) && (o.momentum == 0 || o.dampening != 0))
-            CEK_FAIL(CEK_INVALID, "optimizer: Nesterov wants a momentum and no dampening");
-        o.beta1 = o.beta2 = o.epsilon = 0;
+    } else { /* presets have Adam's */
+        o.beta1 = o.beta2 = 0;
     }
+    if (o.algorithm == CEK_OPTIMIZER_SGD)
+        o.epsilon = 0;
+    if (o.algorithm == CEK_OPTIMIZER_RMSPROP && o.alpha == 0)
+        o.alpha = 0.99;
     *out = o;
     return CEK_OK;
 out:
     return st;
 }
 
-static bool has_m(const cek_optimizer *o)
+static const uint32_t moment_slots[CEK__MOMENTS] = { CEK_OPTIMIZER_M, CEK_OPTIMIZER_V, CEK_OPTIMIZER_MEAN };
+
+bool cek__optimizer_has(const cek_optimizer *o, size_t moment)
 {
-    return o->algorithm == CEK_OPTIMIZER_ADAM || o->momentum != 0;
+    switch (moment_slots[moment]) {
+    case CEK_OPTIMIZER_M: return o->algorithm == CEK_OPTIMIZER_ADAM || o->momentum != 0;
+    case CEK_OPTIMIZER_V: return o->algorithm != CEK_OPTIMIZER_SGD;
+    default: return o->flags & CEK_OPTIMIZER_CENTERED;
+    }
 }
 
-static bool has_v(const cek_optimizer *o)
+size_t cek__optimizer_moments(const cek_optimizer *o)
 {
-    return o->algorithm == CEK_OPTIMIZER_ADAM;
+    size_t count = 0;
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        count += cek__optimizer_has(o, i);
+    return count;
 }
 
 uint64_t cek__shard_optimizer_bytes(const cek_optimizer *o, cek_dtype type, uint64_t count)
 {
-    return (uint64_t)(has_m(o) + has_v(o)) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
+    return cek__optimizer_moments(o) * count * cek_dtype_bytes(type) + CEK_ALIGNMENT;
 }
 
-static cek_status zeros(cek_device *device, cek_stream *stream, uint64_t bytes, cek_memory **out)
+/* Full of one number. */
+static cek_status filled(cek_device *device, cek_stream *stream, cek_dtype type, double value, uint64_t bytes,
+                         cek_memory **out)
 {
     cek_status st;
+    const float single = (float)value;
+    uint32_t pattern;
+    double *wide = NULL;
+
+    memcpy(&pattern, &single, sizeof pattern);
     CEK_TRY(cek_memory_alloc(device, bytes, CEK_MEMORY_ALONE, out));
-    CEK_TRY(cek_stream_fill(stream, cek_memory_ref(*out), 0, 4, bytes));
-    return CEK_OK;
+    if (type == CEK_F32 || value == 0) {
+        CEK_TRY(cek_stream_fill(stream, cek_memory_ref(*out), pattern, 4, bytes));
+        return CEK_OK;
+    }
+    CEK_TRY(cek__alloc_array(bytes / sizeof *wide, sizeof *wide, &wide)); /* no pattern is so wide */
+    for (uint64_t i = 0; i < bytes / sizeof *wide; i++)
+        wide[i] = value;
+    CEK_TRY(cek_stream_upload(stream, cek_memory_ref(*out), wide, bytes));
+    CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
 out:
+    cek__free_after(st, wide);
     return st;
 }
 
@@ -100,8 +163,7 @@ static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_d
         .op = { .size = sizeof desc,
                 .kind = CEK_OP_OPTIMIZER,
                 .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
-                            CEK_BIT(CEK_OPTIMIZER_STEP) | (has_m(o) ? CEK_BIT(CEK_OPTIMIZER_M) : 0) |
-                            (has_v(o) ? CEK_BIT(CEK_OPTIMIZER_V) : 0) | (scaled ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
+                            CEK_BIT(CEK_OPTIMIZER_STEP) | (scaled ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
         .count = count,
         .ranges = &all,
         .range_count = 1,
@@ -112,7 +174,10 @@ static cek_status op_make(cek__shard_optimizer *s, const cek_optimizer *o, cek_d
         .algorithm = o->algorithm,
         .flags = o->flags,
         .type = type,
+        .decay = o->algorithm == CEK_OPTIMIZER_RMSPROP ? o->alpha : o->lr_decay,
     };
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        desc.op.operands |= cek__optimizer_has(o, i) ? CEK_BIT(moment_slots[i]) : 0;
     CEK_TRY(cek_op_make(s->device, &desc.op, &info, &s->op));
     if (info.workspace_bytes)
         CEK_TRY(cek_memory_alloc(s->device, info.workspace_bytes, 0, &s->workspace));
@@ -131,11 +196,11 @@ cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, c
     s->device = device;
     s->moment_bytes = count * cek_dtype_bytes(type);
     CEK_TRY(op_make(s, o, type, count, scaled));
-    if (has_m(o))
-        CEK_TRY(zeros(device, stream, s->moment_bytes, &s->m));
-    if (has_v(o))
-        CEK_TRY(zeros(device, stream, s->moment_bytes, &s->v));
-    CEK_TRY(zeros(device, stream, CEK__COUNTER_BYTES, &s->state));
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        if (cek__optimizer_has(o, i))
+            CEK_TRY(filled(device, stream, type, moment_slots[i] == CEK_OPTIMIZER_V ? o->initial_sum : 0,
+                           s->moment_bytes, &s->moments[i]));
+    CEK_TRY(filled(device, stream, CEK_F32, 0, CEK__COUNTER_BYTES, &s->state));
     *out = s;
     return CEK_OK;
 out:
@@ -148,8 +213,8 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
     if (!s)
         return;
     cek_op_free(s->device, s->op);
-    cek_memory_free(s->m);
-    cek_memory_free(s->v);
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        cek_memory_free(s->moments[i]);
     cek_memory_free(s->state);
     cek_memory_free(s->workspace);
     free(s);
@@ -165,8 +230,8 @@ cek_cmd cek__shard_optimizer_command(const cek__shard_optimizer *s, cek_ref para
 {
     operands[CEK_OPTIMIZER_PARAM] = parameters;
     operands[CEK_OPTIMIZER_GRAD] = gradients;
-    operands[CEK_OPTIMIZER_M] = ref_or_none(s->m);
-    operands[CEK_OPTIMIZER_V] = ref_or_none(s->v);
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        operands[moment_slots[i]] = ref_or_none(s->moments[i]);
     operands[CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state);
     operands[CEK_OPTIMIZER_STEP] = step_block;
     operands[CEK_OPTIMIZER_UPDATE] = update_block;
@@ -193,19 +258,12 @@ void cek__optimizer_fill_block(const cek_optimizer *o, double rate, cek_step_blo
     block->weight_decay[0] = cek__f32x2(o->weight_decay);
 }
 
-void cek__optimizer_moments(const cek_optimizer *o, bool *m, bool *v)
-{
-    *m = has_m(o);
-    *v = has_v(o);
-}
-
 cek_status cek__shard_optimizer_read(const cek__shard_optimizer *s, cek_stream *stream, cek__optimizer_state *out)
 {
     cek_status st;
-    if (s->m)
-        CEK_TRY(cek_stream_download(stream, out->m, cek_memory_ref(s->m), s->moment_bytes));
-    if (s->v)
-        CEK_TRY(cek_stream_download(stream, out->v, cek_memory_ref(s->v), s->moment_bytes));
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        if (s->moments[i])
+            CEK_TRY(cek_stream_download(stream, out->moments[i], cek_memory_ref(s->moments[i]), s->moment_bytes));
     CEK_TRY(cek_stream_download(stream, out->counter, cek_memory_ref(s->state), CEK__COUNTER_BYTES));
     CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
 out:
@@ -215,10 +273,9 @@ out:
 cek_status cek__shard_optimizer_write(cek__shard_optimizer *s, cek_stream *stream, const cek__optimizer_state *state)
 {
     cek_status st;
-    if (s->m)
-        CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->m), state->m, s->moment_bytes));
-    if (s->v)
-        CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->v), state->v, s->moment_bytes));
+    for (size_t i = 0; i < CEK__MOMENTS; i++)
+        if (s->moments[i])
+            CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->moments[i]), state->moments[i], s->moment_bytes));
     CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->state), state->counter, CEK__COUNTER_BYTES));
     CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
 out:

@@ -26,22 +26,23 @@ void cek__shard_optimizer_free(cek__shard_optimizer *optimizer);
 CEK__CHECKED cek_status cek__shard_optimizer_run(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                  cek_ref parameters, cek_ref gradients, cek_ref step_block,
                                                  cek_ref update_block);
-enum { CEK__OPTIMIZER_SLOTS = CEK_OPTIMIZER_UPDATE + 1 };
+enum { CEK__OPTIMIZER_SLOTS = CEK_OPTIMIZER_MEAN + 1 };
 cek_cmd cek__shard_optimizer_command(const cek__shard_optimizer *optimizer, cek_ref parameters, cek_ref gradients,
                                      cek_ref step_block, cek_ref update_block, cek_ref operands[CEK__OPTIMIZER_SLOTS]);
 
-/* What it keeps, in host memory: two moments of its elements, NULL where the algorithm has none, and its counter. Both wait. */
+/* What it keeps, in host memory: moments of its elements, of which the algorithm has some, and its counter. Both wait. */
+enum { CEK__MOMENTS = 3 };
 enum { CEK__COUNTER_BYTES = CEK_ALIGNMENT };
 typedef struct cek__optimizer_state {
-    void *m, *v;
+    void *moments[CEK__MOMENTS];
     unsigned char counter[CEK__COUNTER_BYTES];
 } cek__optimizer_state;
 CEK__CHECKED cek_status cek__shard_optimizer_read(const cek__shard_optimizer *optimizer, cek_stream *stream,
                                                   cek__optimizer_state *out);
 CEK__CHECKED cek_status cek__shard_optimizer_write(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                    const cek__optimizer_state *state);
-/* How many moments an algorithm has. */
-void cek__optimizer_moments(const cek_optimizer *optimizer, bool *m, bool *v);
+bool cek__optimizer_has(const cek_optimizer *optimizer, size_t moment);
+size_t cek__optimizer_moments(const cek_optimizer *optimizer); /* how many */
 
 /* The part of a step block that belongs to the optimizer. */
 void cek__optimizer_fill_block(const cek_optimizer *optimizer, double rate, cek_step_block *block);

@@ -13,7 +13,7 @@ group cpu gemm 97
 group cpu conv_forward 72
 group cpu conv_backward_data 71
 group cpu conv_backward_weights 77
-group cpu optimizer 42
+group cpu optimizer 57
 
 run 0 check softmax -d reference
 tail -1 "$scratch/out" | grep -Eq '^required [1-9][0-9]*/[1-9][0-9]*, optional' ||

@@ -28,4 +28,11 @@ for schedule in step cosin plateau:x step:5,h3 step:0 onecycle:3,g0.1 step:1,2; 
     refused 2 "$schedule" train $plain --schedule=$schedule
 done
 refused 2 "one cycle of 1" train $plain --schedule=onecycle --steps=1
+# Other optimizers, which are not the first one.
+for optimizer in rmsprop adagrad adamw; do
+    weights --optimizer=$optimizer
+    [ "$sum" != "$bare" ] || wrong "--optimizer=$optimizer is sgd"
+done
+weights --optimizer=rmsprop --momentum=0.5
+refused 2 "momentum is SGD's and RMSprop's" train $plain --optimizer=adagrad --momentum=0.5
 finish

@@ -282,13 +282,17 @@ static const optimizer_case optimizers[] = {
     { "momentum, dampening", CEK_OPTIMIZER_SGD, 0, 0.9, 0.3, 0, true, false, 0, 0 },
     { "nesterov", CEK_OPTIMIZER_SGD, CEK_OPTIMIZER_NESTEROV, 0.9, 0, 0.01, true, true, 0, 0 },
     { "skipped", CEK_OPTIMIZER_ADAM, 0, 0, 0, 0.1, true, true, 0x80000000u, CEK_BF16 },
+    { "rmsprop", CEK_OPTIMIZER_RMSPROP, 0, 0, 0, 0, false, false, 0, CEK_BF16 },
+    { "rmsprop, momentum", CEK_OPTIMIZER_RMSPROP, 0, 0.9, 0, 0.1, true, true, 0, 0 },
+    { "rmsprop, centered", CEK_OPTIMIZER_RMSPROP, CEK_OPTIMIZER_CENTERED, 0, 0, 0.1, false, true, 0, 0 },
+    { "adagrad", CEK_OPTIMIZER_ADAGRAD, 0, 0, 0, 0.1, false, true, 0, CEK_F16 },
 };
 enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
 
 START_TEST(optimizers_step_as_the_reference_does)
 {
     enum { N = 50000 };
-    static float p[N], g[N], m[N], v[N];
+    static float p[N], g[N], m[N], v[N], mean[N];
     static uint16_t low[N];
     const optimizer_case *c = &optimizers[_i];
     const cek_param_range ranges[] = { { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 } };
@@ -298,7 +302,8 @@ START_TEST(optimizers_step_as_the_reference_does)
     cek_optimizer_desc d = { .op = { .size = sizeof d,
                                      .kind = CEK_OP_OPTIMIZER,
                                      .operands = 3 | CEK_BIT(4) | CEK_BIT(5) | (c->m ? CEK_BIT(2) : 0) |
-                                                 (c->algorithm == CEK_OPTIMIZER_ADAM ? CEK_BIT(3) : 0) |
+                                                 (c->algorithm != CEK_OPTIMIZER_SGD ? CEK_BIT(3) : 0) |
+                                                 (c->flags & CEK_OPTIMIZER_CENTERED ? CEK_BIT(8) : 0) |
                                                  (c->update ? CEK_BIT(6) : 0) | (c->low ? CEK_BIT(7) : 0) },
                              .count = N,
                              .ranges = ranges,
@@ -306,7 +311,10 @@ START_TEST(optimizers_step_as_the_reference_does)
                              .range_size = sizeof ranges[0],
                              .momentum = c->momentum,
                              .dampening = c->dampening,
-                             .epsilon = c->algorithm == CEK_OPTIMIZER_ADAM ? 1e-8 : 0,
+                             .epsilon = c->algorithm == CEK_OPTIMIZER_SGD ? 0 : 1e-8,
+                             .decay = c->algorithm == CEK_OPTIMIZER_RMSPROP   ? 0.9
+                                      : c->algorithm == CEK_OPTIMIZER_ADAGRAD ? 0.01
+                                                                              : 0,
                              .algorithm = c->algorithm,
                              .flags = c->flags,
                              .type = CEK_F32,
@@ -318,10 +326,10 @@ START_TEST(optimizers_step_as_the_reference_does)
     }
     fill_uniform(p, N, 1);
     for (uint64_t t = 0; t < 3; t++) { /* the first step, the second, one far on */
-        operand o[8] = {
+        operand o[9] = {
             { 0, p, N * 4, OUT }, { 1, g, N * 4, IN }, { 4, state, sizeof state, OUT }, { 5, &step, sizeof step, IN }
         };
-        cek_dtype types[8] = { CEK_F32, CEK_F32, CEK_I32, 0 };
+        cek_dtype types[9] = { CEK_F32, CEK_F32, CEK_I32, 0 };
         int count = 4;
 
         state[0] = t * t * 500;
@@ -331,7 +339,9 @@ START_TEST(optimizers_step_as_the_reference_does)
             v[i] = t ? m[i] * m[i] * 0.1f : 0, m[i] = t || c->algorithm == CEK_OPTIMIZER_SGD ? m[i] * 0.1f : 0;
         if (c->m)
             o[count] = (operand){ 2, m, N * 4, OUT }, types[count++] = CEK_F32;
-        if (c->algorithm == CEK_OPTIMIZER_ADAM)
+        if (c->flags & CEK_OPTIMIZER_CENTERED)
+            o[count] = (operand){ 8, mean, N * 4, OUT }, types[count++] = CEK_F32;
+        if (c->algorithm != CEK_OPTIMIZER_SGD)
             o[count] = (operand){ 3, v, N * 4, OUT }, types[count++] = CEK_F32;
         if (c->update)
             o[count] = (operand){ 6, &update, sizeof update, IN }, types[count++] = 0;

@@ -126,7 +126,8 @@ def activation(name, f):
 
 
 def optimizer(name, steps, count, lr, **options):
-    kind = dict(SGD=torch.optim.SGD, ADAM=torch.optim.Adam, ADAMW=torch.optim.AdamW)[name]
+    kind = dict(SGD=torch.optim.SGD, ADAM=torch.optim.Adam, ADAMW=torch.optim.AdamW, RMSPROP=torch.optim.RMSprop,
+                ADAGRAD=torch.optim.Adagrad)[name]
     p = torch.randn(count, requires_grad=True)
     first = numbers(p)
     optim = kind([p], lr=lr, **options)
@@ -135,11 +136,14 @@ def optimizer(name, steps, count, lr, **options):
         p.grad = grad.clone()
         optim.step()
     betas = options.get("betas", (0.9, 0.999))
-    flags = [f for f, on in (("CEK_OPTIMIZER_NESTEROV", options.get("nesterov")), ("CEK_OPTIMIZER_DECOUPLED", name == "ADAMW")) if on]
-    return dict(algorithm="CEK_OPTIMIZER_SGD" if name == "SGD" else "CEK_OPTIMIZER_ADAM", flags=" | ".join(flags) or 0,
+    flags = [f for f, on in (("CEK_OPTIMIZER_NESTEROV", options.get("nesterov")), ("CEK_OPTIMIZER_DECOUPLED", name == "ADAMW"),
+                            ("CEK_OPTIMIZER_CENTERED", options.get("centered"))) if on]
+    decay = options.get("alpha", 0.99) if name == "RMSPROP" else options.get("lr_decay", 0)
+    return dict(algorithm="CEK_OPTIMIZER_" + name.removesuffix("W"), flags=" | ".join(flags) or 0,
                 steps=steps, count=count, lr=lr, weight_decay=options.get("weight_decay", 0),
                 momentum=options.get("momentum", 0), dampening=options.get("dampening", 0),
-                epsilon=0 if name == "SGD" else options.get("eps", 1e-8), beta1=betas[0], beta2=betas[1],
+                epsilon=0 if name == "SGD" else options.get("eps", 1e-10 if name == "ADAGRAD" else 1e-8), beta1=betas[0], beta2=betas[1],
+                decay=decay, initial=options.get("initial_accumulator_value", 0),
                 first=first, grads=numbers(grads), last=numbers(p))
 
 
@@ -182,4 +186,10 @@ emit("optimizer", [
     optimizer("ADAM", 5, 5, 0.001),
     optimizer("ADAM", 5, 5, 0.01, betas=(0.8, 0.95), weight_decay=0.1, eps=1e-6),
     optimizer("ADAMW", 5, 5, 0.01, weight_decay=0.2),
+    optimizer("RMSPROP", 5, 5, 0.01),
+    optimizer("RMSPROP", 5, 5, 0.01, alpha=0.9, momentum=0.8, weight_decay=0.1, eps=1e-6),
+    optimizer("RMSPROP", 5, 5, 0.01, alpha=0.95, centered=True),
+    optimizer("RMSPROP", 5, 5, 0.01, alpha=0.95, momentum=0.9, centered=True, weight_decay=0.01),
+    optimizer("ADAGRAD", 5, 5, 0.1),
+    optimizer("ADAGRAD", 5, 5, 0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.5, eps=1e-6),
 ])

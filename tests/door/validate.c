@@ -416,10 +416,24 @@ START_TEST(optimizer_fields)
     REFUSE(adam, INVALID, "group 32", it.ranges = bad);
     bad[1] = (cek_param_range){ 4, 5, 0, 1 };
     REFUSE(adam, UNSUPPORTED, "reserved", it.ranges = bad);
-    REFUSE(adam, UNSUPPORTED, "algorithm 3", it.algorithm = 3);
-    REFUSE(adam, UNSUPPORTED, "flags", it.flags = 4);
+    REFUSE(adam, UNSUPPORTED, "algorithm 5", it.algorithm = 5);
+    REFUSE(adam, UNSUPPORTED, "flags", it.flags = 8);
     REFUSE(adam, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
     REFUSE(sgd, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
+    ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_RMSPROP, it.decay = 0.9, it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_M));
+    ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_RMSPROP, it.momentum = 0.5, it.flags = CEK_OPTIMIZER_CENTERED,
+           it.op.operands |= CEK_BIT(CEK_OPTIMIZER_MEAN));
+    ck_assert_uint_eq(BYTES(CEK_OPTIMIZER_MEAN), 40);
+    ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_ADAGRAD, it.decay = 5, it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_M));
+    REFUSE(adam, INVALID, "M is in the mask", it.algorithm = CEK_OPTIMIZER_ADAGRAD);
+    REFUSE(adam, INVALID, "MEAN is missing", it.algorithm = CEK_OPTIMIZER_RMSPROP, it.momentum = 0.5,
+           it.flags = CEK_OPTIMIZER_CENTERED);
+    REFUSE(adam, INVALID, "MEAN is in the mask", it.op.operands |= CEK_BIT(CEK_OPTIMIZER_MEAN));
+    REFUSE(adam, INVALID, "CENTERED", it.flags = CEK_OPTIMIZER_CENTERED);
+    REFUSE(adam, INVALID, "decay", it.decay = 0.5);
+    REFUSE(adam, INVALID, "decay of 1.5", it.algorithm = CEK_OPTIMIZER_RMSPROP, it.decay = 1.5,
+           it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_M));
+    REFUSE(sgd, INVALID, "epsilon", it.epsilon = 1e-8);
     REFUSE(sgd, INVALID, "DECOUPLED", it.flags = CEK_OPTIMIZER_DECOUPLED);
     REFUSE(sgd, INVALID, "M is missing", it.momentum = 0.5);
     REFUSE(sgd, INVALID, "M is in the mask", it.op.operands |= CEK_BIT(CEK_OPTIMIZER_M));

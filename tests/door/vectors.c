@@ -63,7 +63,7 @@ typedef struct activation_vector {
 typedef struct optimizer_vector {
     uint32_t algorithm, flags;
     uint64_t steps, count;
-    double lr, weight_decay, momentum, dampening, epsilon, beta1, beta2;
+    double lr, weight_decay, momentum, dampening, epsilon, beta1, beta2, decay, initial;
     const double *first, *grads, *last;
 } optimizer_vector;
 
@@ -336,7 +336,7 @@ START_TEST(optimizer_matches)
 {
     const optimizer_vector *v = &optimizer_vectors[_i];
     door d;
-    double p[ROOM], m[ROOM] = { 0 }, second[ROOM] = { 0 };
+    double p[ROOM], m[ROOM] = { 0 }, second[ROOM], mean[ROOM] = { 0 };
     uint64_t state[32] = { 0 };
     int adam = v->algorithm == CEK_OPTIMIZER_ADAM;
     cek_step_block step = { .ln_beta1 = split(__builtin_log(v->beta1)), .ln_beta2 = split(__builtin_log(v->beta2)) };
@@ -346,8 +346,10 @@ START_TEST(optimizer_matches)
     cek_optimizer_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_OPTIMIZER }, .count = v->count, .ranges = &range, .range_count = 1,
         .range_size = sizeof range, .momentum = v->momentum, .dampening = v->dampening, .epsilon = v->epsilon,
-        .algorithm = v->algorithm, .flags = v->flags, .type = CEK_F64,
+        .algorithm = v->algorithm, .flags = v->flags, .type = CEK_F64, .decay = v->decay,
     };
+    for (int i = 0; i < ROOM; i++)
+        second[i] = v->initial;
     memcpy(p, v->first, v->count * 8);
     door_open(&d, "reference", NULL);
     for (uint64_t i = 0; i < v->steps; i++) {
@@ -355,9 +357,10 @@ START_TEST(optimizer_matches)
             [CEK_OPTIMIZER_PARAM] = OUT(p, v->count * 8),
             [CEK_OPTIMIZER_GRAD] = IN((v->grads + i * v->count), v->count * 8),
             [CEK_OPTIMIZER_M] = OUT(adam || v->momentum != 0 ? m : NULL, v->count * 8),
-            [CEK_OPTIMIZER_V] = OUT(adam ? second : NULL, v->count * 8),
+            [CEK_OPTIMIZER_V] = OUT(v->algorithm != CEK_OPTIMIZER_SGD ? second : NULL, v->count * 8),
             [CEK_OPTIMIZER_STATE] = OUT(state, sizeof state),
             [CEK_OPTIMIZER_STEP] = IN(&step, sizeof step),
+            [CEK_OPTIMIZER_MEAN] = OUT(v->flags & CEK_OPTIMIZER_CENTERED ? mean : NULL, v->count * 8),
         };
         door_run(&d, &desc.op, arrays, COUNT(arrays));
         ck_assert_uint_eq(state[0], i + 1);

@@ -352,22 +352,31 @@ static void optimizers(void)
                             .ln_beta2 = { logf(0.999f), 0 },
                             .lr = { { 0.1f, 0 }, { 0.2f, 0 } },
                             .weight_decay = { { 0.01f, 0 } } };
-    for (uint32_t algorithm = CEK_OPTIMIZER_SGD; algorithm <= CEK_OPTIMIZER_ADAM; algorithm++) {
-        bool adam = algorithm == CEK_OPTIMIZER_ADAM;
+    for (uint32_t algorithm = CEK_OPTIMIZER_SGD; algorithm <= CEK_OPTIMIZER_ADAGRAD; algorithm++) {
+        const bool sgd = algorithm == CEK_OPTIMIZER_SGD, rmsprop = algorithm == CEK_OPTIMIZER_RMSPROP;
+        const bool adagrad = algorithm == CEK_OPTIMIZER_ADAGRAD;
         cek_optimizer_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_OPTIMIZER },
                                     .count = COUNT,
                                     .ranges = ranges,
                                     .range_count = 2,
                                     .range_size = sizeof *ranges,
-                                    .momentum = adam ? 0 : 0.9,
-                                    .epsilon = adam ? 1e-8 : 0,
+                                    .momentum = sgd || rmsprop ? 0.9 : 0,
+                                    .epsilon = sgd ? 0 : 1e-8,
+                                    .decay = rmsprop || adagrad ? 0.5 : 0,
+                                    .flags = rmsprop ? CEK_OPTIMIZER_CENTERED : 0,
                                     .algorithm = algorithm,
                                     .type = CEK_F32 };
         both_run("optimizer", &desc.op,
-                 (const array[]){ F(0, COUNT), F(1, COUNT), IN(zeros, sizeof zeros),
-                                  adam ? (array)IN(zeros, sizeof zeros) : (array){ 0 }, IN(state, sizeof state),
-                                  IN(&step, sizeof step), IN(&update, sizeof update) },
-                 7, 0x1d, 0x10);
+                 (const array[]){ F(0, COUNT),
+                                  F(1, COUNT),
+                                  adagrad ? (array){ 0 } : (array)IN(zeros, sizeof zeros),
+                                  sgd ? (array){ 0 } : (array)IN(zeros, sizeof zeros),
+                                  IN(state, sizeof state),
+                                  IN(&step, sizeof step),
+                                  IN(&update, sizeof update),
+                                  { 0 },
+                                  rmsprop ? (array)IN(zeros, sizeof zeros) : (array){ 0 } },
+                 9, 0x11d, 0x10);
     }
 }
 

@@ -309,6 +309,9 @@ static void models_call(void)
     REFUSED("model", cek_model_parameter(NULL, 0, (void *)room));
     REFUSED("out", cek_model_parameter(model, 0, NULL));
     NOTHING(cek_model_init(NULL, 8));
+    REFUSED("model", cek_model_init_parameters(NULL, "x", (void *)room));
+    REFUSED("names", cek_model_init_parameters(model, NULL, (void *)room));
+    REFUSED("init", cek_model_init_parameters(model, "x", NULL));
     REFUSED("model", cek_model_save(NULL, "x"));
     REFUSED("path", cek_model_save(model, NULL));
     REFUSED("model", cek_model_load(NULL, "x"));

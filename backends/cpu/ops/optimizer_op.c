@@ -16,10 +16,31 @@ typedef struct job {
     const cek_param_range *range;
     cpu_adam adam;
     cpu_sgd sgd;
-    float *p, *m, *v;
+    cpu_rmsprop rmsprop;
+    cpu_adagrad adagrad;
+    float *p, *m, *v, *mean;
     const float *g;
     char *low;
 } job;
+
+static const char *const names[] = { [CEK_OPTIMIZER_SGD] = "sgd",
+                                     [CEK_OPTIMIZER_ADAM] = "adam",
+                                     [CEK_OPTIMIZER_RMSPROP] = "rmsprop",
+                                     [CEK_OPTIMIZER_ADAGRAD] = "adagrad" };
+
+/* `n` elements from `at` on. */
+static void step_run(const job *j, int64_t at, int64_t n)
+{
+    const cpu_optimizer_kernels *k = j->k->ops->optimizer;
+    float *m = j->m ? j->m + at : NULL, *mean = j->mean ? j->mean + at : NULL;
+
+    switch (j->d->algorithm) {
+    case CEK_OPTIMIZER_SGD: k->sgd(n, &j->sgd, j->g + at, j->p + at, m); break;
+    case CEK_OPTIMIZER_ADAM: k->adam(n, &j->adam, j->g + at, j->p + at, m, j->v + at); break;
+    case CEK_OPTIMIZER_RMSPROP: k->rmsprop(n, &j->rmsprop, j->g + at, j->p + at, m, j->v + at, mean); break;
+    case CEK_OPTIMIZER_ADAGRAD: k->adagrad(n, &j->adagrad, j->g + at, j->p + at, j->v + at); break;
+    }
+}
 
 static cek_status optimizer_plan(cek_op *op)
 {
@@ -29,7 +50,7 @@ static cek_status optimizer_plan(cek_op *op)
         return cek__cpu_refuse_type(op, d->type);
     if (d->low_type != CEK_DTYPE_NONE && !type_in(d->low_type, CPU_TYPES_REAL))
         return cek__cpu_refuse_type(op, d->low_type);
-    op_algorithm(op, d->algorithm == CEK_OPTIMIZER_ADAM ? "adam" : "sgd");
+    op_algorithm(op, names[d->algorithm]);
     return CEK_OK;
 }
 
@@ -44,10 +65,7 @@ static void optimizer_chunks(void *arg, int64_t begin, int64_t end, int worker)
         const int64_t at = first + begin;
 
         n = end - begin < CHUNK ? end - begin : CHUNK;
-        if (j->d->algorithm == CEK_OPTIMIZER_ADAM)
-            j->k->ops->optimizer->adam(n, &j->adam, j->g + at, j->p + at, j->m + at, j->v + at);
-        else
-            j->k->ops->optimizer->sgd(n, &j->sgd, j->g + at, j->p + at, j->m ? j->m + at : NULL);
+        step_run(j, at, n);
         if (j->low)
             cek__cpu_store(j->k, j->d->low_type, n, j->p + at, j->low + at * cek__type_bytes(j->d->low_type));
     }
@@ -85,6 +103,21 @@ static void numbers(job *j, const cek_step_block *step, const cek_update_block *
         .ahead = nesterov ? (float)d->momentum : 1,
         .direct = nesterov ? 1 : 0,
     };
+    j->rmsprop = (cpu_rmsprop){
+        .grad_scale = (float)scale,
+        .weight_decay = coupled,
+        .rate = (float)lr,
+        .decay = (float)d->decay,
+        .rest = (float)(1 - d->decay),
+        .momentum = (float)d->momentum,
+        .epsilon = (float)d->epsilon,
+    };
+    j->adagrad = (cpu_adagrad){
+        .grad_scale = (float)scale,
+        .weight_decay = coupled,
+        .rate = (float)(lr / (1 + (double)(t - 1) * d->decay)),
+        .epsilon = (float)d->epsilon,
+    };
 }
 
 static void optimizer_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
@@ -98,8 +131,10 @@ static void optimizer_run(const cek_op *op, cek_queue *queue, void *const *at, v
               .g = at[CEK_OPTIMIZER_GRAD],
               .m = at[CEK_OPTIMIZER_M],
               .v = at[CEK_OPTIMIZER_V],
+              .mean = at[CEK_OPTIMIZER_MEAN],
               .low = at[CEK_OPTIMIZER_LOW] };
-    const uint64_t ps = CPU_PS_BYTE * (d->algorithm == CEK_OPTIMIZER_ADAM ? 28 : j.m ? 20 : 12);
+    /* bytes of an element that move: parameter and gradient, and what is kept, there and back */
+    const uint64_t ps = CPU_PS_BYTE * (12 + 8 * ((uint64_t)(j.m != NULL) + (j.v != NULL) + (j.mean != NULL)));
 
     (void)queue;
     (void)workspace;
