@@ -31,6 +31,7 @@ shell_tests = \
     %D%/links.sh \
     %D%/manual.sh \
     %D%/no-shared.sh \
+    %D%/onnx.sh \
     %D%/opencl.sh
 
 # The libraries', in alphabetical order.
@@ -64,6 +65,12 @@ unit_tests += %D%/unit/onnx_file
 %C%_unit_onnx_file_CPPFLAGS = $(unit_cppflags)
 %C%_unit_onnx_file_LDFLAGS = $(check_ldflags)
 %C%_unit_onnx_file_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+check_PROGRAMS += %D%/onnx_folded
+%C%_onnx_folded_SOURCES = %D%/onnx_folded.c
+%C%_onnx_folded_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_onnx_folded_LDFLAGS = $(check_ldflags)
+%C%_onnx_folded_LDADD = nn/libcekernels-nn.la core/libcekernels.la
 
 unit_tests += %D%/unit/onnx_fold
 %C%_unit_onnx_fold_SOURCES = %D%/unit/onnx_fold.c %D%/unit/onnx_files.h %D%/unit/scratch.h
