@@ -586,7 +586,7 @@ unit_tests += %D%/unit/gpu_lower
 %C%_unit_gpu_lower_LDADD = backends/gpu/libgpu.la backends/common/libcommon.la $(unit_libs)
 
 # The opencl plugin: conformance, devices, both dialects; training with the CPU; failures below it.
-shell_tests += %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/drivers.sh \
+shell_tests += %D%/opencl/answers.sh %D%/opencl/cache.sh %D%/opencl/check.sh %D%/opencl/clblast.sh %D%/opencl/devices.sh %D%/opencl/drivers.sh \
     %D%/opencl/grind.sh %D%/opencl/joins.sh %D%/opencl/kernels.sh %D%/opencl/strict.sh %D%/opencl/tiles.sh \
     %D%/opencl/tuner.sh
 EXTRA_DIST += %D%/opencl/lib.sh %D%/tiles.sh

@@ -203,7 +203,7 @@ static void traits_read(opencl_dev *dev, const found_device *found)
     if (!traits->vector_width && watched(dev->id))
         traits->launch_work = cek__gpu_launch_work(traits->compute_units,
                                                    cek__opencl_number(dev->id, CL_DEVICE_MAX_CLOCK_FREQUENCY));
-    dev->max_alloc_bytes = cek__opencl_long(dev->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    dev->max_alloc_bytes = cek__opencl_max_alloc(dev->id);
     dev->keeps_kernels = keeps_kernels(dev);
     build_options_choose(dev);
     snprintf(dev->cache_key, sizeof dev->cache_key, "%016llx", (unsigned long long)traits->numeric_id);

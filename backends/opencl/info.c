@@ -51,6 +51,12 @@ uint64_t cek__opencl_long(cl_device_id id, cl_device_info what)
     return clGetDeviceInfo(id, what, sizeof number, &number, NULL) ? 0 : number;
 }
 
+uint64_t cek__opencl_max_alloc(cl_device_id id)
+{
+    const uint64_t bytes = cek__opencl_long(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    return bytes ? bytes : CEK_UNKNOWN;
+}
+
 static bool keeps_denormals(cl_device_id id)
 {
     cl_device_fp_config config = 0;
@@ -198,9 +204,7 @@ cek_status cek__opencl_device_info(cek_instance *head, uint32_t index, cek_devic
                       : CEK_DEVICE_ONLY_WHEN_NAMED);
     full.compute_units = cek__opencl_number(found->id, CL_DEVICE_MAX_COMPUTE_UNITS);
     cek__opencl_memory_tell(found, &full.free_bytes, &full.total_bytes);
-    full.max_alloc_bytes = cek__opencl_long(found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    if (!full.max_alloc_bytes)
-        full.max_alloc_bytes = CEK_UNKNOWN;
+    full.max_alloc_bytes = cek__opencl_max_alloc(found->id);
     full.types = 1u << CEK_F32 | 1u << CEK_F16 | 1u << CEK_BF16 | 1u << CEK_U8 | 1u << CEK_I32;
     full.numeric_id = cek__opencl_numeric_id(found);
     cek__opencl_text(found->id, CL_DEVICE_NAME, full.name, sizeof full.name);

@@ -204,33 +204,19 @@ struct pinned_block {
     opencl_mem mem;
 };
 
-cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
+cek_status cek__opencl_pinned_alloc(opencl_dev *dev, const char *call, uint64_t bytes, void **out)
 {
-    opencl_dev *dev = (opencl_dev *)head;
-    const cek_host *host = &head->instance->host;
+    const cek_host *host = &dev->head.instance->host;
+    cl_int error;
     *out = NULL;
-    cek_status st = cek__gpu_ready(head, "host_alloc");
-    if (!st)
-        st = cek__host_room_check(host, "host_alloc", bytes);
-    if (st)
-        return st;
-    uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
-    if (!dev->pins) { /* there is no bus to be fast on */
-        *out = aligned_alloc(CEK_ALIGNMENT, rounded);
-        if (!*out)
-            return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
-        cek__pages_touch(*out, rounded);
-        return CEK_OK;
-    }
     pinned_block *block = calloc(1, sizeof *block);
     if (!block)
-        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: no memory for the handle");
-    cl_int error;
-    block->mem.head = (cek_mem){ head, rounded + CEK_ALIGNMENT };
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "%s: no memory for the handle", call);
+    block->mem.head = (cek_mem){ &dev->head, bytes + CEK_ALIGNMENT };
     block->mem.buffer = clCreateBuffer(dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, block->mem.head.bytes,
                                        NULL, &error);
-    st = block->mem.buffer ? map_sync(dev, "host_alloc", &block->mem, CL_MAP_READ | CL_MAP_WRITE, false)
-                           : cek__opencl_fail(dev, "host_alloc", "clCreateBuffer", error);
+    cek_status st = block->mem.buffer ? map_sync(dev, call, &block->mem, CL_MAP_READ | CL_MAP_WRITE, false)
+                                      : cek__opencl_fail(dev, call, "clCreateBuffer", error);
     if (st) {
         if (block->mem.buffer)
             clReleaseMemObject(block->mem.buffer);
@@ -243,6 +229,26 @@ cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
     dev->pinned = block;
     pthread_mutex_unlock(&dev->programs_lock);
     *out = block->given;
+    return CEK_OK;
+}
+
+cek_status cek__opencl_host_alloc(cek_dev *head, uint64_t bytes, void **out)
+{
+    opencl_dev *dev = (opencl_dev *)head;
+    const cek_host *host = &head->instance->host;
+    *out = NULL;
+    cek_status st = cek__gpu_ready(head, "host_alloc");
+    if (!st)
+        st = cek__host_room_check(host, "host_alloc", bytes);
+    if (st)
+        return st;
+    uint64_t rounded = (bytes + CEK_ALIGNMENT - 1) & ~(uint64_t)(CEK_ALIGNMENT - 1);
+    if (dev->pins)
+        return cek__opencl_pinned_alloc(dev, "host_alloc", rounded, out);
+    *out = aligned_alloc(CEK_ALIGNMENT, rounded); /* there is no bus to be fast on */
+    if (!*out)
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_alloc: %llu bytes", (unsigned long long)bytes);
+    cek__pages_touch(*out, rounded);
     return CEK_OK;
 }
 

@@ -80,7 +80,9 @@ typedef struct opencl_dev {
     cek__gpu_program *programs;
     pinned_block *pinned;
     pthread_mutex_t stage_lock;
-    stage_place *stage; /* places for updates that are free */
+    stage_place *stage;              /* places for updates that are free */
+    _Atomic(unsigned char *) places; /* all of them, NULL where there are none */
+    atomic_bool staged;              /* somebody makes them, or has */
 } opencl_dev;
 
 typedef struct opencl_mem {
@@ -124,6 +126,8 @@ cek_status cek__opencl_fail(opencl_dev *dev, const char *call, const char *funct
 /* A number, or a text without spaces around it; 0 or "" where the driver does not say. */
 uint32_t cek__opencl_number(cl_device_id id, cl_device_info what);
 uint64_t cek__opencl_long(cl_device_id id, cl_device_info what);
+/* cek__opencl_max_alloc - bytes that the driver gives at once, CEK_UNKNOWN where it does not say. */
+uint64_t cek__opencl_max_alloc(cl_device_id id);
 void cek__opencl_text(cl_device_id id, cl_device_info what, char *to, uint64_t cap);
 bool cek__opencl_has(cl_device_id id, const char *extension);
 bool cek__opencl_is_cpu(cl_device_id id);
@@ -222,8 +226,10 @@ cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel);
 
 /* --- stage.c ---------------------------------------------------------------------------------- */
 
-/* cek__opencl_stage_take - memory for an update of `bytes`, at most CEK__UPDATE_MAX, from which the device reads. stage_give -
+/* cek__opencl_stage_make - the places, once for a device; `call` names who wants them.
+ * cek__opencl_stage_take - memory for an update of `bytes`, at most CEK__UPDATE_MAX, from which the device reads. stage_give -
  * it has (NULL is nothing). */
+cek_status cek__opencl_stage_make(opencl_dev *dev, const char *call);
 cek_status cek__opencl_stage_take(opencl_dev *dev, uint64_t bytes, void **out);
 void cek__opencl_stage_give(opencl_dev *dev, void *place);
 
@@ -265,6 +271,8 @@ void *cek__opencl_mem_host_ptr(cek_mem *mem);
 cek_status cek__opencl_mem_map(cek_mem *mem, uint32_t access, void **out);
 cek_status cek__opencl_mem_unmap(cek_mem *mem);
 cek_status cek__opencl_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+/* cek__opencl_pinned_alloc - page-locked memory for `call`, which host_free or the device's end gives back. */
+cek_status cek__opencl_pinned_alloc(opencl_dev *dev, const char *call, uint64_t bytes, void **out);
 void cek__opencl_host_free(cek_dev *dev, void *ptr);
 void cek__opencl_pinned_free(opencl_dev *dev);
 

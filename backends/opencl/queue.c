@@ -13,37 +13,42 @@
 
 #define DEADLINE_NS UINT64_C(10000000000) /* of queue_destroy, where the host names none */
 
-cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
+static cek_status queue_make(opencl_dev *dev, const cek_queue_desc *want, cek_queue **out)
 {
-    opencl_dev *dev = (opencl_dev *)head;
-    const cek_host *host = &head->instance->host;
-    cek_queue_desc want;
+    const cek_host *host = &dev->head.instance->host;
     cl_int error;
-    *out = NULL;
-    cek_status st = cek__gpu_ready(head, "queue_create");
-    if (!st)
-        st = cek__queue_desc_in(host, desc, &want);
-    if (st)
-        return st;
     cek_queue *queue = calloc(1, sizeof *queue);
+    *out = NULL;
     if (!queue)
         return cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the handle");
     queue->dev = dev;
-    queue->timing = want.flags & CEK_QUEUE_TIMING;
-    queue->deadline_ns = want.deadline_ns ? want.deadline_ns : DEADLINE_NS;
+    queue->timing = want->flags & CEK_QUEUE_TIMING;
+    queue->deadline_ns = want->deadline_ns ? want->deadline_ns : DEADLINE_NS;
     queue->ledger = cek__ledger_create(dev);
     queue->queue = clCreateCommandQueue(dev->context, dev->id, 0, &error);
     if (queue->ledger && queue->queue) {
         *out = queue;
         return CEK_OK;
     }
-    st = queue->queue ? cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the ledger")
-                      : cek__opencl_fail(dev, "queue_create", "clCreateCommandQueue", error);
+    cek_status st = queue->queue ? cek__host_fail(host, CEK_OUT_OF_MEMORY, "queue_create: no memory for the ledger")
+                                 : cek__opencl_fail(dev, "queue_create", "clCreateCommandQueue", error);
     if (queue->queue)
         clReleaseCommandQueue(queue->queue);
     cek__ledger_release(queue->ledger);
     free(queue);
     return st;
+}
+
+cek_status cek__opencl_queue_create(cek_dev *head, const cek_queue_desc *desc, cek_queue **out)
+{
+    cek_queue_desc want;
+    *out = NULL;
+    cek_status st = cek__gpu_ready(head, "queue_create");
+    if (!st)
+        st = cek__queue_desc_in(&head->instance->host, desc, &want);
+    if (!st)
+        st = cek__opencl_stage_make((opencl_dev *)head, "queue_create");
+    return st ? st : queue_make((opencl_dev *)head, &want, out);
 }
 
 /* What is left behind: of a queue that failed, the driver's queue (releasing it may wait for ever
@@ -106,10 +111,11 @@ cek_status cek__opencl_queue_clock(cek_queue *queue, const char *call, cl_event 
 
 cek_status cek__opencl_own_take(opencl_dev *dev, cek_queue **out)
 {
+    const cek_queue_desc plain = { .size = sizeof plain };
     cek_status st = CEK_OK;
     pthread_mutex_lock(&dev->own_lock);
     if (!dev->own)
-        st = cek__opencl_queue_create(&dev->head, NULL, &dev->own);
+        st = queue_make(dev, &plain, &dev->own);
     *out = dev->own;
     if (st)
         pthread_mutex_unlock(&dev->own_lock);

@@ -250,7 +250,11 @@ START_TEST(the_one_queue_is_made_when_it_is_first_needed_and_again_when_it_faile
     shim.device = CL_DEVICE_TYPE_GPU;
     shim.no_svm = true;
     door_open(&d, "opencl", options);
-    ck_assert_int_eq(shim.queues, 1); /* the door's */
+    ck_assert_int_eq(shim.queues, 2); /* the door's, and the device's own, which mapped the places of updates */
+    shim.fill.error = CL_OUT_OF_HOST_MEMORY;
+    ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
+    ck_assert_int_eq(shim.queues, 1);
+    shim.fill.error = 0;
     shim.queue.error = CL_OUT_OF_HOST_MEMORY;
     ck_assert_uint_eq(d.plugin.mem_alloc(d.dev, &desc, &mem), CEK_OUT_OF_MEMORY);
     ck_assert_ptr_null(mem);

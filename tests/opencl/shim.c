@@ -124,6 +124,8 @@ __attribute__((constructor)) static void environment_read(void)
     shim.step = number_read("SHIM_STEP", shim.step);
     shim.queue_ms = (int)number_read("SHIM_QUEUE_MS", (unsigned long)shim.queue_ms);
     shim.no_svm |= says("SHIM_SVM", "no");
+    shim.unsaid |= says("SHIM_UNSAID", "yes");
+    shim.inexact |= says("SHIM_DIVISION", "inexact");
     shim.quarter |= says("SHIM_QUARTER", "yes");
     shim.old |= says("SHIM_VERSION", "OLD");
     shim.no_compiler |= says("SHIM_COMPILER", "no");

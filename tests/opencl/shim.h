@@ -18,6 +18,8 @@
  *   SHIM_KERNEL_GROUP=N    the most work-items of a group that any kernel takes, said when it was compiled
  *   SHIM_QUARTER=yes       a buffer has at most a quarter of the memory
  *   SHIM_MEMORY=BYTES      that a device has; a buffer at most a quarter of it
+ *   SHIM_UNSAID=yes        sizes of memory and of a buffer are 0
+ *   SHIM_DIVISION=inexact  quotients and square roots are not rounded correctly, and what is compiled may not ask for it
  *   SHIM_PARAMETERS=BYTES  of the arguments of a kernel
  *   SHIM_VERSION=OLD       OpenCL 1.1: device and compiler say so, and know nothing newer
  *   SHIM_COMPILER=no       none
@@ -86,6 +88,8 @@ typedef struct shim_state {
     /* How strict the driver is. */
     size_t kernel_group, parameters;
     cl_ulong memory;
+    bool unsaid;  /* how large a buffer may be, and its memory is: 0 */
+    bool inexact; /* no device rounds quotients and square roots correctly, and none compiles what wants that */
     bool quarter, old, no_compiler, unavailable, queued, poisons, slow_profiling;
     int queue_ms;
     cl_int fault; /* that a launch ends with, and takes its context with it */

@@ -98,8 +98,12 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
         if (shim.parameters)
             *(size_t *)value = shim.parameters;
         break;
-    case CL_DEVICE_GLOBAL_MEM_SIZE: *(cl_ulong *)value = memory_of(device); break;
-    case CL_DEVICE_MAX_MEM_ALLOC_SIZE: *(cl_ulong *)value = largest_of(device); break;
+    case CL_DEVICE_GLOBAL_MEM_SIZE: *(cl_ulong *)value = shim.unsaid ? 0 : memory_of(device); break;
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE: *(cl_ulong *)value = shim.unsaid ? 0 : largest_of(device); break;
+    case CL_DEVICE_SINGLE_FP_CONFIG:
+        if (shim.inexact)
+            *(cl_device_fp_config *)value &= ~(cl_device_fp_config)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+        break;
     case CL_DEVICE_AVAILABLE: *(cl_bool *)value &= !shim.unavailable; break;
     case CL_DEVICE_COMPILER_AVAILABLE:
     case CL_DEVICE_LINKER_AVAILABLE: *(cl_bool *)value &= !shim.no_compiler; break;
@@ -269,5 +273,7 @@ cl_int shim_build_check(const char *options)
 {
     if (shim.no_compiler)
         return CL_COMPILER_NOT_AVAILABLE;
+    if (shim.inexact && options && strstr(options, "correctly-rounded"))
+        return CL_INVALID_BUILD_OPTIONS;
     return shim.old && options && strstr(options, "CL1.2") ? CL_INVALID_BUILD_OPTIONS : CL_SUCCESS;
 }
