@@ -4,8 +4,43 @@
 
 static cek_status softmax_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
-    out[0].dims = graph->flows[part->input[0]].dims;
+    const cek__dims *x = &graph->flows[part->input[0]].dims;
+
+    if (x->samples >> (x->rank - 1) & 1)
+        return cek__fail(CEK_INVALID, "would mix samples");
+    out[0].dims = *x;
     return CEK_OK;
+}
+
+static cek_status along(cek__graph *graph, int x, int axis, bool log, int *out)
+{
+    cek_status st;
+    cek__part part = { .kind = CEK__PART_SOFTMAX, .inputs = 1, .softmax = { .log = log } };
+    int last = graph->flows[x].dims.rank - 1, order[CEK_RANK_MAX];
+
+    if (axis < 0 || axis > last)
+        CEK_FAIL(CEK_INVALID, "softmax: axis %d of %d", axis, last + 1);
+    for (int i = 0; i <= last; i++)
+        order[i] = i;
+    order[axis] = last;
+    order[last] = axis;
+    part.input[0] = x;
+    if (axis != last)
+        CEK_TRY(cek__permute(graph, x, order, &part.input[0]));
+    CEK_TRY(cek__graph_add(graph, &part, out));
+    return axis != last ? cek__permute(graph, *out, order, out) : CEK_OK;
+out:
+    return st;
+}
+
+cek_status cek__softmax(cek__graph *graph, int x, int axis, int *out)
+{
+    return along(graph, x, axis, false, out);
+}
+
+cek_status cek__log_softmax(cek__graph *graph, int x, int axis, int *out)
+{
+    return along(graph, x, axis, true, out);
 }
 
 /* dx = y (dy - sum of dy y), with y = softmax(x); of its logarithm l, dx = dy - exp(l) (sum of dy). */

@@ -70,6 +70,9 @@ CEK__SHARED CEK__CHECKED cek_status cek__reduce_masked(cek__graph *graph, int x,
                                                        int *out);
 /* What is left of `x` behind a reduction, with one element along each axis that fell away. */
 CEK__SHARED CEK__CHECKED cek_status cek__keep(cek__graph *graph, int reduced, int x, uint32_t axes, int *out);
+/* Along any axis but the samples'; the last one needs no copies. */
+CEK__SHARED CEK__CHECKED cek_status cek__softmax(cek__graph *graph, int x, int axis, int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__log_softmax(cek__graph *graph, int x, int axis, int *out);
 /* A loss of one's own: the sum of v, samples along its first axis, of those that count; with weights `w` (0: none) that of
  * v w, where w is not 0. The trainer divides by the sum of the weights, as with every loss. *out: the gradient of what is summed;
  * its part is the graph's loss. */

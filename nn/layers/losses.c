@@ -1,4 +1,4 @@
-/* losses.c - see losses.h. In each list values 0 and 1 are x and the target, the n-th instruction gives value n + 2. */
+/* losses.c - see losses.h. In each list values 0 and 1 are x and the target, those behind them are of the instructions in their order. */
 #include "nn/layers/losses.h"
 
 #include <string.h>
@@ -123,13 +123,88 @@ cek_status cek__sample_mean(cek__graph *graph, int v, int *out)
 cek_status cek__soft_cross_entropy(cek__graph *graph, int logits, int target, int *out)
 {
     cek_status st;
-    cek__part softmax = { .kind = CEK__PART_SOFTMAX, .inputs = 1, .input = { logits }, .softmax = { .log = true } };
     const instruction code[] = { { .code = CEK_PW_MUL, .a = 0, .b = 1 }, { .code = CEK_PW_NEG, .a = 2 } };
-    int v;
+    int last = graph->flows[logits].dims.rank - 1, v;
 
-    CEK_TRY(cek__graph_add(graph, &softmax, &v));
+    CEK_TRY(cek__log_softmax(graph, logits, last, &v));
     CEK_TRY(chain(graph, v, target, code, sizeof code, &v));
-    return cek__sum(graph, v, 1u << (graph->flows[v].dims.rank - 1), out);
+    return cek__sum(graph, v, 1u << last, out);
+out:
+    return st;
+}
+
+/* ---- against labels ---- */
+
+/* x where the label is not the ignored one, else `other`; of the label's own type where x is the labels. */
+static cek_status unless_ignored(cek__graph *graph, int labels, int x, const cek__class_options *options, double other,
+                                 int *out)
+{
+    cek__part part = { .kind = CEK__PART_CHAIN,
+                       .inputs = 2,
+                       .input = { labels, x },
+                       .type = x == labels ? CEK_I32 : CEK_DTYPE_NONE,
+                       .chain = { 4,
+                                  { { .code = CEK_PW_CONST, .imm = options->ignored },
+                                    { .code = CEK_PW_EQUAL, .a = 0, .b = 2 },
+                                    { .code = CEK_PW_CONST, .imm = other },
+                                    { .code = CEK_PW_SELECT, .a = 3, .b = 4, .c = 1 } } } };
+
+    *out = x;
+    return options->ignores ? cek__graph_add(graph, &part, out) : CEK_OK;
+}
+
+/* a + scale b, or scale a where there is no b */
+static cek_status add_scaled(cek__graph *graph, int a, int b, double scale, int *out)
+{
+    cek__part part = {
+        .kind = CEK__PART_CHAIN, .inputs = b ? 2 : 1, .input = { a, b }, .chain = { .count = b ? 2 : 1 }
+    };
+
+    part.chain.code[0] = (instruction){ .code = CEK_PW_MUL_IMM, .a = b ? 1 : 0, .imm = scale };
+    part.chain.code[1] = (instruction){ .code = CEK_PW_ADD, .a = 0, .b = 2 };
+    return cek__graph_add(graph, &part, out);
+}
+
+/* The sum over the classes of the logarithms, weighed. */
+static cek_status spread(cek__graph *graph, int logs, int weights, int *out)
+{
+    cek_status st = CEK_OK;
+
+    if (weights)
+        CEK_TRY(cek__chain(graph, CEK_PW_MUL, logs, weights, &logs));
+    return cek__sum(graph, logs, 1u << (graph->flows[logs].dims.rank - 1), out);
+out:
+    return st;
+}
+
+cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels, const cek__class_options *options,
+                                    int *out, int *weights)
+{
+    cek_status st;
+    const cek__dims dims = graph->flows[logits].dims;
+    int last = dims.rank - 1, logs, named, v, even;
+
+    *weights = CEK__NOTHING;
+    if (!(options->smoothing >= 0 && options->smoothing <= 1))
+        CEK_FAIL(CEK_INVALID, "cross-entropy: smoothing by %g, it must be from 0 to 1", options->smoothing);
+    CEK_TRY(cek__log_softmax(graph, logits, last, &logs));
+    CEK_TRY(unless_ignored(graph, labels, labels, options, 0, &named));
+    CEK_TRY(cek__gather(graph, logs, named, last, &v));
+    CEK_TRY(add_scaled(graph, v, CEK__NOTHING, options->smoothing - 1, &v));
+    if (options->weights) {
+        CEK_TRY(cek__gather(graph, options->weights, named, 0, weights));
+        CEK_TRY(cek__chain(graph, CEK_PW_MUL, v, *weights, &v));
+    } else if (options->ignores) {
+        CEK_TRY(cek__constant(graph, 1, &graph->flows[v].dims, weights));
+    }
+    if (options->smoothing > 0) {
+        CEK_TRY(spread(graph, logs, options->weights, &even));
+        CEK_TRY(add_scaled(graph, v, even, -options->smoothing / (double)dims.size[last], &v));
+    }
+    CEK_TRY(unless_ignored(graph, labels, v, options, 0, out));
+    if (*weights)
+        CEK_TRY(unless_ignored(graph, labels, *weights, options, 0, weights));
+    return CEK_OK;
 out:
     return st;
 }

@@ -24,7 +24,21 @@ CEK__SHARED CEK__CHECKED cek_status cek__kl_divergence(cek__graph *graph, int x,
 /* Over all axes but that of the samples, the first: [N]. */
 CEK__SHARED CEK__CHECKED cek_status cek__sample_sum(cek__graph *graph, int v, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__sample_mean(cek__graph *graph, int v, int *out);
-/* logits [...,classes] against a probability for each class: [...] */
+/* ---- by row of logits [...,classes]: [...] ---- */
+
+/* Against a probability for each class. */
 CEK__SHARED CEK__CHECKED cek_status cek__soft_cross_entropy(cek__graph *graph, int logits, int target, int *out);
+
+typedef struct cek__class_options {
+    double smoothing; /* so much of a row's target is spread evenly over all classes */
+    int weights;      /* a flow [classes], or CEK__NOTHING */
+    bool ignores;
+    int32_t ignored; /* with `ignores`: rows with this label count for nothing */
+} cek__class_options;
+
+/* Against labels, i32: the values as PyTorch sums them, weights and all. *weights: those of the rows, by whose sum PyTorch
+ * divides; CEK__NOTHING where they are all 1. */
+CEK__SHARED CEK__CHECKED cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels,
+                                                             const cek__class_options *options, int *out, int *weights);
 
 #endif

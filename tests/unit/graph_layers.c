@@ -329,20 +329,43 @@ END_TEST
 
 /* ---- softmax ---- */
 
+/* Along each axis of a sample, of images too. */
 START_TEST(softmax_and_its_logarithm)
 {
     static net n;
+    double out[ROOM];
 
     for (int which = 0; which < SHAPES; which++) {
         const cek__dims dims = { .rank = 3, .samples = 1, .size = { 1, pick(which, 1, 1, 3), pick(which, 2, 1, 5) } };
-        cek__part softmax = { .kind = CEK__PART_SOFTMAX, .inputs = 1, .softmax = { .log = _i } };
         int y;
 
         net_open(&n);
-        softmax.input[0] = scaled_samples(&n, &dims);
-        assert_ok(cek__graph_add(&n.graph, &softmax, &y));
+        y = scaled_samples(&n, &dims);
+        assert_ok((_i ? cek__log_softmax : cek__softmax)(&n.graph, y, 1 + which % 2, &y));
+        ck_assert_mem_eq(n.graph.flows[y].dims.size, dims.size, sizeof dims.size);
         gradients_are_right(&n, y, "softmax");
     }
+
+    for (int axis = 1; axis < 3; axis++) {
+        int y;
+
+        net_open(&n);
+        assert_ok(cek__view(&n.graph, samples(&n, PER_SAMPLE(6)), &PER_SAMPLE(2, 3), &y));
+        assert_ok((_i ? cek__log_softmax : cek__softmax)(&n.graph, y, axis, &y));
+        ck_assert_int_eq(values_of(&n, y, out), ROWS * 6);
+        for (int i = 0; i < ROWS * 6; i++) {
+            double sum = 0;
+
+            for (int k = 0; k < (axis == 1 ? 2 : 3); k++)
+                sum += exp(n.samples[axis == 1 ? i / 6 * 6 + k * 3 + i % 3 : i / 3 * 3 + k]);
+            ck_assert_double_eq_tol(_i ? exp(out[i]) : out[i], exp(n.samples[i]) / sum, 1e-14);
+        }
+    }
+
+    net_open(&n);
+    ck_assert_int_eq(cek__softmax(&n.graph, samples(&n, PER_SAMPLE(2)), 0, &(int){ 0 }), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "softmax: would mix samples"));
+    net_close(&n);
 }
 END_TEST
 

@@ -289,6 +289,102 @@ START_TEST(soft_cross_entropy)
 }
 END_TEST
 
+/* ---- classes ---- */
+
+enum { CLASSES = 4 };
+
+/* What PyTorch sums for one row. */
+static double class_value(const double *logits, int label, const cek__class_options *o, const double *factor)
+{
+    double sum = 0, v, even = 0;
+
+    if (o->ignores && label == o->ignored)
+        return 0;
+    for (int c = 0; c < CLASSES; c++)
+        sum += exp(logits[c]);
+    for (int c = 0; c < CLASSES; c++)
+        even -= (o->weights ? factor[c] : 1) * (logits[c] - log(sum));
+    v = -(o->weights ? factor[label] : 1) * (logits[label] - log(sum));
+    return (1 - o->smoothing) * v + o->smoothing / CLASSES * even;
+}
+
+/* With and without smoothing, weights of classes, a label that is ignored: by row, and rows several for each sample. */
+START_TEST(class_cross_entropy)
+{
+    static const double factor[CLASSES] = { 0.5, 2, 1, 1.25 };
+    static net n;
+
+    for (int which = 0; which < SHAPES; which++) {
+        cek__class_options o = { .smoothing = which % 2 * 0.1, .ignores = which / 4 % 2, .ignored = -100 };
+        int64_t rows = 1 + which % 3;
+        cek__dims dims = PER_SAMPLE(CLASSES);
+        cek__part target = { .kind = CEK__PART_TARGET,
+                             .type = CEK_I32,
+                             .dims = { .rank = 1, .samples = 1, .size = { 1 } } };
+        int32_t labels[ROOM] = { 0 };
+        double expected = 0, weight = 0;
+
+        for (int trained = 0; trained < 2; trained++) {
+            int x, v, w, label;
+
+            net_open(&n);
+            n.valid = 2;
+            if (trained && rows > 1) {
+                dims = PER_SAMPLE(rows, CLASSES);
+                target.dims = PER_SAMPLE(rows);
+            }
+            x = scaled_samples(&n, &dims);
+            assert_ok(cek__graph_add(&n.graph, &target, &label));
+            for (int i = 0; i < ROOM; i++)
+                labels[i] = i % 3 == 1 && o.ignores ? -100 : (i + which) % CLASSES;
+            memcpy(n.target, labels, sizeof labels);
+            o.weights = CEK__NOTHING;
+            if (which / 2 % 2) {
+                o.weights = parameter(&n, AXES(CLASSES), 0, 1);
+                memcpy(n.theta[1], factor, sizeof factor);
+            }
+            assert_ok(cek__class_cross_entropy(&n.graph, x, label, &o, &v, &w));
+            ck_assert_int_eq(w != CEK__NOTHING, o.ignores || o.weights);
+            if (dims.rank > 2)
+                assert_ok(cek__sample_sum(&n.graph, v, &v));
+            own_loss(&n, v);
+            if (trained) {
+                gradients_are_right(&n, CEK__NOTHING, "cross-entropy of classes");
+                continue;
+            }
+            for (int row = 0; row < 2; row++) {
+                double logits[CLASSES];
+
+                for (int c = 0; c < CLASSES; c++)
+                    logits[c] = n.samples[row * CLASSES + c] * n.theta[0][c];
+                expected += class_value(logits, labels[row], &o, factor);
+                weight += o.ignores && labels[row] < 0 ? 0 : o.weights ? factor[labels[row]] : 1;
+            }
+            passes(&n);
+            net_lower(&n);
+            ck_assert_double_eq_tol(net_run(&n), expected, 1e-13);
+            net_close(&n);
+
+            if (w) { /* the weights themselves */
+                double out[ROOM], sum = 0;
+
+                net_open(&n);
+                x = samples(&n, dims);
+                assert_ok(cek__graph_add(&n.graph, &target, &label));
+                memcpy(n.target, labels, sizeof labels);
+                o.weights = o.weights ? parameter(&n, AXES(CLASSES), 0, 1) : CEK__NOTHING;
+                memcpy(n.theta[0], factor, sizeof factor);
+                assert_ok(cek__class_cross_entropy(&n.graph, x, label, &o, &v, &w));
+                ck_assert_int_eq(values_of(&n, w, out), ROWS);
+                for (int row = 0; row < 2; row++)
+                    sum += out[row];
+                ck_assert_double_eq_tol(sum, weight, 1e-15);
+            }
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph_loss");
@@ -301,6 +397,7 @@ int main(void)
     tcase_add_loop_test(tcase, losses_have_values_and_gradients, 0, sizeof losses / sizeof *losses);
     tcase_add_test(tcase, losses_stay_finite);
     tcase_add_test(tcase, soft_cross_entropy);
+    tcase_add_test(tcase, class_cross_entropy);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
