@@ -53,6 +53,7 @@ noinst_LTLIBRARIES += %D%/host/libhost.la
 noinst_LTLIBRARIES += %D%/reference/libreference.la
 %C%_reference_libreference_la_SOURCES = \
     %D%/reference/activation.h \
+    %D%/reference/arg.c \
     %D%/reference/conv.c \
     %D%/reference/element.h \
     %D%/reference/gather.c \
@@ -91,6 +92,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/image.c \
     %D%/cpu/image.h \
     %D%/cpu/matrix.h \
+    %D%/cpu/ops/arg_op.c \
     %D%/cpu/ops/conv_op.c \
     %D%/cpu/ops/copy_op.c \
     %D%/cpu/ops/elementwise.c \
@@ -160,6 +162,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lower.h \
     %D%/gpu/lower_gather.c \
     %D%/gpu/lower_product.c \
+    %D%/gpu/lower_reduce.c \
     %D%/gpu/lower_tensor.c \
     %D%/gpu/lower_tiles.c \
     %D%/gpu/lower_train.c \

@@ -47,12 +47,20 @@ all_of() {
             for type in f32 f16 bf16; do
                 if [ $mode = 3 ]; then result=f32; else result=$type; fi
                 products "MODE=$mode A_TYPE=$type B_TYPE=$type C_TYPE=$result" $mode $type
+                [ $mode != 0 ] || products "MODE=0 OUTER=1 A_TYPE=$type B_TYPE=$type C_TYPE=$type" 0 $type
             done
         done
-        for type in f16 bf16; do products "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32" 0 $type; done ;;
+        for type in f16 bf16; do
+            products "MODE=0 A_TYPE=$type B_TYPE=$type C_TYPE=f32" 0 $type
+            products "MODE=0 OUTER=1 A_TYPE=$type B_TYPE=$type C_TYPE=f32" 0 $type
+        done ;;
     reduce.cl)
         for type in f32 f16 bf16 u8 i32; do
             for function in 1 3 4 5 6; do echo "TYPE=$type FUNCTION=$function"; done
+            for function in 1 2; do echo "TYPE=$type ARG=$function"; done
+        done
+        for type in f32 f16 bf16; do
+            for function in 1 3 4 5 6; do echo "TYPE=$type FUNCTION=$function TERMS=1"; done
         done ;;
     *) echo "images.sh: no variants of $1" >&2; exit 1 ;;
     esac

@@ -1,7 +1,8 @@
 /* gemm.c - cases and oracle of matrix products.
  *
- * Text: MxNxK, then :ta :tb (transposed), :bN (batch), :ld (rows and matrices further apart than
- * they are long), :a0 :b0 (one matrix for all of the batch), :bias, :acc, :asum, an activation, :g
+ * Text: MxNxK, then :ta :tb (transposed), :bN (batch), :oN (its outer level), :heads (C, and what
+ * is not transposed, with the batch inside the rows: [outer][rows][batch][columns]), :ld (rows and matrices further
+ * apart than they are long), :a0 :b0 (one matrix for all of the batch), :ao0 :bo0 (the same in all of the outer level), :bias, :acc, :asum, an activation, :g
  * and an activation (times its derivative), :packed, :c32 (a result in f32). */
 #include <math.h>
 #include <stdio.h>
@@ -44,6 +45,15 @@ static const spec_case gemm_cases[] = {
     REQUIRED("13x17x19:b4:ta:ld", SPEC_F_BOTH),
     REQUIRED("13x17x19:b4:tb:a0", SPEC_F_BOTH),
     REQUIRED("13x17x19:b4:b0:bias:acc", SPEC_F_BOTH),
+    REQUIRED("5x6x7:b3:o2", SPEC_F_ALL),
+    REQUIRED("5x6x7:b1:o4:bias", SPEC_F_BOTH),
+    REQUIRED("13x17x19:b3:o2:ta:ld:acc", SPEC_F_BOTH),
+    REQUIRED("13x17x19:b3:o3:a0:bo0:tb", SPEC_F_BOTH),
+    REQUIRED("13x17x19:b3:o3:b0:ao0:bias", SPEC_F_BOTH),
+    REQUIRED("16x16x8:b4:o3:tb:heads", SPEC_F_ALL),     /* queries by keys */
+    REQUIRED("16x8x16:b4:o3:heads:acc", SPEC_F_BOTH),   /* weights by values */
+    REQUIRED("40x33x50:b2:o3:heads:det", SPEC_F(REAL)), /* more than one tile */
+    REQUIRED("3x30x2000:b2:o2:tb", SPEC_F(REAL)),       /* k in pieces */
     REQUIRED("10x84x64:ta:asum", SPEC_F_ALL), /* weights of a linear layer: dY^T X, with the gradient of its bias */
     REQUIRED("10x84x64:ta:asum:acc", SPEC_F_BOTH),
     REQUIRED("37x5x90:asum:ld", SPEC_F_BOTH),
@@ -82,6 +92,10 @@ static const spec_case gemm_cases[] = {
     OPTIONAL("113x115x1:ggelu", SPEC_F(EDGE)),
     OPTIONAL("33x40x50:tb:packed:bias", SPEC_F_BOTH),
     OPTIONAL("33x40x50:packed", SPEC_F_BOTH),
+    OPTIONAL("5x6x7:b3:o2:packed:tb", SPEC_F_BOTH),
+    OPTIONAL("5x6x7:b3:o2:packed:bo0", SPEC_F_BOTH),
+    OPTIONAL("13x17x19:b3:o2:bias:relu", SPEC_F_BOTH),
+    OPTIONAL("13x17x19:b3:o2:heads:gtanh", SPEC_F(REAL)),
     { .text = "33x40x50:bias:c32", .types = SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
     { .text = "33x40x50:acc:c32", .types = SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 };
@@ -90,7 +104,7 @@ bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, cha
 {
     uint64_t shape[CEK_RANK_MAX];
     const char *p = text;
-    *out = (cek_gemm_desc){ .op = { .size = sizeof *out, .kind = CEK_OP_GEMM }, .batch = 1 };
+    *out = (cek_gemm_desc){ .op = { .size = sizeof *out, .kind = CEK_OP_GEMM }, .batch = 1, .outer = 1 };
     if (spec_shape_read(&p, shape) != 3 || (*p && *p != ':')) {
         snprintf(error, cap, "%s: not a product MxNxK", text);
         return false;
@@ -107,19 +121,25 @@ bool spec_gemm_read(const char *text, cek_gemm_desc *out, const char **rest, cha
 
 double spec_gemm_flops(const cek_gemm_desc *d)
 {
-    return 2.0 * d->m * d->n * d->k * d->batch;
+    return 2.0 * d->m * d->n * d->k * d->batch * d->outer;
+}
+
+/* Where matrix number z of both levels begins. */
+static uint64_t matrix_at(const cek_gemm_desc *d, uint64_t z, int64_t stride, int64_t outer)
+{
+    return z / d->batch * (uint64_t)outer + z % d->batch * (uint64_t)stride;
 }
 
 static uint64_t a_index(const cek_gemm_desc *d, uint64_t b, uint64_t i, uint64_t p)
 {
     uint64_t ld = (uint64_t)d->lda;
-    return b * (uint64_t)d->stride_a + (d->trans & CEK_GEMM_TRANS_A ? p * ld + i : i * ld + p);
+    return matrix_at(d, b, d->stride_a, d->outer_a) + (d->trans & CEK_GEMM_TRANS_A ? p * ld + i : i * ld + p);
 }
 
 static uint64_t b_index(const cek_gemm_desc *d, uint64_t b, uint64_t p, uint64_t j)
 {
     uint64_t ld = (uint64_t)d->ldb;
-    return b * (uint64_t)d->stride_b + (d->trans & CEK_GEMM_TRANS_B ? j * ld + p : p * ld + j);
+    return matrix_at(d, b, d->stride_b, d->outer_b) + (d->trans & CEK_GEMM_TRANS_B ? j * ld + p : p * ld + j);
 }
 
 double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint64_t index, double *tolerance)
@@ -141,11 +161,18 @@ typedef struct gemm_choice {
     cek_activation activation, act_grad;
 } gemm_choice;
 
+/* Rows of all of a batch side by side. */
+static void heads_lay(uint64_t batch, uint64_t row, int64_t *ld, int64_t *stride)
+{
+    *ld = (int64_t)(batch * row);
+    *stride = (int64_t)row;
+}
+
 static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
 {
     cek_gemm_desc *d = &p->desc.gemm;
     char word[32];
-    bool ld = false, one_a = false, one_b = false;
+    bool ld = false, one_a = false, one_b = false, heads = false, outer_a = true, outer_b = true;
     while (spec_modifier(&rest, word, sizeof word)) {
         if (!strcmp(word, "ta"))
             d->trans |= CEK_GEMM_TRANS_A;
@@ -157,6 +184,12 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
             one_a = true;
         else if (!strcmp(word, "b0"))
             one_b = true;
+        else if (!strcmp(word, "ao0"))
+            outer_a = false;
+        else if (!strcmp(word, "bo0"))
+            outer_b = false;
+        else if (!strcmp(word, "heads"))
+            heads = true;
         else if (!strcmp(word, "bias"))
             c->bias = true;
         else if (!strcmp(word, "acc"))
@@ -167,7 +200,8 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
             c->packed = true;
         else if (!strcmp(word, "c32"))
             c->c32 = true;
-        else if (spec_modifier_number(word, "b", &d->batch) || spec_modifier_common(p, word))
+        else if (spec_modifier_number(word, "b", &d->batch) || spec_modifier_number(word, "o", &d->outer) ||
+                 spec_modifier_common(p, word))
             continue;
         else if (spec_activation_parse(word))
             c->activation = spec_activation_parse(word);
@@ -184,13 +218,27 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
     d->stride_a = one_a ? 0 : (int64_t)(a_rows * (uint64_t)d->lda + (ld ? 11 : 0));
     d->stride_b = one_b ? 0 : (int64_t)(b_rows * (uint64_t)d->ldb + (ld ? 13 : 0));
     d->stride_c = (int64_t)(d->m * (uint64_t)d->ldc + (ld ? 17 : 0));
+    d->outer_a = outer_a
+                     ? (int64_t)((one_a ? a_rows * (uint64_t)d->lda : d->batch * (uint64_t)d->stride_a) + (ld ? 2 : 0))
+                     : 0;
+    d->outer_b = outer_b
+                     ? (int64_t)((one_b ? b_rows * (uint64_t)d->ldb : d->batch * (uint64_t)d->stride_b) + (ld ? 4 : 0))
+                     : 0;
+    d->outer_c = (int64_t)(d->batch * (uint64_t)d->stride_c + (ld ? 6 : 0));
+    if (heads) {
+        heads_lay(d->batch, a_row, &d->lda, &d->stride_a);
+        heads_lay(d->batch, b_row, &d->ldb, &d->stride_b);
+        heads_lay(d->batch, d->n, &d->ldc, &d->stride_c);
+    }
     return true;
 }
 
-/* Elements from the first to the last that `count` matrices of rows x row touch. */
-static uint64_t extent(uint64_t batch, int64_t stride, uint64_t rows, int64_t ld, uint64_t row)
+/* Elements from the first to the last that all matrices of rows x row touch. */
+static uint64_t extent(const cek_gemm_desc *d, int64_t stride, int64_t outer, uint64_t rows, int64_t ld, uint64_t row)
 {
-    return rows && row ? (batch - 1) * (uint64_t)stride + (rows - 1) * (uint64_t)ld + row : 1;
+    if (!rows || !row)
+        return 1;
+    return matrix_at(d, d->outer * d->batch - 1, stride, outer) + (rows - 1) * (uint64_t)ld + row;
 }
 
 static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operand *a, const spec_operand *b,
@@ -200,9 +248,9 @@ static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operan
     cek_dtype sum = spec_sum_type(d->a_type);
     const spec_operand *bias = c->bias ? spec_operand_find(p, CEK_GEMM_BIAS) : NULL;
     const spec_operand *ref = c->act_grad ? spec_operand_find(p, CEK_GEMM_ACT_REF) : NULL;
-    for (uint64_t n = 0; n < d->batch * d->m * d->n; n++) {
+    for (uint64_t n = 0; n < d->outer * d->batch * d->m * d->n; n++) {
         uint64_t j = n % d->n, i = n / d->n % d->m, batch = n / d->n / d->m;
-        uint64_t at = batch * (uint64_t)d->stride_c + i * (uint64_t)d->ldc + j;
+        uint64_t at = matrix_at(d, batch, d->stride_c, d->outer_c) + i * (uint64_t)d->ldc + j;
         long double v = 0, magnitude = 0;
         for (uint64_t k = 0; k < d->k; k++) {
             long double term = (long double)a->value[a_index(d, batch, i, k)] * b->value[b_index(d, batch, k, j)];
@@ -245,10 +293,12 @@ static bool gemm_build(const char *text, spec_problem *p)
     d->c_type = c.c32 ? CEK_F32 : p->type;
     uint64_t a_rows = d->trans & CEK_GEMM_TRANS_A ? d->k : d->m, a_row = d->trans & CEK_GEMM_TRANS_A ? d->m : d->k;
     uint64_t b_rows = d->trans & CEK_GEMM_TRANS_B ? d->n : d->k, b_row = d->trans & CEK_GEMM_TRANS_B ? d->k : d->n;
-    uint64_t c_extent = extent(d->batch, d->stride_c, d->m, d->ldc, d->n);
+    uint64_t c_extent = extent(d, d->stride_c, d->outer_c, d->m, d->ldc, d->n);
 
-    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type, extent(d->batch, d->stride_a, a_rows, d->lda, a_row));
-    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type, extent(d->batch, d->stride_b, b_rows, d->ldb, b_row));
+    spec_operand *a = spec_operand_add(p, CEK_GEMM_A, d->a_type,
+                                       extent(d, d->stride_a, d->outer_a, a_rows, d->lda, a_row));
+    spec_operand *b = spec_operand_add(p, CEK_GEMM_B, d->b_type,
+                                       extent(d, d->stride_b, d->outer_b, b_rows, d->ldb, b_row));
     spec_operand *out = spec_operand_add(p, CEK_GEMM_C, d->c_type, c_extent);
     if (!a || !b || !out || !(out->written = spec_problem_alloc(p, c_extent, 1)))
         return false;

@@ -1,6 +1,7 @@
 # The specification of every op: cases, FLOPs, tolerances. Linked by cekernels-bench and by the tests.
 noinst_LTLIBRARIES += %D%/libspec.la
 %C%_libspec_la_SOURCES = \
+    %D%/arg.c \
     %D%/check.c %D%/check.h \
     %D%/conv.c \
     %D%/conv_text.c \

@@ -31,6 +31,7 @@ static const struct {
     { CEK_OP_COPY, "1000x1000:fromf32:x~^" },
     { CEK_OP_GATHER, "1x10000x4096x256" },
     { CEK_OP_SCATTER_ADD, "1x10000x4096x256" },
+    { CEK_OP_ARG, "4096x1000:a1:max" },
 };
 
 const char *spec_measure_typical(uint32_t kind)

@@ -80,6 +80,7 @@ uint32_t spec_desc_size(uint32_t kind)
     case CEK_OP_COPY: return sizeof(cek_copy_desc);
     case CEK_OP_GATHER:
     case CEK_OP_SCATTER_ADD: return sizeof(cek_gather_desc);
+    case CEK_OP_ARG: return sizeof(cek_arg_desc);
     default: return 0;
     }
 }
@@ -94,6 +95,7 @@ const spec_kind *const *spec_kinds(uint32_t *count)
         &spec_kind_reduce,
         &spec_kind_softmax,
         &spec_kind_copy,
+        &spec_kind_arg,
         &spec_kind_conv_backward_data,
         &spec_kind_conv_backward_weights,
         &spec_kind_pool_backward,

@@ -50,6 +50,7 @@ struct spec_problem {
         cek_optimizer_desc optimizer;
         cek_copy_desc copy;
         cek_gather_desc gather; /* and scatter_add */
+        cek_arg_desc arg;
     } desc;
     cek_epilogue epilogue;
     cek_pointwise_input inputs[CEK_POINTWISE_INPUTS];
@@ -117,7 +118,7 @@ typedef struct spec_kind {
 extern const spec_kind spec_kind_gemm, spec_kind_conv_forward, spec_kind_conv_backward_data,
     spec_kind_conv_backward_weights, spec_kind_pool_forward, spec_kind_pool_backward, spec_kind_pointwise,
     spec_kind_reduce, spec_kind_softmax, spec_kind_cross_entropy, spec_kind_squared_error, spec_kind_dropout,
-    spec_kind_random, spec_kind_optimizer, spec_kind_copy, spec_kind_gather, spec_kind_scatter_add;
+    spec_kind_random, spec_kind_optimizer, spec_kind_copy, spec_kind_gather, spec_kind_scatter_add, spec_kind_arg;
 const spec_kind *const *spec_kinds(uint32_t *count);
 
 /* spec_problem_init - sizes, kind and type; the rest is zero. */

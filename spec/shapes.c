@@ -22,6 +22,9 @@ static void gemm_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("ldb shorter than a row", d->ldb = (int64_t)d->n - 1);
     INVALID("ldc shorter than a row", d->ldc = (int64_t)d->n - 1);
     INVALID("a negative stride", d->stride_a = -1);
+    INVALID("a negative outer stride", d->outer_b = -1);
+    INVALID("outer batches of C over each other", (d->outer = 2, d->outer_c = 1));
+    INVALID("A_SUM of an outer batch", (d->outer = 2, d->outer_c = 1000, d->op.operands |= CEK_BIT(CEK_GEMM_A_SUM)));
     INVALID("batches of C over each other", (d->batch = 2, d->stride_c = 1));
     INVALID("sizes beyond 64 bits",
             (d->m = d->n = d->k = (uint64_t)1 << 40, d->lda = d->ldb = d->ldc = (int64_t)1 << 40));
@@ -119,7 +122,24 @@ static void reduce_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("a stride beyond rank", d->x_strides[CEK_RANK_MAX - 1] = 1);
     INVALID("a negative stride", d->x_strides[0] = -1);
     UNKNOWN("an unknown function", d->function = 99);
+    INVALID("strides of an X2 that is not there", d->x2_strides[0] = 1);
+    INVALID("rows_per_sample without BATCH", d->rows_per_sample = 1);
+    INVALID("BATCH without rows_per_sample", d->op.operands |= CEK_BIT(CEK_REDUCE_BATCH));
+    INVALID("a negative stride of X2", (d->x2_strides[0] = -1, d->op.operands |= CEK_BIT(CEK_REDUCE_X2)));
     INVALID("a maximum that accumulates", (d->function = CEK_REDUCE_MAX, d->op.accumulate = CEK_BIT(CEK_REDUCE_Y)));
+}
+
+static void arg_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    cek_arg_desc *d = &q->desc.arg;
+    INVALID("rank 0", d->rank = 0);
+    INVALID("a dimension of 0", d->shape[0] = 0);
+    INVALID("an axis beyond rank", d->axis = d->rank);
+    INVALID("a stride beyond rank", d->x_strides[CEK_RANK_MAX - 1] = 1);
+    INVALID("a negative stride", d->x_strides[0] = -1);
+    INVALID("more elements than i32 numbers", (d->shape[d->axis] = (uint64_t)1 << 32, d->x_strides[d->axis] = 0));
+    UNKNOWN("an unknown function", d->function = 99);
+    UNKNOWN("an unknown type", d->type = 99);
 }
 
 static void softmax_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
@@ -232,6 +252,7 @@ void spec_shapes_refused(spec_state *s, const spec_problem *p)
         [CEK_OP_COPY] = copy_shapes,
         [CEK_OP_GATHER] = gather_shapes,
         [CEK_OP_SCATTER_ADD] = gather_shapes,
+        [CEK_OP_ARG] = arg_shapes,
     };
     spec_problem *q = spec_calloc(s, 1, sizeof *q);
     if (q)

@@ -54,6 +54,7 @@ static const struct {
     [CEK_OP_COPY] = { "copy", sizeof(cek_copy_desc) },
     [CEK_OP_GATHER] = { "gather", sizeof(cek_gather_desc) },
     [CEK_OP_SCATTER_ADD] = { "scatter_add", sizeof(cek_gather_desc) },
+    [CEK_OP_ARG] = { "arg", sizeof(cek_arg_desc) },
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -268,7 +269,9 @@ static cek_status kind_check(const cek__validation *check)
     case CEK_OP_RANDOM: return cek__validate_random(check);
     case CEK_OP_OPTIMIZER: return cek__validate_optimizer(check);
     case CEK_OP_COPY: return cek__validate_copy(check);
-    default: return cek__validate_gather(check); /* and SCATTER_ADD */
+    case CEK_OP_GATHER:
+    case CEK_OP_SCATTER_ADD: return cek__validate_gather(check);
+    default: return cek__validate_arg(check);
     }
 }
 

@@ -53,6 +53,7 @@ typedef struct cek__request {
         cek_optimizer_desc optimizer;
         cek_copy_desc copy;
         cek_gather_desc gather; /* and scatter_add */
+        cek_arg_desc arg;
     } desc;
     cek_epilogue epilogue; /* all zero where there is none */
     cek_pointwise_input inputs[CEK_POINTWISE_INPUTS];

@@ -69,6 +69,7 @@ cek_status cek__validate_pointwise(const cek__validation *check);
 cek_status cek__validate_reduce(const cek__validation *check);
 cek_status cek__validate_copy(const cek__validation *check);
 cek_status cek__validate_gather(const cek__validation *check);
+cek_status cek__validate_arg(const cek__validation *check);
 cek_status cek__validate_softmax(const cek__validation *check);
 cek_status cek__validate_cross_entropy(const cek__validation *check);
 cek_status cek__validate_squared_error(const cek__validation *check);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * validate_tensor.c - what the descriptors of strided tensors may say, and of rows that an index names: pointwise, reduce, copy; gather and
- * scatter_add. */
+ * validate_tensor.c - what the descriptors of strided tensors may say, and of rows that an index names: pointwise, reduce,
+ * arg, copy; gather and scatter_add. */
 #include "backends/common/validate_inside.h"
 #include "backends/common/growth.h"
 
@@ -124,11 +124,30 @@ cek_status cek__validate_pointwise(const cek__validation *check)
     return valid_check(check);
 }
 
-/* --- reduce, copy ------------------------------------------------------------------------------------------------- */
+/* --- reduce, arg, copy ------------------------------------------------------------------------------------------------- */
+
+/* X2 and BATCH, and what is said of them. */
+static cek_status terms_check(const cek__validation *check)
+{
+    const cek_reduce_desc *desc = &check->request->desc.reduce;
+    if (cek__request_given(check->request, CEK_REDUCE_X2))
+        CEK__VALIDATE(cek__slot_strided(check, CEK_REDUCE_X2, desc->x_type, desc->rank, desc->shape, desc->x2_strides));
+    else
+        for (uint32_t i = 0; i < CEK_RANK_MAX; i++)
+            if (desc->x2_strides[i])
+                return CEK__INVALID(check, "x2_strides without X2");
+    cek__slot_block(check, CEK_REDUCE_BATCH, sizeof(cek_batch_block));
+    if (cek__request_given(check->request, CEK_REDUCE_BATCH))
+        return cek__validate_positive(check, "rows_per_sample", desc->rows_per_sample);
+    return desc->rows_per_sample ? CEK__INVALID(check, "rows_per_sample is %llu, and there is no BATCH",
+                                                (unsigned long long)desc->rows_per_sample)
+                                 : CEK_OK;
+}
 
 cek_status cek__validate_reduce(const cek__validation *check)
 {
     const cek_reduce_desc *desc = &check->request->desc.reduce;
+    const cek_dtype sum = cek__type_sum(desc->x_type);
     uint64_t remaining = 1;
     CEK__VALIDATE(cek__validate_enum(check, "function", desc->function, CEK_REDUCE_SUM, CEK_REDUCE_COUNT_NONFINITE));
     CEK__VALIDATE(cek__validate_shape(check, desc->rank, desc->shape));
@@ -141,7 +160,27 @@ cek_status cek__validate_reduce(const cek__validation *check)
     for (uint32_t i = 0; i < desc->rank; i++)
         if (!(desc->axes >> i & 1))
             remaining *= desc->shape[i]; /* divides the product that check_shape saw fit */
-    return CEK__SLOT_SIZE(check, CEK_REDUCE_Y, cek__type_sum(desc->x_type), remaining);
+    CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_REDUCE_Y, sum, remaining));
+    CEK__VALIDATE(CEK__SLOT_SIZE(check, CEK_REDUCE_CENTRE, sum, remaining));
+    return terms_check(check);
+}
+
+cek_status cek__validate_arg(const cek__validation *check)
+{
+    const cek_arg_desc *desc = &check->request->desc.arg;
+    uint64_t remaining = 1;
+    CEK__VALIDATE(cek__validate_enum(check, "function", desc->function, CEK_ARG_MAX, CEK_ARG_MIN));
+    CEK__VALIDATE(cek__validate_shape(check, desc->rank, desc->shape));
+    CEK__VALIDATE(cek__validate_type(check, "type", desc->type, CEK__TYPES_ALL));
+    if (desc->axis >= desc->rank)
+        return CEK__INVALID(check, "axis %u of a tensor of rank %u", desc->axis, desc->rank);
+    if (desc->shape[desc->axis] > (uint64_t)INT32_MAX + 1)
+        return CEK__INVALID(check, "axis %u has %llu elements, which i32 does not number", desc->axis,
+                            (unsigned long long)desc->shape[desc->axis]);
+    CEK__VALIDATE(cek__slot_strided(check, CEK_ARG_X, desc->type, desc->rank, desc->shape, desc->x_strides));
+    for (uint32_t i = 0; i < desc->rank; i++)
+        remaining *= i == desc->axis ? 1 : desc->shape[i];
+    return CEK__SLOT_SIZE(check, CEK_ARG_Y, CEK_I32, remaining);
 }
 
 cek_status cek__validate_copy(const cek__validation *check)

@@ -314,7 +314,7 @@ static cek_status plan_make(cuda_dev *dev, const cek__request *request, cek__gpu
 static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_offer *out)
 {
     const cek_gemm_desc *desc = &request->desc.gemm;
-    if (desc->op.kind != CEK_OP_GEMM || !desc->k || desc->batch > INT32_MAX)
+    if (desc->op.kind != CEK_OP_GEMM || !desc->k || desc->outer > 1 || desc->batch > INT32_MAX)
         return CEK_UNSUPPORTED;
     const cek__cublaslt *lt = library_get(head->instance);
     if (!lt)

@@ -34,6 +34,7 @@ static cek_status types_check(cek_op *op)
     case CEK_OP_COPY: type = r->desc.copy.x_type == CEK_F64 ? CEK_F64 : r->desc.copy.y_type; break;
     case CEK_OP_GATHER:
     case CEK_OP_SCATTER_ADD: type = r->desc.gather.type; break;
+    case CEK_OP_ARG: type = r->desc.arg.type; break;
     default:
         type = r->desc.pointwise.out_type;
         for (uint32_t i = 0; i < r->desc.pointwise.input_count; i++)

@@ -16,7 +16,7 @@
 typedef cek_status cek__gpu_lower_fn(cek_op *op);
 cek__gpu_lower_fn cek__gpu_lower_gemm, cek__gpu_lower_conv, cek__gpu_lower_pool, cek__gpu_lower_pointwise,
     cek__gpu_lower_reduce, cek__gpu_lower_copy, cek__gpu_lower_softmax, cek__gpu_lower_loss, cek__gpu_lower_random,
-    cek__gpu_lower_optimizer, cek__gpu_lower_gather, cek__gpu_lower_scatter_add;
+    cek__gpu_lower_optimizer, cek__gpu_lower_gather, cek__gpu_lower_scatter_add, cek__gpu_lower_arg;
 
 /* The fast way on OpenCL devices that are CPUs: true where it added the steps of the product, or failed trying
  * (op->failure). */
@@ -93,8 +93,16 @@ uint32_t cek__gpu_collapse(uint32_t rank, uint64_t *shape, uint64_t (*strides)[C
 
 /* cek__gpu_reduce_add - the steps of a reduction from one place to another; the workspace that it needs comes on
  * top. */
+typedef struct cek__gpu_terms { /* what plugin.h says of X2, CENTRE and BATCH; a place may be nothing */
+    cek__gpu_place second, centre, batch;
+    int64_t second_strides[CEK_RANK_MAX]; /* without a second operand the first one's */
+    uint64_t rows, rows_per_sample;       /* of axis 0; the rest is 0 without a batch block */
+    uint64_t row_count;                   /* of a row: terms of each output, or outputs, as `rows_are` says */
+    uint32_t rows_are;                    /* CEK_K_TERMS_ROWS or _OUTPUTS, and _MEAN where that is of what counts */
+} cek__gpu_terms;
 typedef struct cek__gpu_reduction {
     cek__gpu_place from, to;
+    const cek__gpu_terms *terms; /* or NULL */
     cek_dtype type;
     uint32_t function;
     bool accumulate;

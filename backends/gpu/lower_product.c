@@ -47,7 +47,7 @@ static void gemm_describe(const cek_op *op, product *p)
         .a = { .m = desc->m,
                .n = desc->n,
                .k = desc->k,
-               .batch = desc->batch,
+               .batch = desc->outer * desc->batch,
                .a_row = ta ? 1 : (uint64_t)desc->lda,
                .a_column = ta ? (uint64_t)desc->lda : 1,
                .a_batch = (uint64_t)desc->stride_a,
@@ -56,6 +56,10 @@ static void gemm_describe(const cek_op *op, product *p)
                .b_batch = (uint64_t)desc->stride_b,
                .c_row = (uint64_t)desc->ldc,
                .c_batch = (uint64_t)desc->stride_c,
+               .a_outer = (uint64_t)desc->outer_a,
+               .b_outer = (uint64_t)desc->outer_b,
+               .c_outer = (uint64_t)desc->outer_c,
+               .inner = (cek_u32)desc->batch,
                .bias = cek__request_given(&op->request, CEK_GEMM_BIAS) },
         .mode = MODE_GEMM,
         .a_type = desc->a_type,
@@ -143,8 +147,9 @@ static void describe(const cek_op *op, product *p)
 
 static void defines_make(const cek_op *op, const product *p, const char *more, char *to)
 {
-    cek__gpu_defines(op->dev, to, "#define MODE %u\n#define A_TYPE %s\n#define B_TYPE %s\n#define C_TYPE %s\n%s",
-                     p->mode, cek__gpu_type(p->a_type), cek__gpu_type(p->b_type), cek__gpu_type(p->c_type), more);
+    cek__gpu_defines(op->dev, to, "#define MODE %u\n%s#define A_TYPE %s\n#define B_TYPE %s\n#define C_TYPE %s\n%s",
+                     p->mode, p->a.inner < p->a.batch && p->mode == MODE_GEMM ? "#define OUTER 1\n" : "",
+                     cek__gpu_type(p->a_type), cek__gpu_type(p->b_type), cek__gpu_type(p->c_type), more);
 }
 
 static void finish_add(cek_op *op, const product *p, const char *more)
@@ -365,6 +370,9 @@ void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums)
 
 cek_status cek__gpu_lower_gemm(cek_op *op)
 {
+    const cek_gemm_desc *desc = &op->request.desc.gemm;
+    if (desc->batch > UINT32_MAX / desc->outer)
+        return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "gemm: a batch of more than 2^32 matrices");
     cek__gpu_lower_sums(op);
     return cek__gpu_lower_gemm_tiles(op) ? op->failure : product_add(op);
 }

@@ -86,22 +86,34 @@ static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
 /* An operand as rows (of A) or columns (of B) by k. */
 typedef struct factor {
     cek__gpu_place place;
-    uint64_t row, k, batch; /* strides */
+    uint64_t row, k, batch, outer; /* strides */
 } factor;
+
+/* The matrices of both levels of a batch. */
+typedef struct batches {
+    uint64_t outer, inner;
+} batches;
 
 /* Packs `count` rows or columns in groups of `side`; *f becomes the packed form. Returns the elements from group to
  * group. */
-static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, uint64_t batches,
+static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, batches of,
                             uint32_t side)
 {
-    uint64_t groups = ceil_div(count, side), matrices = f->batch ? batches : 1;
-    const cek_k_pack a = {
-        .rows = count, .k = k, .row = f->row, .column = f->k, .piece = PIECE, .from_batch = f->batch
-    };
+    const uint64_t groups = ceil_div(count, side), inner = f->batch ? of.inner : 1;
+    const uint64_t matrices = inner * (f->outer ? of.outer : 1);
+    const cek_k_pack a = { .rows = count,
+                           .k = k,
+                           .row = f->row,
+                           .column = f->k,
+                           .piece = PIECE,
+                           .inner = inner,
+                           .from_batch = f->batch,
+                           .from_outer = f->outer };
     cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
     const cek__gpu_place buffers[] = { f->place, to };
     cek__gpu_step_fill(tile_step(op, kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
-    *f = (factor){ to, 1, side, f->batch ? groups * side * k : 0 };
+    const uint64_t packed = groups * side * k;
+    *f = (factor){ to, 1, side, f->batch ? packed : 0, f->outer ? inner * packed : 0 };
     return side * k;
 }
 
@@ -135,17 +147,19 @@ static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64
     a->row_tiles = block_choose(A_BLOCK_BYTES, tile_bytes, tiles, ceil_div(panels, a->panels) * others);
 }
 
-static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, uint64_t batch, cek__gpu_place *buffers)
+static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches of, cek__gpu_place *buffers)
 {
     const tile_size size = tile_of(op->dev);
+    const uint64_t batch = of.outer * of.inner;
     const uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
     bool direct = A.k == 1 && panels <= FEW_PANELS && A.row % CACHE_STRIDE;
     if (!direct)
-        factor_pack(op, "tile_pack_a", &A, a->m, a->k, batch, size.rows);
+        factor_pack(op, "tile_pack_a", &A, a->m, a->k, of, size.rows);
     a->b_panel = size.columns;
     if (B.row != 1 || a->n % size.columns || tiles > FEW_TILES)
-        a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, batch, size.columns);
+        a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, of, size.columns);
     a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
+    a->inner = of.inner, a->a_outer = A.outer, a->b_outer = B.outer;
     split_choose(a, tiles * panels * batch);
     blocks_choose(a, tiles, panels, batch * a->splits, size);
     buffers[0] = A.place;
@@ -169,14 +183,17 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
         return false;
     const bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
-    factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a };
-    factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b };
+    factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a,
+                 (uint64_t)desc->outer_a };
+    factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b,
+                 (uint64_t)desc->outer_b };
     cek_k_tile a = { .m = desc->m,
                      .n = desc->n,
                      .k = desc->k,
                      .c_row = (uint64_t)desc->ldc,
                      .c_column = 1,
                      .c_batch = (uint64_t)desc->stride_c,
+                     .c_outer = (uint64_t)desc->outer_c,
                      .type = desc->c_type,
                      .bias = cek__request_given(&op->request, CEK_GEMM_BIAS),
                      .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
@@ -194,7 +211,7 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
         a.c_row = 1, a.c_column = (uint64_t)desc->ldc;
         a.bias_rows = 1;
     }
-    product_add(op, &a, A, B, desc->batch, buffers);
+    product_add(op, &a, A, B, (batches){ desc->outer, desc->batch }, buffers);
     return true;
 }
 
@@ -259,10 +276,10 @@ static void weights_add(cek_op *op)
     const uint64_t row_tiles = gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows);
     const uint64_t sums = row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
-    factor dy = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0 };
+    factor dy = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0, 0 };
     a.dy_panel = size.columns;
     if (a.out % size.columns)
-        a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, 1, size.columns);
+        a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, (batches){ 1, 1 }, size.columns);
     a.dy_pixel = dy.k;
     a.slices = desc->batch < SLICES ? desc->batch : SLICES;
     while (a.slices > 2 && a.slices * sums > SLICES_BYTES)

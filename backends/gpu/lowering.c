@@ -27,6 +27,7 @@ static cek__gpu_lower_fn *const lowers[] = {
     [CEK_OP_COPY] = cek__gpu_lower_copy,
     [CEK_OP_GATHER] = cek__gpu_lower_gather,
     [CEK_OP_SCATTER_ADD] = cek__gpu_lower_scatter_add,
+    [CEK_OP_ARG] = cek__gpu_lower_arg,
 };
 
 /* What a driver compiles at the first launch, it compiles now. */

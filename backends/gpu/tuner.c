@@ -78,7 +78,7 @@ static uint64_t class_of(const cek_gemm_desc *desc)
 {
     return (uint64_t)side_class(desc->m) | (uint64_t)side_class(desc->n) << 8 | (uint64_t)side_class(desc->k) << 16 |
            (uint64_t)desc->trans << 24 | (uint64_t)desc->a_type << 32 | (uint64_t)desc->c_type << 40 |
-           (uint64_t)(desc->batch > 1) << 48;
+           (uint64_t)(desc->batch > 1) << 48 | (uint64_t)(desc->outer > 1) << 49;
 }
 
 static uint64_t name_of(cek_dev *dev, const cek__gpu_provider *provider)
@@ -313,7 +313,8 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
     uint64_t class = 0;
     bool known = false;
     if (desc->op.kind != CEK_OP_GEMM || desc->op.flags & CEK_OP_DETERMINISTIC ||
-        (double)desc->batch * (double)desc->m * (double)desc->n * (double)desc->k < (double)WORK_MIN)
+        (double)desc->outer * (double)desc->batch * (double)desc->m * (double)desc->n * (double)desc->k <
+            (double)WORK_MIN)
         return NULL;
     for (uint32_t i = 0; i < count; i++)
         if (*list[i]->version(dev->instance) && is_worth_it(dev, desc, list[i]))

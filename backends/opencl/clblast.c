@@ -137,8 +137,8 @@ static cek_status clblast_fail(opencl_dev *dev, const char *call, int error)
 
 struct cek__gpu_plan {
     const cek__clblast *clblast;
-    size_t m, n, k, batch;
-    size_t lda, ldb, ldc, stride_a, stride_b, stride_c;
+    size_t m, n, k, outer, batch;
+    size_t lda, ldb, ldc, stride_a, stride_b, stride_c, outer_a, outer_b, outer_c;
     int a_transpose, b_transpose;
     float beta;
     size_t scratch_bytes, scratch_align;
@@ -193,6 +193,7 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         .m = desc->m,
         .n = desc->n,
         .k = desc->k,
+        .outer = desc->outer,
         .batch = desc->batch,
         .lda = (size_t)desc->lda,
         .ldb = (size_t)desc->ldb,
@@ -200,6 +201,9 @@ static cek_status offer(cek_dev *head, const cek__request *request, cek__gpu_off
         .stride_a = (size_t)desc->stride_a,
         .stride_b = (size_t)desc->stride_b,
         .stride_c = (size_t)desc->stride_c,
+        .outer_a = (size_t)desc->outer_a,
+        .outer_b = (size_t)desc->outer_b,
+        .outer_c = (size_t)desc->outer_c,
         .a_transpose = desc->trans & CEK_GEMM_TRANS_A ? TRANSPOSE_YES : TRANSPOSE_NO,
         .b_transpose = desc->trans & CEK_GEMM_TRANS_B ? TRANSPOSE_YES : TRANSPOSE_NO,
         .beta = out->does && cek__request_accumulates(request, CEK_GEMM_C) ? 1.0f : 0.0f,
@@ -246,7 +250,8 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
     size_t a_offset = refs[CEK_GEMM_A].offset / sizeof(float), b_offset = refs[CEK_GEMM_B].offset / sizeof(float);
     size_t c_offset = refs[CEK_GEMM_C].offset / sizeof(float);
     cek_status st = scratch_make(queue->dev, plan, refs[CEK_GEMM_PACKED + 1], &scratch);
-    for (size_t i = 0; !st && i < plan->batch; i++) {
+    for (size_t i = 0; !st && i < plan->outer * plan->batch; i++) {
+        const size_t outer = i / plan->batch, inner = i % plan->batch;
         cl_event event = NULL;
         if (!cek__ledger_reserve(queue->ledger)) {
             st = cek__host_fail(&queue->dev->head.instance->host, CEK_OUT_OF_MEMORY,
@@ -256,9 +261,10 @@ static cek_status call(cek_queue *queue, const cek__gpu_plan *plan, const cek_re
             break;
         }
         int error = plan->clblast->sgemm(ROW_MAJOR, plan->a_transpose, plan->b_transpose, plan->m, plan->n, plan->k,
-                                         1.0f, a, a_offset + i * plan->stride_a, plan->lda, b,
-                                         b_offset + i * plan->stride_b, plan->ldb, plan->beta, c,
-                                         c_offset + i * plan->stride_c, plan->ldc, &queue->queue, &event, scratch);
+                                         1.0f, a, a_offset + outer * plan->outer_a + inner * plan->stride_a, plan->lda,
+                                         b, b_offset + outer * plan->outer_b + inner * plan->stride_b, plan->ldb,
+                                         plan->beta, c, c_offset + outer * plan->outer_c + inner * plan->stride_c,
+                                         plan->ldc, &queue->queue, &event, scratch);
         if (error) {
             st = clblast_fail(queue->dev, "op_run", error);
             /* Of several kernels some may be on their way. */

@@ -130,6 +130,7 @@ static const struct {
     [CEK_OP_RANDOM] = { cek__reference_random, NULL, NULL },
     [CEK_OP_OPTIMIZER] = { cek__reference_optimizer, NULL, NULL },
     [CEK_OP_COPY] = { cek__reference_copy, NULL, NULL },
+    [CEK_OP_ARG] = { cek__reference_arg, NULL, NULL },
     [CEK_OP_GATHER] = { cek__reference_gather, NULL, NULL },
     [CEK_OP_SCATTER_ADD] = { cek__reference_scatter_add, cek__reference_scatter_prepare, NULL },
 };

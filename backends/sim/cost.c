@@ -106,7 +106,7 @@ static uint64_t request_flops(const cek__request *request)
     switch (request->desc.op.kind) {
     case CEK_OP_GEMM: {
         const cek_gemm_desc *d = &request->desc.gemm;
-        return product(2, all(d->batch, (uint64_t[]){ d->m, d->n, d->k }, 3));
+        return product(2, all(d->batch, (uint64_t[]){ d->outer, d->m, d->n, d->k }, 4));
     }
     case CEK_OP_CONV_FORWARD:
     case CEK_OP_CONV_BACKWARD_DATA:
@@ -118,6 +118,7 @@ static uint64_t request_flops(const cek__request *request)
         return all(d->instruction_count, d->shape, d->rank);
     }
     case CEK_OP_REDUCE: return all(1, request->desc.reduce.shape, request->desc.reduce.rank);
+    case CEK_OP_ARG: return all(1, request->desc.arg.shape, request->desc.arg.rank);
     case CEK_OP_SOFTMAX:
         return product(SOFTMAX_FLOPS, product(request->desc.softmax.rows, request->desc.softmax.columns));
     case CEK_OP_CROSS_ENTROPY:

@@ -37,6 +37,12 @@
  * always means: contiguous f32 operands and every feature that is not called optional. The
  * conformance suite runs the required cases of the profile that a plugin claims.
  *
+ * Version 1.0 is frozen: the kinds CEK_OP_GEMM to CEK_OP_ARG with the fields, slots and enumerators
+ * below, and what the profiles require of them. A host trains every network with what profile
+ * TRAINING requires: normalisations, gradients of softmax, attention, embeddings and losses are
+ * products, chains, reductions, gathers and scatter-adds there. Epilogues, prepacked weights and
+ * other types than f32 are accelerators that it asks for and does without. What comes later is 1.1.
+ *
  * Growth. This header is append-only within one major version. Structs passed by pointer start with
  * `size`, set by whoever fills them in; both sides copy min(their size, the other's size) bytes
  * into a zeroed struct of their own. Elements of arrays have no size of their own: their count and
@@ -428,7 +434,8 @@ enum {
     CEK_OP_OPTIMIZER = 14,            /* [T] */
     CEK_OP_COPY = 15,                 /* [I] */
     CEK_OP_GATHER = 16,               /* [T] */
-    CEK_OP_SCATTER_ADD = 17           /* [T] */
+    CEK_OP_SCATTER_ADD = 17,          /* [T] */
+    CEK_OP_ARG = 18                   /* [I] */
 };
 
 enum {
@@ -583,28 +590,34 @@ typedef struct cek_batch_block {
  * A matrix is stored row-major with the given leading dimension (elements from one row to the next,
  * >= the row's length), transposed where flagged: op(A)(i,p) = A[i*lda + p], or A[p*lda + i] with
  * CEK_GEMM_TRANS_A. Batches are stride_* elements apart; stride_a or stride_b of 0 uses one matrix
- * for all. m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0. A_SUM: the sum over p of
- * op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T; batch 1
- * only.
+ * for all. A batch may have a second level: `outer` times those matrices, outer_* elements apart (for A
+ * and B perhaps 0), so that matrix b of o begins at o * outer_* + b * stride_*; outer = 0 is 1, and a
+ * count of 1 leaves its strides unread. Heads of attention are read where they lie: of [N][T][H][d] the
+ * N times H matrices T x d have outer = N, batch = H, ld = H*d, stride = d, outer_ = T*H*d.
+ * m, n > 0; k >= 0 (k = 0 gives the epilogue of 0); batch > 0. A_SUM: the sum over p of
+ * op(A)(i,p), untouched by the epilogue: the bias gradient of a linear layer when A = dY^T; of one
+ * matrix only. ACT_REF lies as C does.
  * Types: a, b, c all f32 required; f64, and f16 or bf16 a = b with c of the same type or f32,
- * optional. Required: batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and
+ * optional. Required: both levels of a batch, transposes, leading dimensions, BIAS, A_SUM, accumulation on C and
  * A_SUM. */
 typedef struct cek_gemm_desc {
     cek_op_desc op;
     uint64_t m, n, k, batch;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
+    uint64_t outer;
+    int64_t outer_a, outer_b, outer_c;
     cek_dtype a_type, b_type, c_type;
     uint32_t trans; /* CEK_GEMM_TRANS_A | CEK_GEMM_TRANS_B */
 } cek_gemm_desc;
 enum { CEK_GEMM_TRANS_A = 1u << 0, CEK_GEMM_TRANS_B = 1u << 1 };
-#define CEK_GEMM_OPERANDS(ROW)                                                                \
-    ROW(GEMM, A, 0, in, required, no, 0, "a_type; batch matrices m x k (k x m with TRANS_A)") \
-    ROW(GEMM, B, 1, in, weights, no, 0, "b_type; batch matrices k x n (n x k with TRANS_B)")  \
-    ROW(GEMM, C, 2, out, required, acc, 0, "c_type; batch matrices m x n")                    \
-    ROW(GEMM, BIAS, 3, in, optional, no, 0, "sum type; [n], added to every row")              \
-    ROW(GEMM, ACT_REF, 4, in, optional, no, 0, "c_type; as C, required with act_grad")        \
-    ROW(GEMM, A_SUM, 5, out, optional, acc, 0, "sum type; [m]")                               \
+#define CEK_GEMM_OPERANDS(ROW)                                                                        \
+    ROW(GEMM, A, 0, in, required, no, 0, "a_type; outer x batch matrices m x k (k x m with TRANS_A)") \
+    ROW(GEMM, B, 1, in, weights, no, 0, "b_type; outer x batch matrices k x n (n x k with TRANS_B)")  \
+    ROW(GEMM, C, 2, out, required, acc, 0, "c_type; outer x batch matrices m x n")                    \
+    ROW(GEMM, BIAS, 3, in, optional, no, 0, "sum type; [n], added to every row")                      \
+    ROW(GEMM, ACT_REF, 4, in, optional, no, 0, "c_type; as C, required with act_grad")                \
+    ROW(GEMM, A_SUM, 5, out, optional, acc, 0, "sum type; [m]")                                       \
     ROW(GEMM, PACKED, 6, in, optional, no, 0, "prepack_bytes; B as op_prepack wrote it")
 
 /* Convolution (cross-correlation, as in PyTorch), 1 to 3 spatial dimensions, groups.
@@ -803,11 +816,19 @@ typedef struct cek_pointwise_desc {
         "given")                                                                               \
     ROW(POINTWISE, BATCH, 9, in, optional, no, 0, "cek_batch_block: rows_valid; with VALID alone")
 
-/* Reduce: Y = function over the axes in the mask (bit i = axis i), row-major over the axes that
- * remain (one element if none does). Y has the sum type. Mean divides by the number of elements.
+/* Reduce: Y = function of the terms along the axes in the mask (bit i = axis i), row-major over the
+ * axes that remain (one element if none does). A term is an element of X; with CENTRE, X - CENTRE,
+ * CENTRE lying as Y does; with X2 that times X2, of x_type and read through x2_strides. Difference and
+ * product may be rounded, each, to the sum type, which Y has. Mean divides by the number of terms.
  * MAX and MIN propagate NaN.
- * Required: f32 X, all functions, any strides >= 0. Other types optional. Accumulate: SUM, MEAN,
- * SUM_SQUARES, COUNT_NONFINITE. axes 0 reduces nothing; bits at or above rank are CEK_INVALID. */
+ * BATCH leaves padding out, whatever it holds: rows are indices along axis 0, of which those count with
+ * row / rows_per_sample < rows_valid, and elements of the others are no terms. rows_per_sample is 0
+ * without BATCH. Of no terms at all sums, means and counts are 0, MAX is -infinity, MIN infinity.
+ * So normalisations and the gradients of softmax are two or three operations: dx = (dy - sum of dy * y)
+ * * y has its sum from X = dy, X2 = y; a variance is SUM_SQUARES with CENTRE the mean, over a count.
+ * Required: f32 X, all functions, any strides >= 0, X2, CENTRE, BATCH. Other types optional. Accumulate:
+ * SUM, MEAN, SUM_SQUARES, COUNT_NONFINITE. axes 0 reduces nothing; bits at or above rank are
+ * CEK_INVALID. */
 enum {
     CEK_REDUCE_SUM = 1,
     CEK_REDUCE_MEAN = 2,
@@ -823,11 +844,33 @@ typedef struct cek_reduce_desc {
     uint32_t rank;
     cek_dtype x_type;
     uint64_t shape[CEK_RANK_MAX];
-    int64_t x_strides[CEK_RANK_MAX];
+    int64_t x_strides[CEK_RANK_MAX], x2_strides[CEK_RANK_MAX]; /* x2: 0 without X2 */
+    uint64_t rows_per_sample;                                  /* with BATCH; else 0 */
 } cek_reduce_desc;
-#define CEK_REDUCE_OPERANDS(ROW)                                              \
-    ROW(REDUCE, X, 0, in, required, no, 0, "x_type; shape through x_strides") \
-    ROW(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")
+#define CEK_REDUCE_OPERANDS(ROW)                                                  \
+    ROW(REDUCE, X, 0, in, required, no, 0, "x_type; shape through x_strides")     \
+    ROW(REDUCE, Y, 1, out, required, acc, 0, "sum type; the axes that remain")    \
+    ROW(REDUCE, X2, 2, in, optional, no, 0, "x_type; shape through x2_strides")   \
+    ROW(REDUCE, CENTRE, 3, in, optional, no, 0, "sum type; the axes that remain") \
+    ROW(REDUCE, BATCH, 4, in, optional, no, 0, "cek_batch_block: rows_valid")
+
+/* Arg: Y = the index along `axis` of the largest (smallest) element of X, row-major over the axes that
+ * remain (one element if none does). Of equal ones, +0 and -0 among them, the first; a NaN counts as
+ * larger (smaller) than all that is none, so that the first NaN wins, as in PyTorch. shape[axis] is at
+ * most 2^31. Required: f32, any strides >= 0. Other types optional. */
+enum { CEK_ARG_MAX = 1, CEK_ARG_MIN = 2 };
+typedef struct cek_arg_desc {
+    cek_op_desc op;
+    uint32_t function;
+    uint32_t axis; /* < rank */
+    uint32_t rank;
+    cek_dtype type;
+    uint64_t shape[CEK_RANK_MAX];
+    int64_t x_strides[CEK_RANK_MAX];
+} cek_arg_desc;
+#define CEK_ARG_OPERANDS(ROW)                                            \
+    ROW(ARG, X, 0, in, required, no, 0, "type; shape through x_strides") \
+    ROW(ARG, Y, 1, out, required, no, 0, "i32; the axes that remain")
 
 /* Softmax over each row of a rows x columns matrix, computed without overflow; CEK_SOFTMAX_LOG
  * gives its logarithm. Types: f32 required, others optional. */
@@ -1033,7 +1076,8 @@ enum { CEK_GATHER_SHARED = 1u << 0 };
         CEK_CROSS_ENTROPY_OPERANDS(ROW)                                                            \
     CEK_SQUARED_ERROR_OPERANDS(ROW) CEK_DROPOUT_OPERANDS(ROW) CEK_RANDOM_OPERANDS(ROW)             \
         CEK_OPTIMIZER_OPERANDS(ROW)                                                                \
-    CEK_COPY_OPERANDS(ROW) CEK_GATHER_OPERANDS(ROW) CEK_SCATTER_ADD_OPERANDS(ROW)
+    CEK_COPY_OPERANDS(ROW) CEK_GATHER_OPERANDS(ROW) CEK_SCATTER_ADD_OPERANDS(ROW)           \
+        CEK_ARG_OPERANDS(ROW)
 enum { CEK_ALL_OPERANDS(CEK_SLOT_ENUM_) CEK_SLOT_MAX = 64 };
 /* clang-format on */
 

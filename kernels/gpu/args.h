@@ -53,7 +53,7 @@ typedef struct cek_k_chain {
 /* reduce: `outputs` results over `length` elements each. A group has `lanes` work-items for each of `results` results;
  * what is reduced is cut into pieces, each with results of its own. */
 typedef struct cek_k_reduce {
-    cek_u64 at[2]; /* X, Y */
+    cek_u64 at[5]; /* X, Y, X2, CENTRE, BATCH */
     cek_u64 outputs, length, piece;
     cek_u32 kept_rank, reduced_rank;
     cek_k_shape kept, reduced; /* for ranks above 1 */
@@ -62,7 +62,17 @@ typedef struct cek_k_reduce {
     cek_u32 lane_shift, result_shift; /* of a work-item's number */
     cek_u32 accumulate;
     cek_f32 scale; /* of the result: 1 / length for a mean */
+    /* TERMS: the second operand's strides; rows of axis 0, and of each the terms of an output, or the outputs. */
+    cek_u64 second_kept[CEK_K_RANK], second_reduced[CEK_K_RANK];
+    cek_u64 rows, rows_per_sample, samples, row_count; /* samples: the last perhaps cut short */
+    cek_u32 terms, unused;                             /* CEK_K_TERMS_ */
 } cek_k_reduce;
+#define CEK_K_TERMS_SECOND 1u
+#define CEK_K_TERMS_CENTRE 2u
+#define CEK_K_TERMS_BATCH 4u
+#define CEK_K_TERMS_ROWS 8u     /* rows hold terms: those that do not count are none */
+#define CEK_K_TERMS_OUTPUTS 16u /* rows hold outputs: those that do not count have no terms */
+#define CEK_K_TERMS_MEAN 32u    /* of what counts: row_count terms a row */
 
 /* gather, scatter_add: `elements` is what the kernel at hand has one work-item for. Of gather TABLE, INDEX, Y; of
  * scatter_add's steps INDEX, links; DTABLE; DY, INDEX, links, DTABLE. index_batch: elements of INDEX for a batch, or 0. */
@@ -122,17 +132,19 @@ typedef struct cek_k_optimizer {
  * strides are in elements, or images, whose places follow from `window` and the channels of one group. */
 typedef struct cek_k_product {
     cek_u64 at[6];          /* A, B, C, BIAS, ACT_REF, partial sums */
-    cek_u64 m, n, k, batch; /* batch: matrices, or groups of a convolution */
+    cek_u64 m, n, k, batch; /* batch: matrices, fewer than 2^32, or groups of a convolution */
     cek_u64 a_row, a_column, a_batch;
     cek_u64 b_row, b_column, b_batch; /* backward data: b_row is an output channel's, a tap's is in_group */
     cek_u64 c_row, c_batch, bias_batch;
-    cek_u64 splits, split_k; /* k is summed in `splits` pieces of split_k, which is below 2^32 */
-    cek_u64 first;           /* the number of the launch's first group */
+    cek_u64 a_outer, b_outer, c_outer; /* of matrices: from one `inner` of them to the next */
+    cek_u64 splits, split_k;           /* k is summed in `splits` pieces of split_k, which is below 2^32 */
+    cek_u64 first;                     /* the number of the launch's first group */
     cek_k_window window;
     /* n / stride is the high half of 2n * multiplier, shifted by shift, for n below 2^31. */
     cek_u32 stride_multiplier[3], stride_shift[3];
     cek_u32 in_channels, out_channels, in_group, out_group;
     cek_u32 bias, accumulate, activation, act_grad;
+    cek_u32 inner, unused;
 } cek_k_product;
 
 /* Tiles in registers (kernels/opencl/tile.cl); sizes and strides in elements. Where a pixel has few channels, values
@@ -143,13 +155,15 @@ typedef struct cek_k_product {
 typedef struct cek_k_pack {
     cek_u64 at[2];
     cek_u64 rows, k, row, column; /* rows of A, or columns of B; from one to the next, and from one k to the next */
-    cek_u64 piece, from_batch;    /* of k for a work-item */
+    cek_u64 piece;                /* of k for a work-item */
+    cek_u64 inner, from_batch, from_outer; /* matrices are numbered through both levels of a batch */
 } cek_k_pack;
 
 typedef struct cek_k_tile {
     cek_u64 at[6];                      /* A, B, C, BIAS, ACT_REF, partial sums */
     cek_u64 m, n, k, row_tiles, panels; /* tiles of A and panels of B for a work-item */
     cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
+    cek_u64 inner, a_outer, b_outer, c_outer; /* as in cek_k_product */
     cek_u64 splits, split_k;
     cek_u32 bias, bias_rows, accumulate, activation, act_grad, type; /* of C and ACT_REF, by its number in plugin.h */
 } cek_k_tile;

@@ -9,7 +9,7 @@
  * MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM). Nothing is divided
  * in the loop over k: what an element's place owes to its row or column is found once and kept in local memory, and what
  * it owes to p is counted on, in digits, for a table of p at a time.
- * A_TYPE, B_TYPE, C_TYPE: element types. WHOLE: product_finish finishes sums that lie as C lies, and may be C itself.
+ * A_TYPE, B_TYPE, C_TYPE: element types. OUTER: matrices, in two levels of a batch. WHOLE: product_finish finishes sums that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
 #define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
@@ -38,8 +38,8 @@
 #define B_LINE (COLUMNS + PITCH)
 
 /* Groups on a multiprocessor: 168 registers a work-item, or 128. From sm_120 on addresses want pairs of registers, and 128
- * do not suffice. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+ * do not suffice; nor do they for matrices in two levels. */
+#if defined(OUTER) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200)
 #define GROUPS (ITEMS < 256 ? 384 / ITEMS : 1)
 #else
 #define GROUPS (ITEMS < 256 ? 384 / ITEMS : 2)
@@ -183,14 +183,28 @@ DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s
 
 /* --- the result ------------------------------------------------------------------------------- */
 
-/* The finished sum of C(i,j). */
+/* Where matrix z begins, of one level of a batch or of two. What `finish` is told of it: its number, with which goes a bias
+ * of its own, or where that of C begins. */
+#ifdef OUTER
+#define MATRIX_AT(z, name) ((cek_u32)(z) / a.inner * a.name##_outer + (cek_u32)(z) % a.inner * a.name##_batch)
+#define MATRIX(z) MATRIX_AT(z, c)
+#define MATRIX_C(matrix) (matrix)
+#define MATRIX_BIAS(matrix) 0
+#else
+#define MATRIX_AT(z, name) ((z) * a.name##_batch)
+#define MATRIX(z) (z)
+#define MATRIX_C(matrix) MATRIX_AT(matrix, c)
+#define MATRIX_BIAS(matrix) ((matrix) * a.bias_batch)
+#endif
+
+/* The finished sum of C(i,j) of a matrix. */
 DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const char *bias, GLOBAL const char *act_ref,
-                      cek_u64 z, cek_u64 i, cek_u64 j, cek_f32 v)
+                      cek_u64 matrix, cek_u64 i, cek_u64 j, cek_f32 v)
 {
     const cek_k_product a = *args;
-    cek_u64 place = z * a.c_batch + i * a.c_row + j;
+    const cek_u64 place = MATRIX_C(matrix) + i * a.c_row + j;
     if (a.bias)
-        v += ((GLOBAL const cek_f32 *)bias)[z * a.bias_batch + j];
+        v += ((GLOBAL const cek_f32 *)bias)[MATRIX_BIAS(matrix) + j];
     v = activate(a.activation, v);
     if (a.act_grad)
         v = activate_grad(a.act_grad, v, LOAD(C_TYPE, act_ref, place));
@@ -215,7 +229,7 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
 #endif
     LOCAL cek_u32 digits[TABLE + 1][4]; /* of the next table's p; behind them what a table adds */
 #endif
-    LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch: no registers in the loop */
+    LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch, or the matrix: no registers in the loop */
     /* Groups are numbered along x, the one direction without a low limit, and through several launches: columns first,
      * then rows, pieces of k, batches. */
     const cek_u64 columns = (a.n + COLUMNS - 1) / COLUMNS, rows = (a.m + ROWS - 1) / ROWS, at = a.first + GROUP_ID(0);
@@ -238,8 +252,8 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     cek_u32 a_first = a_turned ? item % SPAN : item / DEPTH, b_first = b_turned ? item % SPAN : item / DEPTH;
     cek_u32 a_put = a_p * A_LINE + a_first, b_put = b_p * B_LINE + b_first;
     cek_u32 a_get = 4 * y, b_get = 4 * x; /* all that the loop knows of x and y, or registers are short */
-    GLOBAL const char *A = AT(A_, 0) + z * a.a_batch * BYTES(A_TYPE);
-    GLOBAL const char *B = AT(B_, 1) + z * a.b_batch * BYTES(B_TYPE);
+    GLOBAL const char *A = AT(A_, 0) + MATRIX_AT(z, a) * BYTES(A_TYPE);
+    GLOBAL const char *B = AT(B_, 1) + MATRIX_AT(z, b) * BYTES(B_TYPE);
 #if WINDOW_A || WINDOW_B
     const cek_u32 line_size[4] = LINE_SIZE, depth_size[4] = DEPTH_SIZE;
     cek_u32 first_line[4];
@@ -282,7 +296,11 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     if (!item) {
         origin[0] = row;
         origin[1] = column;
+#ifdef OUTER
+        origin[2] = a.splits > 1 ? z * a.splits + split : MATRIX(z);
+#else
         origin[2] = z * a.splits + split;
+#endif
     }
 
     cek_f32 sum[EACH][EACH], next_a[ROW_LOADS], next_b[COLUMN_LOADS];
@@ -431,7 +449,7 @@ KERNEL void product_finish(OPERANDS)
         return;
     cek_u64 z = item / (a.m * a.n), i = item / a.n % a.m, j = item % a.n;
 #ifdef WHOLE
-    cek_f32 sum = ((GLOBAL const cek_f32 *)AT(partial, 5))[z * a.c_batch + i * a.c_row + j];
+    cek_f32 sum = ((GLOBAL const cek_f32 *)AT(partial, 5))[MATRIX_AT(z, c) + i * a.c_row + j];
 #else
     cek_f32 sum = 0.0f;
     GLOBAL const cek_f32 *from = (GLOBAL const cek_f32 *)AT(partial, 5) + (z * a.splits * a.m + i) * a.n + j;
@@ -439,5 +457,5 @@ KERNEL void product_finish(OPERANDS)
     for (cek_u64 split = 0; split < a.splits; split++)
         sum += from[split * a.m * a.n];
 #endif
-    finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), z, i, j, sum);
+    finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), MATRIX(z), i, j, sum);
 }

@@ -2,8 +2,11 @@
  *
  * reduce.cl - reductions of strided tensors, to f32. Where a result is summed in pieces, those are reduced once more.
  *
- * TYPE: element type. FUNCTION: by its number in plugin.h.
+ * TYPE: element type. FUNCTION: by its number in plugin.h. TERMS: with a second operand, a centre or a batch block, as the
+ * arguments say.
+ * ARG: instead, where the largest (1) or smallest (2) element is.
  */
+#ifndef ARG
 enum { SUM = 1, MAXIMUM = 3, MINIMUM = 4, SQUARES = 5, NONFINITE = 6 };
 
 DEVICE_FN cek_f32 reduce_start(void)
@@ -29,6 +32,8 @@ DEVICE_FN cek_f32 reduce_add(cek_f32 result, cek_f32 x)
     return result + x;
 }
 
+#endif
+
 /* Where element `i` of more than one dimension lies. */
 DEVICE_FN cek_u64 place_in(cek_u32 i, cek_u32 rank, const cek_k_shape *shape, const cek_u64 *stride)
 {
@@ -41,37 +46,83 @@ DEVICE_FN cek_u64 place_in(cek_u32 i, cek_u32 rank, const cek_k_shape *shape, co
     return place + i * stride[0];
 }
 
+#ifndef ARG
+#ifdef TERMS
+#define OPERANDS                                                                                   \
+    GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBAL char *RESTRICT x2, GLOBAL char *RESTRICT centre, \
+        GLOBAL char *RESTRICT batch
+/* Rows of axis 0 that count: word 2 of a cek_batch_block says of how many samples. */
+DEVICE_FN cek_u64 rows_counted(const cek_k_reduce *a, GLOBAL const char *batch)
+{
+    const cek_u64 valid = a->terms & CEK_K_TERMS_BATCH ? ((GLOBAL const cek_u32 *)batch)[2] : a->samples;
+    return valid < a->samples ? valid * a->rows_per_sample : a->rows;
+}
+/* What counts lies in front, since axis 0 comes first: so many terms of each output, or so many outputs. */
+#define FIND_COUNTED                                                                               \
+    const cek_u64 rows = rows_counted(&a, AT(batch, 4));                                           \
+    const cek_u64 terms = a.terms & CEK_K_TERMS_ROWS ? rows * a.row_count : a.length;               \
+    const cek_u64 outputs = a.terms & CEK_K_TERMS_OUTPUTS ? rows * a.row_count : a.outputs;         \
+    const cek_f32 scale = !(a.terms & CEK_K_TERMS_MEAN) ? a.scale                                  \
+                          : rows                        ? 1.0f / (cek_f32)(rows * a.row_count)     \
+                                                        : 0.0f;
+/* An element, and the term that it and its partner make. */
+#define ELEMENT(p, q) element(&a, AT(x, 0), AT(x2, 2), middle, p, q)
+DEVICE_FN cek_f32 element(const cek_k_reduce *a, GLOBAL const char *x, GLOBAL const char *x2, cek_f32 middle, cek_u64 p,
+                          cek_u64 q)
+{
+    const cek_f32 v = LOAD(TYPE, x, p) - middle;
+    return a->terms & CEK_K_TERMS_SECOND ? v * LOAD(TYPE, x2, q) : v;
+}
+#define MIDDLE(output) (a.terms & CEK_K_TERMS_CENTRE ? ((GLOBAL const cek_f32 *)AT(centre, 3))[output] : 0.0f)
+#else
+#define OPERANDS GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y
+#define FIND_COUNTED                                                                               \
+    const cek_u64 terms = a.length, outputs = a.outputs;                                           \
+    const cek_f32 scale = a.scale;
+#define ELEMENT(p, q) LOAD(TYPE, AT(x, 0), p)
+#endif
+
 /* Elements i, i + lanes, ... before `end`, of which PLACE(i) is the place: IN_FLIGHT sums side by side. */
 #define REDUCE(PLACE)                                                                              \
     for (; i + (IN_FLIGHT - 1) * step < end; i += IN_FLIGHT * step) {                              \
         cek_f32 v[IN_FLIGHT];                                                                      \
         for (cek_u32 u = 0; u < IN_FLIGHT; u++)                                                    \
-            v[u] = LOAD(TYPE, AT(x, 0), first + PLACE(i + u * step));                              \
+            v[u] = ELEMENT(first + PLACE(i + u * step, reduced_stride), second + PLACE(i + u * step, second_reduced)); \
         for (cek_u32 u = 0; u < IN_FLIGHT; u++)                                                    \
             sums[u] = reduce_add(sums[u], reduce_term(v[u]));                                      \
     }                                                                                              \
     for (cek_u32 u = 0; u < IN_FLIGHT; u++)                                                        \
         if (i + u * step < end)                                                                    \
-            sums[u] = reduce_add(sums[u], reduce_term(LOAD(TYPE, AT(x, 0), first + PLACE(i + u * step))));
-#define PLACE_ALONG(i) (i) * a.reduced_stride[0]
-#define PLACE_AMONG(i) place_in((cek_u32)(i), a.reduced_rank, &a.reduced, a.reduced_stride)
+            sums[u] = reduce_add(sums[u], reduce_term(ELEMENT(first + PLACE(i + u * step, reduced_stride),          \
+                                                              second + PLACE(i + u * step, second_reduced))));
+#define PLACE_ALONG(i, stride) (i) * a.stride[0]
+#define PLACE_AMONG(i, stride) place_in((cek_u32)(i), a.reduced_rank, &a.reduced, a.stride)
 
 /* A group: `results` neighbouring results, of each a piece, by `lanes` work-items. */
-KERNEL void reduce(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_reduce a)
+KERNEL void reduce(OPERANDS, const cek_k_reduce a)
 {
     HELD(cek_f32, held)
     const cek_u32 lane = ITEM_ID(0) >> a.lane_shift & (a.lanes - 1);
     const cek_u64 output = GROUP_NUMBER() * a.results + (ITEM_ID(0) >> a.result_shift & (a.results - 1));
+    FIND_COUNTED
     const cek_u64 begin = GROUP_ID(2) * a.piece, step = a.lanes;
-    cek_u64 end = begin + a.piece < a.length ? begin + a.piece : a.length, i = begin + lane;
+    cek_u64 end = begin + a.piece < terms ? begin + a.piece : terms, i = begin + lane;
     cek_u64 first = output * a.kept_stride[0];
+#ifdef TERMS
+    cek_u64 second = output * a.second_kept[0];
+    const cek_f32 middle = output < a.outputs ? MIDDLE(output) : 0.0f;
+#endif
     cek_f32 sums[IN_FLIGHT], result;
     for (cek_u32 u = 0; u < IN_FLIGHT; u++)
         sums[u] = reduce_start();
-    if (output >= a.outputs)
+    if (output >= outputs)
         end = 0;
-    if (a.kept_rank > 1)
+    if (a.kept_rank > 1) {
         first = place_in((cek_u32)output, a.kept_rank, &a.kept, a.kept_stride);
+#ifdef TERMS
+        second = place_in((cek_u32)output, a.kept_rank, &a.kept, a.second_kept);
+#endif
+    }
     if (a.reduced_rank <= 1) {
         REDUCE(PLACE_ALONG)
     } else {
@@ -84,7 +135,7 @@ KERNEL void reduce(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k
     FOLD(cek_f32, held, result, lane, a.lanes, 1u << a.lane_shift, reduce_add(result, other))
     if (!lane && output < a.outputs) {
         GLOBAL cek_f32 *to = (GLOBAL cek_f32 *)AT(y, 1) + GROUP_ID(2) * a.outputs + output;
-        result *= a.scale;
+        result *= scale;
         *to = a.accumulate ? *to + result : result;
     }
 }
@@ -92,26 +143,79 @@ KERNEL void reduce(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k
 #ifdef CEK_CPU
 /* Where neighbouring results are neighbours in memory and one dimension is summed: LANES results per work-item, row by
  * row. */
-KERNEL void reduce_columns(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_reduce a)
+KERNEL void reduce_columns(OPERANDS, const cek_k_reduce a)
 {
+    FIND_COUNTED
     cek_u64 first = GROUP_NUMBER() * LANES, row = GROUP_ID(2) * a.piece;
-    cek_u64 end = row + a.piece < a.length ? row + a.piece : a.length;
+    cek_u64 end = row + a.piece < terms ? row + a.piece : terms;
     cek_f32 result[LANES];
-    if (first >= a.outputs)
+    (void)scale;
+    if (first >= outputs)
         return;
-    cek_u64 lanes = a.outputs - first < LANES ? a.outputs - first : LANES;
+    cek_u64 lanes = outputs - first < LANES ? outputs - first : LANES;
     for (int l = 0; l < LANES; l++)
         result[l] = reduce_start();
+#ifdef TERMS
+    cek_f32 middles[LANES];
+    for (cek_u64 l = 0; l < LANES; l++)
+        middles[l] = l < lanes ? MIDDLE(first + l) : 0.0f;
+#define middle middles[l]
+#endif
+#define COLUMN_TERM(l) \
+    reduce_term(ELEMENT(row * a.reduced_stride[0] + first + l, row * a.second_reduced[0] + first + l))
     if (lanes == LANES)
         for (; row < end; row++)
             for (int l = 0; l < LANES; l++)
-                result[l] = reduce_add(result[l],
-                                       reduce_term(LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l)));
+                result[l] = reduce_add(result[l], COLUMN_TERM(l));
     for (; row < end; row++)
         for (cek_u64 l = 0; l < lanes; l++)
-            result[l] = reduce_add(result[l],
-                                   reduce_term(LOAD(TYPE, AT(x, 0), row * a.reduced_stride[0] + first + l)));
+            result[l] = reduce_add(result[l], COLUMN_TERM(l));
+#ifdef TERMS
+#undef middle
+#endif
     for (cek_u64 l = 0; l < lanes; l++)
         ((GLOBAL cek_f32 *)AT(y, 1))[GROUP_ID(2) * a.outputs + first + l] = result[l];
+}
+#endif
+#else /* ARG */
+
+/* A number whose order is that of the elements, the one wanted last; NaN is behind all others. Zeros are equal. */
+DEVICE_FN cek_u32 key_of(cek_u32 order)
+{
+    return ARG == 1 ? order : ~order;
+}
+DEVICE_FN cek_u32 key_real(cek_f32 x)
+{
+    const cek_u32 bits = AS_U32(x), size = bits & 0x7fffffffu;
+    if (size > 0x7f800000u)
+        return 0xffffffffu;
+    return key_of(!size || size == bits ? size | 0x80000000u : ~bits);
+}
+#define KEY_f32(p, i) key_real(LOAD(f32, p, i))
+#define KEY_f16(p, i) key_real(LOAD(f16, p, i))
+#define KEY_bf16(p, i) key_real(LOAD(bf16, p, i))
+#define KEY_u8(p, i) key_of(((GLOBAL const cek_u8 *)(p))[i])
+#define KEY_i32(p, i) key_of((cek_u32)((GLOBAL const cek_i32 *)(p))[i] ^ 0x80000000u)
+
+/* A group: `results` neighbouring results, each by `lanes` work-items. Of equal keys the first one's place, turned round,
+ * is the largest. */
+KERNEL void arg(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_reduce a)
+{
+    HELD(cek_u64, held)
+    const cek_u32 lane = ITEM_ID(0) >> a.lane_shift & (a.lanes - 1);
+    const cek_u64 output = GROUP_NUMBER() * a.results + (ITEM_ID(0) >> a.result_shift & (a.results - 1));
+    const cek_u64 end = output < a.outputs ? a.length : 0;
+    cek_u64 first = output * a.kept_stride[0], best = 0;
+    if (a.kept_rank > 1)
+        first = place_in((cek_u32)output, a.kept_rank, &a.kept, a.kept_stride);
+#pragma unroll 4
+    for (cek_u64 i = lane; i < end; i += a.lanes) {
+        const cek_u64 next = (cek_u64)CEK_PASTE(KEY_, TYPE)(AT(x, 0), first + i * a.reduced_stride[0]) << 32 |
+                             (~(cek_u32)i & 0xffffffffu);
+        best = next > best ? next : best;
+    }
+    FOLD(cek_u64, held, best, lane, a.lanes, 1u << a.lane_shift, other > best ? other : best)
+    if (!lane && output < a.outputs)
+        ((GLOBAL cek_i32 *)AT(y, 1))[output] = (cek_i32)~(cek_u32)best;
 }
 #endif

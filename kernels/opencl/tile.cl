@@ -128,6 +128,9 @@ DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, ce
 #define PREFETCH(p)
 #endif
 
+/* Where matrix z begins, of two levels of a batch. */
+#define MATRIX_AT(z, name) (a.inner ? (z) / a.inner * a.name##_outer + (z) % a.inner * a.name##_batch : 0)
+
 /* --- matrices -------------------------------------------------------------------------------- */
 
 /* Packs rows of A into tiles [k][MR], zero below the last row; a work-item is a tile and a piece of k. */
@@ -137,7 +140,7 @@ KERNEL void tile_pack_a(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
     if (tile >= tiles || begin >= a.k)
         return;
     cek_u64 end = begin + a.piece < a.k ? begin + a.piece : a.k;
-    cek_in x = (cek_in)AT(from, 0) + z * a.from_batch + tile * MR * a.row;
+    cek_in x = (cek_in)AT(from, 0) + MATRIX_AT(z, from) + tile * MR * a.row;
     cek_out y = (cek_out)AT(to, 1) + (z * tiles + tile) * a.k * MR;
     cek_u64 rows = a.rows - tile * MR;
     if (rows >= MR && a.column == 1) {
@@ -162,7 +165,7 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
     if (panel >= panels || begin >= a.k)
         return;
     cek_u64 end = begin + a.piece < a.k ? begin + a.piece : a.k, columns = a.rows - panel * NR;
-    cek_in x = (cek_in)AT(from, 0) + z * a.from_batch + panel * NR * a.row;
+    cek_in x = (cek_in)AT(from, 0) + MATRIX_AT(z, from) + panel * NR * a.row;
     cek_out y = (cek_out)AT(to, 1) + (z * panels + panel) * a.k * NR;
     if (columns >= NR && a.row == 1) {
         for (cek_u64 p = begin; p < end; p++) {
@@ -201,7 +204,7 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
     cek_u64 panel_first = GROUP_ID(0) * a.panels, panels = (a.n + NR - 1) / NR;
     cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
     cek_u64 begin = split * a.split_k, end = begin + a.split_k < a.k ? begin + a.split_k : a.k;
-    cek_in A = (cek_in)AT(A_, 0) + z * a.a_batch, B = (cek_in)AT(B_, 1) + z * a.b_batch + begin * a.b_k;
+    cek_in A = (cek_in)AT(A_, 0) + MATRIX_AT(z, a), B = (cek_in)AT(B_, 1) + MATRIX_AT(z, b) + begin * a.b_k;
     epilogue e;
     epilogue_set(&e, &a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4));
     for (cek_u64 t = tile_first; t < tile_end; t++) {
@@ -224,7 +227,7 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
                 cek_out tile = (cek_out)AT(partial, 5) + number * (MR * NR);
                 ROWS(TILE_STORE)
             } else {
-                const cek_u64 place = z * a.c_batch + t * MR * a.c_row;
+                const cek_u64 place = MATRIX_AT(z, c) + t * MR * a.c_row;
 #define FINISH(i) if (t * MR + i < a.m) \
                     finish_row(&e, place + i * a.c_row, a.c_column, t * MR + i, panel * NR, a.n, lo##i, hi##i);
                 ROWS(FINISH)
@@ -263,7 +266,7 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
             lo += VLOAD(sums);
             hi += VLOAD(sums + VW);
         }
-        finish_row(&e, z * a.c_batch + row * a.c_row, a.c_column, row, column, a.n, lo, hi);
+        finish_row(&e, MATRIX_AT(z, c) + row * a.c_row, a.c_column, row, column, a.n, lo, hi);
     }
 }
 

@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/cli/lib.sh"
 
 operations='gemm conv_forward conv_backward_data conv_backward_weights pool_forward pool_backward pointwise reduce softmax
-    cross_entropy squared_error dropout random optimizer copy gather scatter_add'
+    cross_entropy squared_error dropout random optimizer copy arg gather scatter_add'
 for operation in $operations; do
     run 0 op $operation -d cpu -w 0 -r 2 --json
     [ "$(value results.0.op)" = $operation ] || wrong "$operation is not named"

@@ -21,7 +21,7 @@ holds "$optional_f32 >= 100"
 if [ -n "$NVCC" ]; then
     with_images
     whole "machine code" device memory gemm conv_forward conv_backward_data conv_backward_weights pool_forward \
-        pool_backward pointwise reduce softmax cross_entropy squared_error dropout random optimizer copy gather scatter_add command_buffer
+        pool_backward pointwise reduce softmax cross_entropy squared_error dropout random optimizer copy arg gather scatter_add command_buffer
     holds "$(value optional_passed) >= 2000"  # f16 and bf16: no variant of a kernel is missing
     unset FAKE_CUDA_STRICT  # a queue is destroyed with work in it: that is left to the driver
     run 0 check -d cuda:0 queue --json

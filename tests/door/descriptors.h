@@ -85,6 +85,10 @@ static cek_gather_desc gather = {
     .op = { .size = sizeof gather, .kind = CEK_OP_GATHER, .operands = 7 }, .batch = 2, .rows = 5, .count = 3, .columns = 4,
     .type = CEK_F16,
 };
+static cek_arg_desc arg = {
+    .op = { .size = sizeof arg, .kind = CEK_OP_ARG, .operands = 3 }, .function = CEK_ARG_MIN, .axis = 1, .rank = 3,
+    .type = CEK_BF16, .shape = { 3, 4, 5 }, .x_strides = { 20, 5, 1 },
+};
 /* clang-format on */
 
 #endif

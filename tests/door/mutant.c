@@ -51,6 +51,7 @@ static cek_dtype op_type(const cek__request *request)
     case CEK_OP_OPTIMIZER: return request->desc.optimizer.type;
     case CEK_OP_GATHER:
     case CEK_OP_SCATTER_ADD: return request->desc.gather.type;
+    case CEK_OP_ARG: return request->desc.arg.type;
     default: return request->desc.copy.y_type;
     }
 }
@@ -64,6 +65,7 @@ static cek_dtype output_type(const cek__request *request, uint32_t slot)
     case CEK_OP_CONV_BACKWARD_WEIGHTS:
     case CEK_OP_SCATTER_ADD:
     case CEK_OP_REDUCE: return sum;
+    case CEK_OP_ARG: return CEK_I32;
     case CEK_OP_POOL_FORWARD: return slot == CEK_POOL_FORWARD_RESERVE ? CEK_I32 : type;
     case CEK_OP_CROSS_ENTROPY:
         return slot == CEK_CROSS_ENTROPY_DLOGITS ? type : slot == CEK_CROSS_ENTROPY_LOSS ? sum : CEK_I32;
@@ -92,7 +94,9 @@ static places output_places(const cek__request *request, uint32_t slot)
                  .shape = { request->slots[slot].bytes / cek__type_bytes(output_type(request, slot)) },
                  .strides = { 1 } };
     if (request->desc.op.kind == CEK_OP_GEMM && slot == CEK_GEMM_C)
-        p = (places){ 3, { gemm->batch, gemm->m, gemm->n }, { gemm->stride_c, gemm->ldc, 1 } };
+        p = (places){ 4,
+                      { gemm->outer, gemm->batch, gemm->m, gemm->n },
+                      { gemm->outer_c, gemm->stride_c, gemm->ldc, 1 } };
     if (request->desc.op.kind == CEK_OP_POINTWISE) {
         p.rank = pointwise->rank;
         memcpy(p.shape, pointwise->shape, sizeof p.shape);

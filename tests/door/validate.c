@@ -134,6 +134,15 @@ START_TEST(gemm_fields)
     ck_assert_uint_eq(BYTES(CEK_GEMM_A), 0);
     ck_assert(request.slots[CEK_GEMM_C].dense);
     ACCEPT(gemm, it.ldc = 8, it.stride_c = 4); /* matrices beside each other */
+    ck_assert_uint_eq(request.desc.gemm.outer, 1);
+    ACCEPT(gemm, it.outer = 3, it.outer_a = 1000, it.outer_b = 0, it.outer_c = 200);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_A), (2 * 1000 + 100 + 2 * 6 + 5) * 4);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_B), (4 * 7 + 4) * 4);
+    ck_assert_uint_eq(BYTES(CEK_GEMM_C), (2 * 200 + 50 + 2 * 8 + 4) * 4);
+    REFUSE(gemm, INVALID, "one place", it.outer = 3, it.outer_a = 1000, it.outer_c = 50);
+    REFUSE(gemm, INVALID, "outer_b is -1", it.outer = 3, it.outer_b = -1, it.outer_c = 200);
+    REFUSE(gemm, INVALID, "A_SUM of 3", it.batch = 1, it.outer = 3, it.outer_c = 200,
+           it.op.operands |= CEK_BIT(CEK_GEMM_A_SUM));
     ACCEPT(gemm, it.a_type = it.b_type = CEK_BF16, it.batch = 1, it.op.operands |= BITS(CEK_GEMM_BIAS, CEK_GEMM_A_SUM));
     ck_assert_uint_eq(BYTES(CEK_GEMM_BIAS), 16);
     ck_assert_uint_eq(BYTES(CEK_GEMM_A_SUM), 12);
@@ -327,6 +336,19 @@ START_TEST(gather_fields)
 }
 END_TEST
 
+START_TEST(arg_fields)
+{
+    ACCEPT(arg, it.x_strides[0] = 0);
+    ck_assert_uint_eq(BYTES(CEK_ARG_X), 20 * 2);
+    ck_assert_uint_eq(BYTES(CEK_ARG_Y), 3 * 5 * 4);
+    REFUSE(arg, INVALID, "axis 3", it.axis = 3);
+    REFUSE(arg, UNSUPPORTED, "function 3", it.function = 3);
+    REFUSE(arg, INVALID, "accumulated", it.op.accumulate = CEK_BIT(CEK_ARG_Y));
+    REFUSE(arg, INVALID, "i32 does not number", it.shape[1] = UINT64_C(1) << 32);
+    REFUSE(arg, INVALID, "stride 1", it.x_strides[1] = -1);
+}
+END_TEST
+
 START_TEST(reduce_and_copy_fields)
 {
     ACCEPT(reduce, it.x_strides[0] = 0);
@@ -341,6 +363,14 @@ START_TEST(reduce_and_copy_fields)
     REFUSE(reduce, INVALID, "stride 1", it.x_strides[1] = -1);
     REFUSE(reduce, UNSUPPORTED, "x_type", it.x_type = 99);
     REFUSE(reduce, INVALID, "overflow", it.shape[0] = it.shape[1] = UINT64_C(1) << 40);
+    ACCEPT(reduce, it.op.operands |= BITS(CEK_REDUCE_X2, CEK_REDUCE_CENTRE, CEK_REDUCE_BATCH), it.x2_strides[2] = 2,
+           it.rows_per_sample = 2);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_X2), 9 * 2);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_CENTRE), 3 * 5 * 4);
+    ck_assert_uint_eq(BYTES(CEK_REDUCE_BATCH), sizeof(cek_batch_block));
+    REFUSE(reduce, INVALID, "x2_strides without X2", it.x2_strides[2] = 2);
+    REFUSE(reduce, INVALID, "there is no BATCH", it.rows_per_sample = 2);
+    REFUSE(reduce, INVALID, "rows_per_sample is 0", it.op.operands |= CEK_BIT(CEK_REDUCE_BATCH));
     ACCEPT(copy, it.x_strides[0] = it.x_strides[1] = 0);
     REFUSE(copy, INVALID, "Y: its strides", it.y_strides[1] = 0);
     REFUSE(copy, UNSUPPORTED, "reserved", it.reserved = 1);
@@ -455,10 +485,11 @@ END_TEST
 /* Whatever is thrown at it: no crash, no overflow that the sanitizers see, and what is accepted has sizes that fit. */
 START_TEST(wild_descriptors_are_only_refused)
 {
-    static const cek_op_desc *const good[] = { &gemm.op,    &conv.op,        &pool.op,          &pointwise.op,
-                                               &reduce.op,  &softmax.op,     &cross_entropy.op, &squared_error.op,
-                                               &dropout.op, &random_desc.op, &adam.op,          &sgd.op,
-                                               &copy.op };
+    static const cek_op_desc *const good[] = { &gemm.op,          &conv.op,          &pool.op,
+                                               &pointwise.op,     &reduce.op,        &softmax.op,
+                                               &cross_entropy.op, &squared_error.op, &dropout.op,
+                                               &random_desc.op,   &adam.op,          &sgd.op,
+                                               &copy.op,          &gather.op,        &arg.op };
     static const uint64_t wild[] = {
         0, 1, 2, 3, 7, 255, 1u << 31, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_C(1) << 62
     };
@@ -504,6 +535,7 @@ int main(void)
     tcase_add_test(tc, pool_fields);
     tcase_add_test(tc, pointwise_fields);
     tcase_add_test(tc, reduce_and_copy_fields);
+    tcase_add_test(tc, arg_fields);
     tcase_add_test(tc, gather_fields);
     tcase_add_test(tc, row_wise_fields);
     tcase_add_test(tc, optimizer_fields);

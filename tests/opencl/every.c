@@ -91,6 +91,33 @@ static void gemm(uint64_t m, uint64_t n, uint64_t k, uint32_t trans, cek_activat
     both_run("gemm", &desc.op, arrays, 6, 1u << CEK_GEMM_C | 1u << CEK_GEMM_A_SUM, 0);
 }
 
+/* Heads side by side in the rows of A, B and C, as attention reads them: both levels of a batch. */
+static void heads(uint64_t m, uint64_t n, uint64_t k)
+{
+    enum { OUTER = 2, INNER = 3 };
+    cek_gemm_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GEMM },
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .batch = INNER,
+                           .outer = OUTER,
+                           .lda = (int64_t)(INNER * k),
+                           .ldb = (int64_t)(INNER * n),
+                           .ldc = (int64_t)(INNER * n),
+                           .stride_a = (int64_t)k,
+                           .stride_b = (int64_t)n,
+                           .stride_c = (int64_t)n,
+                           .outer_a = (int64_t)(INNER * k * m),
+                           .outer_b = (int64_t)(INNER * n * k),
+                           .outer_c = (int64_t)(INNER * n * m),
+                           .a_type = CEK_F32,
+                           .b_type = CEK_F32,
+                           .c_type = CEK_F32 };
+    const uint64_t all = OUTER * INNER;
+    both_run("gemm of heads", &desc.op, (const array[]){ F(0, all * m * k), F(1, all * k * n), F(2, all * m * n) }, 3,
+             1u << CEK_GEMM_C, 0);
+}
+
 static void conv(uint32_t kind, uint64_t in, uint64_t out, uint64_t size, uint64_t stride, uint64_t dilation,
                  uint64_t accumulate)
 {
@@ -133,6 +160,7 @@ static void conv(uint32_t kind, uint64_t in, uint64_t out, uint64_t size, uint64
 static void products(void)
 {
     gemm(7, 37, 19, 0, CEK_ACT_RELU, 0, 0);
+    heads(9, 21, 16);
     gemm(29, 5, 6, CEK_GEMM_TRANS_A, 0, CEK_ACT_GELU, 1u << CEK_GEMM_C);
     gemm(3, 40, 9, CEK_GEMM_TRANS_B, CEK_ACT_SIGMOID, 0, 0);
     gemm(2, 3, 2048, 0, 0, 0, 1u << CEK_GEMM_A_SUM); /* k is split */
@@ -266,6 +294,32 @@ static void tensors(void)
     }
 }
 
+/* Sums of (x - centre) * x2 over the rows that count, and where the largest elements are. */
+static void terms(uint32_t function, uint32_t axes, uint64_t rows, uint64_t columns)
+{
+    static const cek_batch_block batch = { .rows_valid = 3 };
+    const uint64_t kept = (axes & 1 ? 1 : rows) * (axes & 2 ? 1 : columns), all = rows * columns;
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
+                             .function = function,
+                             .axes = axes,
+                             .rank = 2,
+                             .x_type = CEK_F32,
+                             .shape = { rows, columns },
+                             .x_strides = { (int64_t)columns, 1 },
+                             .x2_strides = { (int64_t)columns, 1 },
+                             .rows_per_sample = rows / 4 };
+    const array arrays[] = { F(0, all), F(1, kept), F(2, all), F(3, kept), IN(&batch, sizeof batch) };
+    both_run("reduce of terms", &desc.op, arrays, 5, 2, 0);
+    cek_arg_desc arg = { .op = { .size = sizeof arg, .kind = CEK_OP_ARG },
+                         .function = CEK_ARG_MAX,
+                         .axis = axes >> 1,
+                         .rank = 2,
+                         .type = CEK_F32,
+                         .shape = { rows, columns },
+                         .x_strides = { (int64_t)columns, 1 } };
+    both_run("arg", &arg.op, (const array[]){ F(0, all), F(1, axes & 2 ? rows : columns) }, 2, 2, 2);
+}
+
 /* Two tables of 7 rows; of the index one row twice, one outside. Where accumulated, nothing is set to 0 first. */
 static void rows_of_tables(void)
 {
@@ -389,6 +443,10 @@ START_TEST(every_operation_gives_the_results_of_the_reference)
     products();
     pools();
     tensors();
+    for (uint32_t axes = 1; axes <= 2; axes++) {
+        terms(CEK_REDUCE_SUM, axes, 20, 23);
+        terms(CEK_REDUCE_MEAN, axes, 390, 21); /* in pieces */
+    }
     rows_of_tables();
     losses(5);
     losses(300); /* more than the work-items of a group have under way at once */

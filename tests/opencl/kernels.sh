@@ -34,7 +34,11 @@ for type in f32 f16 bf16; do
     both -DTYPE=$type rows.cl
     both -DTYPE=$type gather.cl
     both -DTYPE=$type random.cl
-    for function in 1 3 4 5 6; do both -DTYPE=$type -DFUNCTION=$function reduce.cl; done
+    for function in 1 3 4 5 6; do
+        both -DTYPE=$type -DFUNCTION=$function reduce.cl
+        both -DTYPE=$type -DFUNCTION=$function -DTERMS=1 reduce.cl
+    done
+    for function in 1 2; do both -DTYPE=$type -DARG=$function reduce.cl; done
     wide 4 -DX_TYPE=u8 -DY_TYPE=$type copy.cl
 done
 wide 8 -DX_TYPE=u8 -DY_TYPE=f16 -DFLAT=1 copy.cl
@@ -51,6 +55,8 @@ for layout in -DSTRIDED=1 -DFLAT=1; do
     wide 8 -include "$scratch/chain.h" -DTYPE_0=f16 -DTYPE_1=u8 -DTYPE_2=bf16 -DOUT_TYPE=f16 $layout pointwise.cl
 done
 both -DINTERPRET=1 pointwise.cl
+both -DMODE=0 -DOUTER=1 -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f32 product.cl
+both -DMODE=0 -DOUTER=1 -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f32 -DWHOLE=1 product.cl
 for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=bf16 -DC_TYPE=f32 product.cl
     both -DMODE=$mode -DA_TYPE=f16 -DB_TYPE=f16 -DC_TYPE=f16 -DSIDE_X=2 -DSIDE_Y=2 product.cl

@@ -1,15 +1,46 @@
 /* gemm_op.c - the gemm operation: from plugin.h's descriptor to a plan of backends/cpu/gemm.h. */
+#include "backends/common/extent.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/ops/ops.h"
 
 typedef struct gemm_op {
     struct cek_op head;
     gemm_plan plan;
+    int64_t outer;                     /* plans, one after the other */
+    int64_t a_bytes, b_bytes, c_bytes; /* from one to the next */
 } gemm_op;
 
 static gemm_matrix matrix(cek_dtype type, int64_t ld, bool transposed, int64_t stride)
 {
     return (gemm_matrix){ type_of(type), transposed ? 1 : ld, transposed ? ld : 1, stride };
+}
+
+static bool follows(const gemm_matrix *m, int64_t batch, int64_t outer)
+{
+    return outer == batch * m->batch_stride;
+}
+
+/* Both levels of the batch as one where the outer one goes on as the inner one does, or where there is only one; else the
+ * outer one is a loop around the plan. */
+static void outer_fold(gemm_op *g, const cek_gemm_desc *d, gemm_desc *want)
+{
+    const int64_t outer = (int64_t)d->outer, batch = want->batch;
+
+    g->outer = 1;
+    if (outer > 1 && batch == 1) {
+        want->batch = outer;
+        want->a.batch_stride = d->outer_a;
+        want->b.batch_stride = d->outer_b;
+        want->c.batch_stride = d->outer_c;
+    } else if (outer > 1 && follows(&want->a, batch, d->outer_a) && follows(&want->b, batch, d->outer_b) &&
+               follows(&want->c, batch, d->outer_c)) {
+        want->batch *= outer;
+    } else {
+        g->outer = outer;
+        g->a_bytes = d->outer_a * cek__type_bytes(d->a_type);
+        g->b_bytes = d->outer_b * cek__type_bytes(d->b_type);
+        g->c_bytes = d->outer_c * cek__type_bytes(d->c_type);
+    }
 }
 
 static cek_status gemm_op_plan(cek_op *op)
@@ -36,6 +67,7 @@ static cek_status gemm_op_plan(cek_op *op)
         return cek__cpu_refuse_type(op, d->a_type);
     if (!type_in(d->c_type, CPU_TYPES_REAL))
         return cek__cpu_refuse_type(op, d->c_type);
+    outer_fold(g, d, &want);
     want.ref = want.c;
     cek__gemm_plan(&want, op_dev(op)->config, op_dev(op)->workers, &g->plan);
     op->info.workspace_bytes = g->plan.workspace_bytes;
@@ -43,19 +75,26 @@ static cek_status gemm_op_plan(cek_op *op)
     return CEK_OK;
 }
 
+/* An operand that is not given stays away. */
+static void *after(void *at, int64_t bytes)
+{
+    return at ? (char *)at + bytes : NULL;
+}
+
 static void gemm_op_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const gemm_op *g = (const gemm_op *)op;
 
     (void)queue;
-    cek__gemm_run(&g->plan, op_dev(op)->threads,
-                  &(gemm_args){ .a = at[CEK_GEMM_A],
-                                .b = at[CEK_GEMM_B],
-                                .c = at[CEK_GEMM_C],
-                                .bias = at[CEK_GEMM_BIAS],
-                                .ref = at[CEK_GEMM_ACT_REF],
-                                .sum = at[CEK_GEMM_A_SUM] },
-                  workspace);
+    for (int64_t i = 0; i < g->outer; i++)
+        cek__gemm_run(&g->plan, op_dev(op)->threads,
+                      &(gemm_args){ .a = after(at[CEK_GEMM_A], i * g->a_bytes),
+                                    .b = after(at[CEK_GEMM_B], i * g->b_bytes),
+                                    .c = after(at[CEK_GEMM_C], i * g->c_bytes),
+                                    .bias = at[CEK_GEMM_BIAS],
+                                    .ref = after(at[CEK_GEMM_ACT_REF], i * g->c_bytes),
+                                    .sum = at[CEK_GEMM_A_SUM] },
+                      workspace);
 }
 
 const cpu_kind cek__cpu_gemm = { sizeof(gemm_op), gemm_op_plan, gemm_op_run, NULL };

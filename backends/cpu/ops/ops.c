@@ -23,6 +23,7 @@ static const cpu_kind *const kinds[] = {
     [CEK_OP_COPY] = &cek__cpu_copy,
     [CEK_OP_GATHER] = &cek__cpu_gather,
     [CEK_OP_SCATTER_ADD] = &cek__cpu_scatter_add,
+    [CEK_OP_ARG] = &cek__cpu_arg,
 };
 
 cek_status cek__cpu_refuse_type(const cek_op *op, cek_dtype type)

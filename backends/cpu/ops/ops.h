@@ -23,7 +23,7 @@ typedef struct cpu_kind {
 
 extern const cpu_kind cek__cpu_gemm, cek__cpu_conv, cek__cpu_pool_forward, cek__cpu_pool_backward, cek__cpu_pointwise,
     cek__cpu_reduce, cek__cpu_softmax, cek__cpu_cross_entropy, cek__cpu_squared_error, cek__cpu_dropout,
-    cek__cpu_random, cek__cpu_optimizer, cek__cpu_copy, cek__cpu_gather, cek__cpu_scatter_add;
+    cek__cpu_random, cek__cpu_optimizer, cek__cpu_copy, cek__cpu_gather, cek__cpu_scatter_add, cek__cpu_arg;
 
 /* cek__cpu_op_create - the slot of the table. */
 cek_status cek__cpu_op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out);
