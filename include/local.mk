@@ -2,4 +2,5 @@
 pkginclude_HEADERS += \
     %D%/cekernels/cekernels.h \
     %D%/cekernels/nn.h \
+    %D%/cekernels/parts.h \
     %D%/cekernels/plugin.h

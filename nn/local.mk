@@ -63,6 +63,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/lower.c \
     %D%/graph/lower.h \
     %D%/graph/masked.c \
+    %D%/graph/part_buffer.c \
     %D%/graph/part_chain.c \
     %D%/graph/part_concat.c \
     %D%/graph/part_conv.c \
@@ -91,6 +92,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/activations.h \
     %D%/layers/attention.c \
     %D%/layers/attention.h \
+    %D%/layers/batch_norm.c \
     %D%/layers/bias.c \
     %D%/layers/bias.h \
     %D%/layers/conv.c \
@@ -100,6 +102,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/losses.h \
     %D%/layers/norms.c \
     %D%/layers/norms.h \
+    %D%/layers/parts.c \
     %D%/layers/pool.c \
     %D%/layers/pooling.c \
     %D%/layers/pooling.h \
@@ -174,6 +177,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_inside.h \
     %D%/train/replica_memory.c \
     %D%/train/replica_run.c \
+    %D%/train/running.c \
+    %D%/train/running.h \
     %D%/train/samples.c \
     %D%/train/samples.h \
     %D%/train/schedule.c \

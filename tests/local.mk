@@ -390,6 +390,18 @@ unit_tests += %D%/unit/model_state
 %C%_unit_model_state_LDFLAGS = $(check_ldflags)
 %C%_unit_model_state_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/batch_norm
+%C%_unit_batch_norm_SOURCES = %D%/unit/batch_norm.c
+%C%_unit_batch_norm_CPPFLAGS = $(unit_cppflags)
+%C%_unit_batch_norm_LDFLAGS = $(check_ldflags)
+%C%_unit_batch_norm_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/parts
+%C%_unit_parts_SOURCES = %D%/unit/parts.c
+%C%_unit_parts_CPPFLAGS = $(unit_cppflags)
+%C%_unit_parts_LDFLAGS = $(check_ldflags)
+%C%_unit_parts_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/plan
 %C%_unit_plan_SOURCES = %D%/unit/plan.c %D%/unit/plan_case.h %D%/unit/plan_run.h \
     %D%/unit/model_oracle.h %D%/unit/scratch.h

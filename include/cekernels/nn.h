@@ -78,6 +78,17 @@ CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input, con
 CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node);
+typedef struct cek_batch_norm_layer {
+    uint32_t size;
+    bool no_affine; /* neither weight nor bias */
+    uint8_t reserved[3];
+    double epsilon;  /* 0 = 1e-5 */
+    double momentum; /* 0 = 0.1: the weight of the newest statistics in the running ones */
+} cek_batch_norm_layer;
+/* Of [N,C,..]: each channel to mean 0 and variance 1 over its group of samples (cek_trainer_options.norm_group) and what is behind
+ * C, then times its weight plus its bias; in evaluation by the running statistics, which are buffers. */
+CEK_API CEK_CHECKED cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_norm_layer *layer,
+                                                    int *node);
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_flatten(cek_model *model, int input, int *node);
 /* a + b, equal shapes */
@@ -115,6 +126,10 @@ typedef struct cek_parameter {
 } cek_parameter;
 CEK_API size_t cek_model_parameter_count(const cek_model *model);
 CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek_parameter *out);
+
+/* Buffers: what training keeps beside the parameters, without a gradient: "1.running_mean". As parameters are, for the rest. */
+CEK_API size_t cek_model_buffer_count(const cek_model *model);
+CEK_API cek_status cek_model_buffer(const cek_model *model, size_t index, cek_parameter *out);
 
 /* PyTorch's default initialisation (uniform in +-1/sqrt(fan_in) for weights and biases of conv and
  * linear layers), from counter-based numbers: the same for every machine. A new model's parameters
@@ -176,7 +191,7 @@ CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_dev
 
 /* What a built-in model is usually trained with. */
 typedef uint32_t cek_loss;
-enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2 };
+enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2, CEK_LOSS_OWN = 3 /* the model's, parts.h */ };
 
 typedef struct cek_optimizer {
     uint32_t size;
@@ -384,6 +399,10 @@ typedef struct cek_trainer_options {
     uint32_t depth;                 /* steps that may be submitted and not collected; 0 = 2 */
     uint32_t reserved;
     const cek_schedule *schedule; /* copied; NULL: rates stay as they are */
+    int64_t norm_group; /* of a model that normalises over samples (batch norm): over so many consecutive ones at
+                                       * a time, on any number of devices, whose shares are whole groups (not with
+                                       * CEK_SHARES_AUTO). 0: over the batch, on one device. There are no other
+                                       * micro-batches then: what does not fit is CEK_OUT_OF_MEMORY */
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
 

@@ -63,6 +63,8 @@ typedef enum cek__part_kind {
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
     CEK__PART_CROSS_ENTROPY, /* logits, target -> dlogits */
     CEK__PART_SQUARED_ERROR, /* prediction, target -> dprediction */
+    CEK__PART_BUFFER,        /* -> b */
+    CEK__PART_CONTRIBUTE,    /* v -> nothing: what training adds to a buffer */
     CEK__PART_PHASE,         /* x, y -> x where it is trained, y where it is not (simplify.h) */
     CEK__PART_LOSS,          /* v -> dv: the loss is the sum of v */
     CEK__PART_COUNT
@@ -93,6 +95,10 @@ typedef struct cek__part {
     int base;     /* a flow that output 0 is added to, in its place */
     union {
         size_t parameter;
+        struct {
+            uint64_t at;     /* element in the buffers' memory */
+            double momentum; /* of CONTRIBUTE */
+        } buffer;
         struct {
             cek__matrix a, b;
         } product;

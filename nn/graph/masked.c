@@ -27,10 +27,10 @@ static cek_status reduce(cek__graph *graph, int x, uint32_t function, uint32_t a
     return cek__graph_add(graph, &part, out);
 }
 
-/* How many elements of x that count are reduced to one. */
-static cek_status count(cek__graph *graph, const cek__dims *x, uint32_t axes, int *out)
+cek_status cek__count(cek__graph *graph, int of, uint32_t axes, int *out)
 {
     cek_status st;
+    const cek__dims dims = graph->flows[of].dims, *x = &dims;
     double others = 1;
     cek__part valid = { .kind = CEK__PART_CHAIN, .dims = { .rank = 1, .samples = 1 }, .chain = { .count = 1 } };
     cek__part all = { .kind = CEK__PART_CHAIN, .inputs = 1, .chain = { .count = 1 } };
@@ -64,7 +64,7 @@ cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint3
     if (function != CEK_REDUCE_MEAN)
         return reduce(graph, values, function, axes, out);
     CEK_TRY(reduce(graph, values, CEK_REDUCE_SUM, axes, &values));
-    CEK_TRY(count(graph, &dims, axes, &number));
+    CEK_TRY(cek__count(graph, x, axes, &number));
     return cek__chain(graph, CEK_PW_DIV, values, number, out);
 out:
     return st;

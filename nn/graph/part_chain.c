@@ -18,6 +18,8 @@ static cek_status code_check(const cek__part *part)
         const cek_pointwise_instruction *in = &part->chain.code[i];
         const uint32_t read[3] = { in->a, in->b, in->c };
 
+        if (in->code < CEK_PW_CONST || in->code > CEK_PW_VALID)
+            return cek__fail(CEK_INVALID, "instruction %u has the unknown code %u", i, in->code);
         for (int k = 0; k < 3; k++) { /* an operand that is not read is 0 */
             if (read[k] > 0 && k >= cek__code_reads(in->code))
                 return cek__fail(CEK_INVALID, "instruction %u has %d operands, it takes %d", i, k + 1,

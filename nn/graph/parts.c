@@ -27,6 +27,8 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind)
         [CEK__PART_SOFTMAX] = &cek__part_softmax,
         [CEK__PART_CROSS_ENTROPY] = &cek__part_cross_entropy,
         [CEK__PART_SQUARED_ERROR] = &cek__part_squared_error,
+        [CEK__PART_BUFFER] = &cek__part_buffer,
+        [CEK__PART_CONTRIBUTE] = &cek__part_contribute,
         [CEK__PART_PHASE] = &cek__part_phase,
         [CEK__PART_LOSS] = &cek__part_loss,
     };

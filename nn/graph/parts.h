@@ -19,7 +19,8 @@ typedef struct cek__part_class {
     cek_status (*place)(cek__graph *graph, int part);
     /* Emits the operations. */
     cek_status (*lower)(cek__lowering *lowering, int part);
-    bool adds; /* output 0 may be added to what is there */
+    bool adds;   /* output 0 may be added to what is there */
+    bool effect; /* it runs in training though nobody reads what it gives, and in training alone */
 } cek__part_class;
 
 const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an unknown one */
@@ -28,7 +29,7 @@ extern const cek__part_class cek__part_input, cek__part_target, cek__part_parame
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
     cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_gather,
     cek__part_scatter_add, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy, cek__part_squared_error,
-    cek__part_phase, cek__part_random, cek__part_loss;
+    cek__part_buffer, cek__part_contribute, cek__part_phase, cek__part_random, cek__part_loss;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
@@ -68,6 +69,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__reduce(cek__graph *graph, int x, uint32
 /* The same, over samples too: those that count, whatever padding holds. */
 CEK__SHARED CEK__CHECKED cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint32_t axes,
                                                        int *out);
+/* How many elements of `x` along the axes count, as one number: samples without padding. */
+CEK__SHARED CEK__CHECKED cek_status cek__count(cek__graph *graph, int x, uint32_t axes, int *out);
 /* What is left of `x` behind a reduction, with one element along each axis that fell away. */
 CEK__SHARED CEK__CHECKED cek_status cek__keep(cek__graph *graph, int reduced, int x, uint32_t axes, int *out);
 /* Along any axis but the samples'; the last one needs no copies. */

@@ -21,6 +21,13 @@ static void dropout_remove(cek__graph *graph, bool training)
     }
 }
 
+static void effects_remove(cek__graph *graph)
+{
+    for (int i = graph->length; i-- > 0;)
+        if (cek__part_class_of(graph->parts[graph->sequence[i]].kind)->effect)
+            cek__graph_remove(graph, i);
+}
+
 static void phases_choose(cek__graph *graph, bool training)
 {
     for (int i = 0; i < graph->length; i++) {
@@ -67,6 +74,8 @@ static void relu_delay(cek__graph *graph)
 
 void cek__simplify(cek__graph *graph, bool training)
 {
+    if (!training)
+        effects_remove(graph);
     phases_choose(graph, training);
     dropout_remove(graph, training);
     if (training)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "cekernels/parts.h"
 #include "core/base/status.h"
 #include "nn/graph/fuse.h"
 #include "nn/graph/parts.h"
@@ -31,10 +32,15 @@ out:
     return st;
 }
 
-static cek_status ends_add(cek__graph *graph, int output, const cek__purpose *purpose)
+static cek_status ends_add(cek__graph *graph, const cek_model *model, const cek__purpose *purpose)
 {
+    int output = model->nodes[cek__model_output(model)].flow;
     cek__part softmax = { .kind = CEK__PART_SOFTMAX, .inputs = 1, .input = { output } };
 
+    if (purpose->loss == CEK_LOSS_OWN) {
+        graph->loss = model->loss;
+        return CEK_OK;
+    }
     if (purpose->loss)
         return loss_add(graph, output, purpose);
     graph->result = output;
@@ -62,7 +68,7 @@ static cek_status parameters_read(const cek_model *model, const cek__graph *grap
         if (!read[i])
             st = cek__fail(CEK_INVALID,
                            "node %d (%s) does not lead to the output, which is node %d, and cannot be trained", node,
-                           model->nodes[node].label, model->node_count - 1);
+                           model->nodes[node].label, cek__model_output(model));
     }
     free(read);
 out:
@@ -73,8 +79,10 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
 {
     cek_status st;
 
+    *out = (cek__graph){ 0 };
+    CEK_TRY(cek_model_status(model));
     CEK_TRY(cek__graph_copy(&model->graph, out));
-    CEK_TRY(ends_add(out, model->nodes[model->node_count - 1].flow, purpose));
+    CEK_TRY(ends_add(out, model, purpose));
     cek__simplify(out, purpose->training);
     if (purpose->training) {
         CEK_TRY(parameters_read(model, out));

@@ -22,9 +22,18 @@ void cek_model_init(cek_model *model, uint64_t seed)
         cek__parameter *p = &model->parameters[i];
         float bound = (float)(1 / sqrt(p->fan_in));
 
+        if (p->fan_in == 0) {
+            for (int64_t k = 0; k < p->public.count; k++)
+                p->public.data[k] = (float)p->value;
+            continue;
+        }
+
         cek__random_fill_uniform(seed, cek__stream(CEK__STREAM_INIT, i), 0, (size_t)p->public.count, -bound, bound,
                                  p->public.data);
     }
+    for (size_t i = 0; model && i < model->buffer_count; i++)
+        for (int64_t k = 0; k < model->buffers[i].public.count; k++)
+            model->buffers[i].public.data[k] = (float)model->buffers[i].value;
 }
 
 /* ---- one parameter ---- */

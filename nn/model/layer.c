@@ -65,6 +65,8 @@ cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, i
     l->graph = &model->graph;
     l->mark = cek__graph_mark_of(l->graph);
     l->parameters = model->parameter_count;
+    l->buffers = model->buffer_count;
+    l->buffer_elements = model->buffer_elements;
     CEK_TRY(names_make(model, &l->node));
     CEK_TRY(inputs_take(l, inputs, input));
     if (model->node_count == model->node_capacity) {
@@ -79,18 +81,26 @@ out:
     return st;
 }
 
-static cek_status parameter_data(const cek__layer *l, const char *suffix, cek__parameter *p)
+/* Shape, name and memory. */
+static cek_status tensor_make(const cek__layer *l, const char *suffix, int rank, const int64_t *shape, cek_parameter *p)
 {
     cek_status st;
     char *name = NULL;
 
+    CEK_TRY(cek__shape_check(suffix, rank, shape));
+    *p = (cek_parameter){ .rank = rank, .count = 1 };
+    for (int i = 0; i < rank; i++) {
+        p->shape[i] = shape[i];
+        p->count *= shape[i];
+    }
+
     CEK_TRY(*l->node.name ? cek__asprintf(&name, "%s%s%s", l->node.name, *suffix ? "." : "", suffix)
                           : cek__strdup(suffix, &name));
-    for (size_t i = 0; i < l->model->parameter_count; i++)
-        if (strcmp(l->model->parameters[i].public.name, name) == 0)
+    for (size_t i = 0; i < cek__model_tensor_count(l->model); i++)
+        if (strcmp(cek__model_tensor(l->model, i)->name, name) == 0)
             CEK_FAIL(CEK_INVALID, "there is a parameter \"%s\" already", name);
-    CEK_TRY(cek__calloc((size_t)p->public.count, sizeof *p->public.data, &p->public.data));
-    p->public.name = name;
+    CEK_TRY(cek__calloc((size_t)p->count, sizeof *p->data, &p->data));
+    p->name = name;
     return CEK_OK;
 out:
     free(name);
@@ -103,20 +113,58 @@ cek_status cek__layer_parameter(cek__layer *l, const char *suffix, int rank, con
     cek_status st;
     cek_model *model = l->model;
     cek__part part = { .kind = CEK__PART_PARAMETER, .parameter = model->parameter_count, .dims = { .rank = rank } };
-    cek__parameter p = { .public = { .rank = rank, .count = 1 }, .node = model->node_count, .fan_in = fan_in };
+    cek__parameter p = { .node = model->node_count, .fan_in = fan_in };
 
-    CEK_TRY(cek__shape_check(suffix, rank, shape));
-    for (int i = 0; i < rank; i++) {
-        part.dims.size[i] = p.public.shape[i] = shape[i];
-        p.public.count *= shape[i];
-    }
+    CEK_TRY(cek__realloc_array(model->parameter_count + 1, sizeof *model->parameters, &model->parameters));
+    CEK_TRY(tensor_make(l, suffix, rank, shape, &p.public));
+    memcpy(part.dims.size, shape, (size_t)rank * sizeof *shape);
     CEK_TRY(cek__graph_add(l->graph, &part, flow));
     p.flow = *flow;
-    CEK_TRY(cek__realloc_array(model->parameter_count + 1, sizeof *model->parameters, &model->parameters));
-    CEK_TRY(parameter_data(l, suffix, &p));
     model->parameters[model->parameter_count++] = p;
+    return CEK_OK;
 out:
+    cek__tensor_clear(&p.public);
     return st;
+}
+
+cek_status cek__layer_buffer(cek__layer *l, const char *suffix, int rank, const int64_t *shape, double value, int *flow)
+{
+    cek_status st;
+    cek_model *model = l->model;
+    const uint64_t align = CEK_ALIGNMENT / sizeof(float);
+    cek__part part = { .kind = CEK__PART_BUFFER, .dims = { .rank = rank } };
+    cek__buffer b = { .at = model->buffer_elements, .value = value };
+
+    CEK_TRY(cek__realloc_array(model->buffer_count + 1, sizeof *model->buffers, &model->buffers));
+    CEK_TRY(tensor_make(l, suffix, rank, shape, &b.public));
+    for (int64_t i = 0; i < b.public.count; i++)
+        b.public.data[i] = (float)value;
+    memcpy(part.dims.size, shape, (size_t)rank * sizeof *shape);
+    part.buffer.at = b.at;
+    CEK_TRY(cek__graph_add(l->graph, &part, flow));
+    model->buffer_elements += ((uint64_t)b.public.count + align - 1) / align * align;
+    model->buffers[model->buffer_count++] = b;
+    return CEK_OK;
+out:
+    cek__tensor_clear(&b.public);
+    return st;
+}
+
+cek_status cek__layer_contribute(cek__layer *l, int buffer, int v, double momentum)
+{
+    const cek__part *giver = cek__graph_giver(l->graph, buffer);
+    cek__part part = { .kind = CEK__PART_CONTRIBUTE,
+                       .inputs = 1,
+                       .input = { v },
+                       .buffer = { .at = giver->buffer.at, .momentum = momentum } };
+    int nothing;
+
+    if (giver->kind != CEK__PART_BUFFER || !cek__dims_equal(&giver->dims, &l->graph->flows[v].dims))
+        return cek__fail(CEK_INVALID, "a contribution of another shape than the buffer's");
+    for (size_t i = 0; i < l->model->buffer_count; i++)
+        if (l->model->buffers[i].at == giver->buffer.at)
+            l->model->buffers[i].momentum = momentum;
+    return cek__graph_add(l->graph, &part, &nothing);
 }
 
 void cek__layer_note(cek__layer *l, const char *fmt, ...)
@@ -143,7 +191,10 @@ static void layer_undo(cek__layer *l)
 
     cek__graph_rewind(l->graph, l->mark);
     while (model->parameter_count > l->parameters)
-        cek__parameter_clear(&model->parameters[--model->parameter_count]);
+        cek__tensor_clear(&model->parameters[--model->parameter_count].public);
+    while (model->buffer_count > l->buffers)
+        cek__tensor_clear(&model->buffers[--model->buffer_count].public);
+    model->buffer_elements = l->buffer_elements;
 }
 
 cek_status cek__layer_end(cek__layer *l, cek_status st, int flow, int *node)

@@ -21,7 +21,8 @@ typedef struct cek__layer {
     cek__dims in;            /* of the first */
     cek__node node;          /* that is being made */
     cek__graph_mark mark;
-    size_t parameters;
+    size_t parameters, buffers;
+    uint64_t buffer_elements;
 } cek__layer;
 
 /* begin - Errors: CEK_INVALID: an input that is no node. */
@@ -30,6 +31,11 @@ CEK__CHECKED cek_status cek__layer_begin(cek__layer *layer, cek_model *model, co
 /* Of rank `rank`, zero until it is initialised; its name is the node's and this suffix. *flow is what parts read. */
 CEK__CHECKED cek_status cek__layer_parameter(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
                                              double fan_in, int *flow);
+/* The same of what nothing differentiates: reads *flow what it is. contribute - in training it becomes (1 - momentum) times what it
+ * is and momentum times what v is, for each run. One has one contribution at most. */
+CEK__CHECKED cek_status cek__layer_buffer(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
+                                          double value, int *flow);
+CEK__CHECKED cek_status cek__layer_contribute(cek__layer *layer, int buffer, int v, double momentum);
 /* Appends to what the summary says behind the name; what does not fit is left out. */
 void cek__layer_note(cek__layer *layer, const char *fmt, ...) CEK__PRINTF(2, 3);
 /* end - after everything went well (`st` CEK_OK) or something did not: `flow` is what the node gives, *node its number, -1 on

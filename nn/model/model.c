@@ -81,6 +81,7 @@ cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out)
     CEK_TRY(cek__calloc(1, sizeof *model, &model));
     CEK_TRY(cek__graph_init(&model->graph));
     model->scale = 1;
+    model->output = -1;
     CEK_TRY(input_add(model, rank, shape));
     *out = model;
     return CEK_OK;
@@ -89,11 +90,11 @@ out:
     return st;
 }
 
-void cek__parameter_clear(cek__parameter *p)
+void cek__tensor_clear(cek_parameter *p)
 {
-    free((char *)p->public.name);
-    free(p->public.data);
-    *p = (cek__parameter){ 0 };
+    free((char *)p->name);
+    free(p->data);
+    *p = (cek_parameter){ 0 };
 }
 
 void cek_model_free(cek_model *model)
@@ -102,14 +103,18 @@ void cek_model_free(cek_model *model)
         return;
     cek__graph_clear(&model->graph);
     for (size_t i = 0; i < model->parameter_count; i++)
-        cek__parameter_clear(&model->parameters[i]);
+        cek__tensor_clear(&model->parameters[i].public);
     for (int i = 0; i < model->node_count; i++) {
         free(model->nodes[i].name);
         free(model->nodes[i].label);
     }
     for (int i = 0; i < CEK__SCOPES; i++)
         free(model->scopes[i].prefix);
+    for (size_t i = 0; i < model->buffer_count; i++)
+        cek__tensor_clear(&model->buffers[i].public);
+    free(model->buffers);
     free(model->next_name);
+    free(model->failure);
     free(model->parameters);
     free(model->nodes);
     free(model);
@@ -175,6 +180,46 @@ cek_status cek_model_leave(cek_model *model)
 
 /* ---- settings and questions ---- */
 
+size_t cek__model_tensor_count(const cek_model *model)
+{
+    return model->parameter_count + model->buffer_count;
+}
+
+const cek_parameter *cek__model_tensor(const cek_model *model, size_t index)
+{
+    return index < model->parameter_count ? &model->parameters[index].public
+                                          : &model->buffers[index - model->parameter_count].public;
+}
+
+bool cek__model_mixes_samples(const cek_model *model)
+{
+    for (int i = 1; i < model->graph.part_count; i++)
+        if (model->graph.parts[i].kind == CEK__PART_REDUCE && model->graph.parts[i].reduce.masked)
+            return true;
+    return false;
+}
+
+static int64_t node_elements(const cek_model *model, int node)
+{
+    const cek__dims *dims = cek__node_dims(model, node);
+
+    return cek__dims_elements(dims, 0, dims->rank, 1);
+}
+
+int cek__model_output(const cek_model *model)
+{
+    return model->output < 0 ? model->node_count - 1 : model->output;
+}
+
+int64_t cek__model_own_targets(const cek_model *model)
+{
+    if (!model->loss)
+        return -1;
+    if (!model->target || model->graph.flows[model->nodes[model->target].flow].type == CEK_I32)
+        return 0;
+    return node_elements(model, model->target);
+}
+
 void cek_model_set_input_scale(cek_model *model, double scale, double offset)
 {
     if (!model)
@@ -215,14 +260,7 @@ int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 
 int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(model ? cek__node_dims(model, model->node_count - 1) : NULL, shape);
-}
-
-static int64_t node_elements(const cek_model *model, int node)
-{
-    const cek__dims *dims = cek__node_dims(model, node);
-
-    return cek__dims_elements(dims, 0, dims->rank, 1);
+    return shape_get(model ? cek__node_dims(model, cek__model_output(model)) : NULL, shape);
 }
 
 int64_t cek__model_inputs(const cek_model *model)
@@ -232,7 +270,23 @@ int64_t cek__model_inputs(const cek_model *model)
 
 int64_t cek__model_outputs(const cek_model *model)
 {
-    return node_elements(model, model->node_count - 1);
+    return node_elements(model, cek__model_output(model));
+}
+
+size_t cek_model_buffer_count(const cek_model *model)
+{
+    return model ? model->buffer_count : 0;
+}
+
+cek_status cek_model_buffer(const cek_model *model, size_t index, cek_parameter *out)
+{
+    CEK__NOT_NULL(out);
+    *out = (cek_parameter){ 0 };
+    CEK__NOT_NULL(model);
+    if (index >= model->buffer_count)
+        return cek__fail(CEK_INVALID, "buffer %zu: the model has %zu", index, model->buffer_count);
+    *out = model->buffers[index].public;
+    return CEK_OK;
 }
 
 size_t cek_model_parameter_count(const cek_model *model)

@@ -30,8 +30,17 @@ typedef struct cek__parameter {
     cek_parameter public; /* `name` and `data` belong to it */
     int node;
     int flow;
-    double fan_in; /* PyTorch's default initialisation is uniform in +-1/sqrt(fan_in), for the bias too */
+    double fan_in; /* PyTorch's default initialisation is uniform in +-1/sqrt(fan_in), for the bias too; 0: `value` */
+    double value;
 } cek__parameter;
+
+/* A buffer: running statistics. */
+typedef struct cek__buffer {
+    cek_parameter public; /* `name` and `data` belong to it */
+    uint64_t at;          /* its element among those of all buffers, at a multiple of CEK_ALIGNMENT bytes */
+    double value;         /* of a new model */
+    double momentum;      /* the weight of what a run of training adds */
+} cek__buffer;
 
 /* Names of what is added now begin with `prefix` ("layer1.0."; NULL: nothing); `position` nodes were added so far. */
 enum { CEK__SCOPES = 16 };
@@ -46,11 +55,23 @@ struct cek_model {
     cek__node *nodes; /* [0] is the input */
     size_t parameter_count;
     cek__parameter *parameters;
-    double scale, offset; /* of the input */
+    size_t buffer_count;
+    cek__buffer *buffers;
+    uint64_t buffer_elements; /* of all, with what lies between */
+    double scale, offset;     /* of the input */
+    int output;               /* a node; -1: the last one */
+    int target, loss;         /* a node, a part: of a loss of its own; 0: none */
+    cek_status failed;        /* a part that could not be added; CEK_OK */
+    char *failure;            /* what was wrong with it */
     cek__scope scopes[CEK__SCOPES];
     int depth;       /* the innermost; 0: the model itself */
     char *next_name; /* of the node that is added next; NULL: by its position */
 };
+
+/* The node that the model gives. */
+CEK__SHARED int cek__model_output(const cek_model *model);
+/* Of a loss of the model's own, the targets: values per sample, 0: labels; -1: it has no such loss. */
+CEK__SHARED int64_t cek__model_own_targets(const cek_model *model);
 
 /* What a node gives. */
 CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
@@ -59,12 +80,19 @@ CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
 enum { CEK__SHAPE_TEXT = 168 };
 char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
 
-void cek__parameter_clear(cek__parameter *parameter);
+void cek__tensor_clear(cek_parameter *tensor);
 
 /* Dimensions are at least 1 and the product is within CEK__ELEMENTS_MAX. */
 CEK__CHECKED cek_status cek__shape_check(const char *what, int rank, const int64_t *dim);
 
+/* What a state dict has: parameters, then buffers; those of the parameter before. */
+size_t cek__model_tensor_count(const cek_model *model);
+const cek_parameter *cek__model_tensor(const cek_model *model, size_t index);
+
 /* ---- for nn/train as well ---- */
+
+/* Whether training computes with several samples at once, as batch norm does: their groups matter. */
+CEK__SHARED bool cek__model_mixes_samples(const cek_model *model);
 
 /* Elements of one sample. */
 CEK__SHARED int64_t cek__model_inputs(const cek_model *model);

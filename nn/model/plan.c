@@ -34,7 +34,7 @@ static size_t whole_stretch(const cek__plan *plan)
 
 static cek_status options_check(const cek_model *model, const cek__plan_options *o)
 {
-    const cek__dims *dims = cek__node_dims(model, model->node_count - 1);
+    const cek__dims *dims = cek__node_dims(model, cek__model_output(model));
     int64_t outputs = cek__model_outputs(model);
     char text[CEK__SHAPE_TEXT];
 
@@ -43,12 +43,14 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
         return cek__fail(CEK_INVALID, "plan: %lld samples", (long long)o->rows);
     if (o->input_type != CEK_U8 && o->input_type != CEK_F32 && o->input_type != CEK_F64)
         return cek__fail(CEK_INVALID, "plan: inputs of type %u, they are u8, f32 or f64", o->input_type);
-    if (o->loss > CEK_LOSS_MSE)
+    if (o->loss > CEK_LOSS_OWN)
         return cek__fail(CEK_INVALID, "plan: unknown loss %u", o->loss);
     if (o->loss == 0 && o->training)
         return cek__fail(CEK_INVALID, "plan: training needs a loss");
     if (o->training && model->parameter_count == 0)
         return cek__fail(CEK_INVALID, "the model has no parameters to train");
+    if (o->loss == CEK_LOSS_OWN && !model->loss)
+        return cek__fail(CEK_INVALID, "plan: the model has no loss of its own");
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && dims->rank != 2)
@@ -285,6 +287,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
             [CEK__PLACE_TARGET] = binding->target,   [CEK__PLACE_OUTPUT] = binding->output,
             [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
             [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
+            [CEK__PLACE_BUFFERS] = binding->buffers, [CEK__PLACE_STATISTICS] = binding->statistics,
         },
         .arena = binding->arena,
         .parameters = binding->parameters,

@@ -55,6 +55,8 @@ typedef struct cek__plan_binding {
     cek_ref batch_block;      /* with a loss */
     cek_ref loss;             /* sum type [1], accumulated into; the binder zeroes it */
     cek_ref correct;          /* i32 [1], likewise; cross-entropy */
+    cek_ref buffers;          /* evaluation: the model's, each where cek__buffer has it, in the layout's type */
+    cek_ref statistics;       /* training: what is to be added to them (nn/graph/part_buffer.c); the binder zeroes it */
 } cek__plan_binding;
 
 /* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that

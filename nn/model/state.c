@@ -23,12 +23,14 @@ cek_status cek_model_save(const cek_model *model, const char *path)
 {
     cek_status st;
     cek__st_tensor *tensors = NULL;
+    size_t count;
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(path);
-    CEK_TRY(cek__calloc(model->parameter_count, sizeof *tensors, &tensors));
-    for (size_t i = 0; i < model->parameter_count; i++) {
-        const cek_parameter *p = &model->parameters[i].public;
+    count = cek__model_tensor_count(model);
+    CEK_TRY(cek__calloc(count, sizeof *tensors, &tensors));
+    for (size_t i = 0; i < count; i++) {
+        const cek_parameter *p = cek__model_tensor(model, i);
 
         tensors[i] = (cek__st_tensor){ .name = p->name,
                                        .type = CEK__ST_F32,
@@ -37,7 +39,7 @@ cek_status cek_model_save(const cek_model *model, const char *path)
                                        .data = p->data };
         memcpy(tensors[i].shape, p->shape, sizeof p->shape);
     }
-    CEK_TRY(cek__safetensors_write(path, tensors, model->parameter_count, NULL, 0));
+    CEK_TRY(cek__safetensors_write(path, tensors, count, NULL, 0));
     st = CEK_OK;
 out:
     free(tensors);
@@ -97,9 +99,9 @@ static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, c
         const char *name = file->tensors[i].name;
         bool known = false;
 
-        for (size_t k = 0; !known && k < model->parameter_count; k++)
+        for (size_t k = 0; !known && k < cek__model_tensor_count(model); k++)
             known = strncmp(name, prefix, strlen(prefix)) == 0 &&
-                    strcmp(name + strlen(prefix), model->parameters[k].public.name) == 0;
+                    strcmp(name + strlen(prefix), cek__model_tensor(model, k)->name) == 0;
         if (!known && !counts_batches(&file->tensors[i]))
             return cek__fail(CEK_BAD_INPUT, "%s: tensor \"%s\" is none of the model's", file->path, name);
     }
@@ -116,13 +118,13 @@ cek_status cek_model_load(cek_model *model, const char *path)
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(path);
-    count = model->parameter_count;
+    count = cek__model_tensor_count(model);
     CEK_TRY(cek__st_read(path, &file));
     CEK_TRY(cek__calloc(count, sizeof *values, &values));
     if (file->count > 0 && strncmp(file->tensors[0].name, module_prefix, strlen(module_prefix)) == 0)
         prefix = module_prefix;
     for (size_t i = 0; i < count; i++) {
-        const cek_parameter *p = &model->parameters[i].public;
+        const cek_parameter *p = cek__model_tensor(model, i);
         const cek__st_tensor *t;
 
         CEK_TRY(tensor_for(file, prefix, p, &t));
@@ -135,7 +137,8 @@ cek_status cek_model_load(cek_model *model, const char *path)
     }
     CEK_TRY(unknown_tensor(file, prefix, model));
     for (size_t i = 0; i < count; i++)
-        memcpy(model->parameters[i].public.data, values[i], (size_t)model->parameters[i].public.count * sizeof(float));
+        memcpy(cek__model_tensor(model, i)->data, values[i],
+               (size_t)cek__model_tensor(model, i)->count * sizeof(float));
     st = CEK_OK;
 out:
     for (size_t i = 0; values && i < count; i++)
@@ -150,8 +153,8 @@ static const cek_parameter *next_by_name(const cek_model *model, const char *aft
 {
     const cek_parameter *best = NULL;
 
-    for (size_t i = 0; i < model->parameter_count; i++) {
-        const cek_parameter *p = &model->parameters[i].public;
+    for (size_t i = 0; i < cek__model_tensor_count(model); i++) {
+        const cek_parameter *p = cek__model_tensor(model, i);
 
         if ((!after || strcmp(p->name, after) > 0) && (!best || strcmp(p->name, best->name) < 0))
             best = p;
@@ -162,8 +165,8 @@ static const cek_parameter *next_by_name(const cek_model *model, const char *aft
 cek_status cek_model_check_finite(const cek_model *model)
 {
     CEK__NOT_NULL(model);
-    for (size_t i = 0; i < model->parameter_count; i++) {
-        const cek_parameter *p = &model->parameters[i].public;
+    for (size_t i = 0; i < cek__model_tensor_count(model); i++) {
+        const cek_parameter *p = cek__model_tensor(model, i);
 
         for (int64_t k = 0; k < p->count; k++)
             if (!isfinite(p->data[k]))

@@ -38,6 +38,8 @@ static const char *place_name(cek__place place)
         [CEK__PLACE_BATCH] = "the batch block",
         [CEK__PLACE_LOSS] = "the loss",
         [CEK__PLACE_CORRECT] = "the right answers",
+        [CEK__PLACE_BUFFERS] = "the buffers",
+        [CEK__PLACE_STATISTICS] = "the statistics",
         [CEK__PLACE_PARAMETER] = "the parameters",
         [CEK__PLACE_GRADIENT] = "the gradients",
     };

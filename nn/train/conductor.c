@@ -121,6 +121,9 @@ cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *corr
         cek__replica_read_tally(c->stations[i].replica, job->tally, &part, &right);
         *loss += part;
         *correct += right;
+        if (c->running)
+            cek__running_add(c->running, job->tally + CEK__TALLY_BYTES, c->type,
+                             cek__replica_runs(c->stations[i].replica, job->share.rows));
     }
 out:
     pthread_mutex_unlock(&c->lock);
@@ -225,6 +228,8 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     c->shards = o->shards;
     c->devices = o->shards->devices;
     c->max_norm = o->max_norm;
+    c->running = o->running;
+    c->type = o->type;
     pthread_mutex_init(&c->lock, NULL);
     cek__cond_init(&c->told);
     CEK_TRY(cek__calloc(c->devices, sizeof *c->present, &c->present));

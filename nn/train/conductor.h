@@ -13,6 +13,7 @@
 #ifndef CEK_NN_TRAIN_CONDUCTOR_H
 #define CEK_NN_TRAIN_CONDUCTOR_H
 
+#include "nn/train/running.h"
 #include "nn/train/crew.h"
 #include "nn/train/optimizer.h"
 #include "nn/train/order.h"
@@ -26,9 +27,10 @@ typedef struct cek__conductor_options {
     const cek__shards *shards;
     const cek_optimizer *optimizer; /* resolved */
     cek_dtype type;
-    size_t depth;    /* steps that may be submitted and not collected */
-    bool measured;   /* cek__conductor_times will be asked */
-    double max_norm; /* gradients are scaled down to this norm over all parameters; 0: they are not */
+    size_t depth;          /* steps that may be submitted and not collected */
+    bool measured;         /* cek__conductor_times will be asked */
+    cek__running *running; /* gathers what steps add to the model's buffers; NULL: there are none */
+    double max_norm;       /* gradients are scaled down to this norm over all parameters; 0: they are not */
 } cek__conductor_options;
 
 /* Device bytes that it takes on device `index`. */

@@ -37,6 +37,8 @@ struct cek__conductor {
     worker *workers;
     size_t devices, worker_count;
     double max_norm;
+    cek__running *running; /* NULL: the model has no buffers */
+    cek_dtype type;
     bool *present; /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
     pthread_mutex_t lock;

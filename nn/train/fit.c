@@ -26,9 +26,12 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) > t->outputs)
         return cek__fail(CEK_INVALID, "%s has %lld classes, the model %lld outputs", what,
                          (long long)cek_dataset_classes(dataset), (long long)t->outputs);
-    if (t->loss == CEK_LOSS_MSE && (cek_dataset_classes(dataset) != 0 || columns != (int64_t)t->target_columns))
-        return cek__fail(CEK_INVALID, "%s has %s%lld per sample, squared error takes %u values", what,
-                         cek_dataset_classes(dataset) ? "labels, " : "values: ", (long long)columns, t->target_columns);
+    if (t->loss == CEK_LOSS_OWN && t->target_columns == 0 && cek_dataset_classes(dataset) == 0)
+        return cek__fail(CEK_INVALID, "%s has values as targets, the model's loss takes class labels", what);
+    if (t->target_columns > 0 && (cek_dataset_classes(dataset) != 0 || columns != (int64_t)t->target_columns))
+        return cek__fail(CEK_INVALID, "%s has %s%lld per sample, %s takes %u values", what,
+                         cek_dataset_classes(dataset) ? "labels, " : "values: ", (long long)columns,
+                         t->loss == CEK_LOSS_MSE ? "squared error" : "the model's loss", t->target_columns);
     return CEK_OK;
 }
 
@@ -48,6 +51,12 @@ static cek_status evaluate_member(void *user, size_t index)
     return cek__replica_evaluate(t->team.replicas[index], &share);
 }
 
+static cek_status buffers_load(void *user, size_t index)
+{
+    cek_trainer *t = user;
+    return cek__replica_load_buffers(t->team.replicas[index], t->running->values);
+}
+
 static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
 {
     cek_status st;
@@ -56,6 +65,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
     double loss = 0;
     int64_t samples = 0, correct = 0;
     cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch) };
+    CEK_TRY(cek__team_run(&t->team, buffers_load, t));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
     for (;;) {

@@ -20,6 +20,7 @@ static cek__conductor_options conductor_options(const cek__lineup *l)
         .depth = l->of.depth,
         .measured = l->of.measured,
         .max_norm = l->of.max_norm,
+        .running = l->of.running,
     };
 }
 

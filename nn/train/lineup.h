@@ -6,6 +6,7 @@
 #ifndef CEK_NN_TRAIN_LINEUP_H
 #define CEK_NN_TRAIN_LINEUP_H
 
+#include "nn/train/running.h"
 #include "nn/train/conductor.h"
 #include "nn/train/shards.h"
 
@@ -17,6 +18,7 @@ typedef struct cek__lineup_options {
     const cek_optimizer *optimizer;
     size_t depth;
     double max_norm;
+    cek__running *running;
     bool measured;
     uint64_t memory_limit; /* bytes of a device, with its replica; 0: what it has */
 } cek__lineup_options;

@@ -22,6 +22,7 @@ cek_status cek_trainer_pull(cek_trainer *t)
         free(host);
         host = NULL;
     }
+    cek__running_store(t->running, t->model);
     return CEK_OK;
 out:
     cek__free_after(st, host);

@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 #include "nn/model/model.h"
 #include "nn/train/replica_inside.h"
+#include "nn/train/running.h"
 
 static cek_status streams_make(cek__replica *r)
 {
@@ -36,10 +37,27 @@ static void rows_measure(cek__replica *r)
 {
     r->outputs = (uint64_t)cek__model_outputs(r->model);
     r->input_row_bytes = (uint64_t)cek__model_inputs(r->model) * cek_dtype_bytes(r->options.input_type);
-    if (r->options.loss == CEK_LOSS_CROSS_ENTROPY)
+    if (r->options.loss && r->options.target_columns == 0)
         r->target_row_bytes = sizeof(int32_t);
-    else if (r->options.loss == CEK_LOSS_MSE)
+    else if (r->options.loss)
         r->target_row_bytes = r->options.target_columns * cek_dtype_bytes(r->layout->type);
+}
+
+static uint64_t buffer_bytes(const cek__replica *r)
+{
+    return r->model->buffer_elements * cek_dtype_bytes(r->layout->type);
+}
+
+uint64_t cek__replica_tally_bytes(const cek__replica *r)
+{
+    return CEK__TALLY_BYTES + (r->options.training ? buffer_bytes(r) : 0);
+}
+
+int64_t cek__replica_runs(const cek__replica *r, int64_t rows)
+{
+    int64_t piece = cek__replica_piece(r, rows);
+
+    return (rows + piece - 1) / piece;
 }
 
 cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
@@ -57,13 +75,15 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(streams_make(r));
     CEK_TRY(cek__replica_buckets_make(r));
     CEK_TRY(cek__replica_memory_make(r, cek__batch_block_at() + sizeof(cek_batch_block), &r->blocks));
-    CEK_TRY(cek__replica_memory_make(r, 2 * CEK__TALLY_BYTES, &r->tally));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, 2 * CEK__TALLY_BYTES));
+    CEK_TRY(cek__replica_memory_make(r, 2 * cek__replica_tally_bytes(r), &r->tally));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, 2 * cek__replica_tally_bytes(r)));
+    CEK_TRY(cek__replica_memory_make(r, buffer_bytes(r), &r->buffers));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
     r->staging_bytes = cek__aligned(r->staging_bytes);
-    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + CEK__TALLY_BYTES, (void **)&r->staging));
+    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + cek__replica_tally_bytes(r),
+                             (void **)&r->staging));
     r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
     *out = r;
@@ -157,7 +177,7 @@ int64_t cek__replica_most(const cek__replica *r)
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
     uint64_t bytes = cek__replica_rooms_bytes(r) + cek__batch_block_at() + sizeof(cek_batch_block) +
-                     2 * CEK__TALLY_BYTES;
+                     2 * cek__replica_tally_bytes(r) + buffer_bytes(r);
     for (size_t b = 0; b < r->layout->bucket_count; b++)
         bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);
     return bytes;
@@ -165,24 +185,59 @@ uint64_t cek__replica_bytes(const cek__replica *r)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-cek_status cek__replica_load(cek__replica *r, const cek_model *model)
+/* Uploads what the library keeps, and waits. The memory is `host` no more. */
+static cek_status own_upload(cek__replica *r, cek_ref dst, void *host, uint64_t bytes)
 {
     cek_status st;
-    void *host = NULL;
-    for (size_t b = 0; b < r->layout->bucket_count; b++) {
-        uint64_t bytes = cek__layout_bucket_bytes(r->layout, b);
-        CEK_TRY(cek__malloc(bytes, &host));
-        cek__layout_pack(r->layout, model, b, host);
-        CEK_TRY(cek_stream_upload(r->compute, r->parameter_refs[b], host, bytes));
-        CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
-        free(host);
-        host = NULL;
-    }
-    return CEK_OK;
+    CEK_TRY(cek_stream_upload(r->compute, dst, host, bytes));
+    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
 out:
-    if (cek__replica_quiesce(r))
+    if (st == CEK_OK || cek__replica_quiesce(r))
         free(host);
     else
         cek__abandon(host); /* the device may still read it */
+    return st;
+}
+
+cek_status cek__replica_load_buffers(cek__replica *r, const float *values)
+{
+    cek_status st;
+    void *host;
+    if (r->model->buffer_elements == 0)
+        return CEK_OK;
+    CEK_TRY(cek__malloc(buffer_bytes(r), &host));
+    for (uint64_t i = 0; i < r->model->buffer_elements; i++)
+        if (cek__replica_in_f64(r))
+            ((double *)host)[i] = (double)values[i];
+        else
+            ((float *)host)[i] = values[i];
+    st = own_upload(r, cek__ref_of(r->buffers), host, buffer_bytes(r));
+out:
+    return st;
+}
+
+static cek_status model_buffers_load(cek__replica *r, const cek_model *model)
+{
+    cek_status st;
+    cek__running *running = NULL;
+    CEK_TRY(cek__running_create(model, &running));
+    st = cek__replica_load_buffers(r, running->values);
+out:
+    cek__running_free(running);
+    return st;
+}
+
+cek_status cek__replica_load(cek__replica *r, const cek_model *model)
+{
+    cek_status st;
+    for (size_t b = 0; b < r->layout->bucket_count; b++) {
+        uint64_t bytes = cek__layout_bucket_bytes(r->layout, b);
+        void *host;
+        CEK_TRY(cek__malloc(bytes, &host));
+        cek__layout_pack(r->layout, model, b, host);
+        CEK_TRY(own_upload(r, r->parameter_refs[b], host, bytes));
+    }
+    return model_buffers_load(r, model);
+out:
     return st;
 }

@@ -21,8 +21,9 @@ typedef struct cek__replica_options {
     bool cut_forward;     /* in the layout's segments, for a device that gets its parameters from others */
     cek_dtype input_type; /* of the samples in host memory */
     uint32_t target_columns;
-    int64_t rows;             /* the largest share of a batch, and the largest micro-batch */
-    uint64_t memory_limit;    /* of this replica in bytes; 0: what the device has free */
+    int64_t rows;          /* the largest share of a batch, and the largest micro-batch */
+    int64_t group;         /* samples that a run has, as the model computes with them together; 0: as memory wants it */
+    uint64_t memory_limit; /* of this replica in bytes; 0: what the device has free */
     uint64_t optimizer_bytes; /* of the limit, taken by others: optimizer state and inboxes */
 } cek__replica_options;
 
@@ -60,6 +61,8 @@ uint64_t cek__replica_bytes(const cek__replica *replica);
 
 /* Copies the model's parameters to the device, or a bucket to or from it; all wait. */
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
+/* What evaluation reads beside parameters: values[model->buffer_elements]. */
+CEK__CHECKED cek_status cek__replica_load_buffers(cek__replica *replica, const float *values);
 CEK__CHECKED cek_status cek__replica_write(cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes);
 CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
@@ -113,6 +116,9 @@ CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__
 /* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0; of a whole step, what they were at
  * its end. When that has finished, read_tally says what they are. */
 enum { CEK__TALLY_BYTES = 2 * CEK_ALIGNMENT };
+/* With what the runs add to the model's buffers behind loss and right answers; how many runs a share of so many rows is. */
+uint64_t cek__replica_tally_bytes(const cek__replica *replica);
+int64_t cek__replica_runs(const cek__replica *replica, int64_t rows);
 CEK__CHECKED cek_status cek__replica_count(cek__replica *replica, unsigned char *tally);
 CEK__CHECKED cek_status cek__replica_count_whole(cek__replica *replica, unsigned char *tally);
 void cek__replica_read_tally(const cek__replica *replica, const unsigned char *tally, double *loss, int64_t *correct);

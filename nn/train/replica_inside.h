@@ -50,7 +50,8 @@ struct cek__replica {
     cek_step_block step;
     bool step_is_new; /* goes to the device with the next batch block */
     cek_memory *output;
-    cek_memory *tally; /* of what runs; behind it that of the whole step before */
+    cek_memory *tally;   /* of what runs; behind it that of the whole step before */
+    cek_memory *buffers; /* of the model, for evaluation */
     cek_memory *arena[CEK__ARENA_PIECES], *workspace;
     cek__plan_needs room; /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];
@@ -111,6 +112,14 @@ static inline int64_t cek__replica_even(int64_t rows, int64_t most)
 static inline uint64_t cek__larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* How many samples a run has of a share of so many. */
+static inline int64_t cek__replica_piece(const cek__replica *r, int64_t rows)
+{
+    if (r->options.group == 0)
+        return cek__replica_even(rows, r->micro_batch);
+    return rows < r->options.group ? rows : r->options.group;
 }
 
 /* ---- replica_memory.c: what lies on the device, and how large a micro-batch may be ---- */

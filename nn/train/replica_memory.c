@@ -148,6 +148,8 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan, int64_t rows)
             .batch_block = cek__ref_behind(r->blocks, cek__batch_block_at()),
             .loss = tally,
             .correct = { tally.mem, tally.offset + CEK_ALIGNMENT },
+            .buffers = cek__ref_of(r->buffers),
+            .statistics = { tally.mem, tally.offset + CEK__TALLY_BYTES },
         };
         for (size_t p = 0; p < CEK__ARENA_PIECES && r->arena[p]; p++)
             b.arena[p] = cek__ref_of(r->arena[p]);
@@ -229,7 +231,11 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
     if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
         most = (int64_t)((have - fixed) / (per_row + 1));
     for (most = most > 0 ? most : 1;; most /= 2) {
-        st = try_micro_batch(r, cek__replica_even(rows, most));
+        int64_t run = r->options.group == 0     ? cek__replica_even(rows, most)
+                      : rows < r->options.group ? rows
+                                                : r->options.group;
+
+        st = try_micro_batch(r, run);
         if (st == CEK_OK && (have == CEK_UNKNOWN || !r->options.memory_limit || cek__replica_rooms_bytes(r) <= have))
             return CEK_OK;
         if (st == CEK_OK) {
@@ -238,10 +244,11 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
             rooms_drop(r);
             st = cek__fail(CEK_OUT_OF_MEMORY,
                            "%s: a micro-batch of %lld samples needs %llu bytes, %llu are left of %llu",
-                           cek_device_name(r->device), (long long)cek__replica_even(rows, most),
-                           (unsigned long long)needed, (unsigned long long)have,
-                           (unsigned long long)r->options.memory_limit);
+                           cek_device_name(r->device), (long long)run, (unsigned long long)needed,
+                           (unsigned long long)have, (unsigned long long)r->options.memory_limit);
         }
+        if (st == CEK_OUT_OF_MEMORY && r->options.group)
+            return cek__fail_prefix(st, "the model computes with %lld samples together", (long long)run);
         if (st != CEK_OUT_OF_MEMORY || most == 1)
             return st;
     }
@@ -312,7 +319,7 @@ static cek_status rooms_grow(cek__replica *r, cek__plan *another)
 cek_status cek__replica_prepare(cek__replica *r, int64_t share)
 {
     cek_status st;
-    sized_plan fresh = { .rows = cek__replica_even(share > 0 ? share : 1, r->micro_batch) };
+    sized_plan fresh = { .rows = cek__replica_piece(r, share > 0 ? share : 1) };
     for (size_t i = 0; i < r->train_count; i++)
         if (r->train[i].rows == fresh.rows)
             return CEK_OK;
@@ -345,5 +352,6 @@ void cek__replica_memory_close(cek__replica *r)
     free(r->gradient_refs);
     memory_drop(&r->blocks);
     memory_drop(&r->tally);
+    memory_drop(&r->buffers);
     free((void *)r->updates.cmds);
 }

@@ -112,7 +112,7 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
     const float *values = targets;
     double *wide = (double *)(void *)staging;
     size_t columns = r->options.target_columns;
-    if (r->options.loss != CEK_LOSS_MSE || !cek__replica_in_f64(r))
+    if (r->options.target_columns == 0 || !cek__replica_in_f64(r))
         return as_is ? targets : rows_padded(targets, r->target_row_bytes, count, wanted, staging);
     for (size_t i = 0; i < (size_t)wanted * columns; i++)
         wide[i] = (double)values[i < (size_t)count * columns ? i : i % columns];
@@ -122,7 +122,7 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
 /* Of one sample, as the caller gives it. */
 static uint64_t given_target_bytes(const cek__replica *r)
 {
-    return r->options.loss == CEK_LOSS_MSE ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+    return r->options.target_columns ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
 }
 
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */
@@ -201,7 +201,7 @@ static cek_status slot_done(cek__replica *r, size_t at)
 
 static int64_t micro_batch_of(const cek__replica *r, const cek__share *share)
 {
-    return cek__replica_even(share->rows, r->micro_batch);
+    return cek__replica_piece(r, share->rows);
 }
 
 cek_status cek__replica_upload_ahead(cek__replica *r, const cek__share *share)
@@ -289,7 +289,7 @@ cek_status cek__replica_set_updates(cek__replica *r, const cek_cmd *updates, uin
 {
     static atomic_ullong serials; /* a place in memory may be another list's later */
     cek_status st = CEK_OK;
-    cek_ref tally = cek__ref_of(r->tally), result = { tally.mem, tally.offset + CEK__TALLY_BYTES };
+    cek_ref tally = cek__ref_of(r->tally), result = { tally.mem, tally.offset + cek__replica_tally_bytes(r) };
     cek_cmd *cmds = NULL;
     free((void *)r->updates.cmds);
     r->updates = (cek__tail){ 0 };
@@ -297,8 +297,9 @@ cek_status cek__replica_set_updates(cek__replica *r, const cek_cmd *updates, uin
         return CEK_OK;
     CEK_TRY(cek__calloc((size_t)count + 2, sizeof *cmds, &cmds));
     memcpy(cmds, updates, count * sizeof *cmds);
-    cmds[count] = (cek_cmd){ .kind = CEK_CMD_COPY, .dst = result, .src = tally, .bytes = CEK__TALLY_BYTES };
-    cmds[count + 1] = (cek_cmd){ .kind = CEK_CMD_FILL, .dst = tally, .pattern_bytes = 4, .bytes = CEK__TALLY_BYTES };
+    cmds[count] = (cek_cmd){ .kind = CEK_CMD_COPY, .dst = result, .src = tally, .bytes = cek__replica_tally_bytes(r) };
+    cmds[count + 1] =
+        (cek_cmd){ .kind = CEK_CMD_FILL, .dst = tally, .pattern_bytes = 4, .bytes = cek__replica_tally_bytes(r) };
     r->updates = (cek__tail){ cmds, count + 2, atomic_fetch_add(&serials, 1) + 1 };
 out:
     return st;
@@ -328,8 +329,8 @@ out:
 cek_status cek__replica_count_whole(cek__replica *r, unsigned char *tally)
 {
     cek_ref result = cek__ref_of(r->tally);
-    result.offset += CEK__TALLY_BYTES;
-    return cek_stream_download(r->compute, tally, result, CEK__TALLY_BYTES);
+    result.offset += cek__replica_tally_bytes(r);
+    return cek_stream_download(r->compute, tally, result, cek__replica_tally_bytes(r));
 }
 
 cek_status cek__replica_evaluate(cek__replica *r, const cek__share *share)
@@ -349,8 +350,8 @@ out:
 cek_status cek__replica_count(cek__replica *r, unsigned char *tally)
 {
     cek_status st;
-    CEK_TRY(cek_stream_download(r->compute, tally, cek__ref_of(r->tally), CEK__TALLY_BYTES));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, CEK__TALLY_BYTES));
+    CEK_TRY(cek_stream_download(r->compute, tally, cek__ref_of(r->tally), cek__replica_tally_bytes(r)));
+    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, cek__replica_tally_bytes(r)));
 out:
     return st;
 }

@@ -35,3 +35,17 @@ void cek__shares_split(int64_t total, size_t count, const double *weights, int64
         out[best]++;
     }
 }
+
+void cek__shares_split_groups(int64_t total, int64_t group, size_t count, const double *weights, int64_t *out)
+{
+    int64_t given = 0;
+    if (group == 0) {
+        cek__shares_split(total, count, weights, out);
+        return;
+    }
+    cek__shares_split((total + group - 1) / group, count, weights, out);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = out[i] * group < total - given ? out[i] * group : total - given;
+        given += out[i];
+    }
+}

@@ -64,10 +64,10 @@ static cek_status jobs_make(cek__station *s)
     s->batch_bytes = cek__replica_share_bytes(s->replica);
     s->job_count = s->depth + CEK__ORDER_LAG;
     CEK_TRY(cek__calloc(s->job_count, sizeof *s->jobs, &s->jobs));
-    CEK_TRY(cek_pinned_alloc(s->device, s->job_count * CEK__TALLY_BYTES, (void **)&s->tallies));
+    CEK_TRY(cek_pinned_alloc(s->device, s->job_count * cek__replica_tally_bytes(s->replica), (void **)&s->tallies));
     CEK_TRY(cek_pinned_alloc(s->device, s->depth * s->batch_bytes, (void **)&s->batches));
     for (size_t i = 0; i < s->job_count; i++) {
-        s->jobs[i].tally = s->tallies + i * CEK__TALLY_BYTES;
+        s->jobs[i].tally = s->tallies + i * cek__replica_tally_bytes(s->replica);
         CEK_TRY(cek_marker_create(s->device, false, &s->jobs[i].counted));
     }
     return CEK_OK;

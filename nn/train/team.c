@@ -80,6 +80,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     memset(team, 0, sizeof *team);
     CEK_TRY(devices_check(model, devices, count, options));
     team->count = count;
+    team->group = options->replica.group;
     CEK_TRY(weights_copy(team, options->weights));
     CEK_TRY(cek__calloc(count, sizeof *team->replicas, &team->replicas));
     CEK_TRY(cek__calloc(count, sizeof *team->rows, &team->rows));
@@ -121,7 +122,7 @@ void cek__team_close(cek__team *team)
 void cek__team_deal(cek__team *team, int64_t total)
 {
     int64_t first = 0;
-    cek__shares_split(total, team->count, team->weights, team->rows);
+    cek__shares_split_groups(total, team->group, team->count, team->weights, team->rows);
     for (size_t i = 0; i < team->count; i++) {
         team->first[i] = first;
         first += team->rows[i];

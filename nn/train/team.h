@@ -16,6 +16,7 @@ typedef struct cek__team {
     cek__replica **replicas;   /* [count] */
     cek__crew *crew;
     double *weights; /* [count] shares in proportion, or NULL: equal */
+    int64_t group;   /* shares are whole groups of so many samples, the last one what is left; 0: they need not be */
     int64_t *rows;   /* [count] of the batch being dealt out */
     int64_t *first;  /* [count] its first sample */
 } cek__team;

@@ -20,7 +20,18 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 {
     int64_t shape[CEK_RANK_MAX];
     int rank = cek_model_output_shape(t->model, shape);
+    int64_t own = cek__model_own_targets(t->model);
+
     t->outputs = cek__model_outputs(t->model);
+    if (t->loss == CEK_LOSS_OWN) {
+        if (own < 0)
+            return cek__fail(CEK_INVALID, "the model has no loss of its own");
+        if (o->target_columns && o->target_columns != own)
+            return cek__fail(CEK_INVALID, "targets of %u values per sample, the model's loss takes %lld (0: labels)",
+                             o->target_columns, (long long)own);
+        t->target_columns = (uint32_t)own;
+        return CEK_OK;
+    }
     if (rank != 1)
         return cek__fail(CEK_INVALID,
                          "the model's output has %d dimensions per sample: add "
@@ -43,15 +54,31 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
     return CEK_OK;
 }
 
+/* Where samples meet, who is with whom must not depend on how a batch is split. */
+static cek_status group_check(cek_trainer *t, const cek_trainer_options *o)
+{
+    bool mixes = cek__model_mixes_samples(t->model);
+    if (o->norm_group < 0 || o->norm_group > INT32_MAX)
+        return cek__fail(CEK_INVALID, "norm_group %lld: a number of samples", (long long)o->norm_group);
+    if (mixes && o->norm_group == 0 && t->device_count > 1)
+        return cek__fail(CEK_INVALID,
+                         "the model normalises over samples: over several devices say over how many at a time "
+                         "(norm_group)");
+    if (mixes && o->shares == CEK_SHARES_AUTO && t->device_count > 1)
+        return cek__fail(CEK_INVALID, "norm_group goes with equal or given shares");
+    t->group = !mixes ? 0 : o->norm_group && o->norm_group < t->batch ? o->norm_group : t->batch;
+    return CEK_OK;
+}
+
 static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
 {
     cek_status st;
-    t->loss = o->loss ? o->loss : CEK_LOSS_CROSS_ENTROPY;
+    t->loss = o->loss ? o->loss : cek__model_own_targets(t->model) >= 0 ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
     t->batch = o->batch ? o->batch : 64;
     t->seed = o->seed;
     t->input_type = o->input_type ? o->input_type : CEK_F32;
-    if (t->loss != CEK_LOSS_CROSS_ENTROPY && t->loss != CEK_LOSS_MSE)
-        CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error", t->loss);
+    if (t->loss > CEK_LOSS_OWN)
+        CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error nor the model's own", t->loss);
     if (t->batch < 1 || t->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
     if (t->input_type != CEK_U8 && t->input_type != CEK_F32)
@@ -70,6 +97,7 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
     if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
+    CEK_TRY(group_check(t, o));
     CEK_TRY(cek__optimizer_resolve(o->optimizer, &t->optimizer));
     CEK_TRY(cek__rates_create(o->schedule, &t->rates));
     return CEK_OK;
@@ -93,6 +121,7 @@ static cek__lineup_options lineup_options(const cek_trainer *t)
         .optimizer = &t->optimizer,
         .depth = t->depth,
         .max_norm = t->max_norm,
+        .running = t->model->buffer_count ? t->running : NULL,
         .measured = t->balanced,
         .memory_limit = t->memory_limit,
     };
@@ -119,6 +148,7 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
                      .loss = t->loss,
                      .input_type = t->input_type,
                      .target_columns = t->target_columns,
+                     .group = t->group,
                      .memory_limit = o->memory_limit },
         .extra_bytes = lineup_bytes,
         .user = t,
@@ -165,11 +195,13 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
+    t->device_count = count;
     CEK_TRY(options_check(t, &o));
     t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
     rows_measure(t);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
     CEK_TRY(team_make(t, devices, count, &o));
+    CEK_TRY(cek__running_create(model, &t->running));
     CEK_TRY(lineup_make(t));
     CEK_TRY(cek__calloc(count, sizeof *t->shares, &t->shares));
     CEK_TRY(cek__calloc(count, sizeof *t->parts, &t->parts));
@@ -188,6 +220,7 @@ void cek_trainer_free(cek_trainer *t)
     cek__lineup_close(&t->lineup);
     cek__balance_close(&t->balance);
     cek__team_close(&t->team);
+    cek__running_free(t->running);
     cek__rates_close(&t->rates);
     cek__layout_free(t->layout);
     free(t->parts);

@@ -30,6 +30,9 @@ struct cek_trainer {
     bool balanced;
     size_t depth;
     double max_norm;
+    size_t device_count;
+    int64_t group; /* samples that the model computes with together; 0: each alone */
+    cek__running *running;
     uint64_t memory_limit;
     cek_optimizer optimizer;
     cek__rates rates;

@@ -1,0 +1,145 @@
+/* batch_norm.c - normalisation of each channel over the samples of a group and the places of an image. */
+#include "core/base/options.h"
+#include "core/base/status.h"
+#include "nn/model/layer.h"
+
+static cek_status layer_take(const cek__layer *l, const cek_batch_norm_layer *from, cek_batch_norm_layer *n)
+{
+    cek_status st;
+    char text[CEK__SHAPE_TEXT];
+
+    CEK_TRY(cek__options_take("cek_model_batch_norm", n, sizeof *n, from));
+    n->epsilon = n->epsilon == 0 ? 1e-5 : n->epsilon;
+    n->momentum = n->momentum == 0 ? 0.1 : n->momentum;
+    if (!(n->epsilon > 0) || !(n->momentum > 0 && n->momentum <= 1))
+        CEK_FAIL(CEK_INVALID, "epsilon %g and momentum %g: above 0, and at most 1", n->epsilon, n->momentum);
+    if (l->in.rank < 2 || l->in.samples != 1)
+        CEK_FAIL(CEK_INVALID, "takes channels and what is behind them, its input has the shape %s",
+                 cek__dims_text(&l->in, text));
+out:
+    return st;
+}
+
+/* [C] as it is broadcast to [N,C,..]. */
+static cek_status spread(cek__layer *l, int vector, int *out)
+{
+    cek__dims dims = { .rank = l->in.rank - 1, .size = { l->in.size[1], 1, 1, 1, 1, 1, 1, 1 } };
+
+    return cek__view(l->graph, vector, &dims, out);
+}
+
+/* *out = centred / sqrt(variance + epsilon) * gamma + beta */
+static cek_status scaled(cek__layer *l, int centred, int variance, double epsilon, const int affine[2], int *out)
+{
+    cek_status st;
+    cek__part chain = { .kind = CEK__PART_CHAIN,
+                        .inputs = affine[0] ? 4 : 2,
+                        .input = { centred, 0, affine[0], affine[1] },
+                        .chain = { .count = affine[0] ? 5 : 3 } };
+    const uint32_t at = (uint32_t)chain.inputs;
+
+    CEK_TRY(spread(l, variance, &chain.input[1]));
+    chain.chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_ADD_IMM, .a = 1, .imm = epsilon };
+    chain.chain.code[1] = (cek_pointwise_instruction){ .code = CEK_PW_SQRT, .a = at };
+    chain.chain.code[2] = (cek_pointwise_instruction){ .code = CEK_PW_DIV, .a = 0, .b = at + 1 };
+    chain.chain.code[3] = (cek_pointwise_instruction){ .code = CEK_PW_MUL, .a = at + 2, .b = 2 };
+    chain.chain.code[4] = (cek_pointwise_instruction){ .code = CEK_PW_ADD, .a = at + 3, .b = 3 };
+    return cek__graph_add(l->graph, &chain, out);
+out:
+    return st;
+}
+
+/* variance * n / (n - 1), what PyTorch keeps; of a single element its variance. */
+static cek_status unbiased(cek__layer *l, int variance, uint32_t axes, int *out)
+{
+    cek_status st;
+    cek__part chain = { .kind = CEK__PART_CHAIN,
+                        .inputs = 2,
+                        .input = { variance },
+                        .chain = { 5,
+                                   { { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
+                                     { .code = CEK_PW_CONST, .imm = 1 },
+                                     { .code = CEK_PW_MAX, .a = 2, .b = 3 },
+                                     { .code = CEK_PW_DIV, .a = 1, .b = 4 },
+                                     { .code = CEK_PW_MUL, .a = 0, .b = 5 } } } };
+
+    CEK_TRY(cek__count(l->graph, l->x[0], axes, &chain.input[1]));
+    st = cek__graph_add(l->graph, &chain, out);
+out:
+    return st;
+}
+
+/* By the statistics of what is there, which go to the running ones. */
+static cek_status training(cek__layer *l, const cek_batch_norm_layer *n, const int running[2], const int affine[2],
+                           int *out)
+{
+    cek_status st;
+    const uint32_t axes = ((1u << l->in.rank) - 1) & ~2u;
+    int mean, spread_mean, centred, squares, variance, kept;
+
+    CEK_TRY(cek__reduce_masked(l->graph, l->x[0], CEK_REDUCE_MEAN, axes, &mean));
+    CEK_TRY(spread(l, mean, &spread_mean));
+    CEK_TRY(cek__chain(l->graph, CEK_PW_SUB, l->x[0], spread_mean, &centred));
+    CEK_TRY(cek__chain(l->graph, CEK_PW_MUL, centred, centred, &squares));
+    CEK_TRY(cek__reduce_masked(l->graph, squares, CEK_REDUCE_MEAN, axes, &variance));
+    CEK_TRY(unbiased(l, variance, axes, &kept));
+    CEK_TRY(cek__layer_contribute(l, running[0], mean, n->momentum));
+    CEK_TRY(cek__layer_contribute(l, running[1], kept, n->momentum));
+    st = scaled(l, centred, variance, n->epsilon, affine, out);
+out:
+    return st;
+}
+
+static cek_status evaluation(cek__layer *l, const cek_batch_norm_layer *n, const int running[2], const int affine[2],
+                             int *out)
+{
+    cek_status st;
+    int mean, centred;
+
+    CEK_TRY(spread(l, running[0], &mean));
+    CEK_TRY(cek__chain(l->graph, CEK_PW_SUB, l->x[0], mean, &centred));
+    st = scaled(l, centred, running[1], n->epsilon, affine, out);
+out:
+    return st;
+}
+
+static cek_status affine_make(cek__layer *l, const cek_batch_norm_layer *n, int affine[2])
+{
+    cek_status st = CEK_OK;
+    const int64_t *channels = &l->in.size[1];
+
+    affine[0] = affine[1] = CEK__NOTHING;
+    if (n->no_affine)
+        return CEK_OK;
+    CEK_TRY(cek__layer_parameter(l, "weight", 1, channels, 0, &affine[0]));
+    l->model->parameters[l->model->parameter_count - 1].value = 1;
+    CEK_TRY(cek__layer_parameter(l, "bias", 1, channels, 0, &affine[1]));
+    CEK_TRY(spread(l, affine[0], &affine[0]));
+    st = spread(l, affine[1], &affine[1]);
+out:
+    return st;
+}
+
+cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_norm_layer *layer, int *node)
+{
+    cek_status st;
+    cek__layer l;
+    cek_batch_norm_layer n = { 0 };
+    cek__part phase = { .kind = CEK__PART_PHASE, .inputs = 2 };
+    int affine[2], running[2], y = CEK__NOTHING;
+
+    if (node)
+        *node = -1;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(layer);
+    CEK_TRY(cek__layer_begin(&l, model, "batch_norm", 1, &input));
+    CEK_TRY(layer_take(&l, layer, &n));
+    CEK_TRY(affine_make(&l, &n, affine));
+    CEK_TRY(cek__layer_buffer(&l, "running_mean", 1, &l.in.size[1], 0, &running[0]));
+    CEK_TRY(cek__layer_buffer(&l, "running_var", 1, &l.in.size[1], 1, &running[1]));
+    CEK_TRY(training(&l, &n, running, affine, &phase.input[0]));
+    CEK_TRY(evaluation(&l, &n, running, affine, &phase.input[1]));
+    CEK_TRY(cek__graph_add(l.graph, &phase, &y));
+out:
+    return cek__layer_end(&l, st, y, node);
+}

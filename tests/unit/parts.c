@@ -1,0 +1,339 @@
+/* parts.c - layers and losses of a caller's own, from the public headers alone: what they compute, their gradients, and what is
+ * refused. */
+#include <cekernels/parts.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scratch.h"
+#include "tests/suite.h"
+
+enum { ROWS = 12, CHANNELS = 4, SIDE = 5, PIXELS = CHANNELS * SIDE * SIDE, CLASSES = 3 };
+
+static float inputs[ROWS * PIXELS], values[ROWS * CLASSES];
+static cek_engine *engine;
+static cek_device **devices;
+static size_t device_count;
+
+static void data_make(void)
+{
+    uint32_t state = 7;
+
+    for (int i = 0; i < ROWS * PIXELS; i++) {
+        state = state * 1664525u + 1013904223u;
+        inputs[i] = (float)(state >> 8) / (1 << 23) - 1;
+    }
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        values[i] = i % CLASSES == (i / CLASSES * 5 + 1) % CLASSES;
+}
+
+static void open_devices(const char *list)
+{
+    data_make();
+    setenv("CEKERNELS_CPU_DEVICES", "3", 1);
+    assert_ok(cek_engine_create(NULL, &engine));
+    assert_ok(cek_engine_select(engine, list, CEK_PROFILE_TRAINING, &devices, &device_count));
+}
+
+static void close_devices(void)
+{
+    free(devices);
+    cek_engine_free(engine);
+}
+
+static cek_batch batch_of(int64_t count)
+{
+    return (cek_batch){ .size = sizeof(cek_batch),
+                        .count = count,
+                        .inputs = inputs,
+                        .targets = values,
+                        .input_type = CEK_F32,
+                        .target_columns = CLASSES };
+}
+
+static cek_trainer *trainer_of(cek_model *model, cek_loss loss, cek_dtype type, double lr)
+{
+    cek_trainer *trainer;
+    cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = lr };
+    cek_trainer_options o = {
+        .size = sizeof o, .loss = loss, .batch = ROWS, .type = type, .shares = CEK_SHARES_EQUAL, .optimizer = &sgd
+    };
+
+    assert_ok(cek_trainer_create(model, devices, device_count, &o, &trainer));
+    return trainer;
+}
+
+static double step_loss(cek_trainer *trainer, int64_t rows)
+{
+    cek_batch batch = batch_of(rows);
+    cek_step_result r = { .size = sizeof r };
+
+    assert_ok(cek_trainer_step(trainer, &batch, &r));
+    return r.loss;
+}
+
+/* ---- networks ---- */
+
+static int squeeze_excitation(cek_model *m, int x)
+{
+    int s = cek_part_reduce(m, x, CEK_REDUCE_MEAN, 1 << 2 | 1 << 3, false);
+
+    assert_ok(cek_model_enter(m, "se"));
+    assert_ok(cek_model_linear(m, s, 2, true, &s));
+    s = cek_part_apply(m, CEK_PW_TANH, s, -1);
+    assert_ok(cek_model_linear(m, s, CHANNELS, true, &s));
+    assert_ok(cek_model_leave(m));
+    s = cek_part_apply(m, CEK_PW_SIGMOID, s, -1);
+    s = cek_part_reshape(m, s, 4, (int64_t[]){ CEK_SAMPLES, CHANNELS, 1, 1 });
+    return cek_part_apply(m, CEK_PW_MUL, x, s);
+}
+
+/* Of every head a product of all positions with all, with samples and heads side by side. */
+static int attention(cek_model *m, int x)
+{
+    int q, k, v, scores;
+
+    x = cek_part_reshape(m, x, 3, (int64_t[]){ CEK_SAMPLES, CHANNELS, SIDE * SIDE });
+    assert_ok(cek_model_linear(m, x, 6, false, &q));
+    assert_ok(cek_model_linear(m, x, 6, false, &k));
+    assert_ok(cek_model_linear(m, x, 6, false, &v));
+    scores = cek_part_scale(m, cek_part_matmul(m, q, k, true), 1 / sqrt(6), 0);
+    x = cek_part_matmul(m, cek_part_softmax(m, scores), v, false);
+    return cek_part_reshape(m, x, 2, (int64_t[]){ CEK_SAMPLES, CHANNELS * 6 });
+}
+
+/* - (1 - p)^2 log p of the right class. */
+static void focal_loss(cek_model *m, int logits)
+{
+    int target = cek_part_target(m, CEK_F32, 1, (int64_t[]){ CLASSES });
+    int p = cek_part_reduce(m, cek_part_apply(m, CEK_PW_MUL, cek_part_softmax(m, logits), target), CEK_REDUCE_SUM,
+                            1 << 1, false);
+    int rest = cek_part_scale(m, p, -1, 1);
+    int v = cek_part_apply(m, CEK_PW_MUL, cek_part_apply(m, CEK_PW_MUL, rest, rest),
+                           cek_part_apply(m, CEK_PW_LOG, p, -1));
+
+    ck_assert_int_ge(cek_part_loss(m, cek_part_scale(m, v, -1, 0), -1), 0);
+}
+
+static void mean_squared_error(cek_model *m, int y)
+{
+    int target = cek_part_target(m, CEK_F32, 1, (int64_t[]){ CLASSES });
+    int d = cek_part_apply(m, CEK_PW_SUB, y, target);
+
+    ck_assert_int_ge(
+        cek_part_loss(m, cek_part_reduce(m, cek_part_apply(m, CEK_PW_MUL, d, d), CEK_REDUCE_MEAN, 2, false), -1), 0);
+}
+
+static cek_model *network(int (*block)(cek_model *, int), void (*loss)(cek_model *, int))
+{
+    cek_model *m;
+    int64_t shape[CEK_RANK_MAX];
+    int x;
+
+    assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+    x = block(m, 0);
+    if (cek_model_shape(m, x, shape) == 4)
+        assert_ok(cek_model_flatten(m, x, &x));
+    assert_ok(cek_model_name(m, "head"));
+    assert_ok(cek_model_linear(m, x, CLASSES, true, &x));
+    if (loss)
+        loss(m, x);
+    assert_ok(cek_model_status(m));
+    cek_model_init(m, 3);
+    return m;
+}
+
+/* ---- gradients ---- */
+
+static double loss_of(cek_model *m)
+{
+    cek_trainer *t = trainer_of(m, 0, CEK_F64, 1e-30);
+    double loss = step_loss(t, ROWS - 1);
+
+    cek_trainer_free(t);
+    return loss;
+}
+
+/* Against differences in double, at a few places of every parameter. */
+static void gradients_hold(cek_model *m)
+{
+    cek_trainer *t = trainer_of(m, 0, CEK_F64, 1e-30);
+
+    step_loss(t, ROWS - 1);
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+        double *gradient;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        gradient = malloc((size_t)parameter.count * sizeof *gradient);
+        assert_ok(cek_trainer_read_gradient(t, p, gradient, parameter.count));
+        for (int64_t i = 0; i < parameter.count; i += 1 + parameter.count / 4) {
+            float at = parameter.data[i], up = at + 0x1p-9f, down = at - 0x1p-9f;
+            double more, less;
+
+            parameter.data[i] = up;
+            more = loss_of(m);
+            parameter.data[i] = down;
+            less = loss_of(m);
+            parameter.data[i] = at;
+            ck_assert_msg(fabs((more - less) / ((double)up - (double)down) - gradient[i]) <= 2e-6,
+                          "%s[%lld]: %.9g, %.9g", parameter.name, (long long)i, gradient[i],
+                          (more - less) / ((double)up - (double)down));
+            ck_assert(gradient[i] != 0);
+        }
+        free(gradient);
+    }
+    cek_trainer_free(t);
+}
+
+START_TEST(layers_and_losses_of_ones_own_have_their_gradients)
+{
+    int (*const blocks[])(cek_model *, int) = { squeeze_excitation, attention };
+    void (*const losses[])(cek_model *, int) = { focal_loss, mean_squared_error };
+
+    open_devices("reference:0");
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            cek_model *m = network(blocks[i], losses[k]);
+
+            gradients_hold(m);
+            cek_model_free(m);
+        }
+    close_devices();
+}
+END_TEST
+
+START_TEST(a_loss_of_ones_own_is_the_built_in_one_over_several_devices)
+{
+    double own[4], given[4];
+
+    open_devices("cpu");
+    ck_assert_uint_eq(device_count, 3);
+    for (int i = 0; i < 2; i++) {
+        cek_model *m = network(squeeze_excitation, i ? NULL : mean_squared_error);
+        cek_trainer *t = trainer_of(m, i ? CEK_LOSS_MSE : CEK_LOSS_OWN, CEK_F32, 0.1);
+
+        for (int s = 0; s < 4; s++)
+            (i ? given : own)[s] = step_loss(t, s % 2 ? 7 : ROWS);
+        cek_trainer_free(t);
+        cek_model_free(m);
+    }
+    for (int s = 0; s < 4; s++)
+        ck_assert_msg(fabs(own[s] - given[s]) <= 1e-6 * given[s], "step %d: %.9g, %.9g", s, own[s], given[s]);
+    ck_assert(given[2] < given[0]);
+    close_devices();
+}
+END_TEST
+
+START_TEST(what_differs_between_training_and_evaluation)
+{
+    cek_model *m;
+    cek_predictor *p;
+    cek_predictor_options o = { .size = sizeof o, .batch = ROWS };
+    float outputs[ROWS * CLASSES], bias[CLASSES];
+    cek_parameter head;
+    int x, n;
+
+    open_devices("cpu:0");
+    assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+    assert_ok(cek_model_flatten(m, 0, &x));
+    assert_ok(cek_model_linear(m, x, CLASSES, true, &n));
+    n = cek_part_phase(m, cek_part_dropout(m, n, 0.5), cek_part_scale(m, n, 0, 5));
+    cek_model_init(m, 1);
+    assert_ok(cek_predictor_create(m, devices, 1, &o, &p));
+    assert_ok(cek_predictor_run(p, inputs, ROWS, outputs));
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        ck_assert_float_eq(outputs[i], 5);
+    assert_ok(cek_model_parameter(m, 1, &head));
+    for (int i = 0; i < CLASSES; i++)
+        bias[i] = head.data[i];
+    {
+        cek_trainer *t = trainer_of(m, CEK_LOSS_MSE, CEK_F32, 0.1);
+
+        ck_assert(step_loss(t, ROWS) < 5);
+        assert_ok(cek_trainer_pull(t));
+        cek_trainer_free(t);
+    }
+    for (int i = 0; i < CLASSES; i++)
+        ck_assert(bias[i] != head.data[i]);
+    cek_predictor_free(p);
+    cek_model_free(m);
+    close_devices();
+}
+END_TEST
+
+START_TEST(the_first_failure_stays)
+{
+    cek_model *m;
+    cek_predictor *p = (cek_predictor *)&m;
+    int64_t shape[CEK_RANK_MAX];
+    int y;
+
+    open_devices("cpu:0");
+    assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+    ck_assert_int_eq(cek_part_reduce(m, 0, CEK_REDUCE_SUM, 1, false), -1); /* over samples */
+    assert_fails(cek_model_status(m), CEK_INVALID, "node 1 (reduce)", "samples");
+    y = cek_part_apply(m, CEK_PW_EXP, -1, -1);
+    ck_assert_int_eq(y, -1);
+    ck_assert_int_eq(cek_part_dropout(m, -1, 0.5), -1);
+    ck_assert_int_eq(cek_part_permute(m, 0, (int[]){ 0, 1, 1, 2 }), -1);
+    assert_fails(cek_model_status(m), CEK_INVALID, "node 1 (reduce)", "samples");
+    assert_fails(cek_predictor_create(m, devices, 1, NULL, &p), CEK_INVALID, "node 1 (reduce)", "samples");
+    ck_assert_ptr_null(p);
+    ck_assert_int_eq(cek_model_shape(m, 0, shape), 4);
+    ck_assert_int_eq(shape[0], CEK_SAMPLES);
+    cek_model_free(m);
+    close_devices();
+}
+END_TEST
+
+START_TEST(each_refusal_names_the_part)
+{
+    const cek_parameter_options bad = { .size = sizeof bad, .rank = 5 };
+    const int64_t two[] = { CEK_SAMPLES, CEK_SAMPLES }, none[] = { CEK_SAMPLES, 0 };
+    const cek_windows empty = { .size = sizeof empty };
+
+    for (int i = 0; i < 14; i++) {
+        cek_model *m;
+        int n;
+        const char *name;
+
+        assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+        switch (i) {
+        case 0: n = cek_part_parameter(m, "w", &bad), name = "parameter"; break;
+        case 1: n = cek_part_parameter(m, "w", NULL), name = "parameter"; break;
+        case 2: n = cek_part_target(m, CEK_I32, 1, two + 1), name = "target"; break;
+        case 3: n = cek_part_reshape(m, 0, 2, two), name = "reshape"; break;
+        case 4: n = cek_part_reshape(m, 0, 2, none), name = "reshape"; break;
+        case 5: n = cek_part_chain(m, 9, (int[9]){ 0 }, 1, NULL), name = "chain"; break;
+        case 6: n = cek_part_apply(m, 9999, 0, -1), name = "chain"; break;
+        case 7: n = cek_part_slice(m, 0, 1, 3, 2), name = "slice"; break;
+        case 8: n = cek_part_concat(m, 0, NULL, 1), name = "concat"; break;
+        case 9: n = cek_part_pool(m, 0, CEK_POOL_MAX, false, &empty), name = "pool"; break;
+        case 10: n = cek_part_matmul(m, 0, 5, false), name = "matmul"; break;
+        case 11: n = cek_part_reduce(m, 0, CEK_REDUCE_SUM, 1 << 4, false), name = "reduce"; break;
+        case 12: n = cek_part_cast(m, 0, CEK_U8), name = "cast"; break;
+        default: n = cek_part_slice(m, 0, 0, 0, 1), name = "slice"; break;
+        }
+        ck_assert_int_eq(n, -1);
+        ck_assert(cek_model_status(m) != CEK_OK);
+        ck_assert_msg(strstr(cek_error_text(), name), "%d: %s", i, cek_error_text());
+        cek_model_free(m);
+    }
+    ck_assert_int_eq(cek_part_apply(NULL, CEK_PW_EXP, 0, -1), -1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("parts");
+    TCase *tcase = tcase_create("parts");
+
+    tcase_add_test(tcase, layers_and_losses_of_ones_own_have_their_gradients);
+    tcase_add_test(tcase, a_loss_of_ones_own_is_the_built_in_one_over_several_devices);
+    tcase_add_test(tcase, what_differs_between_training_and_evaluation);
+    tcase_add_test(tcase, the_first_failure_stays);
+    tcase_add_test(tcase, each_refusal_names_the_part);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
