@@ -54,9 +54,10 @@ typedef struct bench_options {
     bool shuffle;
     const char *loss, *optimizer, *schedule, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
-    double clip;                                /* 0: not given; so ahead */
-    int64_t ahead;
-    const char *trace; /* file; NULL: none */
+    double clip, clip_value, average;           /* 0: not given; so ahead */
+    int64_t ahead, accumulate;
+    const char *freeze, *no_decay; /* patterns of names */
+    const char *trace;             /* file; NULL: none */
     uint64_t limit_memory;
     const char *load, *save, *save_gradients;
     uint64_t seed;

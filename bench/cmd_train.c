@@ -347,7 +347,11 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     int code = fit && fit != CEK_CANCELLED ? complain_status(fit) : EXIT_OK;
     if (run->progress)
         fputs("\r\033[K", stderr);
-    cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : cek_trainer_pull(run->trainer);
+    cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : CEK_OK;
+    if (!st && run->options->average > 0)
+        st = cek_trainer_use_average(run->trainer, true);
+    if (!st)
+        st = cek_trainer_pull(run->trainer);
     if (!st && !code)
         code = weights_check(model);
     /* Weights of a run that failed do not replace good ones. */
@@ -384,6 +388,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .type = o->type,
                                .memory_limit = o->limit_memory,
                                .max_norm = o->clip,
+                               .max_value = o->clip_value,
+                               .average = o->average,
+                               .accumulate = (uint32_t)o->accumulate,
                                .depth = (uint32_t)o->ahead,
                                .input_type = data->input_type };
     train_run run = { .options = o,
@@ -391,7 +398,8 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                       .labels = loss == CEK_LOSS_CROSS_ENTROPY,
                       .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
-    int code = recipe_read(o, preset, cek_dataset_size(data->train), batch, &recipe);
+    int code = recipe_read(o, preset, cek_dataset_size(data->train), batch * (o->accumulate ? o->accumulate : 1),
+                           &recipe);
     if (!code)
         code = shares_read(o->shares, count, &to.shares, &weights);
     if (code)

@@ -44,6 +44,11 @@ enum {
     O_LR,
     O_OPTIMIZER,
     O_SCHEDULE,
+    O_CLIP_VALUE,
+    O_AVERAGE,
+    O_ACCUMULATE,
+    O_FREEZE,
+    O_NO_DECAY,
     O_MOMENTUM,
     O_WEIGHT_DECAY,
     O_DROPOUT,
@@ -105,13 +110,18 @@ static const option_row rows[] = {
     { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
     { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
     { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
-    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop or adagrad" },
+    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop, adagrad or lamb" },
     { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
     { "schedule", "NAME", O_SCHEDULE, CMD_TRAIN, "of the rate: step:N, multistep:N,..., cosine, onecycle, plateau" },
     { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd and rmsprop" },
     { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
+    { "clip-value", "X", O_CLIP_VALUE, CMD_TRAIN, "bring every element of the gradient between -X and X" },
+    { "accumulate", "N", O_ACCUMULATE, CMD_TRAIN, "batches whose gradients are added up for one update" },
+    { "average", "DECAY", O_AVERAGE, CMD_TRAIN, "test and save an average of the weights" },
+    { "freeze", "NAMES", O_FREEZE, CMD_TRAIN, "parameters that stay as they are, such as 0.*" },
+    { "no-decay", "NAMES", O_NO_DECAY, CMD_TRAIN, "parameters without weight decay, such as *.bias" },
     { "ahead", "N", O_AHEAD, CMD_TRAIN, "steps under way at once (2)" },
     { "trace", "FILE", O_TRACE, NET, "where a record of what ran where and when goes" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
@@ -236,7 +246,7 @@ static const char *const formats[] = { "table", "json", "jsonl", "csv", "md", NU
 static const char *const maths[] = { "f32", "strict", "tf32", "fast", NULL };
 static const char *const passes[] = { "forward", "data", "weights", NULL };
 static const char *const losses[] = { "cross-entropy", "mse", NULL };
-static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "adagrad", NULL };
+static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", NULL };
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 
@@ -281,6 +291,11 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
     case O_CLIP: return take_double(row->name, arg, 1e-30, 1e30, &o->clip);
+    case O_CLIP_VALUE: return take_double(row->name, arg, 1e-30, 1e30, &o->clip_value);
+    case O_AVERAGE: return take_double(row->name, arg, 1e-9, 0.9999999, &o->average);
+    case O_ACCUMULATE: return take_int(row->name, arg, 1, INT32_MAX, &o->accumulate);
+    case O_FREEZE: o->freeze = arg; return true;
+    case O_NO_DECAY: o->no_decay = arg; return true;
     case O_AHEAD: return take_int(row->name, arg, 1, CEK_DEPTH_MOST, &o->ahead);
     case O_SHARES: o->shares = arg; return true;
     case O_TRACE: o->trace = arg; return true;

@@ -16,6 +16,7 @@ static void optimizer_choose(const bench_options *o, const cek_preset *preset, c
         optimizer->algorithm = !strcmp(o->optimizer, "sgd")       ? CEK_OPTIMIZER_SGD
                                : !strcmp(o->optimizer, "rmsprop") ? CEK_OPTIMIZER_RMSPROP
                                : !strcmp(o->optimizer, "adagrad") ? CEK_OPTIMIZER_ADAGRAD
+                               : !strcmp(o->optimizer, "lamb")    ? CEK_OPTIMIZER_LAMB
                                                                   : CEK_OPTIMIZER_ADAM;
     else if (preset->optimizer)
         *optimizer = *preset->optimizer;
@@ -126,10 +127,26 @@ static int schedule_choose(const bench_options *o, int64_t samples, int64_t batc
     return EXIT_OK;
 }
 
+static void groups_choose(const bench_options *o, bench_recipe *r)
+{
+    const cek_parameter_group group = { .size = sizeof group };
+    if (o->freeze) {
+        r->groups[r->group_count] = group;
+        r->groups[r->group_count].names = o->freeze;
+        r->groups[r->group_count++].flags = CEK_GROUP_FROZEN;
+    }
+    if (o->no_decay) {
+        r->groups[r->group_count] = group;
+        r->groups[r->group_count].names = o->no_decay;
+        r->groups[r->group_count++].flags = CEK_GROUP_WEIGHT_DECAY;
+    }
+}
+
 int recipe_read(const bench_options *o, const cek_preset *preset, int64_t samples, int64_t batch, bench_recipe *out)
 {
     *out = (bench_recipe){ .optimizer = { .size = sizeof out->optimizer } };
     optimizer_choose(o, preset, &out->optimizer);
+    groups_choose(o, out);
     return schedule_choose(o, samples, batch, out);
 }
 
@@ -137,4 +154,6 @@ void recipe_use(const bench_recipe *recipe, cek_trainer_options *to)
 {
     to->optimizer = &recipe->optimizer;
     to->schedule = &recipe->schedule;
+    to->groups = recipe->group_count ? recipe->groups : NULL;
+    to->group_count = recipe->group_count;
 }

@@ -1,4 +1,4 @@
-/* recipe.h - how `train` updates parameters, as options and presets say it: optimizer and schedule.
+/* recipe.h - how `train` updates parameters, as options and presets say it: optimizer, schedule, parameter groups.
  *
  * Must not know: devices, output. */
 #ifndef CEK_BENCH_RECIPE_H
@@ -12,6 +12,8 @@ typedef struct bench_recipe {
     cek_optimizer optimizer;
     cek_schedule schedule;
     int64_t milestones[RECIPE_MILESTONES];
+    cek_parameter_group groups[2];
+    uint32_t group_count;
 } bench_recipe;
 
 /* `samples` are in the training set, `batch` in a step. Says what is wrong: an exit status. */

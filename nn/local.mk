@@ -131,10 +131,14 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/program/binding.h \
     %D%/program/program.c \
     %D%/program/program.h \
+    %D%/train/algorithm.c \
+    %D%/train/algorithm.h \
     %D%/train/balance.c \
     %D%/train/balance.h \
     %D%/train/branches.c \
     %D%/train/branches.h \
+    %D%/train/chains.c \
+    %D%/train/chains.h \
     %D%/train/conductor.c \
     %D%/train/conductor_act.c \
     %D%/train/conductor_inside.h \
@@ -150,6 +154,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/gradients.c \
     %D%/train/holds.c \
     %D%/train/holds.h \
+    %D%/train/lamb.c \
+    %D%/train/lamb.h \
     %D%/train/lineup.c \
     %D%/train/lineup.h \
     %D%/train/links.c \
@@ -157,6 +163,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/look.c \
     %D%/train/meter.c \
     %D%/train/meter.h \
+    %D%/train/norms.c \
+    %D%/train/norms.h \
     %D%/train/optimizer.c \
     %D%/train/optimizer.h \
     %D%/train/order.c \
@@ -177,6 +185,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_inside.h \
     %D%/train/replica_memory.c \
     %D%/train/replica_run.c \
+    %D%/train/rules.c \
+    %D%/train/rules.h \
     %D%/train/running.c \
     %D%/train/running.h \
     %D%/train/samples.c \
@@ -191,6 +201,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/shares.h \
     %D%/train/smooth.h \
     %D%/train/station.c \
+    %D%/train/station_update.c \
+    %D%/train/station_update.h \
+    %D%/train/steer.c \
     %D%/train/station.h \
     %D%/train/team.c \
     %D%/train/team.h \

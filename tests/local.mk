@@ -277,6 +277,12 @@ unit_tests += %D%/unit/rates
 %C%_unit_rates_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-rates.py
 
+unit_tests += %D%/unit/updates
+%C%_unit_updates_SOURCES = %D%/unit/updates.c %D%/unit/train_bench.h
+%C%_unit_updates_CPPFLAGS = $(unit_cppflags)
+%C%_unit_updates_LDFLAGS = $(check_ldflags)
+%C%_unit_updates_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_fit
 %C%_unit_train_fit_SOURCES = %D%/unit/train_fit.c %D%/unit/train_bench.h
 %C%_unit_train_fit_CPPFLAGS = $(unit_cppflags)

@@ -193,17 +193,20 @@ CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_dev
 typedef uint32_t cek_loss;
 enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2, CEK_LOSS_OWN = 3 /* the model's, parts.h */ };
 
+/* Adam, each parameter's step as long as the parameter times the rate (You et al. 2020), whoever owns its parts. Weight decay is a
+ * part of the step. Not with max_norm. Not an algorithm of plugin.h: made of Adam and SGD. */
+enum { CEK_OPTIMIZER_LAMB = 100 };
 typedef struct cek_optimizer {
     uint32_t size;
-    uint32_t algorithm; /* CEK_OPTIMIZER_SGD, _ADAM, _RMSPROP or _ADAGRAD; 0 = Adam */
+    uint32_t algorithm; /* CEK_OPTIMIZER_SGD, _ADAM, _RMSPROP, _ADAGRAD or _LAMB; 0 = Adam */
     uint32_t flags;     /* CEK_OPTIMIZER_NESTEROV, _DECOUPLED, _CENTERED: plugin.h */
     uint32_t reserved;
-    double lr; /* 0 = 0.001 (Adam) or 0.01 (the others) */
+    double lr; /* 0 = 0.001 (Adam, LAMB) or 0.01 (the others) */
     double weight_decay;
     double momentum;     /* SGD, RMSprop */
     double dampening;    /* SGD */
-    double beta1, beta2; /* Adam; 0 = 0.9, 0.999 */
-    double epsilon;      /* all but SGD; 0 = 1e-8, of Adagrad 1e-10 */
+    double beta1, beta2; /* Adam, LAMB; 0 = 0.9, 0.999 */
+    double epsilon;      /* all but SGD; 0 = 1e-8, of Adagrad 1e-10, of LAMB 1e-6 */
     double alpha;        /* RMSprop: decay of its means; 0 = 0.99 */
     double lr_decay;     /* Adagrad */
     double initial_sum;  /* Adagrad: what its sums of squares begin with */
@@ -376,6 +379,20 @@ typedef struct cek_trainer cek_trainer;
  * What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be given. Sums of gradients depend on the split, so two
  * runs need not give equal bits; with EQUAL and GIVEN they do. */
 enum { CEK_SHARES_AUTO = 0, CEK_SHARES_EQUAL = 1, CEK_SHARES_GIVEN = 2 };
+/* Parameters with a rate or a weight decay of their own, or that stay as they are: those whose names match and that no group
+ * before has. Groups count from 1; group 0 is what is in none. */
+enum {
+    CEK_GROUP_FROZEN = 1u << 0,      /* never updated, and not a part of the norm that gradients are clipped by */
+    CEK_GROUP_WEIGHT_DECAY = 1u << 1 /* weight_decay counts, 0 as well; else it is the optimizer's */
+};
+typedef struct cek_parameter_group {
+    uint32_t size;
+    uint32_t flags;
+    const char *names; /* patterns of glob(7), separated by commas: "*.bias,0.*" */
+    double lr;         /* 0: the optimizer's */
+    double weight_decay;
+} cek_parameter_group;
+
 typedef struct cek_trainer_options {
     uint32_t size;
     cek_loss loss;                  /* 0: cross-entropy */
@@ -398,13 +415,22 @@ typedef struct cek_trainer_options {
                                        * Euclidean norm where it is larger (clipping); 0: it is not */
     uint32_t depth;                 /* steps that may be submitted and not collected; 0 = 2 */
     uint32_t reserved;
-    const cek_schedule *schedule; /* copied; NULL: rates stay as they are */
+    const cek_schedule *schedule;      /* copied; NULL: rates stay as they are */
+    const cek_parameter_group *groups; /* copied; at most CEK_GROUPS_MOST, all of the first one's size */
+    uint32_t group_count;
+    uint32_t accumulate; /* a step takes up to so many times `batch` samples, in the memory of `batch`: gradients of the
+                          * parts are added up, and one update is made, as of the whole; 0 = 1 */
+    double
+        max_value;  /* every element of the summed gradient is brought between -max_value and max_value, before its norm
+                          * is looked at; 0: it is not */
+    double average; /* owners keep an average of the parameters, which begins as they do and follows each update:
+                          * average += (1 - this) * (parameter - average); 0: none (cek_trainer_use_average) */
     int64_t norm_group; /* of a model that normalises over samples (batch norm): over so many consecutive ones at
                                        * a time, on any number of devices, whose shares are whole groups (not with
                                        * CEK_SHARES_AUTO). 0: over the batch, on one device. There are no other
                                        * micro-batches then: what does not fit is CEK_OUT_OF_MEMORY */
 } cek_trainer_options;
-enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16 };
+enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
@@ -445,13 +471,18 @@ CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
  * collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
-/* The learning rate of the step that is submitted next, as the schedule has it. set_rate: the rate that the schedule starts from
+/* The learning rate of a group (0: of parameters in none) in the step that is submitted next, as the schedule has it; 0 of a group
+ * that is not there. set_rate: the rate that the schedule starts from
  * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a plateau, `metric`
  * is the number that it watches. cek_trainer_fit calls it behind every epoch, with the test set's loss (accuracy, where larger
  * is better), without a test set with that of training. */
-CEK_API double cek_trainer_rate(const cek_trainer *trainer);
-CEK_API CEK_CHECKED cek_status cek_trainer_set_rate(cek_trainer *trainer, double rate);
+CEK_API double cek_trainer_rate(const cek_trainer *trainer, uint32_t group);
+CEK_API CEK_CHECKED cek_status cek_trainer_set_rate(cek_trainer *trainer, uint32_t group, double rate);
 CEK_API CEK_CHECKED cek_status cek_trainer_end_epoch(cek_trainer *trainer, double metric);
+/* cek_trainer_use_average - from now on evaluate, pull and read_replica see the average of the parameters in their place, or (false)
+ * the parameters again, to the bit. Waits for the steps that are submitted. CEK_INVALID: the trainer keeps none. Steps are
+ * refused (CEK_INVALID) while the average is in use. */
+CEK_API CEK_CHECKED cek_status cek_trainer_use_average(cek_trainer *trainer, bool use);
 
 typedef struct cek_metrics {
     uint32_t size;
@@ -471,7 +502,7 @@ typedef struct cek_epoch_result {
     int64_t step;  /* steps so far */
     /* The trainer's, until its next epoch ends. */
     const cek_metrics *train; /* while training (with dropout) */
-    const cek_metrics *test;  /* NULL without a test set */
+    const cek_metrics *test;  /* of the average, where the trainer keeps one; NULL without a test set */
     double seconds;           /* of training, without the test */
     double samples_per_second;
 } cek_epoch_result;
@@ -512,7 +543,8 @@ CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index
  * trainer's type), to compare replicas; `bytes` = count x size of the type. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst,
                                                         uint64_t bytes);
-/* The whole batch's gradient of the last step, summed over the devices and not clipped, PyTorch's
+/* The whole batch's gradient of the last step, summed over the devices and not clipped by
+ * its norm (by value it is), PyTorch's
  * shape, as doubles [count]. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, size_t parameter, double *dst,
                                                          int64_t count);

@@ -88,7 +88,7 @@ out:
     return st;
 }
 
-cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimizer *optimizer, size_t transfers,
+cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, size_t transfers,
                                cek__balance *out)
 {
     cek_status st;
@@ -98,7 +98,7 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimiz
     *out = (cek__balance){ .team = team, .batch = batch };
     o.parameter_bytes = parameter_bytes(team->layout);
     /* parameters and moments are read and written, gradients read */
-    o.update_bytes = o.parameter_bytes * (3 + 2 * cek__optimizer_moments(optimizer));
+    o.update_bytes = o.parameter_bytes * (3 + 2 * cek__rules_moments(rules));
     CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
     CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));

@@ -23,9 +23,9 @@ typedef struct cek__balance {
     int64_t *most;   /* [count] */
 } cek__balance;
 
-/* `optimizer`: resolved; `transfers`: shards of the parameters. Looks at every device, one after the other. */
-CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek_optimizer *optimizer,
-                                            size_t transfers, cek__balance *out);
+/* `transfers`: shards of the parameters. Looks at every device, one after the other. */
+CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, size_t transfers,
+                                            cek__balance *out);
 /* For a balance that was zeroed, however far creation got. */
 void cek__balance_close(cek__balance *balance);
 

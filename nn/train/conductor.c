@@ -122,7 +122,7 @@ cek_status cek__conductor_collect(cek__conductor *c, double *loss, int64_t *corr
         *loss += part;
         *correct += right;
         if (c->running)
-            cek__running_add(c->running, job->tally + CEK__TALLY_BYTES, c->type,
+            cek__running_add(c->running, job->tally + CEK__TALLY_BYTES, c->rules->layout->type,
                              cek__replica_runs(c->stations[i].replica, job->share.rows));
     }
 out:
@@ -185,9 +185,9 @@ cek_status cek__conductor_settle(cek__conductor *c)
 
 /* ---- life ---- */
 
-uint64_t cek__conductor_bytes(const cek__conductor_options *o, size_t index)
+cek_status cek__conductor_bytes(const cek__conductor_options *o, size_t index, uint64_t *out)
 {
-    return cek__station_bytes(o, index);
+    return cek__station_bytes(o, index, out);
 }
 
 typedef struct making {
@@ -216,7 +216,7 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     cek_status st;
     cek__conductor *c = NULL;
     cek__order_options order = {
-        .shards = o->shards, .depth = o->depth, .credits = CREDITS, .verdict = o->max_norm > 0
+        .shards = o->shards, .depth = o->depth, .credits = CREDITS, .verdict = cek__rules_judge(o->rules)
     };
 
     making m = { .options = o };
@@ -227,9 +227,8 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     c->crew = o->crew;
     c->shards = o->shards;
     c->devices = o->shards->devices;
-    c->max_norm = o->max_norm;
+    c->rules = o->rules;
     c->running = o->running;
-    c->type = o->type;
     pthread_mutex_init(&c->lock, NULL);
     cek__cond_init(&c->told);
     CEK_TRY(cek__calloc(c->devices, sizeof *c->present, &c->present));

@@ -25,16 +25,14 @@ typedef struct cek__conductor_options {
     cek__replica *const *replicas; /* [shards->devices]; they and the shards outlive the conductor */
     cek__crew *crew;               /* on whose threads devices are called that have no worker, or for once */
     const cek__shards *shards;
-    const cek_optimizer *optimizer; /* resolved */
-    cek_dtype type;
-    size_t depth;          /* steps that may be submitted and not collected */
-    bool measured;         /* cek__conductor_times will be asked */
-    cek__running *running; /* gathers what steps add to the model's buffers; NULL: there are none */
-    double max_norm;       /* gradients are scaled down to this norm over all parameters; 0: they are not */
+    const cek__rules *rules; /* outlive the conductor */
+    size_t depth;            /* steps that may be submitted and not collected */
+    bool measured;           /* cek__conductor_times will be asked */
+    cek__running *running;   /* gathers what steps add to the model's buffers; NULL: there are none */
 } cek__conductor_options;
 
 /* Device bytes that it takes on device `index`. */
-uint64_t cek__conductor_bytes(const cek__conductor_options *options, size_t index);
+CEK__CHECKED cek_status cek__conductor_bytes(const cek__conductor_options *options, size_t index, uint64_t *out);
 
 CEK__CHECKED cek_status cek__conductor_create(const cek__conductor_options *options, cek__conductor **out);
 /* Waits for what is under way. */

@@ -51,14 +51,17 @@ static void ended(cek__conductor *c, const cek__action *a)
     cek__conductor_wake(c);
 }
 
-/* What gradients are multiplied by: the same number on every owner. */
-static double verdict(const cek__conductor *c)
+/* What gradients are multiplied by, and how long parameters and their steps are: the same numbers on every owner. */
+static double verdict(const cek__conductor *c, cek__station *station)
 {
     double sum = 0, scale;
 
+    cek__station_forget(station);
     for (size_t s = 0; s < c->shards->count; s++)
-        sum += cek__reducer_squares(c->stations[c->shards->list[s].owner].reducer, s);
-    scale = c->max_norm / (sqrt(sum) + NORM_FLOOR);
+        sum += cek__station_hear(station, &c->stations[c->shards->list[s].owner], s);
+    if (c->rules->max_norm == 0)
+        return 1;
+    scale = c->rules->max_norm / (sqrt(sum) + NORM_FLOOR);
     return scale < 1 || isnan(scale) ? scale : 1;
 }
 
@@ -74,7 +77,7 @@ static cek_status carry_out(cek__conductor *c, cek__station *s, const cek__actio
     if (a->phase == CEK__VERDICT && s->at_once)
         st = cek__replica_drain(s->replica);
     if (st == CEK_OK)
-        st = cek__station_exchange(s, a, a->phase == CEK__VERDICT ? verdict(c) : 1);
+        st = cek__station_exchange(s, a, a->phase == CEK__VERDICT ? verdict(c, s) : 1);
     cek__trace_end(trace, began, cek__station_phase_name(a->phase));
     return st;
 }

@@ -36,10 +36,9 @@ struct cek__conductor {
     cek__station *stations; /* [devices] */
     worker *workers;
     size_t devices, worker_count;
-    double max_norm;
+    const cek__rules *rules;
     cek__running *running; /* NULL: the model has no buffers */
-    cek_dtype type;
-    bool *present; /* [devices] of the step that is being submitted */
+    bool *present;         /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
     pthread_mutex_t lock;
     pthread_cond_t told;          /* the caller: what it waits for has come */

@@ -205,6 +205,20 @@ out:
     return st;
 }
 
+/* Of the average, where there is one: that is what will be used. */
+static cek_status test(cek_trainer *t, const cek_dataset *dataset)
+{
+    cek_status st, back;
+    if (t->rules.average == 0)
+        return evaluate(t, dataset, &t->test);
+    CEK_TRY(cek_trainer_use_average(t, true));
+    st = evaluate(t, dataset, &t->test);
+    back = cek_trainer_use_average(t, false);
+    st = st != CEK_OK ? st : back;
+out:
+    return st;
+}
+
 /* By a schedule. */
 static double watched(const cek_trainer *t, const cek_metrics *metrics)
 {
@@ -254,13 +268,15 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %zu steps are submitted and not collected", cek_trainer_uncollected(t));
+    if (t->averaged)
+        CEK_TRY(cek_trainer_use_average(t, false));
     atomic_store(&t->stop, false);
     CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
         cek_epoch_result result = { .size = sizeof result, .epoch = epoch };
         CEK_TRY(train_epoch(&f, epoch, &result));
         if (o.test) {
-            CEK_TRY(evaluate(t, o.test, &t->test));
+            CEK_TRY(test(t, o.test));
             result.test = &t->test;
         }
         CEK_TRY(cek_trainer_end_epoch(t, watched(t, result.test ? result.test : result.train)));

@@ -15,11 +15,9 @@ static cek__conductor_options conductor_options(const cek__lineup *l)
         .replicas = l->replicas,
         .crew = l->of.crew,
         .shards = l->shards,
-        .optimizer = l->of.optimizer,
-        .type = l->of.layout->type,
+        .rules = l->of.rules,
         .depth = l->of.depth,
         .measured = l->of.measured,
-        .max_norm = l->of.max_norm,
         .running = l->of.running,
     };
 }
@@ -33,7 +31,7 @@ cek_status cek__lineup_bytes(const cek__lineup_options *options, size_t count, s
 
     *out = 0;
     CEK_TRY(cek__shards_create(options->layout->bucket_count, options->layout->bucket_elements, count, &shards));
-    *out = cek__conductor_bytes(&o, index);
+    st = cek__conductor_bytes(&o, index, out);
     cek__shards_close(&shards);
 out:
     return st;
@@ -42,10 +40,11 @@ out:
 uint64_t cek__lineup_planned(const cek__lineup *l, size_t index)
 {
     cek__conductor_options o = conductor_options(l);
+    uint64_t bytes;
 
     for (size_t i = 0; i < l->count; i++)
         if (l->positions[i] == index)
-            return cek__conductor_bytes(&o, i);
+            return cek__conductor_bytes(&o, i, &bytes) == CEK_OK ? bytes : 0;
     return 0;
 }
 
@@ -72,16 +71,20 @@ out:
 /* The limit is for what training takes, whoever gave it. */
 static cek_status limit_keep(const cek__lineup *l)
 {
+    cek_status st = CEK_OK;
     cek__conductor_options o = conductor_options(l);
 
     for (size_t i = 0; l->of.memory_limit > 0 && i < l->count; i++) {
-        uint64_t bytes = cek__replica_bytes(l->replicas[i]) + cek__conductor_bytes(&o, i);
+        uint64_t bytes;
+        CEK_TRY(cek__conductor_bytes(&o, i, &bytes));
+        bytes += cek__replica_bytes(l->replicas[i]);
         if (bytes > l->of.memory_limit)
             return cek__fail(CEK_OUT_OF_MEMORY, "%s: one of %zu owners of the parameters needs %llu bytes of %llu",
                              cek_device_name(cek__replica_device(l->replicas[i])), l->count, (unsigned long long)bytes,
                              (unsigned long long)l->of.memory_limit);
     }
-    return CEK_OK;
+out:
+    return st;
 }
 
 cek_status cek__lineup_create(const cek__lineup_options *options, const bool *members, cek__lineup *out)
@@ -224,6 +227,53 @@ cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
     l->stale[index] = false;
 out:
     cek__free_after(st, host);
+    return st;
+}
+
+/* Parameters of the replicas and the average of its owners change places, bucket by bucket. */
+static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state)
+{
+    cek_status st;
+    const uint64_t bytes = cek__layout_bucket_bytes(l->of.layout, bucket);
+    unsigned char *average = state->moments + CEK__MOMENT_AVERAGE * bytes;
+    void *trained = NULL;
+    transfer t = { .bucket = bucket, .bytes = bytes };
+
+    CEK_TRY(cek__malloc(bytes, &trained));
+    t.host = trained;
+    t.replica = l->replicas[0];
+    CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_read, &t));
+    CEK_TRY(shards_move(l, bucket, state, false));
+    t.host = average;
+    for (size_t i = 0; i < l->count; i++) {
+        t.replica = l->replicas[i];
+        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_write, &t));
+    }
+    memcpy(average, trained, bytes);
+    CEK_TRY(shards_move(l, bucket, state, true));
+out:
+    cek__free_after(st, trained);
+    return st;
+}
+
+cek_status cek__lineup_swap_average(cek__lineup *l)
+{
+    cek_status st;
+    bucket_state *state = NULL;
+
+    CEK_TRY(cek__calloc(1, sizeof *state, &state));
+    for (size_t b = 0; b < l->of.layout->bucket_count; b++) {
+        CEK_TRY(cek__malloc(CEK__MOMENTS * cek__layout_bucket_bytes(l->of.layout, b), (void **)&state->moments));
+        CEK_TRY(bucket_swap(l, b, state));
+        free(state->moments);
+        state->moments = NULL;
+    }
+    for (size_t i = 0; i < l->of.all; i++)
+        l->stale[i] = !l->members[i];
+out:
+    if (state != NULL)
+        cek__free_after(st, state->moments);
+    cek__free_after(st, state);
     return st;
 }
 

@@ -15,9 +15,8 @@ typedef struct cek__lineup_options {
     cek__replica *const *replicas; /* [all] of the team; these outlive the lineup */
     cek__crew *crew;               /* its */
     size_t all;
-    const cek_optimizer *optimizer;
+    const cek__rules *rules;
     size_t depth;
-    double max_norm;
     cek__running *running;
     bool measured;
     uint64_t memory_limit; /* bytes of a device, with its replica; 0: what it has */
@@ -50,6 +49,10 @@ void cek__lineup_close(cek__lineup *lineup);
 CEK__CHECKED cek_status cek__lineup_change(cek__lineup *lineup, const bool *members, const int64_t *most);
 /* Gives a replica outside the parameters of the last step, when everything is settled. */
 CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
+
+/* Parameters and the average of them that their owners keep change places, on all members, when everything is settled; a second
+ * time, back. */
+CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup);
 
 /* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */
 CEK__CHECKED cek_status cek__lineup_submit(cek__lineup *lineup, const cek__share *shares, const cek_step_block *block,

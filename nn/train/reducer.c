@@ -2,11 +2,11 @@
 #include "nn/train/reducer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "nn/train/branches.h"
+#include "nn/train/chains.h"
 
 /* Elements that are added at a time, for each core, on a device that works inline. 128 KiB of f32: what was copied, and the sum,
  * stay in a core's own cache between the copy and the addition; a quarter less time than with pieces that fill it. Beside the host
@@ -22,8 +22,7 @@ typedef struct reducer_side {
 /* An operation over `count` elements; sizes repeat, so there are few. */
 typedef struct sized_op {
     uint64_t count;
-    cek_op *op;
-    uint64_t workspace_bytes;
+    cek__chain_op chain;
 } sized_op;
 
 typedef struct sized_ops {
@@ -37,49 +36,17 @@ struct cek__reducer {
     cek_device *device;
     cek_dtype type;
     uint64_t element_bytes, piece;
-    sized_ops adds, measures;
+    sized_ops adds;
     reducer_side sides[CEK__REDUCER_SIDES];
-    cek_memory *squares;
-    unsigned char *squares_host; /* [shard] at CEK_ALIGNMENT */
 };
 
 /* ---- operations ---- */
 
-static cek_status add_make(const cek__reducer *red, uint64_t count, cek_op_info *info, cek_op **out)
+static cek_status add_make(const cek__reducer *red, uint64_t count, sized_op *out)
 {
-    cek_pointwise_input inputs[2] = { { .type = red->type, .strides = { 1 } },
-                                      { .type = red->type, .strides = { 1 } } };
-    cek_pointwise_instruction sum = { .code = CEK_PW_ADD, .a = 0, .b = 1 };
-    cek_pointwise_desc desc = {
-        .op = { .size = sizeof desc,
-                .kind = CEK_OP_POINTWISE,
-                .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_IN1) | CEK_BIT(CEK_POINTWISE_OUT) },
-        .rank = 1,
-        .out_type = red->type,
-        .shape = { count },
-        .out_strides = { 1 },
-        .inputs = inputs,
-        .instructions = &sum,
-        .input_count = 2,
-        .input_size = sizeof *inputs,
-        .instruction_count = 1,
-        .instruction_size = sizeof sum,
-    };
-    return cek_op_make(red->device, &desc.op, info, out);
-}
+    const cek_pointwise_instruction sum = { .code = CEK_PW_ADD, .a = 0, .b = 1 };
 
-static cek_status measure_make(const cek__reducer *red, uint64_t count, cek_op_info *info, cek_op **out)
-{
-    cek_reduce_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE, .operands = CEK_BIT(CEK_REDUCE_X) | CEK_BIT(CEK_REDUCE_Y) },
-        .function = CEK_REDUCE_SUM_SQUARES,
-        .axes = 1,
-        .rank = 1,
-        .x_type = red->type,
-        .shape = { count },
-        .x_strides = { 1 },
-    };
-    return cek_op_make(red->device, &desc.op, info, out);
+    return cek__chain_make(red->device, red->type, count, 2, &sum, 1, &out->chain);
 }
 
 static const sized_op *op_find(const sized_ops *ops, uint64_t count)
@@ -90,28 +57,27 @@ static const sized_op *op_find(const sized_ops *ops, uint64_t count)
     return NULL;
 }
 
-static cek_status op_want(const cek__reducer *red, sized_ops *ops, uint64_t count,
-                          cek_status (*make)(const cek__reducer *, uint64_t, cek_op_info *, cek_op **))
+static cek_status op_want(const cek__reducer *red, sized_ops *ops, uint64_t count)
 {
     cek_status st;
-    cek_op_info info = { .size = sizeof info };
     sized_op fresh = { .count = count };
 
     if (count == 0 || op_find(ops, count) != NULL)
         return CEK_OK;
     CEK_TRY(cek__realloc_array(ops->count + 1, sizeof *ops->list, &ops->list));
-    CEK_TRY(make(red, count, &info, &fresh.op));
-    fresh.workspace_bytes = info.workspace_bytes;
+    CEK_TRY(add_make(red, count, &fresh));
     ops->list[ops->count++] = fresh;
     return CEK_OK;
 out:
     return st;
 }
 
-static uint64_t workspace_bytes(const sized_ops *ops, uint64_t most)
+static uint64_t workspace_bytes(const sized_ops *ops)
 {
+    uint64_t most = 0;
+
     for (size_t i = 0; i < ops->count; i++)
-        most = ops->list[i].workspace_bytes > most ? ops->list[i].workspace_bytes : most;
+        most = ops->list[i].chain.workspace_bytes > most ? ops->list[i].chain.workspace_bytes : most;
     return most;
 }
 
@@ -148,24 +114,21 @@ static uint64_t inbox_elements(const cek__shards *shards, uint64_t piece, size_t
     return most < piece ? most : piece;
 }
 
-uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device, bool measures)
+uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device)
 {
-    return CEK__REDUCER_SIDES * inbox_elements(shards, CEK__SHARD_MOST, device) * cek_dtype_bytes(type) +
-           (measures ? shards->count * CEK_ALIGNMENT : 0);
+    return CEK__REDUCER_SIDES * inbox_elements(shards, CEK__SHARD_MOST, device) * cek_dtype_bytes(type);
 }
 
-static cek_status ops_make(cek__reducer *red, size_t device, bool measures)
+static cek_status ops_make(cek__reducer *red, size_t device)
 {
     cek_status st = CEK_OK;
 
     for (size_t s = 0; s < red->shards->count; s++) {
         uint64_t count = cek__shard_elements(&red->shards->list[s]);
         if (adds(red->shards, s, device) && count >= red->piece)
-            CEK_TRY(op_want(red, &red->adds, red->piece, add_make));
+            CEK_TRY(op_want(red, &red->adds, red->piece));
         if (adds(red->shards, s, device))
-            CEK_TRY(op_want(red, &red->adds, count % red->piece, add_make));
-        if (measures && red->shards->list[s].owner == device)
-            CEK_TRY(op_want(red, &red->measures, count, measure_make));
+            CEK_TRY(op_want(red, &red->adds, count % red->piece));
     }
 out:
     return st;
@@ -175,7 +138,7 @@ static cek_status sides_make(cek__reducer *red, size_t device, size_t count)
 {
     cek_status st = CEK_OK;
     uint64_t inbox = inbox_elements(red->shards, red->piece, device) * red->element_bytes;
-    uint64_t workspace = workspace_bytes(&red->measures, workspace_bytes(&red->adds, 0));
+    uint64_t workspace = workspace_bytes(&red->adds);
 
     for (size_t i = 0; i < count; i++) {
         if (inbox > 0)
@@ -188,7 +151,7 @@ out:
 }
 
 cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *replica, cek_dtype type, size_t device,
-                               size_t sides, bool measures, cek__reducer **out)
+                               size_t sides, cek__reducer **out)
 {
     cek_status st;
     cek__reducer *red = NULL;
@@ -201,12 +164,8 @@ cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *re
     red->type = type;
     red->element_bytes = cek_dtype_bytes(type);
     CEK_TRY(piece_find(red));
-    CEK_TRY(ops_make(red, device, measures));
+    CEK_TRY(ops_make(red, device));
     CEK_TRY(sides_make(red, device, sides));
-    if (measures && shards->count > 0) {
-        CEK_TRY(cek_memory_alloc(red->device, shards->count * CEK_ALIGNMENT, CEK_MEMORY_ALONE, &red->squares));
-        CEK_TRY(cek_pinned_alloc(red->device, shards->count * CEK_ALIGNMENT, (void **)&red->squares_host));
-    }
     *out = red;
     return CEK_OK;
 out:
@@ -217,7 +176,7 @@ out:
 static void ops_free(cek__reducer *red, sized_ops *ops)
 {
     for (size_t i = 0; i < ops->count; i++)
-        cek_op_free(red->device, ops->list[i].op);
+        cek_op_free(red->device, ops->list[i].chain.op);
     free(ops->list);
 }
 
@@ -226,13 +185,10 @@ void cek__reducer_free(cek__reducer *red)
     if (red == NULL)
         return;
     ops_free(red, &red->adds);
-    ops_free(red, &red->measures);
     for (size_t i = 0; i < CEK__REDUCER_SIDES; i++) {
         cek_memory_free(red->sides[i].inbox);
         cek_memory_free(red->sides[i].workspace);
     }
-    cek_memory_free(red->squares);
-    cek_pinned_free(red->device, red->squares_host);
     free(red);
 }
 
@@ -240,7 +196,7 @@ void cek__reducer_free(cek__reducer *red)
 
 static cek_ref workspace_ref(const reducer_side *side, const sized_op *op)
 {
-    return op->workspace_bytes > 0 ? cek_memory_ref(side->workspace) : (cek_ref){ NULL, 0 };
+    return op->chain.workspace_bytes > 0 ? cek_memory_ref(side->workspace) : (cek_ref){ NULL, 0 };
 }
 
 static cek_ref gradient(const cek__reducer *red, size_t shard, uint64_t first)
@@ -270,39 +226,9 @@ cek_status cek__reducer_add(cek__reducer *red, cek__exchange *exchange, const ce
             [CEK_POINTWISE_OUT] = gradient(red, a->shard, i),
         };
         CEK_TRY(cek__exchange_gradients(exchange, a, stream, cek_memory_ref(at->inbox), i, n));
-        CEK_TRY(cek_stream_run(stream, add->op, operands, CEK_POINTWISE_OUT + 1, workspace_ref(at, add)));
+        CEK_TRY(cek_stream_run(stream, add->chain.op, operands, CEK_POINTWISE_OUT + 1, workspace_ref(at, add)));
     }
     return CEK_OK;
 out:
     return st;
-}
-
-cek_status cek__reducer_measure(cek__reducer *red, size_t shard, size_t side, cek_stream *stream)
-{
-    cek_status st;
-    const sized_op *measure = op_find(&red->measures, cek__shard_elements(&red->shards->list[shard]));
-    cek_ref squares = cek_memory_ref(red->squares);
-    cek_ref operands[2] = { [CEK_REDUCE_X] = gradient(red, shard, 0), [CEK_REDUCE_Y] = squares };
-
-    operands[CEK_REDUCE_Y].offset += shard * CEK_ALIGNMENT;
-    CEK_TRY(cek_stream_run(stream, measure->op, operands, 2, workspace_ref(&red->sides[side], measure)));
-    CEK_TRY(cek_stream_download(stream, red->squares_host + shard * CEK_ALIGNMENT, operands[CEK_REDUCE_Y],
-                                red->element_bytes));
-    return CEK_OK;
-out:
-    return st;
-}
-
-double cek__reducer_squares(const cek__reducer *red, size_t shard)
-{
-    const unsigned char *raw = red->squares_host + shard * CEK_ALIGNMENT;
-    double wide;
-    float single;
-
-    if (red->type == CEK_F64) {
-        memcpy(&wide, raw, sizeof wide);
-        return wide;
-    }
-    memcpy(&single, raw, sizeof single);
-    return (double)single;
 }

@@ -1,6 +1,6 @@
-/* reducer.h - the sums of one device: others' gradients added to its own, and how large they are.
+/* reducer.h - the sums of one device: others' gradients added to its own.
  *
- * Owns: the additions' and measures' operations, and the inboxes on the device that contributions come into.
+ * Owns: the additions' operations, and the inboxes on the device that contributions come into.
  * Must not know: how bytes come from other devices (exchange.h), in which order (order.h), what becomes of a sum
  * (optimizer.h). One thread at a time.
  *
@@ -16,19 +16,16 @@ typedef struct cek__reducer cek__reducer;
 enum { CEK__REDUCER_SIDES = 2 }; /* one may come in while the other is added: more would wait for the same link */
 
 /* Device bytes that the reducer of a device will take at most. */
-uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device, bool measures);
+uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device);
 
-/* `sides`: 1 to CEK__REDUCER_SIDES. `measures`: cek__reducer_measure will be called. */
+/* `sides`: 1 to CEK__REDUCER_SIDES. */
 CEK__CHECKED cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *replica, cek_dtype type,
-                                            size_t device, size_t sides, bool measures, cek__reducer **out);
+                                            size_t device, size_t sides, cek__reducer **out);
 /* When its work has finished. */
 void cek__reducer_free(cek__reducer *reducer);
 
 /* ADD: enqueues the copy of the peer's gradients and their addition to the device's (action->first: over them). */
 CEK__CHECKED cek_status cek__reducer_add(cek__reducer *reducer, cek__exchange *exchange, const cek__action *action,
                                          size_t side, cek_stream *stream);
-/* MEASURE: enqueues the sum of the squares of the shard's gradient; the number is there when that has finished. */
-CEK__CHECKED cek_status cek__reducer_measure(cek__reducer *reducer, size_t shard, size_t side, cek_stream *stream);
-double cek__reducer_squares(const cek__reducer *reducer, size_t shard);
 
 #endif

@@ -22,6 +22,7 @@ typedef struct cek__replica_options {
     cek_dtype input_type; /* of the samples in host memory */
     uint32_t target_columns;
     int64_t rows;          /* the largest share of a batch, and the largest micro-batch */
+    int64_t micro_most;    /* samples of a micro-batch at most; 0: as many as fit */
     int64_t group;         /* samples that a run has, as the model computes with them together; 0: as memory wants it */
     uint64_t memory_limit; /* of this replica in bytes; 0: what the device has free */
     uint64_t optimizer_bytes; /* of the limit, taken by others: optimizer state and inboxes */

@@ -225,6 +225,8 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
     uint64_t fixed, per_row, have, taken = cek__replica_bytes(r);
     int64_t rows = r->options.rows > 0 ? r->options.rows : 1, most = rows;
     cek__plan_options o = plan_options(r, rows, r->options.training);
+    if (r->options.micro_most > 0 && r->options.micro_most < most)
+        most = r->options.micro_most;
     CEK_TRY(budget(r, taken, &have));
     CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
     per_row += (r->slot_count - 1) * (r->input_row_bytes + r->target_row_bytes); /* the estimate has one slot */

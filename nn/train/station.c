@@ -8,14 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "core/base/trace.h"
-#include "nn/train/optimizer.h"
-
-/* Where a shard begins in its bucket. */
-static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
-{
-    base.offset += shard->first * cek__replica_element_bytes(s->replica);
-    return base;
-}
+#include "nn/train/station_update.h"
 
 /* ---- life ---- */
 
@@ -75,61 +68,6 @@ out:
     return st;
 }
 
-static cek_status optimizers_make(cek__station *s, const cek__conductor_options *o)
-{
-    cek_status st;
-
-    CEK_TRY(cek__calloc(s->shards->count, sizeof *s->optimizers, &s->optimizers));
-    for (size_t i = 0; i < s->shards->count; i++)
-        if (s->shards->list[i].owner == s->index)
-            CEK_TRY(cek__shard_optimizer_create(s->device, cek__replica_stream(s->replica), o->optimizer, o->type,
-                                                cek__shard_elements(&s->shards->list[i]), o->max_norm > 0,
-                                                &s->optimizers[i]));
-    return cek__replica_drain(s->replica); /* the states are zero before another stream uses them */
-out:
-    return st;
-}
-
-static cek_status updates_make(cek__station *s, bool scales)
-{
-    cek_status st = CEK_OK;
-
-    for (size_t i = 0; i < s->sides; i++) {
-        cek__update_side *side = &s->updates[i];
-        if (s->devices > 1)
-            CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_step_block), CEK_MEMORY_ALONE, &side->step_block));
-        if (scales)
-            CEK_TRY(cek_memory_alloc(s->device, sizeof(cek_update_block), CEK_MEMORY_ALONE, &side->update_block));
-    }
-out:
-    return st;
-}
-
-/* A lone device that works beside the host has nothing to wait for between a step's parts, unless its norm is judged; and
- * nobody asks how long each took where it is not measured. */
-static cek_status whole_make(cek__station *s, const cek__conductor_options *o)
-{
-    cek_status st = CEK_OK;
-    cek_cmd *cmds = NULL;
-    const cek_ref none = { NULL, 0 };
-
-    if (s->devices > 1 || cek__replica_is_inline(s->replica) || o->max_norm > 0 || o->measured || s->shards->count == 0)
-        return CEK_OK;
-    CEK_TRY(cek__calloc(s->shards->count, sizeof *cmds, &cmds));
-    CEK_TRY(cek__calloc(s->shards->count, sizeof *s->update_operands, &s->update_operands));
-    for (size_t i = 0; i < s->shards->count; i++) {
-        const cek__shard *shard = &s->shards->list[i];
-        cmds[i] = cek__shard_optimizer_command(s->optimizers[i],
-                                               at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
-                                               at(s, cek__replica_gradients(s->replica, shard->bucket), shard),
-                                               cek__replica_step_block(s->replica), none, s->update_operands[i]);
-    }
-    CEK_TRY(cek__replica_set_updates(s->replica, cmds, (uint32_t)s->shards->count));
-out:
-    free(cmds);
-    return st;
-}
-
 /* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is exchanged in between. */
 static cek_status meter_make(cek__station *s)
 {
@@ -139,15 +77,17 @@ static cek_status meter_make(cek__station *s)
     return cek__meter_create(s->device, cek__replica_stream(s->replica), s->job_count, spans, &s->meter);
 }
 
-uint64_t cek__station_bytes(const cek__conductor_options *o, size_t index)
+cek_status cek__station_bytes(const cek__conductor_options *o, size_t index, uint64_t *out)
 {
-    uint64_t bytes = cek__reducer_bytes(o->shards, o->type, index, o->max_norm > 0) +
-                     CEK__REDUCER_SIDES * (sizeof(cek_step_block) + (o->max_norm > 0 ? sizeof(cek_update_block) : 0));
+    cek_status st = CEK_OK;
+    const uint64_t blocks = sizeof(cek_step_block) + (o->rules->max_norm > 0 ? sizeof(cek_update_block) : 0);
 
+    *out = cek__reducer_bytes(o->shards, o->rules->layout->type, index) + CEK__REDUCER_SIDES * blocks;
     for (size_t s = 0; s < o->shards->count; s++)
         if (o->shards->list[s].owner == index)
-            bytes += cek__shard_optimizer_bytes(o->optimizer, o->type, cek__shard_elements(&o->shards->list[s]));
-    return bytes;
+            CEK_TRY(cek__station_shard_bytes(o->rules, &o->shards->list[s], out));
+out:
+    return st;
 }
 
 cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *exchange, size_t index, cek__station *s)
@@ -160,6 +100,7 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
                          .replica = o->replicas[index],
                          .device = cek__replica_device(o->replicas[index]),
                          .shards = o->shards,
+                         .rules = o->rules,
                          .exchange = exchange };
     s->at_once = s->devices == 1 || cek__replica_is_inline(s->replica);
     s->sides = s->at_once ? 1 : CEK__REDUCER_SIDES;
@@ -168,10 +109,8 @@ cek_status cek__station_create(const cek__conductor_options *o, cek__exchange *e
     CEK_TRY(jobs_make(s));
     if (o->measured)
         CEK_TRY(meter_make(s));
-    CEK_TRY(updates_make(s, o->max_norm > 0));
-    CEK_TRY(cek__reducer_create(o->shards, s->replica, o->type, index, s->sides, o->max_norm > 0, &s->reducer));
-    CEK_TRY(optimizers_make(s, o));
-    CEK_TRY(whole_make(s, o));
+    CEK_TRY(cek__reducer_create(o->shards, s->replica, s->rules->layout->type, index, s->sides, &s->reducer));
+    CEK_TRY(cek__station_updates_make(s, o));
     return CEK_OK;
 out:
     return st;
@@ -185,6 +124,9 @@ void cek__station_close(cek__station *s, bool idle)
     for (size_t i = 0; s->optimizers != NULL && i < s->shards->count; i++)
         cek__shard_optimizer_free(s->optimizers[i]);
     cek__reducer_free(s->reducer);
+    cek__norms_free(s->norms);
+    free(s->first_norm);
+    free(s->squares);
     cek__meter_free(s->meter);
     for (size_t t = 0; t < CEK__TRACK_COUNT; t++) {
         for (size_t i = 0; i < CEK__FLIGHTS; i++)
@@ -374,42 +316,6 @@ cek__track cek__station_track(const cek__station *s, const cek__action *a)
     }
 }
 
-static cek_status update(cek__station *s, const cek__action *a, cek_stream *stream)
-{
-    const cek__shard *shard = &s->shards->list[a->shard];
-    cek__update_side *side = &s->updates[side_of(s, a)];
-    cek_ref block = side->step_block ? cek_memory_ref(side->step_block) : cek__replica_step_block(s->replica);
-    cek_status st;
-
-    if (cek__station_job(s, a->step)->whole)
-        return CEK_OK;
-    /* A device without samples has not set its computing block in this step, and it may be the next step's already; a lone
-     * device has set it, and computes nothing before all is updated. */
-    if (side->step_block && side->step != a->step) {
-        CEK_TRY(cek_stream_update(stream, block, &cek__station_job(s, a->step)->block, sizeof(cek_step_block)));
-        side->step = a->step;
-    }
-    CEK_TRY(cek__shard_optimizer_run(s->optimizers[a->shard], stream,
-                                     at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
-                                     at(s, cek__replica_gradients(s->replica, shard->bucket), shard), block,
-                                     side->update_block ? cek_memory_ref(side->update_block) : (cek_ref){ NULL, 0 }));
-out:
-    return st;
-}
-
-/* Behind this come updates on all sides. */
-static cek_status verdict(cek__station *s, double scale)
-{
-    cek_status st = CEK_OK;
-    cek_update_block block = { .grad_scale = cek__f32x2(scale) };
-
-    for (size_t i = 0; i < s->sides; i++)
-        CEK_TRY(cek_stream_update(s->tracks[CEK__TRACK_SUMS + i], cek_memory_ref(s->updates[i].update_block), &block,
-                                  sizeof block));
-out:
-    return st;
-}
-
 static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
 {
     cek_stream *stream = s->tracks[cek__station_track(s, a)];
@@ -419,9 +325,9 @@ static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
     case CEK__SEND: return cek__exchange_download(s->exchange, a, stream);
     case CEK__RECEIVE: return cek__exchange_parameters(s->exchange, a, stream);
     case CEK__ADD: return cek__reducer_add(s->reducer, s->exchange, a, side_of(s, a), stream);
-    case CEK__MEASURE: return cek__reducer_measure(s->reducer, a->shard, side_of(s, a), stream);
-    case CEK__VERDICT: return verdict(s, scale);
-    default: return update(s, a, stream);
+    case CEK__MEASURE: return cek__station_measure(s, a, side_of(s, a), stream);
+    case CEK__VERDICT: return cek__station_verdict(s, scale);
+    default: return cek__station_update(s, a, side_of(s, a), stream);
     }
 }
 

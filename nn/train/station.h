@@ -8,6 +8,7 @@
 
 #include "nn/train/conductor.h"
 #include "nn/train/meter.h"
+#include "nn/train/norms.h"
 #include "nn/train/optimizer.h"
 #include "nn/train/reducer.h"
 
@@ -65,11 +66,15 @@ typedef struct cek__station {
     cek_device *device;
     const cek__shards *shards;
     cek__exchange *exchange;
+    const cek__rules *rules;
     cek__reducer *reducer;
-    cek__meter *meter;                                /* of the computing stream; NULL: nobody asks */
-    cek__shard_optimizer **optimizers;                /* [shard]; NULL of other owners' */
-    cek_ref (*update_operands)[CEK__OPTIMIZER_SLOTS]; /* [shard], of whole steps; NULL: there are none */
-    bool at_once;                                     /* what was enqueued counts as done: an inline or a lone device */
+    cek__norms *norms;  /* NULL: nothing is judged */
+    size_t *first_norm; /* [shards + 1] of its own shards; with scaled parameters, theirs and their steps' in turn */
+    double *squares;    /* [2 * parameters] of all shards together, where parameters are scaled */
+    cek__meter *meter;  /* of the computing stream; NULL: nobody asks */
+    cek__shard_optimizer **optimizers;     /* [shard]; NULL of other owners' */
+    cek__update_operands *update_operands; /* [shard], of whole steps; NULL: there are none */
+    bool at_once;                          /* what was enqueued counts as done: an inline or a lone device */
     cek_stream *tracks[CEK__TRACK_COUNT];
     cek__flights flights[CEK__TRACK_COUNT];
     cek__milestone *milestones; /* ring */
@@ -84,7 +89,7 @@ typedef struct cek__station {
 } cek__station;
 
 /* Device bytes that it takes beside its replica. */
-uint64_t cek__station_bytes(const cek__conductor_options *options, size_t index);
+CEK__CHECKED cek_status cek__station_bytes(const cek__conductor_options *options, size_t index, uint64_t *out);
 
 CEK__CHECKED cek_status cek__station_create(const cek__conductor_options *options, cek__exchange *exchange,
                                             size_t index, cek__station *out);
@@ -108,6 +113,9 @@ CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__a
 void cek__station_read_times(cek__station *station, int64_t step);
 /* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
 CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
+/* For the verdict: forgets what was heard; hears what an owner has measured of a shard, and returns the sum of squares. */
+void cek__station_forget(cek__station *station);
+double cek__station_hear(cek__station *station, const cek__station *owner, size_t shard);
 cek__track cek__station_track(const cek__station *station, const cek__action *action);
 const char *cek__station_phase_name(cek__phase phase);
 

@@ -91,6 +91,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     for (size_t i = 0; i < count; i++) {
         cek__replica_options o = options->replica;
         o.rows = rows_most(options, team->rows[i]);
+        o.micro_most = options->parts > 1 ? (team->rows[i] + options->parts - 1) / options->parts : 0;
         o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
         CEK_TRY(cek__crew_call(team->crew, devices[i], replica_make,
                                &(making){ model, team->layout, devices[i], &o, &team->replicas[i] }));

@@ -28,7 +28,8 @@ typedef struct cek__team_options {
     const cek__layout *layout; /* outlives the team */
     int64_t batch;
     const double *weights;
-    int64_t room; /* how many times its share a replica should be able to take; 0 = 1 */
+    int64_t room;  /* how many times its share a replica should be able to take; 0 = 1 */
+    int64_t parts; /* micro-batches that its share of a whole batch is computed in at least; 0 = 1 */
     cek__replica_options replica;
     uint64_t (*extra_bytes)(const void *user, size_t index);
     const void *user;

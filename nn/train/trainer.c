@@ -12,7 +12,6 @@
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/model/model.h"
-#include "nn/train/optimizer.h"
 
 /* ---- Creation -------------------------------------------------------------------------------- */
 
@@ -58,6 +57,7 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 static cek_status group_check(cek_trainer *t, const cek_trainer_options *o)
 {
     bool mixes = cek__model_mixes_samples(t->model);
+    int64_t part = t->batch / (int64_t)t->accumulate;
     if (o->norm_group < 0 || o->norm_group > INT32_MAX)
         return cek__fail(CEK_INVALID, "norm_group %lld: a number of samples", (long long)o->norm_group);
     if (mixes && o->norm_group == 0 && t->device_count > 1)
@@ -66,7 +66,7 @@ static cek_status group_check(cek_trainer *t, const cek_trainer_options *o)
                          "(norm_group)");
     if (mixes && o->shares == CEK_SHARES_AUTO && t->device_count > 1)
         return cek__fail(CEK_INVALID, "norm_group goes with equal or given shares");
-    t->group = !mixes ? 0 : o->norm_group && o->norm_group < t->batch ? o->norm_group : t->batch;
+    t->group = !mixes ? 0 : o->norm_group && o->norm_group < part ? o->norm_group : part;
     return CEK_OK;
 }
 
@@ -74,6 +74,7 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
 {
     cek_status st;
     t->loss = o->loss ? o->loss : cek__model_own_targets(t->model) >= 0 ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
+    t->accumulate = o->accumulate ? o->accumulate : 1;
     t->batch = o->batch ? o->batch : 64;
     t->seed = o->seed;
     t->input_type = o->input_type ? o->input_type : CEK_F32;
@@ -86,19 +87,18 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
     if (o->type != CEK_DTYPE_NONE && o->type != CEK_F32 && o->type != CEK_F64)
         CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
     t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
-    t->max_norm = o->max_norm;
     t->memory_limit = o->memory_limit;
     if (t->depth > CEK_DEPTH_MOST)
         CEK_FAIL(CEK_INVALID, "%u steps under way: at most %d are possible", o->depth, CEK_DEPTH_MOST);
-    if (!(t->max_norm >= 0) || !isfinite(t->max_norm))
-        CEK_FAIL(CEK_INVALID, "gradients clipped to a norm of %g: a number above 0, or 0 for none", t->max_norm);
+    if (t->batch > INT32_MAX / (int64_t)t->accumulate)
+        CEK_FAIL(CEK_INVALID, "%u batches of %lld samples in a step", t->accumulate, (long long)t->batch);
+    t->batch *= t->accumulate;
     if (o->shares > CEK_SHARES_GIVEN)
         CEK_FAIL(CEK_INVALID, "shares %u are none of CEK_SHARES_AUTO, _EQUAL and _GIVEN", o->shares);
     if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
     CEK_TRY(group_check(t, o));
-    CEK_TRY(cek__optimizer_resolve(o->optimizer, &t->optimizer));
     CEK_TRY(cek__rates_create(o->schedule, &t->rates));
     return CEK_OK;
 out:
@@ -118,9 +118,8 @@ static cek__lineup_options lineup_options(const cek_trainer *t)
         .replicas = t->team.replicas,
         .crew = t->team.crew,
         .all = t->team.count,
-        .optimizer = &t->optimizer,
+        .rules = &t->rules,
         .depth = t->depth,
-        .max_norm = t->max_norm,
         .running = t->model->buffer_count ? t->running : NULL,
         .measured = t->balanced,
         .memory_limit = t->memory_limit,
@@ -143,6 +142,7 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
         .weights = o->share_weights,
         .batch = t->batch,
         .room = t->balanced ? 2 : 1,
+        .parts = t->accumulate,
         .replica = { .training = true,
                      .cut_forward = count > 1,
                      .loss = t->loss,
@@ -167,7 +167,7 @@ static cek_status lineup_make(cek_trainer *t)
         members[i] = true;
     CEK_TRY(cek__lineup_create(&o, members, &t->lineup));
     if (t->balanced)
-        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->optimizer, t->lineup.shards->count, &t->balance));
+        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->rules, t->lineup.shards->count, &t->balance));
 out:
     free(members);
     return st;
@@ -200,6 +200,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
     rows_measure(t);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
+    CEK_TRY(cek__rules_create(model, t->layout, &o, &t->rules));
     CEK_TRY(team_make(t, devices, count, &o));
     CEK_TRY(cek__running_create(model, &t->running));
     CEK_TRY(lineup_make(t));
@@ -222,6 +223,7 @@ void cek_trainer_free(cek_trainer *t)
     cek__team_close(&t->team);
     cek__running_free(t->running);
     cek__rates_close(&t->rates);
+    cek__rules_close(&t->rules);
     cek__layout_free(t->layout);
     free(t->parts);
     for (size_t i = 0; t->pending && i < t->depth; i++)
@@ -242,28 +244,10 @@ void cek_trainer_request_stop(cek_trainer *t)
         atomic_store(&t->stop, true);
 }
 
-/* ---- Rates ----------------------------------------------------------------------------------- */
-
-double cek_trainer_rate(const cek_trainer *t)
+void cek__trainer_break(cek_trainer *t, cek_status status)
 {
-    return t ? cek__rates_at(&t->rates, t->optimizer.lr, t->submitted, t->epochs) : 0;
-}
-
-cek_status cek_trainer_set_rate(cek_trainer *t, double rate)
-{
-    CEK__NOT_NULL_AS(t, trainer);
-    if (!(rate >= 0) || !isfinite(rate))
-        return cek__fail(CEK_INVALID, "cek_trainer_set_rate: %g is no learning rate", rate);
-    t->optimizer.lr = rate;
-    return CEK_OK;
-}
-
-cek_status cek_trainer_end_epoch(cek_trainer *t, double metric)
-{
-    CEK__NOT_NULL_AS(t, trainer);
-    t->epochs++;
-    cek__rates_note(&t->rates, metric);
-    return CEK_OK;
+    t->broken = status;
+    strncpy(t->broken_text, cek_error_text(), sizeof t->broken_text - 1);
 }
 
 /* ---- A step ---------------------------------------------------------------------------------- */
@@ -313,10 +297,18 @@ static double now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static void break_down(cek_trainer *t, cek_status status)
+/* The part of a step block that belongs to updates. */
+static void rules_tell(const cek_trainer *t, cek_step_block *block)
 {
-    t->broken = status;
-    strncpy(t->broken_text, cek_error_text(), sizeof t->broken_text - 1);
+    const cek_optimizer *o = &t->rules.optimizer;
+    block->ln_beta1 = cek__f32x2(o->beta1 > 0 ? log(o->beta1) : 0);
+    block->ln_beta2 = cek__f32x2(o->beta2 > 0 ? log(o->beta2) : 0);
+    block->lr[CEK__GROUP_UNIT] = cek__f32x2(1);
+    for (uint32_t g = 0; g < t->rules.group_count; g++) {
+        block->lr[g] = cek__f32x2(cek_trainer_rate(t, g));
+        /* LAMB's is a part of the step by then */
+        block->weight_decay[g] = cek__f32x2(cek__rules_scale_parameters(&t->rules) ? 0 : t->rules.weight_decay[g]);
+    }
 }
 
 static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t samples)
@@ -324,7 +316,7 @@ static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t sam
     cek_step_block block = { .random_key = step_key(t->seed, (uint64_t)step - 1),
                              .inv_n = cek__f32x2(1 / divisor(t, samples)),
                              .loss_scale = cek__f32x2(1) };
-    cek__optimizer_fill_block(&t->optimizer, cek_trainer_rate(t), &block);
+    rules_tell(t, &block);
     return block;
 }
 
@@ -395,12 +387,14 @@ static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
     double start = now();
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
+    if (t->averaged)
+        CEK_FAIL(CEK_INVALID, "a step while the average is in use: cek_trainer_use_average takes it back");
     CEK_TRY(batch_check(t, &batch));
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
     st = submit_checked(t, &batch, lent);
     if (st != CEK_OK) {
-        break_down(t, st);
+        cek__trainer_break(t, st);
         goto out;
     }
     p = pending_of(t, ++t->submitted);
@@ -420,7 +414,7 @@ static cek_status collect(cek_trainer *t, cek_step_result *result)
     if (!p->collected)
         st = result_take(t);
     if (st != CEK_OK) {
-        break_down(t, st);
+        cek__trainer_break(t, st);
         goto out;
     }
     t->steps++;
@@ -492,7 +486,7 @@ cek_status cek__trainer_settle(cek_trainer *t)
     CEK_TRY(cek__trainer_usable(t));
     st = cek__conductor_settle(t->lineup.conductor);
     if (st != CEK_OK)
-        break_down(t, st);
+        cek__trainer_break(t, st);
 out:
     return st;
 }

@@ -29,16 +29,17 @@ struct cek_trainer {
     cek__balance balance; /* with shares by measurement */
     bool balanced;
     size_t depth;
-    double max_norm;
     size_t device_count;
     int64_t group; /* samples that the model computes with together; 0: each alone */
     cek__running *running;
     uint64_t memory_limit;
-    cek_optimizer optimizer;
+    cek__rules rules;
     cek__rates rates;
+    bool averaged;  /* replicas have the average, and their owners what was trained */
     int64_t epochs; /* ended */
     cek_loss loss;
-    int64_t batch;
+    int64_t batch; /* of a step, all its parts */
+    uint32_t accumulate;
     uint64_t seed;
     cek_dtype input_type;
     uint32_t target_columns; /* 0: labels */
@@ -57,6 +58,9 @@ struct cek_trainer {
 
 /* The failure that a step left behind, or CEK_OK. */
 CEK__CHECKED cek_status cek__trainer_usable(const cek_trainer *trainer);
+
+/* A step failed half-way, with the text of this thread. */
+void cek__trainer_break(cek_trainer *trainer, cek_status status);
 
 /* Waits until every device has the parameters of the last step and nothing is under way; else the failure. */
 CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);

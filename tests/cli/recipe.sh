@@ -29,10 +29,30 @@ for schedule in step cosin plateau:x step:5,h3 step:0 onecycle:3,g0.1 step:1,2; 
 done
 refused 2 "one cycle of 1" train $plain --schedule=onecycle --steps=1
 # Other optimizers, which are not the first one.
-for optimizer in rmsprop adagrad adamw; do
+for optimizer in rmsprop adagrad adamw lamb; do
     weights --optimizer=$optimizer
     [ "$sum" != "$bare" ] || wrong "--optimizer=$optimizer is sgd"
 done
 weights --optimizer=rmsprop --momentum=0.5
+# Groups: frozen, the weight keeps what it was; without decay, a decay changes nothing.
+weights --freeze='*'
+run 0 train $plain --freeze='*' --epochs=1
+[ "$(value weights_sha256)" = "$sum" ] || wrong "frozen weights move"
+weights --no-decay='0.*' --weight-decay=0.5
+[ "$sum" = "$bare" ] || wrong "--no-decay decays"
+weights --weight-decay=0.5
+[ "$sum" != "$bare" ] || wrong "--weight-decay does nothing"
+refused 2 'no parameter is called 7.weight' train $plain --freeze=7.weight
+refused 2 'no max_norm' train $plain --optimizer=lamb --clip=1
+
+# Clipping by value, accumulation, averages.
+weights --clip-value=1e9
+[ "$sum" = "$bare" ] || wrong "--clip-value clips what is smaller"
+weights --clip-value=0.01
+[ "$sum" != "$bare" ] || wrong "--clip-value does nothing"
+weights --batch=10 --accumulate=4
+holds "$(value batch) == 10 && $(value epochs.0.step) == 4"
+weights --average=0.5
+[ "$sum" != "$bare" ] || wrong "--average saves the last weights"
 refused 2 "momentum is SGD's and RMSprop's" train $plain --optimizer=adagrad --momentum=0.5
 finish

@@ -387,9 +387,10 @@ static void training_call(void)
     REFUSED("train", cek_trainer_fit(trainer, NULL, (void *)room, (void *)room));
     NOTHING(cek_trainer_request_stop(NULL));
     REFUSED("trainer", cek_trainer_pull(NULL));
-    EMPTY(cek_trainer_rate(NULL) == 0);
-    REFUSED("trainer", cek_trainer_set_rate(NULL, 1));
+    EMPTY(cek_trainer_rate(NULL, 0) == 0);
+    REFUSED("trainer", cek_trainer_set_rate(NULL, 0, 1));
     REFUSED("trainer", cek_trainer_end_epoch(NULL, 1));
+    REFUSED("trainer", cek_trainer_use_average(NULL, true));
     EMPTY(cek_trainer_share(NULL, 0) == 0);
     EMPTY(cek_trainer_idle(NULL, 0) != 0); /* not a number */
     EMPTY(cek_trainer_planned_bytes(NULL, 0) == 0);

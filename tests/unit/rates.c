@@ -173,16 +173,16 @@ START_TEST(steps_move_by_the_rate_of_the_schedule_on_any_devices)
     bench_open(&b, _i == 0 ? "1" : "3", "cpu", &o);
     for (int i = 0; i < 5; i++) {
         double want = 0.5 / (1 << i / 2);
-        ck_assert_double_eq(cek_trainer_rate(b.trainer), want);
+        ck_assert_double_eq(cek_trainer_rate(b.trainer, 0), want);
         ck_assert_msg(fabs(moved_by(&b) - want) < 1e-3 * want, "step %d", i);
     }
-    ok(cek_trainer_set_rate(b.trainer, 2)); /* of which five steps make a quarter */
-    ck_assert_double_eq(cek_trainer_rate(b.trainer), 0.5);
+    ok(cek_trainer_set_rate(b.trainer, 0, 2)); /* of which five steps make a quarter */
+    ck_assert_double_eq(cek_trainer_rate(b.trainer, 0), 0.5);
     ck_assert(fabs(moved_by(&b) - 0.5) < 1e-3);
-    ok(cek_trainer_set_rate(b.trainer, 0));
+    ok(cek_trainer_set_rate(b.trainer, 0, 0));
     ck_assert_double_eq(moved_by(&b), 0);
-    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, NAN), CEK_INVALID);
-    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, -1), CEK_INVALID);
+    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, 0, NAN), CEK_INVALID);
+    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, 0, -1), CEK_INVALID);
     replicas_are_equal(&b);
     bench_close(&b);
 }
@@ -210,9 +210,9 @@ START_TEST(fit_ends_epochs_and_shows_a_plateau_the_loss)
     ok(cek_dataset_arrays(&arrays, &data));
     fit.test = data;
     ok(cek_trainer_fit(b.trainer, data, &fit, NULL));
-    ck_assert_double_eq(cek_trainer_rate(b.trainer), 1e-12 - 0); /* less than what counts as a reduction */
-    ok(cek_trainer_set_rate(b.trainer, 1));
-    ck_assert_double_eq(cek_trainer_rate(b.trainer), 0.5);
+    ck_assert_double_eq(cek_trainer_rate(b.trainer, 0), 1e-12 - 0); /* less than what counts as a reduction */
+    ok(cek_trainer_set_rate(b.trainer, 0, 1));
+    ck_assert_double_eq(cek_trainer_rate(b.trainer, 0), 0.5);
     cek_dataset_free(data);
     bench_close(&b);
 }

@@ -106,7 +106,7 @@ static void train(int load, int fleet, trained *out)
         cek_step_result r = { .size = sizeof r };
         for (; submitted < STEPS && submitted < collected + DEPTH; submitted++) {
             cek_batch batch = batch_of(batches[submitted].first, batches[submitted].count);
-            b.trainer->optimizer.lr *= submitted % 2 ? 0.5 : 1.5; /* no two steps' blocks say the same to updates */
+            b.trainer->rules.lr[0] *= submitted % 2 ? 0.5 : 1.5; /* no two steps' blocks say the same to updates */
             ok(cek_trainer_submit(b.trainer, &batch));
         }
         ok(cek_trainer_collect(b.trainer, &r));
