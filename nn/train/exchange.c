@@ -48,7 +48,8 @@ static cek_ref at(const cek__exchange *x, cek_ref base, uint64_t element)
 
 /* ---- ways ---- */
 
-/* A reader that can copy from there does so once, over parameters that are equal anyway. */
+/* A reader that can copy from there does so once, over parameters that are equal anyway. Its station waits for that, with what else
+ * was enqueued before it was made. */
 static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *out)
 {
     cek_status st;
@@ -71,7 +72,7 @@ static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *o
 
 static cek_status ways_find(cek__exchange *x)
 {
-    cek_status st;
+    cek_status st = CEK_OK;
 
     for (size_t reader = 0; reader < x->devices; reader++) {
         for (size_t other = 0; other < x->devices; other++) {
@@ -81,9 +82,7 @@ static cek_status ways_find(cek__exchange *x)
             CEK_TRY(way_find(x, reader, other, w));
             x->reaches[reader * x->devices + other] = *w != WAY_PLACE;
         }
-        CEK_TRY(cek__replica_drain(x->replicas[reader]));
     }
-    return CEK_OK;
 out:
     return st;
 }

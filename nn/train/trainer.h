@@ -63,7 +63,7 @@ CEK__CHECKED cek_status cek__trainer_usable(const cek_trainer *trainer);
 void cek__trainer_break(cek_trainer *trainer, cek_status status);
 
 /* Waits until every device has the parameters of the last step and nothing is under way; else the failure. */
-CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
+CEK__SHARED CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
 
 /* Refuses a dataset whose samples are not the model's. */
 CEK__CHECKED cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);

@@ -105,7 +105,7 @@ static const struct {
     { "event_record#20", IN_TRAINING },
     { "event_wait#7", IN_TRAINING },
     { "queue_sync", IN_TRAINING },
-    { "queue_sync#4", IN_TRAINING },
+    { "queue_sync#3", IN_TRAINING },
     { "event_query#30", IN_TRAINING },
     { "mem_free", AT_THE_END },
     { "queue_destroy", AT_THE_END },

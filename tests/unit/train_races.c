@@ -156,14 +156,73 @@ START_TEST(nor_does_it_in_these_places)
 }
 END_TEST
 
+/* ---- other members ---- */
+
+typedef struct moved {
+    double losses[STEPS];
+    char sha256[65];
+} moved;
+
+/* The first device has all samples; the second is an owner at first, then outside, then an owner again, which has to be given
+ * the parameters as they are now. The optimizer's state goes with its owners, through memory of the host that is given back at
+ * once. */
+static void train_and_move(const char *list, moved *out)
+{
+    static const bool members[STEPS][2] = { { true, true },  { true, true },  { true, false },
+                                            { true, false }, { true, true },  { true, true },
+                                            { true, true },  { true, false }, { true, true } };
+    static const double first_alone[] = { 1, 0 };
+    const int64_t most[] = { SAMPLES, SAMPLES };
+    cek_trainer_options o = options_small();
+    bench b;
+
+    o.shares = CEK_SHARES_GIVEN;
+    o.share_weights = first_alone;
+    bench_engine(&b, "1", list);
+    cek_model_free(b.model);
+    ok(cek_model_parse(LARGE_NET, 3, (int64_t[]){ 1, SIDE, SIDE }, &b.model));
+    cek_model_init(b.model, 3);
+    ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+    for (int i = 0; i < STEPS; i++) {
+        ok(cek__trainer_settle(b.trainer));
+        if (i > 0 && members[i][1] != members[i - 1][1])
+            ok(cek__lineup_change(&b.trainer->lineup, members[i], most));
+        out->losses[i] = step(&b, batches[i].first, batches[i].count);
+    }
+    replicas_are_equal(&b);
+    ok(cek_trainer_pull(b.trainer));
+    cek_model_sha256(b.model, out->sha256);
+    bench_close(&b);
+}
+
+START_TEST(what_moves_to_other_members_has_arrived)
+{
+    static const char *const lists[] = { "sim", "sim:0,cpu", "cpu,sim:0" };
+    static moved at_once, late;
+
+    setenv("CEKERNELS_SIM_DEVICES", _i == 0 ? "2" : "1", 1);
+    train_and_move(lists[_i], &at_once);
+    setenv("CEKERNELS_SIM_WORK", "late", 1);
+    setenv("CEKERNELS_SIM_LINK", "10M", 1);
+    train_and_move(lists[_i], &late);
+    for (int i = 0; i < STEPS; i++)
+        ck_assert_msg(at_once.losses[i] == late.losses[i], "%s: step %d: loss %.9g, at once %.9g", lists[_i], i + 1,
+                      late.losses[i], at_once.losses[i]);
+    ck_assert_str_eq(at_once.sha256, late.sha256);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train_races");
-    TCase *tc = tcase_create("train_races");
+    TCase *tc = tcase_create("train_races"), *members = tcase_create("members");
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, late_work_changes_no_bit, 0, WIDE * FLEETS);
     tcase_add_loop_test(tc, nor_does_it_in_these_places, 0, 4);
+    tcase_set_timeout(members, 120);
+    tcase_add_loop_test(members, what_moves_to_other_members_has_arrived, 0, 3);
     suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, members);
     return suite_run(suite);
 }

@@ -145,7 +145,7 @@ END_TEST
 /* clang-format off */
 START_TEST(so_it_is_where_waits_fail)
 {
-    static const char *const waits[] = {"internal@wait/1", "device_lost@wait/1", "hang@wait/1", "device_lost@wait#5/1"};
+    static const char *const waits[] = {"internal@wait/1", "device_lost@wait/1", "hang@wait/1", "device_lost@wait#3/1"};
     static const cek_status statuses[] = {CEK_INTERNAL, CEK_DEVICE_LOST, CEK_DEVICE_LOST, CEK_DEVICE_LOST};
     ck_assert(run_fails(waits[_i], statuses[_i]));
 }
