@@ -2,6 +2,7 @@
  * sums of op(a)'s rows. Its gradients are products. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
+#include "nn/graph/strides.h"
 
 /* The axes of an operand that the product keeps, and those that it sums over. */
 typedef struct side {
@@ -164,6 +165,81 @@ out:
     return st;
 }
 
+/* How the matrices of an operand lie: elements from row to row, and from matrix to matrix along the axes that count them. */
+typedef struct lies {
+    bool columns_first; /* of columns to columns instead: as if it were transposed */
+    int64_t ld, step[2];
+} lies;
+
+/* Axes that are one: the last is `least` elements from place to place, or any number for 0. *step: so many; *count: places. */
+static bool axes_join(const cek__dims *dims, const int64_t *strides, int from, int to, int64_t samples, int64_t least,
+                      int64_t *step, int64_t *count)
+{
+    int64_t expected = least;
+
+    *step = least;
+    *count = 1;
+    for (int i = to; i-- > from;) {
+        int64_t size = cek__dims_elements(dims, i, i + 1, samples);
+
+        if (size == 1)
+            continue;
+        if (expected == 0)
+            *step = expected = strides[i];
+        if (strides[i] != expected)
+            return false;
+        expected *= size;
+        *count *= size;
+    }
+    return true;
+}
+
+/* Rows or columns are next to each other, and there are two axes of matrices at most. */
+static bool matrices_lie(const cek__graph *graph, int flow, const cek__matrix *m, int64_t samples, lies *out)
+{
+    const cek__dims *dims = &graph->flows[flow].dims;
+    int64_t strides[CEK_RANK_MAX], step, rows, columns;
+
+    *out = (lies){ .columns_first = false };
+    cek__strides(graph, flow, samples, strides);
+    for (int i = 0; i < m->batch && i < 2; i++)
+        out->step[i] = strides[i];
+    if (m->batch > 2)
+        return false;
+    if (axes_join(dims, strides, m->split, dims->rank, samples, 1, &step, &columns) &&
+        axes_join(dims, strides, m->batch, m->split, samples, 0, &out->ld, &rows)) {
+        out->ld = out->ld ? out->ld : columns; /* one row */
+        return out->ld >= columns;
+    }
+    out->columns_first = true;
+    if (!axes_join(dims, strides, m->batch, m->split, samples, 1, &step, &rows) ||
+        !axes_join(dims, strides, m->split, dims->rank, samples, 0, &out->ld, &columns))
+        return false;
+    out->ld = out->ld ? out->ld : rows;
+    return out->ld >= rows;
+}
+
+/* Axes in another order, of what begins where devices want it, can be read where they lie, with any number of samples. */
+static bool read_in_place(const cek__graph *graph, int flow, const cek__matrix *m)
+{
+    lies few, many;
+    int at = flow;
+
+    while (graph->flows[at].strided && graph->parts[graph->flows[at].part].kind == CEK__PART_PERMUTE)
+        at = graph->parts[graph->flows[at].part].input[0];
+    return graph->flows[flow].strided && !graph->flows[at].strided && matrices_lie(graph, flow, m, 7, &few) &&
+           matrices_lie(graph, flow, m, 11, &many) && few.columns_first == many.columns_first;
+}
+
+static cek_status operand_want(cek__graph *graph, int part, int k, cek__image image)
+{
+    const cek__part *p = &graph->parts[part];
+
+    if (image.channels == 0 && read_in_place(graph, p->input[k], k ? &p->product.b : &p->product.a))
+        return CEK_OK;
+    return cek__want(graph, part, k, image);
+}
+
 /* The columns of an operand lie as an image, or none of it does. */
 static cek__image columns_image(const cek__flow *flow, const cek__matrix *matrix)
 {
@@ -183,16 +259,44 @@ static cek_status product_place(cek__graph *graph, int part)
 
     if (!sums_columns_of_a || !sums_columns_of_b)
         columns = none;
-    CEK_TRY(cek__want(graph, part, 0, columns));
+    CEK_TRY(operand_want(graph, part, 0, columns));
     if (sums_columns_of_b)
-        CEK_TRY(cek__want(graph, part, 1, columns));
+        CEK_TRY(operand_want(graph, part, 1, columns));
     else
-        CEK_TRY(cek__want(graph, part, 1, columns_image(cek__graph_flow(graph, p.input[1]), &p.product.b)));
+        CEK_TRY(operand_want(graph, part, 1, columns_image(cek__graph_flow(graph, p.input[1]), &p.product.b)));
     columns = sums_columns_of_b ? none : graph->flows[graph->parts[part].input[1]].image;
     graph->flows[p.output[0]].image = columns;
     return CEK_OK;
 out:
     return st;
+}
+
+/* Where one of the operands is strided, each axis of matrices is a level of the batch. */
+static void describe_strided(const cek__lowering *l, const cek__part *p, cek_gemm_desc *desc)
+{
+    const cek__graph *graph = l->graph;
+    const cek__dims *a = &graph->flows[p->input[0]].dims;
+    int batch = p->product.a.batch;
+    lies in_a, in_b;
+
+    if (!graph->flows[p->input[0]].strided && !graph->flows[p->input[1]].strided)
+        return;
+    matrices_lie(graph, p->input[0], &p->product.a, l->rows, &in_a);
+    matrices_lie(graph, p->input[1], &p->product.b, l->rows, &in_b);
+    desc->lda = in_a.ld;
+    desc->ldb = in_b.ld;
+    desc->trans ^= (in_a.columns_first ? CEK_GEMM_TRANS_A : 0) | (in_b.columns_first ? CEK_GEMM_TRANS_B : 0);
+    if (batch == 0)
+        return;
+    desc->batch = (uint64_t)cek__dims_elements(a, batch - 1, batch, l->rows);
+    desc->stride_a = in_a.step[batch - 1];
+    desc->stride_b = in_b.step[batch - 1];
+    if (batch < 2)
+        return;
+    desc->outer = (uint64_t)cek__dims_elements(a, 0, 1, l->rows);
+    desc->outer_a = in_a.step[0];
+    desc->outer_b = in_b.step[0];
+    desc->outer_c = (int64_t)(desc->batch * desc->m * desc->n);
 }
 
 /* Elements from one matrix to the next: none where there is but one for all. */
@@ -233,6 +337,7 @@ static cek_status product_emit(cek__lowering *l, int part, int flow, const cek_e
 
     desc.ldc = (int64_t)desc.n;
     desc.stride_c = ma->batch ? (int64_t)(desc.m * desc.n) : 0;
+    describe_strided(l, p, &desc);
     CEK_TRY(cek__lower_write(l, flow, CEK_GEMM_C, &to));
     operands[CEK_GEMM_C] = to.value;
     if (p->output[1]) {

@@ -99,6 +99,30 @@ START_TEST(heads_of_samples)
 }
 END_TEST
 
+/* No head is copied to be read. */
+START_TEST(heads_are_read_where_they_lie)
+{
+    static net n;
+    const int heads[4] = { 0, 2, 1, 3 };
+    cek__part part = { .kind = CEK__PART_PRODUCT, .inputs = 2, .product = { { 2, 3, false }, { 2, 3, true } } };
+    int x, y;
+
+    net_open(&n);
+    x = chain(&n, CEK_PW_TANH, samples(&n, PER_SAMPLE(3, 2, 4)), CEK__NOTHING);
+    assert_ok(cek__permute(&n.graph, x, heads, &part.input[0]));
+    part.input[1] = part.input[0];
+    assert_ok(cek__graph_add(&n.graph, &part, &y));
+    n.graph.result = y;
+    cek__simplify(&n.graph, false);
+    assert_ok(cek__physical(&n.graph));
+    for (int i = 0; i < n.graph.length; i++)
+        ck_assert_int_ne(n.graph.parts[n.graph.sequence[i]].kind == CEK__PART_REORDER &&
+                             n.graph.parts[n.graph.sequence[i]].input[0] == part.input[0],
+                         1);
+    net_close(&n);
+}
+END_TEST
+
 /* Stacks that are broadcast to each other, and one matrix for all rows. */
 START_TEST(stacks_are_broadcast)
 {
@@ -162,6 +186,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, stacks_of_matrices, 0, SHAPES);
     tcase_add_loop_test(tcase, heads_of_samples, 0, SHAPES);
+    tcase_add_test(tcase, heads_are_read_where_they_lie);
     tcase_add_loop_test(tcase, stacks_are_broadcast, 0, SHAPES);
     tcase_add_loop_test(tcase, weights_that_are_shared, 0, SHAPES);
     tcase_add_test(tcase, what_does_not_fit_is_refused);
