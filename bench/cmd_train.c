@@ -391,6 +391,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .max_value = o->clip_value,
                                .average = o->average,
                                .accumulate = (uint32_t)o->accumulate,
+                               .norm_group = o->norm_group,
                                .depth = (uint32_t)o->ahead,
                                .input_type = data->input_type };
     train_run run = { .options = o,

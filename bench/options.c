@@ -47,6 +47,7 @@ enum {
     O_CLIP_VALUE,
     O_AVERAGE,
     O_ACCUMULATE,
+    O_NORM_GROUP,
     O_FREEZE,
     O_NO_DECAY,
     O_MOMENTUM,
@@ -118,6 +119,7 @@ static const option_row rows[] = {
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
     { "clip-value", "X", O_CLIP_VALUE, CMD_TRAIN, "bring every element of the gradient between -X and X" },
+    { "norm-group", "N", O_NORM_GROUP, CMD_TRAIN, "samples that batch normalisation computes with together" },
     { "accumulate", "N", O_ACCUMULATE, CMD_TRAIN, "batches whose gradients are added up for one update" },
     { "average", "DECAY", O_AVERAGE, CMD_TRAIN, "test and save an average of the weights" },
     { "freeze", "NAMES", O_FREEZE, CMD_TRAIN, "parameters that stay as they are, such as 0.*" },
@@ -294,6 +296,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_CLIP_VALUE: return take_double(row->name, arg, 1e-30, 1e30, &o->clip_value);
     case O_AVERAGE: return take_double(row->name, arg, 1e-9, 0.9999999, &o->average);
     case O_ACCUMULATE: return take_int(row->name, arg, 1, INT32_MAX, &o->accumulate);
+    case O_NORM_GROUP: return take_int(row->name, arg, 1, INT32_MAX, &o->norm_group);
     case O_FREEZE: o->freeze = arg; return true;
     case O_NO_DECAY: o->no_decay = arg; return true;
     case O_AHEAD: return take_int(row->name, arg, 1, CEK_DEPTH_MOST, &o->ahead);

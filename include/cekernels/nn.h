@@ -48,7 +48,7 @@ CEK_API void cek_model_free(cek_model *model);
 /* cek_model_parse - a built-in name ("mnist-cnn", "lenet5", "boston-mlp") or a text of words
  * separated by blanks:
  *   conv:OUT,K[,sS][,pP][,gG][,dD]   linear:OUT   relu gelu tanh sigmoid
- *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   dropout:P   flatten
+ *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   batchnorm   dropout:P   flatten
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
 CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);

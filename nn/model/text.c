@@ -164,6 +164,14 @@ out:
     return st;
 }
 
+static cek_status batchnorm_parse(cek_model *model, int input, const word *w)
+{
+    cek_status st = settings_want(w, 0, 0, "batchnorm");
+    cek_batch_norm_layer layer = { .size = sizeof layer };
+
+    return st != CEK_OK ? st : cek_model_batch_norm(model, input, &layer, NULL);
+}
+
 static cek_status flatten_parse(cek_model *model, int input, const word *w)
 {
     cek_status st = settings_want(w, 0, 0, "flatten");
@@ -187,9 +195,10 @@ static const struct {
     const char *name;
     cek_status (*parse)(cek_model *model, int input, const word *w);
 } words[] = {
-    { "conv", conv_parse }, { "linear", linear_parse },   { "relu", relu_parse },       { "gelu", gelu_parse },
-    { "tanh", tanh_parse }, { "sigmoid", sigmoid_parse }, { "maxpool", maxpool_parse }, { "avgpool", avgpool_parse },
-    { "gap", gap_parse },   { "dropout", dropout_parse }, { "flatten", flatten_parse },
+    { "conv", conv_parse },       { "linear", linear_parse },   { "relu", relu_parse },
+    { "gelu", gelu_parse },       { "tanh", tanh_parse },       { "sigmoid", sigmoid_parse },
+    { "maxpool", maxpool_parse }, { "avgpool", avgpool_parse }, { "gap", gap_parse },
+    { "dropout", dropout_parse }, { "flatten", flatten_parse }, { "batchnorm", batchnorm_parse },
 };
 
 static cek_status word_parse(cek_model *model, const char *text, size_t length)
@@ -203,7 +212,7 @@ static cek_status word_parse(cek_model *model, const char *text, size_t length)
         if (strcmp(words[i].name, w.name) == 0)
             return words[i].parse(model, model->node_count - 1, &w);
     return cek__fail(CEK_BAD_INPUT, "unknown; the words are conv linear relu gelu tanh sigmoid maxpool "
-                                    "avgpool gap dropout flatten");
+                                    "avgpool gap batchnorm dropout flatten");
 }
 
 /* ---- a text ---- */

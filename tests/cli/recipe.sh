@@ -54,5 +54,20 @@ weights --batch=10 --accumulate=4
 holds "$(value batch) == 10 && $(value epochs.0.step) == 4"
 weights --average=0.5
 [ "$sum" != "$bare" ] || wrong "--average saves the last weights"
+
+# Batch normalisation: groups give the same on any number of devices, up to the order of sums.
+normed="linear:8 batchnorm relu linear:1"
+losses=
+for devices in 1 2 3; do
+    export CEKERNELS_CPU_DEVICES=$devices
+    # shellcheck disable=SC2086
+    run 0 train "$normed" ${plain#* } --norm-group=8 --shares=equal --steps=4
+    losses="$losses $(value epochs.0.train.loss)"
+done
+echo "$losses" | awk '{ exit !(NF == 3 && $1 > 0 && ($1 - $2) ^ 2 < 1e-10 * $1 ^ 2 && ($1 - $3) ^ 2 < 1e-10 * $1 ^ 2) }' ||
+    wrong "losses in groups differ:$losses"
+# shellcheck disable=SC2086
+refused 2 'norm_group' train "$normed" ${plain#* } --shares=equal
+unset CEKERNELS_CPU_DEVICES
 refused 2 "momentum is SGD's and RMSprop's" train $plain --optimizer=adagrad --momentum=0.5
 finish
