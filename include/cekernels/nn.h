@@ -432,7 +432,7 @@ typedef struct cek_trainer_options {
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
-/* Copies the model's parameters to the devices (the model must outlive the trainer; its parameters
+/* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
  * device memory; a smaller batch of a size not seen before may compile another plan, at most four
  * per device, beyond which rows are padded. With CEK_SHARES_AUTO and several devices, submit and step

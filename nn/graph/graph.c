@@ -182,6 +182,9 @@ cek_status cek__graph_add(cek__graph *graph, const cek__part *from, int *out)
     part.name = graph->name;
     part.backward = graph->backward;
     part.outputs = class->outputs;
+    for (int k = 0; k < part.inputs && class->floats; k++)
+        if (graph->flows[part.input[k]].type == CEK_I32)
+            CEK_FAIL(CEK_INVALID, "input %d has integers: cast them before", k);
     CEK_TRY(class->infer(graph, &part, flows));
     for (int k = 0; k < part.outputs; k++) {
         flows[k].part = graph->part_count;

@@ -258,18 +258,19 @@ const cek__part_class cek__part_conv = { .name = "conv",
                                          .infer = conv_infer,
                                          .gradient = conv_gradient,
                                          .place = conv_place,
-                                         .lower = conv_lower };
-const cek__part_class cek__part_conv_data = {
-    .name = "conv_data",
-    .outputs = 1,
-    .infer = data_infer,
-    .gradient = data_gradient,
-    .place = conv_place,
-    .lower = data_lower,
-};
+                                         .lower = conv_lower,
+                                         .floats = true };
+const cek__part_class cek__part_conv_data = { .name = "conv_data",
+                                              .outputs = 1,
+                                              .infer = data_infer,
+                                              .gradient = data_gradient,
+                                              .place = conv_place,
+                                              .lower = data_lower,
+                                              .floats = true };
 const cek__part_class cek__part_conv_weights = { .name = "conv_weights",
                                                  .outputs = 1,
                                                  .infer = cek__infer_given,
                                                  .place = conv_place,
                                                  .lower = weights_lower,
-                                                 .adds = true };
+                                                 .adds = true,
+                                                 .floats = true };

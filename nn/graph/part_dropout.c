@@ -73,4 +73,5 @@ const cek__part_class cek__part_dropout = { .name = "dropout",
                                             .infer = dropout_infer,
                                             .gradient = dropout_gradient,
                                             .place = dropout_place,
-                                            .lower = dropout_lower };
+                                            .lower = dropout_lower,
+                                            .floats = true };

@@ -119,7 +119,7 @@ out:
 static cek_status sum_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
     out[0].dims = graph->flows[part->input[0]].dims;
-    if (out[0].dims.samples != 1)
+    if (out[0].dims.samples != 1 || out[0].dims.outside)
         return cek__fail(CEK_INVALID, "takes samples along its first axis");
     return CEK_OK;
 }
@@ -234,9 +234,12 @@ out:
 const cek__part_class cek__part_cross_entropy = {
     .name = "cross_entropy", .outputs = 1, .infer = loss_infer, .place = cek__place_plain, .lower = cross_entropy_lower
 };
-const cek__part_class cek__part_squared_error = {
-    .name = "squared_error", .outputs = 1, .infer = loss_infer, .place = cek__place_plain, .lower = squared_error_lower
-};
+const cek__part_class cek__part_squared_error = { .name = "squared_error",
+                                                  .outputs = 1,
+                                                  .infer = loss_infer,
+                                                  .place = cek__place_plain,
+                                                  .lower = squared_error_lower,
+                                                  .floats = true };
 const cek__part_class cek__part_loss = {
-    .name = "loss", .outputs = 1, .infer = sum_infer, .place = cek__place_plain, .lower = sum_lower
+    .name = "loss", .outputs = 1, .infer = sum_infer, .place = cek__place_plain, .lower = sum_lower, .floats = true
 };

@@ -134,7 +134,11 @@ const cek__part_class cek__part_pool = { .name = "pool",
                                          .infer = pool_infer,
                                          .gradient = pool_gradient,
                                          .place = pool_place,
-                                         .lower = pool_lower };
-const cek__part_class cek__part_pool_back = {
-    .name = "pool_back", .outputs = 1, .infer = cek__infer_given, .place = pool_place, .lower = back_lower
-};
+                                         .lower = pool_lower,
+                                         .floats = true };
+const cek__part_class cek__part_pool_back = { .name = "pool_back",
+                                              .outputs = 1,
+                                              .infer = cek__infer_given,
+                                              .place = pool_place,
+                                              .lower = back_lower,
+                                              .floats = true };

@@ -356,12 +356,11 @@ static cek_status product_lower(cek__lowering *l, int part)
     return cek__lower_with_follower(l, part, product_emit);
 }
 
-const cek__part_class cek__part_product = {
-    .name = "product",
-    .outputs = 1,
-    .infer = product_infer,
-    .gradient = product_gradient,
-    .place = product_place,
-    .lower = product_lower,
-    .adds = true,
-};
+const cek__part_class cek__part_product = { .name = "product",
+                                            .outputs = 1,
+                                            .infer = product_infer,
+                                            .gradient = product_gradient,
+                                            .place = product_place,
+                                            .lower = product_lower,
+                                            .adds = true,
+                                            .floats = true };

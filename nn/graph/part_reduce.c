@@ -153,4 +153,5 @@ const cek__part_class cek__part_reduce = { .name = "reduce",
                                            .gradient = reduce_gradient,
                                            .place = reduce_place,
                                            .lower = reduce_lower,
-                                           .adds = true };
+                                           .adds = true,
+                                           .floats = true };

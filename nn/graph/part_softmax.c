@@ -6,6 +6,8 @@ static cek_status softmax_infer(const cek__graph *graph, const cek__part *part, 
 {
     const cek__dims *x = &graph->flows[part->input[0]].dims;
 
+    if (x->rank < 1)
+        return cek__fail(CEK_INVALID, "of a single number");
     if (x->samples >> (x->rank - 1) & 1)
         return cek__fail(CEK_INVALID, "would mix samples");
     out[0].dims = *x;
@@ -103,4 +105,5 @@ const cek__part_class cek__part_softmax = { .name = "softmax",
                                             .infer = softmax_infer,
                                             .gradient = softmax_gradient,
                                             .place = cek__place_plain,
-                                            .lower = softmax_lower };
+                                            .lower = softmax_lower,
+                                            .floats = true };

@@ -19,6 +19,7 @@ typedef struct cek__part_class {
     cek_status (*place)(cek__graph *graph, int part);
     /* Emits the operations. */
     cek_status (*lower)(cek__lowering *lowering, int part);
+    bool floats; /* no input may be of integers */
     bool adds;   /* output 0 may be added to what is there */
     bool effect; /* it runs in training though nobody reads what it gives, and in training alone */
 } cek__part_class;

@@ -6,6 +6,8 @@ static cek_status input_check(const cek__layer *l, int64_t out)
 {
     char text[CEK__SHAPE_TEXT];
 
+    if (l->in.rank < 2)
+        return cek__fail(CEK_INVALID, "takes features, its input has %d axes", l->in.rank);
     if (l->in.rank > 3)
         return cek__fail(CEK_INVALID, "takes features, its input is the image %s: put a flatten layer between them",
                          cek__dims_text(&l->in, text));

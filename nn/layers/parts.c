@@ -147,6 +147,8 @@ int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *s
     if (type == CEK_I32 && rank != 0)
         CEK_FAIL(CEK_UNSUPPORTED, "%d axes of labels, there is one label for each sample", rank);
     CEK_TRY(cek__shape_check("shape", rank, given.size));
+    if (cek__dims_elements(&given, 0, rank, 1) > INT32_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "more than %d values", INT32_MAX);
     part.type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
     part.dims = (cek__dims){ .rank = rank + 1, .samples = 1, .size = { 1 } };
     memcpy(part.dims.size + 1, given.size, (size_t)rank * sizeof *given.size);
@@ -232,6 +234,8 @@ int cek_part_reshape(cek_model *model, int x, int rank, const int64_t *shape)
     int y = CEK__NOTHING;
 
     CEK_TRY(begin(&l, model, "reshape", 1, &x));
+    if (rank < 1)
+        CEK_FAIL(CEK_INVALID, "a shape of rank %d, it is 1 to %d", rank, CEK_RANK_MAX);
     CEK_TRY(dims_take(rank, shape, &dims));
     CEK_TRY(cek__view(l.graph, l.x[0], &dims, &y));
 out:

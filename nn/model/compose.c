@@ -2,6 +2,7 @@
 #include "nn/model/compose.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "cekernels/parts.h"
@@ -75,6 +76,16 @@ out:
     return st;
 }
 
+/* A prediction has no targets. */
+static cek_status target_unread(const cek_model *model, const cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++)
+        if (graph->parts[graph->sequence[i]].kind == CEK__PART_TARGET)
+            return cek__fail(CEK_INVALID, "the output, node %d (%s), depends on the target", cek__model_output(model),
+                             model->nodes[cek__model_output(model)].label);
+    return CEK_OK;
+}
+
 cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose, cek__graph *out)
 {
     cek_status st;
@@ -84,6 +95,8 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
     CEK_TRY(cek__graph_copy(&model->graph, out));
     CEK_TRY(ends_add(out, model, purpose));
     cek__simplify(out, purpose->training);
+    if (!purpose->loss)
+        CEK_TRY(target_unread(model, out));
     if (purpose->training) {
         CEK_TRY(parameters_read(model, out));
         CEK_TRY(cek__differentiate(out));
@@ -96,15 +109,45 @@ out:
     return st;
 }
 
-cek_status cek__model_images(const cek_model *model, cek__image *images)
+/* Of the parameters that this purpose reads and nobody has looked at. */
+static cek_status images_take(const cek_model *model, const cek__purpose *purpose, bool *seen, cek__image *images)
 {
     cek_status st;
     cek__graph graph;
 
-    CEK_TRY(cek__model_compose(model, &(cek__purpose){ 0 }, &graph));
-    for (size_t i = 0; i < model->parameter_count; i++)
-        images[i] = graph.flows[model->parameters[i].flow].image;
+    CEK_TRY(cek__model_compose(model, purpose, &graph));
+    for (int i = 0; i < graph.length; i++) {
+        const cek__part *part = &graph.parts[graph.sequence[i]];
+
+        if (part->kind != CEK__PART_PARAMETER || seen[part->parameter])
+            continue;
+        seen[part->parameter] = true;
+        images[part->parameter] = graph.flows[part->output[0]].image;
+    }
     cek__graph_clear(&graph);
+out:
+    return st;
+}
+
+cek_status cek__model_images(const cek_model *model, cek__image *images)
+{
+    cek_status st;
+    const cek__purpose training = { .training = true,
+                                    .loss = model->loss ? CEK_LOSS_OWN : CEK_LOSS_MSE,
+                                    .target_type = CEK_DTYPE_NONE };
+    bool *seen, all = true;
+
+    memset(images, 0, model->parameter_count * sizeof *images);
+    CEK_TRY(cek__calloc(model->parameter_count, sizeof *seen, &seen));
+    st = images_take(model, &(cek__purpose){ 0 }, seen, images);
+    for (size_t i = 0; i < model->parameter_count; i++)
+        all &= seen[i];
+    if (st == CEK_OK && !all) {
+        st = images_take(model, &training, seen, images);
+        st = st == CEK_INVALID || st == CEK_UNSUPPORTED ? CEK_OK
+                                                        : st; /* it cannot be trained, and nobody reads the rest */
+    }
+    free(seen);
 out:
     return st;
 }

@@ -53,6 +53,11 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
         return cek__fail(CEK_INVALID, "plan: the model has no loss of its own");
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
+    if (o->loss != CEK_LOSS_OWN &&
+        (dims->samples != 1 || dims->size[0] != 1 || dims->outside ||
+         model->graph.flows[model->nodes[cek__model_output(model)].flow].type != CEK_DTYPE_NONE))
+        return cek__fail(CEK_INVALID, "the output, node %d (%s), is not a row of numbers for each sample",
+                         cek__model_output(model), model->nodes[cek__model_output(model)].label);
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && dims->rank != 2)
         return cek__fail(CEK_INVALID,
                          "the model's output is an image %s where one value per "
@@ -64,6 +69,22 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
                          "squared error of outputs (%lld,%lld) against targets "
                          "(%lld,%u): shapes must be equal",
                          (long long)o->rows, (long long)outputs, (long long)o->rows, o->target_columns);
+    return CEK_OK;
+}
+
+/* Parameters lie as the layout has them, whatever this purpose reads first. */
+static cek_status images_check(const cek__layout *layout, const cek__graph *graph)
+{
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *part = &graph->parts[graph->sequence[i]];
+
+        if (part->kind == CEK__PART_PARAMETER &&
+            !cek__image_equal(graph->flows[part->output[0]].image, layout->image[part->parameter]))
+            return cek__fail(CEK_UNSUPPORTED,
+                             "node %d (%s): its parameter is read as an image lies in training and as its "
+                             "axes say in evaluation, or the other way",
+                             part->node, part->name);
+    }
     return CEK_OK;
 }
 
@@ -242,6 +263,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     *out = NULL;
     CEK_TRY(options_check(model, options));
     CEK_TRY(cek__model_compose(model, &purpose, &graph));
+    CEK_TRY(images_check(layout, &graph));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;

@@ -121,7 +121,8 @@ cek_status cek_model_load(cek_model *model, const char *path)
     count = cek__model_tensor_count(model);
     CEK_TRY(cek__st_read(path, &file));
     CEK_TRY(cek__calloc(count, sizeof *values, &values));
-    if (file->count > 0 && strncmp(file->tensors[0].name, module_prefix, strlen(module_prefix)) == 0)
+    if (file->count > 0 && count > 0 && strncmp(file->tensors[0].name, module_prefix, strlen(module_prefix)) == 0 &&
+        strncmp(cek__model_tensor(model, 0)->name, module_prefix, strlen(module_prefix)) != 0)
         prefix = module_prefix;
     for (size_t i = 0; i < count; i++) {
         const cek_parameter *p = cek__model_tensor(model, i);

@@ -134,9 +134,12 @@ static cek_status memory_add(text *t, const cek_model *model, cek_device *device
     int64_t outputs = cek__model_outputs(model);
     bool classes = cek__node_dims(model, cek__model_output(model))->rank == 2 && outputs > 1;
     /* Both losses take the same to within a few numbers for each sample. */
-    cek__plan_options options = {
-        .rows = batch, .training = true, .input_type = CEK_F32, .loss = classes ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE
-    };
+    cek__plan_options options = { .rows = batch,
+                                  .training = true,
+                                  .input_type = CEK_F32,
+                                  .loss = model->loss ? CEK_LOSS_OWN
+                                          : classes   ? CEK_LOSS_CROSS_ENTROPY
+                                                      : CEK_LOSS_MSE };
     uint64_t buckets = 0, data;
 
     CEK_TRY(cek__layout_create(model, CEK_F32, &layout));

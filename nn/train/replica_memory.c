@@ -269,6 +269,9 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
             best = p;
     }
     *out = *best;
+    if (best->rows < rows)
+        return cek__fail(CEK_INTERNAL, "%s: a run of %lld samples, and its plan is for %lld",
+                         cek_device_name(r->device), (long long)rows, (long long)best->rows);
     if (best->rows == rows || r->train_count == CEK__REPLICA_PLANS)
         return CEK_OK;
     CEK_TRY(plan_make(r, rows, true, &fresh.plan));

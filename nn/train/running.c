@@ -14,6 +14,7 @@ cek_status cek__running_create(const cek_model *model, cek__running **out)
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *running, &running));
     running->model = model;
+    running->count = model->buffer_count;
     CEK_TRY(cek__calloc(model->buffer_elements, sizeof *running->values, &running->values));
     for (size_t i = 0; i < model->buffer_count; i++) {
         const cek__buffer *b = &model->buffers[i];
@@ -37,7 +38,7 @@ void cek__running_free(cek__running *running)
 
 void cek__running_add(cek__running *running, const void *statistics, cek_dtype type, int64_t runs)
 {
-    for (size_t i = 0; i < running->model->buffer_count; i++) {
+    for (size_t i = 0; i < running->count; i++) {
         const cek__buffer *b = &running->model->buffers[i];
         float *to = running->values + b->at;
         double keep = 1;
@@ -55,7 +56,7 @@ void cek__running_add(cek__running *running, const void *statistics, cek_dtype t
 
 void cek__running_store(const cek__running *running, cek_model *model)
 {
-    for (size_t i = 0; i < model->buffer_count; i++) {
+    for (size_t i = 0; i < running->count; i++) {
         cek__buffer *b = &model->buffers[i];
 
         memcpy(b->public.data, running->values + b->at, (size_t)b->public.count * sizeof(float));

@@ -10,6 +10,7 @@
 
 typedef struct cek__running {
     const cek_model *model;
+    size_t count;  /* buffers of the model, as it was then */
     float *values; /* [model->buffer_elements] */
 } cek__running;
 

@@ -59,6 +59,19 @@ static int64_t rows_most(const cek__team_options *options, int64_t rows)
     return most < options->batch ? most : options->batch;
 }
 
+/* The most samples that device `index` has of any batch: whole groups, where they are dealt out so. */
+static int64_t rows_in_groups(const cek__team *team, int64_t batch, size_t index)
+{
+    int64_t groups = (batch + team->group - 1) / team->group,
+            most = (groups + (int64_t)team->count - 1) / (int64_t)team->count;
+    double sum = 0;
+    for (size_t i = 0; team->weights && i < team->count; i++)
+        sum += team->weights[i];
+    if (team->weights)
+        most = team->weights[index] > 0 ? (int64_t)((double)groups * (team->weights[index] / sum)) + 1 : 0;
+    return most * team->group < batch ? most * team->group : batch;
+}
+
 typedef struct making {
     const cek_model *model;
     const cek__layout *layout;
@@ -90,7 +103,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     CEK_TRY(cek__crew_create(devices, count, &team->crew));
     for (size_t i = 0; i < count; i++) {
         cek__replica_options o = options->replica;
-        o.rows = rows_most(options, team->rows[i]);
+        o.rows = team->group ? rows_in_groups(team, options->batch, i) : rows_most(options, team->rows[i]);
         o.micro_most = options->parts > 1 ? (team->rows[i] + options->parts - 1) / options->parts : 0;
         o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
         CEK_TRY(cek__crew_call(team->crew, devices[i], replica_make,

@@ -485,6 +485,9 @@ cek_status cek__trainer_settle(cek_trainer *t)
     cek_status st;
     CEK_TRY(cek__trainer_usable(t));
     st = cek__conductor_settle(t->lineup.conductor);
+    /* Running statistics are those of the steps whose results were taken. */
+    while (st == CEK_OK && t->model->buffer_count > 0 && cek__conductor_uncollected(t->lineup.conductor) > 0)
+        st = result_take(t);
     if (st != CEK_OK)
         cek__trainer_break(t, st);
 out:

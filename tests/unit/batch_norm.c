@@ -260,6 +260,121 @@ START_TEST(groups_give_the_same_beside_the_host)
 }
 END_TEST
 
+static void steps_of_sizes(size_t count, const double *weights, int64_t batch, double losses[6])
+{
+    cek_optimizer sgd;
+    cek_trainer_options o = options_of(&sgd, 0.1);
+    cek_model *m = network();
+    cek_trainer *t;
+
+    o.batch = batch;
+    o.norm_group = weights ? 1 : 4;
+    o.shares = weights && count > 1 ? CEK_SHARES_GIVEN : CEK_SHARES_EQUAL;
+    o.share_weights = count > 1 ? weights : NULL;
+    assert_ok(cek_trainer_create(m, devices, count, &o, &t));
+    for (int s = 0; s < 6; s++) {
+        cek_batch b = {
+            .size = sizeof b, .count = batch - s % 3, .inputs = inputs, .targets = labels, .input_type = CEK_F32
+        };
+        cek_step_result r = { .size = sizeof r };
+
+        assert_ok(cek_trainer_submit(t, &b));
+        assert_ok(cek_trainer_collect(t, &r));
+        losses[s] = r.loss;
+    }
+    cek_trainer_free(t);
+    cek_model_free(m);
+}
+
+/* A smaller batch may give a device more groups than the largest one does: 9 samples are 8 and 1, 8 are 4 and 4. */
+START_TEST(smaller_batches_may_give_a_device_more)
+{
+    static const double weights[3] = { 6, 6, 2 };
+
+    open_devices("cpu");
+    for (int given = 0; given < 2; given++) {
+        double one[6], some[6];
+
+        steps_of_sizes(1, given ? weights : NULL, given ? 11 : 9, one);
+        steps_of_sizes(given ? 3 : 2, given ? weights : NULL, given ? 11 : 9, some);
+        for (int s = 0; s < 6; s++)
+            ck_assert_msg(fabs(one[s] - some[s]) <= 1e-5 * one[s], "step %d: %.9g, %.9g", s, one[s], some[s]);
+    }
+    close_devices();
+}
+END_TEST
+
+/* Steps that nobody has asked for have left their statistics too. */
+START_TEST(pulled_statistics_are_of_all_steps)
+{
+    cek_optimizer sgd;
+    cek_trainer_options o = options_of(&sgd, 0.1);
+    cek_batch b = { .size = sizeof b, .count = ROWS, .inputs = inputs, .targets = labels, .input_type = CEK_F32 };
+    float mean[2];
+
+    open_devices("cpu:0");
+    for (int ahead = 0; ahead < 2; ahead++) {
+        cek_model *m = network();
+        cek_trainer *t;
+
+        assert_ok(cek_trainer_create(m, devices, 1, &o, &t));
+        for (int s = 0; s < 2; s++) {
+            assert_ok(cek_trainer_submit(t, &b));
+            if (!ahead)
+                assert_ok(cek_trainer_collect(t, NULL));
+        }
+        assert_ok(cek_trainer_pull(t));
+        ck_assert_uint_eq(cek_trainer_uncollected(t), ahead ? 2 : 0);
+        mean[ahead] = buffer_of(m, 0).data[0];
+        cek_trainer_free(t);
+        cek_model_free(m);
+    }
+    ck_assert(mean[0] != 0);
+    ck_assert_float_eq(mean[0], mean[1]);
+    close_devices();
+}
+END_TEST
+
+/* In evaluation by what was gathered: the loss is that of a trainer that begins with the pulled model. */
+START_TEST(evaluation_takes_what_was_gathered)
+{
+    cek_optimizer sgd;
+    cek_trainer_options o = options_of(&sgd, 0.1);
+    cek_array_options a = { .size = sizeof a,
+                            .input_type = CEK_F32,
+                            .count = ROWS,
+                            .rank = 3,
+                            .nhwc = true,
+                            .shape = { CHANNELS, SIDE, SIDE },
+                            .inputs = inputs,
+                            .labels = labels,
+                            .classes = CLASSES };
+    cek_metrics before = { .size = sizeof before }, after = { .size = sizeof after }, fresh = { .size = sizeof fresh };
+    cek_dataset *set;
+    cek_trainer *t, *again;
+    cek_model *m;
+
+    open_devices("cpu:0");
+    m = network();
+    assert_ok(cek_dataset_arrays(&a, &set));
+    assert_ok(cek_trainer_create(m, devices, 1, &o, &t));
+    assert_ok(cek_trainer_evaluate(t, set, &before));
+    for (int s = 0; s < 5; s++)
+        step_loss(t, ROWS);
+    assert_ok(cek_trainer_evaluate(t, set, &after));
+    assert_ok(cek_trainer_pull(t));
+    assert_ok(cek_trainer_create(m, devices, 1, &o, &again));
+    assert_ok(cek_trainer_evaluate(again, set, &fresh));
+    ck_assert_double_eq(after.loss, fresh.loss);
+    ck_assert(after.loss < before.loss);
+    cek_trainer_free(again);
+    cek_trainer_free(t);
+    cek_dataset_free(set);
+    cek_model_free(m);
+    close_devices();
+}
+END_TEST
+
 START_TEST(a_group_that_nobody_named_or_that_does_not_fit_is_refused)
 {
     cek_optimizer sgd;
@@ -324,6 +439,9 @@ int main(void)
     tcase_add_test(tcase, gradients_are_differences);
     tcase_add_test(tcase, groups_give_the_same_on_any_number_of_devices);
     tcase_add_test(tcase, groups_give_the_same_beside_the_host);
+    tcase_add_test(tcase, smaller_batches_may_give_a_device_more);
+    tcase_add_test(tcase, pulled_statistics_are_of_all_steps);
+    tcase_add_test(tcase, evaluation_takes_what_was_gathered);
     tcase_add_test(tcase, a_group_that_nobody_named_or_that_does_not_fit_is_refused);
     tcase_add_test(tcase, buffers_are_saved_and_loaded);
     suite_add_tcase(suite, tcase);

@@ -262,6 +262,65 @@ START_TEST(what_differs_between_training_and_evaluation)
 }
 END_TEST
 
+/* A convolution that only the loss reads lies as training wants it: as on a path that the output reads too. */
+START_TEST(parameters_that_the_loss_alone_reads_are_where_they_belong)
+{
+    double losses[2];
+
+    open_devices("cpu:0");
+    for (int also = 0; also < 2; also++) {
+        const cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 3, .kernel_h = 3, .kernel_w = 3 };
+        cek_model *m;
+        cek_trainer *t;
+        int y, c, target, d;
+
+        assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+        assert_ok(cek_model_conv2d(m, 0, &conv, &c));
+        c = cek_part_reduce(m, c, CEK_REDUCE_MEAN, 1 << 2 | 1 << 3, false);
+        assert_ok(cek_model_flatten(m, 0, &y));
+        assert_ok(cek_model_linear(m, y, CLASSES, true, &y));
+        assert_ok(cek_model_set_output(m, also ? cek_part_apply(m, CEK_PW_ADD, y, c) : y));
+        target = cek_part_target(m, CEK_F32, 1, (int64_t[]){ CLASSES });
+        d = cek_part_apply(m, CEK_PW_SUB, cek_part_apply(m, CEK_PW_ADD, y, c), target);
+        cek_part_loss(m, cek_part_reduce(m, d, CEK_REDUCE_SUM_SQUARES, 2, false), -1);
+        cek_model_init(m, 9);
+        t = trainer_of(m, CEK_LOSS_OWN, CEK_F32, 0.1);
+        losses[also] = step_loss(t, ROWS);
+        cek_trainer_free(t);
+        cek_model_free(m);
+    }
+    ck_assert_msg(fabs(losses[0] - losses[1]) <= 1e-6 * losses[1], "%.9g, %.9g", losses[0], losses[1]);
+    close_devices();
+}
+END_TEST
+
+START_TEST(outputs_that_are_no_rows_of_samples_are_refused)
+{
+    cek_predictor *p;
+
+    open_devices("cpu:0");
+    for (int i = 0; i < 3; i++) {
+        cek_model *m;
+        int y;
+
+        assert_ok(cek_model_create(1, (int64_t[]){ 6 }, &m));
+        assert_ok(cek_model_linear(m, 0, CLASSES, true, &y));
+        switch (i) {
+        case 0: y = cek_part_permute(m, y, (int[]){ 1, 0 }); break;
+        case 1: y = cek_part_cast(m, y, CEK_I32); break;
+        default:
+            y = cek_part_apply(m, CEK_PW_ADD, y, cek_part_target(m, CEK_F32, 1, (int64_t[]){ CLASSES }));
+            assert_ok(cek_model_set_output(m, y));
+        }
+        assert_ok(cek_model_status(m));
+        assert_fails(cek_predictor_create(m, devices, 1, NULL, &p), CEK_INVALID, "output",
+                     i < 2 ? "each sample" : "target");
+        cek_model_free(m);
+    }
+    close_devices();
+}
+END_TEST
+
 START_TEST(the_first_failure_stays)
 {
     cek_model *m;
@@ -293,7 +352,7 @@ START_TEST(each_refusal_names_the_part)
     const int64_t two[] = { CEK_SAMPLES, CEK_SAMPLES }, none[] = { CEK_SAMPLES, 0 };
     const cek_windows empty = { .size = sizeof empty };
 
-    for (int i = 0; i < 14; i++) {
+    for (int i = 0; i < 16; i++) {
         cek_model *m;
         int n;
         const char *name;
@@ -313,6 +372,8 @@ START_TEST(each_refusal_names_the_part)
         case 10: n = cek_part_matmul(m, 0, 5, false), name = "matmul"; break;
         case 11: n = cek_part_reduce(m, 0, CEK_REDUCE_SUM, 1 << 4, false), name = "reduce"; break;
         case 12: n = cek_part_cast(m, 0, CEK_U8), name = "cast"; break;
+        case 13: n = cek_part_softmax(m, cek_part_cast(m, 0, CEK_I32)), name = "softmax"; break;
+        case 14: n = cek_part_reshape(m, cek_part_constant(m, 1), 0, NULL), name = "reshape"; break;
         default: n = cek_part_slice(m, 0, 0, 0, 1), name = "slice"; break;
         }
         ck_assert_int_eq(n, -1);
@@ -332,6 +393,8 @@ int main(void)
     tcase_add_test(tcase, layers_and_losses_of_ones_own_have_their_gradients);
     tcase_add_test(tcase, a_loss_of_ones_own_is_the_built_in_one_over_several_devices);
     tcase_add_test(tcase, what_differs_between_training_and_evaluation);
+    tcase_add_test(tcase, parameters_that_the_loss_alone_reads_are_where_they_belong);
+    tcase_add_test(tcase, outputs_that_are_no_rows_of_samples_are_refused);
     tcase_add_test(tcase, the_first_failure_stays);
     tcase_add_test(tcase, each_refusal_names_the_part);
     suite_add_tcase(suite, tcase);
