@@ -14,8 +14,9 @@
  * Their gradients are derived, so what is composed of them can be trained, over any devices and in any split.
  *
  * A part takes nodes (numbers, as of the layers in nn.h) and returns the node that it gives, or -1. The first failure stays
- * with the model: parts and layers that are given its -1 fail in turn, cek_model_status says what it was, and no trainer or
- * predictor is made of such a model. So a composition is written as an expression and looked at once, at its end.
+ * with the model: parts that are given its -1, or that of a layer that failed, fail in turn, cek_model_status says what it was, and
+ * no trainer or predictor is made of such a model. (A layer that fails says so by its status alone.) So a composition is written as
+ * an expression and looked at once, at its end.
  *
  * Shapes are PyTorch's, with the samples: [N,C,H,W]. How many samples there are is not known when a model is built, and
  * written as CEK_SAMPLES; 3 * CEK_SAMPLES is an axis of 3 for each sample. Nothing may mix samples but cek_part_loss; what would
@@ -49,7 +50,7 @@ typedef struct cek_parameter_options {
     double fan_in;        /* cek_model_init draws from +-1/sqrt(fan_in), uniformly; 0: each is `value` */
     double value;
 } cek_parameter_options;
-/* Its name is the node's (cek_model_name), with `name` and a dot before it where that is not "". */
+/* Its name is the node's, a dot and `name`; where that is "", the node's alone. It is zero until cek_model_init. */
 CEK_API int cek_part_parameter(cek_model *model, const char *name, const cek_parameter_options *options);
 /* What the batches have as targets, for a loss of one's own: CEK_I32 with rank 0: a label for each sample, [N]; CEK_F32: values, [N,
  * shape]. A model has one at most. */
@@ -61,7 +62,7 @@ CEK_API int cek_part_constant(cek_model *model, double value);
 
 /* Inputs are broadcast as in NumPy: aligned at their last axes, those of size 1 repeated. */
 
-/* One instruction of plugin.h (CEK_PW_EXP, CEK_PW_ADD, ...); b = -1 where it takes one operand. */
+/* One instruction of plugin.h (CEK_PW_EXP, CEK_PW_ADD, ...) of one operand (b = -1) or two, and no number. */
 CEK_API int cek_part_apply(cek_model *model, uint32_t code, int a, int b);
 /* x * scale + offset */
 CEK_API int cek_part_scale(cek_model *model, int x, double scale, double offset);
@@ -112,7 +113,7 @@ CEK_API int cek_part_dropout(cek_model *model, int x, double p);
 /* One node where the model is trained, another where it is not; equal shapes. */
 CEK_API int cek_part_phase(cek_model *model, int training, int evaluation);
 /* A loss of one's own: v [N] or [N,..], summed over all samples, and divided by their number; with weights w of v's shape (-1: none)
- * v w is summed where w is not 0. What a trainer with the loss CEK_LOSS_OWN minimises; a model has one at most. Returns v, or -1. */
+ * v w is summed where w is not 0. What a trainer with the loss CEK_LOSS_OWN minimises; a model has one at most. Batches have labels where it reads no target. Returns v, or -1. */
 CEK_API int cek_part_loss(cek_model *model, int v, int w);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/graph/cut.h"
 #include "nn/model/layer.h"
 
 /* ---- a part as a node ---- */
@@ -14,10 +15,10 @@
 /* A node that an earlier failure kept from being says so again. */
 static cek_status begin(cek__layer *l, cek_model *model, const char *kind, int inputs, const int *nodes)
 {
-    for (int i = 0; i < inputs && model && model->failed != CEK_OK; i++)
+    for (int i = 0; i < inputs && model && (model->failed != CEK_OK || model->failure); i++)
         if (nodes[i] == -1) {
             *l = (cek__layer){ 0 };
-            return cek_model_status(model);
+            return model->failed != CEK_OK ? cek_model_status(model) : cek__fail(CEK_INVALID, "%s", model->failure);
         }
     return cek__layer_begin(l, model, kind, inputs, nodes);
 }
@@ -123,6 +124,8 @@ int cek_part_parameter(cek_model *model, const char *name, const cek_parameter_o
     CEK_TRY(begin(&l, model, "parameter", 0, NULL));
     if (!name || !options)
         CEK_FAIL(CEK_INVALID, "%s is NULL", name ? "options" : "name");
+    if (*name)
+        CEK_TRY(cek__name_check(name));
     st = parameter_add(&l, name, options, &y);
 out:
     return end(model, &l, st, y);
@@ -199,6 +202,17 @@ out:
 
 int cek_part_apply(cek_model *model, uint32_t code, int a, int b)
 {
+    int takes = cek__code_reads(code);
+    bool by_number = code == CEK_PW_CONST || code == CEK_PW_ADD_IMM || code == CEK_PW_MUL_IMM;
+
+    if (takes != (b == -1 ? 1 : 2) || by_number) {
+        cek__layer l = { .model = NULL };
+
+        return end(model, &l,
+                   cek__fail(CEK_INVALID, "apply: instruction %u of %d nodes%s", code, b == -1 ? 1 : 2,
+                             by_number ? ", which takes a number" : ""),
+                   CEK__NOTHING);
+    }
     return cek_part_chain(model, b == -1 ? 1 : 2, (int[]){ a, b }, 1,
                           &(cek_pointwise_instruction){ .code = code, .b = b == -1 ? 0 : 1 });
 }

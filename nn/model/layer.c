@@ -197,6 +197,15 @@ static void layer_undo(cek__layer *l)
     model->buffer_elements = l->buffer_elements;
 }
 
+/* For a part that is given its -1 as a node. Where there is no memory for the text, it says less. */
+static void failure_keep(cek_model *model)
+{
+    if (model->failed != CEK_OK)
+        return;
+    free(model->failure);
+    model->failure = strdup(cek_error_text()); /* whose own failure would take the text's place */
+}
+
 cek_status cek__layer_end(cek__layer *l, cek_status st, int flow, int *node)
 {
     cek_model *model = l->model;
@@ -211,6 +220,7 @@ cek_status cek__layer_end(cek__layer *l, cek_status st, int flow, int *node)
         layer_undo(l);
         cek__fail_prefix(st, "node %d (%s)", model->node_count, l->node.label ? l->node.label : l->node.kind);
         node_clear(&l->node);
+        failure_keep(model);
         return st;
     }
     l->node.flow = flow;

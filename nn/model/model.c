@@ -122,7 +122,7 @@ void cek_model_free(cek_model *model)
 
 /* ---- names ---- */
 
-static cek_status name_check(const char *name)
+cek_status cek__name_check(const char *name)
 {
     size_t length = strlen(name);
 
@@ -130,8 +130,8 @@ static cek_status name_check(const char *name)
         return cek__fail(CEK_INVALID, "a name of %zu characters, it has 1 to %d", length, CEK_NAME_MAX);
     for (const char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
-            return cek__fail(CEK_INVALID, "the name \"%.*s\" has other characters than letters, digits, . _ and -",
-                             (int)(at - name), name);
+            return cek__fail(CEK_INVALID, "character %d of the name \"%.*s...\" is no letter, digit, . _ or -",
+                             (int)(at - name) + 1, (int)(at - name), name);
     return CEK_OK;
 }
 
@@ -142,7 +142,7 @@ cek_status cek_model_name(cek_model *model, const char *name)
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(name);
-    CEK_TRY(name_check(name));
+    CEK_TRY(cek__name_check(name));
     CEK_TRY(cek__strdup(name, &copy));
     free(model->next_name);
     model->next_name = copy;
@@ -157,7 +157,7 @@ cek_status cek_model_enter(cek_model *model, const char *name)
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(name);
-    CEK_TRY(name_check(name));
+    CEK_TRY(cek__name_check(name));
     if (model->depth + 1 == CEK__SCOPES)
         CEK_FAIL(CEK_INVALID, "%s: %d names are entered already, one within the other", name, model->depth);
     outer = model->scopes[model->depth].prefix;

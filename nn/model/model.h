@@ -62,7 +62,7 @@ struct cek_model {
     int output;               /* a node; -1: the last one */
     int target, loss;         /* a node, a part: of a loss of its own; 0: none */
     cek_status failed;        /* a part that could not be added; CEK_OK */
-    char *failure;            /* what was wrong with it */
+    char *failure;            /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];
     int depth;       /* the innermost; 0: the model itself */
     char *next_name; /* of the node that is added next; NULL: by its position */
@@ -81,6 +81,9 @@ enum { CEK__SHAPE_TEXT = 168 };
 char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
 
 void cek__tensor_clear(cek_parameter *tensor);
+
+/* 1 to CEK_NAME_MAX letters, digits, . _ and -. */
+CEK__CHECKED cek_status cek__name_check(const char *name);
 
 /* Dimensions are at least 1 and the product is within CEK__ELEMENTS_MAX. */
 CEK__CHECKED cek_status cek__shape_check(const char *what, int rank, const int64_t *dim);

@@ -147,7 +147,7 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     }
     if (!as_is)
         rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
-    if (r->options.loss) {
+    if (r->options.loss && r->room.target_bytes > 0) { /* a loss may read none */
         targets = (const unsigned char *)share->targets + (uint64_t)first * given_target_bytes(r);
         targets = targets_padded(r, targets, count, wanted, as_is, staging + target_at);
     }

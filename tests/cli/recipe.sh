@@ -62,7 +62,7 @@ for devices in 1 2 3; do
     export CEKERNELS_CPU_DEVICES=$devices
     # shellcheck disable=SC2086
     run 0 train "$normed" ${plain#* } --norm-group=8 --shares=equal --steps=4
-    losses="$losses $(value epochs.0.train.loss)"
+    losses="$losses $(value epochs.0.train_loss)"
 done
 echo "$losses" | awk '{ exit !(NF == 3 && $1 > 0 && ($1 - $2) ^ 2 < 1e-10 * $1 ^ 2 && ($1 - $3) ^ 2 < 1e-10 * $1 ^ 2) }' ||
     wrong "losses in groups differ:$losses"

@@ -283,8 +283,9 @@ static const optimizer_case optimizers[] = {
     { "nesterov", CEK_OPTIMIZER_SGD, CEK_OPTIMIZER_NESTEROV, 0.9, 0, 0.01, true, true, 0, 0 },
     { "skipped", CEK_OPTIMIZER_ADAM, 0, 0, 0, 0.1, true, true, 0x80000000u, CEK_BF16 },
     { "rmsprop", CEK_OPTIMIZER_RMSPROP, 0, 0, 0, 0, false, false, 0, CEK_BF16 },
-    { "rmsprop, momentum", CEK_OPTIMIZER_RMSPROP, 0, 0.9, 0, 0.1, true, true, 0, 0 },
-    { "rmsprop, centered", CEK_OPTIMIZER_RMSPROP, CEK_OPTIMIZER_CENTERED, 0, 0, 0.1, false, true, 0, 0 },
+    /* Without decay: where that and the gradient cancel, the rounding of their sum is divided by what is as small. */
+    { "rmsprop, momentum", CEK_OPTIMIZER_RMSPROP, 0, 0.9, 0, 0, true, true, 0, 0 },
+    { "rmsprop, centered", CEK_OPTIMIZER_RMSPROP, CEK_OPTIMIZER_CENTERED, 0, 0, 0, false, true, 0, 0 },
     { "adagrad", CEK_OPTIMIZER_ADAGRAD, 0, 0, 0, 0.1, false, true, 0, CEK_F16 },
 };
 enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };

@@ -197,7 +197,7 @@ START_TEST(names_are_positions_or_the_users)
     }
     assert_ok(cek_model_name(m, "stem"));
     assert_fails(cek_model_linear(m, n, 4, false, NULL), CEK_INVALID, "linear stem", "already");
-    assert_fails(cek_model_name(m, "a b"), CEK_INVALID, "\"a\"", "characters");
+    assert_fails(cek_model_name(m, "a b"), CEK_INVALID, "\"a...\"", "character 2");
     assert_fails(cek_model_name(m, ""), CEK_INVALID, "name", "0 characters");
     ck_assert_uint_eq(cek_model_parameter_count(m), 6);
     cek_model_free(m);

@@ -346,13 +346,63 @@ START_TEST(the_first_failure_stays)
 }
 END_TEST
 
+START_TEST(a_part_of_a_layer_that_failed_says_why)
+{
+    cek_model *m;
+    int n;
+
+    assert_ok(cek_model_create(3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+    ck_assert_uint_eq(cek_model_linear(m, 0, 4, true, &n), CEK_INVALID);
+    assert_ok(cek_model_status(m)); /* who looked at it may go on */
+    ck_assert_int_eq(cek_part_reshape(m, n, 1, (int64_t[]){ 4 * CEK_SAMPLES }), -1);
+    assert_fails(cek_model_status(m), CEK_INVALID, "node 1 (linear)", "flatten");
+    cek_model_free(m);
+}
+END_TEST
+
+/* What is reconstructed is the input. */
+START_TEST(a_loss_may_read_no_target)
+{
+    cek_model *m;
+    cek_trainer *t;
+    int x, y, d;
+    double first = 0, last = 0;
+    int32_t unread[ROWS] = { 0 };
+
+    open_devices("cpu");
+    assert_ok(cek_model_create(1, (int64_t[]){ PIXELS }, &m));
+    assert_ok(cek_model_linear(m, 0, 30, true, &x));
+    assert_ok(cek_model_linear(m, x, PIXELS, true, &y));
+    d = cek_part_apply(m, CEK_PW_SUB, y, 0);
+    ck_assert_int_ge(cek_part_loss(m, cek_part_reduce(m, d, CEK_REDUCE_SUM_SQUARES, 2, false), -1), 0);
+    assert_ok(cek_model_set_output(m, y));
+    cek_model_init(m, 2);
+    t = trainer_of(m, CEK_LOSS_OWN, CEK_F32, 0.005);
+    for (int s = 0; s < 20; s++) {
+        cek_batch b = {
+            .size = sizeof b, .count = ROWS - s % 2, .inputs = inputs, .targets = unread, .input_type = CEK_F32
+        };
+        cek_step_result r = { .size = sizeof r };
+
+        assert_ok(cek_trainer_step(t, &b, &r));
+        if (s == 0)
+            first = r.loss;
+        last = r.loss;
+    }
+    ck_assert(last < 0.8 * first);
+    cek_trainer_free(t);
+    cek_model_free(m);
+    close_devices();
+}
+END_TEST
+
 START_TEST(each_refusal_names_the_part)
 {
     const cek_parameter_options bad = { .size = sizeof bad, .rank = 5 };
     const int64_t two[] = { CEK_SAMPLES, CEK_SAMPLES }, none[] = { CEK_SAMPLES, 0 };
     const cek_windows empty = { .size = sizeof empty };
 
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 18; i++) {
         cek_model *m;
         int n;
         const char *name;
@@ -373,6 +423,8 @@ START_TEST(each_refusal_names_the_part)
         case 11: n = cek_part_reduce(m, 0, CEK_REDUCE_SUM, 1 << 4, false), name = "reduce"; break;
         case 12: n = cek_part_cast(m, 0, CEK_U8), name = "cast"; break;
         case 13: n = cek_part_softmax(m, cek_part_cast(m, 0, CEK_I32)), name = "softmax"; break;
+        case 15: n = cek_part_apply(m, CEK_PW_ADD, 0, -1), name = "apply"; break;
+        case 16: n = cek_part_apply(m, CEK_PW_MUL_IMM, 0, -1), name = "apply"; break;
         case 14: n = cek_part_reshape(m, cek_part_constant(m, 1), 0, NULL), name = "reshape"; break;
         default: n = cek_part_slice(m, 0, 0, 0, 1), name = "slice"; break;
         }
@@ -396,6 +448,8 @@ int main(void)
     tcase_add_test(tcase, parameters_that_the_loss_alone_reads_are_where_they_belong);
     tcase_add_test(tcase, outputs_that_are_no_rows_of_samples_are_refused);
     tcase_add_test(tcase, the_first_failure_stays);
+    tcase_add_test(tcase, a_part_of_a_layer_that_failed_says_why);
+    tcase_add_test(tcase, a_loss_may_read_no_target);
     tcase_add_test(tcase, each_refusal_names_the_part);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
