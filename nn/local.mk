@@ -108,6 +108,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/pooling.h \
     %D%/layers/recurrent.c \
     %D%/layers/recurrent.h \
+    %D%/layers/text.c \
     %D%/layers/window.c \
     %D%/layers/window.h \
     %D%/model/layer.c \
@@ -122,7 +123,6 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/model.h \
     %D%/model/plan.c \
     %D%/model/plan.h \
-    %D%/model/text.c \
     %D%/model/state.c \
     %D%/model/summary.c \
     %D%/program/arena.c \

@@ -12,8 +12,7 @@
 #include "backends/common/command.h"
 #include "backends/opencl/opencl.h"
 
-#define PLACES \
-    64 /* two steps under way have a step block, a batch block and an update block each: eight micro-batches deep */
+#define PLACES 16 /* two steps under way have a step block, an update block and two or three batch blocks each */
 
 struct stage_place {
     stage_place *next; /* that is free too */

@@ -8,6 +8,7 @@
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/graph/cut.h"
+#include "nn/layers/pooling.h"
 #include "nn/model/layer.h"
 
 /* ---- a part as a node ---- */
@@ -62,39 +63,6 @@ static cek_status axis_check(const cek__layer *l, int axis)
     if (axis >= 0 && axis < l->in.rank)
         return CEK_OK;
     return cek__fail(CEK_INVALID, "axis %d, there are 0 to %d", axis, l->in.rank - 1);
-}
-
-/* ---- the model ---- */
-
-cek_status cek_model_status(const cek_model *model)
-{
-    CEK__NOT_NULL(model);
-    if (model->failed == CEK_OK)
-        return CEK_OK;
-    return cek__fail(model->failed, "%s", model->failure ? model->failure : "a part");
-}
-
-int cek_model_shape(const cek_model *model, int node, int64_t shape[CEK_RANK_MAX])
-{
-    const cek__dims *dims;
-
-    if (shape)
-        memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
-    if (!model || node < 0 || node >= model->node_count)
-        return 0;
-    dims = cek__node_dims(model, node);
-    for (int i = 0; shape && i < dims->rank; i++)
-        shape[i] = dims->samples >> i & 1 ? -dims->size[i] : dims->size[i];
-    return dims->rank;
-}
-
-cek_status cek_model_set_output(cek_model *model, int node)
-{
-    CEK__NOT_NULL(model);
-    if (node < 0 || node >= model->node_count)
-        return cek__fail(CEK_INVALID, "output: %d is no node, there are 0 to %d", node, model->node_count - 1);
-    model->output = node;
-    return CEK_OK;
 }
 
 /* ---- what a network reads ---- */
@@ -447,7 +415,7 @@ int cek_part_pool(cek_model *model, int x, uint32_t mode, bool valid, const cek_
 {
     cek_status st;
     cek__layer l;
-    cek__part part = { .kind = CEK__PART_POOL, .inputs = 1 };
+    cek__pooling pooling = { .mode = mode, .count_pad = !valid };
     int64_t groups;
     int y = CEK__NOTHING;
 
@@ -456,11 +424,8 @@ int cek_part_pool(cek_model *model, int x, uint32_t mode, bool valid, const cek_
         CEK_FAIL(CEK_INVALID, "mode %u is neither maximum nor average", mode);
     if (!windows)
         CEK_FAIL(CEK_INVALID, "windows is NULL");
-    CEK_TRY(windows_take(&l, "cek_part_pool", windows, true, &part.pool.windows, &groups));
-    part.input[0] = l.x[0];
-    part.pool.mode = mode;
-    part.pool.count_pad = mode == CEK_POOL_AVERAGE && !valid;
-    CEK_TRY(cek__graph_add(l.graph, &part, &y));
+    CEK_TRY(windows_take(&l, "cek_part_pool", windows, true, &pooling.windows, &groups));
+    CEK_TRY(cek__pool(l.graph, l.x[0], &pooling, &y));
 out:
     return end(model, &l, st, y);
 }

@@ -1,6 +1,7 @@
 /* pool.c - the maximum or mean of windows. */
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/layers/pooling.h"
 #include "nn/layers/window.h"
 
 /* Fills in what is left out, by the input. */
@@ -44,7 +45,7 @@ cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer 
     cek_status st;
     cek__layer l;
     cek_pool2d_layer p = { 0 };
-    cek__part part = { .kind = CEK__PART_POOL, .inputs = 1 };
+    cek__pooling pooling;
     int y = CEK__NOTHING;
 
     if (node)
@@ -55,14 +56,13 @@ cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer 
     CEK_TRY(cek__options_take("cek_model_pool2d", &p, sizeof p, layer));
     CEK_TRY(layer_check(&l, &p));
     layer_note(&l, &p);
-    part.input[0] = l.x[0];
-    part.pool.mode = p.mode;
-    part.pool.count_pad = p.mode == CEK_POOL_AVERAGE;
-    part.pool.windows = (cek__windows){ .kernel = { p.kernel_h, p.kernel_w },
-                                        .stride = { p.stride_h, p.stride_w },
-                                        .pad_lo = { p.pad_h, p.pad_w },
-                                        .pad_hi = { p.pad_h, p.pad_w } };
-    CEK_TRY(cek__graph_add(l.graph, &part, &y));
+    pooling = (cek__pooling){ .mode = p.mode,
+                              .count_pad = true,
+                              .windows = { .kernel = { p.kernel_h, p.kernel_w },
+                                           .stride = { p.stride_h, p.stride_w },
+                                           .pad_lo = { p.pad_h, p.pad_w },
+                                           .pad_hi = { p.pad_h, p.pad_w } } };
+    CEK_TRY(cek__pool(l.graph, l.x[0], &pooling, &y));
 out:
     return cek__layer_end(&l, st, y, node);
 }

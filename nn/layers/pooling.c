@@ -33,7 +33,7 @@ static cek_status pad_with_zeros(cek__graph *graph, cek__windows *w, int *x)
     return cek__pad(graph, *x, lo, hi, 0, x);
 }
 
-cek_status cek__layer_pool(cek__graph *graph, int x, const cek__pooling *p, int *out)
+cek_status cek__pool(cek__graph *graph, int x, const cek__pooling *p, int *out)
 {
     cek_status st;
     cek__part part = { .kind = CEK__PART_POOL, .inputs = 1, .pool = { .windows = p->windows, .mode = p->mode } };
@@ -90,7 +90,7 @@ static cek_status axis_pool(cek__graph *graph, int x, uint32_t mode, int axis, i
         p.windows.kernel[axis] = end - first;
         CEK_TRY(cek__slice(graph, x, 2 + axis, first, end - first, &ones[i]));
         if (end - first > 1)
-            CEK_TRY(cek__layer_pool(graph, ones[i], &p, &ones[i]));
+            CEK_TRY(cek__pool(graph, ones[i], &p, &ones[i]));
     }
     st = cek__concat(graph, ones, (int)size, 2 + axis, out);
 out:
@@ -98,7 +98,7 @@ out:
     return st;
 }
 
-cek_status cek__layer_pool_to(cek__graph *graph, int x, uint32_t mode, const int64_t *size, int *out)
+cek_status cek__pool_to(cek__graph *graph, int x, uint32_t mode, const int64_t *size, int *out)
 {
     cek_status st;
     const cek__dims dims = graph->flows[x].dims;
@@ -119,7 +119,7 @@ cek_status cek__layer_pool_to(cek__graph *graph, int x, uint32_t mode, const int
         CEK_TRY(axis_pool(graph, *out, mode, i, size[i], out));
     }
     if (any)
-        CEK_TRY(cek__layer_pool(graph, *out, &p, out));
+        CEK_TRY(cek__pool(graph, *out, &p, out));
     return CEK_OK;
 out:
     return st;

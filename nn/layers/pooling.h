@@ -14,11 +14,11 @@ typedef struct cek__pooling {
 } cek__pooling;
 
 /* x [N,C,...] with 1 to 3 axes. Errors: CEK_INVALID for windows that do not fit. */
-CEK__SHARED CEK__CHECKED cek_status cek__layer_pool(cek__graph *graph, int x, const cek__pooling *pooling, int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__pool(cek__graph *graph, int x, const cek__pooling *pooling, int *out);
 
 /* To `size` elements along each axis behind N,C: element i is of those from floor(i in / size) to before
  * ceil((i + 1) in / size). Of size 1: of the whole image. */
-CEK__SHARED CEK__CHECKED cek_status cek__layer_pool_to(cek__graph *graph, int x, uint32_t mode, const int64_t *size,
-                                                       int *out);
+CEK__SHARED CEK__CHECKED cek_status cek__pool_to(cek__graph *graph, int x, uint32_t mode, const int64_t *size,
+                                                 int *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* model.c - a model's life, its names, and the questions about it (see model.h, nn.h).
  *
- * Must not know: what a layer computes (nn/layers), texts (text.c), files (state.c). */
+ * Must not know: what a layer computes (nn/layers), files (state.c). */
 #include "nn/model/model.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cekernels/parts.h"
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "nn/model/layer.h"
@@ -180,6 +181,37 @@ cek_status cek_model_leave(cek_model *model)
 
 /* ---- settings and questions ---- */
 
+cek_status cek_model_status(const cek_model *model)
+{
+    CEK__NOT_NULL(model);
+    if (model->failed == CEK_OK)
+        return CEK_OK;
+    return cek__fail(model->failed, "%s", model->failure ? model->failure : "a part");
+}
+
+int cek_model_shape(const cek_model *model, int node, int64_t shape[CEK_RANK_MAX])
+{
+    const cek__dims *dims;
+
+    if (shape)
+        memset(shape, 0, CEK_RANK_MAX * sizeof *shape);
+    if (!model || node < 0 || node >= model->node_count)
+        return 0;
+    dims = cek__node_dims(model, node);
+    for (int i = 0; shape && i < dims->rank; i++)
+        shape[i] = dims->samples >> i & 1 ? -dims->size[i] : dims->size[i];
+    return dims->rank;
+}
+
+cek_status cek_model_set_output(cek_model *model, int node)
+{
+    CEK__NOT_NULL(model);
+    if (node < 0 || node >= model->node_count)
+        return cek__fail(CEK_INVALID, "output: %d is no node, there are 0 to %d", node, model->node_count - 1);
+    model->output = node;
+    return CEK_OK;
+}
+
 size_t cek__model_tensor_count(const cek_model *model)
 {
     return model->parameter_count + model->buffer_count;
@@ -273,6 +305,16 @@ int64_t cek__model_outputs(const cek_model *model)
     return node_elements(model, cek__model_output(model));
 }
 
+/* Tensor `index` of those from `first` on, which are `count`. */
+static cek_status tensor_get(const cek_model *model, const char *what, size_t first, size_t count, size_t index,
+                             cek_parameter *out)
+{
+    if (index >= count)
+        return cek__fail(CEK_INVALID, "%s %zu: the model has %zu", what, index, count);
+    *out = *cek__model_tensor(model, first + index);
+    return CEK_OK;
+}
+
 size_t cek_model_buffer_count(const cek_model *model)
 {
     return model ? model->buffer_count : 0;
@@ -283,10 +325,7 @@ cek_status cek_model_buffer(const cek_model *model, size_t index, cek_parameter 
     CEK__NOT_NULL(out);
     *out = (cek_parameter){ 0 };
     CEK__NOT_NULL(model);
-    if (index >= model->buffer_count)
-        return cek__fail(CEK_INVALID, "buffer %zu: the model has %zu", index, model->buffer_count);
-    *out = model->buffers[index].public;
-    return CEK_OK;
+    return tensor_get(model, "buffer", model->parameter_count, model->buffer_count, index, out);
 }
 
 size_t cek_model_parameter_count(const cek_model *model)
@@ -299,8 +338,5 @@ cek_status cek_model_parameter(const cek_model *model, size_t index, cek_paramet
     CEK__NOT_NULL(out);
     *out = (cek_parameter){ 0 };
     CEK__NOT_NULL(model);
-    if (index >= model->parameter_count)
-        return cek__fail(CEK_INVALID, "parameter %zu: the model has %zu", index, model->parameter_count);
-    *out = model->parameters[index].public;
-    return CEK_OK;
+    return tensor_get(model, "parameter", 0, model->parameter_count, index, out);
 }

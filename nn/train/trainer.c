@@ -54,23 +54,23 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 }
 
 /* Where samples meet, who is with whom must not depend on how a batch is split. */
-static cek_status group_check(cek_trainer *t, const cek_trainer_options *o)
+static cek_status group_check(cek_trainer *t, size_t count, const cek_trainer_options *o)
 {
     bool mixes = cek__model_mixes_samples(t->model);
     int64_t part = t->batch / (int64_t)t->accumulate;
     if (o->norm_group < 0 || o->norm_group > INT32_MAX)
         return cek__fail(CEK_INVALID, "norm_group %lld: a number of samples", (long long)o->norm_group);
-    if (mixes && o->norm_group == 0 && t->device_count > 1)
+    if (mixes && o->norm_group == 0 && count > 1)
         return cek__fail(CEK_INVALID,
                          "the model normalises over samples: over several devices say over how many at a time "
                          "(norm_group)");
-    if (mixes && o->shares == CEK_SHARES_AUTO && t->device_count > 1)
+    if (mixes && o->shares == CEK_SHARES_AUTO && count > 1)
         return cek__fail(CEK_INVALID, "norm_group goes with equal or given shares");
     t->group = !mixes ? 0 : o->norm_group && o->norm_group < part ? o->norm_group : part;
     return CEK_OK;
 }
 
-static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
+static cek_status options_check(cek_trainer *t, size_t count, const cek_trainer_options *o)
 {
     cek_status st;
     t->loss = o->loss ? o->loss : cek__model_own_targets(t->model) >= 0 ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
@@ -98,7 +98,7 @@ static cek_status options_check(cek_trainer *t, const cek_trainer_options *o)
     if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
         CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
     CEK_TRY(outputs_check(t, o));
-    CEK_TRY(group_check(t, o));
+    CEK_TRY(group_check(t, count, o));
     CEK_TRY(cek__rates_create(o->schedule, &t->rates));
     return CEK_OK;
 out:
@@ -195,8 +195,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
-    t->device_count = count;
-    CEK_TRY(options_check(t, &o));
+    CEK_TRY(options_check(t, count, &o));
     t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
     rows_measure(t);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));

@@ -29,7 +29,6 @@ struct cek_trainer {
     cek__balance balance; /* with shares by measurement */
     bool balanced;
     size_t depth;
-    size_t device_count;
     int64_t group; /* samples that the model computes with together; 0: each alone */
     cek__running *running;
     uint64_t memory_limit;

@@ -72,7 +72,7 @@ limited 0
 whole=$weights
 limited 3200000
 [ "$weights" = "$whole" ] || wrong "in two memories the weights are $weights, not $whole"
-limited 2300000
+limited 2000000
 [ "$weights" != "$whole" ] || wrong "a batch cut in two leaves the same bits: this test says nothing"
 
 # Weights of 141 MB lie in two memories everywhere, and so on a device that gives 110 MB at once: with the same bits, and what

@@ -102,9 +102,9 @@ static int pool_add(net *n, const shape *s, bool to_size, bool varied)
     if (varied)
         x = chain(n, CEK_PW_MUL, x, parameter(n, image(s, false), 0.5, 1));
     if (to_size)
-        assert_ok(cek__layer_pool_to(&n->graph, x, s->p.mode, s->out, &y));
+        assert_ok(cek__pool_to(&n->graph, x, s->p.mode, s->out, &y));
     else
-        assert_ok(cek__layer_pool(&n->graph, x, &s->p, &y));
+        assert_ok(cek__pool(&n->graph, x, &s->p, &y));
     for (int k = 0; k < s->spatial; k++)
         ck_assert_int_eq(n->graph.flows[y].dims.size[2 + k], s->out[k]);
     return y;
@@ -154,24 +154,24 @@ START_TEST(what_does_not_fit_is_refused)
 
     net_open(&n);
     x = samples(&n, PER_SAMPLE(1, 2, 4));
-    ck_assert_int_eq(cek__layer_pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "pool: a window is larger than the image"));
     p.windows.pad_lo[0] = 3;
-    ck_assert_int_eq(cek__layer_pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "pool: padding that is not less than the window"));
     p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 3, 1 }, .pad_hi = { 1 } };
-    assert_ok(cek__layer_pool(&n.graph, x, &p, &y));
+    assert_ok(cek__pool(&n.graph, x, &p, &y));
     p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 2, 1 }, .pad_hi = { 1 }, .dilation = { 2, 1 } };
-    ck_assert_int_eq(cek__layer_pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "a dilation, which pools have none of"));
     p.windows = (cek__windows){ .kernel = { 3, 2 }, .stride = { 2, 1 }, .pad_hi = { 3 } };
-    ck_assert_int_eq(cek__layer_pool(&n.graph, x, &p, &y), CEK_INVALID);
-    ck_assert_int_eq(cek__layer_pool_to(&n.graph, x, CEK_POOL_MAX, (int64_t[]){ 1, 0 }, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool_to(&n.graph, x, CEK_POOL_MAX, (int64_t[]){ 1, 0 }, &y), CEK_INVALID);
     p.windows = (cek__windows){ .kernel = { 1, 2 }, .stride = { 1, 4 }, .pad_hi = { 0, 1 } };
     x = samples(&n, PER_SAMPLE(1, 2, 5));
-    assert_ok(cek__layer_pool(&n.graph, x, &p, &y));
+    assert_ok(cek__pool(&n.graph, x, &p, &y));
     p.windows = (cek__windows){ .kernel = { 1, 3 }, .stride = { 1, 5 }, .pad_hi = { 0, 3 } };
-    ck_assert_int_eq(cek__layer_pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
     net_close(&n);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* text.c - models as text, and the built-in models by name.
  *
- * Must not know: shapes (layers.c checks them), devices. Errors are CEK_BAD_INPUT and name the word, its number and the
+ * Must not know: shapes (layers check them), devices. Errors are CEK_BAD_INPUT and name the word, its number and the
  * column where it starts. */
 #include <stdio.h>
 #include <stdlib.h>
