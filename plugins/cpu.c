@@ -23,10 +23,10 @@ static const cek_plugin bare = {
     .queue_destroy = cek__host_queue_destroy,
     .queue_status = cek__host_queue_status,
     .queue_sync = cek__host_queue_sync,
-    .upload = cek__host_upload,
-    .download = cek__host_download,
-    .copy = cek__host_copy_mem,
-    .fill = cek__host_fill,
+    .upload = cek__cpu_upload,
+    .download = cek__cpu_download,
+    .copy = cek__cpu_copy_mem,
+    .fill = cek__cpu_fill,
     .update = cek__host_update,
 
     .event_create = cek__host_event_create,
@@ -41,11 +41,11 @@ static const cek_plugin bare = {
     .op_create = cek__cpu_op_create,
     .op_destroy = cek__host_op_destroy,
     .op_prepack = cek__host_op_prepack,
-    .op_run = cek__host_op_run,
+    .op_run = cek__cpu_op_run,
 
     .cmdbuf_create = cek__host_cmdbuf_create,
     .cmdbuf_destroy = cek__host_cmdbuf_destroy,
-    .cmdbuf_run = cek__host_cmdbuf_run,
+    .cmdbuf_run = cek__cpu_cmdbuf_run,
 };
 
 #include "backends/common/nulls.h"

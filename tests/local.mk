@@ -590,6 +590,11 @@ unit_tests += %D%/unit/cpu_threads
 %C%_unit_cpu_threads_CPPFLAGS = $(unit_cppflags)
 %C%_unit_cpu_threads_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_threads_LDADD = $(cpu_unit_libs)
+unit_tests += %D%/unit/cpu_topology
+%C%_unit_cpu_topology_SOURCES = %D%/unit/cpu_topology.c
+%C%_unit_cpu_topology_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_topology_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_topology_LDADD = $(cpu_unit_libs)
 
 unit_tests += %D%/unit/spec
 %C%_unit_spec_SOURCES = %D%/unit/spec.c

@@ -53,11 +53,13 @@ static cek_status settings_read(cpu_instance *in)
 {
     const cek_host *host = &in->head.host;
     const char *isa = cek__host_option(host, "cpu_isa");
-    uint64_t devices = 1, threads = 0;
+    uint64_t devices = 1, threads = 0, lend = 1;
     cek_status st = cek__host_option_number(host, "cpu_devices", 1, CPU_DEVICES_MAX, &devices);
 
     if (st == CEK_OK)
         st = cek__host_option_number(host, "cpu_threads", 1, CPU_CPUS_MAX, &threads);
+    if (st == CEK_OK)
+        st = cek__host_option_number(host, "cpu_lend", 0, 1, &lend);
     if (st != CEK_OK)
         return st;
     in->config = cek__config_select(isa);
@@ -68,7 +70,12 @@ static cek_status settings_read(cpu_instance *in)
     cek__topology_read(&in->topology);
     if (threads)
         in->topology.workers = (int)threads;
-    return CEK_OK;
+    /* a lone device has nobody to borrow from; devices that share cores have none idle */
+    if (!lend || devices == 1 || in->topology.workers < (int)devices || in->topology.workers > in->topology.n_cpus)
+        return CEK_OK;
+    in->lenders = calloc(devices, sizeof *in->lenders);
+    return in->lenders ? CEK_OK
+                       : cek__host_fail(host, CEK_OUT_OF_MEMORY, "create: no memory for %u devices", in->devices);
 }
 
 cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
@@ -103,6 +110,7 @@ void cek__cpu_destroy(cek_instance *instance)
     if (!instance)
         return;
     cek__host_instance_fini(instance);
+    free(((cpu_instance *)instance)->lenders);
     free(instance);
 }
 
@@ -144,12 +152,36 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     return cek__struct_out(&in->head.host, "device_info: info", info, &full, sizeof full);
 }
 
+/* Its own threads, and as many at most on cores of the device behind it. */
+static int threads_start(cpu_instance *in, uint32_t index, cpu_dev *dev)
+{
+    const uint32_t behind = (index + 1) % in->devices;
+    cpu_slice own, other;
+    cpu_loan loan = { 0 };
+    int error = 0;
+
+    cek__topology_split(&in->topology, (int)in->devices, (int)index, &own);
+    if (in->lenders) {
+        cek__topology_split(&in->topology, (int)in->devices, (int)behind, &other);
+        loan = (cpu_loan){ .from = &in->lenders[behind],
+                           .guests = own.workers < other.workers ? own.workers : other.workers,
+                           .cpus = other.cpus };
+    }
+    dev->workers = own.workers + loan.guests;
+    if (dev->workers > 1)
+        error = cek__threads_create_borrowing(own.workers, own.cpus, own.n_cpus, &loan, &dev->threads);
+    if (error || !in->lenders)
+        return error;
+    dev->lender = &in->lenders[index];
+    cek__lender_open(dev->lender);
+    return 0;
+}
+
 cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
                                 cek_dev **out)
 {
     cpu_instance *in = (cpu_instance *)instance;
     const cek_host *host = &in->head.host;
-    cpu_slice slice;
     cpu_dev *dev;
     cek_status st;
     int error;
@@ -165,12 +197,10 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const ce
         free(dev);
         return st;
     }
-    cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
     dev->config = in->config;
-    dev->workers = slice.workers;
-    error = slice.workers > 1 ? cek__threads_create(slice.workers, slice.cpus, slice.n_cpus, &dev->threads) : 0;
+    error = threads_start(in, index, dev);
     if (error) {
-        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", slice.workers - 1,
+        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "device_open: cannot start %d threads: %s", dev->workers - 1,
                             strerror(error));
         cek__cpu_device_close(&dev->head);
         return st;
@@ -179,11 +209,55 @@ cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const ce
     return CEK_OK;
 }
 
-void cek__cpu_device_close(cek_dev *dev)
+void cek__cpu_device_close(cek_dev *head)
 {
+    cpu_dev *dev = (cpu_dev *)head;
+
     if (!dev)
         return;
-    cek__threads_destroy(((cpu_dev *)dev)->threads);
-    cek__host_device_fini(dev);
+    if (dev->lender)
+        cek__lender_close(dev->lender);
+    cek__threads_destroy(dev->threads);
+    cek__host_device_fini(head);
     free(dev);
+}
+
+/* ---- slots ---- */
+
+#define NEEDED(queue, call)                                 \
+    cpu_lender *lender = ((cpu_dev *)(queue)->dev)->lender; \
+    cek__lender_begin(lender);                              \
+    const cek_status st = call;                             \
+    cek__lender_end(lender);                                \
+    return st
+
+cek_status cek__cpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace)
+{
+    NEEDED(queue, cek__host_op_run(queue, op, operands, count, workspace));
+}
+
+cek_status cek__cpu_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf)
+{
+    NEEDED(queue, cek__host_cmdbuf_run(queue, cmdbuf));
+}
+
+cek_status cek__cpu_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
+{
+    NEEDED(queue, cek__host_upload(queue, dst, src, bytes));
+}
+
+cek_status cek__cpu_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
+{
+    NEEDED(queue, cek__host_download(queue, dst, src, bytes));
+}
+
+cek_status cek__cpu_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes)
+{
+    NEEDED(queue, cek__host_copy_mem(queue, dst, src, bytes));
+}
+
+cek_status cek__cpu_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
+{
+    NEEDED(queue, cek__host_fill(queue, dst, pattern, pattern_bytes, bytes));
 }

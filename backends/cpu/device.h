@@ -1,6 +1,6 @@
 /* device.h - instance and devices of the CPU backend.
  *
- * Owns: how the machine is split into devices, a pool of threads per open device, what
+ * Owns: how the machine is split into devices, a pool of threads per open device, who borrows whose cores, what
  * device_info tells.
  * Must not know: any operation. Memory, queues and events are backends/host's. */
 #ifndef CEK_BACKENDS_CPU_DEVICE_H
@@ -16,19 +16,22 @@ typedef struct cpu_instance {
     const cpu_config *config; /* instruction set and block sizes */
     uint32_t devices;
     cpu_topology topology;
+    cpu_lender *lenders; /* [devices]; NULL: nothing is lent */
 } cpu_instance;
 
 typedef struct cpu_dev {
     struct cek_dev head;
     const cpu_config *config;
-    int workers;
+    int workers;          /* its own, and those on borrowed cores */
     cpu_threads *threads; /* NULL where workers is 1 */
+    cpu_lender *lender;   /* of its own cores; NULL: they are not lent */
 } cpu_dev;
 
 /* The settings of an instance, read from the host once:
  *     cpu_devices   how many devices the cores are split into (1; more than cores share cores)
  *     cpu_threads   how many threads all devices together have (one for each core that may be used)
- *     cpu_isa       portable, avx2 or avx512 (the best that the processor runs) */
+ *     cpu_isa       portable, avx2 or avx512 (the best that the processor runs)
+ *     cpu_lend      whether a device's idle cores help the device before it, the first one's the last: 1 (so it is) or 0 */
 cek_status cek__cpu_create(const cek_host *host, cek_instance **out);
 void cek__cpu_destroy(cek_instance *instance);
 uint32_t cek__cpu_device_count(cek_instance *instance);
@@ -36,6 +39,15 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
 cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
                                 cek_dev **out);
 void cek__cpu_device_close(cek_dev *dev);
+
+/* Slots that take time: backends/host's, in which a device needs its cores itself. */
+cek_status cek__cpu_op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count,
+                           cek_ref workspace);
+cek_status cek__cpu_cmdbuf_run(cek_queue *queue, cek_cmdbuf *cmdbuf);
+cek_status cek__cpu_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
+cek_status cek__cpu_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
+cek_status cek__cpu_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64_t bytes);
+cek_status cek__cpu_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes);
 
 /* cek__cpu_build - compiler, flags and instruction sets, one line. */
 extern const char cek__cpu_build[];

@@ -8,7 +8,11 @@
  * while the run is open, and leaves by lowering it; the caller closes the run when no task is left
  * to hand out and waits for the count to fall to 0. So a helper that wakes too late simply finds
  * the run closed: the caller never waits for a thread that has no task. Fields of the job are
- * written only while the run is closed and the count is 0. */
+ * written only while the run is closed and the count is 0.
+ *
+ * A guest is a helper that joins, and goes on to its next task, only while its lender is in no operation. It does not learn when that
+ * begins, which would cost the lender a call of the kernel each time: the caller looks when it opens a run and after each of its
+ * tasks, and wakes guests whose lender was in none twice in a row. */
 #include "backends/cpu/threads.h"
 
 #include <errno.h>
@@ -28,7 +32,8 @@ enum {
     OPEN = 0x10000,
     RUN_STEP = 0x20000, /* the run's number is what lies above */
     WAKE_HELPERS = 1,
-    WAKE_CALLER = 2, /* futex bit sets: who sleeps on `state` */
+    WAKE_CALLER = 2,
+    WAKE_GUESTS = 4, /* futex bit sets: who sleeps on `state` */
     WORKERS_MAX = 4096,
     /* Kernels take 32 KiB at most; the rest is for the C library, which keeps thread-local memory there, and for
      * sanitizers. */
@@ -41,6 +46,7 @@ enum {
 
 typedef struct helper {
     struct cpu_threads *threads;
+    const cpu_lender *from; /* a guest's */
     pthread_t thread;
     int worker;
     int cpu; /* pinned to it; -1 = may run on all of the pool's */
@@ -49,16 +55,19 @@ typedef struct helper {
 struct cpu_threads {
     _Atomic uint32_t state;
     _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
+    _Atomic uint32_t guests_asleep;
     _Atomic uint32_t caller_sleeps;
     _Atomic uint32_t stop;
-    char pad0[48]; /* `next` is hammered by all workers: a cache line of its own */
+    char pad0[44]; /* `next` is hammered by all workers: a cache line of its own */
     _Atomic int64_t next;
     char pad1[56];
     int64_t tasks;
     cpu_task *fn;
     void *arg;
     atomic_flag busy;
-    int workers, started;
+    int workers, started; /* guests among them */
+    const cpu_lender *lender;
+    uint32_t begun; /* by the lender when the caller looked last */
     int64_t spin_ns;
     pid_t pid;
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
@@ -91,12 +100,21 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits, spinning, until done(state) or the time is up; returns whether done. */
-static int spin(cpu_threads *threads, int (*done)(uint32_t state, uint32_t last), uint32_t last)
+/* A guest's core is needed for what it is there for. */
+static int is_needed(const cpu_lender *from)
+{
+    return from != NULL && (atomic_load_explicit(&from->inside, memory_order_acquire) > 0 ||
+                            atomic_load_explicit(&from->open, memory_order_relaxed) == 0);
+}
+
+/* Waits, spinning, until done(state) or the time is up or the core is needed; returns whether done. */
+static int spin(cpu_threads *threads, int (*done)(uint32_t state, uint32_t last), uint32_t last, const cpu_lender *from)
 {
     const int64_t end = now_ns() + threads->spin_ns;
     do {
         for (int i = 0; i < 32; i++) {
+            if (is_needed(from))
+                return 0;
             if (done(atomic_load_explicit(&threads->state, memory_order_acquire), last))
                 return 1;
             relax();
@@ -115,15 +133,31 @@ static int is_empty(uint32_t state, uint32_t last)
     return (state & COUNT_MASK) == 0;
 }
 
-static void drain(cpu_threads *threads, int worker)
+/* Wakes guests where their lender was in no operation when the caller looked last, is in none now, and began none between. */
+static void guests_call(cpu_threads *threads)
+{
+    const cpu_lender *from = threads->lender;
+    if (from == NULL)
+        return;
+    const uint32_t before = threads->begun;
+    threads->begun = atomic_load_explicit(&from->begun, memory_order_relaxed);
+    if (threads->begun == before && !is_needed(from) && atomic_load(&threads->guests_asleep))
+        futex_wake(&threads->state, WAKE_GUESTS);
+}
+
+/* Executes tasks until none is left, or the core is needed; returns whether none is left. */
+static int drain(cpu_threads *threads, int worker, const cpu_lender *from)
 {
     const int64_t tasks = threads->tasks;
-    for (;;) {
+    while (!is_needed(from)) {
         const int64_t task = atomic_fetch_add_explicit(&threads->next, 1, memory_order_relaxed);
         if (task >= tasks)
-            return;
+            return 1;
         threads->fn(threads->arg, task, worker);
+        if (worker == 0)
+            guests_call(threads);
     }
+    return 0;
 }
 
 /* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it
@@ -147,16 +181,19 @@ static void leave(cpu_threads *threads)
         futex_wake(&threads->state, WAKE_CALLER);
 }
 
-static void helper_sleep(cpu_threads *threads, uint32_t last)
+static void helper_sleep(helper *self, uint32_t last)
 {
-    atomic_fetch_add(&threads->sleepers, 1);
+    cpu_threads *threads = self->threads;
+    _Atomic uint32_t *asleep = self->from ? &threads->guests_asleep : &threads->sleepers;
+
+    atomic_fetch_add(asleep, 1);
     for (;;) {
         const uint32_t state = atomic_load(&threads->state);
-        if (is_new_run(state, last) || atomic_load(&threads->stop))
+        if ((is_new_run(state, last) && !is_needed(self->from)) || atomic_load(&threads->stop))
             break;
-        futex_sleep(&threads->state, state, WAKE_HELPERS);
+        futex_sleep(&threads->state, state, self->from ? WAKE_GUESTS : WAKE_HELPERS);
     }
-    atomic_fetch_sub(&threads->sleepers, 1);
+    atomic_fetch_sub(asleep, 1);
 }
 
 static void *helper_main(void *arg)
@@ -166,11 +203,12 @@ static void *helper_main(void *arg)
     uint32_t last = 0; /* runs are numbered from 1 */
 
     while (!atomic_load(&threads->stop)) {
-        if (join(threads, &last)) {
-            drain(threads, self->worker);
+        if (!is_needed(self->from) && join(threads, &last)) {
+            if (!drain(threads, self->worker, self->from))
+                last = 0; /* a guest may come back to it */
             leave(threads);
-        } else if (!spin(threads, is_new_run, last)) {
-            helper_sleep(threads, last);
+        } else if (!spin(threads, is_new_run, last, self->from)) {
+            helper_sleep(self, last);
         }
     }
     return NULL;
@@ -219,12 +257,13 @@ static void run_open(cpu_threads *threads)
     atomic_store(&threads->state, number | OPEN);
     if (atomic_load(&threads->sleepers))
         futex_wake(&threads->state, WAKE_HELPERS);
+    guests_call(threads);
 }
 
 static void run_close(cpu_threads *threads)
 {
     uint32_t state = atomic_fetch_and(&threads->state, ~(uint32_t)OPEN) & ~(uint32_t)OPEN;
-    if (is_empty(state, 0) || spin(threads, is_empty, 0))
+    if (is_empty(state, 0) || spin(threads, is_empty, 0, NULL))
         return;
     atomic_store(&threads->caller_sleeps, 1);
     while (!is_empty(state = atomic_load(&threads->state), 0))
@@ -246,7 +285,7 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
         threads->tasks = tasks;
         atomic_store_explicit(&threads->next, 0, memory_order_relaxed);
         run_open(threads);
-        drain(threads, 0);
+        drain(threads, 0, NULL);
         run_close(threads);
     } else { /* a forked child has no helpers */
         for (int64_t task = 0; task < tasks; task++)
@@ -280,23 +319,35 @@ static int helper_start(cpu_threads *threads, helper *h, const int *cpus, int n_
     return 0;
 }
 
-int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **out)
+static int cpu_of(const cpu_threads *threads, int index, int own, const int *cpus, const cpu_loan *loan)
 {
+    return index >= own ? loan->cpus[index - own] : threads->free_cpu < 0 ? -1 : cpus[index];
+}
+
+int cek__threads_create_borrowing(int workers, const int *cpus, int n_cpus, const cpu_loan *loan, cpu_threads **out)
+{
+    const int own = workers, guests = loan ? loan->guests : 0;
+
     *out = NULL;
-    if (workers < 1 || workers > WORKERS_MAX)
+    if (workers < 1 || guests < 0 || workers > WORKERS_MAX - guests)
         return EINVAL;
+    workers += guests;
     cpu_threads *threads = calloc(1, sizeof *threads + (size_t)workers * sizeof *threads->helpers);
     if (threads == NULL)
         return ENOMEM;
     threads->workers = workers;
+    threads->lender = guests > 0 ? loan->from : NULL;
     threads->pid = getpid();
     /* with more workers than CPUs a spinning thread keeps the one it waits for from running */
-    threads->spin_ns = n_cpus > 0 && workers > n_cpus ? 0 : SPIN_NS;
-    threads->free_cpu = n_cpus >= workers ? cpus[0] : -1;
+    threads->spin_ns = n_cpus > 0 && own > n_cpus ? 0 : SPIN_NS;
+    threads->free_cpu = n_cpus >= own ? cpus[0] : -1;
     atomic_flag_clear(&threads->busy);
     for (int i = 1; i < workers; i++) {
         helper *h = &threads->helpers[i];
-        *h = (helper){ .threads = threads, .worker = i, .cpu = threads->free_cpu < 0 ? -1 : cpus[i] };
+        *h = (helper){ .threads = threads,
+                       .from = i >= own ? loan->from : NULL,
+                       .worker = i,
+                       .cpu = cpu_of(threads, i, own, cpus, loan) };
         const int error = helper_start(threads, h, cpus, n_cpus);
         if (error) {
             cek__threads_destroy(threads);
@@ -305,6 +356,11 @@ int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **
     }
     *out = threads;
     return 0;
+}
+
+int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **out)
+{
+    return cek__threads_create_borrowing(workers, cpus, n_cpus, NULL, out);
 }
 
 void cek__threads_destroy(cpu_threads *threads)
@@ -316,7 +372,7 @@ void cek__threads_destroy(cpu_threads *threads)
     atomic_store(&threads->stop, 1);
     /* a change of the state's number makes every futex_sleep that is about to begin return at once */
     atomic_fetch_add(&threads->state, RUN_STEP);
-    futex_wake(&threads->state, WAKE_HELPERS);
+    futex_wake(&threads->state, WAKE_HELPERS | WAKE_GUESTS);
     for (int i = 1; i <= threads->started; i++)
         pthread_join(threads->helpers[i].thread, NULL);
     free(threads);

@@ -10,15 +10,55 @@
  *     static void scale(void *arg, int64_t task, int worker) { ... }
  *     cek__threads_run(threads, 16, scale, &job);       // returns when all 16 tasks have run
  *
+ * A pool may borrow: it then has guests, further threads, that take tasks of its runs while the cores that they stand for are in
+ * no operation of their own (cpu_lender). A guest gives such a core back after the task that it is in. So no more threads
+ * compute than there are cores, and a core that has nothing to do helps one that has.
+ *
  * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a
  * futex. fork: the child has the memory of the pool but none of its threads. The only call a child
  * may make is cek__threads_run, which notices (by pid) and runs inline; the pool leaks there. */
 #ifndef CEK_BACKENDS_CPU_THREADS_H
 #define CEK_BACKENDS_CPU_THREADS_H
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cpu_threads cpu_threads;
+
+/* The cores of a device, for the one pool that borrows them. All zeros: nobody is there, nothing is lent. */
+typedef struct cpu_lender {
+    _Atomic uint32_t open;   /* its device is there; */
+    _Atomic uint32_t inside; /* calls that are in an operation of it now, */
+    _Atomic uint32_t begun;  /* and all that ever were */
+    char pad[52];            /* another device's lies behind */
+} cpu_lender;
+
+/* clang-format off */
+static inline void cek__lender_open(cpu_lender *l) { atomic_fetch_add(&l->open, 1); }
+static inline void cek__lender_close(cpu_lender *l) { atomic_fetch_sub(&l->open, 1); }
+/* clang-format on */
+
+/* cek__lender_begin, cek__lender_end - around each operation of the device that the cores belong to. NULL: they are not lent. */
+static inline void cek__lender_begin(cpu_lender *l)
+{
+    if (l == NULL)
+        return;
+    atomic_fetch_add(&l->inside, 1);
+    atomic_fetch_add(&l->begun, 1);
+}
+static inline void cek__lender_end(cpu_lender *l)
+{
+    if (l != NULL)
+        atomic_fetch_sub(&l->inside, 1);
+}
+
+/* What a pool borrows: `guests` threads, each on one of `cpus`. The lender must outlive the pool. */
+typedef struct cpu_loan {
+    const cpu_lender *from;
+    int guests;
+    const int *cpus;
+} cpu_loan;
 
 /* One task. `worker` is in [0, workers) and no two tasks of one run are executed with the same
  * number at once: it selects scratch memory that belongs to the run (never to the threads, see
@@ -31,10 +71,13 @@ typedef void cpu_task(void *arg, int64_t task, int worker);
  * EAGAIN); on error *out is NULL. */
 int cek__threads_create(int workers, const int *cpus, int n_cpus, cpu_threads **out);
 
+/* cek__threads_create_borrowing - the same with guests; NULL or 0 of them: none. */
+int cek__threads_create_borrowing(int workers, const int *cpus, int n_cpus, const cpu_loan *loan, cpu_threads **out);
+
 /* cek__threads_destroy - joins the threads. NULL is allowed. No run may be under way. */
 void cek__threads_destroy(cpu_threads *threads);
 
-/* cek__threads_workers - the number W given at creation; the number of scratch areas a run needs. */
+/* cek__threads_workers - the number W given at creation and the guests; the number of scratch areas a run needs. */
 int cek__threads_workers(const cpu_threads *threads);
 
 /* cek__threads_run - executes all tasks and returns when the last has finished; its writes are then

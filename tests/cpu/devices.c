@@ -9,7 +9,7 @@ START_TEST(settings_that_make_no_sense_are_refused)
 {
     static const char *const bad[][3] = {
         { "cpu_isa", "z80", NULL },      { "cpu_devices", "0", NULL },  { "cpu_devices", "many", NULL },
-        { "cpu_devices", "1000", NULL }, { "cpu_threads", "-1", NULL },
+        { "cpu_devices", "1000", NULL }, { "cpu_threads", "-1", NULL }, { "cpu_lend", "2", NULL },
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

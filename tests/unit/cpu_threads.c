@@ -1,6 +1,4 @@
-/* cpu_threads.c - the CPU backend's threads, its view of the machine and its choice of kernels.
- *
- * Every task once, whatever calls at once; files of /sys and cgroups from a made-up root. */
+/* cpu_threads.c - the CPU backend's threads: every task once, whatever calls at once and whoever lends a core. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -9,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/cpu/config.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/topology.h"
 #include "tests/suite.h"
@@ -213,6 +209,143 @@ START_TEST(helpers_block_all_signals_and_the_callers_mask_stays)
 }
 END_TEST
 
+/* Two pools of one worker each, of which the second lends its core to the first. */
+typedef struct borrowed {
+    cpu_lender lender;
+    cpu_threads *threads;
+    atomic_int by_guest, begin_after, after; /* begin_after: as many tasks of the guest; 0: never */
+    int done[TASKS];
+} borrowed;
+
+static void borrow(borrowed *b)
+{
+    const int cpu = sched_getcpu();
+    const cpu_loan loan = { .from = &b->lender, .guests = 1, .cpus = &cpu };
+
+    memset(b, 0, sizeof *b);
+    ck_assert_int_eq(cek__threads_create_borrowing(1, &cpu, 1, &loan, &b->threads), 0);
+    ck_assert_int_eq(cek__threads_workers(b->threads), 2);
+}
+
+static void borrowing_task(void *arg, int64_t task, int worker)
+{
+    borrowed *b = arg;
+
+    b->done[task]++;
+    if (worker == 1 && atomic_load(&b->lender.inside))
+        atomic_fetch_add(&b->after, 1);
+    if (worker == 1 && atomic_fetch_add(&b->by_guest, 1) + 1 == atomic_load(&b->begin_after))
+        cek__lender_begin(&b->lender);
+    usleep(200);
+}
+
+static void borrowing_run(borrowed *b)
+{
+    memset(b->done, 0, sizeof b->done);
+    cek__threads_run(b->threads, TASKS, borrowing_task, b);
+    for (int i = 0; i < TASKS; i++)
+        ck_assert_int_eq(b->done[i], 1);
+}
+
+START_TEST(a_core_in_no_operation_takes_tasks_of_another_pool)
+{
+    borrowed b;
+
+    borrow(&b);
+    cek__lender_open(&b.lender);
+    while (atomic_load(&b.by_guest) < TASKS / 4) /* the test's own time-out ends it */
+        borrowing_run(&b);
+    cek__threads_destroy(b.threads);
+}
+END_TEST
+
+/* Whatever the guest does at that moment: asleep, spinning or in a task, which it ends. */
+START_TEST(a_core_is_given_back_when_its_own_device_begins)
+{
+    borrowed b;
+
+    borrow(&b);
+    cek__lender_open(&b.lender);
+    for (int begins = 0; begins < 20; begins++) {
+        atomic_store(&b.by_guest, 0);
+        atomic_store(&b.begin_after, 1 + begins % 3);
+        while (atomic_load(&b.lender.inside) == 0)
+            borrowing_run(&b);
+        borrowing_run(&b);
+        ck_assert_int_eq(atomic_load(&b.by_guest), 1 + begins % 3);
+        cek__lender_end(&b.lender);
+    }
+    ck_assert_int_eq(atomic_load(&b.after), 0);
+    cek__threads_destroy(b.threads);
+}
+END_TEST
+
+START_TEST(nothing_is_borrowed_from_a_device_that_is_not_there)
+{
+    borrowed b;
+
+    borrow(&b);
+    for (int i = 0; i < 3; i++)
+        borrowing_run(&b);
+    cek__lender_open(&b.lender);
+    while (atomic_load(&b.by_guest) == 0)
+        borrowing_run(&b);
+    cek__lender_close(&b.lender);
+    borrowing_run(&b); /* begins after the guest may have been in a task */
+    atomic_store(&b.by_guest, 0);
+    borrowing_run(&b);
+    ck_assert_int_eq(atomic_load(&b.by_guest), 0);
+    cek__threads_destroy(b.threads);
+}
+END_TEST
+
+/* Both begin and end operations, and help each other in between; destroyed in either order, with the other at work. */
+typedef struct neighbour {
+    cpu_lender *lender;
+    cpu_threads *threads;
+    int runs;
+} neighbour;
+
+static void *neighbour_main(void *arg)
+{
+    neighbour *n = arg;
+    static _Thread_local count c;
+
+    cek__lender_open(n->lender);
+    for (int run = 0; run < n->runs; run++) {
+        memset(&c, 0, sizeof c);
+        cek__lender_begin(n->lender);
+        cek__threads_run(n->threads, TASKS, count_task, &c);
+        cek__lender_end(n->lender);
+        counts_are(&c, TASKS, 1);
+        if (run % 50 == 0)
+            usleep(500);
+    }
+    cek__lender_close(n->lender);
+    cek__threads_destroy(n->threads);
+    return NULL;
+}
+
+START_TEST(pools_that_borrow_from_each_other_run_every_task_once)
+{
+    cpu_lender lenders[2];
+    neighbour both[2];
+    pthread_t threads[2];
+    const int cpu = sched_getcpu();
+
+    memset(lenders, 0, sizeof lenders);
+    for (int i = 0; i < 2; i++) {
+        const cpu_loan loan = { .from = &lenders[1 - i], .guests = 1, .cpus = &cpu };
+        both[i] = (neighbour){ .lender = &lenders[i], .runs = i == _i ? 300 : 3000 };
+        ck_assert_int_eq(cek__threads_create_borrowing(1 + _i, NULL, 0, &loan, &both[i].threads), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, neighbour_main, &both[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+END_TEST
+
 START_TEST(impossible_pools_are_refused)
 {
     cpu_threads *threads = (cpu_threads *)&threads;
@@ -223,159 +356,10 @@ START_TEST(impossible_pools_are_refused)
 }
 END_TEST
 
-/* A made-up machine: files below a temporary folder. */
-static char root[64];
-
-static void root_make(void)
-{
-    snprintf(root, sizeof root, "/tmp/cek-topology-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void root_remove(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static void root_write(const char *path, const char *text)
-{
-    char full[256];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
-        *p = '\0';
-        mkdir(full, 0700);
-        *p = '/';
-    }
-    FILE *f = fopen(full, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static double quota_of(void)
-{
-    cpu_topology t;
-    cek__topology_read_from(root, &t);
-    return t.quota;
-}
-
-START_TEST(the_smallest_quota_on_the_way_up_counts)
-{
-    ck_assert(quota_of() == 0);
-    root_write("/proc/self/cgroup", "0::/a/b\n");
-    root_write("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-    ck_assert(quota_of() == 0);
-    root_write("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-    ck_assert(quota_of() == 1.5);
-    root_write("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
-    ck_assert(quota_of() == 1.5);
-    root_write("/sys/fs/cgroup/cpu.max", "50000 100000\n"); /* what a container sees of itself */
-    ck_assert(quota_of() == 0.5);
-}
-END_TEST
-
-START_TEST(version_1_quotas_are_read)
-{
-    root_write("/proc/self/cgroup", "4:memory:/x\n3:cpuset:/y\n2:cpu,cpuacct:/jobs/7\n");
-    root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_quota_us", "-1\n");
-    root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_period_us", "100000\n");
-    root_write("/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us", "1000\n"); /* of another controller's group */
-    root_write("/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_period_us", "100000\n");
-    ck_assert(quota_of() == 0);
-    root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "250000\n");
-    root_write("/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "100000\n");
-    ck_assert(quota_of() == 2.5);
-}
-END_TEST
-
-START_TEST(caches_and_model_are_read)
-{
-    cpu_topology t;
-    char path[128];
-    cek__topology_read_from(root, &t);
-    ck_assert_int_eq(t.l1d_bytes, 0);
-    ck_assert_str_eq(t.model, "unknown");
-    root_write("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Abacus 3000\nprocessor\t: 1\nmodel name\t: Other\n");
-    const char *const caches[4][3] = {
-        { "1", "Data", "32K" }, { "1", "Instruction", "64K" }, { "2", "Unified", "1024K" }, { "3", "Unified", "32M" }
-    };
-    static const char *const names[3] = { "level", "type", "size" };
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 3; j++) {
-            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", t.cpus[0], i, names[j]);
-            root_write(path, caches[i][j]);
-        }
-    cek__topology_read_from(root, &t);
-    ck_assert_int_eq(t.l1d_bytes, 32 << 10);
-    ck_assert_int_eq(t.l2_bytes, 1 << 20);
-    ck_assert_int_eq(t.l3_bytes, 32 << 20);
-    ck_assert_str_eq(t.model, "Abacus 3000");
-}
-END_TEST
-
-START_TEST(siblings_are_one_core)
-{
-    cpu_topology t;
-    cek__topology_read_from(root, &t);
-    ck_assert_int_eq(t.n_cores, t.n_cpus);
-    ck_assert_int_eq(t.workers, t.n_cpus);
-    if (t.n_cpus < 2)
-        return;
-    char path[128], siblings[64];
-    snprintf(siblings, sizeof siblings, "%d,%d\n", t.cpus[0], t.cpus[1]);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", t.cpus[i]);
-        root_write(path, siblings);
-    }
-    const int second = t.cpus[1], n = t.n_cpus;
-    cek__topology_read_from(root, &t);
-    ck_assert_int_eq(t.n_cores, n - 1);
-    ck_assert_int_eq(t.workers, n - 1);
-    ck_assert_int_eq(t.cpus[n - 1], second); /* behind the first threads of all cores */
-}
-END_TEST
-
-START_TEST(devices_share_out_the_workers)
-{
-    cpu_topology t = { .n_cpus = 8, .cpus = { 0, 2, 4, 6, 8, 1, 3, 5 }, .n_cores = 5, .workers = 5 };
-    cpu_slice s;
-    const int sizes[] = { 2, 2, 1 }, firsts[] = { 0, 4, 8 };
-    for (int i = 0; i < 3; i++) {
-        cek__topology_split(&t, 3, i, &s);
-        ck_assert_int_eq(s.workers, sizes[i]);
-        ck_assert_int_eq(s.n_cpus, sizes[i]);
-        ck_assert_int_eq(s.cpus[0], firsts[i]);
-    }
-    for (int i = 0; i < 7; i++) { /* more devices than workers */
-        cek__topology_split(&t, 7, i, &s);
-        ck_assert_int_eq(s.workers, 1);
-        ck_assert_int_eq(s.cpus[0], t.cpus[i % 5]);
-    }
-    cek__topology_split(&t, 1, 0, &s);
-    ck_assert_int_eq(s.workers, 5);
-}
-END_TEST
-
-START_TEST(lower_instruction_sets_can_be_asked_for)
-{
-    const cpu_config *c;
-    int n = 0;
-    for (; (c = cek__config_at(n)) != NULL; n++)
-        ck_assert_ptr_eq(cek__config_select(c->isa), c);
-    ck_assert_int_ge(n, 1);
-    ck_assert_str_eq(cek__config_at(n - 1)->isa, "portable");
-    ck_assert_ptr_eq(cek__config_select(NULL), cek__config_at(0));
-    ck_assert_ptr_eq(cek__config_select(""), cek__config_at(0));
-    ck_assert_ptr_null(cek__config_select("mmx"));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("cpu_threads");
-    TCase *threads = tcase_create("pool"), *made_up = tcase_create("topology"), *config = tcase_create("config");
+    TCase *threads = tcase_create("pool");
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
     tcase_add_test(threads, no_pool_is_one_worker);
@@ -384,16 +368,11 @@ int main(void)
     tcase_add_test(threads, a_forked_child_may_run);
     tcase_add_test(threads, helpers_keep_to_their_cpus_and_callers_are_left_alone);
     tcase_add_test(threads, helpers_block_all_signals_and_the_callers_mask_stays);
+    tcase_add_test(threads, a_core_in_no_operation_takes_tasks_of_another_pool);
+    tcase_add_test(threads, a_core_is_given_back_when_its_own_device_begins);
+    tcase_add_test(threads, nothing_is_borrowed_from_a_device_that_is_not_there);
+    tcase_add_loop_test(threads, pools_that_borrow_from_each_other_run_every_task_once, 0, 2);
     tcase_add_test(threads, impossible_pools_are_refused);
-    tcase_add_checked_fixture(made_up, root_make, root_remove);
-    tcase_add_test(made_up, the_smallest_quota_on_the_way_up_counts);
-    tcase_add_test(made_up, version_1_quotas_are_read);
-    tcase_add_test(made_up, caches_and_model_are_read);
-    tcase_add_test(made_up, siblings_are_one_core);
-    tcase_add_test(config, devices_share_out_the_workers);
-    tcase_add_test(config, lower_instruction_sets_can_be_asked_for);
     suite_add_tcase(suite, threads);
-    suite_add_tcase(suite, made_up);
-    suite_add_tcase(suite, config);
     return suite_run(suite);
 }
