@@ -123,7 +123,7 @@ static cek_status external_take(cek__onnx_reader *r, externals *e, cek__onnx_ten
                                 uint64_t bytes)
 {
     uint64_t offset = 0, length = bytes;
-    external file;
+    external file = { 0 };
     cek_status st;
 
     if ((s->offset != NULL && !whole(s->offset, &offset)) || (s->length != NULL && !whole(s->length, &length)))
