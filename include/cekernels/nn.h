@@ -45,11 +45,12 @@ typedef struct cek_model cek_model;
 CEK_API CEK_CHECKED cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out);
 CEK_API void cek_model_free(cek_model *model);
 
-/* cek_model_parse - a built-in name ("mnist-cnn", "lenet5", "boston-mlp") or a text of words
- * separated by blanks:
+/* cek_model_parse - a built-in name or a text of words separated by blanks:
  *   conv:OUT,K[,sS][,pP][,gG][,dD]   linear:OUT   relu gelu tanh sigmoid
  *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   batchnorm   dropout:P   flatten
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
+ * The names: "mnist-cnn", "lenet5", "boston-mlp"; "resnet18", "resnet50", "mobilenetv2" with torchvision's layers, names of
+ * parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has ten).
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
 CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
 
@@ -159,9 +160,13 @@ typedef struct cek_init {
     uint8_t reserved[7];
 } cek_init;
 /* cek_model_init_parameters - fills all parameters whose name matches a pattern of glob(7) ("*.weight"). Errors: CEK_NOT_FOUND (none
- * does), CEK_INVALID (numbers that make no sense; KAIMING, XAVIER or ORTHOGONAL of a parameter of rank 1, named: those before
- * it were filled). */
+ * does), CEK_INVALID (numbers that make no sense; KAIMING, XAVIER or ORTHOGONAL of a parameter of rank 1, named): nothing was
+ * changed; CEK_OUT_OF_MEMORY (ORTHOGONAL): those before were filled. */
 CEK_API CEK_CHECKED cek_status cek_model_init_parameters(cek_model *model, const char *names, const cek_init *init);
+/* cek_model_set_init - how cek_model_init fills these parameters from now on, in place of PyTorch's default, with its own seed for
+ * that of `init`. For who builds a network that is initialised otherwise. Errors: as above, before anything was changed; CEK_INVALID
+ * of ORTHOGONAL, which needs memory. */
+CEK_API CEK_CHECKED cek_status cek_model_set_init(cek_model *model, const char *names, const cek_init *init);
 
 /* Saving: safetensors, atomically written; a state dict that PyTorch loads. Loading takes that, and the state dicts that
  * torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors, which is
@@ -255,9 +260,10 @@ typedef struct cek_schedule {
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;
-    const char *name, *text;        /* the model's words */
+    const char *name, *text;        /* the model's words; NULL of a network that is more than a sequence */
     const cek_optimizer *optimizer; /* the library's */
     int64_t batch;
+    int64_t classes; /* outputs of a network that has any number of them: its own or those of "NAME:CLASSES"; else 0 */
 } cek_preset;
 /* CEK_NOT_FOUND lists the names */
 CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out);

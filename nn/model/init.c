@@ -14,28 +14,6 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in) (kaiming_uniform_ with
- * a = sqrt 5 comes to the same). */
-void cek_model_init(cek_model *model, uint64_t seed)
-{
-    for (size_t i = 0; model && i < model->parameter_count; i++) {
-        cek__parameter *p = &model->parameters[i];
-        float bound = (float)(1 / sqrt(p->fan_in));
-
-        if (p->fan_in == 0) {
-            for (int64_t k = 0; k < p->public.count; k++)
-                p->public.data[k] = (float)p->value;
-            continue;
-        }
-
-        cek__random_fill_uniform(seed, cek__stream(CEK__STREAM_INIT, i), 0, (size_t)p->public.count, -bound, bound,
-                                 p->public.data);
-    }
-    for (size_t i = 0; model && i < model->buffer_count; i++)
-        for (int64_t k = 0; k < model->buffers[i].public.count; k++)
-            model->buffers[i].public.data[k] = (float)model->buffers[i].value;
-}
-
 /* ---- one parameter ---- */
 
 /* What is filled, with the numbers that it draws. */
@@ -132,9 +110,10 @@ static void make_orthogonal(double *vectors, int64_t k, int64_t n)
 }
 
 /* As a matrix of shape[0] rows: the shorter side's vectors are orthonormal, times the gain. */
-static cek_status fill_orthogonal(const filling *f, double gain)
+static cek_status fill_orthogonal(const filling *f)
 {
     cek_status st;
+    const double gain = f->how->gain != 0 ? f->how->gain : 1;
     const int64_t rows = f->to.shape[0], columns = f->to.count / rows;
     const int64_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
     double *vectors = NULL;
@@ -163,31 +142,39 @@ static void fans(const cek_parameter *p, double *in, double *out)
     *out = (double)p->shape[0] * taps;
 }
 
-static cek_status fill(const filling *f)
+static double kaiming_deviation(const filling *f)
+{
+    double in, out;
+
+    fans(&f->to, &in, &out);
+    return (f->how->gain != 0 ? f->how->gain : sqrt(2)) / sqrt(f->how->fan_out ? out : in);
+}
+
+static double xavier_deviation(const filling *f)
+{
+    double in, out;
+
+    fans(&f->to, &in, &out);
+    return (f->how->gain != 0 ? f->how->gain : 1) * sqrt(2 / (in + out));
+}
+
+/* Everything but orthogonal matrices. */
+static void fill(const filling *f)
 {
     const cek_init *how = f->how;
-    const bool kaiming = how->kind == CEK_INIT_KAIMING_UNIFORM || how->kind == CEK_INIT_KAIMING_NORMAL;
-    double gain = how->gain != 0 ? how->gain : kaiming ? sqrt(2) : 1, in = 1, out = 1, deviation;
+    const double r = sqrt(3); /* the end of a uniform distribution around 0 by its deviation */
 
-    if (how->kind >= CEK_INIT_KAIMING_UNIFORM && f->to.rank < 2)
-        return cek__fail(CEK_INVALID, "parameter %s has rank %d: such an initialisation is for two and more",
-                         f->to.name, f->to.rank);
-    if (how->kind >= CEK_INIT_KAIMING_UNIFORM)
-        fans(&f->to, &in, &out);
     switch (how->kind) {
-    case CEK_INIT_CONSTANT: return fill_uniform(f, how->mean, how->mean), CEK_OK;
-    case CEK_INIT_UNIFORM: return fill_uniform(f, how->low, how->high), CEK_OK;
-    case CEK_INIT_NORMAL: return fill_normal(f, how->mean, how->deviation), CEK_OK;
-    case CEK_INIT_TRUNCATED_NORMAL: return fill_truncated(f), CEK_OK;
-    case CEK_INIT_ORTHOGONAL: return fill_orthogonal(f, gain);
-    default: break;
+    case CEK_INIT_CONSTANT: fill_uniform(f, how->mean, how->mean); break;
+    case CEK_INIT_UNIFORM: fill_uniform(f, how->low, how->high); break;
+    case CEK_INIT_NORMAL: fill_normal(f, how->mean, how->deviation); break;
+    case CEK_INIT_TRUNCATED_NORMAL: fill_truncated(f); break;
+    case CEK_INIT_KAIMING_UNIFORM: fill_uniform(f, -r * kaiming_deviation(f), r * kaiming_deviation(f)); break;
+    case CEK_INIT_KAIMING_NORMAL: fill_normal(f, 0, kaiming_deviation(f)); break;
+    case CEK_INIT_XAVIER_UNIFORM: fill_uniform(f, -r * xavier_deviation(f), r * xavier_deviation(f)); break;
+    case CEK_INIT_XAVIER_NORMAL: fill_normal(f, 0, xavier_deviation(f)); break;
+    default: break; /* refused by init_check */
     }
-    deviation = kaiming ? gain / sqrt(how->fan_out ? out : in) : gain * sqrt(2 / (in + out));
-    if (how->kind == CEK_INIT_KAIMING_NORMAL || how->kind == CEK_INIT_XAVIER_NORMAL)
-        fill_normal(f, 0, deviation);
-    else
-        fill_uniform(f, -sqrt(3) * deviation, sqrt(3) * deviation);
-    return CEK_OK;
 }
 
 static cek_status init_check(const cek_init *how)
@@ -209,28 +196,107 @@ static cek_status init_check(const cek_init *how)
     return CEK_OK;
 }
 
-cek_status cek_model_init_parameters(cek_model *model, const char *names, const cek_init *given)
+static cek_status rank_check(const cek_init *how, const cek_parameter *p)
+{
+    if (how->kind >= CEK_INIT_KAIMING_UNIFORM && p->rank < 2)
+        return cek__fail(CEK_INVALID, "parameter %s has rank %d: such an initialisation is for two and more", p->name,
+                         p->rank);
+    return CEK_OK;
+}
+
+/* *how as it was given, if it makes sense for all that it is for. */
+static cek_status init_take(const cek_model *model, const char *names, const cek_init *given, cek_init *how)
 {
     cek_status st;
-    cek_init how;
     bool any = false;
 
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(names);
-    CEK__NOT_NULL_AS(given, init);
-    CEK_TRY(cek__options_take("initialisation", &how, sizeof how, given));
-    CEK_TRY(init_check(&how));
-    for (size_t i = 0; i < cek_model_parameter_count(model); i++) {
-        filling f = { .how = &how, .stream = cek__stream(CEK__STREAM_INIT, i) };
-        CEK_TRY(cek_model_parameter(model, i, &f.to));
-        if (fnmatch(names, f.to.name, 0) != 0)
+    CEK_TRY(cek__options_take("initialisation", how, sizeof *how, given));
+    CEK_TRY(init_check(how));
+    for (size_t i = 0; i < model->parameter_count; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+
+        if (fnmatch(names, p->name, 0) != 0)
             continue;
-        CEK_TRY(fill(&f));
+        CEK_TRY(rank_check(how, p));
         any = true;
     }
     if (!any)
         CEK_FAIL(CEK_NOT_FOUND, "no parameter is called %s", names);
-    return CEK_OK;
 out:
     return st;
+}
+
+cek_status cek_model_init_parameters(cek_model *model, const char *names, const cek_init *given)
+{
+    cek_status st;
+    cek_init how;
+
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(names);
+    CEK__NOT_NULL_AS(given, init);
+    CEK_TRY(init_take(model, names, given, &how));
+    for (size_t i = 0; i < model->parameter_count; i++) {
+        const filling f = { .how = &how,
+                            .to = model->parameters[i].public,
+                            .stream = cek__stream(CEK__STREAM_INIT, i) };
+
+        if (fnmatch(names, f.to.name, 0) != 0)
+            continue;
+        if (how.kind == CEK_INIT_ORTHOGONAL)
+            CEK_TRY(fill_orthogonal(&f));
+        else
+            fill(&f);
+    }
+    st = CEK_OK;
+out:
+    return st;
+}
+
+/* ---- all of them ---- */
+
+cek_status cek_model_set_init(cek_model *model, const char *names, const cek_init *given)
+{
+    cek_status st;
+    cek_init how;
+
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(names);
+    CEK__NOT_NULL_AS(given, init);
+    CEK_TRY(init_take(model, names, given, &how));
+    if (how.kind == CEK_INIT_ORTHOGONAL)
+        CEK_FAIL(CEK_INVALID, "orthogonal matrices are for cek_model_init_parameters alone");
+    for (size_t i = 0; i < model->parameter_count; i++)
+        if (fnmatch(names, model->parameters[i].public.name, 0) == 0)
+            model->parameters[i].init = how;
+out:
+    return st;
+}
+
+/* PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in) (kaiming_uniform_ with
+ * a = sqrt 5 comes to the same). */
+static void parameter_init(cek__parameter *p, uint64_t seed, uint64_t stream)
+{
+    const float bound = (float)(1 / sqrt(p->fan_in));
+    cek_init how = p->init;
+
+    how.seed = seed;
+    if (how.kind) {
+        fill(&(filling){ .how = &how, .to = p->public, .stream = stream });
+        return;
+    }
+    if (p->fan_in != 0) {
+        cek__random_fill_uniform(seed, stream, 0, (size_t)p->public.count, -bound, bound, p->public.data);
+        return;
+    }
+    for (int64_t k = 0; k < p->public.count; k++)
+        p->public.data[k] = (float)p->value;
+}
+
+void cek_model_init(cek_model *model, uint64_t seed)
+{
+    for (size_t i = 0; model && i < model->parameter_count; i++)
+        parameter_init(&model->parameters[i], seed, cek__stream(CEK__STREAM_INIT, i));
+    for (size_t i = 0; model && i < model->buffer_count; i++)
+        for (int64_t k = 0; k < model->buffers[i].public.count; k++)
+            model->buffers[i].public.data[k] = (float)model->buffers[i].value;
 }

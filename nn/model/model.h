@@ -32,6 +32,7 @@ typedef struct cek__parameter {
     int flow;
     double fan_in; /* PyTorch's default initialisation is uniform in +-1/sqrt(fan_in), for the bias too; 0: `value` */
     double value;
+    cek_init init; /* in place of that default; kind 0: none */
 } cek__parameter;
 
 /* A buffer: running statistics. */

@@ -204,6 +204,29 @@ START_TEST(what_cannot_be_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(what_a_network_says_takes_the_place_of_the_default)
+{
+    cek_model *m = model_make(), *by_hand = model_make();
+    cek_init how = *INIT(.kind = CEK_INIT_XAVIER_NORMAL);
+    cek_parameter p;
+    ck_assert_int_eq(cek_model_set_init(m, "3.*", INIT(.kind = CEK_INIT_KAIMING_NORMAL)), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "3.bias"));
+    ck_assert_int_eq(cek_model_set_init(m, "9.*", INIT(.kind = CEK_INIT_CONSTANT)), CEK_NOT_FOUND);
+    ck_assert_int_eq(cek_model_set_init(m, "*.weight", INIT(.kind = CEK_INIT_ORTHOGONAL)), CEK_INVALID);
+    ok(cek_model_set_init(m, "0.weight", &how));
+    cek_model_init(m, 8);
+    cek_model_init(by_hand, 8);
+    how.seed = 8; /* cek_model_init's, not that which it was given with */
+    ok(cek_model_init_parameters(by_hand, "0.weight", &how));
+    for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
+        ok(cek_model_parameter(m, i, &p));
+        ck_assert_mem_eq(p.data, parameter(by_hand, p.name).data, (size_t)p.count * sizeof *p.data);
+    }
+    cek_model_free(m);
+    cek_model_free(by_hand);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("init");
@@ -215,6 +238,7 @@ int main(void)
     tcase_add_test(tc, orthogonal_matrices_are);
     tcase_add_test(tc, numbers_follow_from_the_seed);
     tcase_add_test(tc, what_cannot_be_is_refused_by_name);
+    tcase_add_test(tc, what_a_network_says_takes_the_place_of_the_default);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

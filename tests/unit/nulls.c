@@ -317,6 +317,9 @@ static void models_call(void)
     REFUSED("model", cek_model_init_parameters(NULL, "x", (void *)room));
     REFUSED("names", cek_model_init_parameters(model, NULL, (void *)room));
     REFUSED("init", cek_model_init_parameters(model, "x", NULL));
+    REFUSED("model", cek_model_set_init(NULL, "x", (void *)room));
+    REFUSED("names", cek_model_set_init(model, NULL, (void *)room));
+    REFUSED("init", cek_model_set_init(model, "x", NULL));
     REFUSED("model", cek_model_save(NULL, "x"));
     REFUSED("path", cek_model_save(model, NULL));
     REFUSED("model", cek_model_load(NULL, "x"));
