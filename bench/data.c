@@ -98,10 +98,13 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
     *model = NULL;
     if (o->argc != 1)
         return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
+    char text[256]; /* with as many classes as the data have, where it does not say itself */
     *preset = (cek_preset){ .size = sizeof *preset };
     if (cek_preset_find(o->argv[0], preset) != CEK_OK)
         preset_guess(d, preset);
-    cek_status st = cek_model_parse(o->argv[0], rank, shape, model);
+    const bool asks = preset->classes && cek_dataset_classes(d->train) && !strchr(o->argv[0], ':');
+    snprintf(text, sizeof text, "%.200s:%lld", o->argv[0], (long long)cek_dataset_classes(d->train));
+    cek_status st = cek_model_parse(asks ? text : o->argv[0], rank, shape, model);
     if (!st) {
         const bool bytes = d->input_type == CEK_U8; /* pixels go to [-1, 1]; floats are what is to be seen */
         cek_model_set_input_scale(*model, bytes ? 2.0 / 255 : 1, bytes ? -1 : 0);

@@ -109,6 +109,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/recurrent.c \
     %D%/layers/recurrent.h \
     %D%/layers/text.c \
+    %D%/layers/text.h \
     %D%/layers/window.c \
     %D%/layers/window.h \
     %D%/model/layer.c \
@@ -125,6 +126,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/plan.h \
     %D%/model/state.c \
     %D%/model/summary.c \
+    %D%/nets/mobilenet.c \
+    %D%/nets/nets.h \
+    %D%/nets/presets.c \
+    %D%/nets/resnet.c \
+    %D%/nets/unit.c \
+    %D%/nets/unit.h \
     %D%/program/arena.c \
     %D%/program/arena.h \
     %D%/program/binding.c \

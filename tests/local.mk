@@ -402,6 +402,12 @@ unit_tests += %D%/unit/batch_norm
 %C%_unit_batch_norm_LDFLAGS = $(check_ldflags)
 %C%_unit_batch_norm_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/nets
+%C%_unit_nets_SOURCES = %D%/unit/nets.c
+%C%_unit_nets_CPPFLAGS = $(unit_cppflags)
+%C%_unit_nets_LDFLAGS = $(check_ldflags)
+%C%_unit_nets_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c
 %C%_unit_parts_CPPFLAGS = $(unit_cppflags)

@@ -1,7 +1,8 @@
-/* text.c - models as text, and the built-in models by name.
+/* text.c - models as text (see text.h).
  *
- * Must not know: shapes (layers check them), devices. Errors are CEK_BAD_INPUT and name the word, its number and the
- * column where it starts. */
+ * Must not know: shapes (layers check them), devices. */
+#include "nn/layers/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,7 @@ static cek_status word_parse(cek_model *model, const char *text, size_t length)
 
 /* ---- a text ---- */
 
-static cek_status text_parse(const char *text, cek_model *model)
+cek_status cek__model_add_text(cek_model *model, const char *text)
 {
     cek_status st = CEK_OK;
     const char *at = text + strspn(text, " \t\r\n");
@@ -239,121 +240,4 @@ static cek_status text_parse(const char *text, cek_model *model)
     if (model->node_count == 1)
         return cek__fail(CEK_BAD_INPUT, "model: the text has no words");
     return CEK_OK;
-}
-
-/* ---- the built-in models ---- */
-
-/* What the data hold, 0 to 255, becomes -1 to 1: (x/255 - 0.5) / 0.5. */
-#define IMAGE_SCALE (2.0 / 255)
-#define IMAGE_OFFSET (-1.0)
-
-static const cek_optimizer adam_small = { .size = sizeof adam_small,
-                                          .algorithm = CEK_OPTIMIZER_ADAM,
-                                          .lr = 0.001,
-                                          .beta1 = 0.9,
-                                          .beta2 = 0.999,
-                                          .epsilon = 1e-8 };
-static const cek_optimizer adam_large = { .size = sizeof adam_large,
-                                          .algorithm = CEK_OPTIMIZER_ADAM,
-                                          .lr = 0.01,
-                                          .beta1 = 0.9,
-                                          .beta2 = 0.999,
-                                          .epsilon = 1e-8 };
-
-/* lenet5 is LeNet-5 (LeCun et al. 1998) as it is usually taught today: ReLU for tanh, maximum for trained subsampling,
- * every map of the second convolution sees all of the first, and a linear layer for the radial basis functions. */
-static const struct {
-    cek_preset preset;
-    int rank;
-    int64_t shape[3];
-    double scale, offset;
-} builtins[] = {
-    { { .loss = CEK_LOSS_CROSS_ENTROPY,
-        .name = "mnist-cnn",
-        .text = "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10",
-        .optimizer = &adam_small,
-        .batch = 64 },
-      3,
-      { 1, 28, 28 },
-      IMAGE_SCALE,
-      IMAGE_OFFSET },
-    { { .loss = CEK_LOSS_CROSS_ENTROPY,
-        .name = "lenet5",
-        .text = "conv:6,5,p2 relu maxpool:2 conv:16,5 relu maxpool:2 flatten linear:120 relu linear:84 relu linear:10",
-        .optimizer = &adam_small,
-        .batch = 64 },
-      3,
-      { 1, 28, 28 },
-      IMAGE_SCALE,
-      IMAGE_OFFSET },
-    { { .loss = CEK_LOSS_MSE,
-        .name = "boston-mlp",
-        .text = "linear:16 relu linear:32 relu linear:1",
-        .optimizer = &adam_large,
-        .batch = 128 },
-      1,
-      { 13 },
-      1,
-      0 },
-};
-enum { BUILTINS = sizeof builtins / sizeof *builtins };
-
-static int builtin_find(const char *name)
-{
-    for (int i = 0; i < BUILTINS; i++)
-        if (strcmp(builtins[i].preset.name, name) == 0)
-            return i;
-    return -1;
-}
-
-cek_status cek_preset_find(const char *name, cek_preset *out)
-{
-    cek_preset preset;
-    uint32_t size;
-    int found;
-
-    CEK__NOT_NULL(out);
-    CEK__NOT_NULL(name);
-    found = builtin_find(name);
-    size = out->size;
-    if (size < sizeof preset)
-        return cek__fail(CEK_INVALID, "preset: its size is %u, it is at least %zu", size, sizeof preset);
-    memset(out, 0, size);
-    out->size = size;
-    if (found < 0)
-        return cek__fail(CEK_NOT_FOUND, "no model is called \"%s\"; there are mnist-cnn, lenet5, boston-mlp", name);
-    preset = builtins[found].preset;
-    preset.size = size;
-    *out = preset;
-    return CEK_OK;
-}
-
-cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out)
-{
-    cek_status st;
-    cek_model *model = NULL;
-    int found;
-
-    CEK__NOT_NULL(out);
-    *out = NULL;
-    CEK__NOT_NULL(text);
-    found = builtin_find(text);
-    if (!shape) {
-        if (found < 0)
-            CEK_FAIL(CEK_BAD_INPUT,
-                     "model: \"%.60s\" is no built-in name, so the shape of the "
-                     "input must be given",
-                     text);
-        rank = builtins[found].rank;
-        shape = builtins[found].shape;
-    }
-    CEK_TRY(cek_model_create(rank, shape, &model));
-    if (found >= 0)
-        cek_model_set_input_scale(model, builtins[found].scale, builtins[found].offset);
-    CEK_TRY(text_parse(found >= 0 ? builtins[found].preset.text : text, model));
-    *out = model;
-    return CEK_OK;
-out:
-    cek_model_free(model);
-    return st;
 }

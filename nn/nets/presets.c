@@ -1,0 +1,154 @@
+/* presets.c - the built-in models by name, and what each is usually trained with.
+ *
+ * Must not know: what a network is made of (nets.h, or its text). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/options.h"
+#include "nn/layers/text.h"
+#include "nn/nets/nets.h"
+
+/* What the data hold, 0 to 255, becomes -1 to 1: (x/255 - 0.5) / 0.5. */
+#define IMAGE_SCALE (2.0 / 255)
+#define IMAGE_OFFSET (-1.0)
+
+#define ADAM(rate)                                                                                                \
+    {                                                                                                             \
+        .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_ADAM, .lr = rate, .beta1 = 0.9, .beta2 = 0.999, \
+        .epsilon = 1e-8                                                                                           \
+    }
+#define SGD(rate, decay)                                                                            \
+    {                                                                                               \
+        .size = sizeof(cek_optimizer), .algorithm = CEK_OPTIMIZER_SGD, .lr = rate, .momentum = 0.9, \
+        .weight_decay = decay                                                                       \
+    }
+static const cek_optimizer adam_small = ADAM(0.001), adam_large = ADAM(0.01);
+static const cek_optimizer sgd_residual = SGD(0.05, 1e-4), sgd_mobile = SGD(0.045, 4e-5);
+
+/* lenet5 is LeNet-5 (LeCun et al. 1998) as it is usually taught today: ReLU for tanh, maximum for trained subsampling,
+ * every map of the second convolution sees all of the first, and a linear layer for the radial basis functions. */
+static const struct builtin {
+    cek_preset preset;
+    cek_status (*add)(cek_model *model, int64_t classes); /* NULL: the preset's text */
+    int rank;
+    int64_t shape[3];
+    double scale, offset;
+} builtins[] = {
+    { { .loss = CEK_LOSS_CROSS_ENTROPY,
+        .name = "mnist-cnn",
+        .text = "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10",
+        .optimizer = &adam_small,
+        .batch = 64 },
+      NULL,
+      3,
+      { 1, 28, 28 },
+      IMAGE_SCALE,
+      IMAGE_OFFSET },
+    { { .loss = CEK_LOSS_CROSS_ENTROPY,
+        .name = "lenet5",
+        .text = "conv:6,5,p2 relu maxpool:2 conv:16,5 relu maxpool:2 flatten linear:120 relu linear:84 relu linear:10",
+        .optimizer = &adam_small,
+        .batch = 64 },
+      NULL,
+      3,
+      { 1, 28, 28 },
+      IMAGE_SCALE,
+      IMAGE_OFFSET },
+    { { .loss = CEK_LOSS_MSE,
+        .name = "boston-mlp",
+        .text = "linear:16 relu linear:32 relu linear:1",
+        .optimizer = &adam_large,
+        .batch = 128 },
+      NULL,
+      1,
+      { 13 },
+      1,
+      0 },
+#define IMAGE_NET(word, function, sgd)                                                                                 \
+    {                                                                                                                  \
+        { .loss = CEK_LOSS_CROSS_ENTROPY, .name = word, .optimizer = &(sgd), .batch = 64, .classes = 1000 }, function, \
+            3, { 3, 224, 224 }, IMAGE_SCALE, IMAGE_OFFSET                                                              \
+    }
+    IMAGE_NET("resnet18", cek__resnet18, sgd_residual),
+    IMAGE_NET("resnet50", cek__resnet50, sgd_residual),
+    IMAGE_NET("mobilenetv2", cek__mobilenet_v2, sgd_mobile),
+};
+
+/* "resnet18:10" is resnet18 with ten classes. *classes are those that it says, or else its own. Errors: CEK_NOT_FOUND. */
+static cek_status builtin_find(const char *text, const struct builtin **out, int64_t *classes)
+{
+    cek_status st = CEK_OK;
+    const size_t length = strcspn(text, ":");
+
+    *out = NULL;
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        const cek_preset *p = &builtins[i].preset;
+
+        if (strlen(p->name) != length || strncmp(p->name, text, length) != 0 || (text[length] && !p->classes))
+            continue;
+        *classes = p->classes;
+        if (text[length])
+            CEK_TRY(cek__parse_int("model: its classes", text + length + 1, 1, INT32_MAX, classes));
+        *out = &builtins[i];
+        return CEK_OK;
+    }
+    return cek__fail(CEK_NOT_FOUND,
+                     "no model is called \"%.60s\"; there are mnist-cnn, lenet5, boston-mlp, resnet18, "
+                     "resnet50, mobilenetv2",
+                     text);
+out:
+    return st == CEK_INVALID ? cek__fail(CEK_BAD_INPUT, "%s", cek_error_text()) : st;
+}
+
+cek_status cek_preset_find(const char *name, cek_preset *out)
+{
+    cek_status st;
+    const struct builtin *found;
+    int64_t classes;
+    uint32_t size;
+
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(name);
+    size = out->size;
+    if (size < sizeof *out)
+        return cek__fail(CEK_INVALID, "preset: its size is %u, it is at least %zu", size, sizeof *out);
+    memset(out, 0, size);
+    out->size = size;
+    CEK_TRY(builtin_find(name, &found, &classes));
+    *out = found->preset;
+    out->size = size;
+    out->classes = classes;
+out:
+    return st;
+}
+
+static cek_status builtin_add(cek_model *model, const struct builtin *b, int64_t classes)
+{
+    cek_model_set_input_scale(model, b->scale, b->offset);
+    return b->add ? b->add(model, classes) : cek__model_add_text(model, b->preset.text);
+}
+
+cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out)
+{
+    cek_status st;
+    cek_model *model = NULL;
+    const struct builtin *found;
+    int64_t classes;
+
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(text);
+    st = builtin_find(text, &found, &classes);
+    if (st != CEK_OK && st != CEK_NOT_FOUND)
+        goto out;
+    if (!shape && !found)
+        CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the input must be given", text);
+    CEK_TRY(cek_model_create(shape ? rank : found->rank, shape ? shape : found->shape, &model));
+    CEK_TRY(found ? builtin_add(model, found, classes) : cek__model_add_text(model, text));
+    *out = model;
+    return CEK_OK;
+out:
+    cek_model_free(model);
+    return st;
+}
