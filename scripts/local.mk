@@ -12,6 +12,8 @@ EXTRA_DIST += \
     %D%/check-sass \
     %D%/compare-devices \
     %D%/compare-pytorch \
+    %D%/compare-pytorch-nets \
+    %D%/compare_peer.py \
     %D%/glyphs-difficulty \
     %D%/leaks-of-others \
     %D%/measure-overlap
