@@ -103,6 +103,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/norms.c \
     %D%/layers/norms.h \
     %D%/layers/parts.c \
+    %D%/layers/parts_ends.c \
+    %D%/layers/parts_inside.h \
     %D%/layers/pool.c \
     %D%/layers/pooling.c \
     %D%/layers/pooling.h \

@@ -37,11 +37,13 @@ extern "C" {
 /* ---- Models ---------------------------------------------------------------------------------- */
 
 /* A model is a graph of layers without devices, and its parameters in host memory. A node is a
- * number; node 0 is the input; a node may feed several others, their gradients are added. The last
+ * number; node 0 is the input of cek_model_create; a node may feed several others, their gradients are added. The last
  * node added is the output. */
 typedef struct cek_model cek_model;
 
-/* `shape`: of one sample, without the batch: {C,H,W} or {features}. */
+/* `shape`: of one sample of data, without the batch: {features}, {C,H,W}, or any other of up to 5 axes ({T,D}: a sequence). Rank 0
+ * (shape NULL): a model without an input yet, whose input is added with its type (cek_part_input in parts.h: words of a
+ * text as whole numbers). */
 CEK_API CEK_CHECKED cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out);
 CEK_API void cek_model_free(cek_model *model);
 
@@ -270,17 +272,18 @@ CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out
 
 /* ---- Data ------------------------------------------------------------------------------------ */
 
-/* A dataset is a number of samples with random access: inputs (u8 or f32; images NHWC inside) and
- * targets: class labels, or f32 values. Reading one is safe from several threads. Subsets share the
+/* A dataset is a number of samples with random access: inputs (u8, f32 or i32) and targets: class labels,
+ * or f32 values. Inputs of u8 or f32 with three axes are images and lie channels last, [H][W][C]; all others
+ * lie in the order of their axes. Reading one is safe from several threads. Subsets share the
  * memory of the whole and keep it alive. */
 typedef struct cek_dataset cek_dataset;
 CEK_API void cek_dataset_free(cek_dataset *dataset);
 CEK_API int64_t cek_dataset_size(const cek_dataset *dataset);
-CEK_API cek_dtype cek_dataset_input_type(const cek_dataset *dataset); /* CEK_U8 or CEK_F32 */
+CEK_API cek_dtype cek_dataset_input_type(const cek_dataset *dataset); /* CEK_U8, CEK_F32 or CEK_I32 */
 CEK_API int64_t cek_dataset_classes(const cek_dataset *dataset);      /* 0: targets are values */
-/* {C,H,W} or {features}; the rank */
+/* Of one sample: {C,H,W}, {features}, ...; the rank */
 CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX]);
-/* values per sample; 1 for labels */
+/* values or labels per sample */
 CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset);
 
 /* IDX files, plain or .gz, as MNIST and its relatives are distributed. */
@@ -297,20 +300,20 @@ CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *tar
 
 typedef struct cek_array_options {
     uint32_t size;
-    cek_dtype input_type; /* CEK_U8 or CEK_F32 */
+    cek_dtype input_type; /* CEK_U8, CEK_F32 or CEK_I32 */
     int64_t count;
-    int rank;
-    bool nhwc;   /* images are stored H,W,C; default C,H,W (converted while
+    int rank;    /* 1 to 5 */
+    bool nhwc;   /* images (u8, f32 of rank 3) are stored H,W,C; default C,H,W (converted while
                                        * copying) */
     bool borrow; /* keep the pointers (they outlive the dataset) instead of
                                        * copying; not for C,H,W with C > 1 */
     uint8_t reserved[2];
-    int64_t shape[CEK_RANK_MAX]; /* of one sample, {C,H,W} or {features} */
+    int64_t shape[CEK_RANK_MAX]; /* of one sample, {C,H,W}, {features}, ... */
     const void *inputs;
-    const int32_t *labels; /* with classes > 0 */
+    const int32_t *labels; /* with classes > 0: count x columns, each below classes */
     int64_t classes;
     const float *values; /* with classes = 0: count x columns */
-    int64_t columns;
+    int64_t columns;     /* 0 with labels = 1 */
 } cek_array_options;
 CEK_API CEK_CHECKED cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **out);
 
@@ -348,10 +351,10 @@ typedef struct cek_batch {
     cek_dtype input_type;
     int64_t count;           /* samples */
     const void *inputs;      /* count rows, as the dataset stores them (images NHWC) */
-    const void *targets;     /* int32_t labels[count], or float values[count][columns] */
+    const void *targets;     /* int32_t labels or float values: [count][columns] */
     const int64_t *rows;     /* row numbers in the dataset; NULL: 0 to count - 1 */
-    uint32_t target_columns; /* 0: labels */
-    uint32_t reserved;
+    uint32_t target_columns; /* of a sample; 0: one label */
+    cek_dtype target_type;   /* CEK_I32 or CEK_F32; 0: of 0 columns labels, of more values */
 } cek_batch;
 typedef struct cek_loader cek_loader;
 CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options,
@@ -413,8 +416,8 @@ typedef struct cek_trainer_options {
                                        * proportion; not all 0 */
     uint64_t memory_limit;          /* bytes per device; a share that does not fit is run as
                                        * micro-batches; 0: what is free */
-    cek_dtype input_type;           /* type of the batches' inputs: CEK_U8 or CEK_F32 (default);
-                                       * converted on the device */
+    cek_dtype input_type;           /* type of the batches' inputs: CEK_U8 or CEK_F32 (default), converted
+                                       * on the device; of an input of whole numbers CEK_I32 (default) */
     uint32_t target_columns;        /* MSE: values per sample; 0 = the model's outputs. Anything
                                        * else than those is refused */
     double max_norm;                /* the gradient of all parameters together is scaled down to this
@@ -565,7 +568,7 @@ CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, 
 typedef struct cek_predictor cek_predictor;
 typedef struct cek_predictor_options {
     uint32_t size;
-    cek_dtype input_type; /* CEK_U8 or CEK_F32 (default) */
+    cek_dtype input_type; /* CEK_U8 or CEK_F32 (default); of an input of whole numbers CEK_I32 (default) */
     int64_t batch;        /* samples at a time over all devices; 0 = 256 */
     bool softmax;         /* probabilities instead of logits */
     uint8_t reserved[7];
@@ -575,7 +578,7 @@ CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_
                                                     const cek_predictor_options *options, cek_predictor **out);
 CEK_API void cek_predictor_free(cek_predictor *predictor);
 /* inputs: `count` samples of the declared type as data sets hold them, an image as [H][W][C] (for all
- * that cek_model_input_shape says C, H, W). outputs: for each sample the values of
+ * that cek_model_input_shape says C, H, W), others in the order of their axes. outputs: for each sample the values of
  * cek_model_output_shape in that order, f32: of a model that ends in an image [C][H][W], as PyTorch
  * has it. Any count >= 0. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count,

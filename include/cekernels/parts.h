@@ -52,8 +52,13 @@ typedef struct cek_parameter_options {
 } cek_parameter_options;
 /* Its name is the node's, a dot and `name`; where that is "", the node's alone. It is zero until cek_model_init. */
 CEK_API int cek_part_parameter(cek_model *model, const char *name, const cek_parameter_options *options);
-/* What the batches have as targets, for a loss of one's own: CEK_I32 with rank 0: a label for each sample, [N]; CEK_F32: values, [N,
- * shape]. A model has one at most. */
+/* What the batches hold, [N, shape] with the shape of one sample, of 1 to 5 axes. It is called `name` and takes no position among
+ * layers. CEK_F32: data, which the network sees in the type that is computed in, whatever the batches have (u8 or f32), scaled
+ * (cek_model_set_input_scale); of three axes they are images, which batches and data sets hold channels last. CEK_I32: whole
+ * numbers, as they come: what names rows of a table. For a model that was created with rank 0. */
+CEK_API int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank, const int64_t *shape);
+/* What the batches have as targets, for a loss of one's own, [N, shape]: CEK_I32: labels, with rank 0 one for each sample, with {T}
+ * one for each of T words; CEK_F32: values. A model has one at most. */
 CEK_API int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape);
 /* One number. */
 CEK_API int cek_part_constant(cek_model *model, double value);

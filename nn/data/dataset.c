@@ -56,6 +56,11 @@ size_t cek__data_target_bytes(const cek__data_format *format)
     return (size_t)format->target_width * 4;
 }
 
+bool cek__data_is_image(const cek__data_format *format)
+{
+    return format->input_rank == 3 && format->input_type != CEK_I32;
+}
+
 static int64_t channels(const cek__data_format *format)
 {
     return format->input_shape[format->input_rank - 1];
@@ -68,8 +73,8 @@ cek_status cek__data_format_check(const cek__data_format *f, int64_t count)
 
     if (count < 0)
         return cek__fail(CEK_INVALID, "data set: %" PRId64 " samples", count);
-    if (f->input_type != CEK_U8 && f->input_type != CEK_F32)
-        return cek__fail(CEK_INVALID, "data set: inputs must be u8 or f32");
+    if (f->input_type != CEK_U8 && f->input_type != CEK_F32 && f->input_type != CEK_I32)
+        return cek__fail(CEK_INVALID, "data set: inputs must be u8, f32 or i32");
     if (f->input_rank < 1 || f->input_rank > CEK__DATA_RANK_MAX)
         return cek__fail(CEK_INVALID, "data set: inputs of rank %" PRIu32 ", 1 to %d is possible", f->input_rank,
                          CEK__DATA_RANK_MAX);
@@ -82,7 +87,9 @@ cek_status cek__data_format_check(const cek__data_format *f, int64_t count)
         __builtin_mul_overflow(elements, 4, &bytes))
         return cek__fail(CEK_INVALID, "data set: %" PRId64 " samples with targets of %" PRId64 " values are impossible",
                          count, f->target_width);
-    if (f->target_type == CEK_I32 ? f->target_width != 1 || f->class_count < 1 || f->class_count > INT32_MAX
+    if (f->target_width > UINT32_MAX)
+        return cek__fail(CEK_INVALID, "data set: targets of %" PRId64 " values", f->target_width);
+    if (f->target_type == CEK_I32 ? f->class_count < 1 || f->class_count > INT32_MAX
                                   : f->target_type != CEK_F32 || f->class_count != 0)
         return cek__fail(CEK_INVALID, "data set: targets must be i32 labels of 1 or more classes, or f32 values");
     return CEK_OK;
@@ -177,11 +184,10 @@ static cek_status arrays_check(const cek__data_format *format, int64_t count, co
         CEK_TRY(values_check("value", inputs, (size_t)count * elements, elements));
     if (format->target_type == CEK_F32)
         return values_check("target", targets, (size_t)count * width, width);
-    for (int64_t i = 0; i < count; i++)
+    for (size_t i = 0; i < (size_t)count * width; i++)
         if (labels[i] < 0 || labels[i] >= format->class_count)
-            CEK_FAIL(CEK_BAD_INPUT,
-                     "data set: sample %" PRId64 " has label %" PRId32 ", but there are %" PRId64 " classes", i,
-                     labels[i], format->class_count);
+            CEK_FAIL(CEK_BAD_INPUT, "data set: sample %zu has label %" PRId32 ", but there are %" PRId64 " classes",
+                     i / width, labels[i], format->class_count);
     return CEK_OK;
 out:
     return st;

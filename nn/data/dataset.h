@@ -1,7 +1,7 @@
 /* dataset.h - samples by number: inputs, and what they should become. What libcekernels-nn knows of a cek_dataset.
  *
- * An input is u8 or f32 with a shape of its own, channels last (height, width, channels). A target is one class label
- * (i32) or `target_width` values (f32). Views share the samples of their parent.
+ * An input is u8, f32 or i32 with a shape of its own, images channels last (height, width, channels). A target is
+ * `target_width` class labels (i32) or values (f32). Views share the samples of their parent.
  * Threads: cek__dataset_read on one data set from any number of threads at once. */
 #ifndef CEK_NN_DATA_DATASET_H
 #define CEK_NN_DATA_DATASET_H
@@ -12,17 +12,20 @@
 #include "cekernels/nn.h"
 #include "core/base/export.h"
 
-enum { CEK__DATA_RANK_MAX = 3 };
+enum { CEK__DATA_RANK_MAX = 5 };
 
 /* What one sample looks like; the same for all of a data set. */
 typedef struct cek__data_format {
-    cek_dtype input_type;                    /* CEK_U8 or CEK_F32 */
+    cek_dtype input_type;                    /* CEK_U8, CEK_F32 or CEK_I32 */
     uint32_t input_rank;                     /* 1 to CEK__DATA_RANK_MAX, without the batch */
-    int64_t input_shape[CEK__DATA_RANK_MAX]; /* channels last */
-    cek_dtype target_type;                   /* CEK_I32: a label below class_count; CEK_F32: values */
-    int64_t target_width;                    /* values of a target; 1 for labels */
+    int64_t input_shape[CEK__DATA_RANK_MAX]; /* of images (cek__data_is_image) channels last */
+    cek_dtype target_type;                   /* CEK_I32: labels below class_count; CEK_F32: values */
+    int64_t target_width;                    /* values or labels of a target */
     int64_t class_count;                     /* 0 for values */
 } cek__data_format;
+
+/* u8 or f32 of three axes: they lie channels last, all others in the order of their axes. */
+CEK__SHARED bool cek__data_is_image(const cek__data_format *format);
 
 /* CEK_INVALID unless that many such samples are possible; sizes computed from the format then fit size_t. */
 CEK__SHARED CEK__CHECKED cek_status cek__data_format_check(const cek__data_format *format, int64_t count);

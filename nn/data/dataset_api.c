@@ -46,7 +46,7 @@ int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK_MAX])
     if (!shape)
         return (int)format->input_rank;
     memcpy(shape, in, format->input_rank * sizeof *shape);
-    if (format->input_rank == 3) { /* H,W,C */
+    if (cek__data_is_image(format)) { /* H,W,C */
         shape[0] = in[2];
         shape[1] = in[0];
         shape[2] = in[1];
@@ -101,19 +101,17 @@ static cek_status arrays_format(const cek_array_options *o, cek__data_format *fo
 {
     *format = (cek__data_format){ .input_type = o->input_type,
                                   .target_type = o->classes > 0 ? CEK_I32 : CEK_F32,
-                                  .target_width = o->classes > 0 ? 1 : o->columns,
+                                  .target_width = o->classes > 0 && o->columns == 0 ? 1 : o->columns,
                                   .class_count = o->classes };
     if (o->inputs == NULL || (o->classes > 0 ? (const void *)o->labels : (const void *)o->values) == NULL)
         return cek__fail(CEK_INVALID, "data set: arrays of inputs and of %s are needed",
                          o->classes > 0 ? "labels" : "values");
-    if (o->classes < 0 || (o->rank != 1 && o->rank != 3))
-        return cek__fail(CEK_INVALID,
-                         "data set: shapes are C,H,W or features, not of rank %d; "
-                         "classes are not negative",
-                         o->rank);
+    if (o->classes < 0 || o->rank < 1 || o->rank > CEK__DATA_RANK_MAX)
+        return cek__fail(CEK_INVALID, "data set: shapes are of rank 1 to %d, not %d; classes are not negative",
+                         CEK__DATA_RANK_MAX, o->rank);
     format->input_rank = (uint32_t)o->rank;
     memcpy(format->input_shape, o->shape, (size_t)o->rank * sizeof *o->shape);
-    if (o->rank == 3) {
+    if (cek__data_is_image(format)) {
         format->input_shape[0] = o->shape[1];
         format->input_shape[1] = o->shape[2];
         format->input_shape[2] = o->shape[0];
@@ -165,7 +163,7 @@ cek_status cek_dataset_arrays(const cek_array_options *options, cek_dataset **ou
     CEK_TRY(arrays_format(&o, &format));
     CEK_TRY(cek__data_format_check(&format, o.count));
     targets = o.classes > 0 ? (const void *)o.labels : (const void *)o.values;
-    convert = o.rank == 3 && !o.nhwc && o.shape[0] > 1;
+    convert = cek__data_is_image(&format) && !o.nhwc && o.shape[0] > 1;
     if (o.borrow && convert)
         CEK_FAIL(CEK_INVALID, "data set: images stored C,H,W with %" PRId64 " channels cannot be borrowed, only copied",
                  o.shape[0]);

@@ -144,7 +144,8 @@ static cek_status slots_alloc(cek_loader *loader)
             .targets = s->targets,
             .rows = s->rows,
             .input_type = format->input_type,
-            .target_columns = format->class_count > 0 ? 0 : (uint32_t)format->target_width,
+            .target_type = format->target_type,
+            .target_columns = format->class_count > 0 && format->target_width == 1 ? 0 : (uint32_t)format->target_width,
         };
     }
     return CEK_OK;

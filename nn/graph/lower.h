@@ -11,7 +11,7 @@ typedef struct cek__lowering {
     const cek__graph *graph;
     cek__program *program;
     int64_t rows;                    /* samples of one run */
-    cek_dtype type, input_type;      /* that is computed in; of the samples as they come */
+    cek_dtype type, input_type;      /* that is computed in; of samples of data as they come */
     double scale, offset;            /* the network sees x * scale + offset of them */
     const int *parameter, *gradient; /* values by parameter; gradient: NULL without backward */
     int step, batch;                 /* values of the blocks */

@@ -7,12 +7,12 @@ static cek_status parameter_infer(const cek__graph *graph, const cek__part *part
     return cek__infer_given(graph, part, out);
 }
 
-/* Samples come as images lie. */
+/* Samples of data with three axes come as images lie, all others as their axes say. */
 static cek_status input_place(cek__graph *graph, int part)
 {
     cek__flow *x = &graph->flows[graph->parts[part].output[0]];
 
-    if (x->dims.rank > 2)
+    if (x->dims.rank == 4 && x->type == CEK_DTYPE_NONE)
         x->image = cek__dims_image(&x->dims);
     return CEK_OK;
 }
@@ -58,13 +58,13 @@ static cek_status input_lower(cek__lowering *l, int part)
 {
     cek_status st;
     int flow = l->graph->parts[part].output[0], given;
+    cek_dtype type = l->graph->flows[flow].type;
     cek__value samples = { .place = CEK__PLACE_INPUT,
-                           .bytes = cek__lower_elements(l, flow) * cek_dtype_bytes(l->input_type) };
+                           .bytes = cek__lower_elements(l, flow) *
+                                    cek_dtype_bytes(type == CEK_DTYPE_NONE ? l->input_type : type) };
 
-    if (l->graph->flows[flow].type != CEK_DTYPE_NONE && l->graph->flows[flow].type != l->input_type)
-        CEK_FAIL(CEK_INVALID, "%s: samples are of another type than the network takes", l->program->where);
     CEK_TRY(cek__program_value(l->program, samples, &given));
-    if (l->graph->flows[flow].type != CEK_DTYPE_NONE) { /* as they come */
+    if (type != CEK_DTYPE_NONE) { /* as they come */
         cek__lower_alias(l, flow, given);
         return CEK_OK;
     }

@@ -8,55 +8,8 @@
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/graph/cut.h"
+#include "nn/layers/parts_inside.h"
 #include "nn/layers/pooling.h"
-#include "nn/model/layer.h"
-
-/* ---- a part as a node ---- */
-
-/* A node that an earlier failure kept from being says so again. */
-static cek_status begin(cek__layer *l, cek_model *model, const char *kind, int inputs, const int *nodes)
-{
-    for (int i = 0; i < inputs && model && (model->failed != CEK_OK || model->failure); i++)
-        if (nodes[i] == -1) {
-            *l = (cek__layer){ 0 };
-            return model->failed != CEK_OK ? cek_model_status(model) : cek__fail(CEK_INVALID, "%s", model->failure);
-        }
-    return cek__layer_begin(l, model, kind, inputs, nodes);
-}
-
-/* Returns the node, or -1; the first failure stays with the model. */
-static int end(cek_model *model, cek__layer *l, cek_status st, int flow)
-{
-    int node;
-
-    st = cek__layer_end(l, st, flow, &node);
-    if (st != CEK_OK && model && model->failed == CEK_OK) {
-        model->failed = st;
-        free(model->failure);
-        if (cek__strdup(cek_error_text(), &model->failure) != CEK_OK)
-            model->failed = CEK_OUT_OF_MEMORY;
-    }
-    return node;
-}
-
-/* A shape as callers write it. */
-static cek_status dims_take(int rank, const int64_t *shape, cek__dims *out)
-{
-    *out = (cek__dims){ .rank = rank };
-    if (rank < 0 || rank > CEK_RANK_MAX || (rank > 0 && !shape))
-        return cek__fail(CEK_INVALID, "a shape of rank %d, it is 0 to %d", rank, CEK_RANK_MAX);
-    for (int i = 0; i < rank; i++) {
-        int64_t size = shape[i];
-
-        if (size == 0 || size == INT64_MIN || llabs(size) > CEK__ELEMENTS_MAX)
-            return cek__fail(CEK_INVALID, "axis %d is of size %lld", i, (long long)size);
-        if (size < 0 && out->samples)
-            return cek__fail(CEK_INVALID, "two axes count samples");
-        out->size[i] = llabs(size);
-        out->samples |= (uint32_t)(size < 0) << i;
-    }
-    return CEK_OK;
-}
 
 static cek_status axis_check(const cek__layer *l, int axis)
 {
@@ -95,38 +48,6 @@ int cek_part_parameter(cek_model *model, const char *name, const cek_parameter_o
     if (*name)
         CEK_TRY(cek__name_check(name));
     st = parameter_add(&l, name, options, &y);
-out:
-    return end(model, &l, st, y);
-}
-
-int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape)
-{
-    cek_status st;
-    cek__layer l;
-    cek__part part = { .kind = CEK__PART_TARGET };
-    cek__dims given;
-    int y = CEK__NOTHING;
-
-    CEK_TRY(begin(&l, model, "target", 0, NULL));
-    if (model->target)
-        CEK_FAIL(CEK_INVALID, "node %d is the model's target already", model->target);
-    if (type != CEK_I32 && type != CEK_F32)
-        CEK_FAIL(CEK_UNSUPPORTED, "type %s, targets are i32 labels or f32 values", cek_dtype_name(type));
-    CEK_TRY(dims_take(rank, shape, &given));
-    if (given.samples || rank + 1 > CEK_RANK_MAX)
-        CEK_FAIL(CEK_INVALID, "the shape is of one sample");
-    if (type == CEK_I32 && rank != 0)
-        CEK_FAIL(CEK_UNSUPPORTED, "%d axes of labels, there is one label for each sample", rank);
-    CEK_TRY(cek__shape_check("shape", rank, given.size));
-    if (cek__dims_elements(&given, 0, rank, 1) > INT32_MAX)
-        CEK_FAIL(CEK_UNSUPPORTED, "more than %d values", INT32_MAX);
-    part.type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
-    part.dims = (cek__dims){ .rank = rank + 1, .samples = 1, .size = { 1 } };
-    memcpy(part.dims.size + 1, given.size, (size_t)rank * sizeof *given.size);
-    CEK_TRY(cek__graph_add(l.graph, &part, &y));
-    model->target = model->node_count;
-    if (model->output < 0)
-        model->output = model->node_count - 1;
 out:
     return end(model, &l, st, y);
 }

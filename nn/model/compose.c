@@ -92,6 +92,8 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
 
     *out = (cek__graph){ 0 };
     CEK_TRY(cek_model_status(model));
+    if (model->node_count == 0)
+        CEK_FAIL(CEK_INVALID, "the model has no nodes");
     CEK_TRY(cek__graph_copy(&model->graph, out));
     CEK_TRY(ends_add(out, model, purpose));
     cek__simplify(out, purpose->training);

@@ -63,6 +63,7 @@ static cek_status input_add(cek_model *model, int rank, const int64_t *shape)
     CEK_TRY(cek__strdup("input", &model->nodes[0].label));
     model->graph.node = -1;
     model->graph.name = model->nodes[0].label;
+    model->input = 0;
     st = cek__graph_add(&model->graph, &part, &model->nodes[0].flow);
 out:
     return st;
@@ -75,15 +76,17 @@ cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out)
 
     CEK__NOT_NULL(out);
     *out = NULL;
-    CEK__NOT_NULL(shape);
-    if (rank != 1 && rank != 3)
-        CEK_FAIL(CEK_INVALID, "model: an input of rank %d, it is {features} or {channels, height, width}", rank);
+    if (rank < 0 || rank > CEK__INPUT_RANK_MAX)
+        CEK_FAIL(CEK_INVALID, "model: an input of rank %d, it is 1 to %d, or 0: none yet", rank, CEK__INPUT_RANK_MAX);
+    if (rank > 0)
+        CEK__NOT_NULL(shape);
     CEK_TRY(cek__shape_check("model: input", rank, shape));
     CEK_TRY(cek__calloc(1, sizeof *model, &model));
     CEK_TRY(cek__graph_init(&model->graph));
     model->scale = 1;
-    model->output = -1;
-    CEK_TRY(input_add(model, rank, shape));
+    model->input = model->output = model->target = -1;
+    if (rank > 0)
+        CEK_TRY(input_add(model, rank, shape));
     *out = model;
     return CEK_OK;
 out:
@@ -243,13 +246,15 @@ int cek__model_output(const cek_model *model)
     return model->output < 0 ? model->node_count - 1 : model->output;
 }
 
-int64_t cek__model_own_targets(const cek_model *model)
+bool cek__model_own_targets(const cek_model *model, cek__targets *out)
 {
-    if (!model->loss)
-        return -1;
-    if (!model->target || model->graph.flows[model->nodes[model->target].flow].type == CEK_I32)
-        return 0;
-    return node_elements(model, model->target);
+    *out = (cek__targets){ CEK_I32, 1 }; /* of a loss that reads none */
+    if (!model->loss || model->target < 0)
+        return model->loss != 0;
+    out->columns = (uint32_t)node_elements(model, model->target);
+    if (model->graph.flows[model->nodes[model->target].flow].type != CEK_I32)
+        out->type = CEK_F32;
+    return true;
 }
 
 void cek_model_set_input_scale(cek_model *model, double scale, double offset)
@@ -287,17 +292,32 @@ static int shape_get(const cek__dims *from, int64_t shape[CEK_RANK_MAX])
 
 int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(model ? cek__node_dims(model, 0) : NULL, shape);
+    return shape_get(model && model->input >= 0 ? cek__node_dims(model, model->input) : NULL, shape);
 }
 
 int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(model ? cek__node_dims(model, cek__model_output(model)) : NULL, shape);
+    return shape_get(model && model->node_count > 0 ? cek__node_dims(model, cek__model_output(model)) : NULL, shape);
+}
+
+cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, cek_dtype *out)
+{
+    bool whole;
+
+    *out = CEK_DTYPE_NONE;
+    if (model->input < 0)
+        return cek__fail(CEK_INVALID, "the model has no input");
+    whole = model->graph.flows[model->nodes[model->input].flow].type == CEK_I32;
+    *out = asked != CEK_DTYPE_NONE ? asked : whole ? CEK_I32 : CEK_F32;
+    if (whole ? *out == CEK_I32 : *out == CEK_U8 || *out == CEK_F32)
+        return CEK_OK;
+    return cek__fail(CEK_INVALID, "inputs of type %s: the model takes %s", cek_dtype_name(*out),
+                     whole ? "whole numbers, i32" : "data, u8 or f32");
 }
 
 int64_t cek__model_inputs(const cek_model *model)
 {
-    return node_elements(model, 0);
+    return node_elements(model, model->input);
 }
 
 int64_t cek__model_outputs(const cek_model *model)

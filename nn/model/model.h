@@ -14,7 +14,7 @@
 /* Elements of one sample, and of one parameter: random numbers are indexed by 34 bits (plugin.h, section 9). */
 #define CEK__ELEMENTS_MAX ((int64_t)1 << 34)
 
-enum { CEK__NODE_INPUTS = 8, CEK__NODE_NOTE = 72 };
+enum { CEK__NODE_INPUTS = 8, CEK__NODE_NOTE = 72, CEK__INPUT_RANK_MAX = 5 /* of a sample */ };
 
 typedef struct cek__node {
     int flow;         /* of the graph: what it gives */
@@ -53,7 +53,7 @@ typedef struct cek__scope {
 struct cek_model {
     cek__graph graph; /* forward, as it was built; parameters are its own parts, one each */
     int node_count, node_capacity;
-    cek__node *nodes; /* [0] is the input */
+    cek__node *nodes; /* of cek_model_create [0] is the input */
     size_t parameter_count;
     cek__parameter *parameters;
     size_t buffer_count;
@@ -61,7 +61,8 @@ struct cek_model {
     uint64_t buffer_elements; /* of all, with what lies between */
     double scale, offset;     /* of the input */
     int output;               /* a node; -1: the last one */
-    int target, loss;         /* a node, a part: of a loss of its own; 0: none */
+    int input;                /* a node; -1: none yet */
+    int target, loss;         /* a node, a part: of a loss of its own; -1, 0: none */
     cek_status failed;        /* a part that could not be added; CEK_OK */
     char *failure;            /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];
@@ -71,8 +72,13 @@ struct cek_model {
 
 /* The node that the model gives. */
 CEK__SHARED int cek__model_output(const cek_model *model);
-/* Of a loss of the model's own, the targets: values per sample, 0: labels; -1: it has no such loss. */
-CEK__SHARED int64_t cek__model_own_targets(const cek_model *model);
+/* What a batch has for the targets of a loss: `columns` values or labels for each sample, of the first type that is i32 or f32.
+ * cek__model_own_targets: those of the model's own loss; false: it has none. */
+typedef struct cek__targets {
+    cek_dtype type;
+    uint32_t columns;
+} cek__targets;
+CEK__SHARED bool cek__model_own_targets(const cek_model *model, cek__targets *out);
 
 /* What a node gives. */
 CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
@@ -98,6 +104,9 @@ const cek_parameter *cek__model_tensor(const cek_model *model, size_t index);
 /* Whether training computes with several samples at once, as batch norm does: their groups matter. */
 CEK__SHARED bool cek__model_mixes_samples(const cek_model *model);
 
+/* The type of samples in host memory that a caller asks for (0: whatever is usual), held against what the model takes: u8 or f32
+ * where that is data, i32 where it is whole numbers. */
+CEK__SHARED CEK__CHECKED cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, cek_dtype *out);
 /* Elements of one sample. */
 CEK__SHARED int64_t cek__model_inputs(const cek_model *model);
 CEK__SHARED int64_t cek__model_outputs(const cek_model *model);

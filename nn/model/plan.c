@@ -34,15 +34,19 @@ static size_t whole_stretch(const cek__plan *plan)
 
 static cek_status options_check(const cek_model *model, const cek__plan_options *o)
 {
-    const cek__dims *dims = cek__node_dims(model, cek__model_output(model));
-    int64_t outputs = cek__model_outputs(model);
+    const cek__dims *dims;
+    int64_t outputs;
     char text[CEK__SHAPE_TEXT];
 
+    if (model->node_count == 0)
+        return cek__fail(CEK_INVALID, "the model has no nodes");
+    dims = cek__node_dims(model, cek__model_output(model));
+    outputs = cek__model_outputs(model);
     cek__dims_text(dims, text);
     if (o->rows < 1 || o->rows > UINT32_MAX)
         return cek__fail(CEK_INVALID, "plan: %lld samples", (long long)o->rows);
-    if (o->input_type != CEK_U8 && o->input_type != CEK_F32 && o->input_type != CEK_F64)
-        return cek__fail(CEK_INVALID, "plan: inputs of type %u, they are u8, f32 or f64", o->input_type);
+    if (o->input_type != CEK_U8 && o->input_type != CEK_F32 && o->input_type != CEK_F64 && o->input_type != CEK_I32)
+        return cek__fail(CEK_INVALID, "plan: inputs of type %u, they are u8, f32, f64 or i32", o->input_type);
     if (o->loss > CEK_LOSS_OWN)
         return cek__fail(CEK_INVALID, "plan: unknown loss %u", o->loss);
     if (o->loss == 0 && o->training)

@@ -23,7 +23,7 @@ typedef struct cek__plan cek__plan;
 
 typedef struct cek__plan_options {
     int64_t rows;            /* samples of one run */
-    cek_dtype input_type;    /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64) */
+    cek_dtype input_type;    /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64), where it is data */
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
@@ -40,8 +40,8 @@ typedef struct cek__plan_needs {
     uint64_t arena_bytes; /* activations, their gradients, reserves: by lifetimes, fixed offsets */
     uint64_t arena_piece; /* in memories of that many bytes, the last one of what is left: of all plans of a device */
     uint64_t workspace_bytes;
-    uint64_t input_bytes;  /* rows x one sample, input_type, NHWC */
-    uint64_t target_bytes; /* i32 labels, or values of the layout's type [rows][columns] */
+    uint64_t input_bytes;  /* rows x one sample; images NHWC */
+    uint64_t target_bytes; /* i32 labels or values of the layout's type, [rows][columns] */
     uint64_t output_bytes; /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
 } cek__plan_needs;
 

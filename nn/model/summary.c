@@ -136,7 +136,7 @@ static cek_status memory_add(text *t, const cek_model *model, cek_device *device
     /* Both losses take the same to within a few numbers for each sample. */
     cek__plan_options options = { .rows = batch,
                                   .training = true,
-                                  .input_type = CEK_F32,
+                                  .input_type = CEK_F32, /* counts where it is data */
                                   .loss = model->loss ? CEK_LOSS_OWN
                                           : classes   ? CEK_LOSS_CROSS_ENTROPY
                                                       : CEK_LOSS_MSE };

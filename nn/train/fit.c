@@ -16,7 +16,8 @@ static double now(void)
 
 cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, const char *what)
 {
-    int64_t columns = cek_dataset_target_columns(dataset), shape[CEK_RANK_MAX];
+    int64_t shape[CEK_RANK_MAX];
+    const cek__targets targets = cek__dataset_targets(dataset);
     int rank = cek_model_input_shape(t->model, shape);
     cek_status st = cek__samples_fit(rank, shape, dataset, what);
     if (st != CEK_OK)
@@ -26,12 +27,10 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) > t->outputs)
         return cek__fail(CEK_INVALID, "%s has %lld classes, the model %lld outputs", what,
                          (long long)cek_dataset_classes(dataset), (long long)t->outputs);
-    if (t->loss == CEK_LOSS_OWN && t->target_columns == 0 && cek_dataset_classes(dataset) == 0)
-        return cek__fail(CEK_INVALID, "%s has values as targets, the model's loss takes class labels", what);
-    if (t->target_columns > 0 && (cek_dataset_classes(dataset) != 0 || columns != (int64_t)t->target_columns))
-        return cek__fail(CEK_INVALID, "%s has %s%lld per sample, %s takes %u values", what,
-                         cek_dataset_classes(dataset) ? "labels, " : "values: ", (long long)columns,
-                         t->loss == CEK_LOSS_MSE ? "squared error" : "the model's loss", t->target_columns);
+    if (targets.type != t->targets.type || targets.columns != t->targets.columns)
+        return cek__fail(CEK_INVALID, "%s has %u %s per sample, %s takes %u %s", what, targets.columns,
+                         cek__targets_name(&targets), t->loss == CEK_LOSS_MSE ? "squared error" : "the model's loss",
+                         t->targets.columns, cek__targets_name(&t->targets));
     return CEK_OK;
 }
 
@@ -83,7 +82,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
     }
     out->size = sizeof *out;
     out->samples = samples;
-    out->loss = samples ? loss / ((double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1)) : 0;
+    out->loss = samples ? loss / ((double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1)) : 0;
     out->accuracy = samples && t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)samples : 0;
     st = CEK_OK;
 out:

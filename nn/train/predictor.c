@@ -31,11 +31,9 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     CEK_TRY(cek__options_take("cek_predictor_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *p, &p));
     p->batch = o.batch ? o.batch : 256;
-    p->input_type = o.input_type ? o.input_type : CEK_F32;
     if (p->batch < 1 || p->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)p->batch);
-    if (p->input_type != CEK_U8 && p->input_type != CEK_F32)
-        CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(p->input_type));
+    CEK_TRY(cek__model_take_input_type(model, o.input_type, &p->input_type));
     p->input_row_bytes = (uint64_t)cek__model_inputs(model) * cek_dtype_bytes(p->input_type);
     p->rank = cek_model_input_shape(model, p->shape);
     p->outputs = (uint64_t)cek__model_outputs(model);

@@ -37,10 +37,9 @@ static void rows_measure(cek__replica *r)
 {
     r->outputs = (uint64_t)cek__model_outputs(r->model);
     r->input_row_bytes = (uint64_t)cek__model_inputs(r->model) * cek_dtype_bytes(r->options.input_type);
-    if (r->options.loss && r->options.target_columns == 0)
-        r->target_row_bytes = sizeof(int32_t);
-    else if (r->options.loss)
-        r->target_row_bytes = r->options.target_columns * cek_dtype_bytes(r->layout->type);
+    if (r->options.loss)
+        r->target_row_bytes = r->options.targets.columns *
+                              cek_dtype_bytes(r->options.targets.type == CEK_I32 ? CEK_I32 : r->layout->type);
 }
 
 static uint64_t buffer_bytes(const cek__replica *r)

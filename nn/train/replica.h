@@ -8,6 +8,7 @@
 #include "cekernels/nn.h"
 #include "core/base/export.h"
 #include "nn/model/layout.h"
+#include "nn/model/model.h"
 #include "nn/model/plan.h"
 
 enum { CEK__REPLICA_PLANS = 4 };
@@ -18,9 +19,9 @@ typedef struct cek__replica_options {
     bool training;
     cek_loss loss; /* 0: prediction, with outputs */
     bool softmax;
-    bool cut_forward;     /* in the layout's segments, for a device that gets its parameters from others */
-    cek_dtype input_type; /* of the samples in host memory */
-    uint32_t target_columns;
+    bool cut_forward;      /* in the layout's segments, for a device that gets its parameters from others */
+    cek_dtype input_type;  /* of the samples in host memory */
+    cek__targets targets;  /* with a loss */
     int64_t rows;          /* the largest share of a batch, and the largest micro-batch */
     int64_t micro_most;    /* samples of a micro-batch at most; 0: as many as fit */
     int64_t group;         /* samples that a run has, as the model computes with them together; 0: as memory wants it */
@@ -31,7 +32,7 @@ typedef struct cek__replica_options {
 /* A share of a batch in host memory. */
 typedef struct cek__share {
     const void *inputs;  /* rows of input_type */
-    const void *targets; /* int32_t labels, or float values */
+    const void *targets; /* rows of int32_t labels or float values */
     int64_t rows;
     uint64_t sample_base; /* position in the global batch */
     bool is_ours;         /* in memory that a driver may go on using after a failure; a caller's is copied before */

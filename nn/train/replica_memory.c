@@ -120,7 +120,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .training = training,
         .cut_forward = r->options.cut_forward,
         .loss = r->options.loss,
-        .target_columns = r->options.target_columns,
+        .target_columns = r->options.targets.columns,
         .softmax = r->options.softmax,
     };
 }

@@ -111,8 +111,8 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
 {
     const float *values = targets;
     double *wide = (double *)(void *)staging;
-    size_t columns = r->options.target_columns;
-    if (r->options.target_columns == 0 || !cek__replica_in_f64(r))
+    size_t columns = r->options.targets.columns;
+    if (r->options.targets.type == CEK_I32 || !cek__replica_in_f64(r))
         return as_is ? targets : rows_padded(targets, r->target_row_bytes, count, wanted, staging);
     for (size_t i = 0; i < (size_t)wanted * columns; i++)
         wide[i] = (double)values[i < (size_t)count * columns ? i : i % columns];
@@ -122,7 +122,7 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
 /* Of one sample, as the caller gives it. */
 static uint64_t given_target_bytes(const cek__replica *r)
 {
-    return r->options.target_columns ? r->options.target_columns * sizeof(float) : sizeof(int32_t);
+    return (uint64_t)r->options.targets.columns * cek_dtype_bytes(r->options.targets.type);
 }
 
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */

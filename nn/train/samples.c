@@ -26,6 +26,30 @@ cek_status cek__samples_fit(int rank, const int64_t *shape, const cek_dataset *d
     return cek__fail(CEK_INVALID, "%s has samples of shape (%s), the model takes (%s)", what, have_text, want_text);
 }
 
+cek_status cek__samples_targets(const cek_batch *batch, cek__targets *out)
+{
+    cek_dtype usual = batch->target_columns ? CEK_F32 : CEK_I32;
+
+    *out = (cek__targets){ batch->target_type ? batch->target_type : usual, batch->target_columns };
+    if (out->type != CEK_I32 && (out->type != CEK_F32 || out->columns == 0))
+        return cek__fail(CEK_INVALID, "targets of type %s, %u per sample: i32 labels or f32 values are taken",
+                         cek_dtype_name(out->type), out->columns);
+    if (out->columns == 0)
+        out->columns = 1;
+    return CEK_OK;
+}
+
+cek__targets cek__dataset_targets(const cek_dataset *dataset)
+{
+    return (cek__targets){ cek_dataset_classes(dataset) ? CEK_I32 : CEK_F32,
+                           (uint32_t)cek_dataset_target_columns(dataset) };
+}
+
+const char *cek__targets_name(const cek__targets *targets)
+{
+    return targets->type == CEK_I32 ? "labels" : "values";
+}
+
 int64_t cek__samples_batch(const cek_dataset *dataset, int64_t batch)
 {
     int64_t size = cek_dataset_size(dataset);

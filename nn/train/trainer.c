@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
-#include "nn/model/model.h"
+#include "nn/train/samples.h"
 
 /* ---- Creation -------------------------------------------------------------------------------- */
 
@@ -19,16 +19,15 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 {
     int64_t shape[CEK_RANK_MAX];
     int rank = cek_model_output_shape(t->model, shape);
-    int64_t own = cek__model_own_targets(t->model);
+    bool own = cek__model_own_targets(t->model, &t->targets);
 
     t->outputs = cek__model_outputs(t->model);
     if (t->loss == CEK_LOSS_OWN) {
-        if (own < 0)
+        if (!own)
             return cek__fail(CEK_INVALID, "the model has no loss of its own");
-        if (o->target_columns && o->target_columns != own)
-            return cek__fail(CEK_INVALID, "targets of %u values per sample, the model's loss takes %lld (0: labels)",
-                             o->target_columns, (long long)own);
-        t->target_columns = (uint32_t)own;
+        if (o->target_columns && o->target_columns != t->targets.columns)
+            return cek__fail(CEK_INVALID, "targets of %u values per sample, the model's loss takes %u %s",
+                             o->target_columns, t->targets.columns, cek__targets_name(&t->targets));
         return CEK_OK;
     }
     if (rank != 1)
@@ -36,6 +35,7 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
                          "the model's output has %d dimensions per sample: add "
                          "flatten before the last linear layer",
                          rank);
+    t->targets = (cek__targets){ CEK_I32, 1 };
     if (t->loss == CEK_LOSS_CROSS_ENTROPY) {
         if (o->target_columns)
             return cek__fail(CEK_INVALID,
@@ -44,12 +44,12 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
                              o->target_columns);
         return CEK_OK;
     }
-    t->target_columns = o->target_columns ? o->target_columns : (uint32_t)t->outputs;
-    if (t->target_columns != t->outputs)
+    t->targets = (cek__targets){ CEK_F32, o->target_columns ? o->target_columns : (uint32_t)t->outputs };
+    if (t->targets.columns != t->outputs)
         return cek__fail(CEK_INVALID,
                          "squared error of outputs (%lld,%lld) against targets "
                          "(%lld,%u): shapes must be equal",
-                         (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->target_columns);
+                         (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->targets.columns);
     return CEK_OK;
 }
 
@@ -73,17 +73,15 @@ static cek_status group_check(cek_trainer *t, size_t count, const cek_trainer_op
 static cek_status options_check(cek_trainer *t, size_t count, const cek_trainer_options *o)
 {
     cek_status st;
-    t->loss = o->loss ? o->loss : cek__model_own_targets(t->model) >= 0 ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
+    t->loss = o->loss ? o->loss : t->model->loss ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
     t->accumulate = o->accumulate ? o->accumulate : 1;
     t->batch = o->batch ? o->batch : 64;
     t->seed = o->seed;
-    t->input_type = o->input_type ? o->input_type : CEK_F32;
     if (t->loss > CEK_LOSS_OWN)
         CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error nor the model's own", t->loss);
     if (t->batch < 1 || t->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
-    if (t->input_type != CEK_U8 && t->input_type != CEK_F32)
-        CEK_FAIL(CEK_INVALID, "inputs of type %s: u8 and f32 are taken", cek_dtype_name(t->input_type));
+    CEK_TRY(cek__model_take_input_type(t->model, o->input_type, &t->input_type));
     if (o->type != CEK_DTYPE_NONE && o->type != CEK_F32 && o->type != CEK_F64)
         CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
     t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
@@ -108,7 +106,7 @@ out:
 static void rows_measure(cek_trainer *t)
 {
     t->input_row_bytes = (uint64_t)cek__model_inputs(t->model) * cek_dtype_bytes(t->input_type);
-    t->target_row_bytes = t->target_columns ? t->target_columns * sizeof(float) : sizeof(int32_t);
+    t->target_row_bytes = (uint64_t)t->targets.columns * cek_dtype_bytes(t->targets.type);
 }
 
 static cek__lineup_options lineup_options(const cek_trainer *t)
@@ -147,7 +145,7 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
                      .cut_forward = count > 1,
                      .loss = t->loss,
                      .input_type = t->input_type,
-                     .target_columns = t->target_columns,
+                     .targets = t->targets,
                      .group = t->group,
                      .memory_limit = o->memory_limit },
         .extra_bytes = lineup_bytes,
@@ -253,7 +251,9 @@ void cek__trainer_break(cek_trainer *t, cek_status status)
 
 static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
 {
+    cek_status st;
     const int32_t *labels = b->targets;
+    cek__targets targets;
     if (b->count < 1 || b->count > t->batch)
         return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count,
                          (long long)t->batch);
@@ -262,16 +262,16 @@ static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
     if (b->input_type != t->input_type)
         return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
                          cek_dtype_name(t->input_type));
-    if (b->target_columns != t->target_columns)
-        return cek__fail(CEK_INVALID,
-                         "targets of %u values per sample, this trainer takes %u (0: "
-                         "class labels)",
-                         b->target_columns, t->target_columns);
+    CEK_TRY(cek__samples_targets(b, &targets));
+    if (targets.type != t->targets.type || targets.columns != t->targets.columns)
+        CEK_FAIL(CEK_INVALID, "targets of %u %s per sample, this trainer takes %u %s", targets.columns,
+                 cek__targets_name(&targets), t->targets.columns, cek__targets_name(&t->targets));
     for (int64_t i = 0; t->loss == CEK_LOSS_CROSS_ENTROPY && i < b->count; i++)
         if (labels[i] < 0 || labels[i] >= t->outputs)
             return cek__fail(CEK_BAD_INPUT, "label %d of sample %lld is outside the model's %lld classes", labels[i],
                              (long long)(b->rows ? b->rows[i] : i), (long long)t->outputs);
-    return CEK_OK;
+out:
+    return st;
 }
 
 /* The key of step s: one round of SplitMix64's mixing over seed and step, so that neighbours share nothing. */
@@ -286,7 +286,7 @@ static uint64_t step_key(uint64_t seed, uint64_t step)
 /* What the sum over samples is divided by. */
 static double divisor(const cek_trainer *t, int64_t samples)
 {
-    return (double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->target_columns : 1);
+    return (double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1);
 }
 
 static double now(void)

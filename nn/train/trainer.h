@@ -41,7 +41,7 @@ struct cek_trainer {
     uint32_t accumulate;
     uint64_t seed;
     cek_dtype input_type;
-    uint32_t target_columns; /* 0: labels */
+    cek__targets targets;
     int64_t outputs;
     uint64_t input_row_bytes, target_row_bytes;
     int64_t steps, submitted; /* collected, submitted */

@@ -109,8 +109,8 @@ START_TEST(impossible_arrays_are_refused)
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_BAD_INPUT, "sample 0", "not finite");
     o = good, o.size = 0;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "cek_dataset_arrays", "size");
-    o = good, o.rank = 2;
-    assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "rank 2", "C,H,W");
+    o = good, o.rank = 6;
+    assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "rank 1 to 5", "not 6");
     o = good, o.shape[0] = 0;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "dimension 0", "is 0");
     o = good, o.shape[0] = INT64_MAX / 2;
@@ -118,7 +118,7 @@ START_TEST(impossible_arrays_are_refused)
     o = good, o.count = -1;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "-1 samples", "data set");
     o = good, o.input_type = CEK_F16;
-    assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "inputs", "u8 or f32");
+    assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "inputs", "u8, f32 or i32");
     o = good, o.labels = NULL;
     assert_fails(cek_dataset_arrays(&o, &dataset), CEK_INVALID, "labels", "needed");
     o = good, o.classes = 0;

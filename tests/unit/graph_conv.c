@@ -110,6 +110,12 @@ static void backward(double *x, double *w, double *y)
     *x += *y * *w;
 }
 
+/* How samples of the shape come: images as images lie, all others by their axes. */
+static cek__image lies(const shape *s, int64_t channels, const int64_t *size)
+{
+    return s->spatial == 2 ? cek__image_of(channels, volume(size)) : (cek__image){ 0, 0 };
+}
+
 /* x or y in the shape's place, by samples alone or with a parameter's share in it. */
 static int source(net *n, const shape *s, int64_t channels, const int64_t *size, bool varied)
 {
@@ -160,7 +166,7 @@ START_TEST(what_a_convolution_gives)
     net_open(&n);
     ck_assert_int_eq(values_of(&n, conv_add(&n, &s, false), got), ROWS * out);
     memset(want, 0, sizeof want);
-    reordered(n.samples, x, ROWS * in, cek__image_of(s.channels, volume(s.in)), true); /* samples come as images lie */
+    reordered(n.samples, x, ROWS * in, lies(&s, s.channels, s.in), true);
     for (int r = 0; r < ROWS; r++)
         visit_all(&s, x + r * in, n.theta[0], want + r * out, forward);
     all_are(got, want, ROWS * out);
@@ -168,7 +174,7 @@ START_TEST(what_a_convolution_gives)
     net_open(&n);
     ck_assert_int_eq(values_of(&n, transposed_add(&n, &s, false), got), ROWS * in);
     memset(want, 0, sizeof want);
-    reordered(n.samples, x, ROWS * out, cek__image_of(s.outputs, volume(s.out)), true);
+    reordered(n.samples, x, ROWS * out, lies(&s, s.outputs, s.out), true);
     for (int r = 0; r < ROWS; r++)
         visit_all(&s, want + r * in, n.theta[0], x + r * out, backward);
     all_are(got, want, ROWS * in);

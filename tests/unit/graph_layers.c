@@ -271,7 +271,7 @@ START_TEST(normalisations_have_values)
 
         net_open(&n);
         y = norm_add(&n, _i, samples(&n, dims), &dims, groups);
-        if (dims.rank == 4 || dims.rank == 3) { /* images come with their channels last */
+        if (dims.rank == 4) { /* images come with their channels last */
             int64_t pixels = cek__dims_elements(&dims, 2, dims.rank, 1);
             cek__image image = { dims.size[1] * (pixels > 1), pixels * (dims.size[1] > 1) };
             double lies[ROOM];

@@ -118,7 +118,8 @@ static void compare(const shape *s, bool to_size)
 
     net_open(&n);
     count = values_of(&n, pool_add(&n, s, to_size, false), got);
-    reordered(n.samples, x, ROWS * s->channels * pixels, cek__image_of(s->channels, pixels), true);
+    reordered(n.samples, x, ROWS * s->channels * pixels,
+              s->spatial == 2 ? cek__image_of(s->channels, pixels) : (cek__image){ 0, 0 }, true);
     expect(s, to_size, x, want);
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(fabs(got[i] - want[i]) <= 1e-14, "element %lld: %.17g, expected %.17g", (long long)i, got[i],

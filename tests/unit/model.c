@@ -140,7 +140,7 @@ START_TEST(impossible_nodes_leave_the_model_as_it_was)
     int n, a, b;
     cek_conv2d_layer conv = { .size = sizeof conv, .out_channels = 4, .kernel_h = 3, .kernel_w = 3, .groups = 2 };
 
-    assert_fails(cek_model_create(2, (int64_t[]){ 3, 4 }, &bad), CEK_INVALID, "model", "rank 2");
+    assert_fails(cek_model_create(6, (int64_t[]){ 3, 4 }, &bad), CEK_INVALID, "model", "rank 6");
     assert_fails(cek_model_create(1, (int64_t[]){ 0 }, &bad), CEK_INVALID, "model", "dimension 0");
     assert_fails(cek_model_create(3, (int64_t[]){ 1 << 20, 1 << 20, 1 << 20 }, &bad), CEK_INVALID, "model", "elements");
     ck_assert_ptr_null(bad);

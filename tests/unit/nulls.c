@@ -432,6 +432,9 @@ static void parts_call(void)
     EMPTY(cek_model_shape(NULL, 0, numbers) == 0);
     EMPTY(cek_model_shape(model, 0, NULL) == 2);
     ok(cek_model_create(1, few, &m));
+    EMPTY(cek_part_input(NULL, "a", CEK_F32, 1, few) == -1);
+    EMPTY(cek_part_input(m, NULL, CEK_F32, 1, few) == -1);
+    EMPTY(cek_part_input(m, "a", CEK_F32, 1, NULL) == -1);
     EMPTY(cek_part_parameter(NULL, "a", NULL) == -1);
     EMPTY(cek_part_parameter(m, NULL, NULL) == -1);
     EMPTY(cek_part_parameter(m, "a", NULL) == -1);

@@ -411,7 +411,7 @@ START_TEST(each_refusal_names_the_part)
         switch (i) {
         case 0: n = cek_part_parameter(m, "w", &bad), name = "parameter"; break;
         case 1: n = cek_part_parameter(m, "w", NULL), name = "parameter"; break;
-        case 2: n = cek_part_target(m, CEK_I32, 1, two + 1), name = "target"; break;
+        case 2: n = cek_part_target(m, CEK_F32, 1, two + 1), name = "target"; break;
         case 3: n = cek_part_reshape(m, 0, 2, two), name = "reshape"; break;
         case 4: n = cek_part_reshape(m, 0, 2, none), name = "reshape"; break;
         case 5: n = cek_part_chain(m, 9, (int[9]){ 0 }, 1, NULL), name = "chain"; break;

@@ -1,0 +1,77 @@
+/* parts_ends.c - what the batches hold, as nodes: inputs and targets (see parts.h of the public headers). */
+#include <string.h>
+
+#include "nn/layers/parts_inside.h"
+
+/* [N, shape], of which a batch holds a row for each sample. */
+static cek_status sample_dims(int rank, const int64_t *shape, cek__dims *out)
+{
+    cek_status st;
+    cek__dims given;
+
+    CEK_TRY(dims_take(rank, shape, &given));
+    if (given.samples)
+        CEK_FAIL(CEK_INVALID, "the shape is of one sample, without CEK_SAMPLES");
+    CEK_TRY(cek__shape_check("shape", rank, given.size));
+    *out = (cek__dims){ .rank = rank + 1, .samples = 1, .size = { 1 } };
+    memcpy(out->size + 1, given.size, (size_t)rank * sizeof *given.size);
+out:
+    return st;
+}
+
+/* It is called as it was given, and takes no position among the layers. */
+int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank, const int64_t *shape)
+{
+    cek_status st;
+    cek__layer l = { .model = NULL };
+    cek__part part = { .kind = CEK__PART_INPUT, .type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE };
+    int node, y = CEK__NOTHING;
+
+    if (model && name)
+        CEK_TRY(cek_model_name(model, name));
+    CEK_TRY(begin(&l, model, "input", 0, NULL));
+    if (!name)
+        CEK_FAIL(CEK_INVALID, "name is NULL");
+    if (type != CEK_I32 && type != CEK_F32)
+        CEK_FAIL(CEK_UNSUPPORTED, "type %s, inputs are CEK_F32 (data) or CEK_I32 (whole numbers)",
+                 cek_dtype_name(type));
+    if (rank < 1 || rank > CEK__INPUT_RANK_MAX)
+        CEK_FAIL(CEK_INVALID, "a sample of rank %d, it is 1 to %d", rank, CEK__INPUT_RANK_MAX);
+    if (model->input >= 0)
+        CEK_FAIL(CEK_INVALID, "node %d is the model's input already", model->input);
+    CEK_TRY(sample_dims(rank, shape, &part.dims));
+    CEK_TRY(cek__graph_add(l.graph, &part, &y));
+out:
+    node = end(model, &l, st, y);
+    if (node >= 0) {
+        model->scopes[model->depth].position--;
+        model->input = node;
+    }
+    return node;
+}
+
+int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape)
+{
+    cek_status st;
+    cek__layer l;
+    cek__part part = { .kind = CEK__PART_TARGET };
+    int y = CEK__NOTHING;
+
+    CEK_TRY(begin(&l, model, "target", 0, NULL));
+    if (model->target >= 0)
+        CEK_FAIL(CEK_INVALID, "node %d is the model's target already", model->target);
+    if (type != CEK_I32 && type != CEK_F32)
+        CEK_FAIL(CEK_UNSUPPORTED, "type %s, targets are i32 labels or f32 values", cek_dtype_name(type));
+    if (rank + 1 > CEK_RANK_MAX)
+        CEK_FAIL(CEK_INVALID, "a sample of rank %d, it is 0 to %d", rank, CEK_RANK_MAX - 1);
+    CEK_TRY(sample_dims(rank, shape, &part.dims));
+    if (cek__dims_elements(&part.dims, 0, part.dims.rank, 1) > INT32_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "more than %d %s", INT32_MAX, type == CEK_I32 ? "labels" : "values");
+    part.type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
+    CEK_TRY(cek__graph_add(l.graph, &part, &y));
+    model->target = model->node_count;
+    if (model->output < 0)
+        model->output = model->node_count - 1;
+out:
+    return end(model, &l, st, y);
+}
