@@ -407,11 +407,18 @@ unit_tests += %D%/unit/nets
 %C%_unit_nets_CPPFLAGS = $(unit_cppflags)
 %C%_unit_nets_LDFLAGS = $(check_ldflags)
 %C%_unit_nets_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/inputs
 %C%_unit_inputs_SOURCES = %D%/unit/inputs.c
 %C%_unit_inputs_CPPFLAGS = $(unit_cppflags)
 %C%_unit_inputs_LDFLAGS = $(check_ldflags)
 %C%_unit_inputs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tied
+%C%_unit_tied_SOURCES = %D%/unit/tied.c
+%C%_unit_tied_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tied_LDFLAGS = $(check_ldflags)
+%C%_unit_tied_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c

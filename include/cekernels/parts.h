@@ -57,6 +57,11 @@ CEK_API int cek_part_parameter(cek_model *model, const char *name, const cek_par
  * (cek_model_set_input_scale); of three axes they are images, which batches and data sets hold channels last. CEK_I32: whole
  * numbers, as they come: what names rows of a table. For a model that was created with rank 0. */
 CEK_API int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank, const int64_t *shape);
+/* A parameter that is there already, of a part or of a layer, by its whole name (cek_parameter.name): for what is tied. It is one
+ * parameter, whose gradient is the sum over all who read it, with one name, saved once. Of a language model's head:
+ *     y = cek_part_matmul(m, x, cek_part_shared(m, "wte.weight"), true);
+ * Errors: CEK_NOT_FOUND. */
+CEK_API int cek_part_shared(cek_model *model, const char *name);
 /* What the batches have as targets, for a loss of one's own, [N, shape]: CEK_I32: labels, with rank 0 one for each sample, with {T}
  * one for each of T words; CEK_F32: values. A model has one at most. */
 CEK_API int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape);

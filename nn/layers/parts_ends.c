@@ -1,4 +1,5 @@
-/* parts_ends.c - what the batches hold, as nodes: inputs and targets (see parts.h of the public headers). */
+/* parts_ends.c - what is there before a network computes, as nodes: inputs, targets, and the parameters of other nodes (see parts.h
+ * of the public headers). */
 #include <string.h>
 
 #include "nn/layers/parts_inside.h"
@@ -72,6 +73,25 @@ int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *s
     model->target = model->node_count;
     if (model->output < 0)
         model->output = model->node_count - 1;
+out:
+    return end(model, &l, st, y);
+}
+
+int cek_part_shared(cek_model *model, const char *name)
+{
+    cek_status st;
+    cek__layer l;
+    int y = CEK__NOTHING;
+
+    CEK_TRY(begin(&l, model, "shared", 0, NULL));
+    if (!name)
+        CEK_FAIL(CEK_INVALID, "name is NULL");
+    for (size_t i = 0; i < model->parameter_count && y == CEK__NOTHING; i++)
+        if (strcmp(model->parameters[i].public.name, name) == 0)
+            y = model->parameters[i].flow;
+    if (y == CEK__NOTHING)
+        CEK_FAIL(CEK_NOT_FOUND, "no parameter is called \"%s\"", name);
+    cek__layer_note(&l, "%s", name);
 out:
     return end(model, &l, st, y);
 }

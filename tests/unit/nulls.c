@@ -435,6 +435,8 @@ static void parts_call(void)
     EMPTY(cek_part_input(NULL, "a", CEK_F32, 1, few) == -1);
     EMPTY(cek_part_input(m, NULL, CEK_F32, 1, few) == -1);
     EMPTY(cek_part_input(m, "a", CEK_F32, 1, NULL) == -1);
+    EMPTY(cek_part_shared(NULL, "a") == -1);
+    EMPTY(cek_part_shared(m, NULL) == -1);
     EMPTY(cek_part_parameter(NULL, "a", NULL) == -1);
     EMPTY(cek_part_parameter(m, NULL, NULL) == -1);
     EMPTY(cek_part_parameter(m, "a", NULL) == -1);
