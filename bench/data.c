@@ -47,6 +47,25 @@ static bool same_shape(const cek_dataset *a, const cek_dataset *b)
     return rank == cek_dataset_shape(b, other) && !memcmp(one, other, (size_t)rank * sizeof *one);
 }
 
+/* In colour for a network that is made for it. */
+static cek_status digits_open(const bench_options *o, bench_data *d)
+{
+    cek_preset preset = { .size = sizeof preset };
+    const bool coloured = o->argc == 1 && cek_preset_find(o->argv[0], &preset) == CEK_OK && preset.shape[0] == 3;
+    cek_status (*const make)(uint64_t, bool, cek_dataset **) = coloured ? cek_dataset_coloured_digits
+                                                                        : cek_dataset_digits;
+    cek_status st = make(1, true, &d->train);
+    snprintf(d->source, sizeof d->source, "generated digits%s", coloured ? " in colour" : "");
+    return st ? st : make(1, false, &d->test);
+}
+
+static cek_status images_open(const bench_options *o, bench_data *d)
+{
+    cek_status st = cek_dataset_mnist(o->data, true, &d->train);
+    snprintf(d->source, sizeof d->source, "%.200s", o->data);
+    return st ? st : cek_dataset_mnist(o->data, false, &d->test);
+}
+
 int data_open(const bench_options *o, bench_data *d)
 {
     *d = (bench_data){ .train = NULL };
@@ -56,10 +75,7 @@ int data_open(const bench_options *o, bench_data *d)
     if (o->csv) {
         code = table_open(o, d);
     } else {
-        cek_status st = o->data ? cek_dataset_mnist(o->data, true, &d->train) : cek_dataset_digits(1, true, &d->train);
-        if (!st)
-            st = o->data ? cek_dataset_mnist(o->data, false, &d->test) : cek_dataset_digits(1, false, &d->test);
-        snprintf(d->source, sizeof d->source, "%.200s", o->data ? o->data : "generated digits");
+        cek_status st = o->data ? images_open(o, d) : digits_open(o, d);
         code = st ? complain_status(st) : EXIT_OK;
     }
     if (!code && d->test && !same_shape(d->train, d->test))

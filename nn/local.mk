@@ -4,6 +4,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
 %C%_libcekernels_nn_la_SOURCES = \
     %D%/data/bytes.c \
     %D%/data/bytes.h \
+    %D%/data/colours.c \
+    %D%/data/colours.h \
     %D%/data/csv.c \
     %D%/data/csv.h \
     %D%/data/dataset.c \

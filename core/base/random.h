@@ -18,8 +18,9 @@
 enum {
     CEK__STREAM_PERMUTATION = 1, /* sub: epoch */
     CEK__STREAM_SPLIT = 2,
-    CEK__STREAM_GLYPHS = 3, /* sub: sample */
-    CEK__STREAM_INIT = 4,   /* sub: parameter of the model */
+    CEK__STREAM_GLYPHS = 3,  /* sub: sample */
+    CEK__STREAM_INIT = 4,    /* sub: parameter of the model */
+    CEK__STREAM_COLOURS = 5, /* sub: sample */
     CEK__STREAM_USER = 0x100
 };
 

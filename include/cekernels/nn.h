@@ -266,6 +266,9 @@ typedef struct cek_preset {
     const cek_optimizer *optimizer; /* the library's */
     int64_t batch;
     int64_t classes; /* outputs of a network that has any number of them: its own or those of "NAME:CLASSES"; else 0 */
+    int32_t rank;    /* of a sample as it is made for, */
+    uint32_t reserved;
+    int64_t shape[CEK_RANK_MAX]; /* {C,H,W} or {features} */
 } cek_preset;
 /* CEK_NOT_FOUND lists the names */
 CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out);
@@ -294,6 +297,8 @@ CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool tra
 /* Drawn digits, 28 x 28, u8: 20,000 for training or 10,000 others for testing. The same for a seed
  * on every machine. */
 CEK_API CEK_CHECKED cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out);
+/* The same digits in colour on coloured pages, 3 x 32 x 32, u8: 10,000 and 2,000. */
+CEK_API CEK_CHECKED cek_status cek_dataset_coloured_digits(uint64_t seed, bool train, cek_dataset **out);
 /* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the
  * others are features. */
 CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out);

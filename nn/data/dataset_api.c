@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/data/colours.h"
 #include "nn/data/csv.h"
 #include "nn/data/dataset.h"
 #include "nn/data/glyphs.h"
@@ -77,6 +78,12 @@ cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out)
 {
     CEK__NOT_NULL(out);
     return cek__glyphs_dataset(seed, train, out);
+}
+
+cek_status cek_dataset_coloured_digits(uint64_t seed, bool train, cek_dataset **out)
+{
+    CEK__NOT_NULL(out);
+    return cek__colours_dataset(seed, train, out);
 }
 
 cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out)

@@ -220,6 +220,15 @@ void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PI
     develop(&l, seed, stream, ink, image);
 }
 
+void cek__glyph_ink(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS])
+{
+    int form;
+    look l = look_draw(seed, cek__stream(CEK__STREAM_GLYPHS, sample), &form);
+
+    memset(ink, 0, CEK__GLYPH_PIXELS * sizeof *ink);
+    strokes_draw(&l, shapes[sample % CEK__GLYPH_CLASSES][form], ink);
+}
+
 /* ---- data sets ---- */
 
 cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out)

@@ -23,6 +23,9 @@ enum {
 /* Draws one image, row by row, 0 = paper, 255 = full ink. */
 CEK__SHARED void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PIXELS]);
 
+/* The same image's strokes alone: 0 = paper to 1 = ink. */
+CEK__SHARED void cek__glyph_ink(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS]);
+
 /* The training or the test images, u8 inputs (28, 28, 1) and labels. About 0.3 s for the larger set. */
 CEK__SHARED CEK__CHECKED cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out);
 

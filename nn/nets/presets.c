@@ -31,44 +31,48 @@ static const cek_optimizer sgd_residual = SGD(0.05, 1e-4), sgd_mobile = SGD(0.04
 static const struct builtin {
     cek_preset preset;
     cek_status (*add)(cek_model *model, int64_t classes); /* NULL: the preset's text */
-    int rank;
-    int64_t shape[3];
     double scale, offset;
 } builtins[] = {
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
         .name = "mnist-cnn",
         .text = "conv:64,3,p1 relu conv:128,3,p1 relu maxpool:2 flatten linear:1024 relu dropout:0.5 linear:10",
         .optimizer = &adam_small,
-        .batch = 64 },
+        .batch = 64,
+        .rank = 3,
+        .shape = { 1, 28, 28 } },
       NULL,
-      3,
-      { 1, 28, 28 },
       IMAGE_SCALE,
       IMAGE_OFFSET },
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
         .name = "lenet5",
         .text = "conv:6,5,p2 relu maxpool:2 conv:16,5 relu maxpool:2 flatten linear:120 relu linear:84 relu linear:10",
         .optimizer = &adam_small,
-        .batch = 64 },
+        .batch = 64,
+        .rank = 3,
+        .shape = { 1, 28, 28 } },
       NULL,
-      3,
-      { 1, 28, 28 },
       IMAGE_SCALE,
       IMAGE_OFFSET },
     { { .loss = CEK_LOSS_MSE,
         .name = "boston-mlp",
         .text = "linear:16 relu linear:32 relu linear:1",
         .optimizer = &adam_large,
-        .batch = 128 },
+        .batch = 128,
+        .rank = 1,
+        .shape = { 13 } },
       NULL,
       1,
-      { 13 },
-      1,
       0 },
-#define IMAGE_NET(word, function, sgd)                                                                                 \
-    {                                                                                                                  \
-        { .loss = CEK_LOSS_CROSS_ENTROPY, .name = word, .optimizer = &(sgd), .batch = 64, .classes = 1000 }, function, \
-            3, { 3, 224, 224 }, IMAGE_SCALE, IMAGE_OFFSET                                                              \
+#define IMAGE_NET(word, function, sgd)          \
+    {                                           \
+        { .loss = CEK_LOSS_CROSS_ENTROPY,       \
+          .name = word,                         \
+          .optimizer = &(sgd),                  \
+          .batch = 64,                          \
+          .classes = 1000,                      \
+          .rank = 3,                            \
+          .shape = { 3, 224, 224 } },           \
+            function, IMAGE_SCALE, IMAGE_OFFSET \
     }
     IMAGE_NET("resnet18", cek__resnet18, sgd_residual),
     IMAGE_NET("resnet50", cek__resnet50, sgd_residual),
@@ -144,7 +148,7 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
         goto out;
     if (!shape && !found)
         CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the input must be given", text);
-    CEK_TRY(cek_model_create(shape ? rank : found->rank, shape ? shape : found->shape, &model));
+    CEK_TRY(cek_model_create(shape ? rank : found->preset.rank, shape ? shape : found->preset.shape, &model));
     CEK_TRY(found ? builtin_add(model, found, classes) : cek__model_add_text(model, text));
     *out = model;
     return CEK_OK;

@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
 #include "nn/data/dataset.h"
+#include "nn/data/colours.h"
 #include "nn/data/glyphs.h"
 #include "nn/data/split.h"
 #include "scratch.h"
@@ -344,6 +345,66 @@ START_TEST(digits_are_distinct_labelled_and_seeded)
 }
 END_TEST
 
+/* How far a digit's strokes stand out of the page around them, in levels: the sign says which is lighter. */
+static double contrast(const uint8_t *image, const float *ink, int left, int top, int channel)
+{
+    double sum[2] = { 0 }, count[2] = { 0 };
+
+    for (int y = 0; y < CEK__GLYPH_SIZE; y++)
+        for (int x = 0; x < CEK__GLYPH_SIZE; x++) {
+            float cover = ink[y * CEK__GLYPH_SIZE + x];
+            uint8_t value = image[((y + top) * CEK__COLOURS_SIZE + x + left) * 3 + channel];
+
+            if (cover > 0.9f || cover <= 0) {
+                sum[cover > 0.9f] += value;
+                count[cover > 0.9f]++;
+            }
+        }
+    return sum[1] / count[1] - sum[0] / count[0];
+}
+
+START_TEST(coloured_digits_are_the_same_digits_lighter_or_darker_than_their_page)
+{
+    enum { SOME = 60 };
+    cek_dataset *train, *test;
+    uint8_t images[SOME * CEK__COLOURS_BYTES], again[CEK__COLOURS_BYTES];
+    int32_t digits[SOME];
+    int64_t rows[SOME], shape[CEK_RANK_MAX];
+    int lighter = 0;
+
+    assert_ok(cek_dataset_coloured_digits(3, true, &train));
+    assert_ok(cek_dataset_coloured_digits(3, false, &test));
+    ck_assert(cek_dataset_size(train) == CEK__COLOURS_TRAIN && cek_dataset_size(test) == CEK__COLOURS_TEST);
+    ck_assert(cek_dataset_classes(train) == 10 && cek_dataset_shape(train, shape) == 3);
+    ck_assert(shape[0] == 3 && shape[1] == 32 && shape[2] == 32);
+    for (int i = 0; i < SOME; i++)
+        rows[i] = i;
+    assert_ok(cek__dataset_read(test, rows, SOME, images, digits));
+    cek__colours_draw(3, CEK__COLOURS_TRAIN + 17, again);
+    ck_assert_mem_eq(again, images + 17 * CEK__COLOURS_BYTES, sizeof again);
+    for (int i = 0; i < SOME; i++) {
+        float ink[CEK__GLYPH_PIXELS];
+        double largest[3] = { 0 };
+
+        ck_assert_int_eq(digits[i], i % 10);
+        cek__glyph_ink(3, (uint64_t)(CEK__COLOURS_TRAIN + i), ink);
+        for (int c = 0; c < 3; c++)
+            for (int place = 0; place < 25; place++) { /* wherever it was put */
+                double d = contrast(images + i * CEK__COLOURS_BYTES, ink, place % 5, place / 5, c);
+
+                largest[c] = fabs(d) > fabs(largest[c]) ? d : largest[c];
+            }
+        ck_assert_msg((largest[0] > 20 && largest[1] > 20 && largest[2] > 20) ||
+                          (largest[0] < -20 && largest[1] < -20 && largest[2] < -20),
+                      "image %d: %g %g %g", i, largest[0], largest[1], largest[2]);
+        lighter += largest[0] > 0;
+    }
+    ck_assert(lighter > SOME / 4 && lighter < SOME * 3 / 4);
+    cek_dataset_free(train);
+    cek_dataset_free(test);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dataset");
@@ -359,6 +420,7 @@ int main(void)
     tcase_add_test(all, standardised_features_have_mean_0_and_deviation_1);
     tcase_add_test(all, failing_allocations_leave_a_data_set_as_it_was);
     tcase_add_test(all, digits_are_distinct_labelled_and_seeded);
+    tcase_add_test(all, coloured_digits_are_the_same_digits_lighter_or_darker_than_their_page);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -115,6 +115,7 @@ START_TEST(a_number_behind_the_name_is_that_of_the_classes)
     ck_assert_int_eq(preset.classes, 7);
     assert_ok(cek_preset_find("resnet50", &preset));
     ck_assert_int_eq(preset.classes, 1000);
+    ck_assert(preset.rank == 3 && preset.shape[0] == 3 && preset.shape[2] == 224 && preset.shape[3] == 0);
     assert_ok(cek_preset_find("lenet5", &preset));
     ck_assert_int_eq(preset.classes, 0);
     assert_fails(cek_model_parse("resnet18:0", 3, small, &m), CEK_BAD_INPUT, "classes", "0");

@@ -1,0 +1,31 @@
+# nets.sh - built-in networks over the command line: trained, saved, read again, on images in colour.
+. "$top_srcdir/tests/cli/lib.sh"
+
+# Twenty images of 32x32x3 with labels 0 to 9: waves, shorter for a larger label.
+data=$scratch/images
+mkdir "$data"
+for part in train t10k; do
+    { printf '\000\000\010\004\000\000\000\024\000\000\000\040\000\000\000\040\000\000\000\003'
+      LC_ALL=C awk 'BEGIN { for (i = 0; i < 20; i++) for (k = 0; k < 3072; k++) printf "%c", 1 + (k * (i % 10 + 1) + 7 * i) % 120 }'
+    } >"$data/$part-images-idx3-ubyte"
+    { printf '\000\000\010\001\000\000\000\024'
+      printf '\000\001\002\003\004\005\006\007\010\011\000\001\002\003\004\005\006\007\010\011'
+    } >"$data/$part-labels-idx1-ubyte"
+done
+
+# What is learnt by heart in training shows in evaluation too, if more slowly, as running statistics follow; and there again from
+# what was saved.
+run 0 train resnet18 --data "$data" --epochs 15 --batch 20 --lr 0.005 -d cpu:0 --save "$scratch/w.safetensors" --json
+accuracy=$(value epochs.14.test_accuracy)
+holds "$(value epochs.14.train_accuracy) == 1 && $(value epochs.14.test_loss) < 0.95 * $(value epochs.0.test_loss)"
+run 0 predict resnet18 --data "$data" --load "$scratch/w.safetensors" -d cpu:0 --json
+holds "$(value results) == 20 && $(value test_accuracy) == $accuracy"
+refused 5 'no tensor "features.0.0.weight"' predict mobilenetv2 --data "$data" --load "$scratch/w.safetensors" -d cpu:0
+refused 5 'fc.weight' predict resnet18:11 --data "$data" --load "$scratch/w.safetensors" -d cpu:0
+refused 5 'classes' train resnet18:none --data "$data"
+
+# Without files: digits in colour. Ten classes, so the first loss is near ln 10.
+run 0 train mobilenetv2 --steps 1 --log-every 1 --batch 8 -d cpu:0 -o jsonl
+holds "$(sed -n 1p "$scratch/out" | "$json" loss) > 2.2 && $(sed -n 1p "$scratch/out" | "$json" loss) < 2.4"
+
+finish
