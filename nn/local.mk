@@ -90,18 +90,22 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/simplify.h \
     %D%/graph/strides.c \
     %D%/graph/strides.h \
+    %D%/layers/activation.c \
     %D%/layers/activations.c \
     %D%/layers/activations.h \
     %D%/layers/attention.c \
     %D%/layers/attention.h \
+    %D%/layers/attention_layer.c \
     %D%/layers/batch_norm.c \
     %D%/layers/bias.c \
     %D%/layers/bias.h \
     %D%/layers/conv.c \
     %D%/layers/elementwise.c \
+    %D%/layers/embedding.c \
     %D%/layers/linear.c \
     %D%/layers/losses.c \
     %D%/layers/losses.h \
+    %D%/layers/norm.c \
     %D%/layers/norms.c \
     %D%/layers/norms.h \
     %D%/layers/parts.c \
@@ -112,6 +116,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/pooling.h \
     %D%/layers/recurrent.c \
     %D%/layers/recurrent.h \
+    %D%/layers/recurrent_layer.c \
+    %D%/layers/softmax.c \
     %D%/layers/text.c \
     %D%/layers/text.h \
     %D%/layers/window.c \

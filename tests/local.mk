@@ -419,6 +419,11 @@ unit_tests += %D%/unit/tied
 %C%_unit_tied_CPPFLAGS = $(unit_cppflags)
 %C%_unit_tied_LDFLAGS = $(check_ldflags)
 %C%_unit_tied_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+unit_tests += %D%/unit/layers
+%C%_unit_layers_SOURCES = %D%/unit/layers.c
+%C%_unit_layers_CPPFLAGS = $(unit_cppflags)
+%C%_unit_layers_LDFLAGS = $(check_ldflags)
+%C%_unit_layers_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c

@@ -29,6 +29,7 @@
 #define CEKERNELS_NN_H
 
 #include <cekernels/cekernels.h>
+#include <cekernels/layers.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,46 +57,7 @@ CEK_API void cek_model_free(cek_model *model);
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
 CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
 
-typedef struct cek_conv2d_layer {
-    uint32_t size;
-    uint32_t out_channels;
-    uint32_t kernel_h, kernel_w;
-    uint32_t stride_h, stride_w;     /* 0 = 1 */
-    uint32_t dilation_h, dilation_w; /* 0 = 1 */
-    uint32_t pad_h, pad_w;
-    uint32_t groups; /* 0 = 1 */
-    bool no_bias;
-    uint8_t reserved[3];
-} cek_conv2d_layer;
-typedef struct cek_pool2d_layer {
-    uint32_t size;
-    uint32_t mode;               /* CEK_POOL_MAX or CEK_POOL_AVERAGE (padding counts, as in
-                                       * PyTorch) */
-    uint32_t kernel_h, kernel_w; /* 0 = the whole image */
-    uint32_t stride_h, stride_w; /* 0 = kernel */
-    uint32_t pad_h, pad_w;
-} cek_pool2d_layer;
-/* Each adds a node that reads node `input`; *node is its number (`node` may be NULL). Errors name the layer and the
- * shapes (CEK_INVALID). */
-CEK_API CEK_CHECKED cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_linear(cek_model *model, int input, int64_t out, bool bias, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node);
-typedef struct cek_batch_norm_layer {
-    uint32_t size;
-    bool no_affine; /* neither weight nor bias */
-    uint8_t reserved[3];
-    double epsilon;  /* 0 = 1e-5 */
-    double momentum; /* 0 = 0.1: the weight of the newest statistics in the running ones */
-} cek_batch_norm_layer;
-/* Of [N,C,..]: each channel to mean 0 and variance 1 over its group of samples (cek_trainer_options.norm_group) and what is behind
- * C, then times its weight plus its bias; in evaluation by the running statistics, which are buffers. */
-CEK_API CEK_CHECKED cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_norm_layer *layer,
-                                                    int *node);
-CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
-CEK_API CEK_CHECKED cek_status cek_model_flatten(cek_model *model, int input, int *node);
-/* a + b, equal shapes */
-CEK_API CEK_CHECKED cek_status cek_model_add(cek_model *model, int a, int b, int *node);
+/* Layers are added by the functions of layers.h: cek_model_conv, cek_model_linear, cek_model_layer_norm, ... */
 
 /* What is added is called by its position ("0", "1"), and its parameters after it ("0.weight"). cek_model_name gives the next
  * node another name; between enter and leave all names begin with that one and a dot, and positions count anew, as in nested

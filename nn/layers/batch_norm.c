@@ -111,9 +111,8 @@ static cek_status affine_make(cek__layer *l, const cek_batch_norm_layer *n, int 
     affine[0] = affine[1] = CEK__NOTHING;
     if (n->no_affine)
         return CEK_OK;
-    CEK_TRY(cek__layer_parameter(l, "weight", 1, channels, 0, &affine[0]));
-    l->model->parameters[l->model->parameter_count - 1].value = 1;
-    CEK_TRY(cek__layer_parameter(l, "bias", 1, channels, 0, &affine[1]));
+    CEK_TRY(cek__layer_filled(l, "weight", 1, channels, 1, &affine[0]));
+    CEK_TRY(cek__layer_filled(l, "bias", 1, channels, 0, &affine[1]));
     CEK_TRY(spread(l, affine[0], &affine[0]));
     st = spread(l, affine[1], &affine[1]);
 out:

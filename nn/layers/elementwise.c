@@ -1,35 +1,6 @@
-/* elementwise.c - layers that compute element by element: activations, dropout, the sum of two; and flatten, which moves
- * nothing. */
-#include <string.h>
-
+/* elementwise.c - layers that compute element by element: dropout, the sum of two; and flatten, which moves nothing. */
 #include "core/base/status.h"
 #include "nn/model/layer.h"
-
-/* By cek_activation. */
-static const struct {
-    const char *name;
-    uint32_t code;
-} activations[] = {
-    [CEK_ACT_RELU] = { "relu", CEK_PW_RELU },
-    [CEK_ACT_TANH] = { "tanh", CEK_PW_TANH },
-    [CEK_ACT_SIGMOID] = { "sigmoid", CEK_PW_SIGMOID },
-    [CEK_ACT_GELU] = { "gelu", CEK_PW_GELU },
-};
-
-cek_status cek_model_activation(cek_model *model, int input, cek_activation kind, int *node)
-{
-    cek_status st;
-    cek__layer l;
-    bool known = kind < sizeof activations / sizeof *activations && activations[kind].name;
-    int y = CEK__NOTHING;
-
-    CEK_TRY(cek__layer_begin(&l, model, known ? activations[kind].name : "activation", 1, &input));
-    if (!known)
-        CEK_FAIL(CEK_INVALID, "unknown kind %u", kind);
-    CEK_TRY(cek__chain(l.graph, activations[kind].code, l.x[0], CEK__NOTHING, &y));
-out:
-    return cek__layer_end(&l, st, y, node);
-}
 
 cek_status cek_model_dropout(cek_model *model, int input, double p, int *node)
 {

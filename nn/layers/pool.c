@@ -1,68 +1,163 @@
-/* pool.c - the maximum or mean of windows. */
+/* pool.c - pools over one to three axes: by windows, or to a size. */
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/layers/pooling.h"
 #include "nn/layers/window.h"
 
+static cek_status mode_check(uint32_t mode)
+{
+    if (mode == CEK_POOL_MAX || mode == CEK_POOL_AVERAGE)
+        return CEK_OK;
+    return cek__fail(CEK_INVALID, "mode %u is neither maximum nor average", mode);
+}
+
 /* Fills in what is left out, by the input. */
-static cek_status layer_check(const cek__layer *l, cek_pool2d_layer *p)
+static cek_status layer_take(const cek__layer *l, const char *call, const cek_pool_layer *from, int axes,
+                             cek__pooling *p)
 {
     cek_status st;
-    const int64_t *in = l->in.size + 1;
+    cek_pool_layer given;
     char text[CEK__SHAPE_TEXT];
 
-    CEK_TRY(cek__image_wanted(l));
-    cek__dims_text(&l->in, text);
-    if (p->mode != CEK_POOL_MAX && p->mode != CEK_POOL_AVERAGE)
-        CEK_FAIL(CEK_INVALID, "mode %u is neither maximum nor average", p->mode);
-    if ((p->kernel_h == 0 && in[1] > UINT32_MAX) || (p->kernel_w == 0 && in[2] > UINT32_MAX))
-        CEK_FAIL(CEK_INVALID, "an input of %s is too large for a global pool", text);
-    p->kernel_h = p->kernel_h ? p->kernel_h : (uint32_t)in[1];
-    p->kernel_w = p->kernel_w ? p->kernel_w : (uint32_t)in[2];
-    p->stride_h = p->stride_h ? p->stride_h : p->kernel_h;
-    p->stride_w = p->stride_w ? p->stride_w : p->kernel_w;
-    if (p->pad_h > p->kernel_h / 2 || p->pad_w > p->kernel_w / 2)
-        CEK_FAIL(CEK_INVALID, "padding %ux%u is more than half of the kernel %ux%u", p->pad_h, p->pad_w, p->kernel_h,
-                 p->kernel_w);
-    if (cek__window_count(in[1], p->kernel_h, p->stride_h, p->pad_h, 1) < 1 ||
-        cek__window_count(in[2], p->kernel_w, p->stride_w, p->pad_w, 1) < 1)
-        CEK_FAIL(CEK_INVALID, "kernel %ux%u is larger than the input %s with padding %ux%u", p->kernel_h, p->kernel_w,
-                 text, p->pad_h, p->pad_w);
+    CEK_TRY(cek__options_take(call, &given, sizeof given, from));
+    *p = (cek__pooling){ .mode = given.mode, .ceil = given.ceil, .count_pad = !given.valid };
+    CEK_TRY(mode_check(given.mode));
+    for (int i = 0; i < axes; i++) {
+        int64_t in = l->in.size[2 + i];
+
+        if (given.kernel[i] == 0 && in > UINT32_MAX)
+            CEK_FAIL(CEK_INVALID, "an input of %s is too large for a global pool", cek__dims_text(&l->in, text));
+        p->windows.kernel[i] = given.kernel[i] ? given.kernel[i] : in;
+        p->windows.stride[i] = given.stride[i] ? given.stride[i] : p->windows.kernel[i];
+        p->windows.pad_lo[i] = given.pad_lo[i];
+        p->windows.pad_hi[i] = given.pad_hi[i];
+    }
 out:
     return st;
 }
 
-static void layer_note(cek__layer *l, const cek_pool2d_layer *p)
+static cek_status windows_fit(const cek__layer *l, const cek__pooling *p, int axes)
 {
-    cek__layer_note(l, "%s %ux%u", p->mode == CEK_POOL_MAX ? "max" : "average", p->kernel_h, p->kernel_w);
-    if (p->stride_h != p->kernel_h || p->stride_w != p->kernel_w)
-        cek__note_pair(l, "stride", p->stride_h, p->stride_w, 0);
-    cek__note_pair(l, "padding", p->pad_h, p->pad_w, 0);
+    cek_status st = CEK_OK;
+    cek__windows w = p->windows;
+    char text[CEK__SHAPE_TEXT], kernel[CEK__AXES_TEXT], padding[CEK__PADDING_TEXT];
+
+    cek__dims_text(&l->in, text);
+    cek__axes_text(axes, w.kernel, kernel);
+    cek__padding_text(axes, &w, padding);
+    for (int i = 0; i < axes; i++) {
+        w.dilation[i] = 1;
+        if (w.pad_lo[i] > w.kernel[i] / 2 || w.pad_hi[i] > w.kernel[i] / 2)
+            CEK_FAIL(CEK_INVALID, "padding %s is more than half of the kernel %s", padding, kernel);
+        if (cek__window_count(&w, i, l->in.size[2 + i]) < 1)
+            CEK_FAIL(CEK_INVALID, "kernel %s is larger than the input %s with padding %s", kernel, text, padding);
+    }
+out:
+    return st;
 }
 
-cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
+static void layer_note(cek__layer *l, const cek__pooling *p, int axes)
+{
+    char kernel[CEK__AXES_TEXT];
+    bool kernels = true;
+
+    for (int i = 0; i < axes; i++)
+        kernels &= p->windows.stride[i] == p->windows.kernel[i];
+    cek__layer_note(l, "%s %s", p->mode == CEK_POOL_MAX ? "max" : "average",
+                    cek__axes_text(axes, p->windows.kernel, kernel));
+    if (!kernels)
+        cek__note_axes(l, "stride", axes, p->windows.stride, 0);
+    cek__note_padding(l, axes, &p->windows);
+    if (p->ceil)
+        cek__layer_note(l, ", rounded up");
+}
+
+static cek_status pool_add(cek__layer *l, const cek__pooling *p, int axes, int *y)
+{
+    cek_status st;
+
+    CEK_TRY(windows_fit(l, p, axes));
+    layer_note(l, p, axes);
+    CEK_TRY(cek__pool(l->graph, l->x[0], p, y));
+out:
+    return st;
+}
+
+cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *layer, int *node)
 {
     cek_status st;
     cek__layer l;
-    cek_pool2d_layer p = { 0 };
-    cek__pooling pooling;
-    int y = CEK__NOTHING;
+    cek__pooling p;
+    int axes, y = CEK__NOTHING;
 
     if (node)
         *node = -1;
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(layer);
     CEK_TRY(cek__layer_begin(&l, model, "pool", 1, &input));
-    CEK_TRY(cek__options_take("cek_model_pool2d", &p, sizeof p, layer));
-    CEK_TRY(layer_check(&l, &p));
-    layer_note(&l, &p);
-    pooling = (cek__pooling){ .mode = p.mode,
-                              .count_pad = true,
-                              .windows = { .kernel = { p.kernel_h, p.kernel_w },
-                                           .stride = { p.stride_h, p.stride_w },
-                                           .pad_lo = { p.pad_h, p.pad_w },
-                                           .pad_hi = { p.pad_h, p.pad_w } } };
-    CEK_TRY(cek__pool(l.graph, l.x[0], &pooling, &y));
+    CEK_TRY(cek__image_wanted(&l, 0, &axes));
+    CEK_TRY(layer_take(&l, "cek_model_pool", layer, axes, &p));
+    CEK_TRY(pool_add(&l, &p, axes, &y));
+out:
+    return cek__layer_end(&l, st, y, node);
+}
+
+cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
+{
+    cek_status st;
+    cek__layer l;
+    cek_pool2d_layer two = { 0 };
+    cek_pool_layer any;
+    cek__pooling p;
+    int axes, y = CEK__NOTHING;
+
+    if (node)
+        *node = -1;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(layer);
+    CEK_TRY(cek__layer_begin(&l, model, "pool", 1, &input));
+    CEK_TRY(cek__options_take("cek_model_pool2d", &two, sizeof two, layer));
+    CEK_TRY(cek__image_wanted(&l, 2, &axes));
+    any = (cek_pool_layer){ .size = sizeof any,
+                            .mode = two.mode,
+                            .kernel = { two.kernel_h, two.kernel_w },
+                            .stride = { two.stride_h, two.stride_w },
+                            .pad_lo = { two.pad_h, two.pad_w },
+                            .pad_hi = { two.pad_h, two.pad_w } };
+    CEK_TRY(layer_take(&l, "cek_model_pool2d", &any, axes, &p));
+    CEK_TRY(pool_add(&l, &p, axes, &y));
+out:
+    return cek__layer_end(&l, st, y, node);
+}
+
+static cek_status size_check(const cek__layer *l, int axes, const int64_t *size)
+{
+    char text[CEK__SHAPE_TEXT], wanted[CEK__AXES_TEXT];
+
+    for (int i = 0; i < axes; i++)
+        if (size[i] < 1 || size[i] > INT32_MAX)
+            return cek__fail(CEK_INVALID, "to the size %s of the input %s", cek__axes_text(axes, size, wanted),
+                             cek__dims_text(&l->in, text));
+    return CEK_OK;
+}
+
+cek_status cek_model_pool_to(cek_model *model, int input, uint32_t mode, const int64_t *size, int *node)
+{
+    cek_status st;
+    cek__layer l;
+    char text[CEK__AXES_TEXT];
+    int axes, y = CEK__NOTHING;
+
+    if (node)
+        *node = -1;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(size);
+    CEK_TRY(cek__layer_begin(&l, model, "pool", 1, &input));
+    CEK_TRY(cek__image_wanted(&l, 0, &axes));
+    CEK_TRY(mode_check(mode));
+    CEK_TRY(size_check(&l, axes, size));
+    cek__layer_note(&l, "%s to %s", mode == CEK_POOL_MAX ? "max" : "average", cek__axes_text(axes, size, text));
+    CEK_TRY(cek__pool_to(l.graph, l.x[0], mode, size, &y));
 out:
     return cek__layer_end(&l, st, y, node);
 }

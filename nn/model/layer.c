@@ -127,6 +127,15 @@ out:
     return st;
 }
 
+cek_status cek__layer_filled(cek__layer *l, const char *suffix, int rank, const int64_t *shape, double value, int *flow)
+{
+    cek_status st = cek__layer_parameter(l, suffix, rank, shape, 0, flow);
+
+    if (st == CEK_OK)
+        l->model->parameters[l->model->parameter_count - 1].value = value;
+    return st;
+}
+
 cek_status cek__layer_buffer(cek__layer *l, const char *suffix, int rank, const int64_t *shape, double value, int *flow)
 {
     cek_status st;

@@ -31,6 +31,9 @@ CEK__CHECKED cek_status cek__layer_begin(cek__layer *layer, cek_model *model, co
 /* Of rank `rank`, zero until it is initialised; its name is the node's and this suffix. *flow is what parts read. */
 CEK__CHECKED cek_status cek__layer_parameter(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
                                              double fan_in, int *flow);
+/* The same, each element `value` when it is initialised. */
+CEK__CHECKED cek_status cek__layer_filled(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
+                                          double value, int *flow);
 /* The same of what nothing differentiates: reads *flow what it is. contribute - in training it becomes (1 - momentum) times what it
  * is and momentum times what v is, for each run. One has one contribution at most. */
 CEK__CHECKED cek_status cek__layer_buffer(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
