@@ -103,6 +103,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/elementwise.c \
     %D%/layers/embedding.c \
     %D%/layers/linear.c \
+    %D%/layers/loss.c \
     %D%/layers/losses.c \
     %D%/layers/losses.h \
     %D%/layers/norm.c \

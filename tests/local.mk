@@ -425,6 +425,12 @@ unit_tests += %D%/unit/layers
 %C%_unit_layers_LDFLAGS = $(check_ldflags)
 %C%_unit_layers_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/losses
+%C%_unit_losses_SOURCES = %D%/unit/losses.c
+%C%_unit_losses_CPPFLAGS = $(unit_cppflags)
+%C%_unit_losses_LDFLAGS = $(check_ldflags)
+%C%_unit_losses_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c
 %C%_unit_parts_CPPFLAGS = $(unit_cppflags)

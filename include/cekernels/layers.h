@@ -201,6 +201,42 @@ typedef struct cek_recurrent_layer {
 CEK_API CEK_CHECKED cek_status cek_model_lstm(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_gru(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+typedef uint32_t cek_loss;
+enum {
+    CEK_LOSS_CROSS_ENTROPY = 1,
+    CEK_LOSS_MSE = 2,
+    CEK_LOSS_OWN = 3, /* of a trainer: the one that the model has, by cek_model_loss or cek_part_loss */
+    /* These and the first two of cek_model_loss: */
+    CEK_LOSS_NLL = 100,                  /* cross-entropy of logarithms of probabilities (cek_model_log_softmax) */
+    CEK_LOSS_SOFT_CROSS_ENTROPY = 101,   /* against a probability for each class */
+    CEK_LOSS_BINARY_CROSS_ENTROPY = 102, /* of sigmoid(x), each element against a probability (BCEWithLogitsLoss) */
+    CEK_LOSS_L1 = 103,
+    CEK_LOSS_SMOOTH_L1 = 104,
+    CEK_LOSS_KL = 105 /* target (ln target - x), where x is a logarithm (KLDivLoss) */
+};
+typedef struct cek_loss_options {
+    uint32_t size;
+    cek_loss kind;
+    const float *weights; /* CROSS_ENTROPY, NLL: [classes], copied; NULL: 1 each */
+    double smoothing;     /* CROSS_ENTROPY: so much of a target, 0 to 1, is spread evenly over all classes */
+    double beta;          /* SMOOTH_L1: where the square ends; 0 = 1 */
+    double positive;      /* BINARY_CROSS_ENTROPY: what targets of 1 weigh; 0 = 1 */
+    int32_t ignored;      /* with `ignores`, CROSS_ENTROPY, NLL: samples with this label count for nothing */
+    bool ignores;
+    bool sums; /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
+    uint8_t reserved[2];
+} cek_loss_options;
+/* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of the model
+ * minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output said otherwise.
+ * CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of the classes but the ignored one.
+ * The others: targets values of the input's shape. The loss is the mean over all elements (SOFT_CROSS_ENTROPY: rows); with weights or an
+ * ignored label the sum by what the labels of the whole batch weigh, on however many devices: batches in which they weigh nothing are
+ * refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
+ * Errors: CEK_INVALID (shapes, options, a model that has a loss or targets already). */
+CEK_API CEK_CHECKED cek_status cek_model_loss(cek_model *model, int input, const cek_loss_options *options, int *node);
+
 #ifdef __cplusplus
 }
 #endif

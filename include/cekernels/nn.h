@@ -159,9 +159,6 @@ CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_dev
                                                  char **text);
 
 /* What a built-in model is usually trained with. */
-typedef uint32_t cek_loss;
-enum { CEK_LOSS_CROSS_ENTROPY = 1, CEK_LOSS_MSE = 2, CEK_LOSS_OWN = 3 /* the model's, parts.h */ };
-
 /* Adam, each parameter's step as long as the parameter times the rate (You et al. 2020), whoever owns its parts. Weight decay is a
  * part of the step. Not with max_norm. Not an algorithm of plugin.h: made of Adam and SGD. */
 enum { CEK_OPTIMIZER_LAMB = 100 };

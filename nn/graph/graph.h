@@ -96,8 +96,9 @@ typedef struct cek__part {
     union {
         size_t parameter;
         struct {
-            uint64_t at;     /* element in the buffers' memory */
+            uint64_t at;     /* element in the buffers' memory; `constant`: in that of what never changes */
             double momentum; /* of CONTRIBUTE */
+            bool constant;
         } buffer;
         struct {
             cek__matrix a, b;

@@ -1,5 +1,5 @@
-/* part_buffer.c - what a network keeps beside its parameters and nothing differentiates: a buffer that is read, and what training
- * contributes to one.
+/* part_buffer.c - what a network keeps beside its parameters and nothing differentiates: a buffer that is read, what training
+ * contributes to one, and arrays that never change, which are read as buffers are.
  *
  * A run that contributes v leaves s (1 - momentum) + v momentum behind where s stood, and s is 0 before the first: who gathers
  * these adds the buffer's old value, weighted by (1 - momentum) to the power of the runs. So no device waits for another's. */
@@ -23,7 +23,7 @@ static cek_status buffer_lower(cek__lowering *l, int part)
     const cek__part *p = &l->graph->parts[part];
     int value;
 
-    CEK_TRY(value_of(l, p, p->output[0], CEK__PLACE_BUFFERS, &value));
+    CEK_TRY(value_of(l, p, p->output[0], p->buffer.constant ? CEK__PLACE_CONSTANTS : CEK__PLACE_BUFFERS, &value));
     cek__lower_alias(l, p->output[0], value);
 out:
     return st;

@@ -78,7 +78,7 @@ CEK__SHARED CEK__CHECKED cek_status cek__keep(cek__graph *graph, int reduced, in
 CEK__SHARED CEK__CHECKED cek_status cek__softmax(cek__graph *graph, int x, int axis, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__log_softmax(cek__graph *graph, int x, int axis, int *out);
 /* A loss of one's own: the sum of v, samples along its first axis, of those that count; with weights `w` (0: none) that of
- * v w, where w is not 0. The trainer divides by the sum of the weights, as with every loss. *out: the gradient of what is summed;
+ * v w, where w is not 0. The trainer divides by the number of samples, or by what their labels weigh (cek__model_weigh). *out: the gradient of what is summed;
  * its part is the graph's loss. */
 CEK__SHARED CEK__CHECKED cek_status cek__loss(cek__graph *graph, int v, int w, int *out);
 /* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at each axis'

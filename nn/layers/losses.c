@@ -187,7 +187,9 @@ cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels, c
     *weights = CEK__NOTHING;
     if (!(options->smoothing >= 0 && options->smoothing <= 1))
         CEK_FAIL(CEK_INVALID, "cross-entropy: smoothing by %g, it must be from 0 to 1", options->smoothing);
-    CEK_TRY(cek__log_softmax(graph, logits, last, &logs));
+    logs = logits;
+    if (!options->logs)
+        CEK_TRY(cek__log_softmax(graph, logits, last, &logs));
     CEK_TRY(unless_ignored(graph, labels, labels, options, 0, &named));
     CEK_TRY(cek__gather(graph, logs, named, last, &v));
     CEK_TRY(add_scaled(graph, v, CEK__NOTHING, options->smoothing - 1, &v));

@@ -30,6 +30,7 @@ CEK__SHARED CEK__CHECKED cek_status cek__sample_mean(cek__graph *graph, int v, i
 CEK__SHARED CEK__CHECKED cek_status cek__soft_cross_entropy(cek__graph *graph, int logits, int target, int *out);
 
 typedef struct cek__class_options {
+    bool logs;        /* what is given are logarithms of probabilities already */
     double smoothing; /* so much of a row's target is spread evenly over all classes */
     int weights;      /* a flow [classes], or CEK__NOTHING */
     bool ignores;

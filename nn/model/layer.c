@@ -67,6 +67,7 @@ cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, i
     l->parameters = model->parameter_count;
     l->buffers = model->buffer_count;
     l->buffer_elements = model->buffer_elements;
+    l->constant_elements = model->constants.count;
     CEK_TRY(names_make(model, &l->node));
     CEK_TRY(inputs_take(l, inputs, input));
     if (model->node_count == model->node_capacity) {
@@ -136,11 +137,18 @@ cek_status cek__layer_filled(cek__layer *l, const char *suffix, int rank, const 
     return st;
 }
 
+/* Where what lies behind so many elements begins, in any type. */
+static uint64_t aligned(uint64_t elements)
+{
+    const uint64_t align = CEK_ALIGNMENT / sizeof(float);
+
+    return (elements + align - 1) / align * align;
+}
+
 cek_status cek__layer_buffer(cek__layer *l, const char *suffix, int rank, const int64_t *shape, double value, int *flow)
 {
     cek_status st;
     cek_model *model = l->model;
-    const uint64_t align = CEK_ALIGNMENT / sizeof(float);
     cek__part part = { .kind = CEK__PART_BUFFER, .dims = { .rank = rank } };
     cek__buffer b = { .at = model->buffer_elements, .value = value };
 
@@ -151,11 +159,34 @@ cek_status cek__layer_buffer(cek__layer *l, const char *suffix, int rank, const 
     memcpy(part.dims.size, shape, (size_t)rank * sizeof *shape);
     part.buffer.at = b.at;
     CEK_TRY(cek__graph_add(l->graph, &part, flow));
-    model->buffer_elements += ((uint64_t)b.public.count + align - 1) / align * align;
+    model->buffer_elements += aligned((uint64_t)b.public.count);
     model->buffers[model->buffer_count++] = b;
     return CEK_OK;
 out:
     cek__tensor_clear(&b.public);
+    return st;
+}
+
+cek_status cek__layer_constant(cek__layer *l, int rank, const int64_t *shape, const float *values, int *flow)
+{
+    cek_status st;
+    cek__constants *all = &l->model->constants;
+    cek__part part = { .kind = CEK__PART_BUFFER,
+                       .dims = { .rank = rank },
+                       .buffer = { .at = all->count, .constant = true } };
+    uint64_t count = 1, end;
+
+    CEK_TRY(cek__shape_check("array", rank, shape));
+    for (int i = 0; i < rank; i++)
+        count *= (uint64_t)shape[i];
+    end = all->count + aligned(count);
+    CEK_TRY(cek__realloc_array((size_t)end, sizeof *all->values, &all->values));
+    memset(all->values + all->count, 0, (size_t)(end - all->count) * sizeof *all->values);
+    memcpy(all->values + all->count, values, (size_t)count * sizeof *values);
+    memcpy(part.dims.size, shape, (size_t)rank * sizeof *shape);
+    all->count = end;
+    CEK_TRY(cek__graph_add(l->graph, &part, flow));
+out:
     return st;
 }
 
@@ -204,6 +235,7 @@ static void layer_undo(cek__layer *l)
     while (model->buffer_count > l->buffers)
         cek__tensor_clear(&model->buffers[--model->buffer_count].public);
     model->buffer_elements = l->buffer_elements;
+    model->constants.count = l->constant_elements;
 }
 
 /* For a part that is given its -1 as a node. Where there is no memory for the text, it says less. */

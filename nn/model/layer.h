@@ -22,7 +22,7 @@ typedef struct cek__layer {
     cek__node node;          /* that is being made */
     cek__graph_mark mark;
     size_t parameters, buffers;
-    uint64_t buffer_elements;
+    uint64_t buffer_elements, constant_elements;
 } cek__layer;
 
 /* begin - Errors: CEK_INVALID: an input that is no node. */
@@ -39,6 +39,9 @@ CEK__CHECKED cek_status cek__layer_filled(cek__layer *layer, const char *suffix,
 CEK__CHECKED cek_status cek__layer_buffer(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
                                           double value, int *flow);
 CEK__CHECKED cek_status cek__layer_contribute(cek__layer *layer, int buffer, int v, double momentum);
+/* The same of an array that never changes and that state dicts do not have; values[shape] are copied. */
+CEK__CHECKED cek_status cek__layer_constant(cek__layer *layer, int rank, const int64_t *shape, const float *values,
+                                            int *flow);
 /* Appends to what the summary says behind the name; what does not fit is left out. */
 void cek__layer_note(cek__layer *layer, const char *fmt, ...) CEK__PRINTF(2, 3);
 /* end - after everything went well (`st` CEK_OK) or something did not: `flow` is what the node gives, *node its number, -1 on

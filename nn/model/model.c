@@ -117,6 +117,8 @@ void cek_model_free(cek_model *model)
     for (size_t i = 0; i < model->buffer_count; i++)
         cek__tensor_clear(&model->buffers[i].public);
     free(model->buffers);
+    free(model->constants.values);
+    free(model->labels.weight);
     free(model->next_name);
     free(model->failure);
     free(model->parameters);
@@ -255,6 +257,25 @@ bool cek__model_own_targets(const cek_model *model, cek__targets *out)
     if (model->graph.flows[model->nodes[model->target].flow].type != CEK_I32)
         out->type = CEK_F32;
     return true;
+}
+
+cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples, double *out)
+{
+    cek_status st = CEK_OK;
+    const cek__label_weights *w = &model->labels;
+    int64_t count = samples * node_elements(model, model->target);
+
+    *out = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (w->ignores && labels[i] == w->ignored)
+            continue;
+        if (labels[i] < 0 || labels[i] >= w->classes)
+            CEK_FAIL(CEK_BAD_INPUT, "label %d of sample %lld is outside the loss's %lld classes", labels[i],
+                     (long long)(i * samples / count), (long long)w->classes);
+        *out += w->weight ? w->weight[labels[i]] : 1;
+    }
+out:
+    return st;
 }
 
 void cek_model_set_input_scale(cek_model *model, double scale, double offset)

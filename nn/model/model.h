@@ -43,6 +43,20 @@ typedef struct cek__buffer {
     double momentum;      /* the weight of what a run of training adds */
 } cek__buffer;
 
+/* Arrays that never change, one behind the other, each at a multiple of CEK_ALIGNMENT bytes in any type. */
+typedef struct cek__constants {
+    uint64_t count; /* elements, with what lies between */
+    float *values;
+} cek__constants;
+
+/* What a sample counts for in the loss, by its label: what the sum is divided by. Without `classes`: 1. */
+typedef struct cek__label_weights {
+    int64_t classes;
+    double *weight; /* [classes]; NULL: 1 each */
+    bool ignores;   /* samples with the label `ignored` count for nothing */
+    int32_t ignored;
+} cek__label_weights;
+
 /* Names of what is added now begin with `prefix` ("layer1.0."; NULL: nothing); `position` nodes were added so far. */
 enum { CEK__SCOPES = 16 };
 typedef struct cek__scope {
@@ -59,12 +73,14 @@ struct cek_model {
     size_t buffer_count;
     cek__buffer *buffers;
     uint64_t buffer_elements; /* of all, with what lies between */
-    double scale, offset;     /* of the input */
-    int output;               /* a node; -1: the last one */
-    int input;                /* a node; -1: none yet */
-    int target, loss;         /* a node, a part: of a loss of its own; -1, 0: none */
-    cek_status failed;        /* a part that could not be added; CEK_OK */
-    char *failure;            /* what was wrong with it; before, with the last layer that failed */
+    cek__constants constants;
+    cek__label_weights labels;
+    double scale, offset; /* of the input */
+    int output;           /* a node; -1: the last one */
+    int input;            /* a node; -1: none yet */
+    int target, loss;     /* a node, a part: of a loss of its own; -1, 0: none */
+    cek_status failed;    /* a part that could not be added; CEK_OK */
+    char *failure;        /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];
     int depth;       /* the innermost; 0: the model itself */
     char *next_name; /* of the node that is added next; NULL: by its position */
@@ -79,6 +95,10 @@ typedef struct cek__targets {
     uint32_t columns;
 } cek__targets;
 CEK__SHARED bool cek__model_own_targets(const cek_model *model, cek__targets *out);
+
+/* What the labels of so many samples weigh together. Errors: CEK_BAD_INPUT: a label that is no class. */
+CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples,
+                                                     double *out);
 
 /* What a node gives. */
 CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);

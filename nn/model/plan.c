@@ -314,6 +314,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
             [CEK__PLACE_STEP] = binding->step_block, [CEK__PLACE_BATCH] = binding->batch_block,
             [CEK__PLACE_LOSS] = binding->loss,       [CEK__PLACE_CORRECT] = binding->correct,
             [CEK__PLACE_BUFFERS] = binding->buffers, [CEK__PLACE_STATISTICS] = binding->statistics,
+            [CEK__PLACE_CONSTANTS] = binding->constants,
         },
         .arena = binding->arena,
         .parameters = binding->parameters,

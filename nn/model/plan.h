@@ -57,6 +57,7 @@ typedef struct cek__plan_binding {
     cek_ref correct;          /* i32 [1], likewise; cross-entropy */
     cek_ref buffers;          /* evaluation: the model's, each where cek__buffer has it, in the layout's type */
     cek_ref statistics;       /* training: what is to be added to them (nn/graph/part_buffer.c); the binder zeroes it */
+    cek_ref constants;        /* each where cek__constants has it, in the layout's type */
 } cek__plan_binding;
 
 /* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that

@@ -30,17 +30,12 @@ struct cek__binding {
 static const char *place_name(cek__place place)
 {
     static const char *const names[] = {
-        [CEK__PLACE_ARENA] = "the arena",
-        [CEK__PLACE_INPUT] = "the input",
-        [CEK__PLACE_TARGET] = "the target",
-        [CEK__PLACE_OUTPUT] = "the output",
-        [CEK__PLACE_STEP] = "the step block",
-        [CEK__PLACE_BATCH] = "the batch block",
-        [CEK__PLACE_LOSS] = "the loss",
-        [CEK__PLACE_CORRECT] = "the right answers",
-        [CEK__PLACE_BUFFERS] = "the buffers",
-        [CEK__PLACE_STATISTICS] = "the statistics",
-        [CEK__PLACE_PARAMETER] = "the parameters",
+        [CEK__PLACE_ARENA] = "the arena",         [CEK__PLACE_INPUT] = "the input",
+        [CEK__PLACE_TARGET] = "the target",       [CEK__PLACE_OUTPUT] = "the output",
+        [CEK__PLACE_STEP] = "the step block",     [CEK__PLACE_BATCH] = "the batch block",
+        [CEK__PLACE_LOSS] = "the loss",           [CEK__PLACE_CORRECT] = "the right answers",
+        [CEK__PLACE_BUFFERS] = "the buffers",     [CEK__PLACE_STATISTICS] = "the statistics",
+        [CEK__PLACE_CONSTANTS] = "the constants", [CEK__PLACE_PARAMETER] = "the parameters",
         [CEK__PLACE_GRADIENT] = "the gradients",
     };
 

@@ -22,6 +22,7 @@ typedef enum cek__place {
     CEK__PLACE_CORRECT,
     CEK__PLACE_BUFFERS,                       /* what a network keeps beside its parameters */
     CEK__PLACE_STATISTICS,                    /* what training adds to that */
+    CEK__PLACE_CONSTANTS,                     /* arrays that never change */
     CEK__PLACE_SINGLE,                        /* how many places are one reference each */
     CEK__PLACE_PARAMETER = CEK__PLACE_SINGLE, /* one reference for each bucket */
     CEK__PLACE_GRADIENT

@@ -61,7 +61,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    double loss = 0;
+    double loss = 0, weight = 0, more;
     int64_t samples = 0, correct = 0;
     cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch) };
     CEK_TRY(cek__team_run(&t->team, buffers_load, t));
@@ -73,6 +73,8 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
         CEK_TRY(cek_loader_next(loader, &batch));
         if (!batch)
             break;
+        CEK_TRY(cek__trainer_weigh(t, batch, &more));
+        weight += more;
         cek__team_deal(&t->team, batch->count);
         CEK_TRY(cek__team_run(&t->team, evaluate_member, &(evaluation){ t, batch }));
         CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
@@ -82,7 +84,7 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
     }
     out->size = sizeof *out;
     out->samples = samples;
-    out->loss = samples ? loss / ((double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1)) : 0;
+    out->loss = weight > 0 ? loss / weight : 0;
     out->accuracy = samples && t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)samples : 0;
     st = CEK_OK;
 out:

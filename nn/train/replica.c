@@ -47,6 +47,11 @@ static uint64_t buffer_bytes(const cek__replica *r)
     return r->model->buffer_elements * cek_dtype_bytes(r->layout->type);
 }
 
+static uint64_t constant_bytes(const cek__replica *r)
+{
+    return r->model->constants.count * cek_dtype_bytes(r->layout->type);
+}
+
 uint64_t cek__replica_tally_bytes(const cek__replica *r)
 {
     return CEK__TALLY_BYTES + (r->options.training ? buffer_bytes(r) : 0);
@@ -57,6 +62,39 @@ int64_t cek__replica_runs(const cek__replica *r, int64_t rows)
     int64_t piece = cek__replica_piece(r, rows);
 
     return (rows + piece - 1) / piece;
+}
+
+/* Uploads what the library keeps, and waits. The memory is `host` no more. */
+static cek_status own_upload(cek__replica *r, cek_ref dst, void *host, uint64_t bytes)
+{
+    cek_status st;
+    CEK_TRY(cek_stream_upload(r->compute, dst, host, bytes));
+    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
+out:
+    if (st == CEK_OK || cek__replica_quiesce(r))
+        free(host);
+    else
+        cek__abandon(host); /* the device may still read it */
+    return st;
+}
+
+/* In the type that is computed in. */
+static cek_status values_load(cek__replica *r, cek_memory *to, const float *values, uint64_t count)
+{
+    cek_status st;
+    const uint64_t bytes = count * cek_dtype_bytes(r->layout->type);
+    void *host;
+    if (count == 0)
+        return CEK_OK;
+    CEK_TRY(cek__malloc(bytes, &host));
+    for (uint64_t i = 0; i < count; i++)
+        if (cek__replica_in_f64(r))
+            ((double *)host)[i] = (double)values[i];
+        else
+            ((float *)host)[i] = values[i];
+    st = own_upload(r, cek__ref_of(to), host, bytes);
+out:
+    return st;
 }
 
 cek_status cek__replica_create(const cek_model *model, const cek__layout *layout, cek_device *device,
@@ -77,6 +115,7 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_memory_make(r, 2 * cek__replica_tally_bytes(r), &r->tally));
     CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, 2 * cek__replica_tally_bytes(r)));
     CEK_TRY(cek__replica_memory_make(r, buffer_bytes(r), &r->buffers));
+    CEK_TRY(cek__replica_memory_make(r, constant_bytes(r), &r->constants));
     CEK_TRY(cek__replica_choose_micro_batch(r));
     r->staging_bytes = (uint64_t)r->micro_batch *
                        cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
@@ -85,6 +124,7 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
                              (void **)&r->staging));
     r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
     CEK_TRY(cek__replica_load(r, model));
+    CEK_TRY(values_load(r, r->constants, model->constants.values, model->constants.count));
     *out = r;
     return CEK_OK;
 out:
@@ -176,7 +216,7 @@ int64_t cek__replica_most(const cek__replica *r)
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
     uint64_t bytes = cek__replica_rooms_bytes(r) + cek__batch_block_at() + sizeof(cek_batch_block) +
-                     2 * cek__replica_tally_bytes(r) + buffer_bytes(r);
+                     2 * cek__replica_tally_bytes(r) + buffer_bytes(r) + constant_bytes(r);
     for (size_t b = 0; b < r->layout->bucket_count; b++)
         bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);
     return bytes;
@@ -184,35 +224,9 @@ uint64_t cek__replica_bytes(const cek__replica *r)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Uploads what the library keeps, and waits. The memory is `host` no more. */
-static cek_status own_upload(cek__replica *r, cek_ref dst, void *host, uint64_t bytes)
-{
-    cek_status st;
-    CEK_TRY(cek_stream_upload(r->compute, dst, host, bytes));
-    CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
-out:
-    if (st == CEK_OK || cek__replica_quiesce(r))
-        free(host);
-    else
-        cek__abandon(host); /* the device may still read it */
-    return st;
-}
-
 cek_status cek__replica_load_buffers(cek__replica *r, const float *values)
 {
-    cek_status st;
-    void *host;
-    if (r->model->buffer_elements == 0)
-        return CEK_OK;
-    CEK_TRY(cek__malloc(buffer_bytes(r), &host));
-    for (uint64_t i = 0; i < r->model->buffer_elements; i++)
-        if (cek__replica_in_f64(r))
-            ((double *)host)[i] = (double)values[i];
-        else
-            ((float *)host)[i] = values[i];
-    st = own_upload(r, cek__ref_of(r->buffers), host, buffer_bytes(r));
-out:
-    return st;
+    return values_load(r, r->buffers, values, r->model->buffer_elements);
 }
 
 static cek_status model_buffers_load(cek__replica *r, const cek_model *model)

@@ -52,6 +52,7 @@ struct cek__replica {
     cek_memory *output;
     cek_memory *tally;   /* of what runs; behind it that of the whole step before */
     cek_memory *buffers; /* of the model, for evaluation */
+    cek_memory *constants;
     cek_memory *arena[CEK__ARENA_PIECES], *workspace;
     cek__plan_needs room; /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];

@@ -150,6 +150,7 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan, int64_t rows)
             .correct = { tally.mem, tally.offset + CEK_ALIGNMENT },
             .buffers = cek__ref_of(r->buffers),
             .statistics = { tally.mem, tally.offset + CEK__TALLY_BYTES },
+            .constants = cek__ref_of(r->constants),
         };
         for (size_t p = 0; p < CEK__ARENA_PIECES && r->arena[p]; p++)
             b.arena[p] = cek__ref_of(r->arena[p]);
@@ -358,5 +359,6 @@ void cek__replica_memory_close(cek__replica *r)
     memory_drop(&r->blocks);
     memory_drop(&r->tally);
     memory_drop(&r->buffers);
+    memory_drop(&r->constants);
     free((void *)r->updates.cmds);
 }

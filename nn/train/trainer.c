@@ -283,10 +283,12 @@ static uint64_t step_key(uint64_t seed, uint64_t step)
     return z ^ z >> 31;
 }
 
-/* What the sum over samples is divided by. */
-static double divisor(const cek_trainer *t, int64_t samples)
+cek_status cek__trainer_weigh(const cek_trainer *t, const cek_batch *b, double *out)
 {
-    return (double)samples * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1);
+    *out = (double)b->count * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1);
+    if (t->loss != CEK_LOSS_OWN || t->model->labels.classes == 0)
+        return CEK_OK;
+    return cek__model_weigh(t->model, b->targets, b->count, out);
 }
 
 static double now(void)
@@ -310,10 +312,10 @@ static void rules_tell(const cek_trainer *t, cek_step_block *block)
     }
 }
 
-static cek_step_block step_block(const cek_trainer *t, int64_t step, int64_t samples)
+static cek_step_block step_block(const cek_trainer *t, int64_t step, double weight)
 {
     cek_step_block block = { .random_key = step_key(t->seed, (uint64_t)step - 1),
-                             .inv_n = cek__f32x2(1 / divisor(t, samples)),
+                             .inv_n = cek__f32x2(1 / weight),
                              .loss_scale = cek__f32x2(1) };
     rules_tell(t, &block);
     return block;
@@ -363,10 +365,10 @@ out:
 }
 
 /* Of a batch that was checked. `lent`: it stays as it is until the step is collected. */
-static cek_status submit_checked(cek_trainer *t, const cek_batch *batch, bool lent)
+static cek_status submit_checked(cek_trainer *t, const cek_batch *batch, double weight, bool lent)
 {
     cek_status st;
-    cek_step_block block = step_block(t, t->submitted + 1, batch->count);
+    cek_step_block block = step_block(t, t->submitted + 1, weight);
     if (t->balanced)
         CEK_TRY(balance(t, batch, &block));
     cek__team_deal(&t->team, batch->count);
@@ -383,21 +385,24 @@ static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
     cek_status st;
     cek_batch batch;
     pending *p;
-    double start = now();
+    double start = now(), weight;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
     if (t->averaged)
         CEK_FAIL(CEK_INVALID, "a step while the average is in use: cek_trainer_use_average takes it back");
     CEK_TRY(batch_check(t, &batch));
+    CEK_TRY(cek__trainer_weigh(t, &batch, &weight));
+    if (!(weight > 0))
+        CEK_FAIL(CEK_BAD_INPUT, "the labels of all %lld samples of a batch count for nothing", (long long)batch.count);
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
-    st = submit_checked(t, &batch, lent);
+    st = submit_checked(t, &batch, weight, lent);
     if (st != CEK_OK) {
         cek__trainer_break(t, st);
         goto out;
     }
     p = pending_of(t, ++t->submitted);
-    *p = (pending){ .samples = batch.count, .start = start, .rows = p->rows };
+    *p = (pending){ .samples = batch.count, .weight = weight, .start = start, .rows = p->rows };
     memcpy(p->rows, t->team.rows, t->team.count * sizeof *p->rows);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;
@@ -422,7 +427,7 @@ static cek_status collect(cek_trainer *t, cek_step_result *result)
         cek_step_result full = {
             .step = t->steps,
             .samples = p->samples,
-            .loss = p->loss / divisor(t, p->samples),
+            .loss = p->loss / p->weight,
             .correct = p->correct,
             .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
         };

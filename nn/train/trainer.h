@@ -14,6 +14,7 @@
 /* A step between submit and collect. */
 typedef struct pending {
     int64_t samples;
+    double weight; /* what the sum is divided by */
     double start;
     int64_t *rows;  /* [devices] */
     bool collected; /* from the devices, though not by the caller */
@@ -63,6 +64,9 @@ void cek__trainer_break(cek_trainer *trainer, cek_status status);
 
 /* Waits until every device has the parameters of the last step and nothing is under way; else the failure. */
 CEK__SHARED CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
+
+/* What the sum of a batch's losses is divided by: its samples, values or what its labels weigh. Errors: CEK_BAD_INPUT: a label. */
+CEK__CHECKED cek_status cek__trainer_weigh(const cek_trainer *trainer, const cek_batch *batch, double *out);
 
 /* Refuses a dataset whose samples are not the model's. */
 CEK__CHECKED cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);
