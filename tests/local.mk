@@ -414,6 +414,12 @@ unit_tests += %D%/unit/inputs
 %C%_unit_inputs_LDFLAGS = $(check_ldflags)
 %C%_unit_inputs_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/several
+%C%_unit_several_SOURCES = %D%/unit/several.c
+%C%_unit_several_CPPFLAGS = $(unit_cppflags)
+%C%_unit_several_LDFLAGS = $(check_ldflags)
+%C%_unit_several_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/tied
 %C%_unit_tied_SOURCES = %D%/unit/tied.c
 %C%_unit_tied_CPPFLAGS = $(unit_cppflags)

@@ -74,7 +74,7 @@ CEK_API void cek_model_set_input_scale(cek_model *model, double scale, double of
 /* Replaces the probability of every dropout layer. */
 CEK_API CEK_CHECKED cek_status cek_model_set_dropout(cek_model *model, double p);
 
-/* returns the rank */
+/* Of the first input, of the output, for one sample; returns the rank. (cek_model_shape in parts.h: of any node.) */
 CEK_API int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
 CEK_API int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
 
@@ -309,16 +309,22 @@ typedef struct cek_loader_options {
     cek_device *pin_for; /* batches lie in memory from which this device copies
                                        * fastest; NULL: ordinary memory */
 } cek_loader_options;
+enum { CEK_INPUTS_MOST = 8 };
 /* A batch. Memory belongs to the loader until the batch is given back. */
 typedef struct cek_batch {
     uint32_t size;
     cek_dtype input_type;
     int64_t count;           /* samples */
-    const void *inputs;      /* count rows, as the dataset stores them (images NHWC) */
+    const void *inputs;      /* count rows, as the dataset stores them (images [H][W][C]) */
     const void *targets;     /* int32_t labels or float values: [count][columns] */
     const int64_t *rows;     /* row numbers in the dataset; NULL: 0 to count - 1 */
     uint32_t target_columns; /* of a sample; 0: one label */
     cek_dtype target_type;   /* CEK_I32 or CEK_F32; 0: of 0 columns labels, of more values */
+    /* Of a model with several inputs, in place of `inputs`: the rows of each, in the order in which they were added; those of data
+     * in input_type (CEK_I32 where none is), whole numbers as int32_t. */
+    const void *const *arrays;
+    uint32_t array_count; /* at most CEK_INPUTS_MOST */
+    uint32_t reserved;
 } cek_batch;
 typedef struct cek_loader cek_loader;
 CEK_API CEK_CHECKED cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_options *options,
@@ -534,10 +540,15 @@ typedef struct cek_predictor_options {
     uint32_t size;
     cek_dtype input_type; /* CEK_U8 or CEK_F32 (default); of an input of whole numbers CEK_I32 (default) */
     int64_t batch;        /* samples at a time over all devices; 0 = 256 */
-    bool softmax;         /* probabilities instead of logits */
-    uint8_t reserved[7];
+    bool softmax;         /* probabilities instead of logits; of the model's output alone */
+    uint8_t reserved[3];
+    uint32_t output_count;
     uint64_t memory_limit; /* bytes per device; 0: what is free */
+    /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its position), each of
+     * which has a row of numbers for each sample; NULL: the model's output. */
+    const char *const *outputs;
 } cek_predictor_options;
+enum { CEK_OUTPUTS_MOST = 64 };
 CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,
                                                     const cek_predictor_options *options, cek_predictor **out);
 CEK_API void cek_predictor_free(cek_predictor *predictor);
@@ -547,7 +558,14 @@ CEK_API void cek_predictor_free(cek_predictor *predictor);
  * has it. Any count >= 0. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count,
                                                  float *outputs);
-/* The same over a dataset's rows in order. */
+/* Of a model with any number of inputs, any outputs: inputs[i] are the rows of input i, in the order in which they were added;
+ * outputs[i] those of the options' outputs[i] (of one, the model's). Values are f32, those of whole numbers too. */
+CEK_API CEK_CHECKED cek_status cek_predictor_run_arrays(cek_predictor *predictor, const void *const *inputs,
+                                                        int64_t count, float *const *outputs);
+/* Outputs, and the shape of one sample of output `index`; its rank, 0 where there is none (`shape` may be NULL). */
+CEK_API size_t cek_predictor_output_count(const cek_predictor *predictor);
+CEK_API int cek_predictor_output_shape(const cek_predictor *predictor, size_t index, int64_t shape[CEK_RANK_MAX]);
+/* The same over a dataset's rows in order; of a model with one input, and one output. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predictor, const cek_dataset *dataset,
                                                          float *outputs);
 

@@ -55,7 +55,8 @@ CEK_API int cek_part_parameter(cek_model *model, const char *name, const cek_par
 /* What the batches hold, [N, shape] with the shape of one sample, of 1 to 5 axes. It is called `name` and takes no position among
  * layers. CEK_F32: data, which the network sees in the type that is computed in, whatever the batches have (u8 or f32), scaled
  * (cek_model_set_input_scale); of three axes they are images, which batches and data sets hold channels last. CEK_I32: whole
- * numbers, as they come: what names rows of a table. For a model that was created with rank 0. */
+ * numbers, as they come: what names rows of a table. A model has CEK_INPUTS_MOST at most, that of cek_model_create (not with rank
+ * 0) as the first; batches have an array for each (cek_batch.arrays). */
 CEK_API int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank, const int64_t *shape);
 /* A parameter that is there already, of a part or of a layer, by its whole name (cek_parameter.name): for what is tied. It is one
  * parameter, whose gradient is the sum over all who read it, with one name, saved once. Of a language model's head:

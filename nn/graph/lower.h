@@ -23,6 +23,10 @@ typedef struct cek__lowering {
     int missing;      /* a flow that was read before it was given: emit fails */
 } cek__lowering;
 
+/* Where input `index` of a graph lies behind the others, in bytes, for so many samples, data of type `data`; with their number,
+ * where the last one ends. */
+CEK__SHARED uint64_t cek__graph_input_at(const cek__graph *graph, size_t index, int64_t rows, cek_dtype data);
+
 /* begin - after the fields above its own are filled in; end gives back its own, whatever came of it. */
 CEK__SHARED CEK__CHECKED cek_status cek__lower_begin(cek__lowering *lowering);
 CEK__SHARED void cek__lower_end(cek__lowering *lowering);

@@ -54,12 +54,40 @@ out:
     return st;
 }
 
+uint64_t cek__graph_input_at(const cek__graph *graph, size_t index, int64_t rows, cek_dtype data)
+{
+    uint64_t at = 0;
+
+    for (int i = 1; i < graph->part_count && index > 0; i++) {
+        const cek__flow *x = &graph->flows[graph->parts[i].output[0]];
+
+        if (graph->parts[i].kind != CEK__PART_INPUT)
+            continue;
+        at += (uint64_t)cek__dims_elements(&x->dims, 0, x->dims.rank, rows) *
+              cek_dtype_bytes(x->type == CEK_DTYPE_NONE ? data : x->type);
+        at = (at + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+        index--;
+    }
+    return at;
+}
+
+/* Which of the graph's inputs a part is. */
+static size_t input_index(const cek__graph *graph, int part)
+{
+    size_t index = 0;
+
+    for (int i = 1; i < part; i++)
+        index += graph->parts[i].kind == CEK__PART_INPUT;
+    return index;
+}
+
 static cek_status input_lower(cek__lowering *l, int part)
 {
     cek_status st;
     int flow = l->graph->parts[part].output[0], given;
     cek_dtype type = l->graph->flows[flow].type;
     cek__value samples = { .place = CEK__PLACE_INPUT,
+                           .offset = cek__graph_input_at(l->graph, input_index(l->graph, part), l->rows, l->input_type),
                            .bytes = cek__lower_elements(l, flow) *
                                     cek_dtype_bytes(type == CEK_DTYPE_NONE ? l->input_type : type) };
 

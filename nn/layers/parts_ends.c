@@ -38,15 +38,18 @@ int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank,
                  cek_dtype_name(type));
     if (rank < 1 || rank > CEK__INPUT_RANK_MAX)
         CEK_FAIL(CEK_INVALID, "a sample of rank %d, it is 1 to %d", rank, CEK__INPUT_RANK_MAX);
-    if (model->input >= 0)
-        CEK_FAIL(CEK_INVALID, "node %d is the model's input already", model->input);
+    if (model->input_count == CEK_INPUTS_MOST)
+        CEK_FAIL(CEK_INVALID, "the model has %d inputs already", CEK_INPUTS_MOST);
+    for (size_t i = 0; i < model->input_count; i++)
+        if (strcmp(cek__node_name(model, model->inputs[i]), l.node.name) == 0)
+            CEK_FAIL(CEK_INVALID, "node %d is the input \"%s\" already", model->inputs[i], l.node.name);
     CEK_TRY(sample_dims(rank, shape, &part.dims));
     CEK_TRY(cek__graph_add(l.graph, &part, &y));
 out:
     node = end(model, &l, st, y);
     if (node >= 0) {
         model->scopes[model->depth].position--;
-        model->input = node;
+        model->inputs[model->input_count++] = node;
     }
     return node;
 }

@@ -33,6 +33,45 @@ out:
     return st;
 }
 
+/* [N, elements] of floats. */
+static cek_status row_add(cek__graph *graph, const cek__node *node, int *out)
+{
+    cek_status st;
+    const cek__flow *flow = &graph->flows[node->flow];
+    const cek__dims *dims = &flow->dims;
+    cek__dims row = { .rank = 2, .samples = 1, .size = { 1, cek__dims_elements(dims, 0, dims->rank, 1) } };
+
+    if (dims->samples != 1 || dims->size[0] != 1 || dims->outside)
+        return cek__fail(CEK_INVALID, "the output %s is not a row of numbers for each sample", node->label);
+    graph->name = node->label;
+    *out = node->flow;
+    if (flow->type != CEK_DTYPE_NONE)
+        CEK_TRY(cek__cast(graph, *out, CEK_DTYPE_NONE, out));
+    st = cek__view(graph, *out, &row, out);
+out:
+    return st;
+}
+
+/* One behind the other; of one alone its elements by their axes too. */
+static cek_status outputs_add(cek__graph *graph, const cek_model *model, const cek__purpose *purpose)
+{
+    cek_status st = CEK_OK;
+    int rows[CEK__PART_INPUTS], count = 0;
+
+    graph->node = -1;
+    for (size_t i = 0; i < purpose->output_count; i++) {
+        if (count == CEK__PART_INPUTS) {
+            CEK_TRY(cek__concat(graph, rows, count, 1, &rows[0]));
+            count = 1;
+        }
+        CEK_TRY(row_add(graph, &model->nodes[purpose->outputs[i]], &rows[count++]));
+    }
+    st = count == 1 ? CEK_OK : cek__concat(graph, rows, count, 1, &rows[0]);
+    graph->result = rows[0];
+out:
+    return st;
+}
+
 static cek_status ends_add(cek__graph *graph, const cek_model *model, const cek__purpose *purpose)
 {
     int output = model->nodes[cek__model_output(model)].flow;
@@ -44,6 +83,8 @@ static cek_status ends_add(cek__graph *graph, const cek_model *model, const cek_
     }
     if (purpose->loss)
         return loss_add(graph, output, purpose);
+    if (purpose->output_count > 0)
+        return outputs_add(graph, model, purpose);
     graph->result = output;
     graph->node = -1;
     graph->name = "softmax";

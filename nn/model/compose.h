@@ -10,6 +10,9 @@ typedef struct cek__purpose {
     bool softmax;  /* a prediction gives probabilities */
     cek_loss loss; /* 0: a prediction */
     cek_dtype target_type;
+    /* A prediction of several nodes gives their elements one behind the other, of each sample; 0: the model's output. */
+    const int *outputs;
+    size_t output_count;
 } cek__purpose;
 
 /* compose - the graph after all its passes, ready to be lowered; the caller clears it.

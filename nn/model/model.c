@@ -18,6 +18,19 @@ const cek__dims *cek__node_dims(const cek_model *model, int node)
     return &model->graph.flows[model->nodes[node].flow].dims;
 }
 
+const char *cek__node_name(const cek_model *model, int node)
+{
+    return model->nodes[node].name ? model->nodes[node].name : "input";
+}
+
+int cek__model_find(const cek_model *model, const char *name)
+{
+    for (int i = model->node_count; i-- > 0;)
+        if (strcmp(cek__node_name(model, i), name) == 0)
+            return i;
+    return -1;
+}
+
 /* Axes behind that of the samples. */
 static int first_axis(const cek__dims *dims)
 {
@@ -63,7 +76,7 @@ static cek_status input_add(cek_model *model, int rank, const int64_t *shape)
     CEK_TRY(cek__strdup("input", &model->nodes[0].label));
     model->graph.node = -1;
     model->graph.name = model->nodes[0].label;
-    model->input = 0;
+    model->input_count = 1;
     st = cek__graph_add(&model->graph, &part, &model->nodes[0].flow);
 out:
     return st;
@@ -84,7 +97,7 @@ cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out)
     CEK_TRY(cek__calloc(1, sizeof *model, &model));
     CEK_TRY(cek__graph_init(&model->graph));
     model->scale = 1;
-    model->input = model->output = model->target = -1;
+    model->output = model->target = -1;
     if (rank > 0)
         CEK_TRY(input_add(model, rank, shape));
     *out = model;
@@ -236,7 +249,7 @@ bool cek__model_mixes_samples(const cek_model *model)
     return false;
 }
 
-static int64_t node_elements(const cek_model *model, int node)
+int64_t cek__node_elements(const cek_model *model, int node)
 {
     const cek__dims *dims = cek__node_dims(model, node);
 
@@ -253,7 +266,7 @@ bool cek__model_own_targets(const cek_model *model, cek__targets *out)
     *out = (cek__targets){ CEK_I32, 1 }; /* of a loss that reads none */
     if (!model->loss || model->target < 0)
         return model->loss != 0;
-    out->columns = (uint32_t)node_elements(model, model->target);
+    out->columns = (uint32_t)cek__node_elements(model, model->target);
     if (model->graph.flows[model->nodes[model->target].flow].type != CEK_I32)
         out->type = CEK_F32;
     return true;
@@ -263,7 +276,7 @@ cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64
 {
     cek_status st = CEK_OK;
     const cek__label_weights *w = &model->labels;
-    int64_t count = samples * node_elements(model, model->target);
+    int64_t count = samples * cek__node_elements(model, model->target);
 
     *out = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -299,7 +312,7 @@ cek_status cek_model_set_dropout(cek_model *model, double p)
     return CEK_OK;
 }
 
-static int shape_get(const cek__dims *from, int64_t shape[CEK_RANK_MAX])
+int cek__dims_sample(const cek__dims *from, int64_t shape[CEK_RANK_MAX])
 {
     int first = from ? first_axis(from) : 0, rank = from ? from->rank - first : 0;
 
@@ -313,22 +326,24 @@ static int shape_get(const cek__dims *from, int64_t shape[CEK_RANK_MAX])
 
 int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(model && model->input >= 0 ? cek__node_dims(model, model->input) : NULL, shape);
+    return cek__dims_sample(model && model->input_count > 0 ? cek__node_dims(model, model->inputs[0]) : NULL, shape);
 }
 
 int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
-    return shape_get(model && model->node_count > 0 ? cek__node_dims(model, cek__model_output(model)) : NULL, shape);
+    return cek__dims_sample(model && model->node_count > 0 ? cek__node_dims(model, cek__model_output(model)) : NULL,
+                            shape);
 }
 
 cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, cek_dtype *out)
 {
-    bool whole;
+    bool whole = true;
 
     *out = CEK_DTYPE_NONE;
-    if (model->input < 0)
+    if (model->input_count == 0)
         return cek__fail(CEK_INVALID, "the model has no input");
-    whole = model->graph.flows[model->nodes[model->input].flow].type == CEK_I32;
+    for (size_t i = 0; i < model->input_count; i++)
+        whole &= model->graph.flows[model->nodes[model->inputs[i]].flow].type == CEK_I32;
     *out = asked != CEK_DTYPE_NONE ? asked : whole ? CEK_I32 : CEK_F32;
     if (whole ? *out == CEK_I32 : *out == CEK_U8 || *out == CEK_F32)
         return CEK_OK;
@@ -336,14 +351,14 @@ cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, c
                      whole ? "whole numbers, i32" : "data, u8 or f32");
 }
 
-int64_t cek__model_inputs(const cek_model *model)
+int64_t cek__model_inputs(const cek_model *model, size_t input)
 {
-    return node_elements(model, model->input);
+    return cek__node_elements(model, model->inputs[input]);
 }
 
 int64_t cek__model_outputs(const cek_model *model)
 {
-    return node_elements(model, cek__model_output(model));
+    return cek__node_elements(model, cek__model_output(model));
 }
 
 /* Tensor `index` of those from `first` on, which are `count`. */

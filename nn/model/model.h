@@ -77,10 +77,11 @@ struct cek_model {
     cek__label_weights labels;
     double scale, offset; /* of the input */
     int output;           /* a node; -1: the last one */
-    int input;            /* a node; -1: none yet */
-    int target, loss;     /* a node, a part: of a loss of its own; -1, 0: none */
-    cek_status failed;    /* a part that could not be added; CEK_OK */
-    char *failure;        /* what was wrong with it; before, with the last layer that failed */
+    size_t input_count;
+    int inputs[CEK_INPUTS_MOST]; /* nodes, in the order in which batches have them */
+    int target, loss;            /* a node, a part: of a loss of its own; -1, 0: none */
+    cek_status failed;           /* a part that could not be added; CEK_OK */
+    char *failure;               /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];
     int depth;       /* the innermost; 0: the model itself */
     char *next_name; /* of the node that is added next; NULL: by its position */
@@ -100,9 +101,13 @@ CEK__SHARED bool cek__model_own_targets(const cek_model *model, cek__targets *ou
 CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples,
                                                      double *out);
 
+/* "input" of that of cek_model_create. */
+const char *cek__node_name(const cek_model *model, int node);
 /* What a node gives. */
 CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
 
+/* The axes of one sample, and how many they are; NULL: 0. `shape` may be NULL. */
+int cek__dims_sample(const cek__dims *dims, int64_t shape[CEK_RANK_MAX]);
 /* "128x14x14": without the samples; returns `text`. */
 enum { CEK__SHAPE_TEXT = 168 };
 char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
@@ -125,10 +130,13 @@ const cek_parameter *cek__model_tensor(const cek_model *model, size_t index);
 CEK__SHARED bool cek__model_mixes_samples(const cek_model *model);
 
 /* The type of samples in host memory that a caller asks for (0: whatever is usual), held against what the model takes: u8 or f32
- * where that is data, i32 where it is whole numbers. */
+ * where any of its inputs is data, i32 where all are whole numbers. */
 CEK__SHARED CEK__CHECKED cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, cek_dtype *out);
 /* Elements of one sample. */
-CEK__SHARED int64_t cek__model_inputs(const cek_model *model);
+CEK__SHARED int64_t cek__model_inputs(const cek_model *model, size_t input);
 CEK__SHARED int64_t cek__model_outputs(const cek_model *model);
+int64_t cek__node_elements(const cek_model *model, int node);
+/* The node of that name, the later of two; -1: none. */
+int cek__model_find(const cek_model *model, const char *name);
 
 #endif

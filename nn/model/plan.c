@@ -57,11 +57,15 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
         return cek__fail(CEK_INVALID, "plan: the model has no loss of its own");
     if (o->loss != 0 && o->softmax)
         return cek__fail(CEK_INVALID, "plan: softmax belongs to a prediction, not to a loss");
-    if (o->loss != CEK_LOSS_OWN &&
+    if (o->loss != 0 && o->output_count > 0)
+        return cek__fail(CEK_INVALID, "plan: outputs belong to a prediction, not to a loss");
+    if (o->loss != CEK_LOSS_OWN && o->output_count == 0 &&
         (dims->samples != 1 || dims->size[0] != 1 || dims->outside ||
          model->graph.flows[model->nodes[cek__model_output(model)].flow].type != CEK_DTYPE_NONE))
         return cek__fail(CEK_INVALID, "the output, node %d (%s), is not a row of numbers for each sample",
                          cek__model_output(model), model->nodes[cek__model_output(model)].label);
+    if (o->softmax && o->output_count > 0)
+        return cek__fail(CEK_INVALID, "softmax is of the model's output, not of others");
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && dims->rank != 2)
         return cek__fail(CEK_INVALID,
                          "the model's output is an image %s where one value per "
@@ -230,7 +234,6 @@ static void needs_collect(cek__plan *plan)
 {
     cek__plan_needs *needs = &plan->needs;
     uint64_t *const bytes[CEK__PLACE_SINGLE] = {
-        [CEK__PLACE_INPUT] = &needs->input_bytes,
         [CEK__PLACE_TARGET] = &needs->target_bytes,
         [CEK__PLACE_OUTPUT] = &needs->output_bytes,
     };
@@ -256,6 +259,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     const cek__purpose purpose = { .training = options->training,
                                    .softmax = options->softmax,
                                    .loss = options->loss,
+                                   .outputs = options->outputs,
+                                   .output_count = options->output_count,
                                    .target_type = classes ? CEK_I32 : layout->type };
     cek__lowering l = { .graph = &graph,
                         .rows = options->rows,
@@ -277,6 +282,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     l.program = &plan->program;
     CEK_TRY(passes_lower(plan, layout, options->training, &l));
     needs_collect(plan);
+    plan->needs.input_bytes = cek__graph_input_at(&model->graph, model->input_count, options->rows,
+                                                  options->input_type);
     *out = plan;
     plan = NULL;
     st = CEK_OK;

@@ -29,8 +29,11 @@ typedef struct cek__plan_options {
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
     /* The most bytes of one memory of the arena, a multiple of CEK_ALIGNMENT; 0, or on paper: any. */
     uint64_t arena_piece;
-    bool training;    /* dropout, backward; else evaluation. Needs a loss */
-    bool softmax;     /* prediction: probabilities */
+    bool training; /* dropout, backward; else evaluation. Needs a loss */
+    bool softmax;  /* prediction: probabilities */
+    const int
+        *outputs; /* prediction: of these nodes, one behind the other; NULL: the model's output. Copied by nobody */
+    size_t output_count;
     bool cut_forward; /* training: forward in the layout's segments, else in one */
 } cek__plan_options;
 
@@ -40,7 +43,7 @@ typedef struct cek__plan_needs {
     uint64_t arena_bytes; /* activations, their gradients, reserves: by lifetimes, fixed offsets */
     uint64_t arena_piece; /* in memories of that many bytes, the last one of what is left: of all plans of a device */
     uint64_t workspace_bytes;
-    uint64_t input_bytes;  /* rows x one sample; images NHWC */
+    uint64_t input_bytes;  /* rows x one sample of each input, where cek__graph_input_at says; images NHWC */
     uint64_t target_bytes; /* i32 labels or values of the layout's type, [rows][columns] */
     uint64_t output_bytes; /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
 } cek__plan_needs;

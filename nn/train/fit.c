@@ -19,7 +19,9 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
     int64_t shape[CEK_RANK_MAX];
     const cek__targets targets = cek__dataset_targets(dataset);
     int rank = cek_model_input_shape(t->model, shape);
-    cek_status st = cek__samples_fit(rank, shape, dataset, what);
+    cek_status st = cek__samples_single(&t->row);
+    if (st == CEK_OK)
+        st = cek__samples_fit(rank, shape, dataset, what);
     if (st != CEK_OK)
         return st;
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) == 0)
@@ -38,15 +40,14 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
 
 typedef struct evaluation {
     cek_trainer *trainer;
-    const cek_batch *batch;
+    cek__share whole;
 } evaluation;
 
 static cek_status evaluate_member(void *user, size_t index)
 {
     const evaluation *job = user;
     cek_trainer *t = job->trainer;
-    cek__share share = cek__team_share(&t->team, index, job->batch->inputs, t->input_row_bytes, job->batch->targets,
-                                       t->target_row_bytes);
+    cek__share share = cek__team_share(&t->team, index, &job->whole, &t->row);
     return cek__replica_evaluate(t->team.replicas[index], &share);
 }
 
@@ -76,7 +77,8 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metri
         CEK_TRY(cek__trainer_weigh(t, batch, &more));
         weight += more;
         cek__team_deal(&t->team, batch->count);
-        CEK_TRY(cek__team_run(&t->team, evaluate_member, &(evaluation){ t, batch }));
+        CEK_TRY(cek__team_run(&t->team, evaluate_member,
+                              &(evaluation){ t, { .inputs = { batch->inputs }, .targets = batch->targets } }));
         CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
         loss += part;
         correct += right;

@@ -35,8 +35,10 @@ out:
 
 static void rows_measure(cek__replica *r)
 {
-    r->outputs = (uint64_t)cek__model_outputs(r->model);
-    r->input_row_bytes = (uint64_t)cek__model_inputs(r->model) * cek_dtype_bytes(r->options.input_type);
+    r->outputs = r->options.output_count ? 0 : (uint64_t)cek__model_outputs(r->model);
+    for (size_t i = 0; i < r->options.output_count; i++)
+        r->outputs += (uint64_t)cek__node_elements(r->model, r->options.outputs[i]);
+    cek__samples_row(r->model, r->options.input_type, r->options.loss ? &r->options.targets : NULL, &r->row);
     if (r->options.loss)
         r->target_row_bytes = r->options.targets.columns *
                               cek_dtype_bytes(r->options.targets.type == CEK_I32 ? CEK_I32 : r->layout->type);
@@ -117,12 +119,12 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_memory_make(r, buffer_bytes(r), &r->buffers));
     CEK_TRY(cek__replica_memory_make(r, constant_bytes(r), &r->constants));
     CEK_TRY(cek__replica_choose_micro_batch(r));
-    r->staging_bytes = (uint64_t)r->micro_batch *
-                       cek__larger(r->input_row_bytes, cek__larger(r->target_row_bytes, r->outputs * sizeof(double)));
+    r->staging_bytes = cek__larger(cek__target_at(r, r->micro_batch) + (uint64_t)r->micro_batch * r->target_row_bytes,
+                                   (uint64_t)r->micro_batch * r->outputs * sizeof(double));
     r->staging_bytes = cek__aligned(r->staging_bytes);
-    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count * 2 + cek__replica_tally_bytes(r),
+    CEK_TRY(cek_pinned_alloc(device, r->staging_bytes * r->slot_count + cek__replica_tally_bytes(r),
                              (void **)&r->staging));
-    r->tally_host = r->staging + r->staging_bytes * r->slot_count * 2;
+    r->tally_host = r->staging + r->staging_bytes * r->slot_count;
     CEK_TRY(cek__replica_load(r, model));
     CEK_TRY(values_load(r, r->constants, model->constants.values, model->constants.count));
     *out = r;

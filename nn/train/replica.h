@@ -10,6 +10,7 @@
 #include "nn/model/layout.h"
 #include "nn/model/model.h"
 #include "nn/model/plan.h"
+#include "nn/train/samples.h"
 
 enum { CEK__REPLICA_PLANS = 4 };
 
@@ -19,6 +20,8 @@ typedef struct cek__replica_options {
     bool training;
     cek_loss loss; /* 0: prediction, with outputs */
     bool softmax;
+    const int *outputs; /* as in cek__plan_options; they outlive the replica */
+    size_t output_count;
     bool cut_forward;      /* in the layout's segments, for a device that gets its parameters from others */
     cek_dtype input_type;  /* of the samples in host memory */
     cek__targets targets;  /* with a loss */
@@ -31,8 +34,8 @@ typedef struct cek__replica_options {
 
 /* A share of a batch in host memory. */
 typedef struct cek__share {
-    const void *inputs;  /* rows of input_type */
-    const void *targets; /* rows of int32_t labels or float values */
+    const void *inputs[CEK_INPUTS_MOST]; /* rows of each */
+    const void *targets;                 /* rows of int32_t labels or float values */
     int64_t rows;
     uint64_t sample_base; /* position in the global batch */
     bool is_ours;         /* in memory that a driver may go on using after a failure; a caller's is copied before */

@@ -40,7 +40,9 @@ struct cek__replica {
     cek_device *device;
     cek__replica_options options;
     int64_t micro_batch;
-    uint64_t input_row_bytes, target_row_bytes, outputs;
+    cek__row row;              /* in the caller's memory */
+    uint64_t target_row_bytes; /* on the device */
+    uint64_t outputs;
     uint64_t arena_piece; /* the most that the device gives at once; 0: it does not say */
     bool is_inline;
     cek_stream *compute, *upload;         /* the same where the device works inline */
@@ -84,10 +86,19 @@ static inline uint64_t cek__aligned(uint64_t bytes)
     return (bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
 }
 
-/* Where targets lie behind so many rows of input, on the device and in what is ours on the host: one upload takes both. */
+/* Where inputs, and targets behind so many rows of all of them, lie on the device and in what is ours on the host: one upload
+ * takes everything. */
+static inline uint64_t cek__input_at(const cek__replica *r, size_t input, int64_t rows)
+{
+    uint64_t at = 0; /* as cek__graph_input_at has it */
+    for (size_t i = 0; i < input; i++)
+        at += cek__aligned((uint64_t)rows * r->row.input[i]);
+    return at;
+}
+
 static inline uint64_t cek__target_at(const cek__replica *r, int64_t rows)
 {
-    return cek__aligned((uint64_t)rows * r->input_row_bytes);
+    return cek__input_at(r, r->row.inputs, rows);
 }
 
 /* Where the batch block lies behind the step block. */

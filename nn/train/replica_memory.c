@@ -122,6 +122,8 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .loss = r->options.loss,
         .target_columns = r->options.targets.columns,
         .softmax = r->options.softmax,
+        .outputs = r->options.outputs,
+        .output_count = r->options.output_count,
     };
 }
 
@@ -230,7 +232,9 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
         most = r->options.micro_most;
     CEK_TRY(budget(r, taken, &have));
     CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
-    per_row += (r->slot_count - 1) * (r->input_row_bytes + r->target_row_bytes); /* the estimate has one slot */
+    for (size_t i = 0; i < r->row.inputs; i++) /* the estimate has one slot */
+        per_row += (r->slot_count - 1) * r->row.input[i];
+    per_row += (r->slot_count - 1) * r->target_row_bytes;
     if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
         most = (int64_t)((have - fixed) / (per_row + 1));
     for (most = most > 0 ? most : 1;; most /= 2) {

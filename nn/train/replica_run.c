@@ -119,10 +119,64 @@ static const void *targets_padded(const cek__replica *r, const void *targets, in
     return wide;
 }
 
-/* Of one sample, as the caller gives it. */
-static uint64_t given_target_bytes(const cek__replica *r)
+/* What one upload takes: inputs and targets, each where it lies on the host and shall lie on the device. */
+typedef struct cargo {
+    size_t count;
+    const unsigned char *from[CEK_INPUTS_MOST + 1];
+    uint64_t at[CEK_INPUTS_MOST + 1], bytes[CEK_INPUTS_MOST + 1];
+} cargo;
+
+static void cargo_add(cargo *c, const void *from, uint64_t at, uint64_t bytes)
 {
-    return (uint64_t)r->options.targets.columns * cek_dtype_bytes(r->options.targets.type);
+    c->from[c->count] = from;
+    c->at[c->count] = at;
+    c->bytes[c->count++] = bytes;
+}
+
+/* As on the device lies what is ours, unless it is from the middle of a share or its targets were widened. */
+static bool cargo_is_one(const cargo *c)
+{
+    bool one = true;
+
+    for (size_t i = 1; i < c->count; i++)
+        one &= (uintptr_t)c->from[i] - (uintptr_t)c->from[0] == c->at[i];
+    return one;
+}
+
+static cek_status cargo_upload(const cargo *c, cek_stream *stream, const cek_memory *samples, bool together)
+{
+    cek_status st = CEK_OK;
+    size_t last = c->count - 1;
+
+    if (together && c->count > 0 && cargo_is_one(c))
+        return cek_stream_upload(stream, cek__ref_of(samples), c->from[0], c->at[last] + c->bytes[last]);
+    for (size_t i = 0; i < c->count; i++)
+        CEK_TRY(cek_stream_upload(stream, cek__ref_behind(samples, c->at[i]), c->from[i], c->bytes[i]));
+out:
+    return st;
+}
+
+/* Rows [first, first + count) of the share, in staging where they are padded to `wanted`, copied or widened. */
+static void cargo_load(const cek__replica *r, const cek__share *share, int64_t first, int64_t count, int64_t wanted,
+                       bool as_is, unsigned char *staging, cargo *c)
+{
+    const uint64_t target_at = cek__target_at(r, wanted);
+
+    c->count = 0;
+    for (size_t i = 0; i < r->row.inputs; i++) {
+        const void *rows = (const unsigned char *)share->inputs[i] + (uint64_t)first * r->row.input[i];
+        uint64_t at = cek__input_at(r, i, wanted);
+
+        if (!as_is)
+            rows = rows_padded(rows, r->row.input[i], count, wanted, staging + at);
+        cargo_add(c, rows, at, (uint64_t)wanted * r->row.input[i]);
+    }
+    if (r->options.loss && r->room.target_bytes > 0) { /* a loss may read none */
+        const void *targets = (const unsigned char *)share->targets + (uint64_t)first * r->row.target;
+
+        cargo_add(c, targets_padded(r, targets, count, wanted, as_is, staging + target_at), target_at,
+                  (uint64_t)wanted * r->target_row_bytes);
+    }
 }
 
 /* Uploads rows [first, first + count) of the share for a plan of `wanted` rows into the next slot, number *out. */
@@ -132,12 +186,8 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     cek_status st;
     size_t index = r->next_slot;
     slot *s = &r->slots[index];
-    unsigned char *staging = r->staging + index * 2 * r->staging_bytes;
-    const unsigned char *targets = NULL;
-    const unsigned char *rows = (const unsigned char *)share->inputs + (uint64_t)first * r->input_row_bytes;
-    const uint64_t input_bytes = (uint64_t)wanted * r->input_row_bytes, target_at = cek__target_at(r, wanted);
-    const uint64_t target_bytes = (uint64_t)wanted * r->target_row_bytes;
-    bool together;
+    unsigned char *staging = r->staging + index * r->staging_bytes;
+    cargo c;
     bool as_is = wanted == count && (r->is_inline || share->is_ours);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
@@ -145,18 +195,8 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
         if (!as_is || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
             CEK_TRY(cek_marker_sync(s->uploaded, CEK_FOREVER));
     }
-    if (!as_is)
-        rows = rows_padded(rows, r->input_row_bytes, count, wanted, staging);
-    if (r->options.loss && r->room.target_bytes > 0) { /* a loss may read none */
-        targets = (const unsigned char *)share->targets + (uint64_t)first * given_target_bytes(r);
-        targets = targets_padded(r, targets, count, wanted, as_is, staging + target_at);
-    }
-    /* As on the device lies what is ours, unless it is from the middle of a share or its targets were widened. */
-    together = targets && !r->is_inline && (uintptr_t)targets - (uintptr_t)rows == target_at;
-    CEK_TRY(cek_stream_upload(r->upload, cek__ref_of(s->samples), rows,
-                              together ? target_at + target_bytes : input_bytes));
-    if (targets && !together)
-        CEK_TRY(cek_stream_upload(r->upload, cek__ref_behind(s->samples, target_at), targets, target_bytes));
+    cargo_load(r, share, first, count, wanted, as_is, staging, &c);
+    CEK_TRY(cargo_upload(&c, r->upload, s->samples, !r->is_inline));
     if (!r->is_inline)
         CEK_TRY(cek_marker_record(s->uploaded, r->upload));
     s->used = true;
@@ -223,17 +263,19 @@ out:
 uint64_t cek__replica_share_bytes(const cek__replica *r)
 {
     uint64_t rows = (uint64_t)r->options.rows + 1; /* shares of a smaller batch may round up to one more */
-    return cek__target_at(r, (int64_t)rows) + rows * given_target_bytes(r);
+    return cek__target_at(r, (int64_t)rows) + rows * r->row.target;
 }
 
 void cek__replica_copy_share(const cek__replica *r, const cek__share *share, unsigned char *batch, cek__share *out)
 {
     unsigned char *targets = batch + cek__target_at(r, share->rows);
-    memcpy(batch, share->inputs, (size_t)share->rows * r->input_row_bytes);
-    memcpy(targets, share->targets, (size_t)share->rows * given_target_bytes(r));
     *out = *share;
     out->is_ours = true;
-    out->inputs = batch;
+    for (size_t i = 0; i < r->row.inputs; i++) {
+        out->inputs[i] = batch + cek__input_at(r, i, share->rows);
+        memcpy((void *)out->inputs[i], share->inputs[i], (size_t)share->rows * r->row.input[i]);
+    }
+    memcpy(targets, share->targets, (size_t)share->rows * r->row.target);
     out->targets = targets;
 }
 

@@ -26,6 +26,39 @@ cek_status cek__samples_fit(int rank, const int64_t *shape, const cek_dataset *d
     return cek__fail(CEK_INVALID, "%s has samples of shape (%s), the model takes (%s)", what, have_text, want_text);
 }
 
+void cek__samples_row(const cek_model *model, cek_dtype input_type, const cek__targets *targets, cek__row *out)
+{
+    *out = (cek__row){ .inputs = model->input_count };
+    for (size_t i = 0; i < out->inputs; i++) {
+        cek_dtype type = model->graph.flows[model->nodes[model->inputs[i]].flow].type;
+
+        out->input[i] = (uint64_t)cek__model_inputs(model, i) * cek_dtype_bytes(type ? type : input_type);
+    }
+    if (targets)
+        out->target = (uint64_t)targets->columns * cek_dtype_bytes(targets->type);
+}
+
+cek_status cek__samples_inputs(const cek_batch *batch, const cek__row *row, const void *out[CEK_INPUTS_MOST])
+{
+    size_t count = batch->arrays ? batch->array_count : 1;
+
+    if (count != row->inputs)
+        return cek__fail(CEK_INVALID, "a batch of %zu inputs, the model has %zu", count, row->inputs);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = batch->arrays ? batch->arrays[i] : batch->inputs;
+        if (!out[i])
+            return cek__fail(CEK_INVALID, "a batch without inputs: array %zu is NULL", i);
+    }
+    return CEK_OK;
+}
+
+cek_status cek__samples_single(const cek__row *row)
+{
+    if (row->inputs == 1)
+        return CEK_OK;
+    return cek__fail(CEK_INVALID, "the model has %zu inputs, samples of a data set have one", row->inputs);
+}
+
 cek_status cek__samples_targets(const cek_batch *batch, cek__targets *out)
 {
     cek_dtype usual = batch->target_columns ? CEK_F32 : CEK_I32;

@@ -143,16 +143,15 @@ void cek__team_deal(cek__team *team, int64_t total)
     }
 }
 
-cek__share cek__team_share(const cek__team *team, size_t index, const void *inputs, uint64_t input_row_bytes,
-                           const void *targets, uint64_t target_row_bytes)
+cek__share cek__team_share(const cek__team *team, size_t index, const cek__share *whole, const cek__row *row)
 {
     uint64_t first = (uint64_t)team->first[index];
-    return (cek__share){
-        .inputs = (const unsigned char *)inputs + first * input_row_bytes,
-        .targets = targets ? (const unsigned char *)targets + first * target_row_bytes : NULL,
-        .rows = team->rows[index],
-        .sample_base = first,
-    };
+    cek__share part = { .rows = team->rows[index], .sample_base = first };
+    for (size_t i = 0; i < row->inputs; i++)
+        part.inputs[i] = (const unsigned char *)whole->inputs[i] + first * row->input[i];
+    if (whole->targets)
+        part.targets = (const unsigned char *)whole->targets + first * row->target;
+    return part;
 }
 
 static cek_status replica_quiesce(void *replica)

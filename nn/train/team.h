@@ -43,9 +43,8 @@ void cek__team_close(cek__team *team);
 /* Fills rows and first for a batch of `total` samples. */
 void cek__team_deal(cek__team *team, int64_t total);
 
-/* Member `index`'s part of a batch that starts at `inputs` and `targets` (row_bytes each; targets may be NULL). */
-cek__share cek__team_share(const cek__team *team, size_t index, const void *inputs, uint64_t input_row_bytes,
-                           const void *targets, uint64_t target_row_bytes);
+/* Member `index`'s part of a batch whose samples are those of `whole` (targets may be NULL). */
+cek__share cek__team_share(const cek__team *team, size_t index, const cek__share *whole, const cek__row *row);
 
 /* Runs a job of the crew. After a failure of one member the others may have queued work as well: when this returns, no
  * device that still answers reads the caller's samples. */

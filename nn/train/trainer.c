@@ -103,12 +103,6 @@ out:
     return st;
 }
 
-static void rows_measure(cek_trainer *t)
-{
-    t->input_row_bytes = (uint64_t)cek__model_inputs(t->model) * cek_dtype_bytes(t->input_type);
-    t->target_row_bytes = (uint64_t)t->targets.columns * cek_dtype_bytes(t->targets.type);
-}
-
 static cek__lineup_options lineup_options(const cek_trainer *t)
 {
     return (cek__lineup_options){
@@ -195,7 +189,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     t->model = model;
     CEK_TRY(options_check(t, count, &o));
     t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
-    rows_measure(t);
+    cek__samples_row(model, t->input_type, &t->targets, &t->row);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
     CEK_TRY(cek__rules_create(model, t->layout, &o, &t->rules));
     CEK_TRY(team_make(t, devices, count, &o));
@@ -249,7 +243,8 @@ void cek__trainer_break(cek_trainer *t, cek_status status)
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
-static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
+/* `whole`: where its samples are. */
+static cek_status batch_take(const cek_trainer *t, const cek_batch *b, cek__share *whole)
 {
     cek_status st;
     const int32_t *labels = b->targets;
@@ -257,8 +252,10 @@ static cek_status batch_check(const cek_trainer *t, const cek_batch *b)
     if (b->count < 1 || b->count > t->batch)
         return cek__fail(CEK_INVALID, "a batch of %lld samples, this trainer takes 1 to %lld", (long long)b->count,
                          (long long)t->batch);
-    if (!b->inputs || !b->targets)
-        return cek__fail(CEK_INVALID, "a batch without %s", b->inputs ? "targets" : "inputs");
+    *whole = (cek__share){ .targets = b->targets, .rows = b->count };
+    CEK_TRY(cek__samples_inputs(b, &t->row, whole->inputs));
+    if (!b->targets)
+        CEK_FAIL(CEK_INVALID, "a batch without targets");
     if (b->input_type != t->input_type)
         return cek__fail(CEK_INVALID, "a batch of type %s, this trainer takes %s", cek_dtype_name(b->input_type),
                          cek_dtype_name(t->input_type));
@@ -353,28 +350,26 @@ out:
 }
 
 /* What shares by measurement want before a step. */
-static cek_status balance(cek_trainer *t, const cek_batch *batch, const cek_step_block *block)
+static cek_status balance(cek_trainer *t, const cek__share *whole, const cek_step_block *block)
 {
     cek_status st;
-    cek__share whole = { .inputs = batch->inputs, .targets = batch->targets, .rows = batch->count };
     if (t->balance.due)
         CEK_TRY(rebalance(t));
-    CEK_TRY(cek__balance_probe(&t->balance, &whole, block));
+    CEK_TRY(cek__balance_probe(&t->balance, whole, block));
 out:
     return st;
 }
 
 /* Of a batch that was checked. `lent`: it stays as it is until the step is collected. */
-static cek_status submit_checked(cek_trainer *t, const cek_batch *batch, double weight, bool lent)
+static cek_status submit_checked(cek_trainer *t, const cek__share *whole, double weight, bool lent)
 {
     cek_status st;
     cek_step_block block = step_block(t, t->submitted + 1, weight);
     if (t->balanced)
-        CEK_TRY(balance(t, batch, &block));
-    cek__team_deal(&t->team, batch->count);
+        CEK_TRY(balance(t, whole, &block));
+    cek__team_deal(&t->team, whole->rows);
     for (size_t i = 0; i < t->team.count; i++)
-        t->parts[i] = cek__team_share(&t->team, i, batch->inputs, t->input_row_bytes, batch->targets,
-                                      t->target_row_bytes);
+        t->parts[i] = cek__team_share(&t->team, i, whole, &t->row);
     CEK_TRY(cek__lineup_submit(&t->lineup, t->parts, &block, lent));
 out:
     return st;
@@ -384,19 +379,20 @@ static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
 {
     cek_status st;
     cek_batch batch;
+    cek__share whole;
     pending *p;
     double start = now(), weight;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
     if (t->averaged)
         CEK_FAIL(CEK_INVALID, "a step while the average is in use: cek_trainer_use_average takes it back");
-    CEK_TRY(batch_check(t, &batch));
+    CEK_TRY(batch_take(t, &batch, &whole));
     CEK_TRY(cek__trainer_weigh(t, &batch, &weight));
     if (!(weight > 0))
         CEK_FAIL(CEK_BAD_INPUT, "the labels of all %lld samples of a batch count for nothing", (long long)batch.count);
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
-    st = submit_checked(t, &batch, weight, lent);
+    st = submit_checked(t, &whole, weight, lent);
     if (st != CEK_OK) {
         cek__trainer_break(t, st);
         goto out;

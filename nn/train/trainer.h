@@ -44,7 +44,7 @@ struct cek_trainer {
     cek_dtype input_type;
     cek__targets targets;
     int64_t outputs;
-    uint64_t input_row_bytes, target_row_bytes;
+    cek__row row;
     int64_t steps, submitted; /* collected, submitted */
     cek__share *parts;        /* [devices] of the step that is being submitted */
     int64_t *shares;          /* [devices] of the last step that was submitted */

@@ -294,7 +294,7 @@ START_TEST(inputs_that_cannot_be_are_refused)
     const int64_t ones[6] = { 1, 1, 1, 1, 1, 1 }, samples[] = { 2, CEK_SAMPLES };
 
     for (int i = 0; i < 6; i++) {
-        const char *const why[] = { "type u8", "rank 0", "rank 6", "CEK_SAMPLES", "character 2", "input already" };
+        const char *const why[] = { "type u8", "rank 0", "rank 6", "CEK_SAMPLES", "character 2", "\"input\" already" };
         cek_model *m;
         int n;
 
@@ -305,7 +305,7 @@ START_TEST(inputs_that_cannot_be_are_refused)
         case 2: n = cek_part_input(m, "x", CEK_I32, 6, ones); break;
         case 3: n = cek_part_input(m, "x", CEK_I32, 2, samples); break;
         case 4: n = cek_part_input(m, "x y", CEK_I32, 1, ones); break;
-        default: n = cek_part_input(m, "x", CEK_I32, 1, ones); break;
+        default: n = cek_part_input(m, "input", CEK_I32, 1, ones); break;
         }
         ck_assert_int_eq(n, -1);
         ck_assert(cek_model_status(m) != CEK_OK);

@@ -444,6 +444,12 @@ static void training_call(void)
     REFUSED("predictor", cek_predictor_run(NULL, room, 1, (float *)room));
     REFUSED("inputs", cek_predictor_run(predictor, NULL, 1, (float *)room));
     REFUSED("outputs", cek_predictor_run(predictor, room, 1, NULL));
+    REFUSED("predictor", cek_predictor_run_arrays(NULL, (void *)room, 1, (void *)room));
+    REFUSED("inputs", cek_predictor_run_arrays(predictor, NULL, 1, (void *)room));
+    REFUSED("outputs", cek_predictor_run_arrays(predictor, (void *)room, 1, NULL));
+    EMPTY(cek_predictor_output_count(NULL) == 0);
+    EMPTY(cek_predictor_output_shape(NULL, 0, numbers) == 0);
+    EMPTY(cek_predictor_output_shape(predictor, 0, NULL) == 1);
     REFUSED("predictor", cek_predictor_run_dataset(NULL, set, (float *)room));
     REFUSED("dataset", cek_predictor_run_dataset(predictor, NULL, (float *)room));
     REFUSED("outputs", cek_predictor_run_dataset(predictor, set, NULL));

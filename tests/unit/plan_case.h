@@ -31,7 +31,7 @@ static inline double uniform(uint64_t seed, uint64_t stream, int64_t i)
 static inline void case_make(test_case *c, cek_model *model, const cek__plan_options *options, int64_t valid,
                              uint64_t seed)
 {
-    int64_t in = cek__model_inputs(model), out = cek__model_outputs(model), rows = options->rows;
+    int64_t in = cek__model_inputs(model, 0), out = cek__model_outputs(model), rows = options->rows;
     const cek__dims *dims = cek__node_dims(model, 0);
     int64_t hw = dims->rank == 4 ? dims->size[2] * dims->size[3] : 1, channels = in / hw;
 
@@ -63,7 +63,7 @@ static inline void case_clear(test_case *c)
 
 static inline void case_upload(const test_case *c, plan_run *r, int64_t first, int64_t valid)
 {
-    int64_t in = cek__model_inputs(c->model), out = cek__model_outputs(c->model), rows = r->options.rows;
+    int64_t in = cek__model_inputs(c->model, 0), out = cek__model_outputs(c->model), rows = r->options.rows;
 
     plan_run_put(r, r->binding.input, c->device_inputs + first * in, (uint64_t)(rows * in) * sizeof(float));
     plan_run_blocks(r, c->seed, c->inv_n, 100 + (uint64_t)first, valid);
