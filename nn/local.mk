@@ -90,6 +90,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/simplify.h \
     %D%/graph/strides.c \
     %D%/graph/strides.h \
+    %D%/graph/types.c \
+    %D%/graph/types.h \
     %D%/layers/activation.c \
     %D%/layers/activations.c \
     %D%/layers/activations.h \
@@ -209,6 +211,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/running.h \
     %D%/train/samples.c \
     %D%/train/samples.h \
+    %D%/train/scaler.c \
+    %D%/train/scaler.h \
     %D%/train/schedule.c \
     %D%/train/schedule.h \
     %D%/train/schedule_inside.h \

@@ -40,10 +40,12 @@ static cek__part *feeder(const cek__graph *graph, const cek__part *part, int k)
                                                                                                                 : NULL;
 }
 
-/* Its output stands for the part's, axis by axis. */
+/* Its output stands for the part's, axis by axis and in its type. */
 static bool gives_all(const cek__graph *graph, const cek__part *giver, const cek__part *part)
 {
-    return cek__dims_equal(&graph->flows[giver->output[0]].dims, &graph->flows[part->output[0]].dims);
+    const cek__flow *from = &graph->flows[giver->output[0]], *to = &graph->flows[part->output[0]];
+
+    return cek__dims_equal(&from->dims, &to->dims) && from->type == to->type;
 }
 
 static void output_take(cek__graph *graph, cek__part *part, const cek__part *from)
@@ -71,7 +73,10 @@ static int bias_vector(const cek__graph *graph, const cek__part *product, const 
     }
     while (cek__graph_giver(graph, vector)->kind == CEK__PART_VIEW && graph->flows[vector].dims.rank > 1)
         vector = cek__graph_giver(graph, vector)->input[0];
-    return graph->flows[vector].dims.rank == 1 && !graph->flows[vector].strided ? vector : CEK__NOTHING;
+    return graph->flows[vector].dims.rank == 1 && !graph->flows[vector].strided &&
+                   graph->flows[vector].type == CEK_DTYPE_NONE
+               ? vector
+               : CEK__NOTHING;
 }
 
 /* Columns of a product are its last axis alone, and of one matrix. */
@@ -187,6 +192,7 @@ static void sums_add_in_place(cek__graph *graph)
         base = add->input[0];
         if (graph->flows[base].readers != 1 || !is_own(graph, base) || !cek__graph_giver(graph, base)->backward ||
             !cek__dims_equal(&graph->flows[base].dims, &graph->flows[add->output[0]].dims) ||
+            graph->flows[base].type != graph->flows[add->output[0]].type ||
             position(graph, base) > position(graph, product->output[0]))
             continue;
         product->base = base;
@@ -207,6 +213,7 @@ static bool is_epilogue(const cek__graph *graph, const cek__part *chain)
         return false;
     for (int k = 0; k < chain->inputs; k++)
         if (!cek__dims_equal(&graph->flows[chain->input[k]].dims, &graph->flows[chain->output[0]].dims) ||
+            graph->flows[chain->input[k]].type != graph->flows[chain->output[0]].type ||
             graph->flows[chain->input[k]].strided)
             return false;
     return true;

@@ -285,8 +285,8 @@ static void flow_text(const cek__graph *graph, int index, char *text, size_t cap
                                    (long long)flow->dims.size[i]);
     }
     if (at < cap)
-        snprintf(text + at, cap - at, "]%s%s", flow->image.channels ? " channels last" : "",
-                 flow->strided ? " strided" : "");
+        snprintf(text + at, cap - at, "]%s%s%s%s", flow->type ? " " : "", flow->type ? cek_dtype_name(flow->type) : "",
+                 flow->image.channels ? " channels last" : "", flow->strided ? " strided" : "");
 }
 
 static cek_status line_add(const cek__graph *graph, const cek__part *part, char **text)

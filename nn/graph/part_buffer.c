@@ -71,11 +71,15 @@ out:
     return st;
 }
 
-const cek__part_class cek__part_buffer = {
-    .name = "buffer", .outputs = 1, .infer = cek__infer_given, .place = cek__place_as_is, .lower = buffer_lower
-};
+const cek__part_class cek__part_buffer = { .name = "buffer",
+                                           .outputs = 1,
+                                           .infer = cek__infer_given,
+                                           .place = cek__place_as_is,
+                                           .types = CEK__TYPES_SOURCE,
+                                           .lower = buffer_lower };
 const cek__part_class cek__part_contribute = { .name = "contribute",
                                                .infer = contribute_infer,
                                                .place = cek__place_plain,
+                                               .types = CEK__TYPES_WIDE,
                                                .lower = contribute_lower,
                                                .effect = true };

@@ -320,5 +320,6 @@ const cek__part_class cek__part_chain = { .name = "chain",
                                           .infer = chain_infer,
                                           .gradient = chain_gradient,
                                           .place = chain_place,
+                                          .types = CEK__TYPES_ANY,
                                           .lower = chain_lower,
                                           .adds = true };

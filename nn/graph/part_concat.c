@@ -109,4 +109,5 @@ const cek__part_class cek__part_concat = { .name = "concat",
                                            .infer = concat_infer,
                                            .gradient = concat_gradient,
                                            .place = concat_place,
+                                           .types = CEK__TYPES_FOLLOW,
                                            .lower = concat_lower };

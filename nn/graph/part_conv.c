@@ -42,9 +42,9 @@ static void conv_describe(const cek__lowering *l, const cek__part *p, uint32_t k
         .batch = (uint64_t)cek__dims_elements(image, 0, 1, l->rows),
         .in_channels = (uint64_t)image->size[1],
         .out_channels = (uint64_t)weights->size[0],
-        .x_type = l->type,
-        .w_type = l->type,
-        .y_type = l->type,
+        .x_type = cek__lower_type(l, p->input[0]),
+        .w_type = cek__lower_type(l, p->input[0]),
+        .y_type = cek__lower_type(l, p->input[0]),
     };
     for (uint32_t i = 0; i < out->spatial; i++) {
         out->in[i] = (uint64_t)image->size[2 + i];
@@ -258,6 +258,7 @@ const cek__part_class cek__part_conv = { .name = "conv",
                                          .infer = conv_infer,
                                          .gradient = conv_gradient,
                                          .place = conv_place,
+                                         .types = CEK__TYPES_LOW,
                                          .lower = conv_lower,
                                          .floats = true };
 const cek__part_class cek__part_conv_data = { .name = "conv_data",
@@ -265,12 +266,14 @@ const cek__part_class cek__part_conv_data = { .name = "conv_data",
                                               .infer = data_infer,
                                               .gradient = data_gradient,
                                               .place = conv_place,
+                                              .types = CEK__TYPES_LOW,
                                               .lower = data_lower,
                                               .floats = true };
 const cek__part_class cek__part_conv_weights = { .name = "conv_weights",
                                                  .outputs = 1,
                                                  .infer = cek__infer_given,
                                                  .place = conv_place,
+                                                 .types = CEK__TYPES_LOW,
                                                  .lower = weights_lower,
                                                  .adds = true,
                                                  .floats = true };

@@ -54,7 +54,7 @@ static cek_status dropout_lower(cek__lowering *l, int part)
         .scale = 1 / (1 - p->dropout.p),
         .threshold = threshold > UINT32_MAX ? UINT32_MAX : (uint32_t)threshold,
         .stream = p->dropout.stream,
-        .type = l->type,
+        .type = cek__lower_type(l, p->output[0]),
     };
 
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_DROPOUT_Y, &to));
@@ -73,5 +73,6 @@ const cek__part_class cek__part_dropout = { .name = "dropout",
                                             .infer = dropout_infer,
                                             .gradient = dropout_gradient,
                                             .place = dropout_place,
+                                            .types = CEK__TYPES_FOLLOW,
                                             .lower = dropout_lower,
                                             .floats = true };

@@ -117,6 +117,7 @@ out:
     return st;
 }
 
+/* Of its type are the rows that move: of a scatter-add what is added, whose sums are wider. */
 static void describe(const cek__lowering *l, const cek__part *p, uint32_t kind, int table, cek_gather_desc *out)
 {
     const cek__dims *rows = &l->graph->flows[table].dims, *index = &l->graph->flows[p->input[1]].dims;
@@ -128,7 +129,7 @@ static void describe(const cek__lowering *l, const cek__part *p, uint32_t kind, 
         .rows = (uint64_t)cek__dims_elements(rows, batch, batch + 1, l->rows),
         .count = (uint64_t)cek__dims_elements(index, batch, index->rank, l->rows),
         .columns = (uint64_t)cek__dims_elements(rows, batch + 1, rows->rank, l->rows),
-        .type = cek__lower_type(l, table),
+        .type = cek__lower_type(l, p->input[0]),
     };
 }
 
@@ -173,11 +174,13 @@ const cek__part_class cek__part_gather = { .name = "gather",
                                            .infer = gather_infer,
                                            .gradient = gather_gradient,
                                            .place = cek__place_plain,
+                                           .types = CEK__TYPES_FOLLOW,
                                            .lower = gather_lower };
 const cek__part_class cek__part_scatter_add = { .name = "scatter_add",
                                                 .outputs = 1,
                                                 .infer = scatter_infer,
                                                 .gradient = scatter_gradient,
                                                 .place = cek__place_plain,
+                                                .types = CEK__TYPES_ANY,
                                                 .lower = scatter_lower,
                                                 .adds = true };

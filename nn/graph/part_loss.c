@@ -231,15 +231,23 @@ out:
     return st;
 }
 
-const cek__part_class cek__part_cross_entropy = {
-    .name = "cross_entropy", .outputs = 1, .infer = loss_infer, .place = cek__place_plain, .lower = cross_entropy_lower
-};
+const cek__part_class cek__part_cross_entropy = { .name = "cross_entropy",
+                                                  .outputs = 1,
+                                                  .infer = loss_infer,
+                                                  .place = cek__place_plain,
+                                                  .types = CEK__TYPES_LOSS,
+                                                  .lower = cross_entropy_lower };
 const cek__part_class cek__part_squared_error = { .name = "squared_error",
                                                   .outputs = 1,
                                                   .infer = loss_infer,
                                                   .place = cek__place_plain,
+                                                  .types = CEK__TYPES_LOSS,
                                                   .lower = squared_error_lower,
                                                   .floats = true };
-const cek__part_class cek__part_loss = {
-    .name = "loss", .outputs = 1, .infer = sum_infer, .place = cek__place_plain, .lower = sum_lower, .floats = true
-};
+const cek__part_class cek__part_loss = { .name = "loss",
+                                         .outputs = 1,
+                                         .infer = sum_infer,
+                                         .place = cek__place_plain,
+                                         .types = CEK__TYPES_LOSS,
+                                         .lower = sum_lower,
+                                         .floats = true };

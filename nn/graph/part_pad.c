@@ -162,6 +162,10 @@ out:
     return st;
 }
 
-const cek__part_class cek__part_pad = {
-    .name = "pad", .outputs = 1, .infer = pad_infer, .gradient = pad_gradient, .place = pad_place, .lower = pad_lower
-};
+const cek__part_class cek__part_pad = { .name = "pad",
+                                        .outputs = 1,
+                                        .infer = pad_infer,
+                                        .gradient = pad_gradient,
+                                        .place = pad_place,
+                                        .types = CEK__TYPES_FOLLOW,
+                                        .lower = pad_lower };

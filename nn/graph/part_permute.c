@@ -100,4 +100,5 @@ const cek__part_class cek__part_permute = { .name = "permute",
                                             .infer = permute_infer,
                                             .gradient = permute_gradient,
                                             .place = permute_place,
+                                            .types = CEK__TYPES_FOLLOW,
                                             .lower = permute_lower };

@@ -32,6 +32,9 @@ static cek_status phase_lower(cek__lowering *l, int part)
     return phase_remains();
 }
 
-const cek__part_class cek__part_phase = {
-    .name = "phase", .outputs = 1, .infer = phase_infer, .place = phase_place, .lower = phase_lower
-};
+const cek__part_class cek__part_phase = { .name = "phase",
+                                          .outputs = 1,
+                                          .infer = phase_infer,
+                                          .place = phase_place,
+                                          .types = CEK__TYPES_FOLLOW,
+                                          .lower = phase_lower };

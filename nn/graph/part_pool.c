@@ -26,7 +26,7 @@ static void pool_describe(const cek__lowering *l, const cek__part *p, uint32_t k
         .mode = p->pool.mode,
         .flags = p->pool.count_pad ? CEK_POOL_COUNT_PAD : 0,
         .spatial = (uint32_t)image->rank - 2,
-        .type = l->type,
+        .type = cek__lower_type(l, x),
         .batch = (uint64_t)cek__dims_elements(image, 0, 1, l->rows),
         .channels = (uint64_t)image->size[1],
     };
@@ -134,11 +134,13 @@ const cek__part_class cek__part_pool = { .name = "pool",
                                          .infer = pool_infer,
                                          .gradient = pool_gradient,
                                          .place = pool_place,
+                                         .types = CEK__TYPES_FOLLOW,
                                          .lower = pool_lower,
                                          .floats = true };
 const cek__part_class cek__part_pool_back = { .name = "pool_back",
                                               .outputs = 1,
                                               .infer = cek__infer_given,
                                               .place = pool_place,
+                                              .types = CEK__TYPES_FOLLOW,
                                               .lower = back_lower,
                                               .floats = true };

@@ -323,9 +323,9 @@ static cek_status product_emit(cek__lowering *l, int part, int flow, const cek_e
         .ldb = cek__dims_elements(b, mb->split, b->rank, l->rows),
         .stride_a = matrix_stride(l, a, ma->batch),
         .stride_b = matrix_stride(l, b, mb->batch),
-        .a_type = l->type,
-        .b_type = l->type,
-        .c_type = l->type,
+        .a_type = cek__lower_type(l, p->input[0]),
+        .b_type = cek__lower_type(l, p->input[1]),
+        .c_type = cek__lower_type(l, flow),
         .trans = (ma->transposed ? CEK_GEMM_TRANS_A : 0) | (mb->transposed ? CEK_GEMM_TRANS_B : 0),
     };
     int operands[CEK__SLOTS] = {
@@ -361,6 +361,7 @@ const cek__part_class cek__part_product = { .name = "product",
                                             .infer = product_infer,
                                             .gradient = product_gradient,
                                             .place = product_place,
+                                            .types = CEK__TYPES_LOW,
                                             .lower = product_lower,
                                             .adds = true,
                                             .floats = true };

@@ -34,6 +34,9 @@ out:
     return st;
 }
 
-const cek__part_class cek__part_random = {
-    .name = "random", .outputs = 1, .infer = random_infer, .place = cek__place_as_is, .lower = random_lower
-};
+const cek__part_class cek__part_random = { .name = "random",
+                                           .outputs = 1,
+                                           .infer = random_infer,
+                                           .place = cek__place_as_is,
+                                           .types = CEK__TYPES_SOURCE,
+                                           .lower = random_lower };

@@ -152,6 +152,7 @@ const cek__part_class cek__part_reduce = { .name = "reduce",
                                            .infer = reduce_infer,
                                            .gradient = reduce_gradient,
                                            .place = reduce_place,
+                                           .types = CEK__TYPES_ANY,
                                            .lower = reduce_lower,
                                            .adds = true,
                                            .floats = true };

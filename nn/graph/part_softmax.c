@@ -105,5 +105,6 @@ const cek__part_class cek__part_softmax = { .name = "softmax",
                                             .infer = softmax_infer,
                                             .gradient = softmax_gradient,
                                             .place = cek__place_plain,
+                                            .types = CEK__TYPES_WIDE,
                                             .lower = softmax_lower,
                                             .floats = true };

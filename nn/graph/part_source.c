@@ -17,7 +17,7 @@ static cek_status input_place(cek__graph *graph, int part)
     return CEK_OK;
 }
 
-/* x * scale + offset in the type that is computed in. */
+/* x * scale + offset in the flow's type. */
 static cek_status convert(cek__lowering *l, int part, int from, int flow)
 {
     cek_status st;
@@ -28,7 +28,7 @@ static cek_status convert(cek__lowering *l, int part, int from, int flow)
     cek_pointwise_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE },
         .rank = 1,
-        .out_type = l->type,
+        .out_type = cek__lower_type(l, flow),
         .shape = { cek__lower_elements(l, flow) },
         .out_strides = { 1 },
         .inputs = &input,
@@ -85,7 +85,7 @@ static cek_status input_lower(cek__lowering *l, int part)
 {
     cek_status st;
     int flow = l->graph->parts[part].output[0], given;
-    cek_dtype type = l->graph->flows[flow].type;
+    const cek_dtype type = l->graph->parts[part].type;
     cek__value samples = { .place = CEK__PLACE_INPUT,
                            .offset = cek__graph_input_at(l->graph, input_index(l->graph, part), l->rows, l->input_type),
                            .bytes = cek__lower_elements(l, flow) *
@@ -97,7 +97,8 @@ static cek_status input_lower(cek__lowering *l, int part)
         return CEK_OK;
     }
     /* A network that does nothing has a result all the same. */
-    if (l->input_type == l->type && l->scale == 1 && l->offset == 0 && !cek__lower_is_result(l, flow)) {
+    if (l->input_type == cek__lower_type(l, flow) && l->scale == 1 && l->offset == 0 &&
+        !cek__lower_is_result(l, flow)) {
         cek__lower_alias(l, flow, given);
         return CEK_OK;
     }
@@ -135,12 +136,21 @@ static cek_status parameter_lower(cek__lowering *l, int part)
     return CEK_OK;
 }
 
-const cek__part_class cek__part_input = {
-    .name = "input", .outputs = 1, .infer = typed_infer, .place = input_place, .lower = input_lower
-};
-const cek__part_class cek__part_target = {
-    .name = "target", .outputs = 1, .infer = typed_infer, .place = cek__place_as_is, .lower = target_lower
-};
-const cek__part_class cek__part_parameter = {
-    .name = "parameter", .outputs = 1, .infer = parameter_infer, .place = cek__place_as_is, .lower = parameter_lower
-};
+const cek__part_class cek__part_input = { .name = "input",
+                                          .outputs = 1,
+                                          .infer = typed_infer,
+                                          .place = input_place,
+                                          .types = CEK__TYPES_SOURCE,
+                                          .lower = input_lower };
+const cek__part_class cek__part_target = { .name = "target",
+                                           .outputs = 1,
+                                           .infer = typed_infer,
+                                           .place = cek__place_as_is,
+                                           .types = CEK__TYPES_SOURCE,
+                                           .lower = target_lower };
+const cek__part_class cek__part_parameter = { .name = "parameter",
+                                              .outputs = 1,
+                                              .infer = parameter_infer,
+                                              .place = cek__place_as_is,
+                                              .types = CEK__TYPES_SOURCE,
+                                              .lower = parameter_lower };

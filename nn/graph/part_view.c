@@ -172,7 +172,11 @@ const cek__part_class cek__part_view = { .name = "view",
                                          .infer = view_infer,
                                          .gradient = view_gradient,
                                          .place = view_place,
+                                         .types = CEK__TYPES_FOLLOW,
                                          .lower = view_lower };
-const cek__part_class cek__part_reorder = {
-    .name = "reorder", .outputs = 1, .infer = reorder_infer, .place = cek__place_as_is, .lower = reorder_lower
-};
+const cek__part_class cek__part_reorder = { .name = "reorder",
+                                            .outputs = 1,
+                                            .infer = reorder_infer,
+                                            .place = cek__place_as_is,
+                                            .types = CEK__TYPES_FOLLOW,
+                                            .lower = reorder_lower };

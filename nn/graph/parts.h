@@ -7,10 +7,23 @@
 #include "nn/graph/differentiate.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/lower.h"
+#include "nn/graph/types.h"
+
+/* Which of the two types, that which is computed in and that of 16 bits, inputs and outputs have (types.h). */
+typedef enum cek__types_rule {
+    CEK__TYPES_NONE,
+    CEK__TYPES_SOURCE, /* it gives that which is computed in */
+    CEK__TYPES_LOW,    /* it multiplies and adds up: it reads 16 bits, and gives them to flows of samples */
+    CEK__TYPES_FOLLOW, /* it moves elements: all of them have one type */
+    CEK__TYPES_ANY,    /* it reads any; sums have the wide one, chains what they read most of */
+    CEK__TYPES_WIDE,   /* both have that which is computed in */
+    CEK__TYPES_LOSS    /* likewise, and what comes before nothing else */
+} cek__types_rule;
 
 typedef struct cek__part_class {
     const char *name;
     int outputs;
+    cek__types_rule types;
     /* Fills in dims and type of the outputs. */
     cek_status (*infer)(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
     /* Gives the gradients of the inputs that need one (cek__contribute), of output 0's, `dy`. NULL: has none. */

@@ -11,6 +11,7 @@
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/simplify.h"
+#include "nn/graph/types.h"
 
 static cek_status loss_add(cek__graph *graph, int output, const cek__purpose *purpose)
 {
@@ -145,6 +146,7 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
         CEK_TRY(cek__differentiate(out));
     }
     CEK_TRY(cek__physical(out));
+    CEK_TRY(cek__types(out, purpose->low));
     cek__fuse(out);
     return CEK_OK;
 out:

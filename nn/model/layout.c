@@ -135,13 +135,14 @@ cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64
     uint64_t most, align;
 
     *out = NULL;
-    if (type != CEK_F32 && type != CEK_F64)
-        CEK_FAIL(CEK_UNSUPPORTED, "layout: parameters of type %u, they are f32 or f64", type);
+    if (type != CEK_F32 && type != CEK_F64 && type != CEK_BF16 && type != CEK_F16)
+        CEK_FAIL(CEK_UNSUPPORTED, "layout: computing in type %u: f32, f64, bf16 and f16 are offered", type);
     CEK_TRY(cek__calloc(1, sizeof *layout, &layout));
-    layout->type = type;
+    layout->low = type == CEK_BF16 || type == CEK_F16 ? type : CEK_DTYPE_NONE;
+    layout->type = layout->low ? CEK_F32 : type;
     layout->parameter_count = model->parameter_count;
-    most = piece_bytes / type_bytes(type);
-    align = tune.align_bytes / type_bytes(type);
+    most = piece_bytes / type_bytes(layout->type);
+    align = tune.align_bytes / type_bytes(layout->type);
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *layout->image, &layout->image));
     CEK_TRY(cek__model_images(model, layout->image));
     CEK_TRY(pieces_cut(layout, model, most, align));

@@ -26,7 +26,8 @@ typedef struct cek__placement {
 } cek__placement;
 
 typedef struct cek__layout {
-    cek_dtype type;            /* CEK_F32 or CEK_F64 */
+    cek_dtype type;            /* of parameters and gradients: CEK_F32 or CEK_F64 */
+    cek_dtype low;             /* of what products read and give: CEK_BF16 or CEK_F16; CEK_DTYPE_NONE: as `type` */
     size_t bucket_count;       /* 0 for a model without parameters */
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
     size_t parameter_count;
@@ -39,11 +40,18 @@ typedef struct cek__layout {
     size_t *forward_reads;
 } cek__layout;
 
+/* type: CEK_F32, CEK_F64; or CEK_BF16, CEK_F16, which products read and give: parameters are f32 then. */
 CEK__SHARED CEK__CHECKED cek_status cek__layout_create(const cek_model *model, cek_dtype type, cek__layout **out);
 /* The same with pieces of another size than that of all trainers and predictors, for tests. */
 CEK__SHARED CEK__CHECKED cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64_t piece_bytes,
                                                            cek__layout **out);
 CEK__SHARED void cek__layout_free(cek__layout *layout);
+
+/* What it was created for. */
+static inline cek_dtype cek__layout_computes(const cek__layout *layout)
+{
+    return layout->low ? layout->low : layout->type;
+}
 
 CEK__SHARED uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
 

@@ -261,7 +261,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
                                    .loss = options->loss,
                                    .outputs = options->outputs,
                                    .output_count = options->output_count,
-                                   .target_type = classes ? CEK_I32 : layout->type };
+                                   .target_type = classes ? CEK_I32 : CEK_DTYPE_NONE,
+                                   .low = layout->low };
     cek__lowering l = { .graph = &graph,
                         .rows = options->rows,
                         .type = layout->type,
