@@ -55,6 +55,7 @@ typedef struct bench_options {
     const char *loss, *optimizer, *schedule, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */
     double clip, clip_value, average;           /* 0: not given; so ahead */
+    double loss_scale;                          /* likewise */
     int64_t ahead, accumulate, norm_group;
     const char *freeze, *no_decay; /* patterns of names */
     const char *trace;             /* file; NULL: none */

@@ -123,6 +123,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
                                  .input_type = data->input_type,
                                  .batch = o->batch,
                                  .softmax = v.labels,
+                                 .type = o->type,
                                  .memory_limit = o->limit_memory };
     cek_status st = cek_predictor_create(model, devices, count, &po, &predictor);
     double start = seconds_now();

@@ -304,6 +304,15 @@ static void times_add(json_t *row, cek_device *device, const cek_device_times *b
                                           "idle_share", seconds > 0 ? 1 - computing / seconds : 0.0));
 }
 
+/* Steps whose gradients were not finite, at their scale. */
+static void skipped_tell(train_run *run)
+{
+    uint64_t skipped = run->has_last ? run->last.skipped : 0;
+
+    output_set(&run->out, "skipped_steps", json_integer((json_int_t)skipped));
+    output_note(&run->out, "skipped %llu steps, whose gradients were not finite", (unsigned long long)skipped);
+}
+
 static void document_fill(train_run *run, const bench_data *data, cek_model *model, cek_device *const *devices,
                           int64_t batch)
 {
@@ -319,6 +328,8 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
         json_array_append_new(list, row);
     }
     cek_model_sha256(model, hex);
+    if (run->options->type == CEK_F16)
+        skipped_tell(run);
     output_set(&run->out, "model", text_json(run->options->argv[0]));
     output_set(&run->out, "data", text_json(data->source));
     output_set(&run->out, "batch", json_integer(batch));
@@ -389,6 +400,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .memory_limit = o->limit_memory,
                                .max_norm = o->clip,
                                .max_value = o->clip_value,
+                               .loss_scale = o->loss_scale,
                                .average = o->average,
                                .accumulate = (uint32_t)o->accumulate,
                                .norm_group = o->norm_group,

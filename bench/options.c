@@ -45,6 +45,7 @@ enum {
     O_OPTIMIZER,
     O_SCHEDULE,
     O_CLIP_VALUE,
+    O_LOSS_SCALE,
     O_AVERAGE,
     O_ACCUMULATE,
     O_NORM_GROUP,
@@ -75,7 +76,8 @@ typedef struct option_row {
 
 static const option_row rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
-    { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN, "element type: f32, f64, f16, bf16, u8, i32" },
+    { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
+      "element type: f32, f64, f16, bf16, u8, i32" },
     { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
     { "json", NULL, O_JSON, ALL, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
@@ -119,6 +121,7 @@ static const option_row rows[] = {
     { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
     { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
     { "clip-value", "X", O_CLIP_VALUE, CMD_TRAIN, "bring every element of the gradient between -X and X" },
+    { "loss-scale", "X", O_LOSS_SCALE, CMD_TRAIN, "of f16: what the loss is multiplied by at first (65536)" },
     { "norm-group", "N", O_NORM_GROUP, CMD_TRAIN, "samples that batch normalisation computes with together" },
     { "accumulate", "N", O_ACCUMULATE, CMD_TRAIN, "batches whose gradients are added up for one update" },
     { "average", "DECAY", O_AVERAGE, CMD_TRAIN, "test and save an average of the weights" },
@@ -293,6 +296,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_WEIGHT_DECAY: return take_double(row->name, arg, 0, 1e6, &o->weight_decay);
     case O_DROPOUT: return take_double(row->name, arg, 0, 0.999, &o->dropout);
     case O_CLIP: return take_double(row->name, arg, 1e-30, 1e30, &o->clip);
+    case O_LOSS_SCALE: return take_double(row->name, arg, 1e-30, 1e30, &o->loss_scale);
     case O_CLIP_VALUE: return take_double(row->name, arg, 1e-30, 1e30, &o->clip_value);
     case O_AVERAGE: return take_double(row->name, arg, 1e-9, 0.9999999, &o->average);
     case O_ACCUMULATE: return take_int(row->name, arg, 1, INT32_MAX, &o->accumulate);

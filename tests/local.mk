@@ -437,6 +437,18 @@ unit_tests += %D%/unit/losses
 %C%_unit_losses_LDFLAGS = $(check_ldflags)
 %C%_unit_losses_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/scaler
+%C%_unit_scaler_SOURCES = %D%/unit/scaler.c %D%/unit/scratch.h
+%C%_unit_scaler_CPPFLAGS = $(unit_cppflags)
+%C%_unit_scaler_LDFLAGS = $(check_ldflags)
+%C%_unit_scaler_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/types
+%C%_unit_types_SOURCES = %D%/unit/types.c %D%/unit/plan_run.h
+%C%_unit_types_CPPFLAGS = $(unit_cppflags)
+%C%_unit_types_LDFLAGS = $(check_ldflags)
+%C%_unit_types_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c
 %C%_unit_parts_CPPFLAGS = $(unit_cppflags)

@@ -380,8 +380,8 @@ typedef struct cek_trainer_options {
     uint64_t seed;                  /* of dropout */
     uint32_t shares;                /* CEK_SHARES_AUTO; CEK_SHARES_EQUAL: sizes differ by at most
                                        * one, the earlier devices the larger */
-    cek_dtype type;                 /* CEK_F32 (default) or CEK_F64 (where the devices compute in
-                                       * it) */
+    cek_dtype type;                 /* CEK_F32 (default); CEK_F64 (where the devices compute in it);
+                                       * CEK_BF16, CEK_F16: below */
     const double *share_weights;    /* CEK_SHARES_GIVEN: one number >= 0 per device, in
                                        * proportion; not all 0 */
     uint64_t memory_limit;          /* bytes per device; a share that does not fit is run as
@@ -408,8 +408,18 @@ typedef struct cek_trainer_options {
                                        * a time, on any number of devices, whose shares are whole groups (not with
                                        * CEK_SHARES_AUTO). 0: over the batch, on one device. There are no other
                                        * micro-batches then: what does not fit is CEK_OUT_OF_MEMORY */
+    double loss_scale;  /* CEK_F16 alone: what the loss is multiplied by at first; 0 = 2^16 */
+    uint32_t
+        loss_scale_steps; /* CEK_F16 alone: so many steps in a row whose gradients were finite double it; 0 = 2000 */
+    uint32_t reserved_2;
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
+
+/* In CEK_BF16 and CEK_F16 products and convolutions read and give 16 bits, and so do activations and their gradients; they add up
+ * in f32. Parameters, their gradients, what the optimizer keeps, normalisation statistics, softmax and losses are f32, which is
+ * also what is saved. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a step with a gradient that
+ * is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
+ * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the operation's. */
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
@@ -434,6 +444,7 @@ typedef struct cek_step_result {
     double loss;     /* mean over the batch, before the update */
     int64_t correct; /* cross-entropy: right answers in the batch */
     double seconds;
+    double loss_scale; /* what gradients were multiplied by on their way; 1 but of CEK_F16 */
 } cek_step_result;
 /* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch is
  * copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
@@ -484,6 +495,7 @@ typedef struct cek_epoch_result {
     const cek_metrics *test;  /* of the average, where the trainer keeps one; NULL without a test set */
     double seconds;           /* of training, without the test */
     double samples_per_second;
+    uint64_t skipped; /* of the steps so far, those that changed nothing: cek_trainer_skipped */
 } cek_epoch_result;
 typedef struct cek_fit_options {
     uint32_t size;
@@ -510,6 +522,9 @@ CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 /* Copies the parameters from the devices into the model. This and what follows waits for the steps that are submitted,
  * which stay to be collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
+/* Steps so far that changed no parameter because a gradient was not finite: of CEK_F16, whose loss scale such a step halves. Waits
+ * for the steps that are submitted, which it counts too. */
+CEK_API CEK_CHECKED cek_status cek_trainer_skipped(cek_trainer *trainer, uint64_t *count);
 /* Samples that device `index` had in the last step; 0 of one that was left out. */
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
@@ -543,6 +558,8 @@ typedef struct cek_predictor_options {
     bool softmax;         /* probabilities instead of logits; of the model's output alone */
     uint8_t reserved[3];
     uint32_t output_count;
+    cek_dtype type; /* CEK_F32 (default), CEK_BF16 or CEK_F16, as in cek_trainer_options; outputs are f32 */
+    uint32_t reserved_2;
     uint64_t memory_limit; /* bytes per device; 0: what is free */
     /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its position), each of
      * which has a row of numbers for each sample; NULL: the model's output. */

@@ -116,14 +116,21 @@ static cek_dtype given_type(const pass *p, const cek__part *part, int k)
     return p->graph->flows[part->input[k]].type;
 }
 
+/* Of forward, and read by nothing but the loss, or the network's result. */
+static bool is_exact(const pass *p, const cek__part *part)
+{
+    const note *y = &p->notes[part->output[0]];
+
+    return !part->backward && y->read && y->exact;
+}
+
 /* A chain reads any types. It gives few bits where it reads few, and nothing of its own size that has more. */
 static cek_dtype chain_type(const pass *p, const cek__part *part)
 {
     const cek__flow *y = &p->graph->flows[part->output[0]];
     bool low = false;
 
-    if (part->type != CEK_DTYPE_NONE || !y->dims.samples ||
-        (!part->backward && p->notes[part->output[0]].read && p->notes[part->output[0]].exact))
+    if (part->type != CEK_DTYPE_NONE || !y->dims.samples || is_exact(p, part))
         return part->type;
     for (int k = 0; k < part->inputs; k++) {
         const cek__flow *x = &p->graph->flows[part->input[k]];
@@ -137,11 +144,9 @@ static cek_dtype chain_type(const pass *p, const cek__part *part)
 
 static cek_dtype product_type(const pass *p, const cek__part *part)
 {
-    const note *y = &p->notes[part->output[0]];
-
     if (!p->graph->flows[part->output[0]].dims.samples)
         return CEK_DTYPE_NONE;
-    return part->kind == CEK__PART_PRODUCT && y->read && y->exact ? CEK_DTYPE_NONE : p->low;
+    return part->kind == CEK__PART_PRODUCT && is_exact(p, part) ? CEK_DTYPE_NONE : p->low;
 }
 
 /* All inputs that are what is moved, in one type: the one with few bits if one of them has. */
@@ -154,6 +159,8 @@ static cek_status follow(pass *p, int part, cek_dtype *out)
     *out = given_type(p, at, 0);
     for (int k = 1; k < moved && *out == CEK_DTYPE_NONE; k++)
         *out = given_type(p, at, k);
+    if (moved > 1 && is_exact(p, at)) /* nothing loses digits on its way to the loss, or out */
+        *out = *out == p->low ? CEK_DTYPE_NONE : *out;
     if (at->kind == CEK__PART_POOL_BACK) /* as the pool that it belongs to */
         *out = p->graph->flows[p->graph->parts[at->pool.forward].output[0]].type;
     for (int k = 0; k < moved; k++)

@@ -18,7 +18,8 @@ typedef struct cek__purpose {
 
 /* compose - the graph after all its passes, ready to be lowered; the caller clears it.
  * Errors: CEK_INVALID names a node whose parameters do not lead to the output and cannot be trained; CEK_OUT_OF_MEMORY. */
-CEK__SHARED CEK__CHECKED cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose, cek__graph *out);
+CEK__SHARED CEK__CHECKED cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose,
+                                                       cek__graph *out);
 
 /* How each parameter lies on devices: images[parameter_count]. */
 CEK__CHECKED cek_status cek__model_images(const cek_model *model, cek__image *images);

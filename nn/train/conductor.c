@@ -62,6 +62,8 @@ cek_status cek__conductor_submit(cek__conductor *c, const cek__share *shares, co
     }
     pthread_mutex_lock(&c->lock);
     c->submitted++;
+    if (c->scaler != NULL)
+        cek__scaler_submit(c->scaler);
     (void)cek__order_submit(c->order, c->present);
     cek__conductor_wake(c);
     if (c->worker_count == 0)
@@ -229,6 +231,8 @@ cek_status cek__conductor_create(const cek__conductor_options *o, cek__conductor
     c->devices = o->shards->devices;
     c->rules = o->rules;
     c->running = o->running;
+    c->scaler = o->scaler;
+    c->scaler_before = o->scaler != NULL ? o->scaler->submitted : 0;
     pthread_mutex_init(&c->lock, NULL);
     cek__cond_init(&c->told);
     CEK_TRY(cek__calloc(c->devices, sizeof *c->present, &c->present));

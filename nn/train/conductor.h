@@ -18,6 +18,7 @@
 #include "nn/train/optimizer.h"
 #include "nn/train/order.h"
 #include "nn/train/replica.h"
+#include "nn/train/scaler.h"
 
 typedef struct cek__conductor cek__conductor;
 
@@ -29,6 +30,8 @@ typedef struct cek__conductor_options {
     size_t depth;            /* steps that may be submitted and not collected */
     bool measured;           /* cek__conductor_times will be asked */
     cek__running *running;   /* gathers what steps add to the model's buffers; NULL: there are none */
+    cek__scaler
+        *scaler; /* is told of each step that is submitted, and what came of it; NULL: gradients are not scaled */
 } cek__conductor_options;
 
 /* Device bytes that it takes on device `index`. */

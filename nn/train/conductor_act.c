@@ -51,18 +51,22 @@ static void ended(cek__conductor *c, const cek__action *a)
     cek__conductor_wake(c);
 }
 
-/* What gradients are multiplied by, and how long parameters and their steps are: the same numbers on every owner. */
-static double verdict(const cek__conductor *c, cek__station *station)
+/* What gradients are multiplied by, and how long parameters and their steps are: the same numbers on every owner. Where they were
+ * scaled, their norm was too, and a step is skipped that is not finite. */
+static cek__verdict verdict(const cek__conductor *c, cek__station *station, int64_t step)
 {
+    const double scaled = c->rules->scaled ? (double)cek__station_job(station, step)->block.loss_scale.hi : 1;
     double sum = 0, scale;
 
     cek__station_forget(station);
     for (size_t s = 0; s < c->shards->count; s++)
         sum += cek__station_hear(station, &c->stations[c->shards->list[s].owner], s);
+    if (c->rules->scaled && !isfinite(sum))
+        return (cek__verdict){ .scale = 1, .skip = true };
     if (c->rules->max_norm == 0)
-        return 1;
-    scale = c->rules->max_norm / (sqrt(sum) + NORM_FLOOR);
-    return scale < 1 || isnan(scale) ? scale : 1;
+        return (cek__verdict){ .scale = 1 / scaled };
+    scale = c->rules->max_norm / (sqrt(sum) / scaled + NORM_FLOOR);
+    return (cek__verdict){ .scale = (scale < 1 || isnan(scale) ? scale : 1) / scaled };
 }
 
 /* ---- exchanging ---- */
@@ -73,11 +77,17 @@ static cek_status carry_out(cek__conductor *c, cek__station *s, const cek__actio
     cek_trace *trace = cek_device_trace(s->device);
     int64_t began = cek__trace_begin(trace);
     cek_status st = CEK_OK;
+    cek__verdict said = { .scale = 1 };
 
     if (a->phase == CEK__VERDICT && s->at_once)
         st = cek__replica_drain(s->replica);
+    if (st == CEK_OK && a->phase == CEK__VERDICT) {
+        said = verdict(c, s, a->step);
+        if (c->scaler != NULL)
+            cek__scaler_hear(c->scaler, c->scaler_before + a->step, said.skip);
+    }
     if (st == CEK_OK)
-        st = cek__station_exchange(s, a, a->phase == CEK__VERDICT ? verdict(c, s) : 1);
+        st = cek__station_exchange(s, a, &said);
     cek__trace_end(trace, began, cek__station_phase_name(a->phase));
     return st;
 }

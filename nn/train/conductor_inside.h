@@ -38,6 +38,8 @@ struct cek__conductor {
     size_t devices, worker_count;
     const cek__rules *rules;
     cek__running *running; /* NULL: the model has no buffers */
+    cek__scaler *scaler;   /* NULL: gradients are not scaled */
+    int64_t scaler_before; /* steps that it knows from before this conductor */
     bool *present;         /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
     pthread_mutex_t lock;

@@ -197,6 +197,7 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     t->train = (cek_metrics){ .size = sizeof t->train, .samples = sum.samples };
     result->train = &t->train;
     result->step = t->steps;
+    result->skipped = cek__scaler_skipped(&t->scaler);
     result->seconds = now() - start;
     if (sum.samples > 0) {
         t->train.loss = sum.loss / (double)sum.samples;

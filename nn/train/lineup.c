@@ -19,6 +19,7 @@ static cek__conductor_options conductor_options(const cek__lineup *l)
         .depth = l->of.depth,
         .measured = l->of.measured,
         .running = l->of.running,
+        .scaler = l->of.scaler,
     };
 }
 

@@ -18,6 +18,7 @@ typedef struct cek__lineup_options {
     const cek__rules *rules;
     size_t depth;
     cek__running *running;
+    cek__scaler *scaler;
     bool measured;
     uint64_t memory_limit; /* bytes of a device, with its replica; 0: what it has */
 } cek__lineup_options;

@@ -1,4 +1,4 @@
-/* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices, shares, memory. */
+/* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices, shares, memory, steps. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,6 +26,23 @@ cek_status cek_trainer_pull(cek_trainer *t)
     return CEK_OK;
 out:
     cek__free_after(st, host);
+    return st;
+}
+
+size_t cek_trainer_uncollected(const cek_trainer *t)
+{
+    return t ? (size_t)(t->submitted - t->steps) : 0;
+}
+
+cek_status cek_trainer_skipped(cek_trainer *t, uint64_t *count)
+{
+    cek_status st;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(count);
+    *count = 0;
+    CEK_TRY(cek__trainer_settle(t));
+    *count = cek__scaler_skipped(&t->scaler);
+out:
     return st;
 }
 
@@ -117,6 +134,8 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
         CEK_TRY(gradient_read(t, &t->layout->placement[i],
                               raw + t->layout->placement[i].at * cek_dtype_bytes(t->layout->type)));
     cek__layout_unpack_one(t->layout, parameter, raw, dst);
+    for (uint64_t i = 0; t->rules.scaled && i < elements; i++)
+        dst[i] /= cek__scaler_given(&t->scaler, t->submitted);
     free(raw);
     return CEK_OK;
 out:

@@ -92,7 +92,7 @@ static cek_status op_make(cek__shard_optimizer *s)
                 .kind = CEK_OP_OPTIMIZER,
                 .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
                             CEK_BIT(CEK_OPTIMIZER_STEP) |
-                            (s->rules->max_norm > 0 ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
+                            (cek__rules_scale_gradients(s->rules) ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
         .count = s->count,
         .range_count = (uint32_t)s->range_count,
         .range_size = sizeof *ranges,
@@ -263,7 +263,7 @@ static cek_cmd step_command(const cek__shard_optimizer *s, const cek__update_pla
         operands[moment_slots[i]] = ref_or_none(s->moments[i]);
     operands[CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state);
     operands[CEK_OPTIMIZER_STEP] = at->step_block;
-    operands[CEK_OPTIMIZER_UPDATE] = s->rules->max_norm > 0 ? at->update_block : (cek_ref){ NULL, 0 };
+    operands[CEK_OPTIMIZER_UPDATE] = cek__rules_scale_gradients(s->rules) ? at->update_block : (cek_ref){ NULL, 0 };
     return command(s->op, operands, CEK_OPTIMIZER_MEAN + 1, ref_or_none(s->workspace));
 }
 

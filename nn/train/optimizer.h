@@ -14,7 +14,8 @@ typedef struct cek__shard_optimizer cek__shard_optimizer;
 /* Where what it works on begins: the shard's first elements, and the blocks of plugin.h. */
 typedef struct cek__update_place {
     cek_ref parameters, gradients, step_block;
-    cek_ref update_block; /* whose grad_scale gradients are multiplied by, where they are clipped by their norm */
+    cek_ref
+        update_block; /* whose grad_scale gradients are multiplied by, where they are clipped by their norm or scaled */
 } cek__update_place;
 
 /* Bytes of device memory that a shard will take. */

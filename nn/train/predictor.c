@@ -63,6 +63,8 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     if (p->batch < 1 || p->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)p->batch);
     CEK_TRY(cek__model_take_input_type(model, o.input_type, &p->input_type));
+    if (o.type != CEK_DTYPE_NONE && o.type != CEK_F32 && o.type != CEK_BF16 && o.type != CEK_F16)
+        CEK_FAIL(CEK_UNSUPPORTED, "predicting in %s: f32, bf16 and f16 are offered", cek_dtype_name(o.type));
     p->rank = cek_model_input_shape(model, p->shape);
     cek__samples_row(model, p->input_type, NULL, &p->row);
     CEK_TRY(outputs_find(p, model, &o));
@@ -72,7 +74,7 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
                                            .output_count = p->named ? p->output_count : 0,
                                            .input_type = p->input_type,
                                            .memory_limit = o.memory_limit };
-    CEK_TRY(cek__layout_create(model, CEK_F32, &p->layout));
+    CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &p->layout));
     team.layout = p->layout;
     CEK_TRY(cek__team_create(model, devices, count, &team, &p->team));
     *out = p;

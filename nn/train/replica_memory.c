@@ -231,7 +231,7 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
     if (r->options.micro_most > 0 && r->options.micro_most < most)
         most = r->options.micro_most;
     CEK_TRY(budget(r, taken, &have));
-    CEK_TRY(cek__plan_estimate(r->model, r->layout->type, &o, &fixed, &per_row));
+    CEK_TRY(cek__plan_estimate(r->model, cek__layout_computes(r->layout), &o, &fixed, &per_row));
     for (size_t i = 0; i < r->row.inputs; i++) /* the estimate has one slot */
         per_row += (r->slot_count - 1) * r->row.input[i];
     per_row += (r->slot_count - 1) * r->target_row_bytes;

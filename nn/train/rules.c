@@ -116,6 +116,14 @@ cek_status cek__rules_create(const cek_model *model, const cek__layout *layout, 
     CEK_TRY(number_check("a decay of the average", o->average, 1));
     if (cek__rules_scale_parameters(out) && o->max_norm > 0)
         CEK_FAIL(CEK_INVALID, "LAMB measures each parameter's step in place of the norm of all gradients: no max_norm");
+    out->scaled = layout->low == CEK_F16;
+    if (!out->scaled && (o->loss_scale != 0 || o->loss_scale_steps != 0))
+        CEK_FAIL(CEK_INVALID, "a loss scale: gradients are scaled in f16 alone");
+    if (out->scaled && (cek__rules_scale_parameters(out) || o->max_value > 0))
+        CEK_FAIL(CEK_UNSUPPORTED,
+                 "%s looks at gradients before their scale is taken off: in f16 it is not offered, in bf16 "
+                 "it is",
+                 cek__rules_scale_parameters(out) ? "LAMB" : "clipping by value");
     CEK_TRY(cek__calloc(layout->parameter_count, sizeof *out->group_of, &out->group_of));
     CEK_TRY(groups_take(out, model, o));
     return CEK_OK;

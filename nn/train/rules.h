@@ -18,6 +18,7 @@ enum {
 typedef struct cek__rules {
     cek_optimizer optimizer;             /* resolved */
     double max_norm, max_value, average; /* 0: none */
+    bool scaled;                         /* gradients come multiplied by the step's loss scale (scaler.h) */
     const cek__layout *layout;
     uint32_t group_count;
     double lr[CEK__GROUPS_MOST], weight_decay[CEK__GROUPS_MOST];
@@ -49,7 +50,13 @@ static inline bool cek__rules_scale_parameters(const cek__rules *rules)
 /* Updates wait until all of the step's gradients were looked at. */
 static inline bool cek__rules_judge(const cek__rules *rules)
 {
-    return rules->max_norm > 0 || cek__rules_scale_parameters(rules);
+    return rules->max_norm > 0 || rules->scaled || cek__rules_scale_parameters(rules);
+}
+
+/* Updates multiply gradients by what the verdict says. */
+static inline bool cek__rules_scale_gradients(const cek__rules *rules)
+{
+    return rules->max_norm > 0 || rules->scaled;
 }
 
 /* The ranges of a shard that are updated, in order: each parameter's by itself where they are scaled, else as few as groups

@@ -316,7 +316,7 @@ cek__track cek__station_track(const cek__station *s, const cek__action *a)
     }
 }
 
-static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
+static cek_status carry_out(cek__station *s, const cek__action *a, const cek__verdict *verdict)
 {
     cek_stream *stream = s->tracks[cek__station_track(s, a)];
 
@@ -326,7 +326,7 @@ static cek_status carry_out(cek__station *s, const cek__action *a, double scale)
     case CEK__RECEIVE: return cek__exchange_parameters(s->exchange, a, stream);
     case CEK__ADD: return cek__reducer_add(s->reducer, s->exchange, a, side_of(s, a), stream);
     case CEK__MEASURE: return cek__station_measure(s, a, side_of(s, a), stream);
-    case CEK__VERDICT: return cek__station_verdict(s, scale);
+    case CEK__VERDICT: return cek__station_verdict(s, verdict);
     default: return cek__station_update(s, a, side_of(s, a), stream);
     }
 }
@@ -341,14 +341,14 @@ static void tell(const cek__station *s, const cek__action *a)
     cek__trace_step(a->step, (uint64_t)a->step * s->shards->count + a->shard + 1);
 }
 
-cek_status cek__station_exchange(cek__station *s, const cek__action *a, double scale)
+cek_status cek__station_exchange(cek__station *s, const cek__action *a, const cek__verdict *verdict)
 {
     cek_status st;
 
     if (cek_device_trace(s->device) == NULL)
-        return carry_out(s, a, scale);
+        return carry_out(s, a, verdict);
     tell(s, a);
-    st = carry_out(s, a, scale);
+    st = carry_out(s, a, verdict);
     cek__trace_label(NULL);
     cek__trace_step(0, 0);
     return st;

@@ -80,6 +80,7 @@ typedef struct cek__station {
     cek__milestone *milestones; /* ring */
     size_t milestone_capacity, milestone_first, milestone_count;
     size_t sides; /* in use */
+    bool skips;   /* updates of the step that was judged last */
     cek__update_side updates[CEK__REDUCER_SIDES];
     size_t announced;    /* steps whose samples may be uploaded, and that are not computed */
     cek__step_job *jobs; /* [step % job_count] */
@@ -111,8 +112,15 @@ CEK__CHECKED cek_status cek__station_compute(cek__station *station, const cek__a
                                              void *user);
 /* Takes a step's times from the meter, where there is one; when its result was counted, by a thread of the device. */
 void cek__station_read_times(cek__station *station, int64_t step);
-/* Carries out one of the lane EXCHANGE. `scale`: of gradients, for VERDICT. */
-CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action, double scale);
+/* What VERDICT says: what gradients are multiplied by, or that the step changes nothing. */
+typedef struct cek__verdict {
+    double scale;
+    bool skip;
+} cek__verdict;
+
+/* Carries out one of the lane EXCHANGE. `verdict`: for VERDICT. */
+CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action,
+                                              const cek__verdict *verdict);
 /* For the verdict: forgets what was heard; hears what an owner has measured of a shard, and returns the sum of squares. */
 void cek__station_forget(cek__station *station);
 double cek__station_hear(cek__station *station, const cek__station *owner, size_t shard);

@@ -114,7 +114,7 @@ cek_status cek__station_updates_make(cek__station *s, const cek__conductor_optio
 {
     cek_status st;
 
-    CEK_TRY(updates_make(s, s->rules->max_norm > 0));
+    CEK_TRY(updates_make(s, cek__rules_scale_gradients(s->rules)));
     CEK_TRY(optimizers_make(s));
     CEK_TRY(whole_make(s, o));
 out:
@@ -224,7 +224,7 @@ cek_status cek__station_update(cek__station *s, const cek__action *a, size_t sid
     cek__update_place place;
     cek__shard_optimizer *optimizer = s->optimizers[a->shard];
 
-    if (cek__station_job(s, a->step)->whole)
+    if (cek__station_job(s, a->step)->whole || s->skips)
         return CEK_OK;
     CEK_TRY(place_make(s, a, side, stream, &place));
     if (!cek__rules_judge(s->rules))
@@ -235,12 +235,13 @@ out:
 }
 
 /* Behind this come updates on all sides. */
-cek_status cek__station_verdict(cek__station *s, double scale)
+cek_status cek__station_verdict(cek__station *s, const cek__verdict *verdict)
 {
     cek_status st = CEK_OK;
-    cek_update_block block = { .grad_scale = cek__f32x2(scale) };
+    cek_update_block block = { .grad_scale = cek__f32x2(verdict->scale) };
 
-    for (size_t i = 0; s->rules->max_norm > 0 && i < s->sides; i++)
+    s->skips = verdict->skip;
+    for (size_t i = 0; cek__rules_scale_gradients(s->rules) && i < s->sides; i++)
         CEK_TRY(cek_stream_update(s->tracks[CEK__TRACK_SUMS + i], cek_memory_ref(s->updates[i].update_block), &block,
                                   sizeof block));
 out:

@@ -14,7 +14,7 @@ CEK__CHECKED cek_status cek__station_shard_bytes(const cek__rules *rules, const 
 /* MEASURE, VERDICT and UPDATE; `side`: of the stream. */
 CEK__CHECKED cek_status cek__station_measure(cek__station *station, const cek__action *action, size_t side,
                                              cek_stream *stream);
-CEK__CHECKED cek_status cek__station_verdict(cek__station *station, double scale);
+CEK__CHECKED cek_status cek__station_verdict(cek__station *station, const cek__verdict *verdict);
 CEK__CHECKED cek_status cek__station_update(cek__station *station, const cek__action *action, size_t side,
                                             cek_stream *stream);
 

@@ -82,8 +82,8 @@ static cek_status options_check(cek_trainer *t, size_t count, const cek_trainer_
     if (t->batch < 1 || t->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
     CEK_TRY(cek__model_take_input_type(t->model, o->input_type, &t->input_type));
-    if (o->type != CEK_DTYPE_NONE && o->type != CEK_F32 && o->type != CEK_F64)
-        CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32 and f64 are offered", cek_dtype_name(o->type));
+    if (o->type == CEK_U8 || o->type == CEK_I32 || o->type > CEK_I32)
+        CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32, bf16, f16 and f64 are offered", cek_dtype_name(o->type));
     t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
     t->memory_limit = o->memory_limit;
     if (t->depth > CEK_DEPTH_MOST)
@@ -113,6 +113,7 @@ static cek__lineup_options lineup_options(const cek_trainer *t)
         .rules = &t->rules,
         .depth = t->depth,
         .running = t->model->buffer_count ? t->running : NULL,
+        .scaler = t->rules.scaled ? (cek__scaler *)&t->scaler : NULL,
         .measured = t->balanced,
         .memory_limit = t->memory_limit,
     };
@@ -192,6 +193,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     cek__samples_row(model, t->input_type, &t->targets, &t->row);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
     CEK_TRY(cek__rules_create(model, t->layout, &o, &t->rules));
+    CEK_TRY(cek__scaler_create(o.loss_scale, o.loss_scale_steps, t->depth, &t->scaler));
     CEK_TRY(team_make(t, devices, count, &o));
     CEK_TRY(cek__running_create(model, &t->running));
     CEK_TRY(lineup_make(t));
@@ -309,11 +311,11 @@ static void rules_tell(const cek_trainer *t, cek_step_block *block)
     }
 }
 
-static cek_step_block step_block(const cek_trainer *t, int64_t step, double weight)
+static cek_step_block step_block(cek_trainer *t, int64_t step, double weight)
 {
     cek_step_block block = { .random_key = step_key(t->seed, (uint64_t)step - 1),
                              .inv_n = cek__f32x2(1 / weight),
-                             .loss_scale = cek__f32x2(1) };
+                             .loss_scale = cek__f32x2(t->rules.scaled ? cek__scaler_next(&t->scaler) : 1) };
     rules_tell(t, &block);
     return block;
 }
@@ -426,6 +428,7 @@ static cek_status collect(cek_trainer *t, cek_step_result *result)
             .loss = p->loss / p->weight,
             .correct = p->correct,
             .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
+            .loss_scale = t->rules.scaled ? cek__scaler_given(&t->scaler, t->steps) : 1,
         };
         cek__results_give(result, &full, sizeof full);
     }
@@ -473,11 +476,6 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     return collect(t, result);
 out:
     return st;
-}
-
-size_t cek_trainer_uncollected(const cek_trainer *t)
-{
-    return t ? (size_t)(t->submitted - t->steps) : 0;
 }
 
 cek_status cek__trainer_settle(cek_trainer *t)

@@ -35,8 +35,9 @@ struct cek_trainer {
     uint64_t memory_limit;
     cek__rules rules;
     cek__rates rates;
-    bool averaged;  /* replicas have the average, and their owners what was trained */
-    int64_t epochs; /* ended */
+    cek__scaler scaler; /* where gradients are in f16 */
+    bool averaged;      /* replicas have the average, and their owners what was trained */
+    int64_t epochs;     /* ended */
     cek_loss loss;
     int64_t batch; /* of a step, all its parts */
     uint32_t accumulate;

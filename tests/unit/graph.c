@@ -244,7 +244,7 @@ START_TEST(a_layer_is_one_operation_and_its_gradients_two)
                       "%5 [5] = parameter\n"
                       "%7 [N,5] = product %3 %4 %5 then %8\n"
                       "%8 [N,5] = chain %7\n"
-                      "%9 [N,5] = target\n"
+                      "%9 [N,5] f64 = target\n"
                       "%10 [N,5] = squared_error %8 %9\n"
                       "%11 [N,5] = chain %10 %8 (backward)\n"
                       "%13 [5,4], %12 [5] = product %11 %3 (backward)\n"

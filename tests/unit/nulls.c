@@ -420,6 +420,8 @@ static void training_call(void)
     REFUSED("train", cek_trainer_fit(trainer, NULL, (void *)room, (void *)room));
     NOTHING(cek_trainer_request_stop(NULL));
     REFUSED("trainer", cek_trainer_pull(NULL));
+    REFUSED("trainer", cek_trainer_skipped(NULL, (uint64_t *)room));
+    REFUSED("count", cek_trainer_skipped(trainer, NULL));
     EMPTY(cek_trainer_rate(NULL, 0) == 0);
     REFUSED("trainer", cek_trainer_set_rate(NULL, 0, 1));
     REFUSED("trainer", cek_trainer_end_epoch(NULL, 1));

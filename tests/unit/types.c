@@ -1,0 +1,520 @@
+/* types.c - bf16 and f16: which flows have them, and that training in them is training. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/model/compose.h"
+#include "plan_run.h"
+#include "tests/suite.h"
+
+enum { ROWS = 12, SIDE = 6, CHANNELS = 2, PIXELS = SIDE * SIDE * CHANNELS, CLASSES = 3, STEPS = 12 };
+#define NET "conv:4,3,p1 batchnorm relu maxpool:2 dropout:0.25 flatten linear:8 tanh linear:3"
+
+static const cek_dtype LOW[2] = { CEK_BF16, CEK_F16 };
+static const double UNIT[2] = { 1.0 / 256, 1.0 / 2048 }; /* what rounding changes a number by, relative to it */
+
+static float inputs[ROWS][PIXELS];
+static int32_t labels[ROWS];
+
+static cek_model *network(const char *text)
+{
+    cek_model *m;
+    uint32_t state = 7;
+
+    for (int i = 0; i < ROWS * PIXELS; i++) {
+        state = state * 1664525u + 1013904223u;
+        ((float *)inputs)[i] = (float)(state >> 8) / (1 << 23) - 1;
+    }
+    for (int i = 0; i < ROWS; i++)
+        labels[i] = i % CLASSES;
+    assert_ok(cek_model_parse(text, 3, (int64_t[]){ CHANNELS, SIDE, SIDE }, &m));
+    cek_model_init(m, 5);
+    return m;
+}
+
+/* ---- which flows ---- */
+
+static void composed(const char *text, cek_dtype low, bool training, const char *expected)
+{
+    cek_model *m = network(text);
+    const cek__purpose purpose = {
+        .training = training, .loss = CEK_LOSS_CROSS_ENTROPY, .target_type = CEK_I32, .low = low
+    };
+    cek__graph graph;
+    char *got;
+
+    assert_ok(cek__model_compose(m, &purpose, &graph));
+    assert_ok(cek__graph_text(&graph, &got));
+    ck_assert_str_eq(got, expected);
+    free(got);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+
+/* Samples and weights become few bits where they are multiplied; the logits, which the loss alone reads, and what parameters get
+ * come out of the products as sums; biases are added to sums. */
+START_TEST(products_read_few_bits_and_losses_many)
+{
+    composed("conv:4,3 relu flatten linear:3", CEK_BF16, true,
+             "%1 [N,2,6,6] bf16 channels last = input\n"
+             "%2 [4,2,3,3] channels last = parameter\n"
+             "%23 [4,2,3,3] bf16 channels last = chain %2\n"
+             "%6 [N,4,4,4] bf16 channels last = conv %1 %23 %4 then %7\n"
+             "%4 [4] = parameter\n"
+             "%7 [N,4,4,4] bf16 channels last = chain %6\n"
+             "%8 [N,64] bf16 channels last = view %7\n"
+             "%9 [3,64] channels last = parameter\n"
+             "%24 [3,64] bf16 channels last = chain %9\n"
+             "%12 [N,3] = product %8 %24 %11\n"
+             "%11 [3] = parameter\n"
+             "%13 [N] i32 = target\n"
+             "%14 [N,3] = cross_entropy %12 %13\n"
+             "%15 [3] = reduce %14 (backward)\n"
+             "%25 [N,3] bf16 = chain %14 (backward)\n"
+             "%16 [3,64] channels last = product %25 %8 (backward)\n"
+             "%17 [N,64] bf16 channels last = product %25 %24 then %19 (backward)\n"
+             "%18 [N,4,4,4] bf16 channels last = view %17 (backward)\n"
+             "%19 [N,4,4,4] bf16 channels last = chain %18 %7 (backward)\n"
+             "%22 [4,2,3,3] channels last, %20 [4] = conv_weights %1 %19 (backward)\n");
+}
+END_TEST
+
+/* Statistics are sums, and what is normalised has few bits again. */
+START_TEST(statistics_are_wide)
+{
+    cek_model *m = network(NET);
+    const cek__purpose purpose = {
+        .training = true, .loss = CEK_LOSS_CROSS_ENTROPY, .target_type = CEK_I32, .low = LOW[_i]
+    };
+    cek__graph graph;
+    int multiplied = 0, sums = 0, contributions = 0, narrow = 0;
+
+    assert_ok(cek__model_compose(m, &purpose, &graph));
+    for (int i = 0; i < graph.length; i++) {
+        const cek__part *part = &graph.parts[graph.sequence[i]];
+        const cek__flow *y = &graph.flows[part->output[0]];
+
+        for (int k = 0; k < 2 && (part->kind == CEK__PART_PRODUCT || part->kind == CEK__PART_CONV ||
+                                  part->kind == CEK__PART_CONV_DATA || part->kind == CEK__PART_CONV_WEIGHTS);
+             k++, multiplied++)
+            ck_assert_uint_eq(graph.flows[part->input[k]].type, LOW[_i]);
+        if (part->kind == CEK__PART_REDUCE) {
+            ck_assert_uint_eq(y->type, CEK_DTYPE_NONE);
+            sums++;
+        }
+        if (part->kind == CEK__PART_CONTRIBUTE) {
+            ck_assert_uint_eq(graph.flows[part->input[0]].type, CEK_DTYPE_NONE);
+            contributions++;
+        }
+        /* but for weights that were cast, all that has few bits belongs to samples */
+        if (part->kind == CEK__PART_CHAIN && y->type == LOW[_i] && y->dims.samples)
+            narrow++;
+        if (part->kind == CEK__PART_CHAIN && !y->dims.samples)
+            ck_assert(y->type == CEK_DTYPE_NONE ||
+                      graph.parts[graph.flows[part->input[0]].part].kind == CEK__PART_PARAMETER);
+    }
+    for (size_t i = 0; i < graph.gradient_count; i++)
+        ck_assert_uint_eq(graph.flows[graph.gradients[i].flow].type, CEK_DTYPE_NONE);
+    ck_assert_int_ge(multiplied, 16);
+    ck_assert_int_ge(sums, 4);
+    ck_assert_int_eq(contributions, 2);
+    ck_assert_int_ge(narrow, 4);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- training ---- */
+
+typedef struct team {
+    cek_engine *engine;
+    cek_device **devices;
+    size_t count;
+} team;
+
+static void team_open(team *t, const char *list)
+{
+    setenv("CEKERNELS_CPU_DEVICES", "2", 1);
+    assert_ok(cek_engine_create(NULL, &t->engine));
+    assert_ok(cek_engine_select(t->engine, list, CEK_PROFILE_TRAINING, &t->devices, &t->count));
+}
+
+static void team_close(team *t)
+{
+    free(t->devices);
+    cek_engine_free(t->engine);
+}
+
+static cek_trainer *trainer_of(cek_model *m, const team *t, cek_dtype type)
+{
+    const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.05, .momentum = 0.9 };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .shares = CEK_SHARES_EQUAL,
+                                    .norm_group = ROWS / 2,
+                                    .seed = 3,
+                                    .optimizer = &sgd,
+                                    .type = type };
+    cek_trainer *trainer;
+
+    assert_ok(cek_trainer_create(m, t->devices, t->count, &o, &trainer));
+    return trainer;
+}
+
+static double step_loss(cek_trainer *trainer)
+{
+    const cek_batch batch = {
+        .size = sizeof batch, .count = ROWS, .inputs = inputs, .targets = labels, .input_type = CEK_F32
+    };
+    cek_step_result r = { .size = sizeof r };
+
+    assert_ok(cek_trainer_step(trainer, &batch, &r));
+    return r.loss;
+}
+
+static void losses_of(const char *list, cek_dtype type, double losses[STEPS])
+{
+    team t;
+    cek_model *m = network(NET);
+    cek_trainer *trainer;
+
+    team_open(&t, list);
+    trainer = trainer_of(m, &t, type);
+    for (int i = 0; i < STEPS; i++)
+        losses[i] = step_loss(trainer);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+
+/* From the samples to the loss a number is rounded no more than 12 times, as is what it is multiplied with; the logits' error is at
+ * most as large relative to the loss, whose derivative by each is below 1. The parameters' gradients met as many roundings, and
+ * what they are off by moves later losses: a factor of 2 for the way back. */
+static const char *const devices[] = { "cpu:0", "reference:0", "cpu:0,cpu:1" };
+
+START_TEST(losses_are_those_of_f32_within_their_rounding)
+{
+    const int which = _i % 2;
+    double wide[STEPS], low[STEPS];
+    bool differ = false;
+
+    losses_of("cpu:0", CEK_F32, wide);
+    losses_of(devices[_i / 2], LOW[which], low);
+    for (int i = 0; i < STEPS; i++) {
+        ck_assert_msg(fabs(low[i] - wide[i]) <= 2 * 12 * UNIT[which] * wide[i], "%s, step %d: %.9g, in f32 %.9g",
+                      cek_dtype_name(LOW[which]), i, low[i], wide[i]);
+        differ |= fabs(low[i] - wide[i]) > 1e-6 * wide[i];
+    }
+    ck_assert_msg(differ, "nothing was rounded to %s", cek_dtype_name(LOW[which]));
+    ck_assert_double_lt(low[STEPS - 1], low[0]);
+}
+END_TEST
+
+/* What travels is f32, and each device rounds it as the others do. */
+START_TEST(replicas_stay_bit_identical)
+{
+    team t;
+    cek_model *m = network(NET);
+    cek_trainer *trainer;
+    float own[8 * 36], other[8 * 36];
+
+    team_open(&t, "cpu:0,cpu:1,reference:0");
+    trainer = trainer_of(m, &t, LOW[_i]);
+    for (int i = 0; i < 3; i++)
+        (void)step_loss(trainer);
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+        uint64_t bytes;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        bytes = (uint64_t)parameter.count * sizeof *own;
+        ck_assert_uint_le(bytes, sizeof own);
+        assert_ok(cek_trainer_read_replica(trainer, 0, p, own, bytes));
+        for (size_t d = 1; d < t.count; d++) {
+            assert_ok(cek_trainer_read_replica(trainer, d, p, other, bytes));
+            ck_assert_msg(!memcmp(own, other, bytes), "%s differs on device %zu", parameter.name, d);
+        }
+    }
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- f16 is scaled ---- */
+
+/* All parameters as device `index` has them; the caller's (free). */
+static float *parameters_of(cek_trainer *trainer, const cek_model *m, size_t index, uint64_t *bytes)
+{
+    float *all = malloc((1 << 10) * sizeof *all);
+    uint64_t at = 0;
+
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        ck_assert_int_le((int64_t)at + parameter.count, 1 << 10);
+        assert_ok(cek_trainer_read_replica(trainer, index, p, all + at, (uint64_t)parameter.count * sizeof *all));
+        at += (uint64_t)parameter.count;
+    }
+    *bytes = at * sizeof *all;
+    return all;
+}
+
+static const char *const scaled_on[] = { "cpu:0", "cpu:0,cpu:1", "reference:0,cpu:0,cpu:1" };
+
+/* 2^40 is too large for any gradient here: the first steps change nothing on any device, then the factor fits. */
+START_TEST(a_step_that_overflows_changes_nothing_anywhere)
+{
+    const cek_optimizer adam = { .size = sizeof adam, .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.01 };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .shares = CEK_SHARES_EQUAL,
+                                    .norm_group = 4,
+                                    .optimizer = &adam,
+                                    .average = 0.5,
+                                    .max_norm = 100,
+                                    .loss_scale = 0x1p40,
+                                    .type = CEK_F16 };
+    team t;
+    cek_model *m = network(NET);
+    cek_trainer *trainer;
+    uint64_t bytes, skipped, before = 0;
+    float *first, *now;
+    double losses[90];
+
+    team_open(&t, scaled_on[_i]);
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+    first = parameters_of(trainer, m, 0, &bytes);
+    for (int i = 0; i < 90; i++) {
+        losses[i] = step_loss(trainer);
+        assert_ok(cek_trainer_skipped(trainer, &skipped));
+        if (i == 0)
+            ck_assert_uint_eq(skipped, 1);
+        for (size_t d = 0; d < t.count; d++) {
+            now = parameters_of(trainer, m, d, &bytes);
+            ck_assert_int_eq(memcmp(now, first, bytes) == 0, skipped == (uint64_t)i + 1);
+            free(now);
+        }
+        if (skipped < (uint64_t)i + 1 && before == 0)
+            before = skipped;
+        if (skipped == (uint64_t)i + 1 && i == 3) { /* what averages has not moved either */
+            assert_ok(cek_trainer_use_average(trainer, true));
+            now = parameters_of(trainer, m, 0, &bytes);
+            ck_assert_int_eq(memcmp(now, first, bytes), 0);
+            free(now);
+            assert_ok(cek_trainer_use_average(trainer, false));
+        }
+    }
+    ck_assert_uint_ge(before, 10); /* halvings, three steps each */
+    ck_assert_uint_le(skipped, 89);
+    ck_assert_double_lt(losses[89], 0.9 * losses[0]);
+    free(first);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* The factor is taken off, from updates and from what is shown of gradients: another power of two changes next to nothing. */
+START_TEST(gradients_are_those_of_the_loss_without_its_scale)
+{
+    double gradients[2][24], losses[2];
+
+    for (int k = 0; k < 2; k++) {
+        const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.05 };
+        const cek_trainer_options o = { .size = sizeof o,
+                                        .batch = ROWS,
+                                        .optimizer = &sgd,
+                                        .max_norm = 0.5,
+                                        .loss_scale = k ? 4096 : 16,
+                                        .type = CEK_F16 };
+        const cek_batch batch = {
+            .size = sizeof batch, .count = ROWS, .inputs = inputs, .targets = labels, .input_type = CEK_F32
+        };
+        cek_step_result r = { .size = sizeof r };
+        team t;
+        cek_model *m = network(NET);
+        cek_trainer *trainer;
+        size_t last = cek_model_parameter_count(m) - 2;
+
+        team_open(&t, "cpu:0");
+        assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+        for (int i = 0; i < 3; i++)
+            assert_ok(cek_trainer_step(trainer, &batch, &r));
+        losses[k] = r.loss;
+        ck_assert_double_eq(r.loss_scale, k ? 4096 : 16);
+        assert_ok(cek_trainer_read_gradient(trainer, last, gradients[k], 24));
+        cek_trainer_free(trainer);
+        team_close(&t);
+        cek_model_free(m);
+    }
+    ck_assert_double_eq_tol(losses[0], losses[1], UNIT[1] * losses[0]);
+    all_near("gradient", gradients[1], gradients[0], 24, 12 * UNIT[1]);
+}
+END_TEST
+
+START_TEST(what_does_not_go_with_a_scale_is_refused)
+{
+    static const struct {
+        cek_dtype type;
+        uint32_t algorithm;
+        double max_value, loss_scale;
+        cek_status status;
+        const char *text;
+    } wrong[] = {
+        { CEK_F16, CEK_OPTIMIZER_LAMB, 0, 0, CEK_UNSUPPORTED, "LAMB looks at gradients" },
+        { CEK_F16, CEK_OPTIMIZER_ADAM, 1, 0, CEK_UNSUPPORTED, "clipping by value looks at gradients" },
+        { CEK_BF16, CEK_OPTIMIZER_ADAM, 0, 8, CEK_INVALID, "in f16 alone" },
+        { CEK_F16, CEK_OPTIMIZER_ADAM, 0, -8, CEK_INVALID, "a loss scale of -8" },
+    };
+    const cek_optimizer optimizer = { .size = sizeof optimizer, .algorithm = wrong[_i].algorithm };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .optimizer = &optimizer,
+                                    .type = wrong[_i].type,
+                                    .max_value = wrong[_i].max_value,
+                                    .loss_scale = wrong[_i].loss_scale };
+    team t;
+    cek_model *m = network(NET);
+    cek_trainer *trainer;
+
+    team_open(&t, "cpu:0");
+    ck_assert_uint_eq(cek_trainer_create(m, t.devices, 1, &o, &trainer), wrong[_i].status);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), wrong[_i].text));
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- prediction ---- */
+
+START_TEST(predictions_are_those_of_f32_within_their_rounding)
+{
+    float outputs[2][ROWS * CLASSES];
+    team t;
+    cek_model *m = network(NET);
+
+    team_open(&t, "cpu:0");
+    for (int low = 0; low < 2; low++) {
+        const cek_predictor_options o = { .size = sizeof o, .type = low ? LOW[_i] : CEK_F32, .softmax = true };
+        cek_predictor *p;
+
+        assert_ok(cek_predictor_create(m, t.devices, t.count, &o, &p));
+        assert_ok(cek_predictor_run(p, inputs, ROWS, outputs[low]));
+        cek_predictor_free(p);
+    }
+    for (int i = 0; i < ROWS * CLASSES; i++) /* probabilities change by no more than logits do */
+        ck_assert_double_le(fabs(outputs[1][i] - outputs[0][i]), 12 * UNIT[_i]);
+    ck_assert_int_ne(memcmp(outputs[0], outputs[1], sizeof outputs[0]), 0);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+START_TEST(types_that_nothing_computes_in_are_refused)
+{
+    team t;
+    cek_model *m = network(NET);
+    const cek_trainer_options o = { .size = sizeof o, .type = CEK_I32 };
+    const cek_predictor_options po = { .size = sizeof po, .type = CEK_U8 };
+    cek_trainer *trainer;
+    cek_predictor *predictor;
+
+    team_open(&t, "cpu:0");
+    ck_assert_uint_eq(cek_trainer_create(m, t.devices, 1, &o, &trainer), CEK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "training in i32"));
+    ck_assert_uint_eq(cek_predictor_create(m, t.devices, 1, &po, &predictor), CEK_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "predicting in u8"));
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- plans ---- */
+
+static cek_model *sequence(const char *text)
+{
+    cek_model *m;
+
+    assert_ok(cek_model_parse(text, 1, (int64_t[]){ 40 }, &m));
+    cek_model_init(m, 5);
+    return m;
+}
+
+/* The gradient of the first weights, of 8 rows of which 5 count; the others hold `garbage`. */
+static double *gradient_with(cek_model *m, cek_dtype type, uint64_t piece_bytes, float garbage, double *loss)
+{
+    static float x[8][40];
+    static int32_t y[8];
+    const cek__plan_options o = { .rows = 8, .input_type = CEK_F32, .loss = CEK_LOSS_CROSS_ENTROPY, .training = true };
+    bench b;
+    plan_run r;
+    double *gradient;
+
+    for (int i = 0; i < 8 * 40; i++)
+        ((float *)x)[i] = i < 5 * 40 ? (float)(i * 37 % 101) / 50 - 1 : garbage;
+    for (int i = 0; i < 8; i++)
+        y[i] = i % 3;
+    bench_open(&b, "cpu:0");
+    plan_run_open_cut(&r, &b, m, type, piece_bytes, &o);
+    plan_run_put(&r, r.binding.input, x, sizeof x);
+    plan_run_put(&r, r.binding.target, y, sizeof y);
+    plan_run_blocks(&r, 1, 1.0 / 5, 0, 5);
+    plan_run_step(&r, false);
+    *loss = plan_run_loss(&r);
+    gradient = plan_run_gradient(&r, 0);
+    plan_run_close(&r);
+    bench_close(&b);
+    return gradient;
+}
+
+START_TEST(padding_changes_nothing)
+{
+    cek_model *m = sequence("linear:16 relu dropout:0.2 linear:3");
+    double losses[2], *clean = gradient_with(m, LOW[_i], 0, 0, &losses[0]),
+                      *dirty = gradient_with(m, LOW[_i], 0, 3e4f, &losses[1]);
+
+    ck_assert_double_eq(losses[0], losses[1]);
+    ck_assert_int_eq(memcmp(clean, dirty, 16 * 40 * sizeof *clean), 0);
+    free(clean);
+    free(dirty);
+    cek_model_free(m);
+}
+END_TEST
+
+/* The copy with few bits is whole: of products nothing is cut. */
+START_TEST(weights_in_pieces_compute_as_whole_ones)
+{
+    cek_model *m = sequence("linear:1000 relu linear:3");
+    double losses[2], *whole = gradient_with(m, LOW[_i], 0, 0, &losses[0]),
+                      *cut = gradient_with(m, LOW[_i], 64 << 10, 0, &losses[1]);
+
+    ck_assert_double_eq(losses[0], losses[1]);
+    for (int i = 0; i < 1000 * 40; i++)
+        ck_assert_double_eq_tol(whole[i], cut[i], 1e-6);
+    free(whole);
+    free(cut);
+    cek_model_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("types");
+    TCase *tcase = tcase_create("types");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, products_read_few_bits_and_losses_many);
+    tcase_add_loop_test(tcase, statistics_are_wide, 0, 2);
+    tcase_add_loop_test(tcase, losses_are_those_of_f32_within_their_rounding, 0, 6);
+    tcase_add_loop_test(tcase, replicas_stay_bit_identical, 0, 2);
+    tcase_add_loop_test(tcase, a_step_that_overflows_changes_nothing_anywhere, 0, 3);
+    tcase_add_test(tcase, gradients_are_those_of_the_loss_without_its_scale);
+    tcase_add_loop_test(tcase, what_does_not_go_with_a_scale_is_refused, 0, 4);
+    tcase_add_loop_test(tcase, predictions_are_those_of_f32_within_their_rounding, 0, 2);
+    tcase_add_test(tcase, types_that_nothing_computes_in_are_refused);
+    tcase_add_loop_test(tcase, padding_changes_nothing, 0, 2);
+    tcase_add_loop_test(tcase, weights_in_pieces_compute_as_whole_ones, 0, 2);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
