@@ -99,6 +99,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/attention.h \
     %D%/layers/attention_layer.c \
     %D%/layers/batch_norm.c \
+    %D%/layers/batch_norm.h \
     %D%/layers/bias.c \
     %D%/layers/bias.h \
     %D%/layers/conv.c \
@@ -145,6 +146,17 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/nets/resnet.c \
     %D%/nets/unit.c \
     %D%/nets/unit.h \
+    %D%/onnx/axes.c \
+    %D%/onnx/call.c \
+    %D%/onnx/call.h \
+    %D%/onnx/elements.c \
+    %D%/onnx/import.c \
+    %D%/onnx/operators.c \
+    %D%/onnx/operators.h \
+    %D%/onnx/pieces.c \
+    %D%/onnx/recurrent.c \
+    %D%/onnx/sums.c \
+    %D%/onnx/windows.c \
     %D%/program/arena.c \
     %D%/program/arena.h \
     %D%/program/binding.c \

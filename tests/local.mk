@@ -72,6 +72,12 @@ check_PROGRAMS += %D%/onnx_folded
 %C%_onnx_folded_LDFLAGS = $(check_ldflags)
 %C%_onnx_folded_LDADD = nn/libcekernels-nn.la core/libcekernels.la
 
+check_PROGRAMS += %D%/onnx_run
+%C%_onnx_run_SOURCES = %D%/onnx_run.c
+%C%_onnx_run_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_onnx_run_LDFLAGS = $(check_ldflags)
+%C%_onnx_run_LDADD = nn/libcekernels-nn.la core/libcekernels.la
+
 unit_tests += %D%/unit/onnx_fold
 %C%_unit_onnx_fold_SOURCES = %D%/unit/onnx_fold.c %D%/unit/onnx_files.h %D%/unit/scratch.h
 %C%_unit_onnx_fold_CPPFLAGS = $(unit_cppflags)

@@ -140,6 +140,24 @@ CEK_API CEK_CHECKED cek_status cek_model_set_init(cek_model *model, const char *
  * Nothing changes unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);
+
+typedef struct cek_onnx_options {
+    uint32_t size;
+    uint32_t reserved;
+    const char *output; /* the output that the model gives; NULL: the file's first */
+    const char *sizes;  /* of axes that the file has by name, but for the batch: "tokens=128,height=224" */
+} cek_onnx_options;
+/* cek_model_read_onnx - the model of an ONNX file (opset 13 and above; weights in it or beside it), to predict with and to train on.
+ * Weights become parameters under their names in the file (what is not finite, and running statistics, buffers), small shapes and
+ * constants are computed now. `options` may be NULL.
+ * The batch is the axis of the input that has a name and no size in options->sizes, else the first one, and whatever number
+ * it has there: where reshapes have that number among their sizes they are explained by it. A file with numbers alone that cannot
+ * be explained so (it mixes samples) is a model whose one sample is the whole batch, which is logged (CEK_LOG_WARN): it predicts,
+ * on one device at a time, and is not trained.
+ * Integers become i32: one that is too large is refused. Types: float, and weights in double, float16 and bfloat16.
+ * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not, or not so:
+ * file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out);
 /* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or
  * infinite, as the last update of a training whose losses were finite may leave it. */
 CEK_API CEK_CHECKED cek_status cek_model_check_finite(const cek_model *model);

@@ -166,6 +166,37 @@ out:
     return st;
 }
 
+/* How many elements its input has, with at most one axis that depends on the batch. */
+static cek_status size(cek__fold_call *c)
+{
+    const cek__onnx_link *link = &c->fold->onnx->links[c->node->first_input];
+    const cek__fold_value *known;
+    cek__fold_number all = { .constant = 1 };
+    cek_status st = CEK_OK;
+
+    if (c->node->inputs != 1 || link->value == CEK__ONNX_NONE)
+        return cek__fold_bad(c, "it has not one input");
+    known = &c->fold->shapes[link->value];
+    if (known->numbers == NULL)
+        goto out;
+    for (uint64_t i = 0; i < known->count; i++) {
+        const cek__fold_number *n = &known->numbers[i];
+        int64_t by = n->factor != 0 ? n->factor : n->constant;
+
+        if (n->factor != 0 && (all.factor != 0 || n->constant != 0))
+            goto out;
+        all.constant = all.factor == 0 ? all.constant : all.factor;
+        if (__builtin_mul_overflow(all.constant, by, &all.constant))
+            return cek__fold_bad(c, "there are too many");
+        if (all.factor != 0 || n->factor != 0)
+            all = (cek__fold_number){ .factor = all.constant };
+    }
+    CEK_TRY(cek__fold_make(c, CEK__ONNX_INT64, 0, NULL));
+    c->out.numbers[0] = all;
+out:
+    return st;
+}
+
 /* One value as often as its input says. */
 static cek_status constant_of_shape(cek__fold_call *c)
 {
@@ -209,6 +240,8 @@ static const struct {
 } operators[] = {
     { "Constant", 0, 0, constant, 0 },
     { "Shape", 0, 0, shape, 0 },
+    { "Size", 0, 0, size, 0 },
+    { "Neg", 1, 1, cek__fold_negative, 0 },
     { "ConstantOfShape", 1, 1, constant_of_shape, 0 },
     { "Identity", 1, 1, cek__fold_identity, 0 },
     { "Gather", 2, 2, cek__fold_gather, 0 },
@@ -225,20 +258,36 @@ static const struct {
     { "Sub", 2, 2, cek__fold_two, CEK__FOLD_SUB },
     { "Mul", 2, 2, cek__fold_two, CEK__FOLD_MUL },
     { "Div", 2, 2, cek__fold_two, CEK__FOLD_DIV },
+    { "Mod", 2, 2, cek__fold_two, CEK__FOLD_MOD },
+    { "Min", 2, 2, cek__fold_two, CEK__FOLD_MIN },
+    { "Max", 2, 2, cek__fold_two, CEK__FOLD_MAX },
     { "Equal", 2, 2, cek__fold_two, CEK__FOLD_EQUAL },
     { "Less", 2, 2, cek__fold_two, CEK__FOLD_LESS },
     { "Greater", 2, 2, cek__fold_two, CEK__FOLD_GREATER },
 };
 /* clang-format on */
 
-/* Makes a weight known, if it is small and of a type that is computed with. */
-static cek_status weight_load(const cek__fold_call *c, int value)
+bool cek__fold_knows(const cek__onnx_node *node)
 {
-    cek__fold_call load = { .fold = c->fold, .node = c->node, .number = c->number };
-    cek_status st;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(node->op, operators[i].op) == 0 && node->domain[0] == '\0')
+            return true;
+    return false;
+}
 
-    CEK_TRY(cek__fold_tensor(&load, &c->fold->onnx->tensors[c->fold->onnx->values[value].tensor]));
-    c->fold->values[value] = load.out;
+cek_status cek__fold_look(cek__fold *f, int value, const cek__fold_value **out)
+{
+    cek__onnx_node giver = { .op = "initialiser", .name = "" };
+    cek__fold_call load = { .fold = f, .node = &giver };
+    cek_status st = CEK_OK;
+
+    *out = cek__fold_known(f, value);
+    if (*out != NULL || value < 0 || f->onnx->values[value].tensor == CEK__ONNX_NONE)
+        goto out;
+    giver.name = f->onnx->values[value].name;
+    CEK_TRY(cek__fold_tensor(&load, &f->onnx->tensors[f->onnx->values[value].tensor]));
+    f->values[value] = load.out;
+    *out = cek__fold_known(f, value);
 out:
     return st;
 }
@@ -266,9 +315,7 @@ static cek_status inputs_find(cek__fold_call *c, size_t least, size_t most, bool
 
         if (value == CEK__ONNX_NONE)
             continue;
-        if (cek__fold_known(c->fold, value) == NULL)
-            CEK_TRY(weight_load(c, value));
-        c->in[i] = cek__fold_known(c->fold, value);
+        CEK_TRY(cek__fold_look(c->fold, value, &c->in[i]));
         *known = c->in[i] != NULL;
     }
 out:

@@ -49,7 +49,13 @@ CEK__SHARED CEK__CHECKED cek_status cek__fold_shape_set(cek__fold *fold, int val
 /* Whether the node's output is known now. CEK_BAD_INPUT, with file and node, where what it is to compute is impossible. */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_node(cek__fold *fold, size_t node, bool *known);
 
-/* NULL where it is not known. */
+/* Whether there are nodes of this operator that can be known. */
+CEK__SHARED bool cek__fold_knows(const cek__onnx_node *node);
+
+/* What a value is; also of initialisers that are small and of a type that is computed with. *out NULL: it is not known. */
+CEK__SHARED CEK__CHECKED cek_status cek__fold_look(cek__fold *fold, int value, const cek__fold_value **out);
+
+/* NULL where it is not known; initialisers are, once a node or cek__fold_look wanted them. */
 CEK__SHARED const cek__fold_value *cek__fold_known(const cek__fold *fold, int value);
 
 #endif

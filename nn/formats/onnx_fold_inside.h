@@ -32,8 +32,20 @@ CEK__CHECKED cek_status cek__fold_axis(const cek__fold_call *c, int64_t axis, ui
 bool cek__fold_constant(const cek__fold_value *v);
 
 /* onnx_fold_math.c: element by element; arguments of the first. */
-enum { CEK__FOLD_ADD, CEK__FOLD_SUB, CEK__FOLD_MUL, CEK__FOLD_DIV, CEK__FOLD_EQUAL, CEK__FOLD_LESS, CEK__FOLD_GREATER };
+enum {
+    CEK__FOLD_ADD,
+    CEK__FOLD_SUB,
+    CEK__FOLD_MUL,
+    CEK__FOLD_DIV,
+    CEK__FOLD_MOD,
+    CEK__FOLD_MIN,
+    CEK__FOLD_MAX,
+    CEK__FOLD_EQUAL, /* from here on truth values */
+    CEK__FOLD_LESS,
+    CEK__FOLD_GREATER
+};
 CEK__CHECKED cek_status cek__fold_two(cek__fold_call *c);
+CEK__CHECKED cek_status cek__fold_negative(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_cast(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_where(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_range(cek__fold_call *c);

@@ -86,6 +86,29 @@ static answer compare(int code, const cek__fold_number *a, const cek__fold_numbe
     return ANSWER;
 }
 
+/* The remainder, with the divisor's sign. */
+static answer remain(const cek__fold_number *a, const cek__fold_number *b, cek__fold_number *out)
+{
+    if (a->factor != 0 || b->factor != 0)
+        return UNKNOWN;
+    if (b->constant == 0)
+        return IMPOSSIBLE;
+    out->constant = b->constant == -1 ? 0 : a->constant % b->constant;
+    if (out->constant != 0 && (out->constant < 0) != (b->constant < 0))
+        out->constant += b->constant;
+    return ANSWER;
+}
+
+/* The smaller one, or the larger. */
+static answer choose(int code, const cek__fold_number *a, const cek__fold_number *b, cek__fold_number *out)
+{
+    cek__fold_number less = { 0 };
+    answer found = compare(CEK__FOLD_LESS, a, b, &less);
+
+    *out = (less.constant != 0) == (code == CEK__FOLD_MIN) ? *a : *b;
+    return found;
+}
+
 static answer two_integers(int code, const cek__fold_number *a, const cek__fold_number *b, cek__fold_number *out)
 {
     switch (code) {
@@ -101,6 +124,9 @@ static answer two_integers(int code, const cek__fold_number *a, const cek__fold_
                    : ANSWER;
     case CEK__FOLD_MUL: return multiply(a, b, out);
     case CEK__FOLD_DIV: return divide(a, b, out);
+    case CEK__FOLD_MOD: return remain(a, b, out);
+    case CEK__FOLD_MIN:
+    case CEK__FOLD_MAX: return choose(code, a, b, out);
     default: return compare(code, a, b, out);
     }
 }
@@ -112,6 +138,9 @@ static answer two_reals(int code, double a, double b, cek__fold_number *out)
     case CEK__FOLD_SUB: out->real = (double)(float)(a - b); break;
     case CEK__FOLD_MUL: out->real = (double)(float)(a * b); break;
     case CEK__FOLD_DIV: out->real = (double)(float)(a / b); break;
+    case CEK__FOLD_MOD: return UNKNOWN;
+    case CEK__FOLD_MIN: out->real = a < b || isnan(a) ? a : b; break;
+    case CEK__FOLD_MAX: out->real = a > b || isnan(a) ? a : b; break;
     case CEK__FOLD_EQUAL: out->constant = a == b; break;
     case CEK__FOLD_LESS: out->constant = a < b; break;
     default: out->constant = a > b;
@@ -151,6 +180,25 @@ cek_status cek__fold_two(cek__fold_call *c)
 
         if (found != ANSWER || !fits(c->out.type, &c->out.numbers[i]))
             return ended(c, found == ANSWER ? IMPOSSIBLE : found, "a result is no number of its type");
+    }
+out:
+    return st;
+}
+
+cek_status cek__fold_negative(cek__fold_call *c)
+{
+    const cek__fold_value *x = c->in[0];
+    cek_status st;
+
+    CEK_TRY(cek__fold_make(c, x->type, x->rank, x->shape));
+    for (uint64_t i = 0; i < c->out.count; i++) {
+        const cek__fold_number *n = &x->numbers[i], zero = { 0 };
+
+        if (x->type == CEK__ONNX_FLOAT)
+            c->out.numbers[i].real = -n->real;
+        else if (two_integers(CEK__FOLD_SUB, &zero, n, &c->out.numbers[i]) != ANSWER ||
+                 !fits(x->type, &c->out.numbers[i]))
+            return ended(c, IMPOSSIBLE, "a result is no number of its type");
     }
 out:
     return st;

@@ -63,7 +63,7 @@ static cek_status windows_fit(const cek__part *part, const cek__dims *x, const c
 {
     const cek__windows *windows = &part->conv.windows;
 
-    if (x->rank < 3 || x->rank > 5 || x->samples != 1 || x->size[1] < 1)
+    if (x->rank < 3 || x->rank > 5 || x->samples > 1 || x->size[1] < 1)
         return cek__fail(CEK_INVALID, "takes images of samples, with 1 to 3 axes behind their channels");
     if (w->rank != x->rank || w->samples || part->conv.groups < 1 || w->size[1] * part->conv.groups != x->size[1] ||
         w->size[0] % part->conv.groups)

@@ -44,7 +44,7 @@ static cek_status pool_infer(const cek__graph *graph, const cek__part *part, cek
     const cek__dims *x = &graph->flows[part->input[0]].dims;
     const cek__windows *windows = &part->pool.windows;
 
-    if (x->rank < 3 || x->rank > 5 || x->samples != 1)
+    if (x->rank < 3 || x->rank > 5 || x->samples > 1)
         return cek__fail(CEK_INVALID, "takes images of samples, with 1 to 3 axes behind their channels");
     if (part->pool.mode != CEK_POOL_MAX && part->pool.mode != CEK_POOL_AVERAGE)
         return cek__fail(CEK_INVALID, "mode %u is neither the largest nor the mean", part->pool.mode);

@@ -1,7 +1,8 @@
 /* batch_norm.c - normalisation of each channel over the samples of a group and the places of an image. */
+#include "nn/layers/batch_norm.h"
+
 #include "core/base/options.h"
 #include "core/base/status.h"
-#include "nn/model/layer.h"
 
 static cek_status layer_take(const cek__layer *l, const cek_batch_norm_layer *from, cek_batch_norm_layer *n)
 {
@@ -70,8 +71,7 @@ out:
 }
 
 /* By the statistics of what is there, which go to the running ones. */
-static cek_status training(cek__layer *l, const cek_batch_norm_layer *n, const int running[2], const int affine[2],
-                           int *out)
+static cek_status training(cek__layer *l, const cek__batch_norm *n, const int affine[2], int *out)
 {
     cek_status st;
     const uint32_t axes = ((1u << l->in.rank) - 1) & ~2u;
@@ -83,22 +83,38 @@ static cek_status training(cek__layer *l, const cek_batch_norm_layer *n, const i
     CEK_TRY(cek__chain(l->graph, CEK_PW_MUL, centred, centred, &squares));
     CEK_TRY(cek__reduce_masked(l->graph, squares, CEK_REDUCE_MEAN, axes, &variance));
     CEK_TRY(unbiased(l, variance, axes, &kept));
-    CEK_TRY(cek__layer_contribute(l, running[0], mean, n->momentum));
-    CEK_TRY(cek__layer_contribute(l, running[1], kept, n->momentum));
+    CEK_TRY(cek__layer_contribute(l, n->running[0], mean, n->momentum));
+    CEK_TRY(cek__layer_contribute(l, n->running[1], kept, n->momentum));
     st = scaled(l, centred, variance, n->epsilon, affine, out);
 out:
     return st;
 }
 
-static cek_status evaluation(cek__layer *l, const cek_batch_norm_layer *n, const int running[2], const int affine[2],
-                             int *out)
+static cek_status evaluation(cek__layer *l, const cek__batch_norm *n, const int affine[2], int *out)
 {
     cek_status st;
     int mean, centred;
 
-    CEK_TRY(spread(l, running[0], &mean));
+    CEK_TRY(spread(l, n->running[0], &mean));
     CEK_TRY(cek__chain(l->graph, CEK_PW_SUB, l->x[0], mean, &centred));
-    st = scaled(l, centred, running[1], n->epsilon, affine, out);
+    st = scaled(l, centred, n->running[1], n->epsilon, affine, out);
+out:
+    return st;
+}
+
+cek_status cek__batch_norm_parts(cek__layer *l, const cek__batch_norm *n, int *out)
+{
+    cek_status st = CEK_OK;
+    cek__part phase = { .kind = CEK__PART_PHASE, .inputs = 2 };
+    int affine[2] = { CEK__NOTHING, CEK__NOTHING };
+
+    for (int i = 0; i < 2 && n->affine[i]; i++)
+        CEK_TRY(spread(l, n->affine[i], &affine[i]));
+    if (!l->in.samples) /* nothing is trained of a network whose batch is fixed */
+        return evaluation(l, n, affine, out);
+    CEK_TRY(training(l, n, affine, &phase.input[0]));
+    CEK_TRY(evaluation(l, n, affine, &phase.input[1]));
+    st = cek__graph_add(l->graph, &phase, out);
 out:
     return st;
 }
@@ -112,9 +128,7 @@ static cek_status affine_make(cek__layer *l, const cek_batch_norm_layer *n, int 
     if (n->no_affine)
         return CEK_OK;
     CEK_TRY(cek__layer_filled(l, "weight", 1, channels, 1, &affine[0]));
-    CEK_TRY(cek__layer_filled(l, "bias", 1, channels, 0, &affine[1]));
-    CEK_TRY(spread(l, affine[0], &affine[0]));
-    st = spread(l, affine[1], &affine[1]);
+    st = cek__layer_filled(l, "bias", 1, channels, 0, &affine[1]);
 out:
     return st;
 }
@@ -124,8 +138,8 @@ cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_nor
     cek_status st;
     cek__layer l;
     cek_batch_norm_layer n = { 0 };
-    cek__part phase = { .kind = CEK__PART_PHASE, .inputs = 2 };
-    int affine[2], running[2], y = CEK__NOTHING;
+    cek__batch_norm parts = { 0 };
+    int y = CEK__NOTHING;
 
     if (node)
         *node = -1;
@@ -133,12 +147,12 @@ cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_nor
     CEK__NOT_NULL(layer);
     CEK_TRY(cek__layer_begin(&l, model, "batch_norm", 1, &input));
     CEK_TRY(layer_take(&l, layer, &n));
-    CEK_TRY(affine_make(&l, &n, affine));
-    CEK_TRY(cek__layer_buffer(&l, "running_mean", 1, &l.in.size[1], 0, &running[0]));
-    CEK_TRY(cek__layer_buffer(&l, "running_var", 1, &l.in.size[1], 1, &running[1]));
-    CEK_TRY(training(&l, &n, running, affine, &phase.input[0]));
-    CEK_TRY(evaluation(&l, &n, running, affine, &phase.input[1]));
-    CEK_TRY(cek__graph_add(l.graph, &phase, &y));
+    parts.epsilon = n.epsilon;
+    parts.momentum = n.momentum;
+    CEK_TRY(affine_make(&l, &n, parts.affine));
+    CEK_TRY(cek__layer_buffer(&l, "running_mean", 1, &l.in.size[1], 0, &parts.running[0]));
+    CEK_TRY(cek__layer_buffer(&l, "running_var", 1, &l.in.size[1], 1, &parts.running[1]));
+    CEK_TRY(cek__batch_norm_parts(&l, &parts, &y));
 out:
     return cek__layer_end(&l, st, y, node);
 }

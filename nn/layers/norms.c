@@ -85,7 +85,7 @@ cek_status cek__group_norm(cek__graph *graph, int x, int64_t groups, double eps,
     const cek__dims dims = graph->flows[x].dims;
     cek__dims grouped = { .rank = 4, .samples = dims.samples, .size = { dims.size[0], groups } };
 
-    if (dims.rank < 2 || dims.samples != 1)
+    if (dims.rank < 2 || dims.samples > 1)
         CEK_FAIL(CEK_INVALID, "group norm: takes N,C,...");
     if (groups < 1 || dims.size[1] % groups)
         CEK_FAIL(CEK_INVALID, "group norm: %lld channels are not %lld groups", (long long)dims.size[1],
@@ -106,7 +106,7 @@ cek_status cek__instance_norm(cek__graph *graph, int x, double eps, int gamma, i
     cek_status st;
     const cek__dims dims = graph->flows[x].dims;
 
-    if (dims.rank < 3 || dims.samples != 1)
+    if (dims.rank < 3 || dims.samples > 1)
         CEK_FAIL(CEK_INVALID, "instance norm: takes N,C and axes behind them");
     CEK_TRY(channels_view(graph, gamma, dims.size[1], 0, dims.rank - 2, &gamma));
     CEK_TRY(channels_view(graph, beta, dims.size[1], 0, dims.rank - 2, &beta));

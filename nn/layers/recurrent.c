@@ -107,23 +107,29 @@ out:
 }
 
 /* [N,H] that was given, or zeros, as [N,1,H]. */
-static cek_status start(cek__graph *graph, int given, int64_t size, int *out)
+static cek_status start(cek__graph *graph, const cek__recurrent *r, int given, int64_t size, int *out)
 {
-    const cek__dims dims = { .rank = 3, .samples = 1, .size = { 1, 1, size } };
+    cek__dims dims = graph->flows[r->x].dims;
 
+    dims.size[1] = 1;
+    dims.size[2] = size;
     return given ? cek__view(graph, given, &dims, out) : cek__constant(graph, 0, &dims, out);
 }
 
 static cek_status end(cek__graph *graph, int flow, int64_t size, int *out)
 {
-    return cek__view(graph, flow, &(cek__dims){ .rank = 2, .samples = 1, .size = { 1, size } }, out);
+    cek__dims dims = graph->flows[flow].dims;
+
+    dims.rank = 2;
+    dims.size[1] = size;
+    return cek__view(graph, flow, &dims, out);
 }
 
 static cek_status shapes_check(const cek__graph *graph, const cek__recurrent *r, int gates)
 {
     const cek__dims *x = &graph->flows[r->x].dims, *w = &graph->flows[r->w_state].dims;
 
-    if (x->rank != 3 || x->samples != 1 || x->size[0] != 1)
+    if (x->rank != 3 || x->samples > 1 || (x->samples && x->size[0] != 1))
         return cek__fail(CEK_INVALID, "recurrent: takes [N,T,D]");
     if (w->rank != 2 || w->size[0] != gates * w->size[1])
         return cek__fail(CEK_INVALID, "recurrent: weights of the state are not [%d H,H]", gates);
@@ -142,9 +148,9 @@ static cek_status steps_add(cek__graph *graph, const cek__recurrent *r, int gate
     CEK_TRY(shapes_check(graph, r, gates));
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *states, &states));
     CEK_TRY(linear(graph, r->x, r->w_input, r->bias_input, &all));
-    CEK_TRY(start(graph, r->state, size, &state));
+    CEK_TRY(start(graph, r, r->state, size, &state));
     if (gates == 4)
-        CEK_TRY(start(graph, r->cell, size, &cell));
+        CEK_TRY(start(graph, r, r->cell, size, &cell));
     for (int64_t i = 0; i < count; i++) {
         int64_t t = r->reverse ? count - 1 - i : i;
 

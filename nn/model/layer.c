@@ -82,6 +82,26 @@ out:
     return st;
 }
 
+cek_status cek__layer_call(cek__layer *l, const char *name)
+{
+    cek_status st;
+    char *copy = NULL, *label = NULL;
+
+    CEK_TRY(cek__strdup(name, &copy));
+    CEK_TRY(cek__asprintf(&label, "%s %s", l->node.kind, name));
+    free(l->node.name);
+    free(l->node.label);
+    l->node.name = copy;
+    l->node.label = label;
+    l->node.named = true;
+    l->graph->name = label;
+    l->whole_names = true;
+    return CEK_OK;
+out:
+    free(copy);
+    return st;
+}
+
 /* Shape, name and memory. */
 static cek_status tensor_make(const cek__layer *l, const char *suffix, int rank, const int64_t *shape, cek_parameter *p)
 {
@@ -95,8 +115,8 @@ static cek_status tensor_make(const cek__layer *l, const char *suffix, int rank,
         p->count *= shape[i];
     }
 
-    CEK_TRY(*l->node.name ? cek__asprintf(&name, "%s%s%s", l->node.name, *suffix ? "." : "", suffix)
-                          : cek__strdup(suffix, &name));
+    CEK_TRY(*l->node.name && !l->whole_names ? cek__asprintf(&name, "%s%s%s", l->node.name, *suffix ? "." : "", suffix)
+                                             : cek__strdup(suffix, &name));
     for (size_t i = 0; i < cek__model_tensor_count(l->model); i++)
         if (strcmp(cek__model_tensor(l->model, i)->name, name) == 0)
             CEK_FAIL(CEK_INVALID, "there is a parameter \"%s\" already", name);

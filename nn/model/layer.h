@@ -23,11 +23,15 @@ typedef struct cek__layer {
     cek__graph_mark mark;
     size_t parameters, buffers;
     uint64_t buffer_elements, constant_elements;
+    bool whole_names; /* suffixes are names */
 } cek__layer;
 
 /* begin - Errors: CEK_INVALID: an input that is no node. */
 CEK__CHECKED cek_status cek__layer_begin(cek__layer *layer, cek_model *model, const char *kind, int inputs,
                                          const int *input);
+/* The node is called that, as another program's file has it: any text, and not after a scope. Its parameters and buffers have names of
+ * their own, which are given for suffixes. */
+CEK__CHECKED cek_status cek__layer_call(cek__layer *layer, const char *name);
 /* Of rank `rank`, zero until it is initialised; its name is the node's and this suffix. *flow is what parts read. */
 CEK__CHECKED cek_status cek__layer_parameter(cek__layer *layer, const char *suffix, int rank, const int64_t *shape,
                                              double fan_in, int *flow);

@@ -107,6 +107,14 @@ out:
     return st;
 }
 
+void cek__model_make_whole(cek_model *model)
+{
+    cek__flow *flow = &model->graph.flows[model->nodes[model->input].flow];
+
+    model->whole = true;
+    flow->dims.samples = model->graph.parts[flow->part].dims.samples = 0;
+}
+
 void cek__tensor_clear(cek_parameter *p)
 {
     free((char *)p->name);

@@ -76,6 +76,7 @@ struct cek_model {
     cek__constants constants;
     cek__label_weights labels;
     double scale, offset; /* of the input */
+    bool whole;           /* no axis counts samples: what it computes is one, and a prediction runs it one by one */
     int output;           /* a node; -1: the last one */
     size_t input_count;
     int inputs[CEK_INPUTS_MOST]; /* nodes, in the order in which batches have them */
@@ -113,6 +114,9 @@ enum { CEK__SHAPE_TEXT = 168 };
 char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
 
 void cek__tensor_clear(cek_parameter *tensor);
+
+/* The input of a model that has nothing else yet becomes one sample as it is, in the order of its elements. */
+void cek__model_make_whole(cek_model *model);
 
 /* 1 to CEK_NAME_MAX letters, digits, . _ and -. */
 CEK__CHECKED cek_status cek__name_check(const char *name);

@@ -60,6 +60,8 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
     CEK_TRY(cek__options_take("cek_predictor_create", &o, sizeof o, options));
     CEK_TRY(cek__calloc(1, sizeof *p, &p));
     p->batch = o.batch ? o.batch : 256;
+    if (model->whole)
+        p->batch = 1;
     if (p->batch < 1 || p->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)p->batch);
     CEK_TRY(cek__model_take_input_type(model, o.input_type, &p->input_type));

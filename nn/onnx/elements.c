@@ -1,0 +1,481 @@
+/* elements.c - operators that compute element by element, each a chain of instructions (see operators.h). */
+#include <math.h>
+#include <string.h>
+
+#include "nn/layers/activations.h"
+#include "nn/onnx/operators.h"
+
+typedef cek_pointwise_instruction instruction;
+
+/* ---- of one ---- */
+
+cek_status cek__onnx_apply(cek__onnx_call *c)
+{
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cek__chain(c->graph, c->argument, x, CEK__NOTHING, &c->out[0]);
+out:
+    return st;
+}
+
+cek_status cek__onnx_identity(cek__onnx_call *c)
+{
+    return cek__call_flow(c, 0, &c->out[0]);
+}
+
+/* Elements are left out in training alone. */
+cek_status cek__onnx_dropout(cek__onnx_call *c)
+{
+    cek_status st;
+    cek__part part = { .kind = CEK__PART_DROPOUT, .inputs = 1 };
+    double p = 0.5, trains = 0;
+    bool known = true;
+
+    CEK_TRY(cek__call_flow(c, 0, &part.input[0]));
+    if (cek__call_has(c, 1))
+        CEK_TRY(cek__call_number(c, 1, &p, &known));
+    if (cek__call_has(c, 2))
+        CEK_TRY(cek__call_number(c, 2, &trains, &known));
+    if (trains != 0 && p > 0)
+        CEK_FAIL(CEK_UNSUPPORTED, "it leaves out elements: a network is written in evaluation mode");
+    if (!known || !(p >= 0 && p < 1))
+        CEK_FAIL(CEK_UNSUPPORTED, "its ratio is not known, or not from 0 to below 1");
+    part.dropout.p = p;
+    part.dropout.stream = (uint32_t)c->graph->node;
+    c->out[0] = part.input[0];
+    if (p > 0 && !c->import->whole)
+        CEK_TRY(cek__graph_add(c->graph, &part, &c->out[0]));
+out:
+    return st;
+}
+
+#define COUNT(code) ((uint32_t)(sizeof(code) / sizeof *(code)))
+
+/* clang-format off */
+cek_status cek__onnx_formula(cek__onnx_call *c)
+{
+    /* value 0 is x, the n-th instruction gives value n + 1 */
+    static const struct {
+        uint32_t count;
+        instruction code[8];
+    } formulas[] = {
+        [CEK__FORMULA_CEIL] = { 3, { { .code = CEK_PW_NEG }, { .code = CEK_PW_FLOOR, .a = 1 }, { .code = CEK_PW_NEG, .a = 2 } } },
+        [CEK__FORMULA_RECIPROCAL] = { 2, { { .code = CEK_PW_CONST, .imm = 1 }, { .code = CEK_PW_DIV, .a = 1, .b = 0 } } },
+        [CEK__FORMULA_SOFTSIGN] = { 3, { { .code = CEK_PW_ABS }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = 1 },
+                                         { .code = CEK_PW_DIV, .a = 0, .b = 2 } } },
+        [CEK__FORMULA_TAN] = { 3, { { .code = CEK_PW_SIN }, { .code = CEK_PW_COS }, { .code = CEK_PW_DIV, .a = 1, .b = 2 } } },
+        [CEK__FORMULA_SINH] = { 5, { { .code = CEK_PW_EXPM1 }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXPM1, .a = 2 },
+                                     { .code = CEK_PW_SUB, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+        [CEK__FORMULA_COSH] = { 5, { { .code = CEK_PW_EXP }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXP, .a = 2 },
+                                     { .code = CEK_PW_ADD, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+        [CEK__FORMULA_ATANH] = { 5, { { .code = CEK_PW_LOG1P }, { .code = CEK_PW_NEG }, { .code = CEK_PW_LOG1P, .a = 2 },
+                                      { .code = CEK_PW_SUB, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+        [CEK__FORMULA_ACOSH] = { 5, { { .code = CEK_PW_MUL }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
+                                      { .code = CEK_PW_SQRT, .a = 2 }, { .code = CEK_PW_ADD, .a = 0, .b = 3 },
+                                      { .code = CEK_PW_LOG, .a = 4 } } },
+        [CEK__FORMULA_NOT] = { 2, { { .code = CEK_PW_NEG }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = 1 } } },
+        [CEK__FORMULA_IS_NAN] = { 3, { { .code = CEK_PW_EQUAL }, { .code = CEK_PW_NEG, .a = 1 },
+                                       { .code = CEK_PW_ADD_IMM, .a = 2, .imm = 1 } } },
+    };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cek__call_chain(c, 1, &x, formulas[c->argument].count, formulas[c->argument].code);
+out:
+    return st;
+}
+
+/* sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))) */
+cek_status cek__onnx_asinh(cek__onnx_call *c)
+{
+    const instruction code[] = {
+        { .code = CEK_PW_ABS },
+        { .code = CEK_PW_MUL },
+        { .code = CEK_PW_ADD_IMM, .a = 2, .imm = 1 },
+        { .code = CEK_PW_SQRT, .a = 3 },
+        { .code = CEK_PW_ADD_IMM, .a = 4, .imm = 1 },
+        { .code = CEK_PW_DIV, .a = 2, .b = 5 },
+        { .code = CEK_PW_ADD, .a = 1, .b = 6 },
+        { .code = CEK_PW_LOG1P, .a = 7 },
+        { .code = CEK_PW_SIGN },
+        { .code = CEK_PW_MUL, .a = 8, .b = 9 },
+    };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cek__call_chain(c, 1, &x, COUNT(code), code);
+out:
+    return st;
+}
+
+/* To the nearest whole number, halves to the even one: floor f, f + 1 above the middle, in the middle the even one of both. */
+cek_status cek__onnx_round(cek__onnx_call *c)
+{
+    const instruction code[] = {
+        { .code = CEK_PW_FLOOR },                        /* 1: f */
+        { .code = CEK_PW_SUB, .a = 0, .b = 1 },          /* 2: what is above it */
+        { .code = CEK_PW_CONST, .imm = 0.5 },            /* 3 */
+        { .code = CEK_PW_LESS, .a = 3, .b = 2 },         /* 4: it is more */
+        { .code = CEK_PW_EQUAL, .a = 3, .b = 2 },        /* 5: it is a half */
+        { .code = CEK_PW_MUL_IMM, .a = 1, .imm = 0.5 },  /* 6 */
+        { .code = CEK_PW_FLOOR, .a = 6 },                /* 7 */
+        { .code = CEK_PW_SUB, .a = 6, .b = 7 },          /* 8: 0.5 of an odd one */
+        { .code = CEK_PW_ADD, .a = 8, .b = 8 },          /* 9: 1 */
+        { .code = CEK_PW_MUL, .a = 5, .b = 9 },          /* 10 */
+        { .code = CEK_PW_ADD, .a = 1, .b = 4 },          /* 11 */
+        { .code = CEK_PW_ADD, .a = 11, .b = 10 },
+    };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cek__call_chain(c, 1, &x, COUNT(code), code);
+out:
+    return st;
+}
+
+cek_status cek__onnx_is_inf(cek__onnx_call *c)
+{
+    const bool above = cek__call_int(c, "detect_positive", 1) != 0, below = cek__call_int(c, "detect_negative", 1) != 0;
+    const instruction code[] = {
+        { .code = CEK_PW_CONST, .imm = above ? INFINITY : (double)NAN },
+        { .code = CEK_PW_CONST, .imm = below ? -INFINITY : (double)NAN },
+        { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
+        { .code = CEK_PW_EQUAL, .a = 0, .b = 2 },
+        { .code = CEK_PW_MAX, .a = 3, .b = 4 },
+    };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cek__call_chain(c, 1, &x, COUNT(code), code);
+out:
+    return st;
+}
+/* clang-format on */
+
+/* ---- activations with numbers of their own ---- */
+
+static cek_status thresholded(cek__onnx_call *c, int x, double alpha)
+{
+    const instruction code[] = { { .code = CEK_PW_CONST, .imm = alpha },
+                                 { .code = CEK_PW_LESS, .a = 1, .b = 0 },
+                                 { .code = CEK_PW_CONST },
+                                 { .code = CEK_PW_SELECT, .a = 2, .b = 0, .c = 3 } };
+
+    return cek__call_chain(c, 1, &x, COUNT(code), code);
+}
+
+/* x + bias below -limit, x - bias above it, 0 between. */
+static cek_status shrunk(cek__onnx_call *c, int x, double limit, double bias)
+{
+    const instruction code[] = {
+        { .code = CEK_PW_ABS },                           /* 1 */
+        { .code = CEK_PW_CONST, .imm = limit },           /* 2 */
+        { .code = CEK_PW_LESS, .a = 2, .b = 1 },          /* 3 */
+        { .code = CEK_PW_SIGN },                          /* 4 */
+        { .code = CEK_PW_MUL_IMM, .a = 4, .imm = -bias }, /* 5 */
+        { .code = CEK_PW_ADD, .a = 0, .b = 5 },           /* 6 */
+        { .code = CEK_PW_CONST },                         /* 7 */
+        { .code = CEK_PW_SELECT, .a = 3, .b = 6, .c = 7 },
+    };
+
+    return cek__call_chain(c, 1, &x, COUNT(code), code);
+}
+
+static cek_status scaled_elu(cek__onnx_call *c, int x, double alpha, double gamma)
+{
+    cek_status st;
+
+    CEK_TRY(cek__elu(c->graph, x, alpha, &x));
+    st = cek__call_chain(c, 1, &x, 1, &(instruction){ .code = CEK_PW_MUL_IMM, .imm = gamma });
+out:
+    return st;
+}
+
+static cek_status hard_sigmoid(cek__onnx_call *c, int x, double alpha, double beta)
+{
+    const instruction line[] = { { .code = CEK_PW_MUL_IMM, .imm = alpha },
+                                 { .code = CEK_PW_ADD_IMM, .a = 1, .imm = beta } };
+    cek_status st;
+
+    CEK_TRY(cek__call_chain(c, 1, &x, COUNT(line), line));
+    st = cek__clip(c->graph, c->out[0], 0, 1, &c->out[0]);
+out:
+    return st;
+}
+
+/* x tanh(ln(1 + exp(x))) */
+static cek_status mish(cek__onnx_call *c, int x)
+{
+    const instruction code[] = { { .code = CEK_PW_TANH, .a = 1 }, { .code = CEK_PW_MUL, .a = 0, .b = 2 } };
+    cek_status st;
+    int soft;
+
+    CEK_TRY(cek__softplus(c->graph, x, 1, &soft));
+    st = cek__call_chain(c, 2, (int[]){ x, soft }, COUNT(code), code);
+out:
+    return st;
+}
+
+static cek_status swish(cek__onnx_call *c, int x, double alpha)
+{
+    const instruction code[] = { { .code = CEK_PW_MUL_IMM, .imm = alpha },
+                                 { .code = CEK_PW_SIGMOID, .a = 1 },
+                                 { .code = CEK_PW_MUL, .a = 0, .b = 2 } };
+
+    return cek__call_chain(c, 1, &x, COUNT(code), code);
+}
+
+/* alpha elu(x / alpha) with elu's own 1. */
+static cek_status celu(cek__onnx_call *c, int x, double alpha)
+{
+    cek_status st;
+
+    CEK_TRY(cek__call_chain(c, 1, &x, 1, &(instruction){ .code = CEK_PW_MUL_IMM, .imm = 1 / alpha }));
+    st = scaled_elu(c, c->out[0], 1, alpha);
+out:
+    return st;
+}
+
+cek_status cek__onnx_activation(cek__onnx_call *c)
+{
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    switch (c->argument) {
+    case CEK__ACTIVATION_ELU: return cek__elu(c->graph, x, cek__call_float(c, "alpha", 1), &c->out[0]);
+    case CEK__ACTIVATION_SELU:
+        return scaled_elu(c, x, cek__call_float(c, "alpha", 1.67326319217681884765625),
+                          cek__call_float(c, "gamma", 1.05070102214813232421875));
+    case CEK__ACTIVATION_CELU: return celu(c, x, cek__call_float(c, "alpha", 1));
+    case CEK__ACTIVATION_LEAKY_RELU: return cek__leaky_relu(c->graph, x, cek__call_float(c, "alpha", 0.01), &c->out[0]);
+    case CEK__ACTIVATION_THRESHOLDED: return thresholded(c, x, cek__call_float(c, "alpha", 1));
+    case CEK__ACTIVATION_SHRINK: return shrunk(c, x, cek__call_float(c, "lambd", 0.5), cek__call_float(c, "bias", 0));
+    case CEK__ACTIVATION_HARD_SIGMOID:
+        return hard_sigmoid(c, x, cek__call_float(c, "alpha", 0.2), cek__call_float(c, "beta", 0.5));
+    case CEK__ACTIVATION_HARD_SWISH: return cek__hard_swish(c->graph, x, &c->out[0]);
+    case CEK__ACTIVATION_SOFTPLUS: return cek__softplus(c->graph, x, 1, &c->out[0]);
+    case CEK__ACTIVATION_MISH: return mish(c, x);
+    case CEK__ACTIVATION_SWISH: return swish(c, x, cek__call_float(c, "alpha", 1));
+    case CEK__ACTIVATION_GELU:
+        if (strcmp(cek__call_text(c, "approximate", "none"), "tanh") == 0)
+            return cek__gelu_tanh(c->graph, x, &c->out[0]);
+        return cek__gelu(c->graph, x, &c->out[0]);
+    default: CEK_FAIL(CEK_UNSUPPORTED, "activation %u", c->argument);
+    }
+out:
+    return st;
+}
+
+/* Both ends may be left out; where both are there, the upper one counts. */
+cek_status cek__onnx_clip(cek__onnx_call *c)
+{
+    cek_status st;
+    double end[2] = { -INFINITY, INFINITY };
+    bool known[2] = { true, true };
+    int x, bound;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    for (int i = 0; i < 2; i++)
+        if (cek__call_has(c, 1 + (size_t)i))
+            CEK_TRY(cek__call_number(c, 1 + (size_t)i, &end[i], &known[i]));
+    c->out[0] = x;
+    if (known[0] && known[1] && end[0] == 0 && end[1] == 6)
+        return cek__relu6(c->graph, x, &c->out[0]);
+    if (known[0] && known[1] && end[0] <= end[1] && isfinite(end[0]) && isfinite(end[1]))
+        return cek__clip(c->graph, x, end[0], end[1], &c->out[0]);
+    for (int i = 0; i < 2; i++)
+        if (cek__call_has(c, 1 + (size_t)i)) {
+            CEK_TRY(cek__call_flow(c, 1 + (size_t)i, &bound));
+            CEK_TRY(cek__chain(c->graph, i == 0 ? CEK_PW_MAX : CEK_PW_MIN, c->out[0], bound, &c->out[0]));
+        }
+out:
+    return st;
+}
+
+/* ---- of several ---- */
+
+static bool whole_numbers(const cek__onnx_call *c, int flow)
+{
+    return c->graph->flows[flow].type == CEK_I32;
+}
+
+/* One instruction over two; of integers where both are. */
+static cek_status two(cek__onnx_call *c, uint32_t code, int a, int b, int *out)
+{
+    cek__part part = {
+        .kind = CEK__PART_CHAIN, .inputs = 2, .input = { a, b }, .chain = { 1, { { .code = code, .a = 0, .b = 1 } } }
+    };
+    bool closed = code == CEK_PW_ADD || code == CEK_PW_SUB || code == CEK_PW_MUL || code == CEK_PW_MIN ||
+                  code == CEK_PW_MAX;
+
+    if (whole_numbers(c, a) && whole_numbers(c, b)) {
+        if (code == CEK_PW_DIV || code == CEK_PW_POW)
+            return cek__fail(CEK_UNSUPPORTED, "of integers that are not known before it runs");
+        part.type = closed ? CEK_I32 : CEK_DTYPE_NONE;
+    }
+    return cek__graph_add(c->graph, &part, out);
+}
+
+cek_status cek__onnx_binary(cek__onnx_call *c)
+{
+    cek_status st;
+    int x[2];
+
+    CEK_TRY(cek__call_flow(c, 0, &x[0]));
+    CEK_TRY(cek__call_flow(c, 1, &x[1]));
+    st = two(c, c->argument, x[0], x[1], &c->out[0]);
+out:
+    return st;
+}
+
+/* a > b, a >= b, a <= b; a NaN among them is none of these. */
+cek_status cek__onnx_compare(cek__onnx_call *c)
+{
+    const instruction code[] = { { .code = CEK_PW_LESS, .a = 0, .b = 1 },
+                                 { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
+                                 { .code = CEK_PW_MAX, .a = 2, .b = 3 } };
+    const bool swapped = (c->argument & CEK__COMPARE_SWAPPED) != 0;
+    cek_status st;
+    int x[2];
+
+    CEK_TRY(cek__call_flow(c, swapped, &x[0]));
+    CEK_TRY(cek__call_flow(c, !swapped, &x[1]));
+    st = cek__call_chain(c, 2, x, (c->argument & CEK__COMPARE_OR_EQUAL) != 0 ? 3 : 1, code);
+out:
+    return st;
+}
+
+cek_status cek__onnx_xor(cek__onnx_call *c)
+{
+    const instruction code[] = { { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
+                                 { .code = CEK_PW_NEG, .a = 2 },
+                                 { .code = CEK_PW_ADD_IMM, .a = 3, .imm = 1 } };
+    cek_status st;
+    int x[2];
+
+    CEK_TRY(cek__call_flow(c, 0, &x[0]));
+    CEK_TRY(cek__call_flow(c, 1, &x[1]));
+    st = cek__call_chain(c, 2, x, COUNT(code), code);
+out:
+    return st;
+}
+
+/* Any number of inputs, one after the other; of MEAN their sum by how many there are. */
+cek_status cek__onnx_variadic(cek__onnx_call *c)
+{
+    cek_status st;
+    bool mean = c->argument == CEK__VARIADIC_MEAN;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &c->out[0]));
+    for (size_t i = 1; i < c->node->inputs; i++) {
+        CEK_TRY(cek__call_flow(c, i, &x));
+        CEK_TRY(two(c, mean ? CEK_PW_ADD : c->argument, c->out[0], x, &c->out[0]));
+    }
+    if (mean)
+        CEK_TRY(cek__call_chain(c, 1, (int[]){ c->out[0] }, 1,
+                                &(instruction){ .code = CEK_PW_MUL_IMM, .imm = 1 / (double)c->node->inputs }));
+out:
+    return st;
+}
+
+cek_status cek__onnx_prelu(cek__onnx_call *c)
+{
+    const instruction code[] = { { .code = CEK_PW_CONST },
+                                 { .code = CEK_PW_MIN, .a = 0, .b = 2 },
+                                 { .code = CEK_PW_MUL, .a = 1, .b = 3 },
+                                 { .code = CEK_PW_RELU, .a = 0 },
+                                 { .code = CEK_PW_ADD, .a = 4, .b = 5 } };
+    cek_status st;
+    int x[2];
+
+    CEK_TRY(cek__call_flow(c, 0, &x[0]));
+    CEK_TRY(cek__call_weight(c, 1, &x[1]));
+    st = cek__call_chain(c, 2, x, COUNT(code), code);
+out:
+    return st;
+}
+
+cek_status cek__onnx_where(cek__onnx_call *c)
+{
+    const instruction code = { .code = CEK_PW_SELECT, .a = 0, .b = 1, .c = 2 };
+    cek__part part = { .kind = CEK__PART_CHAIN, .inputs = 3, .chain = { 1, { code } } };
+    cek_status st;
+
+    for (size_t i = 0; i < 3; i++)
+        CEK_TRY(cek__call_flow(c, i, &part.input[i]));
+    if (whole_numbers(c, part.input[1]) && whole_numbers(c, part.input[2]))
+        part.type = CEK_I32;
+    st = cek__graph_add(c->graph, &part, &c->out[0]);
+out:
+    return st;
+}
+
+/* ---- types ---- */
+
+/* Integers are cut off, as ONNX does, not rounded. */
+static cek_status to_integer(cek__onnx_call *c, int x)
+{
+    cek__part part = { .kind = CEK__PART_CHAIN,
+                       .inputs = 1,
+                       .input = { x },
+                       .type = CEK_I32,
+                       .chain = { 4,
+                                  { { .code = CEK_PW_ABS },
+                                    { .code = CEK_PW_FLOOR, .a = 1 },
+                                    { .code = CEK_PW_SIGN },
+                                    { .code = CEK_PW_MUL, .a = 2, .b = 3 } } } };
+
+    return cek__graph_add(c->graph, &part, &c->out[0]);
+}
+
+static cek_status cast_to(cek__onnx_call *c, int x, int64_t type)
+{
+    const instruction truth[] = { { .code = CEK_PW_CONST },
+                                  { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
+                                  { .code = CEK_PW_NEG, .a = 2 },
+                                  { .code = CEK_PW_ADD_IMM, .a = 3, .imm = 1 } };
+    const char *name = type > 0 && type < INT32_MAX ? cek__onnx_type_name((int)type) : NULL;
+
+    c->out[0] = x;
+    switch (type) {
+    case CEK__ONNX_FLOAT: return whole_numbers(c, x) ? cek__cast(c->graph, x, CEK_DTYPE_NONE, &c->out[0]) : CEK_OK;
+    case CEK__ONNX_BOOL: return cek__call_chain(c, 1, &x, COUNT(truth), truth);
+    case CEK__ONNX_INT32:
+    case CEK__ONNX_INT64: return whole_numbers(c, x) ? CEK_OK : to_integer(c, x);
+    default:
+        return cek__fail(CEK_UNSUPPORTED, "to %s: float, int32, int64 and bool are given",
+                         name ? name : "another type");
+    }
+}
+
+cek_status cek__onnx_cast(cek__onnx_call *c)
+{
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    st = cast_to(c, x, cek__call_int(c, "to", 0));
+out:
+    return st;
+}
+
+/* To the type of the second input, whose values do not matter. */
+cek_status cek__onnx_cast_like(cek__onnx_call *c)
+{
+    cek_status st;
+    int x, like;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_flow(c, 1, &like));
+    st = cast_to(c, x, whole_numbers(c, like) ? CEK__ONNX_INT64 : CEK__ONNX_FLOAT);
+out:
+    return st;
+}

@@ -1,0 +1,312 @@
+/* pieces.c - operators that take elements out of their input, or put more at its ends (see operators.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "nn/onnx/operators.h"
+
+enum { PIECES = 256 }; /* cuts of one node that are put side by side */
+
+/* ---- split ---- */
+
+cek_status cek__onnx_split(cek__onnx_call *c)
+{
+    cek_status st;
+    int64_t sizes[CEK__CALL_LIST], all, each, first = 0;
+    int x, axis, count = (int)c->node->outputs;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
+    all = cek__call_dims(c, x)->size[axis];
+    if (count > CEK__CALL_OUTPUTS)
+        CEK_FAIL(CEK_UNSUPPORTED, "%d outputs, there are at most %d", count, CEK__CALL_OUTPUTS);
+    each = (all + count - 1) / count;
+    for (int i = 0; i < count; i++)
+        sizes[i] = each * (i + 1) > all ? all - each * i : each;
+    if (cek__call_has(c, 1))
+        CEK_TRY(cek__call_integers(c, 1, sizes, &count));
+    if (count != (int)c->node->outputs)
+        CEK_FAIL(CEK_BAD_INPUT, "%d sizes for %zu outputs", count, c->node->outputs);
+    for (int i = 0; i < count; i++) {
+        CEK_TRY(cek__slice(c->graph, x, axis, first, sizes[i], &c->out[i]));
+        first += sizes[i];
+    }
+out:
+    return st;
+}
+
+/* ---- slice ---- */
+
+/* Every step-th of `count` elements from `first` on: the first of as many groups of `step`. */
+static cek_status stepped(cek__onnx_call *c, int x, int axis, int64_t first, int64_t count, int64_t step, int *out)
+{
+    cek_status st;
+    cek__dims dims, split;
+    int64_t lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
+
+    dims = *cek__call_dims(c, x);
+    if (dims.rank == CEK_RANK_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "steps along one of %d axes", CEK_RANK_MAX);
+    lo[axis] = -first;
+    hi[axis] = first + count * step - dims.size[axis]; /* what is filled up is not taken */
+    CEK_TRY(cek__pad(c->graph, x, lo, hi, 0, &x));
+    dims = *cek__call_dims(c, x);
+    split = (cek__dims){ .rank = dims.rank + 1, .outside = dims.outside };
+    for (int i = 0; i < split.rank; i++) {
+        int from = i > axis ? i - 1 : i;
+
+        split.size[i] = i == axis ? count : i == axis + 1 ? step : dims.size[from];
+        split.samples |= i == axis || i == axis + 1 ? 0 : (dims.samples >> from & 1) << i;
+    }
+    CEK_TRY(cek__view(c->graph, x, &split, &x));
+    CEK_TRY(cek__slice(c->graph, x, axis + 1, 0, 1, &x));
+    dims.size[axis] = count;
+    st = cek__view(c->graph, x, &dims, out);
+out:
+    return st;
+}
+
+/* From the last to the first: one by one. */
+static cek_status reversed(cek__onnx_call *c, int x, int axis, int64_t first, int64_t count, int64_t step, int *out)
+{
+    cek_status st = CEK_OK;
+    int one[PIECES];
+
+    if (count > PIECES)
+        CEK_FAIL(CEK_UNSUPPORTED, "%lld elements backwards, at most %d", (long long)count, PIECES);
+    for (int64_t i = 0; i < count; i++)
+        CEK_TRY(cek__slice(c->graph, x, axis, first + i * step, 1, &one[i]));
+    st = cek__concat(c->graph, one, (int)count, axis, out);
+out:
+    return st;
+}
+
+static int64_t clamped(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static cek_status axis_cut(cek__onnx_call *c, int x, int axis, int64_t start, int64_t end, int64_t step, int *out)
+{
+    const int64_t size = cek__call_dims(c, x)->size[axis];
+    const bool samples = cek__call_dims(c, x)->samples >> axis & 1;
+    int64_t count;
+
+    *out = x;
+    if (step == 0)
+        return cek__fail(CEK_BAD_INPUT, "a step of 0");
+    if (samples && start == 0 && step == 1 && end >= INT32_MAX)
+        return CEK_OK; /* all of them */
+    if (samples)
+        return cek__fail(CEK_UNSUPPORTED, "axis %d counts samples", axis);
+    start = clamped(start < 0 ? start + size : start, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+    end = clamped(end < 0 ? end + size : end, step > 0 ? 0 : -1, size);
+    step = clamped(step, -size - 1, size + 1);
+    count = step > 0 ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
+    if (count < 1)
+        return cek__fail(CEK_UNSUPPORTED, "nothing is left of axis %d", axis);
+    if (step < 0)
+        return reversed(c, x, axis, start, count, step, out);
+    return step == 1 ? cek__slice(c->graph, x, axis, start, count, out) : stepped(c, x, axis, start, count, step, out);
+}
+
+cek_status cek__onnx_slice(cek__onnx_call *c)
+{
+    cek_status st;
+    int64_t starts[CEK__CALL_LIST], ends[CEK__CALL_LIST], axes[CEK__CALL_LIST], steps[CEK__CALL_LIST];
+    int x, count, counts[3], axis;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_integers(c, 1, starts, &count));
+    CEK_TRY(cek__call_integers(c, 2, ends, &counts[0]));
+    for (int i = 0; i < count; i++) {
+        axes[i] = i;
+        steps[i] = 1;
+    }
+    counts[1] = counts[2] = count;
+    if (cek__call_has(c, 3))
+        CEK_TRY(cek__call_integers(c, 3, axes, &counts[1]));
+    if (cek__call_has(c, 4))
+        CEK_TRY(cek__call_integers(c, 4, steps, &counts[2]));
+    if (counts[0] != count || counts[1] != count || counts[2] != count)
+        CEK_FAIL(CEK_BAD_INPUT, "starts, ends, axes and steps are not as many");
+    for (int i = 0; i < count; i++) {
+        CEK_TRY(cek__call_axis(axes[i], cek__call_dims(c, x)->rank, &axis));
+        CEK_TRY(axis_cut(c, x, axis, starts[i], ends[i], steps[i], &x));
+    }
+    c->out[0] = x;
+out:
+    return st;
+}
+
+/* ---- gather ---- */
+
+/* The elements of known places, each cut out; neighbours in one piece. */
+static cek_status known_gather(cek__onnx_call *c, int x, int axis, const cek__fold_value *v, int *out)
+{
+    cek_status st = CEK_OK;
+    const int64_t size = cek__call_dims(c, x)->size[axis];
+    int pieces = 0, piece[PIECES];
+
+    for (uint64_t i = 0, run; i < v->count; i += run) {
+        int64_t first = v->numbers[i].constant + (v->numbers[i].constant < 0 ? size : 0);
+
+        for (run = 1; i + run < v->count && v->numbers[i + run].constant == v->numbers[i].constant + (int64_t)run &&
+                      first + (int64_t)run < size;)
+            run++;
+        if (pieces == PIECES)
+            CEK_FAIL(CEK_UNSUPPORTED, "more than %d pieces", PIECES);
+        if (first < 0 || first >= size || v->numbers[i].factor != 0)
+            CEK_FAIL(CEK_BAD_INPUT, "index %lld lies outside of its axis of %lld", (long long)first, (long long)size);
+        CEK_TRY(cek__slice(c->graph, x, axis, first, (int64_t)run, &piece[pieces++]));
+    }
+    if (pieces == 0)
+        CEK_FAIL(CEK_UNSUPPORTED, "no elements");
+    st = cek__concat(c->graph, piece, pieces, axis, out);
+out:
+    return st;
+}
+
+/* The axis that was cut becomes those of the indices. */
+static cek_status axis_replace(cek__onnx_call *c, int x, int axis, int rank, const int64_t *shape, int *out)
+{
+    const cek__dims dims = *cek__call_dims(c, x);
+    cek__dims y = { .outside = dims.outside };
+
+    if (dims.rank - 1 + rank > CEK_RANK_MAX)
+        return cek__fail(CEK_UNSUPPORTED, "more than %d axes", CEK_RANK_MAX);
+    for (int i = 0; i < dims.rank; i++) {
+        if (i == axis) {
+            for (int k = 0; k < rank; k++)
+                y.size[y.rank++] = shape[k];
+            continue;
+        }
+        y.samples |= (dims.samples >> i & 1) << y.rank;
+        y.size[y.rank++] = dims.size[i];
+    }
+    if (y.rank == 0)
+        y = (cek__dims){ .rank = 1, .size = { 1 } };
+    return cek__view(c->graph, x, &y, out);
+}
+
+/* By indices that come while it runs: rows of a table, whose axis goes to the front and back. */
+static cek_status table_gather(cek__onnx_call *c, int x, int axis, int index, int *out)
+{
+    cek_status st;
+    const int rank = cek__call_dims(c, x)->rank, more = cek__call_dims(c, index)->rank;
+    int order[CEK_RANK_MAX], at = 0;
+
+    if (rank - 1 + more > CEK_RANK_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "more than %d axes", CEK_RANK_MAX);
+    if (c->graph->flows[index].type != CEK_I32)
+        CEK_TRY(cek__cast(c->graph, index, CEK_I32, &index));
+    order[at++] = axis;
+    for (int i = 0; i < rank; i++)
+        if (i != axis)
+            order[at++] = i;
+    CEK_TRY(cek__permute(c->graph, x, order, &x));
+    CEK_TRY(cek__gather(c->graph, x, index, 0, out));
+    at = 0;
+    for (int i = 0; i < axis; i++)
+        order[at++] = more + i;
+    for (int i = 0; i < more; i++)
+        order[at++] = i;
+    for (int i = axis; i < rank - 1; i++)
+        order[at++] = more + i;
+    st = cek__permute(c->graph, *out, order, out);
+out:
+    return st;
+}
+
+cek_status cek__onnx_gather(cek__onnx_call *c)
+{
+    cek_status st;
+    const cek__fold_value *known;
+    int x, axis, index;
+
+    CEK_TRY(cek__call_weight(c, 0, &x));
+    CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
+    if (cek__call_has(c, 1) && cek__call_known(c, 1, &known) == CEK_OK) {
+        CEK_TRY(known_gather(c, x, axis, known, &x));
+        return axis_replace(c, x, axis, (int)known->rank, known->shape, &c->out[0]);
+    }
+    CEK_TRY(cek__call_flow(c, 1, &index));
+    st = table_gather(c, x, axis, index, &c->out[0]);
+out:
+    return st;
+}
+
+/* ---- pad ---- */
+
+/* Which element stands `before` the first of an axis of `size`; -1: it is none of its own. */
+static int64_t reflected(const char *mode, int64_t before, int64_t size)
+{
+    if (strcmp(mode, "edge") == 0)
+        return 0;
+    if (strcmp(mode, "reflect") == 0)
+        return before < size ? before : -1;
+    return before <= size ? size - before : -1; /* wrap */
+}
+
+static cek_status axis_mirror(cek__onnx_call *c, int x, int axis, int64_t lo, int64_t hi, const char *mode, int *out)
+{
+    cek_status st = CEK_OK;
+    const int64_t size = cek__call_dims(c, x)->size[axis];
+    int piece[PIECES], count = 0;
+
+    if (lo < 0 || hi < 0 || lo + hi >= PIECES || cek__call_dims(c, x)->samples >> axis & 1)
+        CEK_FAIL(CEK_UNSUPPORTED, "axis %d by %lld and %lld elements of its own", axis, (long long)lo, (long long)hi);
+    for (int64_t i = lo; i > 0; i--) {
+        int64_t at = reflected(mode, i, size);
+
+        CEK_TRY(cek__slice(c->graph, x, axis, at, 1, &piece[count++]));
+    }
+    piece[count++] = x;
+    for (int64_t i = 1; i <= hi; i++) {
+        int64_t at = reflected(mode, i, size);
+
+        CEK_TRY(cek__slice(c->graph, x, axis, at < 0 ? -1 : size - 1 - at, 1, &piece[count++]));
+    }
+    st = cek__concat(c->graph, piece, count, axis, out);
+out:
+    return st;
+}
+
+cek_status cek__onnx_pad(cek__onnx_call *c)
+{
+    cek_status st;
+    const char *mode = cek__call_text(c, "mode", "constant");
+    int64_t pads[CEK__CALL_LIST], axes[CEK__CALL_LIST], lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
+    int x, rank, count, named;
+    double value = 0;
+    bool known = true;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    rank = named = cek__call_dims(c, x)->rank;
+    CEK_TRY(cek__call_integers(c, 1, pads, &count));
+    if (cek__call_has(c, 2))
+        CEK_TRY(cek__call_number(c, 2, &value, &known));
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    if (cek__call_has(c, 3))
+        CEK_TRY(cek__call_integers(c, 3, axes, &named));
+    if (!known || count != 2 * named)
+        CEK_FAIL(CEK_UNSUPPORTED, "%d numbers for %d axes, or a value that is not known", count, named);
+    for (int i = 0; i < named; i++) {
+        int axis;
+
+        CEK_TRY(cek__call_axis(axes[i], rank, &axis));
+        if (pads[i] > INT32_MAX || pads[named + i] > INT32_MAX || pads[i] < INT32_MIN || pads[named + i] < INT32_MIN)
+            CEK_FAIL(CEK_UNSUPPORTED, "axis %d by more than %d elements", axis, INT32_MAX);
+        lo[axis] = pads[i];
+        hi[axis] = pads[named + i];
+    }
+    if (strcmp(mode, "constant") == 0)
+        return cek__pad(c->graph, x, lo, hi, value, &c->out[0]);
+    for (int i = 0; i < rank; i++)
+        if (lo[i] || hi[i])
+            CEK_TRY(axis_mirror(c, x, i, lo[i], hi[i], mode, &x));
+    c->out[0] = x;
+out:
+    return st;
+}
