@@ -12,6 +12,7 @@ EXTRA_DIST += \
     %D%/check-sanitizers \
     %D%/check-sass \
     %D%/compare-devices \
+    %D%/compare-onnx \
     %D%/compare-pytorch \
     %D%/compare-pytorch-nets \
     %D%/compare_peer.py \

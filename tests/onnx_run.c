@@ -115,12 +115,22 @@ out:
     return st;
 }
 
+static void remark(void *user, int level, const char *text)
+{
+    (void)user;
+    (void)level;
+    fprintf(stderr, "%s\n", text);
+}
+
 int main(int count, char **args)
 {
     cek_engine *engine = NULL;
     cek_device **devices = NULL;
     size_t n = 0;
-    cek_status st = cek_engine_create(NULL, &engine);
+    cek_status st;
+
+    cek_log_set(remark, NULL, CEK_LOG_WARN);
+    st = cek_engine_create(NULL, &engine);
 
     if (st == CEK_OK && count > 1)
         st = cek_engine_select(engine, args[1], CEK_PROFILE_INFERENCE, &devices, &n);

@@ -56,22 +56,46 @@ static cek_status sizes_take(const cek__onnx_call *c, const cek__fold_value *v, 
     return CEK_OK;
 }
 
-/* The axis of y that counts samples is the first that begins where they do and may: the open one, or where the file's batch is a
- * number, one that has it. */
+/* How an axis of a shape may hold the samples, the likeliest first: it begins where they do; or before, with what stands in front
+ * of them in one axis; or it begins there and takes in all that is behind. Where the batch is 1 each may be true, and only
+ * what follows would tell. */
+typedef enum fit { FIT_NONE, FIT_BEGINS, FIT_CONTAINS, FIT_SWALLOWS } fit;
+
+/* Of axis i, which begins behind `at` elements and has `size` for each sample. */
+static fit axis_fit(int64_t before, int64_t at, int64_t size, bool last)
+{
+    int64_t reach;
+
+    if (at == before)
+        return last && size > 1 ? FIT_SWALLOWS : FIT_BEGINS;
+    if (at > before || before % at || __builtin_mul_overflow(at, size, &reach))
+        return FIT_NONE;
+    return reach % before == 0 ? FIT_CONTAINS : FIT_NONE;
+}
+
+/* The axis that is the batch has no number of its own (the open one), or where the file's batch is one, a multiple of it. */
 static void samples_place(const cek__onnx_import *import, const cek__dims *x, cek__dims *y, int open)
 {
-    int64_t before = before_samples(x), at = 1;
+    const int64_t all = cek__dims_elements(x, 0, x->rank, 1), before = before_samples(x);
+    const bool given = y->samples != 0 || before == 0;
 
-    for (int i = 0; i < y->rank && before != 0 && !y->samples && at <= before; i++) {
-        bool may = i == open || (import->fixed && y->size[i] % import->batch == 0);
+    for (fit wanted = FIT_BEGINS; wanted <= FIT_SWALLOWS && !given && !y->samples; wanted++) {
+        int64_t at = 1, others = 1;
 
-        if (at == before && may) {
-            y->samples = 1u << i;
-            if (i != open)
-                y->size[i] /= import->batch;
+        for (int i = 0; i < y->rank; i++)
+            if (i != open && __builtin_mul_overflow(others, y->size[i], &others))
+                return;
+        for (int i = 0; i < y->rank && !y->samples; i++) {
+            int64_t size = i == open ? all / others : y->size[i] / import->batch;
+            bool may = i == open ? all % others == 0 : import->fixed && y->size[i] % import->batch == 0;
+
+            if (may && axis_fit(before, at, size, i == y->rank - 1) == wanted) {
+                y->samples = 1u << i;
+                y->size[i] = i == open ? 1 : size;
+            }
+            if (__builtin_mul_overflow(at, i == open && size > 0 ? size : y->size[i], &at))
+                return;
         }
-        if (__builtin_mul_overflow(at, y->size[i], &at))
-            return;
     }
 }
 

@@ -117,8 +117,7 @@ static cek_status shape_tell(import *i, int value)
 }
 
 /* Samples as the model gets them, [N, the other axes], become what the file has. */
-static cek_status input_shape(import *i, const cek__onnx_form *form, const int64_t *shape, int batch, cek__layer *l,
-                              int *flow)
+static cek_status input_shape(const cek__onnx_form *form, const int64_t *shape, int batch, cek__layer *l, int *flow)
 {
     cek_status st;
     cek__dims dims = { .rank = (int)form->rank, .samples = batch < 0 ? 0 : 1 };
@@ -172,7 +171,7 @@ static cek_status input_add(import *i, const cek__onnx_link *input)
         cek__model_make_whole(i->shared.model);
     CEK_TRY(cek__layer_begin(&l, i->shared.model, "Input", 1, &node));
     if ((st = cek__layer_call(&l, input->name)) == CEK_OK)
-        st = input_shape(i, form, shape, batch, &l, &flow);
+        st = input_shape(form, shape, batch, &l, &flow);
     CEK_TRY(cek__layer_end(&l, st, flow, &i->nodes[input->value]));
     i->shared.flows[input->value] = flow;
     st = shape_tell(i, input->value);
