@@ -212,7 +212,7 @@ cek_status cek__onnx_batch_norm(cek__onnx_call *c)
         CEK_FAIL(CEK_UNSUPPORTED, "takes samples, channels and what is behind them");
     if (cek__call_int(c, "training_mode", 0) != 0)
         CEK_FAIL(CEK_UNSUPPORTED, "by the statistics of its batch: a network is written in evaluation mode");
-    if (!(n.momentum > 0 && n.momentum <= 1))
+    if (!(n.momentum >= 0 && n.momentum <= 1))
         CEK_FAIL(CEK_UNSUPPORTED, "a momentum of %g", 1 - n.momentum);
     st = cek__batch_norm_parts(&c->layer, &n, &c->out[0]);
 out:

@@ -186,6 +186,8 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     *out = NULL;
     CEK__NOT_NULL(model);
     CEK_TRY(cek__options_take("cek_trainer_create", &o, sizeof o, options));
+    if (model->whole)
+        CEK_FAIL(CEK_INVALID, "the model has one sample, the batch that its file was written with: it is not trained");
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
     CEK_TRY(options_check(t, count, &o));
