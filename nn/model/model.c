@@ -109,10 +109,12 @@ out:
 
 void cek__model_make_whole(cek_model *model)
 {
-    cek__flow *flow = &model->graph.flows[model->nodes[model->input].flow];
-
     model->whole = true;
-    flow->dims.samples = model->graph.parts[flow->part].dims.samples = 0;
+    for (size_t i = 0; i < model->input_count; i++) {
+        cek__flow *flow = &model->graph.flows[model->nodes[model->inputs[i]].flow];
+
+        flow->dims.samples = model->graph.parts[flow->part].dims.samples = 0;
+    }
 }
 
 void cek__tensor_clear(cek_parameter *p)

@@ -115,7 +115,7 @@ char *cek__dims_text(const cek__dims *dims, char text[CEK__SHAPE_TEXT]);
 
 void cek__tensor_clear(cek_parameter *tensor);
 
-/* The input of a model that has nothing else yet becomes one sample as it is, in the order of its elements. */
+/* The inputs of a model that has nothing else yet become one sample as they are, in the order of their elements. */
 void cek__model_make_whole(cek_model *model);
 
 /* 1 to CEK_NAME_MAX letters, digits, . _ and -. */
