@@ -22,6 +22,12 @@ says() { # SECTION VERDICT TEXT
     grep -Eq "^$1 +$2 +[0-9]+ s  .*$3" "$scratch/logs/summary" ||
         wrong "no '$1 $2 ... $3' in: $(cat "$scratch/logs/summary")"
 }
+# All that there is goes under the sanitizer.
+watched=$(tr '\n' ' ' <"$top_srcdir/scripts/check-gpu" | sed "s/.*types='' kinds='\([^']*\)'.*/\1/")
+for kind in $(sed -n 's/.*SPEC_KIND("\([a-z_]*\)".*/\1/p' "$top_srcdir"/spec/*.c); do
+    holds "$(echo "$watched" | grep -cw "$kind") == 1"
+done
+holds "$checks >= 18"
 with_compiler
 gpu 0
 says devices passed 'cpu:0 cuda:0 cuda:1'
