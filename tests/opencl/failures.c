@@ -388,7 +388,7 @@ END_TEST
 
 /* --- where updates wait ----------------------------------------------------------------------- */
 
-enum { UPDATES = 40, EACH = 100, PLACES = 64, MANY = 3 * PLACES };
+enum { PLACES = 16, UPDATES = PLACES, EACH = 100, MANY = 3 * PLACES };
 
 static void updates_read(int round)
 {
