@@ -108,6 +108,9 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
     int64_t size = cek_dataset_size(set), classes = cek_dataset_classes(set);
     verdict v = { .options = o, .columns = outputs_per_sample(model), .labels = classes > 0 };
     bool people = o->output == FORMAT_TABLE || o->output == FORMAT_MD;
+    if (v.labels && cek_dataset_target_columns(set) > 1)
+        return complain(EXIT_USAGE, "predict has no rows to print of %s, whose samples have %lld labels each",
+                        o->argv[0], (long long)cek_dataset_target_columns(set));
     v.shown = o->rows >= 0 ? o->rows : people ? ROWS_SHOWN : INT64_MAX;
     if (!v.labels && v.columns != cek_dataset_target_columns(set))
         return complain(EXIT_BAD_INPUT, "the model gives %lld values, the data has %lld", (long long)v.columns,

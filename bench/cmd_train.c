@@ -78,7 +78,7 @@ static const output_column epoch_columns[] = {
 };
 static const output_column value_columns[] = {
     { "epoch", "epoch", 5, 0, 0 },      { "step", "step", 7, 0, 0 },
-    { "train_loss", "loss", 11, 1, 5 }, { "test_loss", "test mse", 11, 1, 5 },
+    { "train_loss", "loss", 11, 1, 5 }, { "test_loss", "test loss", 11, 1, 5 },
     { "seconds", "seconds", 8, 1, 2 },  { "samples_per_second", "samples/s", 10, 1, 0 },
     { "shares", "shares", -12, 0, 0 },  { "idle_shares", "idle %", -8, 100, 0 },
 };
@@ -91,7 +91,7 @@ typedef struct train_run {
     const bench_options *options;
     cek_trainer *trainer;
     size_t device_count;
-    bool labels, progress;
+    bool labels, squares, progress;        /* cross-entropy, mean squared error, or neither: the model's own loss */
     int64_t epoch, epoch_samples, samples; /* samples so far in this epoch, and in all */
     double seconds;
     cek_epoch_result last;
@@ -339,7 +339,7 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
     if (test && test->samples && run->labels)
         output_set(&run->out, "test_accuracy", json_real(test->accuracy));
     else if (test && test->samples)
-        output_set(&run->out, "test_mse", number_json(test->loss));
+        output_set(&run->out, run->squares ? "test_mse" : "test_loss", number_json(test->loss));
     output_set(&run->out, "weights_sha256", json_string(hex));
     output_note(&run->out, "weights %s", hex);
 }
@@ -409,6 +409,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     train_run run = { .options = o,
                       .device_count = count,
                       .labels = loss == CEK_LOSS_CROSS_ENTROPY,
+                      .squares = loss == CEK_LOSS_MSE,
                       .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
     int code = recipe_read(o, preset, cek_dataset_size(data->train), batch * (o->accumulate ? o->accumulate : 1),

@@ -48,15 +48,21 @@ static bool same_shape(const cek_dataset *a, const cek_dataset *b)
 }
 
 /* In colour for a network that is made for it. */
-static cek_status digits_open(const bench_options *o, bench_data *d)
+static cek_status digits_open(const cek_preset *preset, bench_data *d)
 {
-    cek_preset preset = { .size = sizeof preset };
-    const bool coloured = o->argc == 1 && cek_preset_find(o->argv[0], &preset) == CEK_OK && preset.shape[0] == 3;
+    const bool coloured = preset->rank == 3 && preset->shape[0] == 3;
     cek_status (*const make)(uint64_t, bool, cek_dataset **) = coloured ? cek_dataset_coloured_digits
                                                                         : cek_dataset_digits;
     cek_status st = make(1, true, &d->train);
     snprintf(d->source, sizeof d->source, "generated digits%s", coloured ? " in colour" : "");
     return st ? st : make(1, false, &d->test);
+}
+
+static cek_status text_open(const bench_options *o, const cek_preset *preset, bench_data *d)
+{
+    cek_status st = cek_dataset_text(o->data, preset->shape[0], true, &d->train);
+    snprintf(d->source, sizeof d->source, "%.200s", o->data);
+    return st ? st : cek_dataset_text(o->data, preset->shape[0], false, &d->test);
 }
 
 static cek_status images_open(const bench_options *o, bench_data *d)
@@ -71,11 +77,16 @@ int data_open(const bench_options *o, bench_data *d)
     *d = (bench_data){ .train = NULL };
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
+    cek_preset preset = { .size = sizeof preset };
+    const bool reads_text = o->argc == 1 && cek_preset_find(o->argv[0], &preset) == CEK_OK &&
+                            preset.input_type == CEK_I32;
+    if (reads_text && !o->data)
+        return complain(EXIT_USAGE, "%s reads a text: --data=FILE is wanted", o->argv[0]);
     int code = EXIT_OK;
     if (o->csv) {
         code = table_open(o, d);
     } else {
-        cek_status st = o->data ? images_open(o, d) : digits_open(o, d);
+        cek_status st = reads_text ? text_open(o, &preset, d) : o->data ? images_open(o, d) : digits_open(&preset, d);
         code = st ? complain_status(st) : EXIT_OK;
     }
     if (!code && d->test && !same_shape(d->train, d->test))

@@ -96,7 +96,7 @@ static const option_row rows[] = {
     { "sizes", "LIST", O_SIZES, CMD_COPY, "bytes to copy, such as 4K,64M" },
     { "match", "TEXT", O_MATCH, CMD_CHECK, "only cases whose name contains this" },
     { "seed", "N", O_SEED, NET | SHAPED, "of everything random" },
-    { "data", "DIR", O_DATA, NET, "IDX files, plain or .gz; without it, generated digits" },
+    { "data", "PATH", O_DATA, NET, "folder of IDX files, or the text of gpt; without it, generated digits" },
     { "csv", "FILE", O_CSV, NET, "a table of numbers" },
     { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
     { "test-fraction", "P", O_TEST_FRACTION, NET, "of the table's rows, for testing (0.2)" },

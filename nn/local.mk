@@ -20,6 +20,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/loader_api.c \
     %D%/data/split.c \
     %D%/data/split.h \
+    %D%/data/text.c \
+    %D%/data/text.h \
     %D%/formats/json.c \
     %D%/formats/json.h \
     %D%/formats/onnx.c \
@@ -140,6 +142,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/plan.h \
     %D%/model/state.c \
     %D%/model/summary.c \
+    %D%/nets/gpt.c \
     %D%/nets/mobilenet.c \
     %D%/nets/nets.h \
     %D%/nets/presets.c \

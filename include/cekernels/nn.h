@@ -53,7 +53,8 @@ CEK_API void cek_model_free(cek_model *model);
  *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   batchnorm   dropout:P   flatten
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
  * The names: "mnist-cnn", "lenet5", "boston-mlp"; "resnet18", "resnet50", "mobilenetv2" with torchvision's layers, names of
- * parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has ten).
+ * parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has ten); "gpt", a language
+ * model on bytes, of four layers ("gpt:12" of twelve) over 128 bytes, with its loss.
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
 CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
 
@@ -244,7 +245,7 @@ typedef struct cek_preset {
     int64_t batch;
     int64_t classes; /* outputs of a network that has any number of them: its own or those of "NAME:CLASSES"; else 0 */
     int32_t rank;    /* of a sample as it is made for, */
-    uint32_t reserved;
+    cek_dtype input_type;        /* CEK_I32: of whole numbers (cek_dataset_text); 0: of others */
     int64_t shape[CEK_RANK_MAX]; /* {C,H,W} or {features} */
 } cek_preset;
 /* CEK_NOT_FOUND lists the names */
@@ -276,6 +277,9 @@ CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool tra
 CEK_API CEK_CHECKED cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out);
 /* The same digits in colour on coloured pages, 3 x 32 x 32, u8: 10,000 and 2,000. */
 CEK_API CEK_CHECKED cek_status cek_dataset_coloured_digits(uint64_t seed, bool train, cek_dataset **out);
+/* Any file as a text: samples are windows of `context` bytes (CEK_I32, 0 to 255) of its first nine tenths, or for testing of the last
+ * one, one from each byte on; targets the byte behind each of theirs, 256 classes. CEK_BAD_INPUT: it is too short. */
+CEK_API CEK_CHECKED cek_status cek_dataset_text(const char *path, int64_t context, bool train, cek_dataset **out);
 /* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the
  * others are features. */
 CEK_API CEK_CHECKED cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out);

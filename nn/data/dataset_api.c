@@ -15,6 +15,7 @@
 #include "nn/data/dataset.h"
 #include "nn/data/glyphs.h"
 #include "nn/data/idx.h"
+#include "nn/data/text.h"
 
 /* ---- what a data set is ---- */
 
@@ -84,6 +85,14 @@ cek_status cek_dataset_coloured_digits(uint64_t seed, bool train, cek_dataset **
 {
     CEK__NOT_NULL(out);
     return cek__colours_dataset(seed, train, out);
+}
+
+cek_status cek_dataset_text(const char *path, int64_t context, bool train, cek_dataset **out)
+{
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(path);
+    return cek__text_dataset(path, context, train, out);
 }
 
 cek_status cek_dataset_csv(const char *path, const char *target, cek_dataset **out)

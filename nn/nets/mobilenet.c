@@ -1,23 +1,11 @@
 /* mobilenet.c - MobileNetV2: blocks that widen the image's channels, filter each by itself, and narrow them again. */
 #include <stdio.h>
 
-#include "cekernels/parts.h"
 #include "nn/nets/nets.h"
 #include "nn/nets/unit.h"
 
 enum { STEM = 32, LAST = 1280 };
 static const double dropout = 0.2;
-
-/* min(relu(x), 6), whose gradient is 0 at either end. */
-static cek_status relu6_add(cek_model *model, int *x)
-{
-    static const cek_pointwise_instruction code[] = { { .code = CEK_PW_CONST, .imm = 6 },
-                                                      { .code = CEK_PW_RELU, .a = 0 },
-                                                      { .code = CEK_PW_MIN, .a = 2, .b = 1 } };
-
-    *x = cek_part_chain(model, 1, x, sizeof code / sizeof *code, code);
-    return cek_model_status(model);
-}
 
 /* Convolution, norm and ReLU6: "0" and "1" within `name`. */
 static cek_status unit_add(cek_model *model, const char *name, int64_t out, uint32_t kernel, uint32_t stride,
@@ -27,7 +15,7 @@ static cek_status unit_add(cek_model *model, const char *name, int64_t out, uint
 
     CEK_TRY(cek_model_enter(model, name));
     CEK_TRY(cek__unit_add(model, &(cek__unit){ "0", "1", out, kernel, stride, groups }, x));
-    CEK_TRY(relu6_add(model, x));
+    CEK_TRY(cek_model_activation(model, *x, CEK_ACT_RELU6, x));
     st = cek_model_leave(model);
 out:
     return st;

@@ -15,4 +15,7 @@ CEK__CHECKED cek_status cek__resnet50(cek_model *model, int64_t classes);
 /* Sandler et al. 2018 */
 CEK__CHECKED cek_status cek__mobilenet_v2(cek_model *model, int64_t classes);
 
+/* On bytes, an input [T] of whole numbers; 128 wide, four heads; with its loss. Not torchvision's: names as gpt.c says. */
+CEK__CHECKED cek_status cek__gpt(cek_model *model, int64_t layers);
+
 #endif

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cekernels/parts.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "nn/layers/text.h"
 #include "nn/nets/nets.h"
+
+enum { LAYERS_MOST = 1000 }; /* that somebody could have meant */
 
 /* What the data hold, 0 to 255, becomes -1 to 1: (x/255 - 0.5) / 0.5. */
 #define IMAGE_SCALE (2.0 / 255)
@@ -30,7 +33,8 @@ static const cek_optimizer sgd_residual = SGD(0.05, 1e-4), sgd_mobile = SGD(0.04
  * every map of the second convolution sees all of the first, and a linear layer for the radial basis functions. */
 static const struct builtin {
     cek_preset preset;
-    cek_status (*add)(cek_model *model, int64_t classes); /* NULL: the preset's text */
+    cek_status (*add)(cek_model *model, int64_t number); /* NULL: the preset's text */
+    int64_t number; /* what may stand behind the name and a colon, otherwise: classes, of gpt layers; 0: nothing may */
     double scale, offset;
 } builtins[] = {
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
@@ -41,6 +45,7 @@ static const struct builtin {
         .rank = 3,
         .shape = { 1, 28, 28 } },
       NULL,
+      0,
       IMAGE_SCALE,
       IMAGE_OFFSET },
     { { .loss = CEK_LOSS_CROSS_ENTROPY,
@@ -51,6 +56,7 @@ static const struct builtin {
         .rank = 3,
         .shape = { 1, 28, 28 } },
       NULL,
+      0,
       IMAGE_SCALE,
       IMAGE_OFFSET },
     { { .loss = CEK_LOSS_MSE,
@@ -61,26 +67,38 @@ static const struct builtin {
         .rank = 1,
         .shape = { 13 } },
       NULL,
+      0,
       1,
       0 },
-#define IMAGE_NET(word, function, sgd)          \
-    {                                           \
-        { .loss = CEK_LOSS_CROSS_ENTROPY,       \
-          .name = word,                         \
-          .optimizer = &(sgd),                  \
-          .batch = 64,                          \
-          .classes = 1000,                      \
-          .rank = 3,                            \
-          .shape = { 3, 224, 224 } },           \
-            function, IMAGE_SCALE, IMAGE_OFFSET \
+#define IMAGE_NET(word, function, sgd)                \
+    {                                                 \
+        { .loss = CEK_LOSS_CROSS_ENTROPY,             \
+          .name = word,                               \
+          .optimizer = &(sgd),                        \
+          .batch = 64,                                \
+          .classes = 1000,                            \
+          .rank = 3,                                  \
+          .shape = { 3, 224, 224 } },                 \
+            function, 1000, IMAGE_SCALE, IMAGE_OFFSET \
     }
     IMAGE_NET("resnet18", cek__resnet18, sgd_residual),
     IMAGE_NET("resnet50", cek__resnet50, sgd_residual),
     IMAGE_NET("mobilenetv2", cek__mobilenet_v2, sgd_mobile),
+    { { .loss = CEK_LOSS_OWN,
+        .name = "gpt",
+        .optimizer = &adam_small,
+        .batch = 32,
+        .rank = 1,
+        .input_type = CEK_I32,
+        .shape = { 128 } },
+      cek__gpt,
+      4,
+      1,
+      0 },
 };
 
-/* "resnet18:10" is resnet18 with ten classes. *classes are those that it says, or else its own. Errors: CEK_NOT_FOUND. */
-static cek_status builtin_find(const char *text, const struct builtin **out, int64_t *classes)
+/* "resnet18:10" is resnet18 with ten classes. *number is what it says, or else the network's own. Errors: CEK_NOT_FOUND. */
+static cek_status builtin_find(const char *text, const struct builtin **out, int64_t *number)
 {
     cek_status st = CEK_OK;
     const size_t length = strcspn(text, ":");
@@ -89,17 +107,18 @@ static cek_status builtin_find(const char *text, const struct builtin **out, int
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         const cek_preset *p = &builtins[i].preset;
 
-        if (strlen(p->name) != length || strncmp(p->name, text, length) != 0 || (text[length] && !p->classes))
+        if (strlen(p->name) != length || strncmp(p->name, text, length) != 0 || (text[length] && !builtins[i].number))
             continue;
-        *classes = p->classes;
+        *number = builtins[i].number;
         if (text[length])
-            CEK_TRY(cek__parse_int("model: its classes", text + length + 1, 1, INT32_MAX, classes));
+            CEK_TRY(cek__parse_int(p->classes ? "model: its classes" : "model: its layers", text + length + 1, 1,
+                                   p->classes ? INT32_MAX : LAYERS_MOST, number));
         *out = &builtins[i];
         return CEK_OK;
     }
     return cek__fail(CEK_NOT_FOUND,
                      "no model is called \"%.60s\"; there are mnist-cnn, lenet5, boston-mlp, resnet18, "
-                     "resnet50, mobilenetv2",
+                     "resnet50, mobilenetv2, gpt",
                      text);
 out:
     return st == CEK_INVALID ? cek__fail(CEK_BAD_INPUT, "%s", cek_error_text()) : st;
@@ -109,7 +128,7 @@ cek_status cek_preset_find(const char *name, cek_preset *out)
 {
     cek_status st;
     const struct builtin *found;
-    int64_t classes;
+    int64_t number;
     uint32_t size;
 
     CEK__NOT_NULL(out);
@@ -119,18 +138,29 @@ cek_status cek_preset_find(const char *name, cek_preset *out)
         return cek__fail(CEK_INVALID, "preset: its size is %u, it is at least %zu", size, sizeof *out);
     memset(out, 0, size);
     out->size = size;
-    CEK_TRY(builtin_find(name, &found, &classes));
+    CEK_TRY(builtin_find(name, &found, &number));
     *out = found->preset;
     out->size = size;
-    out->classes = classes;
+    out->classes = found->preset.classes ? number : 0;
 out:
     return st;
 }
 
-static cek_status builtin_add(cek_model *model, const struct builtin *b, int64_t classes)
+/* An input of whole numbers has a type, and no scale. */
+static cek_status builtin_make(const struct builtin *b, int64_t number, int rank, const int64_t *shape,
+                               cek_model *model)
 {
-    cek_model_set_input_scale(model, b->scale, b->offset);
-    return b->add ? b->add(model, classes) : cek__model_add_text(model, b->preset.text);
+    cek_status st;
+
+    if (b->preset.input_type == CEK_I32) {
+        cek_part_input(model, "bytes", CEK_I32, rank, shape);
+        CEK_TRY(cek_model_status(model));
+    } else {
+        cek_model_set_input_scale(model, b->scale, b->offset);
+    }
+    st = b->add ? b->add(model, number) : cek__model_add_text(model, b->preset.text);
+out:
+    return st;
 }
 
 cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out)
@@ -138,18 +168,21 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
     cek_status st;
     cek_model *model = NULL;
     const struct builtin *found;
-    int64_t classes;
+    int64_t number;
 
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(text);
-    st = builtin_find(text, &found, &classes);
+    st = builtin_find(text, &found, &number);
     if (st != CEK_OK && st != CEK_NOT_FOUND)
         goto out;
     if (!shape && !found)
         CEK_FAIL(CEK_BAD_INPUT, "model: \"%.60s\" is no built-in name, so the shape of the input must be given", text);
-    CEK_TRY(cek_model_create(shape ? rank : found->preset.rank, shape ? shape : found->preset.shape, &model));
-    CEK_TRY(found ? builtin_add(model, found, classes) : cek__model_add_text(model, text));
+    rank = shape ? rank : found->preset.rank;
+    shape = shape ? shape : found->preset.shape;
+    CEK_TRY(found && found->preset.input_type == CEK_I32 ? cek_model_create(0, NULL, &model)
+                                                         : cek_model_create(rank, shape, &model));
+    CEK_TRY(found ? builtin_make(found, number, rank, shape, model) : cek__model_add_text(model, text));
     *out = model;
     return CEK_OK;
 out:

@@ -405,6 +405,44 @@ START_TEST(coloured_digits_are_the_same_digits_lighter_or_darker_than_their_page
 }
 END_TEST
 
+/* ---- texts ---- */
+
+START_TEST(windows_of_a_text_have_the_byte_behind_each_as_targets)
+{
+    enum { SIZE = 205, TESTED = 20, CONTEXT = 7 };
+    cek_dataset *train, *test;
+    char text[SIZE];
+    const char *path;
+    int64_t rows[] = { 0, SIZE - TESTED - CONTEXT - 1 }, shape[CEK_RANK_MAX], last = TESTED - CONTEXT - 1;
+    int32_t in[2 * CONTEXT], out[2 * CONTEXT];
+
+    for (int i = 0; i < SIZE; i++)
+        text[i] = (char)(i * 7 + 200);
+    scratch_make();
+    path = scratch_write("text", text, SIZE);
+    assert_ok(cek_dataset_text(path, CONTEXT, true, &train));
+    assert_ok(cek_dataset_text(path, CONTEXT, false, &test));
+    ck_assert(cek_dataset_size(train) == rows[1] + 1 && cek_dataset_size(test) == last + 1);
+    ck_assert(cek_dataset_input_type(train) == CEK_I32 && cek_dataset_shape(train, shape) == 1 && shape[0] == CONTEXT);
+    ck_assert(cek_dataset_classes(train) == 256 && cek_dataset_target_columns(train) == CONTEXT);
+    assert_ok(cek__dataset_read(train, rows, 2, in, out));
+    for (int i = 0; i < 2 * CONTEXT; i++) {
+        int64_t at = rows[i / CONTEXT] + i % CONTEXT;
+
+        ck_assert_int_eq(in[i], (uint8_t)text[at]);
+        ck_assert_int_eq(out[i], (uint8_t)text[at + 1]);
+    }
+    assert_ok(cek__dataset_read(test, &last, 1, in, out));
+    ck_assert_int_eq(in[0], (uint8_t)text[SIZE - CONTEXT - 1]);
+    ck_assert_int_eq(out[CONTEXT - 1], (uint8_t)text[SIZE - 1]);
+    cek_dataset_free(train);
+    cek_dataset_free(test);
+    assert_fails(cek_dataset_text(path, TESTED, true, &train), CEK_BAD_INPUT, path, "205 bytes");
+    assert_fails(cek_dataset_text(path, 0, true, &train), CEK_INVALID, path, "windows of 0");
+    assert_fails(cek_dataset_text(scratch_path("none"), 4, true, &train), CEK_IO, "none", "open");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dataset");
@@ -421,6 +459,7 @@ int main(void)
     tcase_add_test(all, failing_allocations_leave_a_data_set_as_it_was);
     tcase_add_test(all, digits_are_distinct_labelled_and_seeded);
     tcase_add_test(all, coloured_digits_are_the_same_digits_lighter_or_darker_than_their_page);
+    tcase_add_test(all, windows_of_a_text_have_the_byte_behind_each_as_targets);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -173,13 +173,65 @@ START_TEST(weights_begin_as_torchvision_has_it)
 }
 END_TEST
 
+START_TEST(gpt_has_a_table_that_its_head_shares_and_begins_as_gpt_2)
+{
+    cek_model *m;
+    cek_parameter p;
+    int64_t elements = 0, shape[CEK_RANK_MAX];
+
+    assert_ok(cek_model_parse("gpt:3", 1, (int64_t[]){ 20 }, &m));
+    ck_assert_int_eq(cek_model_output_shape(m, shape), 2);
+    ck_assert(shape[0] == 20 && shape[1] == 256);
+    ck_assert_uint_eq(cek_model_parameter_count(m), 2 + 3 * 12 + 2);
+    for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
+        assert_ok(cek_model_parameter(m, i, &p));
+        elements += p.count;
+    }
+    /* Tables; of a block two norms, attention, the wide layer; the last norm. No head. */
+    ck_assert_int_eq(elements, (256 + 20) * 128 + 3 * (4 * 128 + 4 * 128 * 129 + 128 * 512 * 2 + 512 + 128) + 2 * 128);
+    cek_model_init(m, 3);
+    deviates(m, "wte.weight", 0.02);
+    deviates(m, "wpe.weight", 0.02);
+    deviates(m, "h.1.attn.in_proj_weight", 0.02);
+    deviates(m, "h.2.mlp.2.weight", 0.02 / sqrt(6));
+    deviates(m, "h.0.attn.out_proj.weight", 0.02 / sqrt(6));
+    is_constant(m, "h.0.attn.out_proj.bias", 0);
+    is_constant(m, "h.2.mlp.0.bias", 0);
+    is_constant(m, "ln_f.weight", 1);
+    cek_model_free(m);
+    assert_fails(cek_model_parse("gpt", 3, (int64_t[]){ 3, 4, 4 }, &m), CEK_INVALID, "gpt", "one axis");
+    assert_fails(cek_model_parse("gpt:0", 1, (int64_t[]){ 20 }, &m), CEK_BAD_INPUT, "layers", "0");
+}
+END_TEST
+
 /* ---- one step ---- */
 
-enum { SAMPLES = 4, PIXELS = 32 * 32 * 3 };
+enum { SAMPLES = 4, PIXELS = 32 * 32 * 3, CONTEXT = 20 };
 static uint8_t images[SAMPLES][PIXELS];
+static int32_t words[SAMPLES * CONTEXT + 1];
+static const int32_t labels[SAMPLES] = { 3, 1, 4, 1 };
+
+/* What is trained, and a batch for it. */
+static const struct {
+    const char *name;
+    int rank;
+    int64_t shape[3];
+    cek_batch batch;
+} steps[] = {
+    { "resnet18:10", 3, { 3, 32, 32 }, { .input_type = CEK_U8, .inputs = images, .targets = labels } },
+    { "mobilenetv2:10", 3, { 3, 32, 32 }, { .input_type = CEK_U8, .inputs = images, .targets = labels } },
+    { "gpt:2",
+      1,
+      { CONTEXT },
+      { .input_type = CEK_I32,
+        .inputs = words,
+        .targets = words + 1,
+        .target_columns = CONTEXT,
+        .target_type = CEK_I32 } },
+};
 
 /* Gradients of all parameters, one after the other; the loss. In groups of two samples. */
-static double *step(cek_model *m, cek_device *const *devices, size_t count, double *loss)
+static double *step(int which, cek_model *m, cek_device *const *devices, size_t count, double *loss)
 {
     const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
     const cek_trainer_options o = { .size = sizeof o,
@@ -188,17 +240,16 @@ static double *step(cek_model *m, cek_device *const *devices, size_t count, doub
                                     .norm_group = 2,
                                     .shares = CEK_SHARES_EQUAL,
                                     .seed = 3, /* of dropout */
-                                    .input_type = CEK_U8 };
-    const int32_t labels[SAMPLES] = { 3, 1, 4, 1 };
-    const cek_batch batch = {
-        .size = sizeof batch, .input_type = CEK_U8, .count = SAMPLES, .inputs = images, .targets = labels
-    };
+                                    .input_type = steps[which].batch.input_type };
+    cek_batch batch = steps[which].batch;
     cek_step_result r = { .size = sizeof r };
     cek_trainer *t;
     cek_parameter p;
     double *gradients = NULL;
     int64_t total = 0;
 
+    batch.size = sizeof batch;
+    batch.count = SAMPLES;
     assert_ok(cek_trainer_create(m, devices, count, &o, &t));
     assert_ok(cek_trainer_step(t, &batch, &r));
     for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
@@ -224,14 +275,16 @@ START_TEST(gradients_of_two_devices_are_those_of_one)
 
     for (int i = 0; i < SAMPLES * PIXELS; i++)
         ((uint8_t *)images)[i] = (uint8_t)(((uint32_t)i * 2654435761u) >> 24);
+    for (int i = 0; i <= SAMPLES * CONTEXT; i++)
+        words[i] = images[0][i];
     setenv("CEKERNELS_CPU_DEVICES", "2", 1);
     assert_ok(cek_engine_create(NULL, &engine));
     assert_ok(cek_engine_select(engine, "cpu", CEK_PROFILE_TRAINING, &devices, &count));
     ck_assert_uint_eq(count, 2);
-    assert_ok(cek_model_parse(_i ? "mobilenetv2:10" : "resnet18:10", 3, (int64_t[]){ 3, 32, 32 }, &m));
+    assert_ok(cek_model_parse(steps[_i].name, steps[_i].rank, steps[_i].shape, &m));
     cek_model_init(m, 5);
-    one = step(m, devices, 1, &loss[0]);
-    two = step(m, devices, 2, &loss[1]);
+    one = step(_i, m, devices, 1, &loss[0]);
+    two = step(_i, m, devices, 2, &loss[1]);
     ck_assert_double_eq_tol(loss[0], loss[1], 1e-6 * loss[0]);
     for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
         double squares = 0, difference = 0;
@@ -261,7 +314,8 @@ int main(void)
     tcase_add_loop_test(tcase, names_shapes_and_numbers_are_torchvisions, 0, NETS);
     tcase_add_test(tcase, a_number_behind_the_name_is_that_of_the_classes);
     tcase_add_test(tcase, weights_begin_as_torchvision_has_it);
-    tcase_add_loop_test(tcase, gradients_of_two_devices_are_those_of_one, 0, 2);
+    tcase_add_test(tcase, gpt_has_a_table_that_its_head_shares_and_begins_as_gpt_2);
+    tcase_add_loop_test(tcase, gradients_of_two_devices_are_those_of_one, 0, (int)(sizeof steps / sizeof *steps));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

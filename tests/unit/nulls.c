@@ -382,6 +382,8 @@ static void data_sets_call(void)
     REFUSED("out", cek_dataset_mnist("x", false, NULL));
     REFUSED("out", cek_dataset_digits(8, false, NULL));
     REFUSED("out", cek_dataset_coloured_digits(8, false, NULL));
+    REFUSED("path", cek_dataset_text(NULL, 8, false, (void *)room));
+    REFUSED("out", cek_dataset_text("x", 8, false, NULL));
     REFUSED("path", cek_dataset_csv(NULL, "x", (void *)room));
     REFUSED("target", cek_dataset_csv("x", NULL, (void *)room));
     REFUSED("out", cek_dataset_csv("x", "x", NULL));
