@@ -14,6 +14,7 @@ EXTRA_DIST += \
     %D%/compare-devices \
     %D%/compare-onnx \
     %D%/compare-pytorch \
+    %D%/compare-pytorch-gpt \
     %D%/compare-pytorch-nets \
     %D%/compare_peer.py \
     %D%/glyphs-difficulty \
