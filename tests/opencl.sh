@@ -22,7 +22,7 @@ awk '/^required / { split($2, n, "[/,]"); ok = n[1] == n[2] && n[1] >= 150 }
 
 losses() {
     timeout 120 "$CEKERNELS_BENCH" train 'conv:4,3,s2 relu maxpool:2 dropout:0.2 flatten linear:16 tanh linear:10' --steps 10 --log-every 1 \
-        --batch 20 -o csv -d "$1" >"$work/$2" 2>"$work/err" || { wrong "train -d $1:"; cat "$work/err" >&2; }
+        --batch 20 -o csv -d "$1" ${3-} >"$work/$2" 2>"$work/err" || { wrong "train -d $1:"; cat "$work/err" >&2; }
     awk -F, 'NR > 1 && $2 + 0 > 0 { print $2 }' "$work/$2" >"$work/$2.losses"
     [ "$(wc -l <"$work/$2.losses")" = 10 ] || { wrong "train -d $1 shows no ten losses:"; cat "$work/$2" >&2; }
 }
@@ -33,5 +33,16 @@ for run in opencl mixed; do
     paste "$work/alone.losses" "$work/$run.losses" |
         awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 10 }' ||
         { wrong "losses of $run are not those of cpu:0:"; paste "$work/alone.losses" "$work/$run.losses" >&2; }
+done
+
+# 16 bits: rounded alike, of sums that differ in their last bits, so by a unit of what is rounded here and there.
+for type in bf16 f16; do
+    losses cpu:0 "alone-$type" "--dtype=$type"
+    losses opencl:0 "opencl-$type" "--dtype=$type"
+    paste "$work/alone-$type.losses" "$work/opencl-$type.losses" |
+        awk -v unit="$([ $type = bf16 ] && echo 0.00390625 || echo 0.00048828125)" \
+            '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > unit) bad = 1 } END { exit bad || NR != 10 }' ||
+        { wrong "losses in $type are not those of cpu:0:"; paste "$work"/*-$type.losses >&2; }
+    cmp -s "$work/alone.losses" "$work/alone-$type.losses" && wrong "losses in $type are those of f32"
 done
 exit $((failures > 0))
