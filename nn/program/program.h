@@ -33,7 +33,7 @@ typedef struct cek__value {
     size_t bucket;   /* PARAMETER, GRADIENT */
     uint64_t offset; /* bytes from the place's beginning; of ARENA: given by finish */
     uint64_t bytes;
-    int pieces;  /* 0; or in how many it lies: the values behind it, each of whole rows. Weights of a product alone */
+    int pieces;  /* 0; or in how many it lies: the values behind it, each of whole rows. Weights of products alone */
     int storage; /* the value whose memory this one uses: itself, or an input that it replaces */
     int of;      /* 0; or the value within which this one lies, from byte `at` on */
     uint64_t at;
@@ -76,8 +76,9 @@ CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value valu
 cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
- * operation reads such. `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
+ * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each, and
+ * so does what is computed of one of them element by element, into what is whole; no other operation reads such.
+ * `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
  * CEK_UNSUPPORTED leaves the program as it was. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 
