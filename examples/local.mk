@@ -16,6 +16,12 @@ check_PROGRAMS += %D%/host_app
 %C%_host_app_LDFLAGS = $(check_ldflags)
 %C%_host_app_LDADD = $(DL_LIBS)
 
+check_PROGRAMS += %D%/own_layer
+%C%_own_layer_SOURCES = %D%/own_layer.c
+%C%_own_layer_CPPFLAGS = $(example_cppflags)
+%C%_own_layer_LDFLAGS = $(check_ldflags)
+%C%_own_layer_LDADD = $(example_libs)
+
 check_PROGRAMS += %D%/tensors
 %C%_tensors_SOURCES = %D%/tensors.c
 %C%_tensors_CPPFLAGS = $(example_cppflags)

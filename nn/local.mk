@@ -67,6 +67,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/lower.c \
     %D%/graph/lower.h \
     %D%/graph/masked.c \
+    %D%/graph/part_arg.c \
     %D%/graph/part_buffer.c \
     %D%/graph/part_chain.c \
     %D%/graph/part_concat.c \
@@ -115,6 +116,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/norms.c \
     %D%/layers/norms.h \
     %D%/layers/parts.c \
+    %D%/layers/parts_blocks.c \
+    %D%/layers/parts_rows.c \
     %D%/layers/parts_ends.c \
     %D%/layers/parts_inside.h \
     %D%/layers/pool.c \

@@ -24,6 +24,10 @@ for plugin in cpu reference; do
 done
 if "$examples/host_app" /nowhere.so >out 2>&1; then wrong "host_app /nowhere.so succeeds"; else says 'nowhere.so'; fi
 
+CEKERNELS_CPU_DEVICES=2 run "$examples/own_layer"
+says '^gradients: right'
+says '^loss: .* steps on 2 devices '
+
 CEKERNELS_CPU_DEVICES=2 run "$examples/train_mnist" -m 'conv:4,5,s2 relu flatten linear:10' -e 1 -n 60
 says '^epoch 1 '
 # Shares are measured: whatever they are, they are the batch.

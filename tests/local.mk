@@ -460,6 +460,11 @@ unit_tests += %D%/unit/types
 %C%_unit_types_CPPFLAGS = $(unit_cppflags)
 %C%_unit_types_LDFLAGS = $(check_ldflags)
 %C%_unit_types_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+unit_tests += %D%/unit/parts_refused
+%C%_unit_parts_refused_SOURCES = %D%/unit/parts_refused.c
+%C%_unit_parts_refused_CPPFLAGS = $(unit_cppflags)
+%C%_unit_parts_refused_LDFLAGS = $(check_ldflags)
+%C%_unit_parts_refused_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/parts
 %C%_unit_parts_SOURCES = %D%/unit/parts.c

@@ -68,6 +68,12 @@ CEK_API int cek_part_shared(cek_model *model, const char *name);
 CEK_API int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape);
 /* One number. */
 CEK_API int cek_part_constant(cek_model *model, double value);
+/* An array that never changes and is in no state dict; values[shape] are copied. */
+CEK_API int cek_part_array(cek_model *model, int rank, const int64_t *shape, const float *values);
+/* Random numbers [N, shape], other ones for each sample and step, the same on every device and in any split: CEK_RANDOM_UNIFORM from a to
+ * b, or CEK_RANDOM_NORMAL of mean a and deviation b. Where the model is not trained, their mean. */
+CEK_API int cek_part_random(cek_model *model, int rank, const int64_t *shape, uint32_t distribution, double a,
+                            double b);
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
@@ -97,8 +103,36 @@ CEK_API int cek_part_concat(cek_model *model, int count, const int *nodes, int a
 /* CEK_REDUCE_SUM, MEAN, MAX, MIN or SUM_SQUARES over the axes in the mask (bit i: axis i); `keep`: with size 1, else they fall
  * away. The gradient of a maximum goes in equal parts to all that are it, as torch.amax has it. */
 CEK_API int cek_part_reduce(cek_model *model, int x, uint32_t function, uint32_t axes, bool keep);
-/* Over the last axis. */
-CEK_API int cek_part_softmax(cek_model *model, int x);
+/* x's elements again along axes of which it has one, or which it lacks in front: [N,1,4] to [N,3,4]. */
+CEK_API int cek_part_expand(cek_model *model, int x, int rank, const int64_t *shape);
+/* CEK_ARG_MAX or CEK_ARG_MIN: where along an axis the largest or smallest element lies, CEK_I32 without that axis; of equal ones the
+ * first. No gradient goes through it. */
+CEK_API int cek_part_arg(cek_model *model, int x, uint32_t function, int axis);
+/* The rows of `table` that an index of CEK_I32 names. The first `batch` axes of both count tables: table [batch.., rows, columns..] and
+ * index [batch.., which..] give [batch.., which.., columns..]. Of logarithms [N,classes] those of labels [N] with batch 1; words of
+ * a table [words,width] by an index [N,T] with 0. What names no row gives NaN, and no gradient. */
+CEK_API int cek_part_gather(cek_model *model, int table, int index, int batch);
+
+/* ---- made of several ------------------------------------------------------------------------- */
+
+/* The layers of layers.h take nodes and give nodes too; these are for expressions. */
+
+/* Along an axis, below 0 from the last one: -1. */
+CEK_API int cek_part_softmax(cek_model *model, int x, int axis);
+CEK_API int cek_part_log_softmax(cek_model *model, int x, int axis);
+/* (x - mean) / sqrt(variance + epsilon) over the axes in the mask, without the samples. */
+CEK_API int cek_part_normalise(cek_model *model, int x, uint32_t axes, double epsilon);
+typedef struct cek_attention_part {
+    uint32_t size;
+    uint32_t heads; /* 0 = 1 */
+    bool causal;    /* step t sees steps 0 to t alone */
+    bool masked;    /* `mask` is a node that is added to the scores [N,heads,T,S], to which it is broadcast */
+    uint8_t reserved[2];
+    int mask;
+    double scale; /* of the scores; 0: 1 / sqrt(E / heads) */
+} cek_attention_part;
+/* q [N,T,E], k [N,S,E], v [N,S,F] give [N,T,F]: for each head the softmax over S of scale q k^T, times v. NULL: one head. */
+CEK_API int cek_part_attention(cek_model *model, int q, int k, int v, const cek_attention_part *options);
 
 /* ---- products and windows -------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* graph.c - flows, parts and their sequence (see graph.h). */
 #include "nn/graph/graph.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,12 +169,60 @@ static bool gradient_needed(const cek__graph *graph, const cek__part *part)
     return needed;
 }
 
+/* ---- what a part was given, for its error ---- */
+
+typedef struct words {
+    char text[320];
+    int used;
+} words;
+
+static void words_add(words *w, const char *fmt, ...) CEK__PRINTF(2, 3);
+static void words_add(words *w, const char *fmt, ...)
+{
+    const int room = (int)sizeof w->text - w->used;
+    int wanted;
+    va_list args;
+
+    va_start(args, fmt);
+    wanted = vsnprintf(w->text + w->used, (size_t)room, fmt, args);
+    va_end(args);
+    w->used += wanted < room ? wanted : room - 1;
+}
+
+/* "[N,3,2N]": an axis that counts samples by N for each. */
+static void words_add_dims(words *w, const char *before, const cek__dims *dims)
+{
+    words_add(w, "%s[", before);
+    for (int i = 0; i < dims->rank; i++) {
+        const bool samples = dims->samples >> i & 1;
+
+        words_add(w, "%s", i ? "," : "");
+        if (!samples || dims->size[i] != 1)
+            words_add(w, "%lld", (long long)dims->size[i]);
+        words_add(w, "%s", samples ? "N" : "");
+    }
+    words_add(w, "]");
+}
+
+/* " (of [N,3,4] to [N,5])" */
+static void words_add_shapes(words *w, const cek__graph *graph, const cek__part *part)
+{
+    if (part->inputs == 0)
+        return;
+    for (int k = 0; k < part->inputs; k++)
+        words_add_dims(w, k ? ", " : " (of ", &graph->flows[part->input[k]].dims);
+    if (part->dims.rank > 0)
+        words_add_dims(w, " to ", &part->dims);
+    words_add(w, ")");
+}
+
 cek_status cek__graph_add(cek__graph *graph, const cek__part *from, int *out)
 {
     cek_status st;
     cek__part part = *from;
     cek__flow flows[CEK__PART_OUTPUTS] = { 0 };
     const cek__part_class *class = cek__part_class_of(part.kind);
+    words given = { .used = 0 };
 
     *out = CEK__NOTHING;
     if (!class)
@@ -196,7 +245,10 @@ cek_status cek__graph_add(cek__graph *graph, const cek__part *from, int *out)
     *out = part.output[0];
     return CEK_OK;
 out:
-    return cek__fail_prefix(st, "%s", class ? class->name : "graph");
+    if (st == CEK_OUT_OF_MEMORY || !class)
+        return cek__fail_prefix(st, "graph");
+    words_add_shapes(&given, graph, from);
+    return cek__fail(st, "%s: %s%s", class->name, cek_error_text(), given.text);
 }
 
 void cek__graph_remove(cek__graph *graph, int at)

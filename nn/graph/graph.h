@@ -58,6 +58,7 @@ typedef enum cek__part_kind {
     CEK__PART_CONCAT,        /* x... -> y, one behind the other along an axis */
     CEK__PART_GATHER,        /* table, index -> the rows that it names */
     CEK__PART_SCATTER_ADD,   /* rows, index -> a table of their sums */
+    CEK__PART_ARG,           /* x -> where along an axis its extreme lies */
     CEK__PART_DROPOUT,       /* x -> y; backward is the same part */
     CEK__PART_RANDOM,        /* -> x, for each sample its own */
     CEK__PART_SOFTMAX,       /* x -> y over the last axis */
@@ -134,6 +135,10 @@ typedef struct cek__part {
         struct {
             int batch; /* so many axes count tables */
         } gather;
+        struct {
+            uint32_t function; /* CEK_ARG_... */
+            int axis;
+        } arg;
         struct {
             double p;
             uint32_t stream;

@@ -25,15 +25,19 @@ static bool samples_stay(const cek__dims *x, cek__dims *y)
     return x->samples == 0;
 }
 
+/* Two numbers of samples that share no factor tell a wrong product of axes. */
+static bool as_many(const cek__dims *a, const cek__dims *b)
+{
+    return cek__dims_elements(a, 0, a->rank, 1) == cek__dims_elements(b, 0, b->rank, 1) &&
+           cek__dims_elements(a, 0, a->rank, 7) == cek__dims_elements(b, 0, b->rank, 7);
+}
+
 static cek_status view_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
     const cek__flow *x = &graph->flows[part->input[0]];
 
-    /* Two numbers of samples that share no factor tell a wrong product of axes. */
-    for (int64_t rows = 1; rows <= 7; rows += 6)
-        if (cek__dims_elements(&x->dims, 0, x->dims.rank, rows) !=
-            cek__dims_elements(&part->dims, 0, part->dims.rank, rows))
-            return cek__fail(CEK_INVALID, "the elements are not as many");
+    if (!as_many(&x->dims, &part->dims))
+        return cek__fail(CEK_INVALID, "the elements are not as many");
     out[0].dims = part->dims;
     out[0].type = x->type;
     if (!samples_stay(&x->dims, &out[0].dims))
@@ -45,7 +49,8 @@ cek_status cek__view(cek__graph *graph, int x, const cek__dims *dims, int *out)
 {
     cek__part part = { .kind = CEK__PART_VIEW, .inputs = 1, .dims = *dims };
 
-    if (cek__graph_giver(graph, x)->kind == CEK__PART_VIEW) /* of what that is a view of */
+    /* Of what that is a view of; what fits neither is told with the shape that the caller knows. */
+    if (cek__graph_giver(graph, x)->kind == CEK__PART_VIEW && as_many(&graph->flows[x].dims, dims))
         x = cek__graph_giver(graph, x)->input[0];
     part.input[0] = x;
     if (cek__dims_equal(&graph->flows[x].dims, dims)) {

@@ -22,6 +22,7 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind)
         [CEK__PART_CONCAT] = &cek__part_concat,
         [CEK__PART_GATHER] = &cek__part_gather,
         [CEK__PART_SCATTER_ADD] = &cek__part_scatter_add,
+        [CEK__PART_ARG] = &cek__part_arg,
         [CEK__PART_DROPOUT] = &cek__part_dropout,
         [CEK__PART_RANDOM] = &cek__part_random,
         [CEK__PART_SOFTMAX] = &cek__part_softmax,

@@ -16,7 +16,7 @@ typedef enum cek__types_rule {
     CEK__TYPES_LOW,    /* it multiplies and adds up: it reads 16 bits, and gives them to flows of samples */
     CEK__TYPES_FOLLOW, /* it moves elements: all of them have one type */
     CEK__TYPES_ANY,    /* it reads any; sums have the wide one, chains what they read most of */
-    CEK__TYPES_WIDE,   /* both have that which is computed in */
+    CEK__TYPES_WIDE,   /* both have that which is computed in, whole numbers aside */
     CEK__TYPES_LOSS    /* likewise, and what comes before nothing else */
 } cek__types_rule;
 
@@ -42,8 +42,8 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind); /* NULL for an u
 extern const cek__part_class cek__part_input, cek__part_target, cek__part_parameter, cek__part_product, cek__part_conv,
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
     cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_gather,
-    cek__part_scatter_add, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy, cek__part_squared_error,
-    cek__part_buffer, cek__part_contribute, cek__part_phase, cek__part_random, cek__part_loss;
+    cek__part_scatter_add, cek__part_arg, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
+    cek__part_squared_error, cek__part_buffer, cek__part_contribute, cek__part_phase, cek__part_random, cek__part_loss;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);
@@ -66,6 +66,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__matmul(cek__graph *graph, int a, int b,
 CEK__SHARED CEK__CHECKED cek_status cek__gather(cek__graph *graph, int table, int index, int batch, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__scatter_add(cek__graph *graph, int rows, int index, int batch,
                                                      const cek__dims *table, int *out);
+/* CEK_ARG_MAX or MIN: where along an axis the first of the largest or smallest elements lies, i32. */
+CEK__SHARED CEK__CHECKED cek_status cek__arg(cek__graph *graph, int x, uint32_t function, int axis, int *out);
 /* Those of x's elements again along the axes of which it has one, or which it lacks in front. */
 CEK__SHARED CEK__CHECKED cek_status cek__expand(cek__graph *graph, int x, const cek__dims *dims, int *out);
 /* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */

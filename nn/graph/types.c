@@ -189,7 +189,9 @@ static cek_status type_give(pass *p, int part, cek_dtype *type)
     case CEK__TYPES_FOLLOW: return follow(p, part, type);
     case CEK__TYPES_LOW: *type = product_type(p, at); return inputs_cast(p, part, p->low);
     case CEK__TYPES_WIDE:
-    case CEK__TYPES_LOSS: *type = CEK_DTYPE_NONE; return inputs_cast(p, part, CEK_DTYPE_NONE);
+    case CEK__TYPES_LOSS:
+        *type = *type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
+        return inputs_cast(p, part, CEK_DTYPE_NONE);
     case CEK__TYPES_ANY: *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : CEK_DTYPE_NONE; return CEK_OK;
     case CEK__TYPES_SOURCE:
         if (at->kind == CEK__PART_INPUT && *type == CEK_DTYPE_NONE && p->notes[at->output[0]].multiplied)

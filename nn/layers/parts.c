@@ -166,6 +166,20 @@ out:
     return end(model, &l, st, y);
 }
 
+int cek_part_expand(cek_model *model, int x, int rank, const int64_t *shape)
+{
+    cek_status st;
+    cek__layer l;
+    cek__dims dims;
+    int y = CEK__NOTHING;
+
+    CEK_TRY(begin(&l, model, "expand", 1, &x));
+    CEK_TRY(dims_take(rank, shape, &dims));
+    CEK_TRY(cek__expand(l.graph, l.x[0], &dims, &y));
+out:
+    return end(model, &l, st, y);
+}
+
 int cek_part_slice(cek_model *model, int x, int axis, int64_t first, int64_t count)
 {
     cek_status st;
@@ -247,20 +261,6 @@ int cek_part_reduce(cek_model *model, int x, uint32_t function, uint32_t axes, b
     CEK_TRY(cek__reduce(l.graph, l.x[0], function, axes, &y));
     if (keep)
         CEK_TRY(cek__keep(l.graph, y, l.x[0], axes, &y));
-out:
-    return end(model, &l, st, y);
-}
-
-int cek_part_softmax(cek_model *model, int x)
-{
-    cek_status st;
-    cek__layer l;
-    cek__part part = { .kind = CEK__PART_SOFTMAX, .inputs = 1 };
-    int y = CEK__NOTHING;
-
-    CEK_TRY(begin(&l, model, "softmax", 1, &x));
-    part.input[0] = l.x[0];
-    CEK_TRY(cek__graph_add(l.graph, &part, &y));
 out:
     return end(model, &l, st, y);
 }

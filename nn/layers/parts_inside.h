@@ -39,7 +39,9 @@ static inline int end(cek_model *model, cek__layer *l, cek_status st, int flow)
 static inline cek_status dims_take(int rank, const int64_t *shape, cek__dims *out)
 {
     *out = (cek__dims){ .rank = rank };
-    if (rank < 0 || rank > CEK_RANK_MAX || (rank > 0 && !shape))
+    if (rank > 0 && !shape)
+        return cek__fail(CEK_INVALID, "shape is NULL");
+    if (rank < 0 || rank > CEK_RANK_MAX)
         return cek__fail(CEK_INVALID, "a shape of rank %d, it is 0 to %d", rank, CEK_RANK_MAX);
     for (int i = 0; i < rank; i++) {
         int64_t size = shape[i];

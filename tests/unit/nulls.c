@@ -497,7 +497,15 @@ static void parts_call(void)
     EMPTY(cek_part_pad(m, 0, few, NULL, 0) == -1);
     EMPTY(cek_part_concat(m, 1, NULL, 1) == -1);
     EMPTY(cek_part_reduce(NULL, 0, CEK_REDUCE_SUM, 2, false) == -1);
-    EMPTY(cek_part_softmax(NULL, 0) == -1);
+    EMPTY(cek_part_softmax(NULL, 0, 0) == -1);
+    EMPTY(cek_part_log_softmax(NULL, 0, 0) == -1);
+    EMPTY(cek_part_normalise(NULL, 0, 1, 1) == -1);
+    EMPTY(cek_part_attention(NULL, 0, 0, 0, NULL) == -1);
+    EMPTY(cek_part_array(NULL, 1, few, (float *)room) == -1);
+    EMPTY(cek_part_random(NULL, 1, few, CEK_RANDOM_UNIFORM, 0, 1) == -1);
+    EMPTY(cek_part_gather(NULL, 0, 0, 0) == -1);
+    EMPTY(cek_part_arg(NULL, 0, CEK_ARG_MAX, 0) == -1);
+    EMPTY(cek_part_expand(NULL, 0, 1, few) == -1);
     EMPTY(cek_part_matmul(NULL, 0, 0, false) == -1);
     EMPTY(cek_part_conv(NULL, 0, 0, &w) == -1);
     EMPTY(cek_part_pool(m, 0, CEK_POOL_MAX, false, NULL) == -1);
