@@ -15,6 +15,7 @@ EXTRA_DIST += \
     %D%/compare-onnx \
     %D%/compare-pytorch \
     %D%/compare-pytorch-gpt \
+    %D%/compare-pytorch-layers \
     %D%/compare-pytorch-nets \
     %D%/compare_peer.py \
     %D%/glyphs-difficulty \

@@ -66,6 +66,12 @@ unit_tests += %D%/unit/onnx_file
 %C%_unit_onnx_file_LDFLAGS = $(check_ldflags)
 %C%_unit_onnx_file_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+check_PROGRAMS += %D%/layers_peer
+%C%_layers_peer_SOURCES = %D%/layers_peer.c
+%C%_layers_peer_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_layers_peer_LDFLAGS = $(check_ldflags)
+%C%_layers_peer_LDADD = nn/libcekernels-nn.la core/libcekernels.la
+
 check_PROGRAMS += %D%/onnx_folded
 %C%_onnx_folded_SOURCES = %D%/onnx_folded.c
 %C%_onnx_folded_CPPFLAGS = $(AM_CPPFLAGS)
