@@ -189,6 +189,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/exchange.c \
     %D%/train/exchange.h \
     %D%/train/fit.c \
+    %D%/train/held.c \
     %D%/train/gradients.c \
     %D%/train/holds.c \
     %D%/train/holds.h \
@@ -248,6 +249,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/team.c \
     %D%/train/team.h \
     %D%/train/trainer.c \
+    %D%/train/trainer_options.c \
     %D%/train/trainer.h \
     %D%/version.c
 

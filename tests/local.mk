@@ -438,6 +438,12 @@ unit_tests += %D%/unit/several
 %C%_unit_several_LDFLAGS = $(check_ldflags)
 %C%_unit_several_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/train_held
+%C%_unit_train_held_SOURCES = %D%/unit/train_held.c
+%C%_unit_train_held_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_held_LDFLAGS = $(check_ldflags)
+%C%_unit_train_held_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/tied
 %C%_unit_tied_SOURCES = %D%/unit/tied.c
 %C%_unit_tied_CPPFLAGS = $(unit_cppflags)

@@ -91,6 +91,8 @@ typedef struct cek_parameter {
                                        * created from it */
 } cek_parameter;
 CEK_API size_t cek_model_parameter_count(const cek_model *model);
+/* The index of the parameter of that name; CEK_NOT_FOUND. */
+CEK_API CEK_CHECKED cek_status cek_model_find_parameter(const cek_model *model, const char *name, size_t *index);
 CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek_parameter *out);
 
 /* Buffers: what training keeps beside the parameters, without a gradient: "1.running_mean". As parameters are, for the rest. */
@@ -483,6 +485,25 @@ CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
  * collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
+/* A step in two parts, with whatever the caller does between them (hooks are that):
+ *     cek_trainer_backward(trainer, &batch, &result);     // loss; gradients of the whole batch, and nothing is updated
+ *     cek_trainer_read_gradient(trainer, p, values, n);   // of any parameters (cek_model_find_parameter)
+ *     cek_trainer_write_gradient(trainer, p, values, n);  // others in their place
+ *     cek_trainer_update(trainer);                        // clipping, optimizer, average; or cek_trainer_discard
+ * Exact: backward and update behind it are cek_trainer_step, bit for bit, on any devices whose shares are the same (CEK_SHARES_EQUAL
+ * and _GIVEN), also with gradients that were read and written back. Between them parameters are those of the step before, and
+ * evaluation, pull and read_replica see them; other steps, cek_trainer_fit and _use_average are refused (CEK_INVALID).
+ * backward - as cek_trainer_step; CEK_NOT_FINITE: the loss is not finite, and its gradients wait all the same. update - begins the
+ * update and returns; its failures come with a later call. discard - parameters, optimizer and average stay as they are; schedules
+ * count the step. Both: CEK_INVALID where no gradients wait. */
+CEK_API CEK_CHECKED cek_status cek_trainer_backward(cek_trainer *trainer, const cek_batch *batch,
+                                                    cek_step_result *result);
+/* As cek_trainer_read_gradient gives them; rounded to the trainer's type. CEK_INVALID where no gradients wait. */
+CEK_API CEK_CHECKED cek_status cek_trainer_write_gradient(cek_trainer *trainer, size_t parameter, const double *src,
+                                                          int64_t count);
+CEK_API CEK_CHECKED cek_status cek_trainer_update(cek_trainer *trainer);
+CEK_API CEK_CHECKED cek_status cek_trainer_discard(cek_trainer *trainer);
+
 /* The learning rate of a group (0: of parameters in none) in the step that is submitted next, as the schedule has it; 0 of a group
  * that is not there. set_rate: the rate that the schedule starts from
  * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a plateau, `metric`
@@ -547,7 +568,10 @@ CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
 /* Steps so far that changed no parameter because a gradient was not finite: of CEK_F16, whose loss scale such a step halves. Waits
  * for the steps that are submitted, which it counts too. */
 CEK_API CEK_CHECKED cek_status cek_trainer_skipped(cek_trainer *trainer, uint64_t *count);
-/* Samples that device `index` had in the last step; 0 of one that was left out. */
+/* The devices, in the order in which they were given (NULL behind the last), and the samples that each had in the last step; 0 of
+ * one that was left out. */
+CEK_API size_t cek_trainer_device_count(const cek_trainer *trainer);
+CEK_API cek_device *cek_trainer_device(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
  * it is not measured: one device, equal or given shares, or no step yet. */

@@ -84,16 +84,12 @@ int cek_part_shared(cek_model *model, const char *name)
 {
     cek_status st;
     cek__layer l;
+    size_t index;
     int y = CEK__NOTHING;
 
     CEK_TRY(begin(&l, model, "shared", 0, NULL));
-    if (!name)
-        CEK_FAIL(CEK_INVALID, "name is NULL");
-    for (size_t i = 0; i < model->parameter_count && y == CEK__NOTHING; i++)
-        if (strcmp(model->parameters[i].public.name, name) == 0)
-            y = model->parameters[i].flow;
-    if (y == CEK__NOTHING)
-        CEK_FAIL(CEK_NOT_FOUND, "no parameter is called \"%s\"", name);
+    CEK_TRY(cek_model_find_parameter(model, name, &index));
+    y = model->parameters[index].flow;
     cek__layer_note(&l, "%s", name);
 out:
     return end(model, &l, st, y);

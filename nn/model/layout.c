@@ -263,3 +263,13 @@ void cek__layout_unpack_one(const cek__layout *layout, size_t parameter, const v
     else
         reorder_f32_f64(src, dst, o);
 }
+
+void cek__layout_pack_one(const cek__layout *layout, size_t parameter, const double *src, void *dst)
+{
+    order o = parameter_order(layout, parameter);
+
+    if (layout->type == CEK_F64)
+        reorder_f64_f64(src, dst, o);
+    else
+        reorder_f64_f32(src, dst, o);
+}

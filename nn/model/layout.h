@@ -71,5 +71,6 @@ CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model,
 /* One parameter, device order (`src`: all of its elements, of `type`) to PyTorch's order as doubles: for
  * gradients. */
 CEK__SHARED void cek__layout_unpack_one(const cek__layout *layout, size_t parameter, const void *src, double *dst);
+CEK__SHARED void cek__layout_pack_one(const cek__layout *layout, size_t parameter, const double *src, void *dst);
 
 #endif

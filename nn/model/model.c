@@ -406,3 +406,17 @@ cek_status cek_model_parameter(const cek_model *model, size_t index, cek_paramet
     CEK__NOT_NULL(model);
     return tensor_get(model, "parameter", 0, model->parameter_count, index, out);
 }
+
+cek_status cek_model_find_parameter(const cek_model *model, const char *name, size_t *index)
+{
+    CEK__NOT_NULL(index);
+    *index = 0;
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(name);
+    for (size_t i = 0; i < model->parameter_count; i++)
+        if (strcmp(model->parameters[i].public.name, name) == 0) {
+            *index = i;
+            return CEK_OK;
+        }
+    return cek__fail(CEK_NOT_FOUND, "no parameter is called \"%s\"", name);
+}

@@ -59,6 +59,7 @@ cek_status cek__conductor_submit(cek__conductor *c, const cek__share *shares, co
         c->present[i] = shares[i].rows > 0;
         cek__station_take_share(&c->stations[i], c->submitted + 1, &shares[i], block,
                                 lent && cek__replica_is_inline(c->stations[i].replica));
+        cek__station_job(&c->stations[i], c->submitted + 1)->apart = c->holds;
     }
     pthread_mutex_lock(&c->lock);
     c->submitted++;
@@ -180,6 +181,49 @@ cek_status cek__conductor_settle(cek__conductor *c)
 
     pthread_mutex_lock(&c->lock);
     cek__conductor_await(c, is_settled);
+    st = c->failure == CEK_OK ? CEK_OK : give_up(c);
+    pthread_mutex_unlock(&c->lock);
+    return st;
+}
+
+/* ---- a step that waits with its sums ---- */
+
+void cek__conductor_hold(cek__conductor *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->holds = true;
+    cek__order_hold(c->order);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static bool has_sums(const cek__conductor *c)
+{
+    return c->failure != CEK_OK || (cek__order_holds(c->order) && is_quiet(c));
+}
+
+cek_status cek__conductor_await_sums(cek__conductor *c)
+{
+    cek_status st;
+
+    pthread_mutex_lock(&c->lock);
+    cek__conductor_await(c, has_sums);
+    st = c->failure == CEK_OK ? CEK_OK : give_up(c);
+    pthread_mutex_unlock(&c->lock);
+    return st;
+}
+
+cek_status cek__conductor_release(cek__conductor *c, bool apply)
+{
+    cek_status st;
+
+    pthread_mutex_lock(&c->lock);
+    c->holds = false;
+    for (size_t i = 0; i < c->devices; i++)
+        cek__station_job(&c->stations[i], c->submitted)->discarded = !apply;
+    cek__order_release(c->order);
+    cek__conductor_wake(c);
+    if (c->worker_count == 0)
+        cek__conductor_serve(c);
     st = c->failure == CEK_OK ? CEK_OK : give_up(c);
     pthread_mutex_unlock(&c->lock);
     return st;

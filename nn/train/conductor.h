@@ -53,6 +53,13 @@ CEK__CHECKED cek_status cek__conductor_collect(cek__conductor *conductor, double
 void cek__conductor_times(cek__conductor *conductor, double *seconds, double *period);
 size_t cek__conductor_uncollected(const cek__conductor *conductor);
 
+/* hold - the step that is submitted next waits with its summed gradients, which await_sums waits for and for nothing to be under
+ * way; release - it goes on, and none is held any more; `apply` false: without updates, so that parameters and what optimizers keep
+ * stay as they are. When everything submitted was collected. */
+void cek__conductor_hold(cek__conductor *conductor);
+CEK__CHECKED cek_status cek__conductor_await_sums(cek__conductor *conductor);
+CEK__CHECKED cek_status cek__conductor_release(cek__conductor *conductor, bool apply);
+
 /* Waits until all devices have the parameters of the last step and nothing is under way. */
 CEK__CHECKED cek_status cek__conductor_settle(cek__conductor *conductor);
 

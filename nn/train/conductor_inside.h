@@ -42,6 +42,7 @@ struct cek__conductor {
     int64_t scaler_before; /* steps that it knows from before this conductor */
     bool *present;         /* [devices] of the step that is being submitted */
     int64_t submitted, collected;
+    bool holds; /* the step that is submitted next */
     pthread_mutex_t lock;
     pthread_cond_t told;          /* the caller: what it waits for has come */
     cek__conductor_fact *awaited; /* that; NULL: it does not wait */

@@ -267,6 +267,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     lo.shuffle = !o.no_shuffle;
     lo.drop_last = o.drop_last;
     CEK_TRY(cek__trainer_usable(t));
+    CEK_TRY(cek__trainer_not_held(t, "cek_trainer_fit"));
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
     if (o.test)
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));

@@ -46,6 +46,16 @@ out:
     return st;
 }
 
+size_t cek_trainer_device_count(const cek_trainer *t)
+{
+    return t ? t->team.count : 0;
+}
+
+cek_device *cek_trainer_device(const cek_trainer *t, size_t index)
+{
+    return t && index < t->team.count ? cek__replica_device(t->team.replicas[index]) : NULL;
+}
+
 int64_t cek_trainer_share(const cek_trainer *t, size_t index)
 {
     return t && index < t->team.count ? t->shares[index] : 0;
@@ -96,10 +106,10 @@ out:
     return st;
 }
 
-/* From each shard's owner, where the sum lies. */
-static cek_status gradient_read(cek_trainer *t, const cek__placement *p, unsigned char *dst)
+/* Between host memory and each shard's owner, where the sum lies. */
+static cek_status gradient_move(cek_trainer *t, const cek__placement *p, unsigned char *host, bool write)
 {
-    cek_status st;
+    cek_status st = CEK_OK;
     uint64_t unit = cek_dtype_bytes(t->layout->type), end = p->first + p->count;
     for (size_t i = t->lineup.shards->of_bucket[p->bucket]; i < t->lineup.shards->of_bucket[p->bucket + 1]; i++) {
         const cek__shard *s = &t->lineup.shards->list[i];
@@ -107,10 +117,34 @@ static cek_status gradient_read(cek_trainer *t, const cek__placement *p, unsigne
         uint64_t from = s->first > p->first ? s->first : p->first, to = s->end < end ? s->end : end;
         cek_ref ref = cek__replica_gradients(owner, p->bucket);
         ref.offset += from * unit;
-        if (from < to)
-            CEK_TRY(cek__team_read(&t->team, owner, ref, dst + (from - p->first) * unit, (to - from) * unit));
+        if (from < to && write)
+            CEK_TRY(cek__team_write(&t->team, owner, ref, host + (from - p->first) * unit, (to - from) * unit));
+        else if (from < to)
+            CEK_TRY(cek__team_read(&t->team, owner, ref, host + (from - p->first) * unit, (to - from) * unit));
     }
+out:
+    return st;
+}
+
+/* All pieces of a parameter, whose elements are `count`. */
+static cek_status gradient_check(const cek_trainer *t, size_t parameter, int64_t count)
+{
+    uint64_t elements;
+    if (parameter >= t->layout->parameter_count)
+        return cek__fail(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
+    elements = cek__layout_elements(t->layout, parameter);
+    if ((uint64_t)count != elements)
+        return cek__fail(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter,
+                         (unsigned long long)elements, (long long)count);
     return CEK_OK;
+}
+
+static cek_status pieces_move(cek_trainer *t, size_t parameter, unsigned char *raw, bool write)
+{
+    cek_status st = CEK_OK;
+    for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++)
+        CEK_TRY(gradient_move(t, &t->layout->placement[i],
+                              raw + t->layout->placement[i].at * cek_dtype_bytes(t->layout->type), write));
 out:
     return st;
 }
@@ -119,26 +153,43 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
 {
     cek_status st;
     unsigned char *raw = NULL;
-    uint64_t elements;
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(dst);
     CEK_TRY(cek__trainer_settle(t));
-    if (parameter >= t->layout->parameter_count)
-        CEK_FAIL(CEK_INVALID, "parameter %zu of %zu", parameter, t->layout->parameter_count);
-    elements = cek__layout_elements(t->layout, parameter);
-    if ((uint64_t)count != elements)
-        CEK_FAIL(CEK_INVALID, "parameter %zu has %llu elements, not %lld", parameter, (unsigned long long)elements,
-                 (long long)count);
-    CEK_TRY(cek__alloc_array(elements, cek_dtype_bytes(t->layout->type), &raw));
-    for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++)
-        CEK_TRY(gradient_read(t, &t->layout->placement[i],
-                              raw + t->layout->placement[i].at * cek_dtype_bytes(t->layout->type)));
+    CEK_TRY(gradient_check(t, parameter, count));
+    CEK_TRY(cek__alloc_array((size_t)count, cek_dtype_bytes(t->layout->type), &raw));
+    CEK_TRY(pieces_move(t, parameter, raw, false));
     cek__layout_unpack_one(t->layout, parameter, raw, dst);
-    for (uint64_t i = 0; t->rules.scaled && i < elements; i++)
+    for (uint64_t i = 0; t->rules.scaled && i < (uint64_t)count; i++)
         dst[i] /= cek__scaler_given(&t->scaler, t->submitted);
     free(raw);
     return CEK_OK;
 out:
+    cek__free_after(st, raw);
+    return st;
+}
+
+cek_status cek_trainer_write_gradient(cek_trainer *t, size_t parameter, const double *src, int64_t count)
+{
+    cek_status st;
+    unsigned char *raw = NULL;
+    double *scaled = NULL;
+    CEK__NOT_NULL_AS(t, trainer);
+    CEK__NOT_NULL(src);
+    CEK_TRY(cek__trainer_usable(t));
+    if (!t->held)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_write_gradient: no gradients wait, as they do behind cek_trainer_backward");
+    CEK_TRY(gradient_check(t, parameter, count));
+    CEK_TRY(cek__alloc_array((size_t)count, cek_dtype_bytes(t->layout->type), &raw));
+    if (t->rules.scaled) {
+        CEK_TRY(cek__alloc_array((size_t)count, sizeof *scaled, &scaled));
+        for (int64_t i = 0; i < count; i++)
+            scaled[i] = src[i] * cek__scaler_given(&t->scaler, t->submitted);
+    }
+    cek__layout_pack_one(t->layout, parameter, scaled ? scaled : src, raw);
+    st = pieces_move(t, parameter, raw, true);
+out:
+    free(scaled);
     cek__free_after(st, raw);
     return st;
 }

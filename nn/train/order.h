@@ -21,7 +21,7 @@
  * owner gives to nobody; that of a large shard takes from all others. Parameters of a branched shard go the same way back where
  * all devices reach each other's memory, from one to the next.
  *
- * A shard goes through GATHERING (fetches, adds) -> MEASURING -> UPDATING -> SPREADING (send, receives) and on to
+ * A shard goes through GATHERING (fetches, adds) -> HELD, where somebody wants to see the sums first -> MEASURING -> UPDATING -> SPREADING (send, receives) and on to
  * the next step. Actions of one lane of one device come out in the order in which they must be queued; what one device's
  * queue orders by itself (its adds before its update) is therefore not waited for, everything that another device did is.
  * Among shards there is no such order: of those that may go, that goes first which forward reads first, which is the one of the
@@ -39,7 +39,8 @@
  *   15  no more FETCHes are under way between two devices than there are places for them, nor SENDs of one owner; nor more
  *       RECEIVEs of one device out of others' memory
  *   18  results come in the order of steps; after a failure there is no further action
- *   19  parameters are readable where all shards have the version of the last step that was submitted */
+ *   19  parameters are readable where all shards have the version of the last step that was submitted
+ *   20  MEASURE and UPDATE(n, s): n is not held */
 #ifndef CEK_NN_TRAIN_ORDER_H
 #define CEK_NN_TRAIN_ORDER_H
 
@@ -103,6 +104,9 @@ CEK__SHARED void cek__order_ready(cek__order *order, size_t device, int64_t step
 CEK__SHARED void cek__order_done(cek__order *order, const cek__action *action);
 /* Device r's part of the step's result is there. */
 CEK__SHARED void cek__order_counted(cek__order *order, size_t device, int64_t step);
+/* Steps that are submitted from now on wait with their sums; until they are let go. */
+CEK__SHARED void cek__order_hold(cek__order *order);
+CEK__SHARED void cek__order_release(cek__order *order);
 /* Something failed: no further action comes out. */
 CEK__SHARED void cek__order_fail(cek__order *order);
 
@@ -117,6 +121,8 @@ CEK__SHARED bool cek__order_has_result(const cek__order *order);
 CEK__SHARED bool cek__order_collect(cek__order *order);
 /* Steps submitted and not collected. */
 CEK__SHARED size_t cek__order_uncollected(const cek__order *order);
+/* All sums of a step that is held are complete where their owners have them, and nothing of it is under way. */
+CEK__SHARED bool cek__order_holds(const cek__order *order);
 /* All devices have all parameters of the last submitted step, and no action is under way. */
 CEK__SHARED bool cek__order_settled(const cek__order *order);
 

@@ -36,7 +36,8 @@ static void update(cek__order *order, size_t s)
         (cek__action){ .phase = CEK__UPDATE, .device = owner_of(order, s), .shard = s, .step = order->shard[s].step });
 }
 
-static void summed(cek__order *order, size_t s)
+/* A sum is complete, and nobody wants to see it first. */
+static void go_on(cek__order *order, size_t s)
 {
     if (!order->verdict) {
         update(order, s);
@@ -46,6 +47,14 @@ static void summed(cek__order *order, size_t s)
     cek__order_give(
         order, CEK__LANE_EXCHANGE,
         (cek__action){ .phase = CEK__MEASURE, .device = owner_of(order, s), .shard = s, .step = order->shard[s].step });
+}
+
+static void summed(cek__order *order, size_t s)
+{
+    if (order->held > 0 && order->shard[s].step >= order->held)
+        order->shard[s].state = HELD;
+    else
+        go_on(order, s);
 }
 
 /* Lets contributions of `from` leave for `to`, while there is room. */
@@ -120,6 +129,34 @@ void cek__order_gather(cek__order *order, size_t s, size_t device)
         summed(order, s);
     else if (part->holds && part->adding == 0)
         offer(order, s, device);
+}
+
+void cek__order_hold(cek__order *order)
+{
+    order->held = order->submitted + 1;
+}
+
+void cek__order_release(cek__order *order)
+{
+    order->held = 0;
+    for (size_t b = order->shards->buckets; !order->failed && b-- > 0;)
+        for (size_t s = order->shards->of_bucket[b]; s < order->shards->of_bucket[b + 1]; s++)
+            if (order->shard[s].state == HELD)
+                go_on(order, s);
+}
+
+bool cek__order_holds(const cek__order *order)
+{
+    if (order->failed)
+        return false;
+    for (size_t s = 0; s < order->shards->count; s++) {
+        if (order->shard[s].state != HELD)
+            return false;
+        for (size_t d = 0; d < order->devices; d++)
+            if (cek__order_part(order, s, d)->adding > 0)
+                return false;
+    }
+    return true;
 }
 
 void cek__order_fetched(cek__order *order, const cek__action *a)

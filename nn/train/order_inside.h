@@ -6,7 +6,8 @@
  *     order_life.c     made and freed
  *
  * Who makes which transition of a shard:
- *   cek__order_gather    GATHERING, and to MEASURING or UPDATING when the owner's last contribution was given out
+ *   cek__order_gather    GATHERING, and to HELD, MEASURING or UPDATING when the owner's last contribution was given out
+ *   cek__order_release   HELD to MEASURING or UPDATING, all shards at once, in the order in which forward reads them
  *   cek__order_judge     MEASURING to UPDATING, all shards of a step at once, in the order in which forward reads them
  *   cek__order_spread    UPDATING to SPREADING
  *   cek__order_arrived   SPREADING to GATHERING of the next step
@@ -18,7 +19,7 @@
 #include "nn/train/order.h"
 #include "nn/train/order_queue.h"
 
-typedef enum cek__shard_state { GATHERING, MEASURING, UPDATING, SPREADING } cek__shard_state;
+typedef enum cek__shard_state { GATHERING, HELD, MEASURING, UPDATING, SPREADING } cek__shard_state;
 
 typedef struct cek__shard_order {
     cek__shard_state state;
@@ -54,6 +55,7 @@ struct cek__order {
     bool near;     /* everybody reads everybody's */
     bool verdict, failed;
     int64_t submitted, collected;
+    int64_t held;               /* the first step that waits with its sums; 0: none does */
     bool *present, *counted;    /* [step % ring][device] */
     int64_t *ready;             /* [device]: buckets finished, counted through all steps */
     size_t *owned;              /* [device]: shards of its own */

@@ -175,6 +175,7 @@ void cek__station_take_share(cek__station *s, int64_t step, const cek__share *sh
 
     job->block = *block;
     job->share = *share;
+    job->apart = job->discarded = false;
     if (!lent && share->rows > 0)
         cek__replica_copy_share(s->replica, share, s->batches + (size_t)step % s->depth * s->batch_bytes, &job->share);
 }
@@ -214,7 +215,7 @@ static cek_status forward(cek__station *s, const cek__action *a)
     cek__step_job *job = cek__station_job(s, a->step);
 
     if (a->segment == 0) {
-        job->whole = cek__replica_is_whole(s->replica, &job->share);
+        job->whole = !job->apart && cek__replica_is_whole(s->replica, &job->share);
         cek__replica_set_step(s->replica, &job->block);
     }
     if (job->whole) /* with backward */

@@ -55,6 +55,8 @@ typedef struct cek__step_job {
     cek_step_block block;
     unsigned char *tally; /* where the result is downloaded to */
     bool whole;           /* it goes through its lone device as one, updates and all */
+    bool apart;           /* it must not: somebody wants to see its sums first */
+    bool discarded;       /* and then did not want its updates */
     cek_marker *counted;
     double seconds,
         period; /* of computing, and since the end of the step before: once it is counted, where it is metered */

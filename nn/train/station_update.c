@@ -178,6 +178,8 @@ cek_status cek__station_measure(cek__station *s, const cek__action *a, size_t si
     const cek__range *ranges;
     size_t count, slot = first;
 
+    if (scales && cek__station_job(s, a->step)->discarded) /* whose steps would be a part of its moments already */
+        return CEK_OK;
     CEK_TRY(place_make(s, a, side, stream, &place));
     CEK_TRY(cek__shard_optimizer_prepare(s->optimizers[a->shard], stream, &place));
     ranges = cek__shard_optimizer_ranges(s->optimizers[a->shard], &count);
@@ -224,7 +226,7 @@ cek_status cek__station_update(cek__station *s, const cek__action *a, size_t sid
     cek__update_place place;
     cek__shard_optimizer *optimizer = s->optimizers[a->shard];
 
-    if (cek__station_job(s, a->step)->whole || s->skips)
+    if (cek__station_job(s, a->step)->whole || cek__station_job(s, a->step)->discarded || s->skips)
         return CEK_OK;
     CEK_TRY(place_make(s, a, side, stream, &place));
     if (!cek__rules_judge(s->rules))

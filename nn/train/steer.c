@@ -36,6 +36,7 @@ cek_status cek_trainer_use_average(cek_trainer *t, bool use)
     CEK__NOT_NULL_AS(t, trainer);
     if (t->rules.average == 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_use_average: the trainer keeps none (options.average)");
+    CEK_TRY(cek__trainer_not_held(t, "the average"));
     CEK_TRY(cek__trainer_settle(t));
     if (t->averaged == use)
         return CEK_OK;

@@ -188,6 +188,25 @@ cek_status cek__team_read(cek__team *team, cek__replica *replica, cek_ref src, v
                           &(reading){ replica, src, dst, bytes });
 }
 
+typedef struct writing {
+    cek__replica *replica;
+    cek_ref dst;
+    const void *src;
+    uint64_t bytes;
+} writing;
+
+static cek_status replica_write(void *user)
+{
+    const writing *w = user;
+    return cek__replica_write(w->replica, w->dst, w->src, w->bytes);
+}
+
+cek_status cek__team_write(cek__team *team, cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes)
+{
+    return cek__crew_call(team->crew, cek__replica_device(replica), replica_write,
+                          &(writing){ replica, dst, src, bytes });
+}
+
 cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user)
 {
     cek_status st = cek__crew_run(team->crew, fn, user);

@@ -51,8 +51,10 @@ cek__share cek__team_share(const cek__team *team, size_t index, const cek__share
 CEK__CHECKED cek_status cek__team_run(cek__team *team, cek__crew_fn fn, void *user);
 void cek__team_quiesce(cek__team *team);
 
-/* Reads bytes from a replica's device; waits. */
+/* Reads bytes from a replica's device, or writes them there; both wait. */
 CEK__CHECKED cek_status cek__team_read(cek__team *team, cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
+CEK__CHECKED cek_status cek__team_write(cek__team *team, cek__replica *replica, cek_ref dst, const void *src,
+                                        uint64_t bytes);
 
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
 CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);

@@ -1,6 +1,7 @@
 /* trainer.c - the API of training: what a step is, batches in, losses out.
  *
- * Owns: the step block, what makes a batch acceptable, the state after a failure. The epochs around it are fit.c. */
+ * Owns: the step block, what makes a batch acceptable, the state after a failure. What options may say is in trainer_options.c, a
+ * step in two parts in held.c, the epochs around it in fit.c. */
 #include "nn/train/trainer.h"
 
 #include <math.h>
@@ -14,94 +15,6 @@
 #include "nn/train/samples.h"
 
 /* ---- Creation -------------------------------------------------------------------------------- */
-
-static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
-{
-    int64_t shape[CEK_RANK_MAX];
-    int rank = cek_model_output_shape(t->model, shape);
-    bool own = cek__model_own_targets(t->model, &t->targets);
-
-    t->outputs = cek__model_outputs(t->model);
-    if (t->loss == CEK_LOSS_OWN) {
-        if (!own)
-            return cek__fail(CEK_INVALID, "the model has no loss of its own");
-        if (o->target_columns && o->target_columns != t->targets.columns)
-            return cek__fail(CEK_INVALID, "targets of %u values per sample, the model's loss takes %u %s",
-                             o->target_columns, t->targets.columns, cek__targets_name(&t->targets));
-        return CEK_OK;
-    }
-    if (rank != 1)
-        return cek__fail(CEK_INVALID,
-                         "the model's output has %d dimensions per sample: add "
-                         "flatten before the last linear layer",
-                         rank);
-    t->targets = (cek__targets){ CEK_I32, 1 };
-    if (t->loss == CEK_LOSS_CROSS_ENTROPY) {
-        if (o->target_columns)
-            return cek__fail(CEK_INVALID,
-                             "cross-entropy takes class labels, not %u values per "
-                             "sample",
-                             o->target_columns);
-        return CEK_OK;
-    }
-    t->targets = (cek__targets){ CEK_F32, o->target_columns ? o->target_columns : (uint32_t)t->outputs };
-    if (t->targets.columns != t->outputs)
-        return cek__fail(CEK_INVALID,
-                         "squared error of outputs (%lld,%lld) against targets "
-                         "(%lld,%u): shapes must be equal",
-                         (long long)t->batch, (long long)t->outputs, (long long)t->batch, t->targets.columns);
-    return CEK_OK;
-}
-
-/* Where samples meet, who is with whom must not depend on how a batch is split. */
-static cek_status group_check(cek_trainer *t, size_t count, const cek_trainer_options *o)
-{
-    bool mixes = cek__model_mixes_samples(t->model);
-    int64_t part = t->batch / (int64_t)t->accumulate;
-    if (o->norm_group < 0 || o->norm_group > INT32_MAX)
-        return cek__fail(CEK_INVALID, "norm_group %lld: a number of samples", (long long)o->norm_group);
-    if (mixes && o->norm_group == 0 && count > 1)
-        return cek__fail(CEK_INVALID,
-                         "the model normalises over samples: over several devices say over how many at a time "
-                         "(norm_group)");
-    if (mixes && o->shares == CEK_SHARES_AUTO && count > 1)
-        return cek__fail(CEK_INVALID, "norm_group goes with equal or given shares");
-    t->group = !mixes ? 0 : o->norm_group && o->norm_group < part ? o->norm_group : part;
-    return CEK_OK;
-}
-
-static cek_status options_check(cek_trainer *t, size_t count, const cek_trainer_options *o)
-{
-    cek_status st;
-    t->loss = o->loss ? o->loss : t->model->loss ? CEK_LOSS_OWN : CEK_LOSS_CROSS_ENTROPY;
-    t->accumulate = o->accumulate ? o->accumulate : 1;
-    t->batch = o->batch ? o->batch : 64;
-    t->seed = o->seed;
-    if (t->loss > CEK_LOSS_OWN)
-        CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error nor the model's own", t->loss);
-    if (t->batch < 1 || t->batch > INT32_MAX)
-        CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
-    CEK_TRY(cek__model_take_input_type(t->model, o->input_type, &t->input_type));
-    if (o->type == CEK_U8 || o->type == CEK_I32 || o->type > CEK_I32)
-        CEK_FAIL(CEK_UNSUPPORTED, "training in %s: f32, bf16, f16 and f64 are offered", cek_dtype_name(o->type));
-    t->depth = o->depth ? o->depth : CEK_DEPTH_DEFAULT;
-    t->memory_limit = o->memory_limit;
-    if (t->depth > CEK_DEPTH_MOST)
-        CEK_FAIL(CEK_INVALID, "%u steps under way: at most %d are possible", o->depth, CEK_DEPTH_MOST);
-    if (t->batch > INT32_MAX / (int64_t)t->accumulate)
-        CEK_FAIL(CEK_INVALID, "%u batches of %lld samples in a step", t->accumulate, (long long)t->batch);
-    t->batch *= t->accumulate;
-    if (o->shares > CEK_SHARES_GIVEN)
-        CEK_FAIL(CEK_INVALID, "shares %u are none of CEK_SHARES_AUTO, _EQUAL and _GIVEN", o->shares);
-    if ((o->shares == CEK_SHARES_GIVEN) != (o->share_weights != NULL))
-        CEK_FAIL(CEK_INVALID, "share_weights go with CEK_SHARES_GIVEN, and only with it");
-    CEK_TRY(outputs_check(t, o));
-    CEK_TRY(group_check(t, count, o));
-    CEK_TRY(cek__rates_create(o->schedule, &t->rates));
-    return CEK_OK;
-out:
-    return st;
-}
 
 static cek__lineup_options lineup_options(const cek_trainer *t)
 {
@@ -190,7 +103,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
         CEK_FAIL(CEK_INVALID, "the model has one sample, the batch that its file was written with: it is not trained");
     CEK_TRY(cek__calloc(1, sizeof *t, &t));
     t->model = model;
-    CEK_TRY(options_check(t, count, &o));
+    CEK_TRY(cek__trainer_take(t, count, &o));
     t->balanced = o.shares == CEK_SHARES_AUTO && count > 1;
     cek__samples_row(model, t->input_type, &t->targets, &t->row);
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &t->layout));
@@ -365,7 +278,7 @@ out:
 }
 
 /* Of a batch that was checked. `lent`: it stays as it is until the step is collected. */
-static cek_status submit_checked(cek_trainer *t, const cek__share *whole, double weight, bool lent)
+static cek_status submit_checked(cek_trainer *t, const cek__share *whole, double weight, bool lent, bool held)
 {
     cek_status st;
     cek_step_block block = step_block(t, t->submitted + 1, weight);
@@ -374,12 +287,14 @@ static cek_status submit_checked(cek_trainer *t, const cek__share *whole, double
     cek__team_deal(&t->team, whole->rows);
     for (size_t i = 0; i < t->team.count; i++)
         t->parts[i] = cek__team_share(&t->team, i, whole, &t->row);
+    if (held)
+        cek__conductor_hold(t->lineup.conductor);
     CEK_TRY(cek__lineup_submit(&t->lineup, t->parts, &block, lent));
 out:
     return st;
 }
 
-static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
+cek_status cek__trainer_submit(cek_trainer *t, const cek_batch *given, bool lent, bool held)
 {
     cek_status st;
     cek_batch batch;
@@ -388,6 +303,7 @@ static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
     double start = now(), weight;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
+    CEK_TRY(cek__trainer_not_held(t, "a step"));
     if (t->averaged)
         CEK_FAIL(CEK_INVALID, "a step while the average is in use: cek_trainer_use_average takes it back");
     CEK_TRY(batch_take(t, &batch, &whole));
@@ -396,7 +312,7 @@ static cek_status submit(cek_trainer *t, const cek_batch *given, bool lent)
         CEK_FAIL(CEK_BAD_INPUT, "the labels of all %lld samples of a batch count for nothing", (long long)batch.count);
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
-    st = submit_checked(t, &whole, weight, lent);
+    st = submit_checked(t, &whole, weight, lent, held);
     if (st != CEK_OK) {
         cek__trainer_break(t, st);
         goto out;
@@ -410,7 +326,7 @@ out:
     return st;
 }
 
-static cek_status collect(cek_trainer *t, cek_step_result *result)
+cek_status cek__trainer_collect(cek_trainer *t, cek_step_result *result)
 {
     cek_status st = CEK_OK;
     double end;
@@ -446,7 +362,7 @@ cek_status cek_trainer_submit(cek_trainer *t, const cek_batch *batch)
 {
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(batch);
-    return submit(t, batch, false);
+    return cek__trainer_submit(t, batch, false, false);
 }
 
 cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
@@ -458,7 +374,7 @@ cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
         CEK_TRY(cek__results_check("cek_trainer_collect", result));
     if (cek_trainer_uncollected(t) == 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_collect: no step is submitted");
-    return collect(t, result);
+    return cek__trainer_collect(t, result);
 out:
     return st;
 }
@@ -474,8 +390,8 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_step: %zu steps are submitted and not collected",
                  cek_trainer_uncollected(t));
-    CEK_TRY(submit(t, batch, true));
-    return collect(t, result);
+    CEK_TRY(cek__trainer_submit(t, batch, true, false));
+    return cek__trainer_collect(t, result);
 out:
     return st;
 }
@@ -484,6 +400,8 @@ cek_status cek__trainer_settle(cek_trainer *t)
 {
     cek_status st;
     CEK_TRY(cek__trainer_usable(t));
+    if (t->held) /* everybody has the parameters of the step before, and waits */
+        return CEK_OK;
     st = cek__conductor_settle(t->lineup.conductor);
     /* Running statistics are those of the steps whose results were taken. */
     while (st == CEK_OK && t->model->buffer_count > 0 && cek__conductor_uncollected(t->lineup.conductor) > 0)

@@ -36,6 +36,7 @@ struct cek_trainer {
     cek__rules rules;
     cek__rates rates;
     cek__scaler scaler; /* where gradients are in f16 */
+    bool held;          /* the last step waits for cek_trainer_update */
     bool averaged;      /* replicas have the average, and their owners what was trained */
     int64_t epochs;     /* ended */
     cek_loss loss;
@@ -56,6 +57,15 @@ struct cek_trainer {
     char broken_text[1024];
     atomic_bool stop;
 };
+
+/* trainer_options.c: takes what the options say but for devices, layout and rules. */
+CEK__CHECKED cek_status cek__trainer_take(cek_trainer *trainer, size_t count, const cek_trainer_options *options);
+
+/* A step in two parts. `lent`: the batch stays as it is until it was collected; `held`: it waits with its gradients. */
+CEK__CHECKED cek_status cek__trainer_submit(cek_trainer *trainer, const cek_batch *batch, bool lent, bool held);
+CEK__CHECKED cek_status cek__trainer_collect(cek_trainer *trainer, cek_step_result *result);
+/* CEK_INVALID while gradients wait: `what` has to wait as well. */
+CEK__CHECKED cek_status cek__trainer_not_held(const cek_trainer *trainer, const char *what);
 
 /* The failure that a step left behind, or CEK_OK. */
 CEK__CHECKED cek_status cek__trainer_usable(const cek_trainer *trainer);

@@ -450,6 +450,17 @@ static void training_call(void)
     REFUSED("predictor", cek_predictor_run(NULL, room, 1, (float *)room));
     REFUSED("inputs", cek_predictor_run(predictor, NULL, 1, (float *)room));
     REFUSED("outputs", cek_predictor_run(predictor, room, 1, NULL));
+    REFUSED("trainer", cek_trainer_backward(NULL, (void *)room, NULL));
+    REFUSED("batch", cek_trainer_backward(trainer, NULL, NULL));
+    REFUSED("trainer", cek_trainer_update(NULL));
+    REFUSED("trainer", cek_trainer_discard(NULL));
+    REFUSED("trainer", cek_trainer_write_gradient(NULL, 0, (double *)room, 1));
+    REFUSED("src", cek_trainer_write_gradient(trainer, 0, NULL, 1));
+    EMPTY(cek_trainer_device_count(NULL) == 0);
+    EMPTY(cek_trainer_device(NULL, 0) == NULL);
+    REFUSED("index", cek_model_find_parameter(model, "0.weight", NULL));
+    REFUSED("model", cek_model_find_parameter(NULL, "0.weight", (size_t *)room));
+    REFUSED("name", cek_model_find_parameter(model, NULL, (size_t *)room));
     REFUSED("predictor", cek_predictor_run_arrays(NULL, (void *)room, 1, (void *)room));
     REFUSED("inputs", cek_predictor_run_arrays(predictor, NULL, 1, (void *)room));
     REFUSED("outputs", cek_predictor_run_arrays(predictor, (void *)room, 1, NULL));

@@ -31,6 +31,7 @@ typedef struct checker {
     const cek__order_options *options;
     size_t devices;
     int64_t submitted, collected;
+    int64_t held; /* the first step that is; 0: none */
     bool failed;
     uint64_t actions;
     uint32_t broken; /* a bit for each invariant that was broken */
@@ -257,6 +258,8 @@ static void checker_action(checker *c, const cek__action *a)
     c->actions++;
     must(c, !c->failed, 18, a, "after a failure");
     must(c, a->step >= 1 && a->step <= c->submitted, 18, a, "of a step that was not submitted");
+    if (a->phase == CEK__MEASURE || a->phase == CEK__UPDATE)
+        must(c, c->held == 0 || a->step < c->held, 20, a, "its step is held");
     switch (a->phase) {
     case CEK__UPLOAD:
         must(c, c->steps[a->step].present[a->device], 12, a, "the device has no samples");
@@ -314,6 +317,16 @@ static void checker_collect(checker *c)
     for (size_t r = 0; r < c->devices; r++)
         must(c, !c->steps[c->collected].present[r] || c->steps[c->collected].counted[r], 18, &result,
              "collected before all devices had counted");
+}
+
+/* What a step that is held waits for. */
+static bool everything_summed(const checker *c)
+{
+    bool all = true;
+    for (size_t s = 0; s < c->options->shards->count; s++)
+        for (size_t d = 0; d < c->devices; d++)
+            all = all && c->steps[c->held].shard[s].add_given[d] == c->steps[c->held].shard[s].add_ended[d];
+    return all;
 }
 
 static bool everything_spread(const checker *c)
