@@ -190,7 +190,7 @@ CEK_API CEK_CHECKED cek_status cek_model_attention(cek_model *model, int query, 
 typedef struct cek_recurrent_layer {
     uint32_t size;
     uint32_t hidden; /* H */
-    uint32_t layers; /* 0 = 1 */
+    uint32_t layers; /* 0 = 1; at most 100 */
     bool bidirectional;
     bool no_bias;
     uint8_t reserved[2];

@@ -179,7 +179,6 @@ CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch,
                                                  char **text);
 
-/* What a built-in model is usually trained with. */
 /* Adam, each parameter's step as long as the parameter times the rate (You et al. 2020), whoever owns its parts. Weight decay is a
  * part of the step. Not with max_norm. Not an algorithm of plugin.h: made of Adam and SGD. */
 enum { CEK_OPTIMIZER_LAMB = 100 };
@@ -239,6 +238,7 @@ typedef struct cek_schedule {
     double threshold;          /* PLATEAU; 0 = 1e-4 */
 } cek_schedule;
 
+/* What a built-in model is usually trained with. */
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;
@@ -398,7 +398,8 @@ typedef struct cek_parameter_group {
 
 typedef struct cek_trainer_options {
     uint32_t size;
-    cek_loss loss;                  /* 0: cross-entropy */
+    cek_loss
+        loss; /* 0: the model's own (cek_model_loss, cek_part_loss), else cross-entropy; with one, no other is taken */
     const cek_optimizer *optimizer; /* copied; NULL: Adam as it usually is */
     int64_t batch;                  /* largest batch of a step; 0 = 64 */
     uint64_t seed;                  /* of dropout */
@@ -466,7 +467,7 @@ typedef struct cek_step_result {
     int64_t step; /* from 1 */
     int64_t samples;
     double loss;     /* mean over the batch, before the update */
-    int64_t correct; /* cross-entropy: right answers in the batch */
+    int64_t correct; /* CEK_LOSS_CROSS_ENTROPY: right answers in the batch; else 0, as with a loss of the model's own */
     double seconds;
     double loss_scale; /* what gradients were multiplied by on their way; 1 but of CEK_F16 */
 } cek_step_result;
@@ -522,7 +523,7 @@ typedef struct cek_metrics {
     uint32_t reserved;
     int64_t samples;
     double loss;     /* mean */
-    double accuracy; /* cross-entropy; else 0 */
+    double accuracy; /* CEK_LOSS_CROSS_ENTROPY; else 0, as with a loss of the model's own */
 } cek_metrics;
 /* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's
  * devices. */

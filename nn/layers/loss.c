@@ -68,8 +68,7 @@ static cek_status loss_check(const cek_model *model, int input, const loss_kind 
     const cek__dims *in;
     char text[CEK__SHAPE_TEXT];
 
-    if (input < 0 || input >= model->node_count)
-        CEK_FAIL(CEK_INVALID, "input %d is no node, there are 0 to %d", input, model->node_count - 1);
+    CEK_TRY(cek__node_check(model, input, "input"));
     if (model->loss || model->target >= 0)
         CEK_FAIL(CEK_INVALID, "the model has %s already", model->loss ? "a loss" : "targets");
     in = cek__node_dims(model, input);

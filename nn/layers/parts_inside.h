@@ -15,7 +15,7 @@ static inline cek_status begin(cek__layer *l, cek_model *model, const char *kind
     for (int i = 0; i < inputs && model && (model->failed != CEK_OK || model->failure); i++)
         if (nodes[i] == -1) {
             *l = (cek__layer){ 0 };
-            return model->failed != CEK_OK ? cek_model_status(model) : cek__fail(CEK_INVALID, "%s", model->failure);
+            return cek__node_check(model, -1, "input");
         }
     return cek__layer_begin(l, model, kind, inputs, nodes);
 }

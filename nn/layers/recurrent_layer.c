@@ -12,6 +12,8 @@ typedef struct recurrent_kind {
     cek_status (*add)(cek__graph *graph, const cek__recurrent *recurrent, cek__recurrence *out);
 } recurrent_kind;
 
+enum { LAYERS_MOST = 100 };
+
 static const recurrent_kind lstm = { "lstm", "cek_model_lstm", 4, cek__layer_lstm };
 static const recurrent_kind gru = { "gru", "cek_model_gru", 3, cek__layer_gru };
 
@@ -27,6 +29,8 @@ static cek_status layer_take(const cek__layer *l, const recurrent_kind *kind, co
         CEK_FAIL(CEK_INVALID, "takes steps [N,T,D], its input has the shape %s", cek__dims_text(&l->in, text));
     if (r->hidden < 1)
         CEK_FAIL(CEK_INVALID, "a state of %u", r->hidden);
+    if (r->layers > LAYERS_MOST)
+        CEK_FAIL(CEK_INVALID, "%u layers: at most %d are possible", r->layers, LAYERS_MOST);
 out:
     return st;
 }

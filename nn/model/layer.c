@@ -42,16 +42,19 @@ static void node_clear(cek__node *node)
 
 static cek_status inputs_take(cek__layer *l, int inputs, const int *input)
 {
+    cek_status st;
+
     l->node.inputs = inputs;
     for (int i = 0; i < inputs; i++) {
-        if (input[i] < 0 || input[i] >= l->model->node_count)
-            return cek__fail(CEK_INVALID, "input %d is no node, there are 0 to %d", input[i], l->model->node_count - 1);
+        CEK_TRY(cek__node_check(l->model, input[i], "input"));
         l->node.input[i] = input[i];
         l->x[i] = l->model->nodes[input[i]].flow;
     }
     if (inputs > 0)
         l->in = l->graph->flows[l->x[0]].dims;
     return CEK_OK;
+out:
+    return st;
 }
 
 cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, int inputs, const int *input)

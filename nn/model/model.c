@@ -231,13 +231,26 @@ int cek_model_shape(const cek_model *model, int node, int64_t shape[CEK_RANK_MAX
     return dims->rank;
 }
 
+cek_status cek__node_check(const cek_model *model, int node, const char *what)
+{
+    if (node >= 0 && node < model->node_count)
+        return CEK_OK;
+    if (node == -1 && (model->failed != CEK_OK || model->failure))
+        return model->failed != CEK_OK ? cek_model_status(model) : cek__fail(CEK_INVALID, "%s", model->failure);
+    if (model->node_count == 0)
+        return cek__fail(CEK_INVALID, "%s %d is no node, there are none yet", what, node);
+    return cek__fail(CEK_INVALID, "%s %d is no node, there are 0 to %d", what, node, model->node_count - 1);
+}
+
 cek_status cek_model_set_output(cek_model *model, int node)
 {
+    cek_status st;
+
     CEK__NOT_NULL(model);
-    if (node < 0 || node >= model->node_count)
-        return cek__fail(CEK_INVALID, "output: %d is no node, there are 0 to %d", node, model->node_count - 1);
+    CEK_TRY(cek__node_check(model, node, "output"));
     model->output = node;
-    return CEK_OK;
+out:
+    return st;
 }
 
 size_t cek__model_tensor_count(const cek_model *model)

@@ -105,6 +105,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, con
 /* "input" of that of cek_model_create. */
 const char *cek__node_name(const cek_model *model, int node);
 /* What a node gives. */
+/* Errors: that `node` is none (CEK_INVALID); of -1 what kept it from being. */
+CEK__CHECKED cek_status cek__node_check(const cek_model *model, int node, const char *what);
 CEK__SHARED const cek__dims *cek__node_dims(const cek_model *model, int node);
 
 /* The axes of one sample, and how many they are; NULL: 0. `shape` may be NULL. */

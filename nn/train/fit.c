@@ -268,6 +268,9 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     lo.drop_last = o.drop_last;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__trainer_not_held(t, "cek_trainer_fit"));
+    if (t->rates.schedule.flags & CEK_SCHEDULE_LARGER_IS_BETTER && t->loss != CEK_LOSS_CROSS_ENTROPY)
+        CEK_FAIL(CEK_INVALID,
+                 "cek_trainer_fit: its schedule watches the accuracy, which only CEK_LOSS_CROSS_ENTROPY has");
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
     if (o.test)
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));

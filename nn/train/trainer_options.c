@@ -1,4 +1,5 @@
 /* trainer_options.c - what a trainer is made of: its options, held against the model. */
+#include "cekernels/parts.h"
 #include "core/base/status.h"
 #include "nn/train/samples.h"
 #include "nn/train/trainer.h"
@@ -7,8 +8,11 @@ static cek_status outputs_check(cek_trainer *t, const cek_trainer_options *o)
 {
     int64_t shape[CEK_RANK_MAX];
     int rank = cek_model_output_shape(t->model, shape);
+    cek_status failed = cek_model_status(t->model);
     bool own = cek__model_own_targets(t->model, &t->targets);
 
+    if (failed != CEK_OK)
+        return failed;
     t->outputs = cek__model_outputs(t->model);
     if (t->loss == CEK_LOSS_OWN) {
         if (!own)
@@ -67,6 +71,8 @@ cek_status cek__trainer_take(cek_trainer *t, size_t count, const cek_trainer_opt
     t->seed = o->seed;
     if (t->loss > CEK_LOSS_OWN)
         CEK_FAIL(CEK_INVALID, "loss %u is neither cross-entropy nor squared error nor the model's own", t->loss);
+    if (t->model->loss && t->loss != CEK_LOSS_OWN)
+        CEK_FAIL(CEK_INVALID, "the model has a loss of its own: another one was asked for");
     if (t->batch < 1 || t->batch > INT32_MAX)
         CEK_FAIL(CEK_INVALID, "batch of %lld samples", (long long)t->batch);
     CEK_TRY(cek__model_take_input_type(t->model, o->input_type, &t->input_type));
