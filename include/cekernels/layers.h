@@ -197,7 +197,8 @@ typedef struct cek_recurrent_layer {
 } cek_recurrent_layer;
 /* LSTM(batch_first=True), GRU(batch_first=True): [N,T,D] to [N,T,H], bidirectional [N,T,2H], from states of 0. For layer k "weight_ih_lk",
  * "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left behind the last step is that step
- * (cek_part_slice). */
+ * (cek_part_slice). Each step becomes parts of its own, so that making a trainer or predictor takes longer with T: a second at some
+ * hundred steps. */
 CEK_API CEK_CHECKED cek_status cek_model_lstm(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_gru(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 
@@ -221,8 +222,8 @@ typedef struct cek_loss_options {
     cek_loss kind;
     const float *weights; /* CROSS_ENTROPY, NLL: [classes], copied; NULL: 1 each */
     double smoothing;     /* CROSS_ENTROPY: so much of a target, 0 to 1, is spread evenly over all classes */
-    double beta;          /* SMOOTH_L1: where the square ends; 0 = 1 */
-    double positive;      /* BINARY_CROSS_ENTROPY: what targets of 1 weigh; 0 = 1 */
+    double beta;          /* SMOOTH_L1: where the square ends, above 0; 0 = 1 */
+    double positive;      /* BINARY_CROSS_ENTROPY: what targets of 1 weigh, above 0; 0 = 1 */
     int32_t ignored;      /* with `ignores`, CROSS_ENTROPY, NLL: samples with this label count for nothing */
     bool ignores;
     bool sums; /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
@@ -230,8 +231,9 @@ typedef struct cek_loss_options {
 } cek_loss_options;
 /* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of the model
  * minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output said otherwise.
- * CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of the classes but the ignored one.
- * The others: targets values of the input's shape. The loss is the mean over all elements (SOFT_CROSS_ENTROPY: rows); with weights or an
+ * CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of the classes but the ignored one
+ * (nor that in a data set: it goes by batches). The classes come last: from images [N,classes,H,W] cek_part_permute brings them there.
+ * The others: targets values of the input's shape, in the order of its axes, of images too: channels first. The loss is the mean over all elements (SOFT_CROSS_ENTROPY: rows); with weights or an
  * ignored label the sum by what the labels of the whole batch weigh, on however many devices: batches in which they weigh nothing are
  * refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
  * Errors: CEK_INVALID (shapes, options, a model that has a loss or targets already). */
