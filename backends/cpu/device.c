@@ -73,9 +73,11 @@ static cek_status settings_read(cpu_instance *in)
     /* a lone device has nobody to borrow from; devices that share cores have none idle */
     if (!lend || devices == 1 || in->topology.workers < (int)devices || in->topology.workers > in->topology.n_cpus)
         return CEK_OK;
-    in->lenders = calloc(devices, sizeof *in->lenders);
-    return in->lenders ? CEK_OK
-                       : cek__host_fail(host, CEK_OUT_OF_MEMORY, "create: no memory for %u devices", in->devices);
+    in->lenders = aligned_alloc(sizeof *in->lenders, devices * sizeof *in->lenders);
+    if (!in->lenders)
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "create: no memory for %u devices", in->devices);
+    memset(in->lenders, 0, devices * sizeof *in->lenders);
+    return CEK_OK;
 }
 
 cek_status cek__cpu_create(const cek_host *host, cek_instance **out)

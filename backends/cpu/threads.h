@@ -33,6 +33,7 @@ typedef struct cpu_lender {
     _Atomic uint32_t begun;  /* and all that ever were */
     char pad[52];            /* another device's lies behind */
 } cpu_lender;
+_Static_assert(sizeof(cpu_lender) == 64, "a cache line");
 
 /* clang-format off */
 static inline void cek__lender_open(cpu_lender *l) { atomic_fetch_add(&l->open, 1); }

@@ -168,6 +168,8 @@ cek_status cek__fold_two(cek__fold_call *c)
     uint32_t rank;
     cek_status st = CEK_OK;
 
+    if (c->argument == CEK__FOLD_MOD && cek__fold_integer(c, "fmod", 0) != 0)
+        return CEK_OK; /* the dividend's sign */
     if (a->type != b->type || !cek__fold_broadcast(a, b, &rank, shape))
         return cek__fold_bad(c, "types or shapes of its inputs do not go together");
     if (a->type == CEK__ONNX_BOOL && c->argument < CEK__FOLD_EQUAL)

@@ -62,21 +62,23 @@ static void conv_describe(const cek__lowering *l, const cek__part *p, uint32_t k
 static cek_status windows_fit(const cek__part *part, const cek__dims *x, const cek__dims *w, cek__dims *y)
 {
     const cek__windows *windows = &part->conv.windows;
+    int64_t channels, reach, room;
 
     if (x->rank < 3 || x->rank > 5 || x->samples > 1 || x->size[1] < 1)
         return cek__fail(CEK_INVALID, "takes images of samples, with 1 to 3 axes behind their channels");
-    if (w->rank != x->rank || w->samples || part->conv.groups < 1 || w->size[1] * part->conv.groups != x->size[1] ||
+    if (w->rank != x->rank || w->samples || part->conv.groups < 1 ||
+        __builtin_mul_overflow(w->size[1], part->conv.groups, &channels) || channels != x->size[1] ||
         w->size[0] % part->conv.groups)
         return cek__fail(CEK_INVALID, "weights that do not fit the image");
     *y = *x;
     y->size[1] = w->size[0];
     for (int i = 0; i < x->rank - 2; i++) {
-        int64_t room = x->size[2 + i] + windows->pad_lo[i] + windows->pad_hi[i] -
-                       windows->dilation[i] * (w->size[2 + i] - 1);
-
         if (windows->stride[i] < 1 || windows->dilation[i] < 1 || windows->pad_lo[i] < 0 || windows->pad_hi[i] < 0)
             return cek__fail(CEK_INVALID, "a stride or dilation below 1, or padding below 0");
-        if (room < 1)
+        if (__builtin_mul_overflow(windows->dilation[i], w->size[2 + i] - 1, &reach) ||
+            __builtin_add_overflow(windows->pad_lo[i], windows->pad_hi[i], &room) ||
+            __builtin_add_overflow(x->size[2 + i], room, &room) || __builtin_sub_overflow(room, reach, &room) ||
+            room < 1)
             return cek__fail(CEK_INVALID, "a window is larger than the image");
         y->size[2 + i] = (room - 1) / windows->stride[i] + 1;
     }

@@ -72,6 +72,8 @@ static cek_status loss_check(const cek_model *model, int input, const loss_kind 
     if (model->loss || model->target >= 0)
         CEK_FAIL(CEK_INVALID, "the model has %s already", model->loss ? "a loss" : "targets");
     in = cek__node_dims(model, input);
+    if (model->graph.flows[model->nodes[input].flow].type == CEK_I32)
+        CEK_FAIL(CEK_INVALID, "takes values, its input has integers: cast them before (cek_part_cast)");
     if (in->rank < 2 || in->samples != 1 || in->size[0] != 1)
         CEK_FAIL(CEK_INVALID, "takes values of each sample, its input has the shape %s", cek__dims_text(in, text));
     CEK_TRY(options_check(kind, o));

@@ -7,6 +7,19 @@
 
 typedef cek_pointwise_instruction instruction;
 
+static bool whole_numbers(const cek__onnx_call *c, int flow)
+{
+    return c->graph->flows[flow].type == CEK_I32;
+}
+
+/* What a chain of whole numbers gives: whole numbers. */
+static cek_status kept_whole(cek__onnx_call *c, int x, cek_status st)
+{
+    return st == CEK_OK && whole_numbers(c, x) && !whole_numbers(c, c->out[0])
+               ? cek__cast(c->graph, c->out[0], CEK_I32, &c->out[0])
+               : st;
+}
+
 /* ---- of one ---- */
 
 cek_status cek__onnx_apply(cek__onnx_call *c)
@@ -15,7 +28,7 @@ cek_status cek__onnx_apply(cek__onnx_call *c)
     int x;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
-    st = cek__chain(c->graph, c->argument, x, CEK__NOTHING, &c->out[0]);
+    st = kept_whole(c, x, cek__chain(c->graph, c->argument, x, CEK__NOTHING, &c->out[0]));
 out:
     return st;
 }
@@ -287,24 +300,20 @@ cek_status cek__onnx_clip(cek__onnx_call *c)
             CEK_TRY(cek__call_number(c, 1 + (size_t)i, &end[i], &known[i]));
     c->out[0] = x;
     if (known[0] && known[1] && end[0] == 0 && end[1] == 6)
-        return cek__relu6(c->graph, x, &c->out[0]);
+        return kept_whole(c, x, cek__relu6(c->graph, x, &c->out[0]));
     if (known[0] && known[1] && end[0] <= end[1] && isfinite(end[0]) && isfinite(end[1]))
-        return cek__clip(c->graph, x, end[0], end[1], &c->out[0]);
+        return kept_whole(c, x, cek__clip(c->graph, x, end[0], end[1], &c->out[0]));
     for (int i = 0; i < 2; i++)
         if (cek__call_has(c, 1 + (size_t)i)) {
             CEK_TRY(cek__call_flow(c, 1 + (size_t)i, &bound));
             CEK_TRY(cek__chain(c->graph, i == 0 ? CEK_PW_MAX : CEK_PW_MIN, c->out[0], bound, &c->out[0]));
         }
+    st = kept_whole(c, x, CEK_OK);
 out:
     return st;
 }
 
 /* ---- of several ---- */
-
-static bool whole_numbers(const cek__onnx_call *c, int flow)
-{
-    return c->graph->flows[flow].type == CEK_I32;
-}
 
 /* One instruction over two; of integers where both are. */
 static cek_status two(cek__onnx_call *c, uint32_t code, int a, int b, int *out)

@@ -169,8 +169,10 @@ static cek_status input_add(import *i, const cek__onnx_link *input)
     CEK_TRY(cek_model_status(i->shared.model));
     if (i->shared.whole)
         cek__model_make_whole(i->shared.model);
-    CEK_TRY(cek__layer_begin(&l, i->shared.model, "Input", 1, &node));
-    if ((st = cek__layer_call(&l, input->name)) == CEK_OK)
+    st = cek__layer_begin(&l, i->shared.model, "Input", 1, &node);
+    if (st == CEK_OK)
+        st = cek__layer_call(&l, input->name);
+    if (st == CEK_OK)
         st = input_shape(form, shape, batch, &l, &flow);
     CEK_TRY(cek__layer_end(&l, st, flow, &i->nodes[input->value]));
     i->shared.flows[input->value] = flow;
@@ -207,9 +209,10 @@ static cek_status node_convert(import *i, const cek__onnx_node *node, const cek_
     cek__onnx_call call = { .import = &i->shared, .node = node, .argument = kind->argument };
     int list[CEK__NODE_INPUTS], count = inputs_list(i, node, list), number;
 
-    CEK_TRY(cek__layer_begin(&call.layer, i->shared.model, kind->name, count, list));
+    st = cek__layer_begin(&call.layer, i->shared.model, kind->name, count, list);
     call.graph = call.layer.graph;
-    st = cek__layer_call(&call.layer, outputs[0].value != CEK__ONNX_NONE ? outputs[0].name : node->name);
+    if (st == CEK_OK)
+        st = cek__layer_call(&call.layer, outputs[0].value != CEK__ONNX_NONE ? outputs[0].name : node->name);
     if (st == CEK_OK)
         st = kind->add(&call);
     CEK_TRY(cek__layer_end(&call.layer, st, call.out[0], &number));
@@ -318,8 +321,10 @@ static cek_status output_add(import *i, const cek__onnx_link *output)
     if (!i->shared.model->graph.flows[flow].dims.samples && !i->shared.whole)
         CEK_FAIL(CEK_UNSUPPORTED, "%s: output '%.*s' has nothing of each sample", i->shared.onnx->path, NAME_SHOWN,
                  output->name);
-    CEK_TRY(cek__layer_begin(&l, i->shared.model, "Output", 1, &i->nodes[output->value]));
-    if ((st = cek__layer_call(&l, output->name)) == CEK_OK)
+    st = cek__layer_begin(&l, i->shared.model, "Output", 1, &i->nodes[output->value]);
+    if (st == CEK_OK)
+        st = cek__layer_call(&l, output->name);
+    if (st == CEK_OK)
         st = output_shape(&l, &flow);
     CEK_TRY(cek__layer_end(&l, st, flow, &node));
     st = cek_model_set_output(i->shared.model, node);

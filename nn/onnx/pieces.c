@@ -151,13 +151,13 @@ static cek_status known_gather(cek__onnx_call *c, int x, int axis, const cek__fo
     for (uint64_t i = 0, run; i < v->count; i += run) {
         int64_t first = v->numbers[i].constant + (v->numbers[i].constant < 0 ? size : 0);
 
-        for (run = 1; i + run < v->count && v->numbers[i + run].constant == v->numbers[i].constant + (int64_t)run &&
-                      first + (int64_t)run < size;)
+        if (first < 0 || first >= size || v->numbers[i].factor != 0)
+            CEK_FAIL(CEK_BAD_INPUT, "index %lld lies outside of its axis of %lld", (long long)first, (long long)size);
+        for (run = 1; i + run < v->count && first + (int64_t)run < size && v->numbers[i + run].factor == 0 &&
+                      v->numbers[i + run].constant == v->numbers[i].constant + (int64_t)run;)
             run++;
         if (pieces == PIECES)
             CEK_FAIL(CEK_UNSUPPORTED, "more than %d pieces", PIECES);
-        if (first < 0 || first >= size || v->numbers[i].factor != 0)
-            CEK_FAIL(CEK_BAD_INPUT, "index %lld lies outside of its axis of %lld", (long long)first, (long long)size);
         CEK_TRY(cek__slice(c->graph, x, axis, first, (int64_t)run, &piece[pieces++]));
     }
     if (pieces == 0)

@@ -205,6 +205,8 @@ cek_status cek__onnx_batch_norm(cek__onnx_call *c)
                           .momentum = 1 - cek__call_float(c, "momentum", 0.9) };
 
     CEK_TRY(weights_take(c, &c->layer.x[0], &n.affine[0], &n.affine[1]));
+    if (!cek__call_has(c, 2))
+        CEK_FAIL(CEK_BAD_INPUT, "its third input, the bias, is missing");
     CEK_TRY(cek__call_buffer(c, 3, &n.running[0]));
     CEK_TRY(cek__call_buffer(c, 4, &n.running[1]));
     c->layer.in = *cek__call_dims(c, c->layer.x[0]);

@@ -46,6 +46,8 @@ static cek_status windows_take(cek__onnx_call *c, const cek__dims *x, const int6
     for (int i = 0; i < out->axes; i++) {
         if (w->stride[i] < 1 || w->dilation[i] < 1 || kernel[i] < 1)
             CEK_FAIL(CEK_BAD_INPUT, "a stride, dilation or window of 0");
+        if (kernel[i] > INT32_MAX)
+            CEK_FAIL(CEK_UNSUPPORTED, "a window of %lld", (long long)kernel[i]);
         w->kernel[i] = kernel[i];
         if (strcmp(automatic, "NOTSET") == 0) {
             w->pad_lo[i] = pads[i];

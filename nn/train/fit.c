@@ -127,7 +127,7 @@ static bool enough(const fit *f)
 }
 
 typedef struct totals {
-    double loss;
+    double loss, weight; /* of which the loss is a mean */
     int64_t samples, correct;
 } totals;
 
@@ -138,7 +138,8 @@ static cek_status step_note(const fit *f, cek_status st, const cek_step_result *
         f->options->on_step(f->options->user, step);
     if (st != CEK_OK)
         return st;
-    sum->loss += step->loss * (double)step->samples;
+    sum->loss += step->loss * cek__trainer_weight(f->trainer, step->step);
+    sum->weight += cek__trainer_weight(f->trainer, step->step);
     sum->correct += step->correct;
     sum->samples += step->samples;
     return CEK_OK;
@@ -200,7 +201,7 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     result->skipped = cek__scaler_skipped(&t->scaler);
     result->seconds = now() - start;
     if (sum.samples > 0) {
-        t->train.loss = sum.loss / (double)sum.samples;
+        t->train.loss = sum.loss / sum.weight;
         t->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)sum.correct / (double)sum.samples : 0;
         result->samples_per_second = (double)sum.samples / result->seconds;
     }

@@ -160,7 +160,7 @@ cek_status cek_trainer_read_gradient(cek_trainer *t, size_t parameter, double *d
     CEK_TRY(cek__alloc_array((size_t)count, cek_dtype_bytes(t->layout->type), &raw));
     CEK_TRY(pieces_move(t, parameter, raw, false));
     cek__layout_unpack_one(t->layout, parameter, raw, dst);
-    for (uint64_t i = 0; t->rules.scaled && i < (uint64_t)count; i++)
+    for (uint64_t i = 0; t->rules.scaled && t->submitted > 0 && i < (uint64_t)count; i++)
         dst[i] /= cek__scaler_given(&t->scaler, t->submitted);
     free(raw);
     return CEK_OK;

@@ -80,7 +80,8 @@ static cek_status meter_make(cek__station *s)
 cek_status cek__station_bytes(const cek__conductor_options *o, size_t index, uint64_t *out)
 {
     cek_status st = CEK_OK;
-    const uint64_t blocks = sizeof(cek_step_block) + (o->rules->max_norm > 0 ? sizeof(cek_update_block) : 0);
+    const uint64_t blocks = sizeof(cek_step_block) +
+                            (cek__rules_scale_gradients(o->rules) ? sizeof(cek_update_block) : 0);
 
     *out = cek__reducer_bytes(o->shards, o->rules->layout->type, index) + CEK__REDUCER_SIDES * blocks;
     for (size_t s = 0; s < o->shards->count; s++)

@@ -240,6 +240,11 @@ static pending *pending_of(const cek_trainer *t, int64_t step)
     return &t->pending[(size_t)step % t->depth];
 }
 
+double cek__trainer_weight(const cek_trainer *t, int64_t step)
+{
+    return t->pending[(size_t)step % t->depth].weight;
+}
+
 /* The oldest step that the devices have not been asked for. */
 static cek_status result_take(cek_trainer *t)
 {
