@@ -141,12 +141,14 @@ static void outputs_compute(cek_model *m, const cek_loss_options *o, double (*x)
     }
 }
 
+static int64_t batch_size = ROWS;
+
 static cek_trainer *trainer_of(cek_model *m, cek_dtype type, const double *shares)
 {
     cek_trainer *t;
     cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
     cek_trainer_options o = { .size = sizeof o,
-                              .batch = ROWS,
+                              .batch = batch_size,
                               .type = type,
                               .shares = shares ? CEK_SHARES_GIVEN : CEK_SHARES_EQUAL,
                               .share_weights = shares,
@@ -281,7 +283,7 @@ START_TEST(several_devices_divide_by_what_the_whole_batch_weighs)
 }
 END_TEST
 
-START_TEST(evaluation_divides_by_what_all_labels_weigh)
+START_TEST(evaluations_and_epochs_divide_by_what_all_labels_weigh)
 {
     const cek_loss_options o = {
         .kind = CEK_LOSS_CROSS_ENTROPY, .weights = class_weights, .ignores = true, .ignored = 1
@@ -295,6 +297,7 @@ START_TEST(evaluation_divides_by_what_all_labels_weigh)
                             .labels = labels,
                             .classes = CLASSES };
     cek_metrics metrics = { .size = sizeof metrics };
+    cek_epoch_result epoch = { .size = sizeof epoch };
     double x[ROWS][CLASSES], wanted;
     cek_dataset *set;
     cek_trainer *t;
@@ -302,12 +305,15 @@ START_TEST(evaluation_divides_by_what_all_labels_weigh)
 
     open_devices("cpu");
     m = network(&o);
+    batch_size = 4; /* whose labels weigh unequally */
     t = trainer_of(m, CEK_F32, NULL);
     assert_ok(cek_dataset_arrays(&a, &set));
     assert_ok(cek_trainer_evaluate(t, set, &metrics));
     outputs_compute(m, &o, x);
     wanted = oracle(&o, x, ROWS);
     ck_assert_msg(fabs(metrics.loss - wanted) <= 4e-6 * wanted, "%.9g, wanted %.9g", metrics.loss, wanted);
+    assert_ok(cek_trainer_fit(t, set, &(cek_fit_options){ .size = sizeof(cek_fit_options), .epochs = 1 }, &epoch));
+    ck_assert_msg(fabs(epoch.train->loss - wanted) <= 4e-6 * wanted, "%.9g, wanted %.9g", epoch.train->loss, wanted);
     cek_dataset_free(set);
     cek_trainer_free(t);
     cek_model_free(m);
@@ -376,7 +382,7 @@ START_TEST(each_refusal_says_what_is_wrong)
         { { .kind = CEK_LOSS_SMOOTH_L1, .beta = -1 }, "beta -1" },
     };
     cek_model *m;
-    int x;
+    int x, whole;
 
     assert_ok(cek_model_create(1, (int64_t[]){ FEATURES }, &m));
     assert_ok(cek_model_linear(m, 0, CLASSES, true, &x));
@@ -387,6 +393,10 @@ START_TEST(each_refusal_says_what_is_wrong)
         assert_fails(cek_model_loss(m, x, &o, NULL), CEK_INVALID, "loss", cases[i].said);
         assert_ok(cek_model_status(m));
     }
+    whole = cek_part_cast(m, x, CEK_I32);
+    assert_fails(cek_model_loss(m, whole, &(cek_loss_options){ .size = sizeof(cek_loss_options), .kind = CEK_LOSS_L1 },
+                                NULL),
+                 CEK_INVALID, "loss", "integers");
     assert_ok(cek_model_loss(m, x, &(cek_loss_options){ .size = sizeof(cek_loss_options), .kind = CEK_LOSS_L1 }, NULL));
     assert_fails(cek_model_loss(m, x, &(cek_loss_options){ .size = sizeof(cek_loss_options), .kind = CEK_LOSS_L1 },
                                 NULL),
@@ -402,7 +412,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, values_and_gradients_are_those_of_the_formula, 0, LOSSES);
     tcase_add_loop_test(tcase, several_devices_divide_by_what_the_whole_batch_weighs, 0, LOSSES);
-    tcase_add_test(tcase, evaluation_divides_by_what_all_labels_weigh);
+    tcase_add_test(tcase, evaluations_and_epochs_divide_by_what_all_labels_weigh);
     tcase_add_test(tcase, labels_that_are_no_class_and_batches_without_any_are_refused);
     tcase_add_test(tcase, a_prediction_gives_what_the_loss_compares);
     tcase_add_test(tcase, each_refusal_says_what_is_wrong);
