@@ -468,10 +468,17 @@ unit_tests += %D%/unit/scaler
 %C%_unit_scaler_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/types
-%C%_unit_types_SOURCES = %D%/unit/types.c %D%/unit/plan_run.h
+%C%_unit_types_SOURCES = %D%/unit/types.c %D%/unit/types_bench.h %D%/unit/plan_run.h
 %C%_unit_types_CPPFLAGS = $(unit_cppflags)
 %C%_unit_types_LDFLAGS = $(check_ldflags)
 %C%_unit_types_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/types_scaled
+%C%_unit_types_scaled_SOURCES = %D%/unit/types_scaled.c %D%/unit/types_bench.h %D%/unit/plan_run.h
+%C%_unit_types_scaled_CPPFLAGS = $(unit_cppflags)
+%C%_unit_types_scaled_LDFLAGS = $(check_ldflags)
+%C%_unit_types_scaled_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/parts_refused
 %C%_unit_parts_refused_SOURCES = %D%/unit/parts_refused.c
 %C%_unit_parts_refused_CPPFLAGS = $(unit_cppflags)

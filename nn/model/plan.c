@@ -291,6 +291,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
 out:
     cek__graph_clear(&graph);
     cek__plan_free(plan);
+    if (st == CEK_UNSUPPORTED && layout->low) /* which an operation may be lacking in alone */
+        return cek__fail_prefix(st, "computing in %s", cek_dtype_name(layout->low));
     return st;
 }
 

@@ -77,6 +77,33 @@ out:
 
 /* ---- emitting ---- */
 
+/* As plugins call them. */
+static const char *kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+        [CEK_OP_GEMM] = "gemm",
+        [CEK_OP_CONV_FORWARD] = "conv_forward",
+        [CEK_OP_CONV_BACKWARD_DATA] = "conv_backward_data",
+        [CEK_OP_CONV_BACKWARD_WEIGHTS] = "conv_backward_weights",
+        [CEK_OP_POOL_FORWARD] = "pool_forward",
+        [CEK_OP_POOL_BACKWARD] = "pool_backward",
+        [CEK_OP_POINTWISE] = "pointwise",
+        [CEK_OP_REDUCE] = "reduce",
+        [CEK_OP_SOFTMAX] = "softmax",
+        [CEK_OP_CROSS_ENTROPY] = "cross_entropy",
+        [CEK_OP_SQUARED_ERROR] = "squared_error",
+        [CEK_OP_DROPOUT] = "dropout",
+        [CEK_OP_RANDOM] = "random",
+        [CEK_OP_OPTIMIZER] = "optimizer",
+        [CEK_OP_COPY] = "copy",
+        [CEK_OP_GATHER] = "gather",
+        [CEK_OP_SCATTER_ADD] = "scatter_add",
+        [CEK_OP_ARG] = "arg",
+    };
+
+    return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "unknown operation";
+}
+
 /* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
 static void info_guess(const cek_op_desc *desc, cek_op_info *info)
 {
@@ -100,7 +127,7 @@ static cek_status op_make(cek__program *program, const cek_op_desc *desc, cek_op
         st = cek_op_make(program->device, desc, info, out);
     else
         info_guess(desc, info);
-    return st != CEK_OK ? cek__fail_prefix(st, "%s", program->where) : CEK_OK;
+    return st != CEK_OK ? cek__fail_prefix(st, "%s, %s", program->where, kind_name(desc->kind)) : CEK_OK;
 }
 
 /* The second form, which adds to the outputs in `twice`. */

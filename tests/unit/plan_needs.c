@@ -296,9 +296,11 @@ START_TEST(impossible_plans_say_why)
     options.rows = 0;
     plan_fails(&b, line, &options, CEK_INVALID, "plan", "0 samples");
     wrapped.refuse_kind = CEK_OP_CONV_BACKWARD_WEIGHTS;
-    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED, "node 1 (conv) backward: reference:0: op_create", "not available");
+    plan_fails(&b, m, &train_mse, CEK_UNSUPPORTED,
+               "node 1 (conv) backward, conv_backward_weights: reference:0: op_create", "not available");
     wrapped.refuse_kind = CEK_OP_SQUARED_ERROR;
-    plan_fails(&b, line, &train_mse, CEK_UNSUPPORTED, "the loss: reference:0: op_create", "not available");
+    plan_fails(&b, line, &train_mse, CEK_UNSUPPORTED, "the loss, squared_error: reference:0: op_create",
+               "not available");
     wrapped.refuse_kind = 0;
     assert_ok(cek_model_linear(line, 0, 1, true, NULL)); /* node 1 is dead now */
     plan_fails(&b, line, &train_mse, CEK_INVALID, "node 1 (linear)", "node 2");

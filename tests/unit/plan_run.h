@@ -82,7 +82,16 @@ static struct {
     int fused, refused;           /* epilogues with an activation or a derivative */
     bool refuse_epilogues;
     uint32_t refuse_kind;
+    cek_dtype refuse_type; /* of products and convolutions of that kind, those that read this; 0: all */
 } wrapped;
+
+static inline bool wrapped_refuses(const cek_op_desc *desc)
+{
+    if (desc->kind != wrapped.refuse_kind || wrapped.refuse_type == CEK_DTYPE_NONE)
+        return desc->kind == wrapped.refuse_kind;
+    return wrapped.refuse_type ==
+           (desc->kind == CEK_OP_GEMM ? ((const cek_gemm_desc *)desc)->a_type : ((const cek_conv_desc *)desc)->x_type);
+}
 
 static inline cek_status wrapped_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
@@ -90,7 +99,7 @@ static inline cek_status wrapped_create(cek_dev *dev, const cek_op_desc *desc, c
     cek_status st;
 
     *out = NULL;
-    if (desc->kind == wrapped.refuse_kind)
+    if (wrapped_refuses(desc))
         return CEK_UNSUPPORTED;
     if (fuses && wrapped.refuse_epilogues) {
         wrapped.refused++;
