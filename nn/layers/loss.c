@@ -69,7 +69,7 @@ static cek_status loss_check(const cek_model *model, int input, const loss_kind 
     char text[CEK__SHAPE_TEXT];
 
     CEK_TRY(cek__node_check(model, input, "input"));
-    if (model->loss || model->target >= 0)
+    if (model->loss || model->target)
         CEK_FAIL(CEK_INVALID, "the model has %s already", model->loss ? "a loss" : "targets");
     in = cek__node_dims(model, input);
     if (model->graph.flows[model->nodes[input].flow].type == CEK_I32)
@@ -83,34 +83,40 @@ out:
     return st;
 }
 
-/* [N,..,classes] against labels: the model is told what they weigh. */
-static cek_status classes_compare(cek__layer *l, const cek_loss_options *o, int *v)
+/* What each label weighs where not all weigh 1. */
+static cek_status labels_weigh(const cek_loss_options *o, int64_t classes, cek__label_weights *out)
+{
+    cek_status st = CEK_OK;
+
+    *out = (cek__label_weights){ .classes = classes, .ignores = o->ignores, .ignored = o->ignored };
+    if (o->weights)
+        CEK_TRY(cek__alloc_array((size_t)classes, sizeof *out->weight, &out->weight));
+    for (int64_t i = 0; o->weights && i < classes; i++)
+        out->weight[i] = o->weights[i];
+out:
+    return st;
+}
+
+/* [N,..,classes] against labels. */
+static cek_status classes_compare(cek__layer *l, const cek_loss_options *o, int target, int *v)
 {
     cek_status st;
     const int64_t classes = l->in.size[l->in.rank - 1];
     cek__class_options options = {
         .logs = o->kind == CEK_LOSS_NLL, .smoothing = o->smoothing, .ignores = o->ignores, .ignored = o->ignored
     };
-    cek__label_weights labels = { .classes = classes, .ignores = o->ignores, .ignored = o->ignored };
     int weights;
 
-    if (o->weights) {
+    if (o->weights)
         CEK_TRY(cek__layer_constant(l, 1, &classes, o->weights, &options.weights));
-        CEK_TRY(cek__alloc_array((size_t)classes, sizeof *labels.weight, &labels.weight));
-        for (int64_t i = 0; i < classes; i++)
-            labels.weight[i] = o->weights[i];
-    }
-    CEK_TRY(cek__class_cross_entropy(l->graph, l->x[0], l->x[1], &options, v, &weights));
-    l->model->labels = labels;
-    return CEK_OK;
+    st = cek__class_cross_entropy(l->graph, l->x[0], target, &options, v, &weights);
 out:
-    free(labels.weight);
     return st;
 }
 
-static cek_status values_compare(cek__layer *l, const cek_loss_options *o, int *v)
+static cek_status values_compare(cek__layer *l, const cek_loss_options *o, int target, int *v)
 {
-    const int x = l->x[0], target = l->x[1];
+    const int x = l->x[0];
 
     switch (o->kind) {
     case CEK_LOSS_SOFT_CROSS_ENTROPY: return cek__soft_cross_entropy(l->graph, x, target, v);
@@ -122,15 +128,19 @@ static cek_status values_compare(cek__layer *l, const cek_loss_options *o, int *
     }
 }
 
+/* Targets, what is compared with them, and its sum, in one node. */
 static cek_status loss_add(cek__layer *l, const loss_kind *kind, const cek_loss_options *o, int *v)
 {
     cek_status st;
-    int gradient;
+    cek__dims dims = l->in;
+    int target, gradient;
 
+    dims.rank -= kind->classes;
+    CEK_TRY(cek__layer_target(l, kind->classes ? CEK_I32 : CEK_F32, &dims, &target));
     if (kind->classes) {
-        CEK_TRY(classes_compare(l, o, v));
+        CEK_TRY(classes_compare(l, o, target, v));
     } else {
-        CEK_TRY(values_compare(l, o, v));
+        CEK_TRY(values_compare(l, o, target, v));
         CEK_TRY(o->sums ? cek__sample_sum(l->graph, *v, v) : cek__sample_mean(l->graph, *v, v));
     }
     CEK_TRY(cek__loss(l->graph, *v, CEK__NOTHING, &gradient));
@@ -139,25 +149,13 @@ out:
     return st;
 }
 
-/* The targets' node. */
-static cek_status target_add(cek_model *model, int input, const loss_kind *kind, int *node)
-{
-    const cek__dims dims = *cek__node_dims(model, input);
-
-    if (model->output < 0)
-        model->output = input;
-    *node = cek_part_target(model, kind->classes ? CEK_I32 : CEK_F32, dims.rank - 1 - kind->classes, dims.size + 1);
-    return *node < 0 ? cek_model_status(model) : CEK_OK;
-}
-
-static cek_status comparison_add(cek_model *model, int input, int target, const loss_kind *kind,
-                                 const cek_loss_options *o, int *node)
+static cek_status node_add(cek_model *model, int input, const loss_kind *kind, const cek_loss_options *o, int *node)
 {
     cek_status st;
     cek__layer l;
     int y = CEK__NOTHING;
 
-    CEK_TRY(cek__layer_begin(&l, model, kind->name, 2, (int[]){ input, target }));
+    CEK_TRY(cek__layer_begin(&l, model, kind->name, 1, &input));
     CEK_TRY(loss_add(&l, kind, o, &y));
 out:
     return cek__layer_end(&l, st, y, node);
@@ -168,7 +166,7 @@ cek_status cek_model_loss(cek_model *model, int input, const cek_loss_options *o
     cek_status st;
     cek_loss_options o;
     const loss_kind *kind;
-    int target;
+    cek__label_weights labels = { .classes = 0 };
 
     if (node)
         *node = -1;
@@ -181,9 +179,14 @@ cek_status cek_model_loss(cek_model *model, int input, const cek_loss_options *o
     o.beta = o.beta == 0 ? 1 : o.beta;
     o.positive = o.positive == 0 ? 1 : o.positive;
     CEK_TRY(loss_check(model, input, kind, &o));
-    CEK_TRY(target_add(model, input, kind, &target));
-    CEK_TRY(comparison_add(model, input, target, kind, &o, node));
+    if (kind->classes)
+        CEK_TRY(labels_weigh(&o, cek__node_dims(model, input)->size[cek__node_dims(model, input)->rank - 1], &labels));
+    CEK_TRY(node_add(model, input, kind, &o, node));
+    model->labels = labels;
+    if (model->output < 0)
+        model->output = input;
     return CEK_OK;
 out:
+    free(labels.weight);
     return cek__fail_prefix(st, "loss");
 }

@@ -58,26 +58,19 @@ int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *s
 {
     cek_status st;
     cek__layer l;
-    cek__part part = { .kind = CEK__PART_TARGET };
-    int y = CEK__NOTHING;
+    cek__dims dims;
+    int node, y = CEK__NOTHING;
 
     CEK_TRY(begin(&l, model, "target", 0, NULL));
-    if (model->target >= 0)
-        CEK_FAIL(CEK_INVALID, "node %d is the model's target already", model->target);
-    if (type != CEK_I32 && type != CEK_F32)
-        CEK_FAIL(CEK_UNSUPPORTED, "type %s, targets are i32 labels or f32 values", cek_dtype_name(type));
     if (rank + 1 > CEK_RANK_MAX)
         CEK_FAIL(CEK_INVALID, "a sample of rank %d, it is 0 to %d", rank, CEK_RANK_MAX - 1);
-    CEK_TRY(sample_dims(rank, shape, &part.dims));
-    if (cek__dims_elements(&part.dims, 0, part.dims.rank, 1) > INT32_MAX)
-        CEK_FAIL(CEK_UNSUPPORTED, "more than %d %s", INT32_MAX, type == CEK_I32 ? "labels" : "values");
-    part.type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
-    CEK_TRY(cek__graph_add(l.graph, &part, &y));
-    model->target = model->node_count;
-    if (model->output < 0)
-        model->output = model->node_count - 1;
+    CEK_TRY(sample_dims(rank, shape, &dims));
+    CEK_TRY(cek__layer_target(&l, type, &dims, &y));
 out:
-    return end(model, &l, st, y);
+    node = end(model, &l, st, y);
+    if (node >= 0 && model->output < 0)
+        model->output = node - 1;
+    return node;
 }
 
 int cek_part_shared(cek_model *model, const char *name)

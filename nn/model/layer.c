@@ -71,6 +71,8 @@ cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, i
     l->buffers = model->buffer_count;
     l->buffer_elements = model->buffer_elements;
     l->constant_elements = model->constants.count;
+    l->target = model->target;
+    l->loss = model->loss;
     CEK_TRY(names_make(model, &l->node));
     CEK_TRY(inputs_take(l, inputs, input));
     if (model->node_count == model->node_capacity) {
@@ -230,6 +232,23 @@ cek_status cek__layer_contribute(cek__layer *l, int buffer, int v, double moment
     return cek__graph_add(l->graph, &part, &nothing);
 }
 
+cek_status cek__layer_target(cek__layer *l, cek_dtype type, const cek__dims *dims, int *flow)
+{
+    cek_status st;
+    cek__part part = { .kind = CEK__PART_TARGET, .type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE, .dims = *dims };
+
+    if (l->model->target)
+        CEK_FAIL(CEK_INVALID, "the model has targets already");
+    if (type != CEK_I32 && type != CEK_F32)
+        CEK_FAIL(CEK_UNSUPPORTED, "type %s, targets are i32 labels or f32 values", cek_dtype_name(type));
+    if (cek__dims_elements(dims, 0, dims->rank, 1) > INT32_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "more than %d %s", INT32_MAX, type == CEK_I32 ? "labels" : "values");
+    CEK_TRY(cek__graph_add(l->graph, &part, flow));
+    l->model->target = *flow;
+out:
+    return st;
+}
+
 void cek__layer_note(cek__layer *l, const char *fmt, ...)
 {
     size_t used = strlen(l->node.note);
@@ -259,6 +278,8 @@ static void layer_undo(cek__layer *l)
         cek__tensor_clear(&model->buffers[--model->buffer_count].public);
     model->buffer_elements = l->buffer_elements;
     model->constants.count = l->constant_elements;
+    model->target = l->target;
+    model->loss = l->loss;
 }
 
 /* For a part that is given its -1 as a node. Where there is no memory for the text, it says less. */

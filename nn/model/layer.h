@@ -23,6 +23,7 @@ typedef struct cek__layer {
     cek__graph_mark mark;
     size_t parameters, buffers;
     uint64_t buffer_elements, constant_elements;
+    int target, loss; /* of the model, before */
     bool whole_names; /* suffixes are names */
 } cek__layer;
 
@@ -46,6 +47,8 @@ CEK__CHECKED cek_status cek__layer_contribute(cek__layer *layer, int buffer, int
 /* The same of an array that never changes and that state dicts do not have; values[shape] are copied. */
 CEK__CHECKED cek_status cek__layer_constant(cek__layer *layer, int rank, const int64_t *shape, const float *values,
                                             int *flow);
+/* What batches have as targets, which a model has once: CEK_I32 or CEK_F32, of these dims. */
+CEK__CHECKED cek_status cek__layer_target(cek__layer *layer, cek_dtype type, const cek__dims *dims, int *flow);
 /* Appends to what the summary says behind the name; what does not fit is left out. */
 void cek__layer_note(cek__layer *layer, const char *fmt, ...) CEK__PRINTF(2, 3);
 /* end - after everything went well (`st` CEK_OK) or something did not: `flow` is what the node gives, *node its number, -1 on

@@ -97,7 +97,7 @@ cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out)
     CEK_TRY(cek__calloc(1, sizeof *model, &model));
     CEK_TRY(cek__graph_init(&model->graph));
     model->scale = 1;
-    model->output = model->target = -1;
+    model->output = -1;
     if (rank > 0)
         CEK_TRY(input_add(model, rank, shape));
     *out = model;
@@ -284,13 +284,21 @@ int cek__model_output(const cek_model *model)
     return model->output < 0 ? model->node_count - 1 : model->output;
 }
 
+/* Of a sample. */
+static int64_t target_elements(const cek_model *model)
+{
+    const cek__dims *dims = &model->graph.flows[model->target].dims;
+
+    return cek__dims_elements(dims, 0, dims->rank, 1);
+}
+
 bool cek__model_own_targets(const cek_model *model, cek__targets *out)
 {
     *out = (cek__targets){ CEK_I32, 1 }; /* of a loss that reads none */
-    if (!model->loss || model->target < 0)
+    if (!model->loss || !model->target)
         return model->loss != 0;
-    out->columns = (uint32_t)cek__node_elements(model, model->target);
-    if (model->graph.flows[model->nodes[model->target].flow].type != CEK_I32)
+    out->columns = (uint32_t)target_elements(model);
+    if (model->graph.flows[model->target].type != CEK_I32)
         out->type = CEK_F32;
     return true;
 }
@@ -299,7 +307,7 @@ cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64
 {
     cek_status st = CEK_OK;
     const cek__label_weights *w = &model->labels;
-    int64_t count = samples * cek__node_elements(model, model->target);
+    int64_t count = samples * target_elements(model);
 
     *out = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -80,7 +80,7 @@ struct cek_model {
     int output;           /* a node; -1: the last one */
     size_t input_count;
     int inputs[CEK_INPUTS_MOST]; /* nodes, in the order in which batches have them */
-    int target, loss;            /* a node, a part: of a loss of its own; -1, 0: none */
+    int target, loss;            /* a flow, a part: of a loss of its own; 0: none */
     cek_status failed;           /* a part that could not be added; CEK_OK */
     char *failure;               /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];

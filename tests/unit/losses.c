@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fault.h"
 #include "scratch.h"
 #include "tests/suite.h"
 
@@ -405,6 +406,48 @@ START_TEST(each_refusal_says_what_is_wrong)
 }
 END_TEST
 
+START_TEST(a_loss_that_memory_does_not_suffice_for_leaves_nothing)
+{
+    const cek_loss_options o = {
+        .size = sizeof o, .kind = CEK_LOSS_CROSS_ENTROPY, .weights = class_weights, .ignores = true, .ignored = 1
+    };
+    cek_model *m, *plain = network(&o);
+    char *text, *wanted;
+    long failures = 0;
+    int x;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ FEATURES }, &m));
+    assert_ok(cek_model_linear(m, 0, CLASSES, true, &x));
+    for (;;) {
+        int loss = 99;
+        bool done;
+        cek_status st;
+
+        cek__fault_set(CEK__FAULT_ALLOC, failures + 1);
+        st = cek_model_loss(m, x, &o, &loss);
+        done = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        failures += !done;
+        ck_assert_int_eq(st, done ? CEK_OK : CEK_OUT_OF_MEMORY);
+        ck_assert_int_eq(loss, done ? x + 1 : -1);
+        if (done)
+            break;
+        ck_assert_int_eq(cek_part_target(m, CEK_F32, 1, (int64_t[]){ CLASSES }), x + 1);
+        cek_model_free(m);
+        assert_ok(cek_model_create(1, (int64_t[]){ FEATURES }, &m));
+        assert_ok(cek_model_linear(m, 0, CLASSES, true, &x));
+    }
+    ck_assert_int_ge(failures, 5);
+    assert_ok(cek_model_summary(m, NULL, ROWS, &text));
+    assert_ok(cek_model_summary(plain, NULL, ROWS, &wanted));
+    ck_assert_str_eq(text, wanted);
+    free(text);
+    free(wanted);
+    cek_model_free(m);
+    cek_model_free(plain);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("losses");
@@ -416,6 +459,7 @@ int main(void)
     tcase_add_test(tcase, labels_that_are_no_class_and_batches_without_any_are_refused);
     tcase_add_test(tcase, a_prediction_gives_what_the_loss_compares);
     tcase_add_test(tcase, each_refusal_says_what_is_wrong);
+    tcase_add_test(tcase, a_loss_that_memory_does_not_suffice_for_leaves_nothing);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
