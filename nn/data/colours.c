@@ -4,9 +4,7 @@
 #include "nn/data/colours.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "core/base/alloc.h"
 #include "core/base/random.h"
 #include "nn/data/glyphs.h"
 
@@ -97,28 +95,7 @@ void cek__colours_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__COLOUR
 
 cek_status cek__colours_dataset(uint64_t seed, bool train, cek_dataset **out)
 {
-    static const cek__data_format format = { .input_type = CEK_U8,
-                                             .input_rank = 3,
-                                             .input_shape = { SIZE, SIZE, CHANNELS },
-                                             .target_type = CEK_I32,
-                                             .target_width = 1,
-                                             .class_count = CEK__GLYPH_CLASSES };
-    const uint64_t first = train ? 0 : CEK__COLOURS_TRAIN;
-    const int64_t count = train ? CEK__COLOURS_TRAIN : CEK__COLOURS_TEST;
-    uint8_t *images = NULL;
-    int32_t *labels = NULL;
-    cek_status st;
+    static const cek__digits digits = { SIZE, CHANNELS, CEK__COLOURS_TRAIN, CEK__COLOURS_TEST, cek__colours_draw };
 
-    *out = NULL;
-    CEK_TRY(cek__alloc_array((size_t)count, CEK__COLOURS_BYTES, &images));
-    CEK_TRY(cek__alloc_array((size_t)count, sizeof *labels, &labels));
-    for (int64_t i = 0; i < count; i++) {
-        cek__colours_draw(seed, first + (uint64_t)i, images + i * CEK__COLOURS_BYTES);
-        labels[i] = (int32_t)((first + (uint64_t)i) % CEK__GLYPH_CLASSES);
-    }
-    return cek__dataset_adopt(&format, count, images, labels, out);
-out:
-    free(images);
-    free(labels);
-    return st;
+    return cek__digits_dataset(&digits, seed, train, out);
 }

@@ -209,52 +209,62 @@ static void develop(const look *l, uint64_t seed, uint64_t stream, const float i
     }
 }
 
-void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PIXELS])
-{
-    float ink[CEK__GLYPH_PIXELS] = { 0 };
-    uint64_t stream = cek__stream(CEK__STREAM_GLYPHS, sample);
-    int form;
-    look l = look_draw(seed, stream, &form);
-
-    strokes_draw(&l, shapes[sample % CEK__GLYPH_CLASSES][form], ink);
-    develop(&l, seed, stream, ink, image);
-}
-
-void cek__glyph_ink(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS])
+static look strokes_of(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS])
 {
     int form;
     look l = look_draw(seed, cek__stream(CEK__STREAM_GLYPHS, sample), &form);
 
     memset(ink, 0, CEK__GLYPH_PIXELS * sizeof *ink);
     strokes_draw(&l, shapes[sample % CEK__GLYPH_CLASSES][form], ink);
+    return l;
+}
+
+void cek__glyph_ink(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS])
+{
+    strokes_of(seed, sample, ink);
+}
+
+void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[CEK__GLYPH_PIXELS])
+{
+    float ink[CEK__GLYPH_PIXELS];
+    look l = strokes_of(seed, sample, ink);
+
+    develop(&l, seed, cek__stream(CEK__STREAM_GLYPHS, sample), ink, image);
 }
 
 /* ---- data sets ---- */
 
-cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out)
+cek_status cek__digits_dataset(const cek__digits *digits, uint64_t seed, bool train, cek_dataset **out)
 {
-    static const cek__data_format format = { .input_type = CEK_U8,
-                                             .input_rank = 3,
-                                             .input_shape = { CEK__GLYPH_SIZE, CEK__GLYPH_SIZE, 1 },
-                                             .target_type = CEK_I32,
-                                             .target_width = 1,
-                                             .class_count = CEK__GLYPH_CLASSES };
-    uint64_t first = train ? 0 : CEK__GLYPHS_TRAIN;
-    int64_t count = train ? CEK__GLYPHS_TRAIN : CEK__GLYPHS_TEST;
+    const cek__data_format format = { .input_type = CEK_U8,
+                                      .input_rank = 3,
+                                      .input_shape = { digits->size, digits->size, digits->channels },
+                                      .target_type = CEK_I32,
+                                      .target_width = 1,
+                                      .class_count = CEK__GLYPH_CLASSES };
+    const int64_t first = train ? 0 : digits->train, count = train ? digits->train : digits->test;
+    const int64_t bytes = digits->size * digits->size * digits->channels;
     uint8_t *images = NULL;
     int32_t *labels = NULL;
     cek_status st;
 
     *out = NULL;
-    CEK_TRY(cek__alloc_array((size_t)count, CEK__GLYPH_PIXELS, &images));
+    CEK_TRY(cek__alloc_array((size_t)count, (size_t)bytes, &images));
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *labels, &labels));
     for (int64_t i = 0; i < count; i++) {
-        cek__glyph_draw(seed, first + (uint64_t)i, images + i * CEK__GLYPH_PIXELS);
-        labels[i] = (int32_t)((first + (uint64_t)i) % CEK__GLYPH_CLASSES);
+        digits->draw(seed, (uint64_t)(first + i), images + i * bytes);
+        labels[i] = (int32_t)((first + i) % CEK__GLYPH_CLASSES);
     }
     return cek__dataset_adopt(&format, count, images, labels, out);
 out:
     free(images);
     free(labels);
     return st;
+}
+
+cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out)
+{
+    static const cek__digits digits = { CEK__GLYPH_SIZE, 1, CEK__GLYPHS_TRAIN, CEK__GLYPHS_TEST, cek__glyph_draw };
+
+    return cek__digits_dataset(&digits, seed, train, out);
 }

@@ -26,6 +26,14 @@ CEK__SHARED void cek__glyph_draw(uint64_t seed, uint64_t sample, uint8_t image[C
 /* The same image's strokes alone: 0 = paper to 1 = ink. */
 CEK__SHARED void cek__glyph_ink(uint64_t seed, uint64_t sample, float ink[CEK__GLYPH_PIXELS]);
 
+/* Images of digits that are drawn one by one: image i of a seed shows digit i % 10. */
+typedef struct cek__digits {
+    int64_t size, channels; /* u8 [size][size][channels] */
+    int64_t train, test;    /* how many: samples from 0 on, and those behind them */
+    void (*draw)(uint64_t seed, uint64_t sample, uint8_t *image);
+} cek__digits;
+CEK__CHECKED cek_status cek__digits_dataset(const cek__digits *digits, uint64_t seed, bool train, cek_dataset **out);
+
 /* The training or the test images, u8 inputs (28, 28, 1) and labels. About 0.3 s for the larger set. */
 CEK__SHARED CEK__CHECKED cek_status cek__glyphs_dataset(uint64_t seed, bool train, cek_dataset **out);
 

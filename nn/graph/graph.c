@@ -36,6 +36,20 @@ cek__image cek__image_of(int64_t channels, int64_t pixels)
     return channels > 1 && pixels > 1 ? (cek__image){ channels, pixels } : (cek__image){ 0, 0 };
 }
 
+void cek__dims_without(const cek__dims *dims, uint32_t axes, cek__dims *out)
+{
+    *out = (cek__dims){ .rank = 0 };
+    for (int i = 0; i < dims->rank; i++) {
+        if (axes >> i & 1)
+            continue;
+        out->samples |= (dims->samples >> i & 1) << out->rank;
+        out->outside = dims->samples >> i & 1 ? dims->outside : out->outside;
+        out->size[out->rank++] = dims->size[i];
+    }
+    if (out->rank == 0)
+        out->size[out->rank++] = 1;
+}
+
 cek__image cek__dims_image(const cek__dims *dims)
 {
     return cek__image_of(dims->size[1], cek__dims_elements(dims, 2, dims->rank, 1));

@@ -212,6 +212,8 @@ CEK__SHARED int64_t cek__dims_elements(const cek__dims *dims, int first, int end
 CEK__SHARED bool cek__image_equal(cek__image a, cek__image b);
 /* Nothing where both orders are one. */
 CEK__SHARED cek__image cek__image_of(int64_t channels, int64_t pixels);
+/* Without the axes whose bits are set; [1] where none is left. */
+void cek__dims_without(const cek__dims *dims, uint32_t axes, cek__dims *out);
 /* [N,C,...] as an image. */
 cek__image cek__dims_image(const cek__dims *dims);
 

@@ -177,6 +177,12 @@ const cek_op *cek__lower_op(const cek__lowering *l, int part)
     return l->program->instructions[l->instruction[part] - 1].op;
 }
 
+void cek__lower_shape(const cek__lowering *l, const cek__dims *dims, uint64_t shape[CEK_RANK_MAX])
+{
+    for (int i = 0; i < dims->rank; i++)
+        shape[i] = (uint64_t)cek__dims_elements(dims, i, i + 1, l->rows);
+}
+
 cek_status cek__lower_within(cek__lowering *l, int flow, int of, int64_t at)
 {
     if (l->missing)
@@ -194,8 +200,8 @@ cek_status cek__lower_box(cek__lowering *l, int part, const cek__box *box, int f
         .y_type = cek__lower_type(l, p->output[0]),
     };
 
+    cek__lower_shape(l, &box->dims, desc.shape);
     for (int i = 0; i < box->dims.rank; i++) {
-        desc.shape[i] = (uint64_t)cek__dims_elements(&box->dims, i, i + 1, l->rows);
         desc.x_strides[i] = box->from[i];
         desc.y_strides[i] = box->to[i];
     }
@@ -217,8 +223,8 @@ cek_status cek__lower_box_add(cek__lowering *l, int part, const cek__box *box, i
         .instruction_size = sizeof(cek_pointwise_instruction),
     };
 
+    cek__lower_shape(l, &box->dims, desc.shape);
     for (int i = 0; i < box->dims.rank; i++) {
-        desc.shape[i] = (uint64_t)cek__dims_elements(&box->dims, i, i + 1, l->rows);
         input.strides[i] = box->from[i];
         desc.out_strides[i] = box->to[i];
     }

@@ -62,6 +62,8 @@ CEK__CHECKED cek_status cek__lower_box(cek__lowering *lowering, int part, const 
                                        const cek__destination *to);
 CEK__CHECKED cek_status cek__lower_box_add(cek__lowering *lowering, int part, const cek__box *box, int from,
                                            const cek__destination *to);
+/* As operations have it: with the samples that the program takes. */
+void cek__lower_shape(const cek__lowering *lowering, const cek__dims *dims, uint64_t shape[CEK_RANK_MAX]);
 cek_dtype cek__lower_type(const cek__lowering *lowering, int flow);
 uint64_t cek__lower_elements(const cek__lowering *lowering, int flow);
 

@@ -7,21 +7,12 @@
 static cek_status arg_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
     const cek__dims *x = &graph->flows[part->input[0]].dims;
-    cek__dims *y = &out[0].dims;
 
     if (part->arg.axis < 0 || part->arg.axis >= x->rank)
         return cek__fail(CEK_INVALID, "there is no axis %d", part->arg.axis);
     if (x->samples >> part->arg.axis & 1)
         return cek__fail(CEK_INVALID, "would mix samples");
-    for (int i = 0; i < x->rank; i++) {
-        if (i == part->arg.axis)
-            continue;
-        y->samples |= (x->samples >> i & 1) << y->rank;
-        y->outside = x->samples >> i & 1 ? x->outside : y->outside;
-        y->size[y->rank++] = x->size[i];
-    }
-    if (y->rank == 0)
-        y->size[y->rank++] = 1;
+    cek__dims_without(x, 1u << part->arg.axis, &out[0].dims);
     out[0].type = CEK_I32;
     return CEK_OK;
 }
@@ -33,14 +24,6 @@ cek_status cek__arg(cek__graph *graph, int x, uint32_t function, int axis, int *
     };
 
     return cek__graph_add(graph, &part, out);
-}
-
-/* Any order of the axes is read by its strides. */
-static cek_status arg_place(cek__graph *graph, int part)
-{
-    if (cek__has_strides(graph, graph->parts[part].input[0]))
-        return CEK_OK;
-    return cek__want(graph, part, 0, (cek__image){ 0, 0 });
 }
 
 static cek_status arg_lower(cek__lowering *l, int part)
@@ -57,9 +40,8 @@ static cek_status arg_lower(cek__lowering *l, int part)
         .type = cek__lower_type(l, p->input[0]),
     };
 
+    cek__lower_shape(l, x, desc.shape);
     cek__strides(l->graph, p->input[0], l->rows, desc.x_strides);
-    for (int i = 0; i < x->rank; i++)
-        desc.shape[i] = (uint64_t)cek__dims_elements(x, i, i + 1, l->rows);
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_ARG_Y, &to));
     return cek__lower_emit(l, part, &desc.op,
                            (int[CEK__SLOTS]){ [CEK_ARG_X] = cek__lower_read(l, p->input[0]), [CEK_ARG_Y] = to.value },
@@ -71,7 +53,7 @@ out:
 const cek__part_class cek__part_arg = { .name = "arg",
                                         .outputs = 1,
                                         .infer = arg_infer,
-                                        .place = arg_place,
+                                        .place = cek__place_strided,
                                         .lower = arg_lower,
                                         .types = CEK__TYPES_WIDE,
                                         .floats = true };

@@ -71,8 +71,7 @@ static cek_status concat_place(cek__graph *graph, int part)
     cek__image image = { 0, 0 };
 
     for (int k = 0; k < p.inputs; k++) {
-        if (!cek__has_strides(graph, graph->parts[part].input[k]))
-            CEK_TRY(cek__want(graph, part, k, (cek__image){ 0, 0 }));
+        CEK_TRY(cek__want_strides(graph, part, k));
         if (image.channels == 0)
             image = cek__image_like(&graph->flows[graph->parts[part].input[k]], &graph->flows[p.output[0]].dims);
     }

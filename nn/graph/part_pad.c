@@ -83,12 +83,11 @@ out:
 static cek_status pad_place(cek__graph *graph, int part)
 {
     cek_status st;
-    const cek__part *p = &graph->parts[part];
+    const cek__part *p;
     cek__flow *y;
     bool adds = false;
 
-    if (!cek__has_strides(graph, p->input[0]))
-        CEK_TRY(cek__want(graph, part, 0, (cek__image){ 0, 0 }));
+    CEK_TRY(cek__want_strides(graph, part, 0));
     p = &graph->parts[part];
     y = &graph->flows[p->output[0]];
     for (int i = 0; i < y->dims.rank; i++)

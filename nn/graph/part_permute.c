@@ -55,13 +55,12 @@ out:
 static cek_status permute_place(cek__graph *graph, int part)
 {
     cek_status st;
-    const cek__part *p = &graph->parts[part];
-    cek__flow *y = &graph->flows[p->output[0]];
+    const cek__part *p;
+    cek__flow *y;
     int64_t within[CEK_RANK_MAX], plain[CEK_RANK_MAX];
     const int64_t several = 7;
 
-    if (!cek__has_strides(graph, p->input[0]))
-        CEK_TRY(cek__want(graph, part, 0, (cek__image){ 0, 0 }));
+    CEK_TRY(cek__want_strides(graph, part, 0));
     p = &graph->parts[part];
     y = &graph->flows[p->output[0]];
     y->strided = true;

@@ -6,7 +6,6 @@
 static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])
 {
     const cek__dims *x = &graph->flows[part->input[0]].dims;
-    cek__dims *y = &out[0].dims;
 
     if (!graph->backward && !part->reduce.masked && part->reduce.axes & x->samples)
         return cek__fail(CEK_INVALID, "would mix samples, padding among them");
@@ -14,15 +13,7 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
         return cek__fail(CEK_INVALID, "a mean of samples is their sum over how many count");
     if (part->reduce.axes >> x->rank)
         return cek__fail(CEK_INVALID, "axes that are not there");
-    for (int i = 0; i < x->rank; i++) {
-        if (part->reduce.axes >> i & 1)
-            continue;
-        y->samples |= (x->samples >> i & 1) << y->rank;
-        y->outside = x->samples >> i & 1 ? x->outside : y->outside;
-        y->size[y->rank++] = x->size[i];
-    }
-    if (y->rank == 0)
-        y->size[y->rank++] = 1;
+    cek__dims_without(x, part->reduce.axes, &out[0].dims);
     return CEK_OK;
 }
 
@@ -114,14 +105,6 @@ out:
     return st;
 }
 
-/* Any order of the axes is read by its strides; what remains lies in the order of its axes. */
-static cek_status reduce_place(cek__graph *graph, int part)
-{
-    if (cek__has_strides(graph, graph->parts[part].input[0]))
-        return CEK_OK;
-    return cek__want(graph, part, 0, (cek__image){ 0, 0 });
-}
-
 static cek_status reduce_lower(cek__lowering *l, int part)
 {
     cek_status st;
@@ -136,9 +119,8 @@ static cek_status reduce_lower(cek__lowering *l, int part)
         .x_type = cek__lower_type(l, p->input[0]),
     };
 
+    cek__lower_shape(l, x, desc.shape);
     cek__strides(l->graph, p->input[0], l->rows, desc.x_strides);
-    for (int i = 0; i < x->rank; i++)
-        desc.shape[i] = (uint64_t)cek__dims_elements(x, i, i + 1, l->rows);
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_REDUCE_Y, &to));
     return cek__lower_emit(
         l, part, &desc.op,
@@ -151,7 +133,7 @@ const cek__part_class cek__part_reduce = { .name = "reduce",
                                            .outputs = 1,
                                            .infer = reduce_infer,
                                            .gradient = reduce_gradient,
-                                           .place = reduce_place,
+                                           .place = cek__place_strided,
                                            .types = CEK__TYPES_ANY,
                                            .lower = reduce_lower,
                                            .adds = true,

@@ -63,6 +63,18 @@ out:
     return st;
 }
 
+cek_status cek__want_strides(cek__graph *graph, int part, int k)
+{
+    if (cek__has_strides(graph, graph->parts[part].input[k]))
+        return CEK_OK;
+    return cek__want(graph, part, k, (cek__image){ 0, 0 });
+}
+
+cek_status cek__place_strided(cek__graph *graph, int part)
+{
+    return cek__want_strides(graph, part, 0);
+}
+
 cek_status cek__place_plain(cek__graph *graph, int part)
 {
     cek_status st = CEK_OK;

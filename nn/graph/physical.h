@@ -12,6 +12,10 @@ CEK__SHARED CEK__CHECKED cek_status cek__physical(cek__graph *graph);
 
 /* For the parts: input k lies so from here on. */
 CEK__CHECKED cek_status cek__want(cek__graph *graph, int part, int k, cek__image image);
+/* Input k lies in an order of its axes, whichever: it is read by its strides. */
+CEK__CHECKED cek_status cek__want_strides(cek__graph *graph, int part, int k);
+/* So input 0; what is given lies in the order of its axes. */
+cek_status cek__place_strided(cek__graph *graph, int part);
 /* All inputs in the order of their axes, and so the outputs. */
 cek_status cek__place_plain(cek__graph *graph, int part);
 /* What dims of an image lie as when they are made of x: as an image if x does, else in the order of their axes. */

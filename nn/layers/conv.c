@@ -17,7 +17,7 @@ static int64_t or_one(uint32_t value)
     return value ? value : 1;
 }
 
-static cek_status layer_take(const char *call, const cek_conv_layer *from, int axes, convolution *c)
+static cek_status layer_take(const char *call, const void *from, int axes, convolution *c)
 {
     cek_status st;
     cek_conv_layer given;
@@ -36,6 +36,28 @@ static cek_status layer_take(const char *call, const cek_conv_layer *from, int a
         c->windows.pad_hi[i] = given.pad_hi[i];
         c->more[i] = given.more[i];
     }
+out:
+    return st;
+}
+
+/* An image's height and width. */
+static cek_status image_take(const char *call, const void *from, int axes, convolution *c)
+{
+    cek_status st;
+    cek_conv2d_layer given;
+
+    CEK_TRY(cek__options_take(call, &given, sizeof given, from));
+    return layer_take(call,
+                      &(cek_conv_layer){ .size = sizeof(cek_conv_layer),
+                                         .out_channels = given.out_channels,
+                                         .kernel = { given.kernel_h, given.kernel_w },
+                                         .stride = { given.stride_h, given.stride_w },
+                                         .dilation = { given.dilation_h, given.dilation_w },
+                                         .pad_lo = { given.pad_h, given.pad_w },
+                                         .pad_hi = { given.pad_h, given.pad_w },
+                                         .groups = given.groups,
+                                         .no_bias = given.no_bias },
+                      axes, c);
 out:
     return st;
 }
@@ -183,7 +205,15 @@ out:
     return st;
 }
 
-cek_status cek_model_conv(cek_model *model, int input, const cek_conv_layer *layer, int *node)
+/* One of the calls. */
+typedef struct layer_call {
+    const char *function, *kind;
+    int axes; /* 0: as many as the input has */
+    cek_status (*take)(const char *call, const void *from, int axes, convolution *c);
+    cek_status (*add)(cek__layer *l, convolution *c, int *y);
+} layer_call;
+
+static cek_status layer_add(cek_model *model, int input, const layer_call *call, const void *layer, int *node)
 {
     cek_status st;
     cek__layer l;
@@ -192,62 +222,29 @@ cek_status cek_model_conv(cek_model *model, int input, const cek_conv_layer *lay
 
     if (node)
         *node = -1;
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(layer);
-    CEK_TRY(cek__layer_begin(&l, model, "conv", 1, &input));
-    CEK_TRY(cek__image_wanted(&l, 0, &axes));
-    CEK_TRY(layer_take("cek_model_conv", layer, axes, &c));
-    CEK_TRY(conv_add(&l, &c, &y));
+    if (!model || !layer)
+        return cek__fail(CEK_INVALID, "%s: %s is NULL", call->function, model ? "layer" : "model");
+    CEK_TRY(cek__layer_begin(&l, model, call->kind, 1, &input));
+    CEK_TRY(cek__image_wanted(&l, call->axes, &axes));
+    CEK_TRY(call->take(call->function, layer, axes, &c));
+    CEK_TRY(call->add(&l, &c, &y));
 out:
     return cek__layer_end(&l, st, y, node);
+}
+
+cek_status cek_model_conv(cek_model *model, int input, const cek_conv_layer *layer, int *node)
+{
+    return layer_add(model, input, &(layer_call){ "cek_model_conv", "conv", 0, layer_take, conv_add }, layer, node);
 }
 
 cek_status cek_model_conv_transposed(cek_model *model, int input, const cek_conv_layer *layer, int *node)
 {
-    cek_status st;
-    cek__layer l;
-    convolution c;
-    int axes, y = CEK__NOTHING;
-
-    if (node)
-        *node = -1;
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(layer);
-    CEK_TRY(cek__layer_begin(&l, model, "conv_transposed", 1, &input));
-    CEK_TRY(cek__image_wanted(&l, 0, &axes));
-    CEK_TRY(layer_take("cek_model_conv_transposed", layer, axes, &c));
-    CEK_TRY(transposed_add(&l, &c, &y));
-out:
-    return cek__layer_end(&l, st, y, node);
+    return layer_add(model, input,
+                     &(layer_call){ "cek_model_conv_transposed", "conv_transposed", 0, layer_take, transposed_add },
+                     layer, node);
 }
 
 cek_status cek_model_conv2d(cek_model *model, int input, const cek_conv2d_layer *layer, int *node)
 {
-    cek_status st;
-    cek__layer l;
-    cek_conv2d_layer two = { 0 };
-    cek_conv_layer any;
-    convolution c;
-    int axes, y = CEK__NOTHING;
-
-    if (node)
-        *node = -1;
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(layer);
-    CEK_TRY(cek__layer_begin(&l, model, "conv", 1, &input));
-    CEK_TRY(cek__options_take("cek_model_conv2d", &two, sizeof two, layer));
-    CEK_TRY(cek__image_wanted(&l, 2, &axes));
-    any = (cek_conv_layer){ .size = sizeof any,
-                            .out_channels = two.out_channels,
-                            .kernel = { two.kernel_h, two.kernel_w },
-                            .stride = { two.stride_h, two.stride_w },
-                            .dilation = { two.dilation_h, two.dilation_w },
-                            .pad_lo = { two.pad_h, two.pad_w },
-                            .pad_hi = { two.pad_h, two.pad_w },
-                            .groups = two.groups,
-                            .no_bias = two.no_bias };
-    CEK_TRY(layer_take("cek_model_conv2d", &any, axes, &c));
-    CEK_TRY(conv_add(&l, &c, &y));
-out:
-    return cek__layer_end(&l, st, y, node);
+    return layer_add(model, input, &(layer_call){ "cek_model_conv2d", "conv", 2, image_take, conv_add }, layer, node);
 }

@@ -14,30 +14,29 @@ static cek_status axis_from_front(const cek__layer *l, int axis, int *out)
     return CEK_OK;
 }
 
-int cek_part_softmax(cek_model *model, int x, int axis)
+typedef cek_status along(cek__graph *graph, int x, int axis, int *out);
+
+static int along_axis(cek_model *model, const char *kind, int x, int axis, along *add)
 {
     cek_status st;
     cek__layer l;
     int y = CEK__NOTHING;
 
-    CEK_TRY(begin(&l, model, "softmax", 1, &x));
+    CEK_TRY(begin(&l, model, kind, 1, &x));
     CEK_TRY(axis_from_front(&l, axis, &axis));
-    CEK_TRY(cek__softmax(l.graph, l.x[0], axis, &y));
+    CEK_TRY(add(l.graph, l.x[0], axis, &y));
 out:
     return end(model, &l, st, y);
 }
 
+int cek_part_softmax(cek_model *model, int x, int axis)
+{
+    return along_axis(model, "softmax", x, axis, cek__softmax);
+}
+
 int cek_part_log_softmax(cek_model *model, int x, int axis)
 {
-    cek_status st;
-    cek__layer l;
-    int y = CEK__NOTHING;
-
-    CEK_TRY(begin(&l, model, "log_softmax", 1, &x));
-    CEK_TRY(axis_from_front(&l, axis, &axis));
-    CEK_TRY(cek__log_softmax(l.graph, l.x[0], axis, &y));
-out:
-    return end(model, &l, st, y);
+    return along_axis(model, "log_softmax", x, axis, cek__log_softmax);
 }
 
 int cek_part_normalise(cek_model *model, int x, uint32_t axes, double epsilon)

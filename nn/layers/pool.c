@@ -12,8 +12,7 @@ static cek_status mode_check(uint32_t mode)
 }
 
 /* Fills in what is left out, by the input. */
-static cek_status layer_take(const cek__layer *l, const char *call, const cek_pool_layer *from, int axes,
-                             cek__pooling *p)
+static cek_status layer_take(const cek__layer *l, const char *call, const void *from, int axes, cek__pooling *p)
 {
     cek_status st;
     cek_pool_layer given;
@@ -32,6 +31,25 @@ static cek_status layer_take(const cek__layer *l, const char *call, const cek_po
         p->windows.pad_lo[i] = given.pad_lo[i];
         p->windows.pad_hi[i] = given.pad_hi[i];
     }
+out:
+    return st;
+}
+
+/* An image's height and width. */
+static cek_status image_take(const cek__layer *l, const char *call, const void *from, int axes, cek__pooling *p)
+{
+    cek_status st;
+    cek_pool2d_layer given;
+
+    CEK_TRY(cek__options_take(call, &given, sizeof given, from));
+    return layer_take(l, call,
+                      &(cek_pool_layer){ .size = sizeof(cek_pool_layer),
+                                         .mode = given.mode,
+                                         .kernel = { given.kernel_h, given.kernel_w },
+                                         .stride = { given.stride_h, given.stride_w },
+                                         .pad_lo = { given.pad_h, given.pad_w },
+                                         .pad_hi = { given.pad_h, given.pad_w } },
+                      axes, p);
 out:
     return st;
 }
@@ -83,7 +101,14 @@ out:
     return st;
 }
 
-cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *layer, int *node)
+/* One of the calls by windows. */
+typedef struct layer_call {
+    const char *function;
+    int axes; /* 0: as many as the input has */
+    cek_status (*take)(const cek__layer *l, const char *call, const void *from, int axes, cek__pooling *p);
+} layer_call;
+
+static cek_status layer_add(cek_model *model, int input, const layer_call *call, const void *layer, int *node)
 {
     cek_status st;
     cek__layer l;
@@ -92,42 +117,24 @@ cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *lay
 
     if (node)
         *node = -1;
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(layer);
+    if (!model || !layer)
+        return cek__fail(CEK_INVALID, "%s: %s is NULL", call->function, model ? "layer" : "model");
     CEK_TRY(cek__layer_begin(&l, model, "pool", 1, &input));
-    CEK_TRY(cek__image_wanted(&l, 0, &axes));
-    CEK_TRY(layer_take(&l, "cek_model_pool", layer, axes, &p));
+    CEK_TRY(cek__image_wanted(&l, call->axes, &axes));
+    CEK_TRY(call->take(&l, call->function, layer, axes, &p));
     CEK_TRY(pool_add(&l, &p, axes, &y));
 out:
     return cek__layer_end(&l, st, y, node);
 }
 
+cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *layer, int *node)
+{
+    return layer_add(model, input, &(layer_call){ "cek_model_pool", 0, layer_take }, layer, node);
+}
+
 cek_status cek_model_pool2d(cek_model *model, int input, const cek_pool2d_layer *layer, int *node)
 {
-    cek_status st;
-    cek__layer l;
-    cek_pool2d_layer two = { 0 };
-    cek_pool_layer any;
-    cek__pooling p;
-    int axes, y = CEK__NOTHING;
-
-    if (node)
-        *node = -1;
-    CEK__NOT_NULL(model);
-    CEK__NOT_NULL(layer);
-    CEK_TRY(cek__layer_begin(&l, model, "pool", 1, &input));
-    CEK_TRY(cek__options_take("cek_model_pool2d", &two, sizeof two, layer));
-    CEK_TRY(cek__image_wanted(&l, 2, &axes));
-    any = (cek_pool_layer){ .size = sizeof any,
-                            .mode = two.mode,
-                            .kernel = { two.kernel_h, two.kernel_w },
-                            .stride = { two.stride_h, two.stride_w },
-                            .pad_lo = { two.pad_h, two.pad_w },
-                            .pad_hi = { two.pad_h, two.pad_w } };
-    CEK_TRY(layer_take(&l, "cek_model_pool2d", &any, axes, &p));
-    CEK_TRY(pool_add(&l, &p, axes, &y));
-out:
-    return cek__layer_end(&l, st, y, node);
+    return layer_add(model, input, &(layer_call){ "cek_model_pool2d", 2, image_take }, layer, node);
 }
 
 static cek_status size_check(const cek__layer *l, int axes, const int64_t *size)
