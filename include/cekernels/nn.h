@@ -139,7 +139,9 @@ CEK_API CEK_CHECKED cek_status cek_model_set_init(cek_model *model, const char *
  * torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors, which is
  * logged. Nothing of such a file is executed, and what no state dict needs is CEK_BAD_INPUT, named. Values are f32, f64, f16
  * or bf16; names (a leading "module." on all of them is accepted) and shapes are exactly the model's. Integers called
- * "....num_batches_tracked", which PyTorch's batch norm counts with, are passed over where the model has no such name.
+ * "....num_batches_tracked", which PyTorch's batch norm counts with, are passed over where the model has no such name. So is what
+ * has no name in the model but the shape and the values, to the bit, of a parameter that several nodes read (cek_part_shared):
+ * PyTorch has such a one under the names of all of them ("wte.weight" and "lm_head.weight").
  * Nothing changes unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);

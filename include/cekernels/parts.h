@@ -59,7 +59,8 @@ CEK_API int cek_part_parameter(cek_model *model, const char *name, const cek_par
  * 0) as the first; batches have an array for each (cek_batch.arrays). */
 CEK_API int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank, const int64_t *shape);
 /* A parameter that is there already, of a part or of a layer, by its whole name (cek_parameter.name): for what is tied. It is one
- * parameter, whose gradient is the sum over all who read it, with one name, saved once. Of a language model's head:
+ * parameter, whose gradient is the sum over all who read it, with one name, saved once; a file may have it under others too
+ * (cek_model_load). Of a language model's head:
  *     y = cek_part_matmul(m, x, cek_part_shared(m, "wte.weight"), true);
  * Errors: CEK_NOT_FOUND. */
 CEK_API int cek_part_shared(cek_model *model, const char *name);

@@ -3,7 +3,8 @@
  * A file that is loaded names exactly the model's parameters, all with or all without a leading "module." (which
  * torch.nn.DataParallel puts there). Beside them it may count batches: single integers whose names end in
  * ".num_batches_tracked", which PyTorch's batch norm keeps and nothing computes with, are passed over where the model has
- * none of that name. Everything is converted before anything in the model changes.
+ * none of that name; so are the further names of a parameter that the model reads in several places (cek_part_shared) and
+ * PyTorch has in each. Everything is converted before anything in the model changes.
  * Must not know: the file's form (nn/formats/state_file.h). */
 #include <math.h>
 #include <stdio.h>
@@ -92,20 +93,65 @@ static bool counts_batches(const cek__st_tensor *t)
            strcmp(t->name + length - (sizeof suffix - 1), suffix) == 0;
 }
 
-/* The first tensor that no parameter of the model is called after. */
-static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, const cek_model *model)
+/* A node stands for it, beside that which it was made for. */
+static bool is_shared(const cek_model *model, size_t parameter)
 {
+    bool shared = false;
+
+    for (int i = 0; i < model->node_count; i++)
+        shared |= i != model->parameters[parameter].node && model->nodes[i].flow == model->parameters[parameter].flow;
+    return shared;
+}
+
+static bool has_shape(const cek__st_tensor *t, const cek_parameter *p)
+{
+    return t->rank == (uint32_t)p->rank && memcmp(t->shape, p->shape, t->rank * sizeof *t->shape) == 0;
+}
+
+/* Whether a tensor says once more what the file says of a shared parameter: its shape and its values, to the bit. */
+static cek_status repeats_shared(const cek__st_tensor *t, const cek_model *model, float *const *values, bool *out)
+{
+    cek_status st = CEK_OK;
+    float *these = NULL;
+
+    *out = false;
+    for (size_t i = 0; i < model->parameter_count && !*out; i++) {
+        const cek_parameter *p = &model->parameters[i].public;
+
+        if (!is_shared(model, i) || !has_shape(t, p))
+            continue;
+        if (!these) {
+            CEK_TRY(cek__alloc_array((size_t)p->count, sizeof *these, &these));
+            if (cek__st_to_f32(t, these) != CEK_OK) /* of a type that no parameter has */
+                break;
+        }
+        *out = memcmp(these, values[i], (size_t)p->count * sizeof *these) == 0;
+    }
+out:
+    free(these);
+    return st;
+}
+
+/* The first tensor that no parameter of the model is called after. `values`: what the file has for each. */
+static cek_status unknown_tensor(const cek__st_file *file, const char *prefix, const cek_model *model,
+                                 float *const *values)
+{
+    cek_status st = CEK_OK;
+
     for (size_t i = 0; i < file->count; i++) {
         const char *name = file->tensors[i].name;
-        bool known = false;
+        bool known = counts_batches(&file->tensors[i]);
 
         for (size_t k = 0; !known && k < cek__model_tensor_count(model); k++)
             known = strncmp(name, prefix, strlen(prefix)) == 0 &&
                     strcmp(name + strlen(prefix), cek__model_tensor(model, k)->name) == 0;
-        if (!known && !counts_batches(&file->tensors[i]))
-            return cek__fail(CEK_BAD_INPUT, "%s: tensor \"%s\" is none of the model's", file->path, name);
+        if (!known)
+            CEK_TRY(repeats_shared(&file->tensors[i], model, values, &known));
+        if (!known)
+            CEK_FAIL(CEK_BAD_INPUT, "%s: tensor \"%s\" is none of the model's", file->path, name);
     }
-    return CEK_OK;
+out:
+    return st;
 }
 
 cek_status cek_model_load(cek_model *model, const char *path)
@@ -136,7 +182,7 @@ cek_status cek_model_load(cek_model *model, const char *path)
             goto out;
         }
     }
-    CEK_TRY(unknown_tensor(file, prefix, model));
+    CEK_TRY(unknown_tensor(file, prefix, model, values));
     for (size_t i = 0; i < count; i++)
         memcpy(cek__model_tensor(model, i)->data, values[i],
                (size_t)cek__model_tensor(model, i)->count * sizeof(float));

@@ -160,6 +160,77 @@ START_TEST(files_have_it_once)
 }
 END_TEST
 
+/* A state dict of the network with the tied weight under a second name, in numbers of eight bytes; to the last is added. */
+static void twice_written(const char *path, const cek_model *m, const char *type, double last)
+{
+    cek_parameter w, b;
+    float values[HIDDEN + HIDDEN * IN];
+    double again[HIDDEN * IN];
+    char header[512];
+    int length;
+    FILE *f = fopen(path, "wb");
+    uint64_t size;
+
+    assert_ok(cek_model_parameter(m, 0, &w));
+    assert_ok(cek_model_parameter(m, 1, &b));
+    memcpy(values, b.data, sizeof(float[HIDDEN]));
+    memcpy(values + HIDDEN, w.data, sizeof(float[HIDDEN * IN]));
+    for (int i = 0; i < HIDDEN * IN; i++)
+        again[i] = (double)w.data[i];
+    again[HIDDEN * IN - 1] += last;
+    length = snprintf(header, sizeof header,
+                      "{\"code.bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]},"
+                      "\"code.weight\":{\"dtype\":\"F32\",\"shape\":[4,6],\"data_offsets\":[16,112]},"
+                      "\"lm_head.weight\":{\"dtype\":\"%s\",\"shape\":[4,6],\"data_offsets\":[112,304]}}",
+                      type);
+    while (length % 8)
+        header[length++] = ' ';
+    size = (uint64_t)length;
+    fwrite(&size, sizeof size, 1, f);
+    fwrite(header, 1, size, f);
+    fwrite(values, 1, sizeof values, f);
+    fwrite(again, 1, sizeof again, f);
+    fclose(f);
+}
+
+START_TEST(a_file_may_have_it_under_a_second_name)
+{
+    char path[sizeof scratch_dir + 16], hex[65], again[65];
+    cek_model *m, *back, *untied;
+    int h;
+
+    scratch_make();
+    snprintf(path, sizeof path, "%s/twice", scratch_dir);
+    open_devices("cpu:0");
+    m = autoencoder();
+    back = autoencoder();
+    cek_model_init(back, 7);
+    twice_written(path, m, "F64", 0);
+    assert_ok(cek_model_load(back, path));
+    cek_model_sha256(m, hex);
+    cek_model_sha256(back, again);
+    ck_assert_str_eq(hex, again);
+
+    twice_written(path, m, "F64", 0x1p-20);
+    cek_model_init(back, 7);
+    assert_fails(cek_model_load(back, path), CEK_BAD_INPUT, "\"lm_head.weight\"", "none of the model's");
+    twice_written(path, m, "I64", 0);
+    assert_fails(cek_model_load(back, path), CEK_BAD_INPUT, "\"lm_head.weight\"", "none of the model's");
+
+    /* nobody else reads that of this one */
+    assert_ok(cek_model_create(1, (int64_t[]){ IN }, &untied));
+    assert_ok(cek_model_name(untied, "code"));
+    assert_ok(cek_model_linear(untied, 0, HIDDEN, true, &h));
+    twice_written(path, m, "F64", 0);
+    assert_fails(cek_model_load(untied, path), CEK_BAD_INPUT, "\"lm_head.weight\"", "none of the model's");
+    cek_model_free(untied);
+    cek_model_free(m);
+    cek_model_free(back);
+    close_devices();
+    scratch_remove();
+}
+END_TEST
+
 START_TEST(what_is_not_there_is_not_shared)
 {
     cek_model *m = autoencoder();
@@ -177,6 +248,7 @@ int main(void)
 
     tcase_add_test(tcase, the_gradient_of_a_tied_parameter_is_that_of_all_who_read_it);
     tcase_add_test(tcase, files_have_it_once);
+    tcase_add_test(tcase, a_file_may_have_it_under_a_second_name);
     tcase_add_test(tcase, what_is_not_there_is_not_shared);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
