@@ -49,8 +49,13 @@ CEK_API CEK_CHECKED cek_status cek_model_create(int rank, const int64_t *shape, 
 CEK_API void cek_model_free(cek_model *model);
 
 /* cek_model_parse - a built-in name or a text of words separated by blanks:
- *   conv:OUT,K[,sS][,pP][,gG][,dD]   linear:OUT   relu gelu tanh sigmoid
- *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   gap (global average)   batchnorm   dropout:P   flatten
+ *   conv:OUT,K[,sS][,pP][,gG][,dD]   convt:... (transposed, also mMORE)   linear:OUT
+ *   relu gelu gelutanh tanh sigmoid silu relu6 hardswish hardsigmoid leakyrelu[:SLOPE] elu[:ALPHA] softplus[:BETA] clip:LOW,HIGH
+ *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   maxpoolto:SIZE   avgpoolto:SIZE (adaptive)   gap (global average)
+ *   batchnorm   layernorm[:AXES]   rmsnorm[:AXES]   groupnorm:GROUPS   instancenorm   dropout:P   flatten
+ *   embedding:ROWS,WIDTH   lstm:STATE[,lLAYERS][,dDIRECTIONS]   gru:... (the same)
+ * Each is the layer of that name in layers.h, with the same K, S, .. for each axis; what is left out is as there. Convolutions and
+ * pools have as many axes as the input has behind its channels.
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
  * The names: "mnist-cnn", "lenet5", "boston-mlp"; "resnet18", "resnet50", "mobilenetv2" with torchvision's layers, names of
  * parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has ten); "gpt", a language

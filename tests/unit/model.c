@@ -95,6 +95,51 @@ START_TEST(windows_are_counted_as_pytorch_counts_them)
 }
 END_TEST
 
+/* Each word beside those: the sample's shape, what it becomes, and the parameters. */
+START_TEST(every_word_is_a_layer)
+{
+    static const struct {
+        const char *text;
+        int rank;
+        int64_t shape[4];
+        int to;
+        int64_t becomes[4];
+        int64_t parameters;
+    } cases[] = {
+        { "conv:8,3,s2,p1", 2, { 6, 23 }, 2, { 8, 12 }, 8 * 6 * 3 + 8 },
+        { "conv:4,2", 4, { 2, 3, 4, 5 }, 4, { 4, 2, 3, 4 }, 4 * 2 * 8 + 4 },
+        { "convt:4,3,s2,p1,m1,g2", 3, { 6, 5, 4 }, 3, { 4, 10, 8 }, 6 * 2 * 9 + 4 },
+        { "silu gelutanh relu6 hardswish hardsigmoid", 1, { 7 }, 1, { 7 }, 0 },
+        { "leakyrelu leakyrelu:-0.2 elu elu:2 softplus softplus:3 clip:-1,0.5", 1, { 7 }, 1, { 7 }, 0 },
+        { "maxpool:2", 2, { 3, 8 }, 2, { 3, 4 }, 0 },
+        { "avgpool:2,s1", 4, { 3, 2, 3, 4 }, 4, { 3, 1, 2, 3 }, 0 },
+        { "maxpoolto:3", 3, { 2, 7, 2 }, 3, { 2, 3, 3 }, 0 },
+        { "avgpoolto:1 flatten", 2, { 5, 9 }, 1, { 5 }, 0 },
+        { "layernorm", 2, { 5, 9 }, 2, { 5, 9 }, 18 },
+        { "layernorm:2", 2, { 5, 9 }, 2, { 5, 9 }, 90 },
+        { "rmsnorm:2", 3, { 2, 5, 9 }, 3, { 2, 5, 9 }, 45 },
+        { "groupnorm:3 instancenorm", 3, { 6, 2, 2 }, 3, { 6, 2, 2 }, 12 + 12 },
+        { "embedding:10,4", 1, { 7 }, 2, { 7, 4 }, 40 },
+        { "lstm:5", 2, { 7, 3 }, 2, { 7, 5 }, 20 * 3 + 20 * 5 + 40 },
+        { "gru:5,l2,d2", 2, { 7, 3 }, 2, { 7, 10 }, 2 * (15 * 3 + 15 * 5 + 30) + 2 * (15 * 10 + 15 * 5 + 30) },
+        { "embedding:10,4 lstm:6 flatten linear:2", 1, { 7 }, 1, { 2 }, 40 + 24 * 4 + 24 * 6 + 48 + 84 + 2 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t shape[CEK_RANK_MAX] = { 0 };
+        cek_model *m = parsed(cases[i].text, cases[i].rank, cases[i].shape);
+
+        ck_assert_msg(cek_model_output_shape(m, shape) == cases[i].to, "%s", cases[i].text);
+        for (int k = 0; k < cases[i].to; k++)
+            ck_assert_msg(shape[k] == cases[i].becomes[k], "%s: dimension %d is %lld", cases[i].text, k,
+                          (long long)shape[k]);
+        ck_assert_msg(parameters(m) == cases[i].parameters, "%s: %lld parameters", cases[i].text,
+                      (long long)parameters(m));
+        cek_model_free(m);
+    }
+}
+END_TEST
+
 START_TEST(texts_that_mean_nothing_name_the_word_and_the_shapes)
 {
     static const struct {
@@ -114,7 +159,7 @@ START_TEST(texts_that_mean_nothing_name_the_word_and_the_shapes)
         { "maxpool:20", "kernel 20x20", "3x9x8" },
         { "maxpool:3,p2", "padding 2x2", "half" },
         { "linear:4", "image 3x9x8", "flatten" },
-        { "flatten conv:4,3", "image C,H,W", "216" },
+        { "flatten conv:4,3", "channels and 1 to 3 axes", "216" },
         { "dropout:1", "dropout", "probability 1" },
         { "dropout:nan", "word 1", "probability" },
         { "relu:3", "word 1", "relu" },
@@ -122,6 +167,25 @@ START_TEST(texts_that_mean_nothing_name_the_word_and_the_shapes)
         { "conv:2000000000,3 conv:2000000000,3", "word 1", "elements" },
         { "conv:1,2,3,4,5,6,7,8,9,10", "word 1", "settings" },
         { "conv:4,3,d2000000000,p1000", "word 1", "larger" },
+        { "conv:4,3,m1", "word 1", "none of the letters spgd" },
+        { "convt:4,3,m1", "convt", "fewer than the stride 1" },
+        { "relu rellu", "the words are conv convt linear", " lstm gru" },
+        { "silu:1", "1 settings", "the form is silu" },
+        { "leakyrelu:0", "word 1", "0 makes no leakyrelu" },
+        { "elu:x", "word 1", "not a finite number" },
+        { "softplus:-1", "softplus", "above 0" },
+        { "clip", "0 settings", "clip:LOW,HIGH" },
+        { "clip:2,1", "word 1", "from 2 to 1" },
+        { "avgpoolto:0", "word 1", "size" },
+        { "flatten maxpoolto:2", "channels and 1 to 3 axes", "216" },
+        { "layernorm:5", "layer_norm", "over the last 5 axes" },
+        { "groupnorm", "0 settings", "groupnorm:GROUPS" },
+        { "groupnorm:2", "group_norm", "2 groups" },
+        { "embedding:4", "1 settings", "embedding:ROWS,WIDTH" },
+        { "embedding:4,0", "word 1", "width" },
+        { "lstm:4", "lstm", "[N,T,D]" },
+        { "gru:4,d3", "word 1", "3 directions" },
+        { "lstm:4,l2,l2", "word 1", "twice" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -322,6 +386,7 @@ int main(void)
 
     tcase_add_test(tcase, built_in_models_have_pytorchs_shapes_and_counts);
     tcase_add_test(tcase, windows_are_counted_as_pytorch_counts_them);
+    tcase_add_test(tcase, every_word_is_a_layer);
     tcase_add_test(tcase, texts_that_mean_nothing_name_the_word_and_the_shapes);
     tcase_add_test(tcase, impossible_nodes_leave_the_model_as_it_was);
     tcase_add_test(tcase, names_are_positions_or_the_users);
