@@ -28,7 +28,7 @@ void cek__philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32
     out[3] = c3;
 }
 
-static void block_at(uint64_t key, uint64_t stream, uint64_t block, uint32_t out[4])
+void cek__random_block(uint64_t key, uint64_t stream, uint64_t block, uint32_t out[4])
 {
     uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream, (uint32_t)(stream >> 32) };
     uint32_t words[2] = { (uint32_t)key, (uint32_t)(key >> 32) };
@@ -46,7 +46,7 @@ uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t index)
 {
     uint32_t words[4];
 
-    block_at(key, stream, index / 4, words);
+    cek__random_block(key, stream, index / 4, words);
     return words[index % 4];
 }
 
@@ -64,7 +64,7 @@ void cek__random_fill_uniform(uint64_t key, uint64_t stream, uint64_t first, siz
         uint64_t index = first + i;
 
         if (i == 0 || index % 4 == 0)
-            block_at(key, stream, index / 4, words);
+            cek__random_block(key, stream, index / 4, words);
         out[i] = low + (high - low) * uniform_of(words[index % 4]);
     }
 }
@@ -74,7 +74,7 @@ static uint64_t u64_at(uint64_t key, uint64_t stream, uint64_t draw)
 {
     uint32_t words[4];
 
-    block_at(key, stream, draw / 2, words);
+    cek__random_block(key, stream, draw / 2, words);
     return draw % 2 == 0 ? words[0] | (uint64_t)words[1] << 32 : words[2] | (uint64_t)words[3] << 32;
 }
 

@@ -31,6 +31,9 @@ static inline uint64_t cek__stream(uint32_t purpose, uint64_t sub)
 
 CEK__SHARED void cek__philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
+/* The stream's numbers 4 block to 4 block + 3: for who draws many in their order. */
+CEK__SHARED void cek__random_block(uint64_t key, uint64_t stream, uint64_t block, uint32_t out[4]);
+
 CEK__SHARED uint32_t cek__random_u32(uint64_t key, uint64_t stream, uint64_t index);
 
 /* Uniform in [0,1): a multiple of 2^-24. */

@@ -16,34 +16,41 @@ static const double PI = 3.14159265358979323846;
 
 /* ---- one parameter ---- */
 
-/* What is filled, with the numbers that it draws. */
+/* What is filled, with the numbers that it draws, one after the other. */
 typedef struct filling {
     const cek_init *how;
     cek_parameter to;
-    uint64_t stream;
+    uint64_t stream, drawn;
+    uint32_t block[4]; /* those that the next one is among */
 } filling;
 
-/* In (0, 1), never an end of it. */
-static double uniform(const filling *f, uint64_t index)
+/* The next one in (0, 1), never an end of it. */
+static double uniform(filling *f)
 {
-    return ((double)cek__random_u32(f->how->seed, f->stream, index) + 0.5) * 0x1p-32;
+    const uint64_t at = f->drawn++;
+
+    if (at % 4 == 0)
+        cek__random_block(f->how->seed, f->stream, at / 4, f->block);
+    return ((double)f->block[at % 4] + 0.5) * 0x1p-32;
 }
 
-static double normal(const filling *f, uint64_t index)
+static double normal(filling *f)
 {
-    return sqrt(-2 * log(uniform(f, 2 * index))) * cos(2 * PI * uniform(f, 2 * index + 1));
+    const double length = sqrt(-2 * log(uniform(f)));
+
+    return length * cos(2 * PI * uniform(f));
 }
 
-static void fill_uniform(const filling *f, double low, double high)
+static void fill_uniform(filling *f, double low, double high)
 {
     for (int64_t i = 0; i < f->to.count; i++)
-        f->to.data[i] = (float)(low + (high - low) * uniform(f, (uint64_t)i));
+        f->to.data[i] = (float)(low + (high - low) * uniform(f));
 }
 
-static void fill_normal(const filling *f, double mean, double deviation)
+static void fill_normal(filling *f, double mean, double deviation)
 {
     for (int64_t i = 0; i < f->to.count; i++)
-        f->to.data[i] = (float)(mean + deviation * normal(f, (uint64_t)i));
+        f->to.data[i] = (float)(mean + deviation * normal(f));
 }
 
 /* Below how much of the normal distribution x lies. */
@@ -66,7 +73,7 @@ static double quantile(double part, double low, double high)
     return 0.5 * (low + high);
 }
 
-static void fill_truncated(const filling *f)
+static void fill_truncated(filling *f)
 {
     const cek_init *how = f->how;
     const double far = 9; /* deviations, beyond which below() is 0 or 1 */
@@ -74,7 +81,7 @@ static void fill_truncated(const filling *f)
     const double high = fmin((how->high - how->mean) / how->deviation, far);
 
     for (int64_t i = 0; i < f->to.count; i++) {
-        double part = below(low) + (below(high) - below(low)) * uniform(f, (uint64_t)i);
+        double part = below(low) + (below(high) - below(low)) * uniform(f);
 
         f->to.data[i] = (float)fmin(fmax(how->mean + how->deviation * quantile(part, low, high), how->low), how->high);
     }
@@ -110,7 +117,7 @@ static void make_orthogonal(double *vectors, int64_t k, int64_t n)
 }
 
 /* As a matrix of shape[0] rows: the shorter side's vectors are orthonormal, times the gain. */
-static cek_status fill_orthogonal(const filling *f)
+static cek_status fill_orthogonal(filling *f)
 {
     cek_status st;
     const double gain = f->how->gain != 0 ? f->how->gain : 1;
@@ -120,7 +127,7 @@ static cek_status fill_orthogonal(const filling *f)
 
     CEK_TRY(cek__alloc_array((size_t)f->to.count, sizeof *vectors, &vectors));
     for (int64_t i = 0; i < f->to.count; i++)
-        vectors[i] = normal(f, (uint64_t)i);
+        vectors[i] = normal(f);
     for (int64_t k = 0; k < count; k++)
         make_orthogonal(vectors, k, length);
     for (int64_t r = 0; r < rows; r++)
@@ -159,7 +166,7 @@ static double xavier_deviation(const filling *f)
 }
 
 /* Everything but orthogonal matrices. */
-static void fill(const filling *f)
+static void fill(filling *f)
 {
     const cek_init *how = f->how;
     const double r = sqrt(3); /* the end of a uniform distribution around 0 by its deviation */
@@ -236,9 +243,7 @@ cek_status cek_model_init_parameters(cek_model *model, const char *names, const 
     CEK__NOT_NULL_AS(given, init);
     CEK_TRY(init_take(model, names, given, &how));
     for (size_t i = 0; i < model->parameter_count; i++) {
-        const filling f = { .how = &how,
-                            .to = model->parameters[i].public,
-                            .stream = cek__stream(CEK__STREAM_INIT, i) };
+        filling f = { .how = &how, .to = model->parameters[i].public, .stream = cek__stream(CEK__STREAM_INIT, i) };
 
         if (fnmatch(names, f.to.name, 0) != 0)
             continue;
