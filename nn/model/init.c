@@ -22,6 +22,7 @@ typedef struct filling {
     cek_parameter to;
     uint64_t stream, drawn;
     uint32_t block[4]; /* those that the next one is among */
+    double second;     /* of a pair of normal numbers, of which the first was taken; 0: none */
 } filling;
 
 /* The next one in (0, 1), never an end of it. */
@@ -34,11 +35,18 @@ static double uniform(filling *f)
     return ((double)f->block[at % 4] + 0.5) * 0x1p-32;
 }
 
+/* Two come of two uniform ones (Box and Muller). */
 static double normal(filling *f)
 {
-    const double length = sqrt(-2 * log(uniform(f)));
+    double length, angle, number = f->second;
 
-    return length * cos(2 * PI * uniform(f));
+    f->second = 0;
+    if (number != 0)
+        return number;
+    length = sqrt(-2 * log(uniform(f)));
+    angle = 2 * PI * uniform(f);
+    f->second = length * sin(angle);
+    return length * cos(angle);
 }
 
 static void fill_uniform(filling *f, double low, double high)

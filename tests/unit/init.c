@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cekernels/nn.h"
+#include "core/base/random.h"
 #include "tests/suite.h"
 
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
@@ -103,6 +104,30 @@ START_TEST(a_truncated_normal_stays_within_its_ends)
                                  INIT(.kind = CEK_INIT_TRUNCATED_NORMAL, .deviation = 1, .low = 3, .high = 4)));
     s = moments_of(m, "0.weight");
     ck_assert_msg(fabs(s.mean - 3.2605) < 0.03 && s.least >= 3 && s.most <= 4, "mean %g", s.mean);
+    cek_model_free(m);
+}
+END_TEST
+
+/* 9 numbers in (0, 1) of parameter 1, which begin blocks of four and end within one; normal ones come in pairs. */
+START_TEST(each_number_follows_from_its_place)
+{
+    cek_model *m;
+    cek_parameter p;
+    double u[10];
+
+    ok(cek_model_parse("linear:9", 1, (int64_t[]){ 2 }, &m));
+    for (uint64_t i = 0; i < 10; i++)
+        u[i] = (cek__random_u32(7, cek__stream(CEK__STREAM_INIT, 1), i) + 0.5) * 0x1p-32;
+    p = parameter(m, "0.bias");
+    ok(cek_model_init_parameters(m, "*", INIT(.kind = CEK_INIT_UNIFORM, .low = -1, .high = 3)));
+    for (int i = 0; i < 9; i++)
+        ck_assert_float_eq(p.data[i], (float)(-1 + 4 * u[i]));
+    ok(cek_model_init_parameters(m, "*", INIT(.kind = CEK_INIT_NORMAL, .deviation = 1)));
+    for (int i = 0; i < 9; i++) {
+        double length = sqrt(-2 * log(u[i / 2 * 2])), angle = 2 * acos(-1) * u[i / 2 * 2 + 1];
+
+        ck_assert_double_eq_tol(p.data[i], length * (i % 2 ? sin(angle) : cos(angle)), 1e-6);
+    }
     cek_model_free(m);
 }
 END_TEST
@@ -234,6 +259,7 @@ int main(void)
 
     tcase_add_test(tc, kaiming_and_xavier_deviate_by_their_fans);
     tcase_add_test(tc, a_truncated_normal_stays_within_its_ends);
+    tcase_add_test(tc, each_number_follows_from_its_place);
     tcase_add_test(tc, normal_uniform_and_constant_are_as_asked_for);
     tcase_add_test(tc, orthogonal_matrices_are);
     tcase_add_test(tc, numbers_follow_from_the_seed);
