@@ -87,6 +87,17 @@ static void inputs_describe(const cek_model *model, int index, char *out, size_t
     }
 }
 
+/* What is longer than a cell ends in "...". */
+CEK__PRINTF(2, 3) static void cell_fill(char cell[CELL_MAX], const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    if (vsnprintf(cell, CELL_MAX, fmt, args) >= CELL_MAX)
+        memcpy(cell + CELL_MAX - 4, "...", 4);
+    va_end(args);
+}
+
 /* Names are those of the parameters: by position in the sequence, where the user gave none. */
 static void row_fill(const cek_model *model, int index, row *r)
 {
@@ -95,10 +106,10 @@ static void row_fill(const cek_model *model, int index, row *r)
     uint64_t parameters = node_parameters(model, index);
 
     inputs_describe(model, index, from, sizeof from);
-    snprintf(r->cell[0], CELL_MAX, "%s", node->name ? node->name : "");
-    snprintf(r->cell[1], CELL_MAX, "%s%s%s%s", node->kind, *node->note ? " " : "", node->note, from);
-    snprintf(r->cell[2], CELL_MAX, "%s", cek__dims_text(cek__node_dims(model, index), shape));
-    snprintf(r->cell[3], CELL_MAX, "%s", parameters ? grouped(parameters, count) : "");
+    cell_fill(r->cell[0], "%s", node->name ? node->name : "");
+    cell_fill(r->cell[1], "%s%s%s%s", node->kind, *node->note ? " " : "", node->note, from);
+    cell_fill(r->cell[2], "%s", cek__dims_text(cek__node_dims(model, index), shape));
+    cell_fill(r->cell[3], "%s", parameters ? grouped(parameters, count) : "");
 }
 
 static cek_status table_add(text *t, const row *rows, int count)
