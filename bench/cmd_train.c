@@ -408,7 +408,8 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .input_type = data->input_type };
     train_run run = { .options = o,
                       .device_count = count,
-                      .labels = loss == CEK_LOSS_CROSS_ENTROPY,
+                      .labels = loss == CEK_LOSS_CROSS_ENTROPY ||
+                                (loss == CEK_LOSS_OWN && cek_dataset_classes(data->train) > 0),
                       .squares = loss == CEK_LOSS_MSE,
                       .epoch = 1,
                       .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };

@@ -474,9 +474,10 @@ typedef struct cek_step_result {
     int64_t step; /* from 1 */
     int64_t samples;
     double loss;     /* mean over the batch, before the update */
-    int64_t correct; /* CEK_LOSS_CROSS_ENTROPY: right answers in the batch; else 0, as with a loss of the model's own */
+    int64_t correct; /* labels of the batch whose class has the largest output; of a loss without classes 0 */
     double seconds;
     double loss_scale; /* what gradients were multiplied by on their way; 1 but of CEK_F16 */
+    int64_t labels;    /* of which `correct` are: all but those that the loss ignores */
 } cek_step_result;
 /* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch is
  * copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
@@ -530,7 +531,7 @@ typedef struct cek_metrics {
     uint32_t reserved;
     int64_t samples;
     double loss;     /* mean */
-    double accuracy; /* CEK_LOSS_CROSS_ENTROPY; else 0, as with a loss of the model's own */
+    double accuracy; /* of the labels that the loss does not ignore; of a loss without classes 0 */
 } cek_metrics;
 /* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's
  * devices. */

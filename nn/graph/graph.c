@@ -307,7 +307,8 @@ void cek__graph_prune(cek__graph *graph)
     cek__graph_count_readers(graph);
     for (int i = graph->length; i-- > 0;) {
         const cek__part *part = &graph->parts[graph->sequence[i]];
-        bool read = graph->sequence[i] == graph->loss || cek__part_class_of(part->kind)->effect;
+        bool read = graph->sequence[i] == graph->loss || graph->sequence[i] == graph->hits ||
+                    cek__part_class_of(part->kind)->effect;
 
         for (int k = 0; k < part->outputs; k++)
             read |= part->output[k] && graph->flows[part->output[k]].readers > 0;

@@ -68,6 +68,7 @@ typedef enum cek__part_kind {
     CEK__PART_CONTRIBUTE,    /* v -> nothing: what training adds to a buffer */
     CEK__PART_PHASE,         /* x, y -> x where it is trained, y where it is not (simplify.h) */
     CEK__PART_LOSS,          /* v -> dv: the loss is the sum of v */
+    CEK__PART_HITS,          /* scores, target -> nothing: how many targets have the largest score */
     CEK__PART_COUNT
 } cek__part_kind;
 
@@ -164,9 +165,9 @@ typedef struct cek__graph {
     int part_count, part_capacity;
     cek__part *parts; /* [0] is no part */
     int length, length_capacity;
-    int *sequence; /* [length] parts in the order in which they run */
-    int result;    /* a flow: what the network gives; 0 where a loss takes it */
-    int loss;      /* a part; 0: none */
+    int *sequence;  /* [length] parts in the order in which they run */
+    int result;     /* a flow: what the network gives; 0 where a loss takes it */
+    int loss, hits; /* parts; 0: none */
     size_t gradient_count;
     cek__gradient *gradients;
     /* What is added next belongs to this. */

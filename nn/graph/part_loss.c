@@ -8,7 +8,7 @@ static cek_status loss_infer(const cek__graph *graph, const cek__part *part, cek
     cek__dims wanted = graph->flows[part->input[0]].dims;
 
     out[0].dims = wanted;
-    wanted.rank -= part->kind == CEK__PART_CROSS_ENTROPY;
+    wanted.rank -= part->kind != CEK__PART_SQUARED_ERROR;
     if (!cek__dims_equal(&wanted, &graph->flows[part->input[1]].dims))
         return cek__fail(CEK_INVALID, "targets that do not fit what is predicted");
     return CEK_OK;
@@ -63,6 +63,33 @@ static cek_status cross_entropy_lower(cek__lowering *l, int part)
                                               [CEK_CROSS_ENTROPY_LOSS] = v.loss,
                                               [CEK_CROSS_ENTROPY_CORRECT] = v.correct },
                            &to);
+out:
+    return st;
+}
+
+/* The same operation with the count alone. */
+static cek_status hits_lower(cek__lowering *l, int part)
+{
+    cek_status st;
+    const cek__part *p = &l->graph->parts[part];
+    const cek__dims *x = &l->graph->flows[p->input[0]].dims;
+    uint64_t rows = (uint64_t)cek__dims_elements(x, 0, x->rank - 1, l->rows);
+    int correct;
+    cek_cross_entropy_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_CROSS_ENTROPY },
+        .rows = rows,
+        .classes = (uint64_t)x->size[x->rank - 1],
+        .rows_per_sample = rows / (uint64_t)l->rows,
+        .type = l->type,
+    };
+
+    CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_CORRECT, .bytes = 4 }, &correct));
+    return cek__lower_emit(l, part, &desc.op,
+                           (int[CEK__SLOTS]){ [CEK_CROSS_ENTROPY_LOGITS] = cek__lower_read(l, p->input[0]),
+                                              [CEK_CROSS_ENTROPY_LABELS] = cek__lower_read(l, p->input[1]),
+                                              [CEK_CROSS_ENTROPY_BATCH] = l->batch,
+                                              [CEK_CROSS_ENTROPY_CORRECT] = correct },
+                           &(cek__destination){ .accumulate = CEK_BIT(CEK_CROSS_ENTROPY_CORRECT) });
 out:
     return st;
 }
@@ -251,3 +278,6 @@ const cek__part_class cek__part_loss = { .name = "loss",
                                          .types = CEK__TYPES_LOSS,
                                          .lower = sum_lower,
                                          .floats = true };
+const cek__part_class cek__part_hits = {
+    .name = "hits", .infer = loss_infer, .place = cek__place_plain, .types = CEK__TYPES_LOSS, .lower = hits_lower
+};

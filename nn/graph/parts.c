@@ -32,6 +32,7 @@ const cek__part_class *cek__part_class_of(cek__part_kind kind)
         [CEK__PART_CONTRIBUTE] = &cek__part_contribute,
         [CEK__PART_PHASE] = &cek__part_phase,
         [CEK__PART_LOSS] = &cek__part_loss,
+        [CEK__PART_HITS] = &cek__part_hits,
     };
 
     return (unsigned)kind < CEK__PART_COUNT ? classes[kind] : NULL;

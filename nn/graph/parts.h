@@ -43,7 +43,8 @@ extern const cek__part_class cek__part_input, cek__part_target, cek__part_parame
     cek__part_conv_data, cek__part_conv_weights, cek__part_pool, cek__part_pool_back, cek__part_chain, cek__part_reduce,
     cek__part_view, cek__part_reorder, cek__part_permute, cek__part_pad, cek__part_concat, cek__part_gather,
     cek__part_scatter_add, cek__part_arg, cek__part_dropout, cek__part_softmax, cek__part_cross_entropy,
-    cek__part_squared_error, cek__part_buffer, cek__part_contribute, cek__part_phase, cek__part_random, cek__part_loss;
+    cek__part_squared_error, cek__part_buffer, cek__part_contribute, cek__part_phase, cek__part_random, cek__part_loss,
+    cek__part_hits;
 
 /* Shared by classes: output 0 has part->dims; nothing to decide. */
 cek_status cek__infer_given(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS]);

@@ -109,7 +109,8 @@ static cek_status classes_compare(cek__layer *l, const cek_loss_options *o, int 
 
     if (o->weights)
         CEK_TRY(cek__layer_constant(l, 1, &classes, o->weights, &options.weights));
-    st = cek__class_cross_entropy(l->graph, l->x[0], target, &options, v, &weights);
+    CEK_TRY(cek__class_cross_entropy(l->graph, l->x[0], target, &options, v, &weights));
+    st = cek__class_hits(l->graph, l->x[0], target, &options, &l->model->hits);
 out:
     return st;
 }

@@ -210,3 +210,16 @@ cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels, c
 out:
     return st;
 }
+
+cek_status cek__class_hits(cek__graph *graph, int scores, int labels, const cek__class_options *options, int *part)
+{
+    cek_status st;
+    cek__part hits = { .kind = CEK__PART_HITS, .inputs = 2, .input = { scores } };
+    int nothing;
+
+    CEK_TRY(unless_ignored(graph, labels, labels, options, -1, &hits.input[1])); /* no class */
+    *part = graph->part_count;
+    return cek__graph_add(graph, &hits, &nothing);
+out:
+    return st;
+}

@@ -41,5 +41,8 @@ typedef struct cek__class_options {
  * divides; CEK__NOTHING where they are all 1. */
 CEK__SHARED CEK__CHECKED cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels,
                                                              const cek__class_options *options, int *out, int *weights);
+/* How many rows have the largest score where their label says, but for what is ignored: *part, which gives no flow. */
+CEK__CHECKED cek_status cek__class_hits(cek__graph *graph, int scores, int labels, const cek__class_options *options,
+                                        int *part);
 
 #endif

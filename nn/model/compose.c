@@ -80,6 +80,7 @@ static cek_status ends_add(cek__graph *graph, const cek_model *model, const cek_
 
     if (purpose->loss == CEK_LOSS_OWN) {
         graph->loss = model->loss;
+        graph->hits = model->hits;
         return CEK_OK;
     }
     if (purpose->loss)

@@ -73,6 +73,7 @@ cek_status cek__layer_begin(cek__layer *l, cek_model *model, const char *kind, i
     l->constant_elements = model->constants.count;
     l->target = model->target;
     l->loss = model->loss;
+    l->hits = model->hits;
     CEK_TRY(names_make(model, &l->node));
     CEK_TRY(inputs_take(l, inputs, input));
     if (model->node_count == model->node_capacity) {
@@ -280,6 +281,7 @@ static void layer_undo(cek__layer *l)
     model->constants.count = l->constant_elements;
     model->target = l->target;
     model->loss = l->loss;
+    model->hits = l->hits;
 }
 
 /* For a part that is given its -1 as a node. Where there is no memory for the text, it says less. */

@@ -23,8 +23,8 @@ typedef struct cek__layer {
     cek__graph_mark mark;
     size_t parameters, buffers;
     uint64_t buffer_elements, constant_elements;
-    int target, loss; /* of the model, before */
-    bool whole_names; /* suffixes are names */
+    int target, loss, hits; /* of the model, before */
+    bool whole_names;       /* suffixes are names */
 } cek__layer;
 
 /* begin - Errors: CEK_INVALID: an input that is no node. */

@@ -80,7 +80,7 @@ struct cek_model {
     int output;           /* a node; -1: the last one */
     size_t input_count;
     int inputs[CEK_INPUTS_MOST]; /* nodes, in the order in which batches have them */
-    int target, loss;            /* a flow, a part: of a loss of its own; 0: none */
+    int target, loss, hits;      /* a flow, two parts: of a loss of its own; 0: none */
     cek_status failed;           /* a part that could not be added; CEK_OK */
     char *failure;               /* what was wrong with it; before, with the last layer that failed */
     cek__scope scopes[CEK__SCOPES];
@@ -98,9 +98,14 @@ typedef struct cek__targets {
 } cek__targets;
 CEK__SHARED bool cek__model_own_targets(const cek_model *model, cek__targets *out);
 
-/* What the labels of so many samples weigh together. Errors: CEK_BAD_INPUT: a label that is no class. */
+/* What a batch's targets amount to. */
+typedef struct cek__amount {
+    double weight;  /* what the sum of losses is divided by */
+    int64_t labels; /* of which answers can be right; 0: of a loss without classes */
+} cek__amount;
+/* That of the labels of so many samples, for a loss of the model's own. Errors: CEK_BAD_INPUT: a label that is no class. */
 CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples,
-                                                     double *out);
+                                                     cek__amount *out);
 
 /* "input" of that of cek_model_create. */
 const char *cek__node_name(const cek_model *model, int node);

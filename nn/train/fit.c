@@ -57,37 +57,54 @@ static cek_status buffers_load(void *user, size_t index)
     return cek__replica_load_buffers(t->team.replicas[index], t->running->values);
 }
 
+/* Of several batches. */
+typedef struct totals {
+    double loss, weight; /* of which the loss is a mean */
+    int64_t samples, correct, labels;
+} totals;
+
+static void totals_add(totals *sum, double loss, int64_t correct, int64_t samples, const cek__amount *amount)
+{
+    sum->loss += loss;
+    sum->weight += amount->weight;
+    sum->samples += samples;
+    sum->correct += correct;
+    sum->labels += amount->labels;
+}
+
+static cek_metrics totals_metrics(const totals *sum)
+{
+    return (cek_metrics){ .size = sizeof(cek_metrics),
+                          .samples = sum->samples,
+                          .loss = sum->weight > 0 ? sum->loss / sum->weight : 0,
+                          .accuracy = sum->labels ? (double)sum->correct / (double)sum->labels : 0 };
+}
+
 static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
 {
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    double loss = 0, weight = 0, more;
-    int64_t samples = 0, correct = 0;
+    totals sum = { .samples = 0 };
     cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch) };
     CEK_TRY(cek__team_run(&t->team, buffers_load, t));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
     for (;;) {
+        cek__amount amount;
         double part;
         int64_t right;
         CEK_TRY(cek_loader_next(loader, &batch));
         if (!batch)
             break;
-        CEK_TRY(cek__trainer_weigh(t, batch, &more));
-        weight += more;
+        CEK_TRY(cek__trainer_weigh(t, batch, &amount));
         cek__team_deal(&t->team, batch->count);
         CEK_TRY(cek__team_run(&t->team, evaluate_member,
                               &(evaluation){ t, { .inputs = { batch->inputs }, .targets = batch->targets } }));
         CEK_TRY(cek__team_collect(&t->team, &part, &right)); /* batch by batch: f32 sums stay short */
-        loss += part;
-        correct += right;
-        samples += batch->count;
+        totals_add(&sum, part, right, batch->count, &amount);
     }
-    out->size = sizeof *out;
-    out->samples = samples;
-    out->loss = weight > 0 ? loss / weight : 0;
-    out->accuracy = samples && t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)correct / (double)samples : 0;
+    *out = totals_metrics(&sum);
     st = CEK_OK;
 out:
     cek_loader_free(loader);
@@ -126,22 +143,16 @@ static bool enough(const fit *f)
     return f->options->max_steps > 0 && f->steps >= f->options->max_steps;
 }
 
-typedef struct totals {
-    double loss, weight; /* of which the loss is a mean */
-    int64_t samples, correct;
-} totals;
-
 /* What a step gave, to the caller and the epoch's totals. */
 static cek_status step_note(const fit *f, cek_status st, const cek_step_result *step, totals *sum)
 {
+    cek__amount amount = { .labels = step->labels };
     if ((st == CEK_OK || st == CEK_NOT_FINITE) && f->options->on_step)
         f->options->on_step(f->options->user, step);
     if (st != CEK_OK)
         return st;
-    sum->loss += step->loss * cek__trainer_weight(f->trainer, step->step);
-    sum->weight += cek__trainer_weight(f->trainer, step->step);
-    sum->correct += step->correct;
-    sum->samples += step->samples;
+    amount.weight = cek__trainer_weight(f->trainer, step->step);
+    totals_add(sum, step->loss * amount.weight, step->correct, step->samples, &amount);
     return CEK_OK;
 }
 
@@ -195,16 +206,13 @@ static cek_status train_epoch(fit *f, int64_t epoch, cek_epoch_result *result)
     }
     CEK_TRY(collect_down_to(f, 0, &sum));
     CEK_TRY(cek__trainer_settle(t));
-    t->train = (cek_metrics){ .size = sizeof t->train, .samples = sum.samples };
+    t->train = totals_metrics(&sum);
     result->train = &t->train;
     result->step = t->steps;
     result->skipped = cek__scaler_skipped(&t->scaler);
     result->seconds = now() - start;
-    if (sum.samples > 0) {
-        t->train.loss = sum.loss / sum.weight;
-        t->train.accuracy = t->loss == CEK_LOSS_CROSS_ENTROPY ? (double)sum.correct / (double)sum.samples : 0;
+    if (sum.samples > 0)
         result->samples_per_second = (double)sum.samples / result->seconds;
-    }
     return CEK_OK;
 out:
     return st;
@@ -269,9 +277,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     lo.drop_last = o.drop_last;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__trainer_not_held(t, "cek_trainer_fit"));
-    if (t->rates.schedule.flags & CEK_SCHEDULE_LARGER_IS_BETTER && t->loss != CEK_LOSS_CROSS_ENTROPY)
-        CEK_FAIL(CEK_INVALID,
-                 "cek_trainer_fit: its schedule watches the accuracy, which only CEK_LOSS_CROSS_ENTROPY has");
+    if (t->rates.schedule.flags & CEK_SCHEDULE_LARGER_IS_BETTER && !cek__trainer_classifies(t))
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: its schedule watches the accuracy, which only a loss with labels has");
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
     if (o.test)
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));

@@ -197,10 +197,16 @@ static uint64_t step_key(uint64_t seed, uint64_t step)
     return z ^ z >> 31;
 }
 
-cek_status cek__trainer_weigh(const cek_trainer *t, const cek_batch *b, double *out)
+bool cek__trainer_classifies(const cek_trainer *t)
 {
-    *out = (double)b->count * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1);
-    if (t->loss != CEK_LOSS_OWN || t->model->labels.classes == 0)
+    return t->loss == CEK_LOSS_CROSS_ENTROPY || (t->loss == CEK_LOSS_OWN && t->model->labels.classes > 0);
+}
+
+cek_status cek__trainer_weigh(const cek_trainer *t, const cek_batch *b, cek__amount *out)
+{
+    *out = (cek__amount){ .weight = (double)b->count * (t->loss == CEK_LOSS_MSE ? (double)t->targets.columns : 1),
+                          .labels = t->loss == CEK_LOSS_CROSS_ENTROPY ? b->count : 0 };
+    if (t->loss != CEK_LOSS_OWN || !cek__trainer_classifies(t))
         return CEK_OK;
     return cek__model_weigh(t->model, b->targets, b->count, out);
 }
@@ -242,7 +248,7 @@ static pending *pending_of(const cek_trainer *t, int64_t step)
 
 double cek__trainer_weight(const cek_trainer *t, int64_t step)
 {
-    return t->pending[(size_t)step % t->depth].weight;
+    return t->pending[(size_t)step % t->depth].amount.weight;
 }
 
 /* The oldest step that the devices have not been asked for. */
@@ -305,25 +311,26 @@ cek_status cek__trainer_submit(cek_trainer *t, const cek_batch *given, bool lent
     cek_batch batch;
     cek__share whole;
     pending *p;
-    double start = now(), weight;
+    cek__amount amount;
+    double start = now();
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
     CEK_TRY(cek__trainer_not_held(t, "a step"));
     if (t->averaged)
         CEK_FAIL(CEK_INVALID, "a step while the average is in use: cek_trainer_use_average takes it back");
     CEK_TRY(batch_take(t, &batch, &whole));
-    CEK_TRY(cek__trainer_weigh(t, &batch, &weight));
-    if (!(weight > 0))
+    CEK_TRY(cek__trainer_weigh(t, &batch, &amount));
+    if (!(amount.weight > 0))
         CEK_FAIL(CEK_BAD_INPUT, "the labels of all %lld samples of a batch count for nothing", (long long)batch.count);
     if (cek_trainer_uncollected(t) == t->depth)
         CEK_FAIL(CEK_NOT_READY, "%zu steps are submitted and not collected", t->depth);
-    st = submit_checked(t, &whole, weight, lent, held);
+    st = submit_checked(t, &whole, amount.weight, lent, held);
     if (st != CEK_OK) {
         cek__trainer_break(t, st);
         goto out;
     }
     p = pending_of(t, ++t->submitted);
-    *p = (pending){ .samples = batch.count, .weight = weight, .start = start, .rows = p->rows };
+    *p = (pending){ .samples = batch.count, .amount = amount, .start = start, .rows = p->rows };
     memcpy(p->rows, t->team.rows, t->team.count * sizeof *p->rows);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;
@@ -348,8 +355,9 @@ cek_status cek__trainer_collect(cek_trainer *t, cek_step_result *result)
         cek_step_result full = {
             .step = t->steps,
             .samples = p->samples,
-            .loss = p->loss / p->weight,
+            .loss = p->loss / p->amount.weight,
             .correct = p->correct,
+            .labels = p->amount.labels,
             .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
             .loss_scale = t->rules.scaled ? cek__scaler_given(&t->scaler, t->steps) : 1,
         };

@@ -6,6 +6,7 @@
 
 #include "cekernels/nn.h"
 #include "core/base/export.h"
+#include "nn/model/model.h"
 #include "nn/train/balance.h"
 #include "nn/train/lineup.h"
 #include "nn/train/rates.h"
@@ -14,7 +15,7 @@
 /* A step between submit and collect. */
 typedef struct pending {
     int64_t samples;
-    double weight; /* what the sum is divided by */
+    cek__amount amount;
     double start;
     int64_t *rows;  /* [devices] */
     bool collected; /* from the devices, though not by the caller */
@@ -76,9 +77,11 @@ void cek__trainer_break(cek_trainer *trainer, cek_status status);
 /* Waits until every device has the parameters of the last step and nothing is under way; else the failure. */
 CEK__SHARED CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
 
-/* What the sum of a batch's losses is divided by: its samples, values or what its labels weigh. Errors: CEK_BAD_INPUT: a label. */
-CEK__CHECKED cek_status cek__trainer_weigh(const cek_trainer *trainer, const cek_batch *batch, double *out);
-/* The same of a step, one of the last `depth`. */
+/* Whether its loss has labels as targets, so that there is an accuracy. */
+bool cek__trainer_classifies(const cek_trainer *trainer);
+/* The sum of a batch's losses is divided by its samples, values or what its labels weigh. Errors: CEK_BAD_INPUT: a label. */
+CEK__CHECKED cek_status cek__trainer_weigh(const cek_trainer *trainer, const cek_batch *batch, cek__amount *out);
+/* What that of a step was divided by, one of the last `depth`. */
 double cek__trainer_weight(const cek_trainer *trainer, int64_t step);
 
 /* Refuses a dataset whose samples are not the model's. */

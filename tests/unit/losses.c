@@ -104,6 +104,25 @@ static double oracle(const cek_loss_options *o, double (*x)[CLASSES], int rows)
     return s.loss / s.weight;
 }
 
+/* Labels that the loss does not ignore, and how many of them have the largest x. */
+static int64_t answers(const cek_loss_options *o, double (*x)[CLASSES], int rows, int64_t *correct)
+{
+    int64_t count = 0;
+
+    *correct = 0;
+    for (int i = 0; i < rows && (o->kind == CEK_LOSS_CROSS_ENTROPY || o->kind == CEK_LOSS_NLL); i++) {
+        bool right = true;
+
+        if (o->ignores && labels[i] == o->ignored)
+            continue;
+        for (int k = 0; k < CLASSES; k++)
+            right &= x[i][k] <= x[i][labels[i]];
+        *correct += right;
+        count++;
+    }
+    return count;
+}
+
 /* ---- the same by a trainer ---- */
 
 static cek_model *network(const cek_loss_options *given)
@@ -171,13 +190,23 @@ static cek_batch batch_of(const cek_loss_options *o, int rows)
                         .target_columns = classes ? 0 : CLASSES };
 }
 
+static cek_step_result last; /* step's */
+
 static double step(cek_trainer *t, const cek_loss_options *o, int rows)
 {
     cek_batch batch = batch_of(o, rows);
-    cek_step_result r = { .size = sizeof r };
 
-    assert_ok(cek_trainer_step(t, &batch, &r));
-    return r.loss;
+    last = (cek_step_result){ .size = sizeof last };
+    assert_ok(cek_trainer_step(t, &batch, &last));
+    return last.loss;
+}
+
+static void answers_check(const cek_loss_options *o, double (*x)[CLASSES], int rows)
+{
+    int64_t correct;
+
+    ck_assert_int_eq(last.labels, answers(o, x, rows, &correct));
+    ck_assert_int_eq(last.correct, correct);
 }
 
 static const cek_loss_options losses[] = {
@@ -221,6 +250,7 @@ START_TEST(values_and_gradients_are_those_of_the_formula)
     t = trainer_of(m, CEK_F64, NULL);
     loss = step(t, o, ROWS - 1);
     outputs_compute(m, o, x);
+    answers_check(o, x, ROWS - 1);
     wanted = oracle(o, x, ROWS - 1);
     ck_assert_msg(fabs(loss - wanted) <= 1e-13 * (1 + fabs(wanted)), "%.17g, wanted %.17g", loss, wanted);
     for (size_t p = 0; p < 2; p++) {
@@ -270,6 +300,7 @@ START_TEST(several_devices_divide_by_what_the_whole_batch_weighs)
 
             ck_assert_msg(fabs(loss - wanted) <= 4e-6 * (1 + fabs(wanted)), "%d rows: %.9g, wanted %.9g", rows, loss,
                           wanted);
+            answers_check(o, x, rows);
         }
         /* Of a softmax: what is pushed into one class comes from the others. */
         assert_ok(cek_trainer_read_gradient(t, 1, gradient, CLASSES));
@@ -299,7 +330,8 @@ START_TEST(evaluations_and_epochs_divide_by_what_all_labels_weigh)
                             .classes = CLASSES };
     cek_metrics metrics = { .size = sizeof metrics };
     cek_epoch_result epoch = { .size = sizeof epoch };
-    double x[ROWS][CLASSES], wanted;
+    double x[ROWS][CLASSES], wanted, accuracy;
+    int64_t correct;
     cek_dataset *set;
     cek_trainer *t;
     cek_model *m;
@@ -313,8 +345,13 @@ START_TEST(evaluations_and_epochs_divide_by_what_all_labels_weigh)
     outputs_compute(m, &o, x);
     wanted = oracle(&o, x, ROWS);
     ck_assert_msg(fabs(metrics.loss - wanted) <= 4e-6 * wanted, "%.9g, wanted %.9g", metrics.loss, wanted);
+    accuracy = 1.0 / (double)answers(&o, x, ROWS, &correct);
+    accuracy *= (double)correct;
+    ck_assert(accuracy > 0 && accuracy < 1);
+    ck_assert_double_eq_tol(metrics.accuracy, accuracy, 1e-15);
     assert_ok(cek_trainer_fit(t, set, &(cek_fit_options){ .size = sizeof(cek_fit_options), .epochs = 1 }, &epoch));
     ck_assert_msg(fabs(epoch.train->loss - wanted) <= 4e-6 * wanted, "%.9g, wanted %.9g", epoch.train->loss, wanted);
+    ck_assert_double_eq_tol(epoch.train->accuracy, accuracy, 1e-15);
     cek_dataset_free(set);
     cek_trainer_free(t);
     cek_model_free(m);
