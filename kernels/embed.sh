@@ -1,14 +1,18 @@
 #!/bin/sh
 # embed.sh FILE... - prints C with the text of each kernel source, for cek__gpu_source_text().
 #
-# Comments and indentation stay: a build log that quotes a line should show it. One string literal per line.
+# Comments and indentation stay: a build log that quotes a line should show it. One string literal per line. What a source
+# includes stands beside it, and takes the place of that line: devices' compilers have no files.
 set -eu
 echo '/* Made by kernels/embed.sh. */'
 echo '#include "backends/gpu/gpu.h"'
 echo 'const cek__gpu_source cek__gpu_sources[] = {'
 for file; do
     echo "    { \"${file##*/}\","
-    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/      "/' -e 's/$/\\n"/' "$file"
+    awk -v folder="${file%/*}" '
+        /^#include "/ { split($0, part, "\""); while ((getline line < (folder "/" part[2])) > 0) print line; next }
+        { print }' "$file" |
+    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/      "/' -e 's/$/\\n"/'
     echo '    },'
 done
 echo '    { NULL, NULL },'

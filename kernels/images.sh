@@ -83,7 +83,8 @@ products() {
 # Each variant in a namespace of its own, its kernels under names of their own.
 unit() {
     kernels=$(sed -n 's/^KERNEL[^ ]*\( [A-Z_, ]*)\)\{0,1\} void \([a-z_0-9]*\)(.*/\2/p' "$here/$1")
-    macros=$(sed -n 's/^# *define \([A-Za-z_0-9]*\).*/\1/p' "$here/$1" | LC_ALL=C sort -u)
+    beside=$(sed -n "s|^#include \"\(.*\)\"|$here/\1|p" "$here/$1")
+    macros=$(sed -n 's/^# *define \([A-Za-z_0-9]*\).*/\1/p' "$here/$1" $beside | LC_ALL=C sort -u)
     echo "/* Made by kernels/images.sh. */"
     echo "#include \"$here/dialect.h\""
     echo "#include \"$here/args.h\""

@@ -67,10 +67,11 @@ kernels_device_sources = \
     %D%/gpu/reduce.cl \
     %D%/gpu/rows.cl \
     %D%/opencl/tile.cl
-%D%/sources.c: $(kernels_device_sources) %D%/embed.sh
+kernels_device_parts = %D%/gpu/window.h
+%D%/sources.c: $(kernels_device_sources) $(kernels_device_parts) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c
-EXTRA_DIST += $(kernels_device_sources) %D%/embed.sh
+EXTRA_DIST += $(kernels_device_sources) $(kernels_device_parts) %D%/embed.sh
 
 # The same kernels as machine code for NVIDIA's devices, where nvcc is: all variants of one source in one file. The compiler is
 # wanted when this is built, never when it runs.
@@ -87,6 +88,7 @@ kernels_cuda_built =
 endif
 # Chains of instructions round each: no fused multiply-add (backends/cuda/program.c says the same to NVRTC).
 %D%/cuda/pointwise.fatbin: kernels_cuda_fmad = false
+%D%/cuda/product.fatbin: $(kernels_device_parts)
 %D%/cuda/%.fatbin: %D%/gpu/%.cl %D%/gpu/dialect.h %D%/gpu/args.h %D%/images.sh
 	$(AM_V_GEN)$(MKDIR_P) %D%/cuda && ( cd $(srcdir) && $(SHELL) %D%/images.sh unit $*.cl ) >%D%/cuda/$*.cu && \
 	    $(NVCC) -fatbin -std=c++14 --fmad=$(kernels_cuda_fmad) $(kernels_cuda_archs) -Werror all-warnings -Xfatbin -compress-all \

@@ -24,6 +24,17 @@ typedef float cek_f32;
 #define LOCAL __local /* a variable of a group; NEAR: what a pointer to it points to */
 #define NEAR __local
 #define DEVICE_FN static inline
+/* A function that is handed memory of a group: PoCL gives groups memory of their own in kernels alone, and what is not
+ * inlined there then finds another. */
+#define GROUP_FN static inline __attribute__((always_inline))
+/* In front of a loop whose values are to be registers: it is written out, but where a processor stands in for a GPU, whose
+ * compiler takes seconds for so much code, and has not so many registers. */
+#if !defined(CEK_CPU) && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__arm__) || \
+                          defined(__riscv) || defined(__powerpc64__))
+#define UNROLL _Pragma("unroll 1")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
 #ifdef CEK_CPU /* in rows */
 #define GLOBAL_ID() ((cek_u64)get_global_id(1) * get_global_size(0) + get_global_id(0))
 #define GROUP_NUMBER() ((cek_u64)get_group_id(1) * get_num_groups(0) + get_group_id(0))
@@ -81,6 +92,8 @@ typedef float cek_f32;
 #define LOCAL __shared__
 #define NEAR
 #define DEVICE_FN __device__ __forceinline__
+#define GROUP_FN DEVICE_FN
+#define UNROLL _Pragma("unroll")
 #define CEK_X_(v, d) ((d) == 0 ? v.x : (d) == 1 ? v.y : v.z)
 #define GLOBAL_ID() ((cek_u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define GROUP_ID(d) ((cek_u64)CEK_X_(blockIdx, d))

@@ -9,7 +9,8 @@
  * MODE says what A(i,p) and B(p,j) are: elements of matrices, or of images and weights (implicit GEMM). Nothing is divided
  * in the loop over k: what an element's place owes to its row or column is found once and kept in local memory, and what
  * it owes to p is counted on, in digits, for a table of p at a time.
- * A_TYPE, B_TYPE, C_TYPE: element types. OUTER: matrices, in two levels of a batch. WHOLE: product_finish finishes sums that lie as C lies, and may be C itself.
+ * A_TYPE, B_TYPE, C_TYPE: element types. OUTER: matrices, in two levels of a batch. WHOLE: product_finish finishes sums
+ * that lie as C lies, and may be C itself.
  */
 #define MODE_GEMM 0
 #define MODE_FORWARD 1           /* rows: output positions; k: tap, input channel; columns: output channels */
@@ -31,11 +32,18 @@
 #define SPAN (ITEMS / DEPTH)     /* work-items that collect values of one p, and the rows or columns between two of one's */
 #define ROW_LOADS (ROWS / SPAN)
 #define COLUMN_LOADS (COLUMNS / SPAN)
-#define LINE(l, loads) ((l) % SPAN * (loads) + (l) / SPAN)
 #define TABLE 32                 /* p whose places are found at once */
 #define PITCH 4                  /* behind each strip's line: eight lines of four values fall into 32 different banks */
 #define A_LINE (ROWS + PITCH)
 #define B_LINE (COLUMNS + PITCH)
+#define B_STRIP (DEPTH * A_LINE) /* behind A's */
+#define STRIPS (B_STRIP + DEPTH * B_LINE)
+
+/* A work-item collects rows (or columns) SPAN apart, so that neighbours read neighbours, and puts four of them into one
+ * place of four: value number `l` of a work-item's, the place of a row, the row of a place. */
+#define PLACE(l) ((l) / 4 * (4 * SPAN) + (l) % 4)
+#define PLACE_OF(row) ((row) / (4 * SPAN) * (4 * SPAN) + (row) % SPAN * 4 + (row) / SPAN % 4)
+#define ROW_AT(place) ((place) / (4 * SPAN) * (4 * SPAN) + (place) % 4 * SPAN + (place) / 4 % SPAN)
 
 /* Groups on a multiprocessor: 168 registers a work-item, or 128. From sm_120 on addresses want pairs of registers, and 128
  * do not suffice; nor do they for matrices in two levels. */
@@ -45,141 +53,29 @@
 #define GROUPS (ITEMS < 256 ? 384 / ITEMS : 2)
 #endif
 
-/* CUDA's compiler computes cheap values again and again in a loop that is short of registers: not this one. To a place
- * in global memory it adds what all of a loop's places share once for each: not to this one. */
+/* CUDA's compiler adds to each place in global memory what all of a loop's places share: not to this one. What places in
+ * local memory follow from it computes again and again: not this one, a multiple of 16 bytes. */
 #ifdef __CUDACC__
-#define KEEP(x) asm volatile("" : "+r"(x))
 #define KEEP_PLACE(p)                                                                              \
     do {                                                                                           \
         asm volatile("" : "+l"(p));                                                                \
         __builtin_assume(__isGlobal(p));                                                           \
     } while (0)
+#define KEEP_NEAR(p)                                                                               \
+    do {                                                                                           \
+        cek_u32 near_ = (cek_u32)__cvta_generic_to_shared(p);                                      \
+        asm volatile("" : "+r"(near_));                                                            \
+        (p) = (decltype(p))__builtin_assume_aligned(__cvta_shared_to_generic(near_), 16);          \
+    } while (0)
 #else
-#define KEEP(x) ((void)0)
 #define KEEP_PLACE(p) ((void)0)
+#define KEEP_NEAR(p) ((void)0)
 #endif
 
-/* Row or column number `e` of a work-item's eight, in the tile: two runs of four, so that neighbours read neighbours. */
+/* The place of value number `e` of a work-item's eight: two runs of four, so that neighbours read neighbours. */
 #define SPREAD(e, lane, extent) ((e) / 4 * ((extent) / 2) + 4 * (lane) + (e) % 4)
 
-/* --- places in images ------------------------------------------------------------------------- */
-
-/* The half of an element's coordinates that follows from its row or column, or the half that follows from p: they add up.
- * rest: what the strides leave over, which must be equal. */
-typedef struct __attribute__((aligned(16))) spot { cek_u32 at[3], rest; } spot;
-
-/* Numbers as four digits: digit d counts to size[d], the first one for ever. Those of a small one are found without 64
- * bits. */
-DEVICE_FN void digits_of(cek_u64 i, const cek_u32 *size, cek_u32 *digit)
-{
-    for (int d = 3; d > 0; d--) {
-        digit[d] = (cek_u32)(i % size[d]);
-        i /= size[d];
-    }
-    digit[0] = (cek_u32)i;
-}
-DEVICE_FN void digits_add(cek_u32 *digit, const cek_u32 *by, const cek_u32 *size)
-{
-    cek_u32 carry = 0;
-    for (int d = 3; d > 0; d--) {
-        digit[d] += by[d] + carry;
-        carry = digit[d] >= size[d];
-        digit[d] -= carry ? size[d] : 0;
-    }
-    digit[0] += by[0] + carry;
-}
-DEVICE_FN void digits_small(cek_u32 i, const cek_u32 *size, cek_u32 *digit)
-{
-    for (int d = 3; d > 0; d--) {
-        digit[d] = i % size[d];
-        i /= size[d];
-    }
-    digit[0] = i;
-}
-
-/* Coordinates may be below 0. */
-DEVICE_FN cek_u64 position_of(cek_u64 image, const cek_u32 *at, const cek_u32 *size)
-{
-    for (int d = 0; d < 3; d++)
-        image = image * size[d] + (cek_u64)(cek_i64)(cek_i32)at[d];
-    return image;
-}
-
-#if MODE == MODE_FORWARD || MODE == MODE_WEIGHTS
-#define LIMIT a.window.in
-#define PLACES { 0, a.window.out[0], a.window.out[1], a.window.out[2] }
-#define TAPS { 0, a.window.taps[1], a.window.taps[2], a.in_group }
-/* Of an output position (image, three coordinates), then of a tap and its input channel: the spot, and the elements in
- * front of it. */
-DEVICE_FN cek_u64 place_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
-{
-    for (int d = 0; d < 3; d++)
-        s->at[d] = digit[d + 1] * a->window.stride[d] - a->window.pad[d];
-    s->rest = 0;
-    return position_of(digit[0], s->at, a->window.in) * a->in_channels;
-}
-DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
-{
-    for (int d = 0; d < 3; d++)
-        s->at[d] = digit[d] * a->window.dilation[d];
-    s->rest = 0;
-    return position_of(0, s->at, a->window.in) * a->in_channels + digit[3];
-}
-#define REST_EQUAL(s, t) 1
-#endif
-
-#if MODE == MODE_DATA
-#define LIMIT a.window.out
-#define PLACES { 0, a.window.in[0], a.window.in[1], a.window.in[2] }
-#define TAPS { 0, a.window.taps[1], a.window.taps[2], a.out_group }
-/* `n` strides and a rest, of dimension d. */
-DEVICE_FN cek_u32 strides_in(const cek_k_product *a, int d, cek_u32 n, cek_u32 *rest)
-{
-    cek_u32 q = MUL_HIGH(2 * n, a->stride_multiplier[d]) >> a->stride_shift[d];
-    *rest = *rest * a->window.stride[d] + (n - q * a->window.stride[d]);
-    return q;
-}
-/* The same of an input position, and of a tap with its output channel. */
-DEVICE_FN cek_u64 place_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
-{
-    s->rest = 0;
-    for (int d = 0; d < 3; d++)
-        s->at[d] = strides_in(a, d, digit[d + 1] + a->window.pad[d], &s->rest);
-    return position_of(digit[0], s->at, a->window.out) * a->out_channels;
-}
-DEVICE_FN cek_u64 tap_spot(const cek_k_product *a, const cek_u32 *digit, spot *s)
-{
-    s->rest = 0;
-    for (int d = 0; d < 3; d++)
-        s->at[d] = 0 - strides_in(a, d, digit[d] * a->window.dilation[d], &s->rest);
-    return position_of(0, s->at, a->window.out) * a->out_channels + digit[3];
-}
-#define REST_EQUAL(s, t) ((s).rest == (t).rest)
-#define WEIGHT_BYTES                                                                                        \
-    ((((cek_u64)digit[0] * a.window.taps[1] + digit[1]) * a.window.taps[2] + digit[2]) * a.in_group * BYTES(B_TYPE) + \
-     digit[3] * a.b_row * BYTES(B_TYPE))
-#endif
-#define NOWHERE 0x80000000u /* added to any coordinate it is beyond all limits */
-
-#define SEES(s, t) \
-    (((s).at[0] + (t).at[0] < LIMIT[0]) & ((s).at[1] + (t).at[1] < LIMIT[1]) & ((s).at[2] + (t).at[2] < LIMIT[2]) & \
-     REST_EQUAL(s, t))
-
-#if WINDOW_A
-#define LINE_SPOT place_spot
-#define LINE_SIZE PLACES
-#define DEPTH_SPOT tap_spot
-#define DEPTH_SIZE TAPS
-#define SPOTS ROWS
-#define LINE_BYTES BYTES(A_TYPE)
-#elif WINDOW_B
-#define LINE_SPOT tap_spot
-#define LINE_SIZE TAPS
-#define DEPTH_SPOT place_spot
-#define DEPTH_SIZE PLACES
-#define SPOTS COLUMNS
-#define LINE_BYTES BYTES(B_TYPE)
-#endif
+#include "window.h"
 
 /* --- the result ------------------------------------------------------------------------------- */
 
@@ -216,20 +112,252 @@ DEVICE_FN void finish(const cek_k_product *args, GLOBAL char *C, GLOBAL const ch
     GLOBAL char *partial, const cek_k_product a
 
 #ifndef WHOLE
+
+/* --- what a group and a work-item hold -------------------------------------------------------- */
+
+/* Of a group, in local memory. */
+typedef struct __attribute__((aligned(16))) tile {
+    cek_f32 strips[2 * STRIPS];
+    cek_u64 a_line[ROWS], b_line[COLUMNS]; /* by places: bytes in front of a row of A, a column of B */
+#if WINDOW_A || WINDOW_B
+    spot spots[SPOTS], depths[TABLE]; /* of lines, and of p */
+    cek_u64 depth_bytes[TABLE];
+#if MODE == MODE_DATA
+    cek_u64 weight_bytes[TABLE];
+#endif
+    cek_u32 digits[TABLE + 1][4]; /* of the next table's p; behind them what a table adds */
+#endif
+    cek_u64 origin[3]; /* first row, first column, piece of a batch, or the matrix: no registers in the loop */
+} tile;
+
+/* Of a work-item: it collects values of one p, and of every SPANth row or column. */
+typedef struct hand {
+    GLOBAL const char *a, *b;    /* in front of what it collects next */
+    NEAR const cek_u64 *a_lines, *b_lines;
+    cek_u32 a_p, b_p, a_first, b_first;
+    NEAR cek_f32 *a_put, *b_put; /* where in the strips */
+    NEAR cek_f32 *a_get, *b_get; /* and from where it multiplies */
+    cek_f32 next_a[ROW_LOADS], next_b[COLUMN_LOADS];
+} hand;
+
+/* Neighbours lie along the direction in which memory is contiguous. */
+GROUP_FN void hand_place(NEAR tile *t, hand *h, cek_u32 item, cek_u32 a_turned, cek_u32 b_turned)
+{
+    h->a_p = a_turned ? item / SPAN : item % DEPTH, h->a_first = a_turned ? item % SPAN : item / DEPTH;
+    h->b_p = b_turned ? item / SPAN : item % DEPTH, h->b_first = b_turned ? item % SPAN : item / DEPTH;
+    h->a_lines = t->a_line + 4 * h->a_first, h->b_lines = t->b_line + 4 * h->b_first;
+    h->a_put = t->strips + h->a_p * A_LINE + 4 * h->a_first;
+    h->b_put = t->strips + B_STRIP + h->b_p * B_LINE + 4 * h->b_first;
+    h->a_get = t->strips + STRIPS + item / SIDE_X * 4; /* of the strips that the first step writes: it comes second */
+    h->b_get = t->strips + STRIPS + B_STRIP + item % SIDE_X * 4;
+}
+
+/* --- places of lines, and of p ---------------------------------------------------------------- */
+
+#if WINDOW_A || WINDOW_B
+/* The spots of an image's lines in the tile, the first of which is `first`; `front`: bytes in front of all. Behind the last
+ * line it is that again. */
+GROUP_FN void spots_find(const cek_k_product *args, NEAR tile *t, cek_u32 item, cek_u64 front, cek_u64 first,
+                          cek_u32 last)
+{
+    const cek_u32 size[4] = LINE_SIZE;
+    cek_u32 first_line[4];
+    digits_of(first, size, first_line);
+    for (cek_u32 l = item; l < SPOTS; l += ITEMS) {
+        cek_u32 line[4];
+        spot s;
+        digits_small(l < last ? l : last, size, line);
+        digits_add(line, first_line, size);
+        t->IMAGE_LINES[PLACE_OF(l)] = front + LINE_SPOT(args, line, &s) * LINE_BYTES;
+        t->spots[l] = s;
+    }
+}
+
+/* The digits of the first table's p, from `begin` on, and what a table adds to them. */
+GROUP_FN void depths_begin(const cek_k_product *args, NEAR tile *t, cek_u32 item, cek_u64 begin)
+{
+    const cek_u32 size[4] = DEPTH_SIZE;
+    for (cek_u32 e = item; e < TABLE; e += ITEMS) {
+        cek_u32 digit[4], by[4];
+        digits_of(begin, size, digit);
+        digits_small(e, size, by);
+        digits_add(digit, by, size);
+        digits_small(TABLE, size, by);
+        for (int d = 0; d < 4; d++)
+            t->digits[e][d] = digit[d];
+        for (int d = 0; !item && d < 4; d++)
+            t->digits[TABLE][d] = by[d];
+    }
+}
+
+/* The next table: spots of p, of which `left` are left. */
+GROUP_FN void depths_find(const cek_k_product *args, NEAR tile *t, cek_u32 item, cek_u32 left)
+{
+    const cek_u32 size[4] = DEPTH_SIZE;
+    for (cek_u32 e = item; e < TABLE; e += ITEMS) {
+        cek_u32 digit[4], by[4];
+        spot depth;
+        for (int d = 0; d < 4; d++) {
+            digit[d] = t->digits[e][d];
+            by[d] = t->digits[TABLE][d];
+        }
+        t->depth_bytes[e] = DEPTH_SPOT(args, digit, &depth) * LINE_BYTES;
+        if (e >= left)
+            depth.at[0] = NOWHERE;
+        t->depths[e] = depth;
+#if MODE == MODE_DATA
+        t->weight_bytes[e] = weights_front(args, digit);
+#endif
+        digits_add(digit, by, size);
+        for (int d = 0; d < 4; d++)
+            t->digits[e][d] = digit[d];
+    }
+}
+#endif
+
+#if !WINDOW_A || !WINDOW_B
+/* Lines that lie `bytes` apart. */
+GROUP_FN void lines_find(NEAR cek_u64 *lines, cek_u32 count, cek_u32 item, cek_u64 front, cek_u64 first, cek_u32 last,
+                          cek_u64 bytes)
+{
+    for (cek_u32 l = item; l < count; l += ITEMS)
+        lines[PLACE_OF(l)] = front + (first + (l < last ? l : last)) * bytes;
+}
+#endif
+
+/* --- a step: values for the next strips, sums of those before --------------------------------- */
+
+/* `there`: whether k reaches to the work-item's p. */
+GROUP_FN void a_load(const cek_k_product *args, NEAR const tile *t, hand *h, cek_u32 entry, cek_u32 there)
+{
+    cek_u64 at[ROW_LOADS];
+#if WINDOW_A
+    const spot depth = t->depths[entry + h->a_p];
+    GLOBAL const char *from = h->a + t->depth_bytes[entry + h->a_p];
+#else
+    GLOBAL const char *from = h->a;
+#endif
+    KEEP_PLACE(from);
+    UNROLL for (int l = 0; l < ROW_LOADS; l++)
+        at[l] = h->a_lines[PLACE(l)];
+    UNROLL for (int l = 0; l < ROW_LOADS; l++) {
+#if WINDOW_A
+        const spot s = t->spots[h->a_first + l * SPAN];
+        there = SEES(s, depth);
+#endif
+        h->next_a[l] = there ? LOAD(A_TYPE, from + at[l], 0) : 0.0f;
+    }
+}
+GROUP_FN void b_load(const cek_k_product *args, NEAR const tile *t, hand *h, cek_u32 entry, cek_u32 there)
+{
+    cek_u64 at[COLUMN_LOADS];
+#if WINDOW_B
+    const spot depth = t->depths[entry + h->b_p];
+    GLOBAL const char *from = h->b + t->depth_bytes[entry + h->b_p];
+#elif MODE == MODE_DATA
+    GLOBAL const char *from = h->b + t->weight_bytes[entry + h->b_p];
+#else
+    GLOBAL const char *from = h->b;
+#endif
+    KEEP_PLACE(from);
+    UNROLL for (int l = 0; l < COLUMN_LOADS; l++)
+        at[l] = h->b_lines[PLACE(l)];
+    UNROLL for (int l = 0; l < COLUMN_LOADS; l++) {
+#if WINDOW_B
+        const spot s = t->spots[h->b_first + l * SPAN];
+        there = SEES(s, depth);
+#endif
+        h->next_b[l] = there ? LOAD(B_TYPE, from + at[l], 0) : 0.0f;
+    }
+}
+
+/* To what is collected `p` further on, where that is no image. */
+DEVICE_FN void hand_advance(const cek_k_product *args, hand *h, cek_u32 p)
+{
+#if !WINDOW_A
+    h->a += p * args->a_column * BYTES(A_TYPE);
+#endif
+#if !WINDOW_B && MODE != MODE_DATA
+    h->b += p * args->b_row * BYTES(B_TYPE);
+#endif
+}
+
+GROUP_FN void quads_store(NEAR cek_f32 *to, const cek_f32 *v, int count)
+{
+    UNROLL for (int l = 0; l < count; l += 4) {
+        cek_quad q;
+        q.x = v[l], q.y = v[l + 1], q.z = v[l + 2], q.w = v[l + 3];
+        *(NEAR cek_quad *)(to + PLACE(l)) = q;
+    }
+}
+
+GROUP_FN void strips_multiply(const hand *h, cek_f32 (*sum)[EACH])
+{
+    UNROLL for (int d = 0; d < DEPTH; d++) {
+        const cek_quad a0 = QUAD(h->a_get + d * A_LINE), a1 = QUAD(h->a_get + d * A_LINE + ROWS / 2);
+        const cek_quad b0 = QUAD(h->b_get + d * B_LINE), b1 = QUAD(h->b_get + d * B_LINE + COLUMNS / 2);
+        const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
+        const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
+        UNROLL for (int r = 0; r < EACH; r++)
+            UNROLL for (int c = 0; c < EACH; c++)
+                sum[r][c] += left[r] * right[c];
+    }
+}
+
+/* A work-item's sums over `length` of k. Of matrices the first strips hold what no whole ones are left for, so that nothing
+ * asks in the loop how far k reaches. */
+GROUP_FN void sums_find(const cek_k_product *args, NEAR tile *t, hand *h, cek_u32 item, cek_u32 length,
+                         cek_f32 (*sum)[EACH])
+{
+    const cek_u32 steps = length ? (length + DEPTH - 1) / DEPTH : 1;
+    const cek_u32 head = MODE == MODE_GEMM ? length - (steps - 1) * DEPTH : length < DEPTH ? length : DEPTH;
+    cek_i32 flip = STRIPS / 4; /* to the other strips */
+#if WINDOW_A || WINDOW_B
+    depths_find(args, t, item, length);
+    BARRIER();
+#endif
+    a_load(args, t, h, 0, h->a_p < head);
+    b_load(args, t, h, 0, h->b_p < head);
+    hand_advance(args, h, head);
+    quads_store(h->a_put, h->next_a, ROW_LOADS);
+    quads_store(h->b_put, h->next_b, COLUMN_LOADS);
+    BARRIER();
+    for (cek_u32 step = 1; step <= steps;) {
+#if WINDOW_A || WINDOW_B
+        const cek_u32 table_end = step / (TABLE / DEPTH) * (TABLE / DEPTH) + TABLE / DEPTH - 1;
+        const cek_u32 last_step = table_end < steps ? table_end : steps;
+        if (step % (TABLE / DEPTH) == 0)
+            depths_find(args, t, item, length - step * DEPTH);
+        BARRIER();
+#else
+        const cek_u32 last_step = steps;
+#endif
+        for (; step <= last_step; step++) {
+            KEEP_NEAR(h->a_put); KEEP_NEAR(h->b_put); KEEP_NEAR(h->a_get); KEEP_NEAR(h->b_get);
+            h->a_put += 4 * flip, h->b_put += 4 * flip, h->a_get -= 4 * flip, h->b_get -= 4 * flip;
+            flip = -flip;
+            KEEP_NEAR(h->a_lines); KEEP_NEAR(h->b_lines);
+            if (step < steps) {
+                a_load(args, t, h, step * DEPTH % TABLE, MODE == MODE_GEMM || step * DEPTH + h->a_p < length);
+                b_load(args, t, h, step * DEPTH % TABLE, MODE == MODE_GEMM || step * DEPTH + h->b_p < length);
+                hand_advance(args, h, DEPTH);
+            }
+            strips_multiply(h, sum);
+            if (step < steps) {
+                quads_store(h->a_put, h->next_a, ROW_LOADS);
+                quads_store(h->b_put, h->next_b, COLUMN_LOADS);
+            }
+            BARRIER();
+        }
+    }
+}
+
 KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
 {
-    LOCAL __attribute__((aligned(16))) cek_f32 strip_a[2 * DEPTH * A_LINE], strip_b[2 * DEPTH * B_LINE];
-    /* Bytes in front of a row of A, a column of B; those that one work-item collects lie side by side (LINE). */
-    LOCAL __attribute__((aligned(16))) cek_u64 a_line[ROWS], b_line[COLUMNS];
-#if WINDOW_A || WINDOW_B
-    LOCAL spot spots[SPOTS], depths[TABLE]; /* of lines, and of p */
-    LOCAL cek_u64 depth_bytes[TABLE];
-#if MODE == MODE_DATA
-    LOCAL cek_u64 weight_bytes[TABLE];
-#endif
-    LOCAL cek_u32 digits[TABLE + 1][4]; /* of the next table's p; behind them what a table adds */
-#endif
-    LOCAL cek_u64 origin[3]; /* first row, first column, piece of a batch, or the matrix: no registers in the loop */
+    LOCAL tile t;
+    hand h;
+    cek_f32 sum[EACH][EACH];
+    const cek_u32 item = ITEM_ID(1) * SIDE_X + ITEM_ID(0);
     /* Groups are numbered along x, the one direction without a low limit, and through several launches: columns first,
      * then rows, pieces of k, batches. */
     const cek_u64 columns = (a.n + COLUMNS - 1) / COLUMNS, rows = (a.m + ROWS - 1) / ROWS, at = a.first + GROUP_ID(0);
@@ -239,203 +367,56 @@ KERNEL_OF(SIDE_X, SIDE_Y, GROUPS) void product(OPERANDS)
     const cek_u64 split = at / columns / rows % a.splits, z = at / columns / rows / a.splits;
     const cek_u64 begin = split * a.split_k < a.k ? split * a.split_k : a.k;
     const cek_u32 length = (cek_u32)(a.k - begin < a.split_k ? a.k - begin : a.split_k);
-    const cek_u32 steps = (length + DEPTH - 1) / DEPTH;
-    const cek_u32 x = ITEM_ID(0), y = ITEM_ID(1), item = y * SIDE_X + x;
     /* Rows and columns behind the last one are the last one again: their results are left out. */
     const cek_u32 last_row = a.m - row < ROWS ? (cek_u32)(a.m - row) - 1 : ROWS - 1;
     const cek_u32 last_column = a.n - column < COLUMNS ? (cek_u32)(a.n - column) - 1 : COLUMNS - 1;
 
-    /* A work-item collects values of one p and of every SPANth row or column. Neighbours lie along the direction in
-     * which memory is contiguous. */
-    const cek_u32 a_turned = !WINDOW_A && a.a_row < a.a_column, b_turned = WINDOW_B || a.b_column < a.b_row;
-    cek_u32 a_p = a_turned ? item / SPAN : item % DEPTH, b_p = b_turned ? item / SPAN : item % DEPTH;
-    cek_u32 a_first = a_turned ? item % SPAN : item / DEPTH, b_first = b_turned ? item % SPAN : item / DEPTH;
-    cek_u32 a_put = a_p * A_LINE + a_first, b_put = b_p * B_LINE + b_first;
-    cek_u32 a_get = 4 * y, b_get = 4 * x; /* all that the loop knows of x and y, or registers are short */
-    GLOBAL const char *A = AT(A_, 0) + MATRIX_AT(z, a) * BYTES(A_TYPE);
-    GLOBAL const char *B = AT(B_, 1) + MATRIX_AT(z, b) * BYTES(B_TYPE);
+    hand_place(&t, &h, item, !WINDOW_A && a.a_row < a.a_column, WINDOW_B || a.b_column < a.b_row);
+    h.a = A_, h.b = B_; /* the fronts lie in the lines: two registers less in loops that do not move on */
+    const cek_u64 a_front = a.at[0] + MATRIX_AT(z, a) * BYTES(A_TYPE), b_front = a.at[1] + MATRIX_AT(z, b) * BYTES(B_TYPE);
 #if WINDOW_A || WINDOW_B
-    const cek_u32 line_size[4] = LINE_SIZE, depth_size[4] = DEPTH_SIZE;
-    cek_u32 first_line[4];
-    spot depth;
-    digits_of(WINDOW_A ? row : column, line_size, first_line);
-    for (cek_u32 l = item; l < SPOTS; l += ITEMS) {
-        cek_u32 line[4];
-        spot s;
-        const cek_u32 last = WINDOW_A ? last_row : last_column;
-        digits_small(l < last ? l : last, line_size, line);
-        digits_add(line, first_line, line_size);
-        (WINDOW_A ? a_line : b_line)[LINE(l, WINDOW_A ? ROW_LOADS : COLUMN_LOADS)] = LINE_SPOT(&a, line, &s) * LINE_BYTES;
-        spots[l] = s;
-    }
-    for (cek_u32 e = item; e < TABLE; e += ITEMS) {
-        cek_u32 digit[4], by[4];
-        digits_of(begin, depth_size, digit);
-        digits_small(e, depth_size, by);
-        digits_add(digit, by, depth_size);
-        digits_small(TABLE, depth_size, by);
-        for (int d = 0; d < 4; d++)
-            digits[e][d] = digit[d];
-        for (int d = 0; !item && d < 4; d++)
-            digits[TABLE][d] = by[d];
-    }
+    spots_find(&a, &t, item, WINDOW_A ? a_front : b_front, WINDOW_A ? row : column, WINDOW_A ? last_row : last_column);
+    depths_begin(&a, &t, item, begin);
 #endif
 #if !WINDOW_A
-    for (cek_u32 l = item; l < ROWS; l += ITEMS)
-        a_line[LINE(l, ROW_LOADS)] = (row + (l < last_row ? l : last_row)) * a.a_row * BYTES(A_TYPE);
-    A += (begin + a_p) * a.a_column * BYTES(A_TYPE);
+    lines_find(t.a_line, ROWS, item, a_front, row, last_row, a.a_row * BYTES(A_TYPE));
+    h.a += (begin + h.a_p) * a.a_column * BYTES(A_TYPE);
 #endif
 #if !WINDOW_B
-    for (cek_u32 l = item; l < COLUMNS; l += ITEMS)
-        b_line[LINE(l, COLUMN_LOADS)] = (column + (l < last_column ? l : last_column)) * a.b_column * BYTES(B_TYPE);
+    lines_find(t.b_line, COLUMNS, item, b_front, column, last_column, a.b_column * BYTES(B_TYPE));
 #if MODE != MODE_DATA
-    B += (begin + b_p) * a.b_row * BYTES(B_TYPE);
+    h.b += (begin + h.b_p) * a.b_row * BYTES(B_TYPE);
 #endif
 #endif
-
     if (!item) {
-        origin[0] = row;
-        origin[1] = column;
+        t.origin[0] = row;
+        t.origin[1] = column;
 #ifdef OUTER
-        origin[2] = a.splits > 1 ? z * a.splits + split : MATRIX(z);
+        t.origin[2] = a.splits > 1 ? z * a.splits + split : MATRIX(z);
 #else
-        origin[2] = z * a.splits + split;
+        t.origin[2] = z * a.splits + split;
 #endif
     }
-
-    cek_f32 sum[EACH][EACH], next_a[ROW_LOADS], next_b[COLUMN_LOADS];
-#pragma unroll
-    for (int r = 0; r < EACH; r++)
-#pragma unroll
-        for (int c = 0; c < EACH; c++)
+    UNROLL for (int r = 0; r < EACH; r++)
+        UNROLL for (int c = 0; c < EACH; c++)
             sum[r][c] = 0.0f;
-    KEEP(a_first); KEEP(b_first); KEEP(a_put); KEEP(b_put);
-#if MODE == MODE_GEMM || MODE == MODE_DATA /* the others have one register too few */
-    KEEP(a_p); KEEP(b_p);
-#endif
     BARRIER();
-    for (cek_u32 step = 0; step <= steps;) {
-#if WINDOW_A || WINDOW_B
-        KEEP(a_get); KEEP(b_get);
-        for (cek_u32 e = a_get / 4 * SIDE_X + b_get / 4; e < TABLE; e += ITEMS) {
-            cek_u32 digit[4], by[4];
-            for (int d = 0; d < 4; d++) {
-                digit[d] = digits[e][d];
-                by[d] = digits[TABLE][d];
-            }
-            depth_bytes[e] = DEPTH_SPOT(&a, digit, &depth) * LINE_BYTES;
-            if (step * DEPTH + e >= length)
-                depth.at[0] = NOWHERE;
-            depths[e] = depth;
-#if MODE == MODE_DATA
-            weight_bytes[e] = WEIGHT_BYTES;
-#endif
-            digits_add(digit, by, depth_size);
-            for (int d = 0; d < 4; d++)
-                digits[e][d] = digit[d];
-        }
-        BARRIER();
-        const cek_u32 last_step = steps - step < TABLE / DEPTH ? steps : step + TABLE / DEPTH - 1;
-#else
-        const cek_u32 last_step = steps;
-#endif
-        for (; step <= last_step; step++) {
-            const cek_u32 now = step & 1;
-            if (step < steps) {
-#if WINDOW_A || WINDOW_B
-                const cek_u32 entry = step * DEPTH % TABLE;
-                depth = depths[entry + (WINDOW_A ? a_p : b_p)];
-#endif
-#if WINDOW_A
-                GLOBAL const char *from_a = A + depth_bytes[entry + a_p];
-#else
-                GLOBAL const char *from_a = A;
-                const cek_u32 a_there = step * DEPTH + a_p < length;
-                A += DEPTH * a.a_column * BYTES(A_TYPE);
-#endif
-#if WINDOW_B
-                GLOBAL const char *from_b = B + depth_bytes[entry + b_p];
-#else
-                const cek_u32 b_there = step * DEPTH + b_p < length;
-#if MODE == MODE_DATA
-                GLOBAL const char *from_b = B + weight_bytes[entry + b_p];
-#else
-                GLOBAL const char *from_b = B;
-                B += DEPTH * a.b_row * BYTES(B_TYPE);
-#endif
-#endif
-                KEEP_PLACE(from_a); KEEP_PLACE(from_b);
-                cek_u64 a_at[ROW_LOADS], b_at[COLUMN_LOADS];
-#pragma unroll
-                for (int l = 0; l < ROW_LOADS; l++)
-                    a_at[l] = a_line[a_first * ROW_LOADS + l];
-#pragma unroll
-                for (int l = 0; l < COLUMN_LOADS; l++)
-                    b_at[l] = b_line[b_first * COLUMN_LOADS + l];
-#pragma unroll
-                for (int l = 0; l < ROW_LOADS; l++) {
-#if WINDOW_A
-                    const spot s = spots[a_first + l * SPAN];
-                    const cek_u32 a_there = SEES(s, depth);
-#endif
-                    next_a[l] = a_there ? LOAD(A_TYPE, from_a + a_at[l], 0) : 0.0f;
-                }
-#pragma unroll
-                for (int l = 0; l < COLUMN_LOADS; l++) {
-#if WINDOW_B
-                    const spot s = spots[b_first + l * SPAN];
-                    const cek_u32 b_there = SEES(s, depth);
-#endif
-                    next_b[l] = b_there ? LOAD(B_TYPE, from_b + b_at[l], 0) : 0.0f;
-                }
-            }
-            if (step) {
-                NEAR const cek_f32 *from_a = strip_a + !now * DEPTH * A_LINE + a_get;
-                NEAR const cek_f32 *from_b = strip_b + !now * DEPTH * B_LINE + b_get;
-#pragma unroll
-                for (int d = 0; d < DEPTH; d++) {
-                    const cek_quad a0 = QUAD(from_a + d * A_LINE), a1 = QUAD(from_a + d * A_LINE + ROWS / 2);
-                    const cek_quad b0 = QUAD(from_b + d * B_LINE), b1 = QUAD(from_b + d * B_LINE + COLUMNS / 2);
-                    const cek_f32 left[EACH] = { a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w };
-                    const cek_f32 right[EACH] = { b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w };
-#pragma unroll
-                    for (int r = 0; r < EACH; r++)
-#pragma unroll
-                        for (int c = 0; c < EACH; c++)
-                            sum[r][c] += left[r] * right[c];
-                }
-            }
-            if (step < steps) {
-                NEAR cek_f32 *to_a = strip_a + now * DEPTH * A_LINE + a_put, *to_b = strip_b + now * DEPTH * B_LINE + b_put;
-#pragma unroll
-                for (int l = 0; l < ROW_LOADS; l++)
-                    to_a[l * SPAN] = next_a[l];
-#pragma unroll
-                for (int l = 0; l < COLUMN_LOADS; l++)
-                    to_b[l * SPAN] = next_b[l];
-            }
-            BARRIER();
-        }
-    }
+    sums_find(&a, &t, &h, item, length, sum);
 
     /* One row of each work-item at a time goes through local memory: neighbours then write neighbours. */
-    NEAR cek_f32 *stage = strip_b;
-    KEEP(a_get); KEEP(b_get);
-    const cek_u32 stage_x = b_get / 4, stage_y = a_get / 4;
-#pragma unroll
-    for (int r = 0; r < EACH; r++) {
-#pragma unroll
-        for (int c = 0; c < EACH; c++)
-            stage[stage_y * COLUMNS + SPREAD(c, stage_x, COLUMNS)] = sum[r][c];
+    const cek_u32 x = ITEM_ID(0), y = ITEM_ID(1);
+    UNROLL for (int r = 0; r < EACH; r++) {
+        UNROLL for (int c = 0; c < EACH; c++)
+            t.strips[y * COLUMNS + ROW_AT(SPREAD(c, x, COLUMNS))] = sum[r][c];
         BARRIER();
-        for (cek_u32 e = stage_y * SIDE_X + stage_x; e < SIDE_Y * COLUMNS; e += ITEMS) {
-            const cek_u64 i = origin[0] + SPREAD(r, e / COLUMNS, ROWS), j = origin[1] + e % COLUMNS;
+        for (cek_u32 e = y * SIDE_X + x; e < SIDE_Y * COLUMNS; e += ITEMS) {
+            const cek_u64 i = t.origin[0] + ROW_AT(SPREAD(r, e / COLUMNS, ROWS)), j = t.origin[1] + e % COLUMNS;
             if (i >= a.m || j >= a.n)
                 continue;
             if (a.splits > 1)
-                ((GLOBAL cek_f32 *)AT(partial, 5))[(origin[2] * a.m + i) * a.n + j] = stage[e];
+                ((GLOBAL cek_f32 *)AT(partial, 5))[(t.origin[2] * a.m + i) * a.n + j] = t.strips[e];
             else
-                finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), origin[2], i, j, stage[e]);
+                finish(&a, AT(C_, 2), AT(bias, 3), AT(act_ref, 4), t.origin[2], i, j, t.strips[e]);
         }
         BARRIER();
     }

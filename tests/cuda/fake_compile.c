@@ -32,6 +32,10 @@ static const char prelude[] =
     "               __attribute__((visibility(\"default\"))) void (*fake_barrier)(void); }\n"
     "#define __syncthreads() fake_barrier()\n"
     "#define __builtin_assume(x) ((void)0)\n"
+    /* 32 bits that say where something of a group is, as on a device. */
+    "static char fake_near;\n"
+    "#define __cvta_generic_to_shared(p) ((const char *)(p) - &fake_near)\n"
+    "#define __cvta_shared_to_generic(near) ((void *)(&fake_near + (int)(near)))\n"
     /* Words that are moved at once: where they are, they lie as a device wants them. */
     "template <class T> static T &fake_aligned(T *at)\n"
     "{\n"
