@@ -47,8 +47,10 @@ typedef struct fake_kernel {
 fake_module *fake_module_load(const void *object, uint64_t bytes);
 void fake_module_free(fake_module *module);
 fake_kernel *fake_module_kernel(fake_module *module, const char *name);
-/* fake_kernel_run - all groups, one after the other; one kernel at a time in the whole process. */
-void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters);
+/* fake_kernel_run - all groups, one after the other; one kernel at a time in the whole process. Returns 0, or with what error
+ * a device ends the context of who does what a work-item did: where `faults`, else the program ends as it does. */
+uint32_t fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters,
+                         bool faults);
 
 /* --- controls, for programs that have the fake driver in their own process (by dlsym) --------- */
 
@@ -57,6 +59,9 @@ typedef void fake_cuda_fail_fn(const char *function, unsigned nth, uint32_t erro
 /* fake_cuda_kernel - the `nth` kernel to run from now on (0: none) ends its context with `error`,
  * or hangs where that is 0. */
 typedef void fake_cuda_kernel_fn(unsigned nth, uint32_t error);
+/* fake_cuda_faults - whether a kernel that touches what is no memory, or is not aligned as its type wants, ends its context
+ * from now on, as on a device, and not the program. */
+typedef void fake_cuda_faults_fn(bool faults);
 /* fake_cuda_calls - how often a function was called. */
 typedef unsigned fake_cuda_calls_fn(const char *function);
 /* fake_cuda_watch - from now on uploads of so many bytes are counted; fake_cuda_watched says how many there were. */

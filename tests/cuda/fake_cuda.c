@@ -145,10 +145,11 @@ CUresult fake_cuDriverGetVersion(int *version)
 CUresult fake_cuGetErrorName(CUresult error, const char **name)
 {
     ENTER(cuGetErrorName, NULL);
-    *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
-            : error == CUDA_ERROR_NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
-            : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-                                                  : "CUDA_ERROR_OF_THE_FAKE";
+    *name = error == CUDA_ERROR_OUT_OF_MEMORY        ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == CUDA_ERROR_NO_DEVICE          ? "CUDA_ERROR_NO_DEVICE"
+            : error == CUDA_ERROR_ILLEGAL_ADDRESS    ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : error == CUDA_ERROR_MISALIGNED_ADDRESS ? "CUDA_ERROR_MISALIGNED_ADDRESS"
+                                                     : "CUDA_ERROR_OF_THE_FAKE";
     return CUDA_SUCCESS;
 }
 
@@ -323,6 +324,11 @@ FAKE_API void fake_cuda_kernel(unsigned nth, uint32_t error)
     pthread_mutex_unlock(&lock);
 }
 
+FAKE_API void fake_cuda_faults(bool faults)
+{
+    kernel_faults = faults;
+}
+
 FAKE_API unsigned fake_cuda_calls(const char *function)
 {
     return calls[call_find(function)];
@@ -384,6 +390,7 @@ FAKE_API void fake_cuda_reset(void)
 {
     fake_cuda_fail(NULL, 0, 0);
     fake_cuda_kernel(0, 0);
+    fake_cuda_faults(false);
     pthread_mutex_lock(&lock);
     hang_generation++;
     for (unsigned i = 0; i < DEVICES_MAX; i++)

@@ -160,6 +160,7 @@ unsigned char *device_memory(const char *call, CUdeviceptr address, size_t bytes
 extern CUstream streams[STREAMS_MAX];
 /* The kernel that is to fail, counted down, and how; hanging kernels wait for another generation. */
 extern unsigned kernel_fault, hang_generation;
+extern _Atomic bool kernel_faults; /* what a device punishes ends a context, and not the program */
 extern uint32_t kernel_error;
 
 void work_free(work *of);

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "backends/cuda/driver.h"
 #include "tests/cuda/fake.h"
 
 #define ITEMS_MAX 1024
@@ -99,7 +101,9 @@ static struct {
     bool fibers; /* this item runs in a fiber and may wait */
     int state[ITEMS_MAX];
     index3 index[ITEMS_MAX];
-    jmp_buf home, place[ITEMS_MAX];
+    jmp_buf home, fault, place[ITEMS_MAX];
+    pthread_t thread; /* that runs a kernel whose faults are a device's */
+    bool faults;
     ucontext_t start[ITEMS_MAX], back;
     char *stacks;
 } run = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -168,7 +172,49 @@ static void group_run(void)
     }
 }
 
-void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters)
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+static void grid_run(const fake_module *module, const unsigned grid[3])
+{
+    for (unsigned z = 0; z < grid[2]; z++)
+        for (unsigned y = 0; y < grid[1]; y++)
+            for (unsigned x = 0; x < grid[0]; x++) {
+                *module->group = (index3){ x, y, z };
+                group_run();
+            }
+}
+
+static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP };
+enum { FAULT_SIGNALS = sizeof fault_signals / sizeof *fault_signals };
+
+/* What is not a kernel's does again what it did, and ends the program. */
+static void faulted(int number)
+{
+    if (run.faults && pthread_equal(run.thread, pthread_self()))
+        _longjmp(run.fault, number);
+    signal(number, SIG_DFL);
+}
+
+static uint32_t faults_run(const fake_module *module, const unsigned grid[3])
+{
+    struct sigaction own = { .sa_handler = faulted, .sa_flags = SA_NODEFER }, before[FAULT_SIGNALS];
+    for (int i = 0; i < FAULT_SIGNALS; i++)
+        sigaction(fault_signals[i], &own, &before[i]);
+    run.thread = pthread_self();
+    run.faults = true;
+    int number = _setjmp(run.fault);
+    if (!number)
+        grid_run(module, grid);
+    run.faults = false;
+    for (int i = 0; i < FAULT_SIGNALS; i++)
+        sigaction(fault_signals[i], &before[i], NULL);
+    return !number                                 ? CUDA_SUCCESS
+           : number == SIGSEGV || number == SIGBUS ? CUDA_ERROR_ILLEGAL_ADDRESS
+                                                   : CUDA_ERROR_MISALIGNED_ADDRESS; /* fake_compile.c traps */
+}
+
+uint32_t fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters,
+                         bool faults)
 {
     const fake_module *module = kernel->module;
     pthread_mutex_lock(&run.lock);
@@ -185,12 +231,12 @@ void fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned
     *module->group_size = (index3){ block[0], block[1], block[2] };
     *module->grid = (index3){ grid[0], grid[1], grid[2] };
     *module->barrier = barrier;
-    for (unsigned z = 0; z < grid[2]; z++)
-        for (unsigned y = 0; y < grid[1]; y++)
-            for (unsigned x = 0; x < grid[0]; x++) {
-                *module->group = (index3){ x, y, z };
-                group_run();
-            }
+    uint32_t error = CUDA_SUCCESS;
+    if (faults)
+        error = faults_run(module, grid);
+    else
+        grid_run(module, grid);
     kernel->launched = true;
     pthread_mutex_unlock(&run.lock);
+    return error;
 }

@@ -8,6 +8,7 @@
 
 CUstream streams[STREAMS_MAX];
 unsigned kernel_fault, hang_generation;
+_Atomic bool kernel_faults;
 uint32_t kernel_error;
 static double spent_ms; /* what the device's clock is ahead of the host's; under the lock */
 
@@ -62,7 +63,11 @@ static void kernel_run(CUcontext context, const work *of)
         }
         at += (of->kernel->sizes[i] + 15) & ~(uint64_t)15;
     }
-    fake_kernel_run(of->kernel, of->grid, of->block, parameters);
+    uint32_t error = fake_kernel_run(of->kernel, of->grid, of->block, parameters, kernel_faults);
+    pthread_mutex_lock(&lock);
+    if (error)
+        context->error = error;
+    pthread_mutex_unlock(&lock);
 }
 
 static void work_run(CUstream stream, work *of)

@@ -21,6 +21,7 @@ static struct {
     char folder[64], cache[128];
     fake_cuda_fail_fn *inject;
     fake_cuda_kernel_fn *kernel;
+    fake_cuda_faults_fn *faults;
     fake_cuda_calls_fn *calls;
     fake_cuda_watch_fn *watch;
     fake_cuda_watched_fn *watched;
@@ -60,6 +61,7 @@ static inline void fake_open(void)
     ck_assert_msg(so != NULL, "%s", dlerror());
     fake.inject = (fake_cuda_fail_fn *)dlsym(so, "fake_cuda_fail");
     fake.kernel = (fake_cuda_kernel_fn *)dlsym(so, "fake_cuda_kernel");
+    fake.faults = (fake_cuda_faults_fn *)dlsym(so, "fake_cuda_faults");
     fake.calls = (fake_cuda_calls_fn *)dlsym(so, "fake_cuda_calls");
     fake.watch = (fake_cuda_watch_fn *)dlsym(so, "fake_cuda_watch");
     fake.watched = (fake_cuda_watched_fn *)dlsym(so, "fake_cuda_watched");

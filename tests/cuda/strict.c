@@ -1,5 +1,5 @@
 /* strict.c - the fake driver and the fake compiler punish what real ones punish: builtins that are not found, code that
- * would be loaded inside a capture, operands that are not aligned as their type wants; and a watchdog, which they only tell of. */
+ * would be loaded inside a capture, operands that are not aligned as their type wants, accesses beyond memory; and a watchdog, which they only tell of. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,8 @@ static uint32_t (*destroy)(program **);
 
 static const char source[] = "struct __attribute__((aligned(16))) four { float x[4]; };\n"
                              "extern \"C\" __global__ void wide(four *y) { y->x[0] = 1; }\n"
-                             "extern \"C\" __global__ void narrow(float *y) { y[0] = 1; }\n";
+                             "extern \"C\" __global__ void narrow(float *y) { y[0] = 1; }\n"
+                             "extern \"C\" __global__ void beyond(float *y) { y[64] = 1; }\n";
 
 static void *nvrtc_find(const char *name)
 {
@@ -180,6 +181,78 @@ START_TEST(a_long_product_is_launched_in_parts_where_the_driver_has_a_watchdog)
 }
 END_TEST
 
+/* What a library of the same process does with the context that a device's users share: a kernel, in a stream of its own, with
+ * memory of its own so far behind its start. */
+static void guest_faults(const char *name, uint64_t shift, CUresult want)
+{
+    const cuda_driver *api = &fake.driver;
+    program *made = compiled(0);
+    size_t bytes;
+    CUcontext context, was;
+    CUmodule module;
+    CUfunction function;
+    CUstream stream;
+    CUdeviceptr memory;
+    CUresult error;
+    ck_assert_uint_eq(image_bytes(made, &bytes), 0);
+    char *image = malloc(bytes);
+    ck_assert_uint_eq(image_get(made, image), 0);
+    ck_assert_uint_eq(api->cuDevicePrimaryCtxRetain(&context, 0), 0);
+    ck_assert_uint_eq(api->cuCtxPushCurrent(context), 0);
+    ck_assert_uint_eq(api->cuModuleLoadData(&module, image), 0);
+    ck_assert_uint_eq(api->cuModuleGetFunction(&function, module, name), 0);
+    ck_assert_uint_eq(api->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), 0);
+    ck_assert_uint_eq(api->cuMemAlloc(&memory, 256), 0);
+    memory += shift;
+    void *parameters[] = { &memory };
+    ck_assert_uint_eq(api->cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), 0);
+    while ((error = api->cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    ck_assert_uint_eq(error, want);
+    ck_assert_uint_eq(api->cuCtxPopCurrent(&was), 0);
+    ck_assert_uint_eq(api->cuDevicePrimaryCtxRelease(0), 0);
+    free(image);
+    destroy(&made);
+}
+
+static void shared_context_faults(const char *name, uint64_t shift, CUresult error, const char *word)
+{
+    life l = { 0 };
+    char text[256];
+    cek_dev *other;
+    cek_queue *queue;
+    context_push();
+    door_prepare();
+    life_make(&l);
+    life_run(&l);
+    ck_assert_msg(!l.status, "status %u: %s", l.status, d.text);
+    fake.faults(true);
+    guest_faults(name, shift, error);
+    ck_assert_uint_eq(d.plugin.upload(l.queue, (cek_ref){ l.mems[0], 0 }, l.y, 4), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.device_status(l.dev, text, sizeof text), CEK_DEVICE_LOST);
+    ck_assert_msg(strstr(text, word) != NULL, "%s", text);
+    ck_assert_uint_eq(d.plugin.queue_sync(l.other, CEK_FOREVER), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.event_query(l.events[1]), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.device_open(d.instance, 1, NULL, &other), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_create(other, NULL, &queue), CEK_OK);
+    ck_assert_uint_eq(d.plugin.queue_sync(queue, CEK_FOREVER), CEK_OK);
+    ck_assert_uint_eq(d.plugin.device_status(other, NULL, 0), CEK_OK);
+    d.plugin.queue_destroy(queue);
+    d.plugin.device_close(other);
+    life_end(&l);
+    ck_assert_ptr_eq(fake.current(), fake.context);
+    fake.reset();
+    ck_assert_uint_eq(fake.driver.cuDevicePrimaryCtxRetain(&fake.context, 1), 0);
+    context_pop();
+}
+
+START_TEST(a_fault_of_who_shares_the_context_loses_that_device_and_no_other)
+{
+    shared_context_faults("beyond", 0, CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    shared_context_faults("wide", 4, CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda strict");
@@ -188,6 +261,7 @@ int main(void)
     tcase_add_test(tcase, a_kernel_that_reads_past_the_alignment_of_its_type_ends_the_program);
     tcase_add_test(tcase, a_long_product_is_launched_in_parts_where_the_driver_has_a_watchdog);
     tcase_add_test(tcase, code_is_loaded_before_a_capture);
+    tcase_add_test(tcase, a_fault_of_who_shares_the_context_loses_that_device_and_no_other);
     suite_add_tcase(suite, tcase);
     return fake_suite_run(suite);
 }
