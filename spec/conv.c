@@ -34,6 +34,7 @@
 
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
+#define UNALIGNED(text_) { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 #define OTHER_RANKS(X)                                  \
     X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)           \
     X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)       \
@@ -59,6 +60,8 @@ static const spec_case forward_cases[] = {
     OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:sigmoid", SPEC_F(EDGE))
     OPTIONAL("mb1ic1ih11oc19oh11kh1ph0:gelu", SPEC_F(EDGE))
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
+    UNALIGNED("mb2ic12ih9oc20oh9kh3ph1:bias:align4")
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align16", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:packed", SPEC_F_BOTH)
     OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed", SPEC_F_BOTH)
 };
@@ -73,6 +76,8 @@ static const spec_case backward_data_cases[] = {
     OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:grelu", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:grelu:acc", SPEC_F_BOTH)
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:grelu:align8", SPEC_F_BOTH)
+    UNALIGNED("mb2ic12ih9oc20oh9kh3ph1:grelu:align4")
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:grelu:align16", SPEC_F_BOTH)
     OPTIONAL("mb2ic6ih9oc8oh9kh3ph1g2:gtanh", SPEC_F(REAL))
     OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:grelu", SPEC_F(EDGE))
     OPTIONAL("mb1ic115ih11oc1oh11kh1ph0:gtanh", SPEC_F(EDGE))
@@ -90,6 +95,8 @@ static const spec_case backward_weights_cases[] = {
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
+    UNALIGNED("mb2ic12ih9oc20oh9kh3ph1:bias:align4")
+    OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align16", SPEC_F_BOTH)
     OPTIONAL("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
 };
 /* clang-format on */

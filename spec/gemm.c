@@ -69,6 +69,7 @@ static const spec_case gemm_cases[] = {
     REQUIRED("40x50x60:strict:bias", SPEC_F_BOTH),
     OPTIONAL("31x44x29:tb:bias:acc:align8", SPEC_F_BOTH), /* no operand lies where 16 bytes could be read at once */
     OPTIONAL("12x84x64:ta:asum:align8", SPEC_F_BOTH),
+    { .text = "31x44x29:tb:bias:acc:align4", .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
     OPTIONAL("64x48x32:bias:align16", SPEC_F_BOTH),
     OPTIONAL("15x31x47:relu", SPEC_F_ALL),
     OPTIONAL("15x31x47:bias:relu", SPEC_F_ALL),

@@ -16,12 +16,29 @@
         .text = text_, .types = SPEC_T_ALL, .fills = fills_ \
     }
 
+#define UNALIGNED(text_)                                                      \
+    {                                                                         \
+        .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH \
+    }
+
 static const spec_case softmax_cases[] = {
-    CASE("1x1", SPEC_F_BOTH),        CASE("3x10", SPEC_F_ALL),          CASE("7x33", SPEC_F_ALL),
-    CASE("2x1000", SPEC_F_BOTH),     CASE("65x5", SPEC_F_ALL),          CASE("5x17:big", SPEC_F_BOTH),
-    CASE("9x31:alias", SPEC_F_BOTH), CASE("8x16:tie", SPEC_F(WHOLE)),   CASE("12x40:det", SPEC_F(REAL)),
-    CASE("1x1:log", SPEC_F_BOTH),    CASE("3x10:log", SPEC_F_ALL),      CASE("7x33:log", SPEC_F_ALL),
-    CASE("2x1000:log", SPEC_F_BOTH), CASE("5x17:log:big", SPEC_F_BOTH), CASE("9x31:log:alias", SPEC_F_BOTH),
+    CASE("1x1", SPEC_F_BOTH),
+    CASE("3x10", SPEC_F_ALL),
+    CASE("7x33", SPEC_F_ALL),
+    CASE("2x1000", SPEC_F_BOTH),
+    CASE("65x5", SPEC_F_ALL),
+    CASE("5x17:big", SPEC_F_BOTH),
+    CASE("9x31:alias", SPEC_F_BOTH),
+    CASE("8x16:tie", SPEC_F(WHOLE)),
+    CASE("12x40:det", SPEC_F(REAL)),
+    CASE("1x1:log", SPEC_F_BOTH),
+    CASE("3x10:log", SPEC_F_ALL),
+    CASE("7x33:log", SPEC_F_ALL),
+    UNALIGNED("7x33:align4"),
+    UNALIGNED("2x1000:log:align4"),
+    CASE("2x1000:log", SPEC_F_BOTH),
+    CASE("5x17:log:big", SPEC_F_BOTH),
+    CASE("9x31:log:alias", SPEC_F_BOTH),
 };
 static const spec_case cross_entropy_cases[] = {
     CASE("1x2", SPEC_F_BOTH),
@@ -53,11 +70,13 @@ static const spec_case cross_entropy_cases[] = {
     CASE("9x16:tie:loss", SPEC_F(WHOLE)),
     CASE("6x10:scale:w", SPEC_F_BOTH),
     CASE("40x10:det", SPEC_F(REAL)),
+    UNALIGNED("6x10:w:align4"),
 };
 static const spec_case squared_error_cases[] = {
     CASE("1x1", SPEC_F_ALL),
     CASE("128x1", SPEC_F_ALL),
     CASE("20x1:w", SPEC_F_BOTH),
+    UNALIGNED("7x33:w:align4"),
     CASE("7x13", SPEC_F_ALL),
     CASE("300x5", SPEC_F_BOTH),
     CASE("7x13:grad", SPEC_F_BOTH),
