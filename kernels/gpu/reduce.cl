@@ -184,35 +184,50 @@ DEVICE_FN cek_u32 key_of(cek_u32 order)
 {
     return ARG == 1 ? order : ~order;
 }
-DEVICE_FN cek_u32 key_real(cek_f32 x)
+DEVICE_FN cek_u32 key_real(cek_u32 bits)
 {
-    const cek_u32 bits = AS_U32(x), size = bits & 0x7fffffffu;
+    const cek_u32 size = bits & 0x7fffffffu;
     if (size > 0x7f800000u)
         return 0xffffffffu;
     return key_of(!size || size == bits ? size | 0x80000000u : ~bits);
 }
-#define KEY_f32(p, i) key_real(LOAD(f32, p, i))
-#define KEY_f16(p, i) key_real(LOAD(f16, p, i))
-#define KEY_bf16(p, i) key_real(LOAD(bf16, p, i))
-#define KEY_u8(p, i) key_of(((GLOBAL const cek_u8 *)(p))[i])
-#define KEY_i32(p, i) key_of((cek_u32)((GLOBAL const cek_i32 *)(p))[i] ^ 0x80000000u)
+/* An element in 32 bits, of which the key is made when it is there: loads wait for nothing. */
+#define BITS_f32(p, i) AS_U32(LOAD(f32, p, i))
+#define BITS_f16(p, i) AS_U32(LOAD(f16, p, i))
+#define BITS_bf16(p, i) AS_U32(LOAD(bf16, p, i))
+#define BITS_u8(p, i) ((GLOBAL const cek_u8 *)(p))[i]
+#define BITS_i32(p, i) (cek_u32)((GLOBAL const cek_i32 *)(p))[i]
+#define KEY_f32(bits) key_real(bits)
+#define KEY_f16(bits) key_real(bits)
+#define KEY_bf16(bits) key_real(bits)
+#define KEY_u8(bits) key_of(bits)
+#define KEY_i32(bits) key_of((bits) ^ 0x80000000u)
 
-/* A group: `results` neighbouring results, each by `lanes` work-items. Of equal keys the first one's place, turned round,
- * is the largest. */
+/* A key with its element's place turned round, so that of equal keys the first one's is the largest. */
+DEVICE_FN cek_u64 ranked(cek_u32 key, cek_u64 i)
+{
+    return (cek_u64)key << 32 | (~(cek_u32)i & 0xffffffffu);
+}
+
+/* A group: `results` neighbouring results, each by `lanes` work-items. */
 KERNEL void arg(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, const cek_k_reduce a)
 {
     HELD(cek_u64, held)
     const cek_u32 lane = ITEM_ID(0) >> a.lane_shift & (a.lanes - 1);
     const cek_u64 output = GROUP_NUMBER() * a.results + (ITEM_ID(0) >> a.result_shift & (a.results - 1));
-    const cek_u64 end = output < a.outputs ? a.length : 0;
+    const cek_u64 end = output < a.outputs ? a.length : 0, step = a.lanes;
     cek_u64 first = output * a.kept_stride[0], best = 0;
     if (a.kept_rank > 1)
         first = place_in((cek_u32)output, a.kept_rank, &a.kept, a.kept_stride);
-#pragma unroll 4
-    for (cek_u64 i = lane; i < end; i += a.lanes) {
-        const cek_u64 next = (cek_u64)CEK_PASTE(KEY_, TYPE)(AT(x, 0), first + i * a.reduced_stride[0]) << 32 |
-                             (~(cek_u32)i & 0xffffffffu);
-        best = next > best ? next : best;
+    for (cek_u64 i = lane; i < end; i += IN_FLIGHT * step) {
+        cek_u32 bits[IN_FLIGHT];
+        for (cek_u32 u = 0; u < IN_FLIGHT; u++)
+            bits[u] = i + u * step < end
+                          ? CEK_PASTE(BITS_, TYPE)(AT(x, 0), first + (i + u * step) * a.reduced_stride[0]) : 0;
+        for (cek_u32 u = 0; u < IN_FLIGHT; u++) {
+            const cek_u64 next = i + u * step < end ? ranked(CEK_PASTE(KEY_, TYPE)(bits[u]), i + u * step) : 0;
+            best = next > best ? next : best;
+        }
     }
     FOLD(cek_u64, held, best, lane, a.lanes, 1u << a.lane_shift, other > best ? other : best)
     if (!lane && output < a.outputs)
