@@ -154,12 +154,25 @@ static uint32_t alignment(const cek__program *program, const int operands[CEK__S
     return (at & -at) < CEK_ALIGNMENT ? (uint32_t)(at & -at) : 0;
 }
 
+/* An elementwise operation takes the place of an input of its own type and strides alone. */
+static uint64_t apart_of(const cek_op_desc *desc)
+{
+    const cek_pointwise_desc *chain = (const cek_pointwise_desc *)desc;
+    uint64_t apart = 0;
+
+    for (uint32_t i = 0; desc->kind == CEK_OP_POINTWISE && i < chain->input_count; i++)
+        if (chain->inputs[i].type != chain->out_type ||
+            memcmp(chain->inputs[i].strides, chain->out_strides, chain->rank * sizeof *chain->out_strides) != 0)
+            apart |= CEK_BIT(CEK_POINTWISE_IN0 + i);
+    return apart;
+}
+
 static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS],
                            const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
     cek_status st;
     cek_op_info info;
-    cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate };
+    cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate, .apart = apart_of(desc) };
 
     snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
     desc->flags |= program->op_flags;
@@ -342,7 +355,7 @@ static bool uses_within(const cek__program *program, const cek__instruction *in,
 static void replace_input(cek__program *program, int i, uint32_t slot)
 {
     const cek__instruction *in = &program->instructions[i];
-    uint64_t aliases = rules[in->kind][slot].aliases;
+    const uint64_t aliases = rules[in->kind][slot].aliases & ~in->apart;
     cek__value *output = &program->values[in->operand[slot]];
 
     if (output->place != CEK__PLACE_ARENA || output->of || output->first != i || in->accumulate & CEK_BIT(slot))

@@ -51,6 +51,7 @@ typedef struct cek__instruction {
     cek_op *accumulating; /* the form that adds to its gradients; NULL if there is but one form */
     uint64_t workspace_bytes;
     uint64_t accumulate; /* outputs that are always added to */
+    uint64_t apart;      /* inputs whose place no output may take */
     int operand[CEK__SLOTS];
     uint64_t shift[CEK__SLOTS]; /* bytes from the operand's beginning: of a product with one piece of its weights */
 } cek__instruction;
