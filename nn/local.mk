@@ -157,6 +157,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/onnx/call.h \
     %D%/onnx/elements.c \
     %D%/onnx/import.c \
+    %D%/onnx/import.h \
+    %D%/onnx/inputs.c \
     %D%/onnx/operators.c \
     %D%/onnx/operators.h \
     %D%/onnx/pieces.c \

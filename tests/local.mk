@@ -91,10 +91,16 @@ unit_tests += %D%/unit/onnx_fold
 %C%_unit_onnx_fold_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/onnx_import
-%C%_unit_onnx_import_SOURCES = %D%/unit/onnx_import.c %D%/unit/onnx_files.h %D%/unit/scratch.h
+%C%_unit_onnx_import_SOURCES = %D%/unit/onnx_import.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
 %C%_unit_onnx_import_CPPFLAGS = $(unit_cppflags)
 %C%_unit_onnx_import_LDFLAGS = $(check_ldflags)
 %C%_unit_onnx_import_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/onnx_operators
+%C%_unit_onnx_operators_SOURCES = %D%/unit/onnx_operators.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
+%C%_unit_onnx_operators_CPPFLAGS = $(unit_cppflags)
+%C%_unit_onnx_operators_LDFLAGS = $(check_ldflags)
+%C%_unit_onnx_operators_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/torch_file
 %C%_unit_torch_file_SOURCES = %D%/unit/torch_file.c %D%/unit/torch_files.h %D%/unit/scratch.h

@@ -80,6 +80,17 @@ CEK_API void cek_model_set_input_scale(cek_model *model, double scale, double of
 /* Replaces the probability of every dropout layer. */
 CEK_API CEK_CHECKED cek_status cek_model_set_dropout(cek_model *model, double p);
 
+/* Inputs, in the order in which they were added. cek_model_input: CEK_INVALID: there is none of that index. */
+typedef struct cek_input {
+    uint32_t size;
+    cek_dtype type;   /* CEK_F32: data; CEK_I32: whole numbers */
+    const char *name; /* the model's */
+    int32_t rank;     /* of one sample */
+    uint32_t reserved;
+    int64_t shape[CEK_RANK_MAX];
+} cek_input;
+CEK_API size_t cek_model_input_count(const cek_model *model);
+CEK_API CEK_CHECKED cek_status cek_model_input(const cek_model *model, size_t index, cek_input *out);
 /* Of the first input, of the output, for one sample; returns the rank. (cek_model_shape in parts.h: of any node.) */
 CEK_API int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
 CEK_API int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX]);
@@ -164,6 +175,7 @@ typedef struct cek_onnx_options {
  * it has there: where reshapes have that number among their sizes they are explained by it. A file with numbers alone that cannot
  * be explained so (it mixes samples) is a model whose one sample is the whole batch, which is logged (CEK_LOG_WARN): it predicts,
  * on one device at a time, and is not trained.
+ * Inputs are those that the output depends on, in the file's order and under its names (cek_model_input), each a row for each sample.
  * Integers become i32: one that is too large is refused. Types: float, and weights in double, float16 and bfloat16.
  * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not, or not so:
  * file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */

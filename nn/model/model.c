@@ -10,6 +10,7 @@
 
 #include "cekernels/parts.h"
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/model/layer.h"
 
@@ -359,6 +360,29 @@ int cek__dims_sample(const cek__dims *from, int64_t shape[CEK_RANK_MAX])
 int cek_model_input_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])
 {
     return cek__dims_sample(model && model->input_count > 0 ? cek__node_dims(model, model->inputs[0]) : NULL, shape);
+}
+
+size_t cek_model_input_count(const cek_model *model)
+{
+    return model ? model->input_count : 0;
+}
+
+cek_status cek_model_input(const cek_model *model, size_t index, cek_input *out)
+{
+    cek_status st;
+    cek_input input = { .size = sizeof input };
+
+    CEK__NOT_NULL(model);
+    CEK__NOT_NULL(out);
+    CEK_TRY(cek__results_check("cek_model_input", out));
+    if (index >= model->input_count)
+        CEK_FAIL(CEK_INVALID, "input %zu of a model that has %zu", index, model->input_count);
+    input.type = model->graph.flows[model->nodes[model->inputs[index]].flow].type == CEK_I32 ? CEK_I32 : CEK_F32;
+    input.name = cek__node_name(model, model->inputs[index]);
+    input.rank = cek__dims_sample(cek__node_dims(model, model->inputs[index]), input.shape);
+    cek__results_give(out, &input, sizeof input);
+out:
+    return st;
 }
 
 int cek_model_output_shape(const cek_model *model, int64_t shape[CEK_RANK_MAX])

@@ -66,6 +66,19 @@ out:
 
 #define COUNT(code) ((uint32_t)(sizeof(code) / sizeof *(code)))
 
+/* A chain over the first one or two inputs. */
+static cek_status chain_of(cek__onnx_call *c, int inputs, uint32_t count, const instruction *code)
+{
+    cek_status st;
+    int x[2];
+
+    for (int i = 0; i < inputs; i++)
+        CEK_TRY(cek__call_flow(c, (size_t)i, &x[i]));
+    st = cek__call_chain(c, inputs, x, count, code);
+out:
+    return st;
+}
+
 /* clang-format off */
 cek_status cek__onnx_formula(cek__onnx_call *c)
 {
@@ -92,13 +105,8 @@ cek_status cek__onnx_formula(cek__onnx_call *c)
         [CEK__FORMULA_IS_NAN] = { 3, { { .code = CEK_PW_EQUAL }, { .code = CEK_PW_NEG, .a = 1 },
                                        { .code = CEK_PW_ADD_IMM, .a = 2, .imm = 1 } } },
     };
-    cek_status st;
-    int x;
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    st = cek__call_chain(c, 1, &x, formulas[c->argument].count, formulas[c->argument].code);
-out:
-    return st;
+    return chain_of(c, 1, formulas[c->argument].count, formulas[c->argument].code);
 }
 
 /* sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))) */
@@ -116,13 +124,8 @@ cek_status cek__onnx_asinh(cek__onnx_call *c)
         { .code = CEK_PW_SIGN },
         { .code = CEK_PW_MUL, .a = 8, .b = 9 },
     };
-    cek_status st;
-    int x;
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    st = cek__call_chain(c, 1, &x, COUNT(code), code);
-out:
-    return st;
+    return chain_of(c, 1, COUNT(code), code);
 }
 
 /* To the nearest whole number, halves to the even one: floor f, f + 1 above the middle, in the middle the even one of both. */
@@ -142,13 +145,8 @@ cek_status cek__onnx_round(cek__onnx_call *c)
         { .code = CEK_PW_ADD, .a = 1, .b = 4 },          /* 11 */
         { .code = CEK_PW_ADD, .a = 11, .b = 10 },
     };
-    cek_status st;
-    int x;
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    st = cek__call_chain(c, 1, &x, COUNT(code), code);
-out:
-    return st;
+    return chain_of(c, 1, COUNT(code), code);
 }
 
 cek_status cek__onnx_is_inf(cek__onnx_call *c)
@@ -161,13 +159,8 @@ cek_status cek__onnx_is_inf(cek__onnx_call *c)
         { .code = CEK_PW_EQUAL, .a = 0, .b = 2 },
         { .code = CEK_PW_MAX, .a = 3, .b = 4 },
     };
-    cek_status st;
-    int x;
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    st = cek__call_chain(c, 1, &x, COUNT(code), code);
-out:
-    return st;
+    return chain_of(c, 1, COUNT(code), code);
 }
 /* clang-format on */
 
@@ -366,14 +359,8 @@ cek_status cek__onnx_xor(cek__onnx_call *c)
     const instruction code[] = { { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
                                  { .code = CEK_PW_NEG, .a = 2 },
                                  { .code = CEK_PW_ADD_IMM, .a = 3, .imm = 1 } };
-    cek_status st;
-    int x[2];
 
-    CEK_TRY(cek__call_flow(c, 0, &x[0]));
-    CEK_TRY(cek__call_flow(c, 1, &x[1]));
-    st = cek__call_chain(c, 2, x, COUNT(code), code);
-out:
-    return st;
+    return chain_of(c, 2, COUNT(code), code);
 }
 
 /* Any number of inputs, one after the other; of MEAN their sum by how many there are. */
@@ -403,11 +390,10 @@ cek_status cek__onnx_prelu(cek__onnx_call *c)
                                  { .code = CEK_PW_RELU, .a = 0 },
                                  { .code = CEK_PW_ADD, .a = 4, .b = 5 } };
     cek_status st;
-    int x[2];
+    int slope;
 
-    CEK_TRY(cek__call_flow(c, 0, &x[0]));
-    CEK_TRY(cek__call_weight(c, 1, &x[1]));
-    st = cek__call_chain(c, 2, x, COUNT(code), code);
+    CEK_TRY(cek__call_weight(c, 1, &slope)); /* a single number is a parameter too */
+    st = chain_of(c, 2, COUNT(code), code);
 out:
     return st;
 }

@@ -9,6 +9,8 @@ static const cek__onnx_operator operators[] = {
     { "Acosh", cek__onnx_formula, CEK__FORMULA_ACOSH },
     { "Add", cek__onnx_binary, CEK_PW_ADD },
     { "And", cek__onnx_binary, CEK_PW_MUL },
+    { "ArgMax", cek__onnx_arg, CEK_ARG_MAX },
+    { "ArgMin", cek__onnx_arg, CEK_ARG_MIN },
     { "Asinh", cek__onnx_asinh, 0 },
     { "Atanh", cek__onnx_formula, CEK__FORMULA_ATANH },
     { "AveragePool", cek__onnx_pool, CEK_POOL_AVERAGE },

@@ -151,7 +151,9 @@ static cek_status known_gather(cek__onnx_call *c, int x, int axis, const cek__fo
     for (uint64_t i = 0, run; i < v->count; i += run) {
         int64_t first = v->numbers[i].constant + (v->numbers[i].constant < 0 ? size : 0);
 
-        if (first < 0 || first >= size || v->numbers[i].factor != 0)
+        if (v->numbers[i].factor != 0)
+            CEK_FAIL(CEK_UNSUPPORTED, "an index that depends on the number of samples");
+        if (first < 0 || first >= size)
             CEK_FAIL(CEK_BAD_INPUT, "index %lld lies outside of its axis of %lld", (long long)first, (long long)size);
         for (run = 1; i + run < v->count && first + (int64_t)run < size && v->numbers[i + run].factor == 0 &&
                       v->numbers[i + run].constant == v->numbers[i].constant + (int64_t)run;)

@@ -170,6 +170,23 @@ out:
     return st;
 }
 
+/* Where along an axis the first of the largest or smallest elements lies. */
+cek_status cek__onnx_arg(cek__onnx_call *c)
+{
+    cek_status st;
+    int x, axis;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
+    if (cek__call_int(c, "select_last_index", 0) != 0)
+        CEK_FAIL(CEK_UNSUPPORTED, "the last of several that are equal");
+    CEK_TRY(cek__arg(c->graph, x, c->argument, axis, &c->out[0]));
+    if (cek__call_int(c, "keepdims", 1) != 0)
+        st = cek__keep(c->graph, c->out[0], x, 1u << axis, &c->out[0]);
+out:
+    return st;
+}
+
 cek_status cek__onnx_softmax(cek__onnx_call *c)
 {
     cek_status st;

@@ -231,6 +231,10 @@ START_TEST(what_does_not_fit_is_refused)
     conv.conv.windows.stride[0] = 0;
     ck_assert_int_eq(cek__graph_add(&n.graph, &conv, &y), CEK_INVALID);
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "conv: a stride or dilation below 1"));
+    conv.conv.windows.stride[0] = 1;
+    conv.conv.windows.dilation[0] = INT64_C(1) << 62; /* four times that is 0 modulo 2^64 */
+    ck_assert_int_eq(cek__graph_add(&n.graph, &conv, &y), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "conv: a window is larger than the image"));
     w = parameter(&n, AXES(2, 3, 2, 2), -1, 1);
     ck_assert_int_eq(cek__conv_transposed(&n.graph, x, w, &windows, 1, more, &y), CEK_INVALID);
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "conv_data: an image that no window over the result reaches so"));

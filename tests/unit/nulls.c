@@ -335,6 +335,9 @@ static void models_call(void)
     REFUSED("model", cek_model_enter(NULL, "a"));
     REFUSED("name", cek_model_enter(model, NULL));
     REFUSED("model", cek_model_leave(NULL));
+    EMPTY(cek_model_input_count(NULL) == 0);
+    REFUSED("model", cek_model_input(NULL, 0, (void *)room));
+    REFUSED("out", cek_model_input(model, 0, NULL));
     EMPTY(cek_model_input_shape(NULL, numbers) == 0);
     EMPTY(cek_model_input_shape(model, NULL) > 0);
     EMPTY(cek_model_output_shape(NULL, numbers) == 0);

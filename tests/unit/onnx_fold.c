@@ -107,6 +107,7 @@ static const struct fold_case {
     { "Range", NULL, { ONE(I64, INT64_MIN), ONE(I64, INT64_MAX), ONE(I64, INT64_MAX) }, LIST(3, INT64_MIN, -1, INT64_MAX - 1), { { 0 } } },
     { "Range", "step is zero", { ONE(I64, 2), ONE(I64, 9), ONE(I64, 0) }, { 0 }, { { 0 } } },
     { "Range", NOT_KNOWN, { ONE(I64, INT64_MIN), ONE(I64, INT64_MAX), ONE(I64, 1) }, { 0 }, { { 0 } } },
+    { "Mod", NOT_KNOWN, { LIST(2, -7, 7), LIST(2, 3, -3) }, { 0 }, { { "fmod", 1 } } },
     { "Cast", NULL, { LIST(2, 5, -6) }, { F32, 1, { 2 }, { 5, -6 } }, { { "to", F32 } } },
     { "Cast", NULL, { { F32, 1, { 2 }, { 5, -6 } } }, LIST(2, 5, -6), { { "to", I64 } } },
     { "Cast", NULL, { LIST(3, 5, 0, -6) }, { BOO, 1, { 3 }, { 1, 0, 1 } }, { { "to", BOO } } },

@@ -1,0 +1,334 @@
+/* onnx_operators.c - tests of nn/onnx: what operators compute as parts. ONNX's own cases are run by scripts/check-onnx-nodes. */
+#include <math.h>
+
+#include "onnx_nets.h"
+
+/* ---- element by element ---- */
+
+static double relu(double x)
+{
+    return x > 0 ? x : 0;
+}
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double elu(double x)
+{
+    return x > 0 ? x : 0.7 * expm1(x);
+}
+static double selu(double x)
+{
+    return 1.05070102214813232421875 * (x > 0 ? x : 0.7 * expm1(x));
+}
+static double celu(double x)
+{
+    return x > 0 ? x : 0.7 * expm1(x / 0.7);
+}
+static double leaky(double x)
+{
+    return x > 0 ? x : 0.7 * x;
+}
+static double thresholded(double x)
+{
+    return x > 0.7 ? x : 0;
+}
+static double hard_sigmoid(double x)
+{
+    return fmax(0, fmin(1, 0.7 * x + 0.5));
+}
+static double hard_swish(double x)
+{
+    return x * fmax(0, fmin(1, x / 6 + 0.5));
+}
+static double softplus(double x)
+{
+    return log1p(exp(x));
+}
+static double softsign(double x)
+{
+    return x / (1 + fabs(x));
+}
+static double mish(double x)
+{
+    return x * tanh(softplus(x));
+}
+static double swish(double x)
+{
+    return x * sigmoid(0.7 * x);
+}
+static double gelu(double x)
+{
+    return x * 0.5 * (1 + erf(x / sqrt(2)));
+}
+static double negative(double x)
+{
+    return -x;
+}
+static double reciprocal(double x)
+{
+    return 1 / x;
+}
+static double sign(double x)
+{
+    return (x > 0) - (x < 0);
+}
+static double identity(double x)
+{
+    return x;
+}
+
+static const struct {
+    const char *op;
+    double (*expected)(double x);
+} functions[] = { { "Relu", relu },
+                  { "Sigmoid", sigmoid },
+                  { "Tanh", tanh },
+                  { "Exp", exp },
+                  { "Abs", fabs },
+                  { "Neg", negative },
+                  { "Floor", floor },
+                  { "Ceil", ceil },
+                  { "Round", rint },
+                  { "Sign", sign },
+                  { "Erf", erf },
+                  { "Sin", sin },
+                  { "Cos", cos },
+                  { "Tan", tan },
+                  { "Sinh", sinh },
+                  { "Cosh", cosh },
+                  { "Asinh", asinh },
+                  { "Reciprocal", reciprocal },
+                  { "Elu", elu },
+                  { "Selu", selu },
+                  { "Celu", celu },
+                  { "LeakyRelu", leaky },
+                  { "ThresholdedRelu", thresholded },
+                  { "HardSigmoid", hard_sigmoid },
+                  { "HardSwish", hard_swish },
+                  { "Softplus", softplus },
+                  { "Softsign", softsign },
+                  { "Mish", mish },
+                  { "Swish", swish },
+                  { "Gelu", gelu },
+                  { "Identity", identity },
+                  { "Dropout", identity } };
+
+/* Three samples of two numbers; alpha is 0.7 where there is one. 16 roundings of what is at most 8. */
+START_TEST(an_operator_of_one_computes_its_function)
+{
+    static const float x[6] = { -2.5f, -1.5f, -0.25f, 0.5f, 0.75f, 2 };
+    message g = { .size = 0 }, node = node_of(functions[_i].op, NAMES("x"), NAMES("y"));
+    float y[MOST];
+
+    put_number(&node, "alpha", 0.7f);
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, x, 3, y), 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq_tol((double)y[i], functions[_i].expected((double)x[i]), 16 * 8 * 0x1p-24);
+}
+END_TEST
+
+/* ---- what moves, sums and multiplies ---- */
+
+/* x counts from 0 on; lists are the inputs behind it. */
+static const struct move {
+    const char *op;
+    int rank;
+    int64_t shape[4]; /* 0: the batch */
+    int64_t samples;
+    struct {
+        int64_t count, values[6];
+    } list[4];
+    struct {
+        const char *name;
+        int64_t value;
+    } attribute[2];
+    int count;
+    double y[MOST];
+} moves[] = {
+    /* clang-format off */
+    { "Reshape", 3, { 0, 2, 3 }, 2, { { 2, { -1, 6 } } }, { { 0 } }, 12, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } },
+    { "Reshape", 3, { 2, 2, 3 }, 2, { { 2, { 2, 6 } } }, { { 0 } }, 12, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 } },
+    { "Flatten", 3, { 0, 2, 2 }, 2, { { 0 } }, { { 0 } }, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+    { "Squeeze", 3, { 0, 1, 2 }, 2, { { 1, { 1 } } }, { { 0 } }, 4, { 0, 1, 2, 3 } },
+    { "Unsqueeze", 2, { 0, 2 }, 2, { { 1, { 1 } } }, { { 0 } }, 4, { 0, 1, 2, 3 } },
+    { "Expand", 2, { 0, 1 }, 2, { { 2, { 1, 3 } } }, { { 0 } }, 6, { 0, 0, 0, 1, 1, 1 } },
+    { "Tile", 2, { 0, 2 }, 2, { { 2, { 1, 2 } } }, { { 0 } }, 8, { 0, 1, 0, 1, 2, 3, 2, 3 } },
+    { "Slice", 2, { 0, 4 }, 2, { { 1, { 1 } }, { 1, { 3 } }, { 1, { 1 } } }, { { 0 } }, 4, { 1, 2, 5, 6 } },
+    { "Slice", 2, { 0, 4 }, 2, { { 1, { -1 } }, { 1, { -9 } }, { 1, { 1 } }, { 1, { -2 } } }, { { 0 } }, 4, { 3, 1, 7, 5 } },
+    { "Slice", 2, { 0, 5 }, 2, { { 1, { 0 } }, { 1, { 9 } }, { 1, { 1 } }, { 1, { 2 } } }, { { 0 } }, 6, { 0, 2, 4, 5, 7, 9 } },
+    { "Gather", 2, { 0, 3 }, 2, { { 4, { 2, 0, 1, -1 } } }, { { "axis", 1 } }, 8, { 2, 0, 1, 2, 5, 3, 4, 5 } },
+    { "Split", 2, { 0, 4 }, 2, { { 1, { 4 } } }, { { "axis", 1 } }, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+    { "Pad", 2, { 0, 2 }, 2, { { 4, { 0, 1, 0, -1 } } }, { { 0 } }, 4, { 0, 0, 0, 2 } },
+    { "DepthToSpace", 4, { 0, 4, 1, 1 }, 2, { { 0 } }, { { "blocksize", 2 } }, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+    { "SpaceToDepth", 4, { 0, 1, 2, 2 }, 2, { { 0 } }, { { "blocksize", 2 } }, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+    { "ReduceSum", 2, { 0, 3 }, 2, { { 1, { 1 } } }, { { 0 } }, 2, { 3, 12 } },
+    { "ReduceMean", 2, { 0, 3 }, 2, { { 1, { -1 } } }, { { "keepdims", 0 } }, 2, { 1, 4 } },
+    { "ReduceMax", 2, { 0, 3 }, 2, { { 1, { 1 } } }, { { 0 } }, 2, { 2, 5 } },
+    { "ReduceL1", 2, { 0, 3 }, 2, { { 1, { 1 } } }, { { 0 } }, 2, { 3, 12 } },
+    { "ReduceSumSquare", 2, { 0, 3 }, 2, { { 1, { 1 } } }, { { 0 } }, 2, { 5, 50 } },
+    { "GlobalAveragePool", 4, { 0, 1, 2, 2 }, 2, { { 0 } }, { { 0 } }, 2, { 1.5, 5.5 } },
+    { "GlobalMaxPool", 4, { 0, 1, 2, 2 }, 2, { { 0 } }, { { 0 } }, 2, { 3, 7 } },
+    /* these mix samples: the whole batch is one */
+    { "ReduceSum", 2, { 2, 3 }, 1, { { 1, { 0 } } }, { { 0 } }, 3, { 3, 5, 7 } },
+    { "Gather", 2, { 3, 2 }, 1, { { 2, { 2, 0 } } }, { { 0 } }, 4, { 4, 5, 0, 1 } },
+    { "Slice", 2, { 3, 2 }, 1, { { 1, { 1 } }, { 1, { 3 } } }, { { 0 } }, 4, { 2, 3, 4, 5 } },
+    /* clang-format on */
+};
+
+START_TEST(an_operator_that_moves_or_sums_gives_what_onnx_says)
+{
+    const struct move *m = &moves[_i];
+    const char *inputs[6] = { "x" }, *const names[] = { "a", "b", "c", "d" };
+    message g = { .size = 0 }, node, part;
+    float x[MOST], y[MOST];
+    int given = 1;
+
+    for (int i = 0; i < 4 && m->list[i].count; i++) {
+        inputs[given++] = names[i];
+        part = list_of(names[i], m->list[i].values, m->list[i].count);
+        put_message(&g, 5, &part);
+    }
+    node = node_of(m->op, inputs, NAMES("y"));
+    for (int i = 0; i < 2 && m->attribute[i].name; i++)
+        put_whole(&node, m->attribute[i].name, m->attribute[i].value);
+    put_message(&g, 1, &node);
+    ends_put(&g, m->rank, m->shape);
+    for (int i = 0; i < MOST; i++)
+        x[i] = (float)i;
+    ck_assert_int_eq(predicted(&g, x, m->samples, y), m->count);
+    for (int i = 0; i < m->count; i++)
+        ck_assert_double_eq((double)y[i], m->y[i]);
+}
+END_TEST
+
+/* ---- whole numbers ---- */
+
+static const float table[4] = { 10, 11, 12, 13 };
+
+/* Behind an operator that changes whole numbers these still name rows of a table. */
+static const struct {
+    const char *op;
+    int64_t low, high; /* the other inputs, as whole numbers; INT64_MAX: left out */
+    float x[2];
+    double y[2];
+} wholes[] = {
+    { "Neg", INT64_MAX, INT64_MAX, { -1, -3 }, { 11, 13 } },
+    { "Abs", INT64_MAX, INT64_MAX, { -2, 1 }, { 12, 11 } },
+    { "Sign", INT64_MAX, INT64_MAX, { 5, 0 }, { 11, 10 } },
+    { "Clip", 0, 6, { -4, 3 }, { 10, 13 } },
+    { "Clip", 1, 2, { -4, 9 }, { 11, 12 } },
+    { "Clip", 1, INT64_MAX, { -4, 3 }, { 11, 13 } },
+};
+
+START_TEST(whole_numbers_stay_such)
+{
+    const char *inputs[4] = { "i" };
+    message g = { .size = 0 }, node = node_of("Cast", NAMES("x"), NAMES("i")), part;
+    const int64_t ends[2] = { wholes[_i].low, wholes[_i].high };
+    float y[MOST];
+
+    put_whole(&node, "to", INT64);
+    put_message(&g, 1, &node);
+    for (int i = 0; i < 2 && ends[i] != INT64_MAX; i++) {
+        inputs[1 + i] = i ? "high" : "low";
+        part = tensor_of(inputs[1 + i], INT64, 0, NULL);
+        put_bytes(&part, 9, &ends[i], sizeof ends[i]);
+        put_message(&g, 5, &part);
+    }
+    node = node_of(wholes[_i].op, inputs, NAMES("k"));
+    put_message(&g, 1, &node);
+    node = node_of("Gather", NAMES("table", "k"), NAMES("y"));
+    put_message(&g, 1, &node);
+    part = floats_of("table", 1, SHAPE(4), table, 4);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, 1));
+    ck_assert_int_eq(predicted(&g, wholes[_i].x, 2, y), 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq((double)y[i], wholes[_i].y[i]);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static void refused(const message *graph, const char *node, const char *cause)
+{
+    cek_model *model;
+
+    assert_fails(cek_model_read_onnx(written(graph), NULL, &model), CEK_UNSUPPORTED, node, cause);
+}
+
+/* 2^40 weights that are one number: what windows so wide take of the padding does not fit 63 bits with every dilation. */
+START_TEST(a_window_that_is_too_wide_is_refused)
+{
+    message g = { .size = 0 }, node = node_of("ConstantOfShape", NAMES("shape"), NAMES("w")), part, attribute;
+
+    put_message(&g, 1, &node);
+    node = node_of("Conv", NAMES("x", "w"), NAMES("y"));
+    attribute = integers_of("dilations", SHAPE(INT32_MAX), 1, 1);
+    put_message(&node, 5, &attribute);
+    put_text_attribute(&node, "auto_pad", "SAME_UPPER");
+    put_message(&g, 1, &node);
+    part = list_of("shape", SHAPE(1, 1, INT64_C(1) << 33), 3);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(0, 1, 4));
+    refused(&g, "Conv y", "a window of 8589934592");
+}
+END_TEST
+
+/* Of x [N,3] the column N. */
+START_TEST(an_index_that_depends_on_the_batch_is_refused)
+{
+    message g = { .size = 0 }, node = node_of("Shape", NAMES("x"), NAMES("s")), part;
+
+    put_message(&g, 1, &node);
+    node = node_of("Gather", NAMES("s", "zero"), NAMES("n"));
+    put_message(&g, 1, &node);
+    node = node_of("Gather", NAMES("x", "n"), NAMES("y"));
+    put_whole(&node, "axis", 1);
+    put_message(&g, 1, &node);
+    part = tensor_of("zero", INT64, 0, NULL);
+    put_bytes(&part, 9, &(int64_t){ 0 }, sizeof(int64_t));
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, 3));
+    refused(&g, "Gather y", "an index that depends on the number of samples");
+}
+END_TEST
+
+START_TEST(a_batch_norm_without_its_bias_is_refused)
+{
+    static const float ones[2] = { 1, 1 };
+    message g = { .size = 0 },
+            node = node_of("BatchNormalization", NAMES("x", "gamma", "", "mean", "variance"), NAMES("y"));
+    const char *const names[] = { "gamma", "mean", "variance" };
+    cek_model *model;
+
+    put_message(&g, 1, &node);
+    for (int i = 0; i < 3; i++) {
+        message part = floats_of(names[i], 1, SHAPE(2), ones, 2);
+
+        put_message(&g, 5, &part);
+    }
+    ends_put(&g, 2, SHAPE(0, 2));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_BAD_INPUT, "BatchNormalization y",
+                 "the bias, is missing");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("onnx_operators");
+    TCase *all = tcase_create("all");
+
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_loop_test(all, an_operator_of_one_computes_its_function, 0, COUNT(functions));
+    tcase_add_loop_test(all, an_operator_that_moves_or_sums_gives_what_onnx_says, 0, COUNT(moves));
+    tcase_add_loop_test(all, whole_numbers_stay_such, 0, COUNT(wholes));
+    tcase_add_test(all, a_window_that_is_too_wide_is_refused);
+    tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
+    tcase_add_test(all, a_batch_norm_without_its_bias_is_refused);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
