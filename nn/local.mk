@@ -35,6 +35,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/onnx_messages.c \
     %D%/formats/onnx_names.c \
     %D%/formats/onnx_weights.c \
+    %D%/formats/onnx_write.c \
+    %D%/formats/onnx_write.h \
     %D%/formats/pickle.c \
     %D%/formats/pickle.h \
     %D%/formats/pickle_machine.c \
@@ -156,6 +158,10 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/onnx/call.c \
     %D%/onnx/call.h \
     %D%/onnx/elements.c \
+    %D%/onnx/export.c \
+    %D%/onnx/export.h \
+    %D%/onnx/export_chain.c \
+    %D%/onnx/export_parts.c \
     %D%/onnx/import.c \
     %D%/onnx/import.h \
     %D%/onnx/inputs.c \

@@ -180,6 +180,19 @@ typedef struct cek_onnx_options {
  * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not, or not so:
  * file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out);
+typedef struct cek_onnx_write_options {
+    uint32_t size;
+    uint32_t reserved;
+    const char *batch; /* what the file calls the number of samples; NULL: "batch" */
+} cek_onnx_write_options;
+/* cek_model_write_onnx - the model as an ONNX file of opset 18, which runs at any batch and computes what a prediction of the model's
+ * output does: parameters and buffers under their names, inputs (float or int32, images N,C,H,W) under theirs, what
+ * cek_model_set_input_scale says as nodes, the output as "output"; a name that is taken already gets a line _ behind it.
+ * Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads.
+ * Errors: CEK_UNSUPPORTED: what an ONNX file has nothing for (layer and part in the text), a model whose one sample is a whole batch,
+ * more than 2 GiB; CEK_INVALID: a model without inputs or layers; CEK_IO, CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_model_write_onnx(const cek_model *model, const char *path,
+                                                    const cek_onnx_write_options *options);
 /* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or
  * infinite, as the last update of a training whose losses were finite may leave it. */
 CEK_API CEK_CHECKED cek_status cek_model_check_finite(const cek_model *model);

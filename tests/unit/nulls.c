@@ -354,6 +354,8 @@ static void models_call(void)
     REFUSED("init", cek_model_set_init(model, "x", NULL));
     REFUSED("model", cek_model_save(NULL, "x"));
     REFUSED("path", cek_model_save(model, NULL));
+    REFUSED("model", cek_model_write_onnx(NULL, "x", NULL));
+    REFUSED("path", cek_model_write_onnx(model, NULL, NULL));
     REFUSED("path", cek_model_read_onnx(NULL, NULL, (cek_model **)room));
     REFUSED("out", cek_model_read_onnx("x", NULL, NULL));
     REFUSED("model", cek_model_load(NULL, "x"));
