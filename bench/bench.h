@@ -25,6 +25,8 @@ enum {
     EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
+enum { INPUTS_MOST = 8 /* as many as a model has */ };
+
 typedef enum output_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD } output_format;
 
 /* Every option of every command; which of them a command takes is in options.c. Texts point into
@@ -60,9 +62,13 @@ typedef struct bench_options {
     const char *freeze, *no_decay; /* patterns of names */
     const char *trace;             /* file; NULL: none */
     uint64_t limit_memory;
-    const char *load, *save, *save_gradients;
+    const char *load, *save, *save_gradients, *export;
     uint64_t seed;
-    int64_t rows; /* predict: -1 = not given */
+    /* predict */
+    int64_t rows; /* -1: not given */
+    const char *inputs[INPUTS_MOST];
+    size_t input_count;
+    const char *outputs; /* a file */
     /* operands */
     int argc;
     char **argv;

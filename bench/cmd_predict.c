@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/data.h"
+#include "bench/arrays.h"
 #include "bench/fit.h"
+#include "bench/place.h"
 
 static const output_column label_columns[] = {
     { "row", "row", 7, 0, 0 },
@@ -168,17 +169,24 @@ int cmd_predict(const bench_options *o)
     cek_preset preset;
     bench_data data = { .train = NULL };
     size_t count = 0, left = 0;
-    if (!o->load)
+    if (!o->load && !model_is_file(o))
         return complain(EXIT_USAGE, "predict needs --load=FILE, the weights of a trained model");
-    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
+    int code = save_check(o->outputs);
+    if (!code)
+        code = save_check(o->export);
+    if (!code)
+        code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code)
         code = data_open(o, &data);
     if (!code)
         code = model_open(o, &data, &model, &preset);
     if (!code)
+        code = model_export(o, model);
+    if (!code)
         code = fit_choose(o, model, CEK_F32, devices, &count, &left);
     if (!code)
-        code = predict_all(o, &data, model, devices, count, left);
+        code = data.array_count ? predict_arrays(o, &data, model, devices, count, left)
+                                : predict_all(o, &data, model, devices, count, left);
     cek_model_free(model);
     data_close(&data);
     free(devices);

@@ -2,18 +2,16 @@
  *
  * A signal ends it between two steps: what was asked for is saved, and the exit code is 128 and the
  * signal's number. A reader of standard output that goes away ends nothing that something is to be saved from. */
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/data.h"
 #include "bench/fit.h"
+#include "bench/place.h"
 #include "bench/recipe.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
@@ -216,67 +214,6 @@ static cek_loss loss_choose(const bench_options *o, const cek_preset *preset)
     return !o->loss ? preset->loss : strcmp(o->loss, "mse") ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE;
 }
 
-/* Where what is saved to `path` goes: links are followed, also one to what is not there yet. */
-static const char *place_of(const char *path, char place[PATH_MAX])
-{
-    char target[PATH_MAX];
-    ssize_t length;
-    if (strlen(path) >= PATH_MAX)
-        return path;
-    strcpy(place, path);
-    for (int links = 0; links < 40 && (length = readlink(place, target, sizeof target - 1)) >= 0; links++) {
-        char *slash = strrchr(place, '/'), *from = *target == '/' || !slash ? place : slash + 1;
-        if (from - place + length >= PATH_MAX)
-            break;
-        memcpy(from, target, (size_t)length);
-        from[length] = 0;
-    }
-    return place;
-}
-
-/* Hours of training are not lost to a folder that was never there: what cek_model_save will need. */
-static int save_check(const char *path)
-{
-    char place[PATH_MAX], folder[PATH_MAX];
-    const char *slash;
-    struct stat info;
-    if (!path)
-        return EXIT_OK;
-    path = place_of(path, place);
-    slash = strrchr(path, '/');
-    bool there = stat(path, &info) == 0;
-    if (there ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
-        return complain(EXIT_BAD_INPUT, "%s: cannot be written, it is not a regular file", *path ? path : "\"\"");
-    if (!there && errno != ENOENT) /* such as a name that is too long */
-        return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    if (access(folder, W_OK | X_OK))
-        return complain(EXIT_BAD_INPUT, "%s: nothing can be written to %s: %s", path, folder, strerror(errno));
-    return EXIT_OK;
-}
-
-/* The second of two files would replace the first. Links are followed, and folders' other names seen through. */
-static bool save_same(const char *a, const char *b)
-{
-    const char *names[] = { a, b };
-    char place[2][PATH_MAX];
-    struct stat folder[2];
-    for (int i = 0; i < 2; i++) {
-        place_of(names[i], place[i]); /* none too long has come so far */
-        char *slash = strrchr(place[i], '/');
-        names[i] = slash ? slash + 1 : place[i];
-        char first = *names[i];
-        if (slash)
-            slash[1] = 0; /* what is before it, for as long as stat looks */
-        bool failed = stat(slash ? place[i] : ".", &folder[i]) != 0;
-        if (slash)
-            slash[1] = first;
-        if (failed)
-            return false;
-    }
-    return folder[0].st_dev == folder[1].st_dev && folder[0].st_ino == folder[1].st_ino && !strcmp(names[0], names[1]);
-}
-
 /* ---- the run ---- */
 
 /* NULL: no memory. */
@@ -371,6 +308,8 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
         st = cek_model_save(model, run->options->save);
     if (!st && !code && run->options->save_gradients)
         st = cek_trainer_save_gradients(run->trainer, run->options->save_gradients);
+    if (!st && !code)
+        code = model_export(run->options, model);
     signals_hold(SIG_UNBLOCK);
     if (st && !code)
         code = complain_status(st);
@@ -460,6 +399,18 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     return code;
 }
 
+/* 0 or an exit code. */
+static int saves_differ(const bench_options *o)
+{
+    const char *const paths[] = { o->save, o->save_gradients, o->export };
+    const char *const names[] = { "save", "save-gradients", "export" };
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < i; k++)
+            if (paths[i] && paths[k] && save_same(paths[i], paths[k]))
+                return complain(EXIT_USAGE, "--%s and --%s cannot both be %s", names[k], names[i], paths[k]);
+    return EXIT_OK;
+}
+
 int cmd_train(const bench_options *o)
 {
     cek_engine *engine = NULL;
@@ -472,11 +423,14 @@ int cmd_train(const bench_options *o)
     if (!code)
         code = save_check(o->save_gradients);
     if (!code)
+        code = save_check(o->export);
+    if (!code)
         code = save_check(o->trace);
-    if (o->save || o->save_gradients) /* these are what the run is for, whoever has stopped reading along */
+    if (o->save || o->save_gradients ||
+        o->export) /* these are what the run is for, whoever has stopped reading along */
         signal(SIGPIPE, SIG_IGN);
-    if (!code && o->save && o->save_gradients && save_same(o->save, o->save_gradients))
-        code = complain(EXIT_USAGE, "--save and --save-gradients cannot both be %s", o->save);
+    if (!code)
+        code = saves_differ(o);
     if (!code)
         code = devices_open(o, CEK_PROFILE_TRAINING, &engine, &devices, &count);
     if (!code)

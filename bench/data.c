@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* That part of `rows`, rounded up: a fifth of 506 is 102. A product that only rounding lifts above a whole number is
@@ -72,9 +73,26 @@ static cek_status images_open(const bench_options *o, bench_data *d)
     return st ? st : cek_dataset_mnist(o->data, false, &d->test);
 }
 
-int data_open(const bench_options *o, bench_data *d)
+/* As many samples as the first array has along its first axis: the model may have another opinion. */
+static int arrays_open(const bench_options *o, bench_data *d)
 {
-    *d = (bench_data){ .train = NULL };
+    for (size_t i = 0; i < o->input_count; i++) {
+        d->arrays[i].size = sizeof d->arrays[i];
+        cek_status st = cek_npy_read(o->inputs[i], CEK_DTYPE_NONE, &d->arrays[i]);
+        if (st)
+            return complain_status(st);
+        d->array_count++;
+    }
+    d->rank = d->arrays[0].rank > 1 ? d->arrays[0].rank - 1 : 1;
+    d->shape[0] = 1;
+    for (int i = 1; i < d->arrays[0].rank; i++)
+        d->shape[i - 1] = d->arrays[0].shape[i];
+    d->input_type = d->arrays[0].type;
+    return EXIT_OK;
+}
+
+static int sets_open(const bench_options *o, bench_data *d)
+{
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
     cek_preset preset = { .size = sizeof preset };
@@ -96,10 +114,20 @@ int data_open(const bench_options *o, bench_data *d)
         cek_dataset_free(d->test);
         d->test = NULL;
     }
+    if (!code) {
+        d->input_type = cek_dataset_input_type(d->train);
+        d->rank = cek_dataset_shape(d->train, d->shape);
+        d->classes = cek_dataset_classes(d->train);
+    }
+    return code;
+}
+
+int data_open(const bench_options *o, bench_data *d)
+{
+    *d = (bench_data){ .train = NULL };
+    int code = o->input_count ? arrays_open(o, d) : sets_open(o, d);
     if (code)
         data_close(d);
-    else
-        d->input_type = cek_dataset_input_type(d->train);
     return code;
 }
 
@@ -108,37 +136,61 @@ void data_close(bench_data *d)
     cek_dataset_free(d->train);
     cek_dataset_free(d->test);
     d->train = d->test = NULL;
+    for (size_t i = 0; i < d->array_count; i++)
+        free(d->arrays[i].data);
+    d->array_count = 0;
 }
 
 /* What suits data that no preset knows: Adam; labels want cross-entropy. */
 static void preset_guess(const bench_data *d, cek_preset *preset)
 {
-    *preset = (cek_preset){ .size = sizeof *preset,
-                            .loss = cek_dataset_classes(d->train) ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE,
-                            .batch = 64 };
+    *preset =
+        (cek_preset){ .size = sizeof *preset, .loss = d->classes ? CEK_LOSS_CROSS_ENTROPY : CEK_LOSS_MSE, .batch = 64 };
+}
+
+int model_export(const bench_options *o, const cek_model *model)
+{
+    cek_status st = o->export ? cek_model_write_onnx(model, o->export, NULL) : CEK_OK;
+    if (st == CEK_UNSUPPORTED) /* of the file, not of a device */
+        return complain(EXIT_BAD_INPUT, "%s: %s", o->export, cek_error_text());
+    return st ? complain_status(st) : EXIT_OK;
+}
+
+bool model_is_file(const bench_options *o)
+{
+    const size_t length = o->argc == 1 ? strlen(o->argv[0]) : 0;
+    return length > 5 && !strcmp(o->argv[0] + length - 5, ".onnx");
+}
+
+/* A built-in name with as many classes as the data have, where it does not say itself; or words. */
+static cek_status words_open(const bench_options *o, const bench_data *d, const cek_preset *preset, cek_model **model)
+{
+    char text[256];
+    const bool asks = preset->classes && d->classes && !strchr(o->argv[0], ':');
+    snprintf(text, sizeof text, "%.200s:%lld", o->argv[0], (long long)d->classes);
+    cek_status st = cek_model_parse(asks ? text : o->argv[0], d->rank, d->shape, model);
+    if (st)
+        return st;
+    const bool bytes = d->input_type == CEK_U8; /* pixels go to [-1, 1]; floats are what is to be seen */
+    cek_model_set_input_scale(*model, bytes ? 2.0 / 255 : 1, bytes ? -1 : 0);
+    cek_model_init(*model, o->seed);
+    return CEK_OK;
 }
 
 int model_open(const bench_options *o, const bench_data *d, cek_model **model, cek_preset *preset)
 {
-    int64_t shape[CEK_RANK_MAX];
-    int rank = cek_dataset_shape(d->train, shape);
     *model = NULL;
     if (o->argc != 1)
         return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
-    char text[256]; /* with as many classes as the data have, where it does not say itself */
+    const bool file = model_is_file(o);
     *preset = (cek_preset){ .size = sizeof *preset };
-    if (cek_preset_find(o->argv[0], preset) != CEK_OK)
+    if (file || cek_preset_find(o->argv[0], preset) != CEK_OK)
         preset_guess(d, preset);
-    const bool asks = preset->classes && cek_dataset_classes(d->train) && !strchr(o->argv[0], ':');
-    snprintf(text, sizeof text, "%.200s:%lld", o->argv[0], (long long)cek_dataset_classes(d->train));
-    cek_status st = cek_model_parse(asks ? text : o->argv[0], rank, shape, model);
-    if (!st) {
-        const bool bytes = d->input_type == CEK_U8; /* pixels go to [-1, 1]; floats are what is to be seen */
-        cek_model_set_input_scale(*model, bytes ? 2.0 / 255 : 1, bytes ? -1 : 0);
-        cek_model_init(*model, o->seed);
-        if (o->dropout >= 0)
-            st = cek_model_set_dropout(*model, o->dropout);
-    }
+    cek_status st = file ? cek_model_read_onnx(o->argv[0], NULL, model) : words_open(o, d, preset, model);
+    if (file && st == CEK_UNSUPPORTED) /* it is the file that has what there is not, not a device that lacks it */
+        return complain(EXIT_BAD_INPUT, "%s", cek_error_text());
+    if (!st && o->dropout >= 0)
+        st = cek_model_set_dropout(*model, o->dropout);
     if (!st && o->load)
         st = cek_model_load(*model, o->load);
     if (!st)

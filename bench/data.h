@@ -7,18 +7,26 @@
 #include "bench/bench.h"
 
 typedef struct bench_data {
-    cek_dataset *train, *test; /* test may be empty, and is then NULL */
-    cek_dtype input_type;      /* u8 images, f32 images or rows of a table */
-    char source[256];          /* for people: "generated digits" */
+    cek_dataset *train, *test;            /* test may be empty, and is then NULL */
+    cek_dtype input_type;                 /* u8 images, f32 images or rows of a table */
+    int rank;                             /* of a sample */
+    int64_t shape[CEK_RANK_MAX], classes; /* 0: targets are values, or there are none */
+    cek_npy arrays[INPUTS_MOST];          /* of --input, in place of the sets; as their files have them */
+    size_t array_count;
+    char source[256]; /* for people: "generated digits" */
 } bench_data;
 
-/* IDX files, a table or generated digits; a table is split and standardised by its training rows. 0
+/* Arrays, IDX files, a table or generated digits; a table is split and standardised by its training rows. 0
  * or an exit code. */
 int data_open(const bench_options *o, bench_data *data);
 void data_close(bench_data *data);
 
-/* The model named on the command line, with parameters from --load or by --seed. *preset is that of
- * a built-in name, else what fits the data. 0 or an exit code. */
+/* The model named on the command line, with parameters from --load or by --seed, or the network of an ONNX file, which sees data as
+ * they are. *preset is that of a built-in name, else what fits the data. 0 or an exit code. */
 int model_open(const bench_options *o, const bench_data *data, cek_model **model, cek_preset *preset);
+/* Of --export: the model as an ONNX file. 0 or an exit code. */
+int model_export(const bench_options *o, const cek_model *model);
+/* Whether MODEL is an ONNX file, by its name: its weights are in it. */
+bool model_is_file(const bench_options *o);
 
 #endif

@@ -2,6 +2,7 @@
 bin_PROGRAMS += %D%/cekernels-bench
 noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_SOURCES = \
+    %D%/arrays.c %D%/arrays.h \
     %D%/bench.h \
     %D%/cmd_check.c \
     %D%/cmd_conv.c \
@@ -21,6 +22,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/output.c %D%/output.h \
     %D%/peak.c %D%/peak.h \
     %D%/peer.c %D%/peer.h \
+    %D%/place.c %D%/place.h \
     %D%/plugin_file.c %D%/plugin_file.h \
     %D%/recipe.c %D%/recipe.h \
     %D%/stats.c %D%/stats.h

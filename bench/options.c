@@ -61,6 +61,8 @@ enum {
     O_LIMIT_MEMORY,
     O_LOAD,
     O_SAVE,
+    O_EXPORT,
+    O_INPUT,
     O_SAVE_GRADIENTS,
     O_STANDARDIZE,
     O_ROWS,
@@ -78,7 +80,7 @@ static const option_row rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
     { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
       "element type: f32, f64, f16, bf16, u8, i32" },
-    { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md" },
+    { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md; of predict also where arrays go: FILE.npy" },
     { "json", NULL, O_JSON, ALL, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
     { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
@@ -107,6 +109,7 @@ static const option_row rows[] = {
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
     { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors, or of torch.save)" },
     { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
+    { "export", "FILE", O_EXPORT, NET, "where the network goes as an ONNX file" },
     { "save-gradients", "FILE", O_SAVE_GRADIENTS, CMD_TRAIN, "where the last step's gradient goes" },
     { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },
     { "steps", "N", O_STEPS, CMD_TRAIN, "stop after so many steps" },
@@ -129,6 +132,7 @@ static const option_row rows[] = {
     { "no-decay", "NAMES", O_NO_DECAY, CMD_TRAIN, "parameters without weight decay, such as *.bias" },
     { "ahead", "N", O_AHEAD, CMD_TRAIN, "steps under way at once (2)" },
     { "trace", "FILE", O_TRACE, NET, "where a record of what ran where and when goes" },
+    { "input", "FILE", O_INPUT, CMD_PREDICT, "an array of samples (.npy); once more for each further input" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -255,6 +259,35 @@ static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "ad
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text);
+    return length > strlen(end) && !strcmp(text + length - strlen(end), end);
+}
+
+/* A format, or a file that is told from it by its name. */
+static bool output_take(bench_options *o, const option_row *row, const char *arg)
+{
+    uint32_t word = 0;
+    if (ends_with(arg, ".npy"))
+        o->outputs = arg;
+    else if (!take_word(row->name, arg, formats, &word))
+        return false;
+    else
+        o->output = (output_format)word;
+    return true;
+}
+
+static bool input_take(bench_options *o, const char *arg)
+{
+    if (o->input_count == INPUTS_MOST) {
+        complain(EXIT_USAGE, "--input=%s: no model has more than %d inputs", arg, INPUTS_MOST);
+        return false;
+    }
+    o->inputs[o->input_count++] = arg;
+    return true;
+}
+
 static bool option_take(bench_options *o, const option_row *row, const char *arg)
 {
     uint32_t word = 0;
@@ -262,7 +295,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     switch (row->code) {
     case 'd': o->devices = arg; return true;
     case 't': return take_word(row->name, arg, types, &word) && (o->type = CEK_F32 + word, true);
-    case 'o': return take_word(row->name, arg, formats, &word) && (o->output = (output_format)word, true);
+    case 'o': return output_take(o, row, arg);
     case 'q': return o->quiet = true;
     case 'v': return o->verbose = true;
     case 's': o->shapes = arg; return true;
@@ -309,6 +342,8 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_LIMIT_MEMORY: return bytes_parse(row->name, arg, &o->limit_memory);
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
+    case O_EXPORT: o->export = arg; return true;
+    case O_INPUT: return input_take(o, arg);
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
     case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
     case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
@@ -382,6 +417,21 @@ static bool table_options_agree(const bench_options *o, const bool *given)
     return !(split && fraction);
 }
 
+/* An array is the data of a prediction, and what it gives goes into another. */
+static bool array_options_agree(const bench_options *o, const bench_command *command)
+{
+    if (o->outputs && command->mask != CMD_PREDICT)
+        complain(EXIT_USAGE, "--output=%s: %s gives no array; table, json, jsonl, csv or md is wanted", o->outputs,
+                 command->name);
+    else if (o->outputs && !o->input_count)
+        complain(EXIT_USAGE, "--output=%s is for --input", o->outputs);
+    else if (o->input_count && (o->data || o->csv))
+        complain(EXIT_USAGE, "--input and %s cannot both be the data", o->data ? "--data" : "--csv");
+    else
+        return true;
+    return false;
+}
+
 bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command, int *code)
 {
     struct option longs[ROW_COUNT + 1];
@@ -431,7 +481,7 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
             return false;
         }
     }
-    if (!table_options_agree(o, given))
+    if (!table_options_agree(o, given) || !array_options_agree(o, *command))
         return false;
     o->argc = argc - optind - 1;
     o->argv = argv + optind + 1;

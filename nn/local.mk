@@ -24,6 +24,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/text.h \
     %D%/formats/json.c \
     %D%/formats/json.h \
+    %D%/formats/npy.c \
     %D%/formats/onnx.c \
     %D%/formats/onnx.h \
     %D%/formats/onnx_fold.c \

@@ -60,6 +60,12 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+unit_tests += %D%/unit/npy
+%C%_unit_npy_SOURCES = %D%/unit/npy.c %D%/unit/scratch.h
+%C%_unit_npy_CPPFLAGS = $(unit_cppflags)
+%C%_unit_npy_LDFLAGS = $(check_ldflags)
+%C%_unit_npy_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/onnx_file
 %C%_unit_onnx_file_SOURCES = %D%/unit/onnx_file.c %D%/unit/onnx_files.h %D%/unit/scratch.h
 %C%_unit_onnx_file_CPPFLAGS = $(unit_cppflags)
@@ -837,7 +843,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
-shell_tests += %D%/cli/usage.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
+shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la

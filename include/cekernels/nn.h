@@ -392,6 +392,28 @@ CEK_API CEK_CHECKED cek_status cek_loader_start(cek_loader *loader, int64_t epoc
  * loader. */
 CEK_API CEK_CHECKED cek_status cek_loader_next(cek_loader *loader, const cek_batch **batch);
 
+/* ---- Arrays ---------------------------------------------------------------------------------- */
+
+/* An array of a NumPy file (.npy), in the order of its axes, the last one fastest. */
+typedef struct cek_npy {
+    uint32_t size;
+    cek_dtype type; /* CEK_F32, CEK_I32 or CEK_U8 */
+    int32_t rank;   /* 0: a single number */
+    uint32_t reserved;
+    int64_t shape[CEK_RANK_MAX];
+    int64_t count; /* of elements */
+    void *data;
+} cek_npy;
+/* cek_npy_read - *out (its size must be set) gets the file's array; out->data is the caller's (free).
+ * The file: version 1 to 3, little-endian float32, float64, int32 or int64, or uint8, in C's order. `type` is what its elements
+ * become: CEK_F32 (float64 is rounded), CEK_I32 or CEK_U8 (of whole numbers alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8, CEK_U8,
+ * whichever is nearest.
+ * Errors: CEK_BAD_INPUT: no such file, a size that is not its header's, an element that the type does not hold; CEK_IO,
+ * CEK_OUT_OF_MEMORY. *out is unchanged then. */
+CEK_API CEK_CHECKED cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out);
+/* Atomically, as version 1. Errors: CEK_INVALID (count is not the shape's), CEK_IO. */
+CEK_API CEK_CHECKED cek_status cek_npy_write(const char *path, const cek_npy *array);
+
 /* ---- Training -------------------------------------------------------------------------------- */
 
 /* A trainer replicates a model over devices and trains it in synchronous steps: the batch is split

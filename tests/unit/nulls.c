@@ -354,6 +354,10 @@ static void models_call(void)
     REFUSED("init", cek_model_set_init(model, "x", NULL));
     REFUSED("model", cek_model_save(NULL, "x"));
     REFUSED("path", cek_model_save(model, NULL));
+    REFUSED("path", cek_npy_read(NULL, CEK_F32, (void *)room));
+    REFUSED("out", cek_npy_read("x", CEK_F32, NULL));
+    REFUSED("path", cek_npy_write(NULL, (void *)room));
+    REFUSED("array", cek_npy_write("x", NULL));
     REFUSED("model", cek_model_write_onnx(NULL, "x", NULL));
     REFUSED("path", cek_model_write_onnx(model, NULL, NULL));
     REFUSED("path", cek_model_read_onnx(NULL, NULL, (cek_model **)room));
