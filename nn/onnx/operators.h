@@ -109,7 +109,7 @@ enum {
 cek_status cek__onnx_matmul(cek__onnx_call *c);
 cek_status cek__onnx_gemm(cek__onnx_call *c);
 cek_status cek__onnx_reduce(cek__onnx_call *c);
-cek_status cek__onnx_arg(cek__onnx_call *c); /* CEK_ARG_... */
+cek_status cek__onnx_arg(cek__onnx_call *c);     /* CEK_ARG_... */
 cek_status cek__onnx_softmax(cek__onnx_call *c); /* 1: its logarithm */
 cek_status cek__onnx_batch_norm(cek__onnx_call *c);
 cek_status cek__onnx_layer_norm(cek__onnx_call *c); /* 1: without the mean */
