@@ -133,7 +133,7 @@ static inline void passes(net *n)
     cek__simplify(&n->graph, true);
     assert_ok(cek__differentiate(&n->graph));
     assert_ok(cek__physical(&n->graph));
-    cek__fuse(&n->graph);
+    assert_ok(cek__fuse(&n->graph));
 }
 
 /* [outer][channels][pixels] as they are numbered to [outer][pixels][channels] as they lie, or back. */
@@ -247,7 +247,7 @@ static inline int64_t values_of(net *n, int y, double *out)
     n->graph.result = y;
     cek__simplify(&n->graph, false);
     assert_ok(cek__physical(&n->graph));
-    cek__fuse(&n->graph);
+    assert_ok(cek__fuse(&n->graph));
     net_lower(n);
     net_run(n);
     bench_download(&n->b, out, n->result, (uint64_t)count * 8);

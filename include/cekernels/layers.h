@@ -198,7 +198,7 @@ typedef struct cek_recurrent_layer {
 /* LSTM(batch_first=True), GRU(batch_first=True): [N,T,D] to [N,T,H], bidirectional [N,T,2H], from states of 0. For layer k "weight_ih_lk",
  * "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left behind the last step is that step
  * (cek_part_slice). Each step becomes parts of its own, so that making a trainer or predictor takes longer with T: a second at some
- * hundred steps. */
+ * thousand steps. */
 CEK_API CEK_CHECKED cek_status cek_model_lstm(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_gru(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 

@@ -6,12 +6,12 @@
 #include "core/base/alloc.h"
 #include "nn/graph/parts.h"
 
-static cek_status gradient_list(cek__graph *graph, size_t parameter, int flow)
+static cek_status gradient_list(cek__graph *graph, size_t parameter, int of, int flow)
 {
     cek_status st;
 
     CEK_TRY(cek__realloc_array(graph->gradient_count + 1, sizeof *graph->gradients, &graph->gradients));
-    graph->gradients[graph->gradient_count++] = (cek__gradient){ parameter, flow };
+    graph->gradients[graph->gradient_count++] = (cek__gradient){ parameter, of, flow };
     return CEK_OK;
 out:
     return st;
@@ -25,7 +25,7 @@ cek_status cek__contribute(cek__backward *to, int flow, int gradient)
     if (!graph->flows[flow].needs_gradient)
         return CEK_OK;
     if (giver->kind == CEK__PART_PARAMETER)
-        return gradient_list(graph, giver->parameter, gradient);
+        return gradient_list(graph, giver->parameter, flow, gradient);
     if (to->of[flow])
         return cek__chain(graph, CEK_PW_ADD, to->of[flow], gradient, &to->of[flow]);
     to->of[flow] = gradient;
@@ -58,11 +58,11 @@ out:
 static cek_status gradients_complete(const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
         bool listed = part->kind != CEK__PART_PARAMETER;
 
-        for (size_t k = 0; k < graph->gradient_count; k++)
-            listed |= graph->gradients[k].parameter == part->parameter;
+        for (size_t k = 0; k < graph->gradient_count && !listed; k++)
+            listed = graph->gradients[k].parameter == part->parameter;
         if (!listed)
             return cek__fail(CEK_INVALID, "node %d (%s): the loss does not depend on parameter %zu", part->node,
                              part->name, part->parameter);

@@ -1,6 +1,10 @@
 /* fuse.c - see fuse.h. Each rule looks at a part that was emitted before what it takes in. */
 #include "nn/graph/fuse.h"
 
+#include <limits.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
 #include "nn/graph/parts.h"
 
 static bool is_product(const cek__part *part)
@@ -18,12 +22,25 @@ static bool is_pair(const cek__part *part, uint32_t code)
 /* Where a flow is given in the sequence; -1: from the beginning. */
 static int position(const cek__graph *graph, int flow)
 {
-    const cek__flow *f = &graph->flows[flow];
+    const cek__part *giver = cek__graph_giver(graph, flow);
 
-    for (int i = 0; i < graph->length && graph->parts[f->part].kind != CEK__PART_PARAMETER; i++)
-        if (graph->sequence[i] == f->part)
-            return i;
-    return -1;
+    return giver->kind == CEK__PART_PARAMETER ? -1 : giver->place;
+}
+
+/* Takes what stands there out of the sequence; removed_close: once for all of a rule, before anybody else looks. */
+static void remove_at(cek__graph *graph, int at)
+{
+    graph->sequence[at] = CEK__NOTHING;
+}
+
+static void removed_close(cek__graph *graph)
+{
+    int kept = 0;
+
+    for (int i = 0; i < graph->length; i++)
+        if (graph->sequence[i])
+            graph->sequence[kept++] = graph->sequence[i];
+    graph->length = kept;
 }
 
 /* The product or convolution that alone feeds input k of a part, as it is or viewed by other axes; NULL: there is none. */
@@ -93,7 +110,7 @@ static bool takes_bias(const cek__graph *graph, const cek__part *part)
 static void biases_take(cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *add = &graph->parts[graph->sequence[i]];
+        const cek__part *add = cek__graph_at(graph, i);
         cek__part *product;
         int bias;
 
@@ -103,8 +120,9 @@ static void biases_take(cek__graph *graph)
             continue;
         product->input[product->inputs++] = bias;
         output_take(graph, product, add);
-        cek__graph_remove(graph, i--);
+        remove_at(graph, i);
     }
+    removed_close(graph);
 }
 
 /* ---- sums beside gradients of weights ---- */
@@ -124,38 +142,82 @@ static bool sums_beside(const cek__graph *graph, const cek__part *weights, const
            kept == (all & ~((1u << weights->product.a.split) - 1));
 }
 
-/* Whether what stands before `end` in the sequence reads a flow. */
-static bool read_before(const cek__graph *graph, int flow, int end)
-{
-    for (int i = 0; i < end; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+/* Who reads a flow: the first of all, by place, and in their order the backward parts that give weights' gradients of it. */
+typedef struct readers {
+    int *first;   /* by flow: a place; INT_MAX: nobody */
+    int *weights; /* by flow: a part, whose successor is next[part] */
+    int *next;
+} readers;
 
-        for (int k = 0; k < part->inputs; k++)
-            if (part->input[k] == flow)
-                return true;
-    }
-    return false;
+/* The flow of which a part gives the gradient of weights; CEK__NOTHING: it gives none. */
+static int summed_beside(const cek__part *part)
+{
+    if (!part->backward || (part->kind != CEK__PART_PRODUCT && part->kind != CEK__PART_CONV_WEIGHTS))
+        return CEK__NOTHING;
+    return part->input[part->kind == CEK__PART_CONV_WEIGHTS];
 }
 
-static void sums_take(cek__graph *graph)
+static void readers_clear(readers *r)
 {
+    free(r->first);
+    free(r->weights);
+    free(r->next);
+}
+
+static cek_status readers_find(const cek__graph *graph, readers *r)
+{
+    cek_status st;
+
+    *r = (readers){ 0 };
+    CEK_TRY(cek__alloc_array((size_t)graph->flow_count, sizeof *r->first, &r->first));
+    CEK_TRY(cek__calloc((size_t)graph->flow_count, sizeof *r->weights, &r->weights));
+    CEK_TRY(cek__calloc((size_t)graph->part_count, sizeof *r->next, &r->next));
+    for (int i = 0; i < graph->flow_count; i++)
+        r->first[i] = INT_MAX;
+    for (int i = graph->length; i-- > 0;) { /* so that lists begin with the first */
+        const cek__part *part = cek__graph_at(graph, i);
+        int flow = summed_beside(part);
+
+        for (int k = 0; k < part->inputs; k++)
+            r->first[part->input[k]] = part->place;
+        if (flow) {
+            r->next[graph->sequence[i]] = r->weights[flow];
+            r->weights[flow] = graph->sequence[i];
+        }
+    }
+    return CEK_OK;
+out:
+    readers_clear(r);
+    return st;
+}
+
+static cek_status sums_take(cek__graph *graph)
+{
+    cek_status st;
+    readers r;
+
+    CEK_TRY(readers_find(graph, &r));
     for (int i = 0; i < graph->length; i++) {
-        cek__part *reduce = &graph->parts[graph->sequence[i]];
+        const cek__part *reduce = cek__graph_at(graph, i);
 
         if (reduce->kind != CEK__PART_REDUCE || !reduce->backward)
             continue;
-        for (int k = 0; k < graph->length; k++) {
-            cek__part *weights = &graph->parts[graph->sequence[k]];
+        for (int k = r.weights[reduce->input[0]]; k; k = r.next[k]) {
+            cek__part *weights = &graph->parts[k];
 
-            if (!weights->backward || !sums_beside(graph, weights, reduce) || read_before(graph, reduce->output[0], k))
+            if (!sums_beside(graph, weights, reduce) || r.first[reduce->output[0]] < weights->place)
                 continue;
             weights->outputs = 2;
             weights->output[1] = reduce->output[0];
-            graph->flows[reduce->output[0]].part = graph->sequence[k];
-            cek__graph_remove(graph, i--);
+            graph->flows[reduce->output[0]].part = k;
+            remove_at(graph, i);
             break;
         }
     }
+    removed_close(graph);
+    readers_clear(&r);
+out:
+    return st;
 }
 
 /* ---- gradients that are added in place ---- */
@@ -181,7 +243,7 @@ static bool is_own(const cek__graph *graph, int flow)
 static void sums_add_in_place(cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *add = &graph->parts[graph->sequence[i]];
+        const cek__part *add = cek__graph_at(graph, i);
         cek__part *product;
         int base;
 
@@ -197,8 +259,9 @@ static void sums_add_in_place(cek__graph *graph)
             continue;
         product->base = base;
         output_take(graph, product, add);
-        cek__graph_remove(graph, i--);
+        remove_at(graph, i);
     }
+    removed_close(graph);
 }
 
 /* ---- activations and their derivatives ---- */
@@ -222,7 +285,7 @@ static bool is_epilogue(const cek__graph *graph, const cek__part *chain)
 static void followers_mark(cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *chain = &graph->parts[graph->sequence[i]];
+        const cek__part *chain = cek__graph_at(graph, i);
         cek__part *product;
 
         if (!is_epilogue(graph, chain) || !(product = feeder(graph, chain, 0)) || product->base)
@@ -237,13 +300,18 @@ static void followers_mark(cek__graph *graph)
     }
 }
 
-void cek__fuse(cek__graph *graph)
+cek_status cek__fuse(cek__graph *graph)
 {
+    cek_status st;
+
+    cek__graph_number(graph);
     cek__graph_count_readers(graph);
     biases_take(graph);
     cek__graph_prune(graph);
-    sums_take(graph);
+    CEK_TRY(sums_take(graph));
     sums_add_in_place(graph);
     cek__graph_prune(graph);
     followers_mark(graph);
+out:
+    return st;
 }

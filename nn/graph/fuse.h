@@ -8,6 +8,7 @@
 
 #include "nn/graph/graph.h"
 
-CEK__SHARED void cek__fuse(cek__graph *graph);
+/* Errors: CEK_OUT_OF_MEMORY. */
+CEK__SHARED CEK__CHECKED cek_status cek__fuse(cek__graph *graph);
 
 #endif

@@ -265,6 +265,27 @@ out:
     return cek__fail(st, "%s: %s%s", class->name, cek_error_text(), given.text);
 }
 
+static _Thread_local uint64_t looks;
+
+cek__part *cek__graph_at(const cek__graph *graph, int at)
+{
+    looks++;
+    return &graph->parts[graph->sequence[at]];
+}
+
+uint64_t cek__graph_looks(void)
+{
+    return looks;
+}
+
+void cek__graph_number(cek__graph *graph)
+{
+    for (int i = 0; i < graph->part_count; i++)
+        graph->parts[i].place = -1;
+    for (int i = 0; i < graph->length; i++)
+        cek__graph_at(graph, i)->place = i;
+}
+
 void cek__graph_remove(cek__graph *graph, int at)
 {
     graph->length--;
@@ -274,7 +295,7 @@ void cek__graph_remove(cek__graph *graph, int at)
 void cek__graph_redirect(cek__graph *graph, int first, int from, int to)
 {
     for (int i = first; i < graph->length; i++) {
-        cek__part *part = &graph->parts[graph->sequence[i]];
+        cek__part *part = cek__graph_at(graph, i);
 
         for (int k = 0; k < part->inputs; k++)
             if (part->input[k] == from)
@@ -289,7 +310,7 @@ void cek__graph_count_readers(cek__graph *graph)
     for (int i = 0; i < graph->flow_count; i++)
         graph->flows[i].readers = 0;
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
 
         for (int k = 0; k < part->inputs; k++)
             graph->flows[part->input[k]].readers++;
@@ -306,7 +327,7 @@ void cek__graph_prune(cek__graph *graph)
 
     cek__graph_count_readers(graph);
     for (int i = graph->length; i-- > 0;) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
         bool read = graph->sequence[i] == graph->loss || graph->sequence[i] == graph->hits ||
                     cek__part_class_of(part->kind)->effect;
 
@@ -391,7 +412,7 @@ cek_status cek__graph_text(const cek__graph *graph, char **text)
 
     *text = NULL;
     for (int i = 0; i < graph->length; i++)
-        CEK_TRY(line_add(graph, &graph->parts[graph->sequence[i]], text));
+        CEK_TRY(line_add(graph, cek__graph_at(graph, i), text));
     return CEK_OK;
 out:
     free(*text);

@@ -95,6 +95,7 @@ typedef struct cek__part {
     bool backward;
     int follower; /* a chain of one instruction that is computed within, if the device can (fuse.h) */
     int base;     /* a flow that output 0 is added to, in its place */
+    int place;    /* in the sequence, as cek__graph_number found it */
     union {
         size_t parameter;
         struct {
@@ -156,6 +157,7 @@ typedef struct cek__part {
 /* A parameter's gradient is the sum of the flows that are listed for it. */
 typedef struct cek__gradient {
     size_t parameter;
+    int of; /* the flow that the parameter is */
     int flow;
 } cek__gradient;
 
@@ -193,6 +195,11 @@ void cek__graph_rewind(cek__graph *graph, cek__graph_mark mark);
 CEK__SHARED CEK__CHECKED cek_status cek__graph_add(cek__graph *graph, const cek__part *part, int *out);
 CEK__CHECKED cek_status cek__graph_append(cek__graph *graph, int part); /* at the sequence's end, once more */
 void cek__graph_remove(cek__graph *graph, int at);                      /* what stands there in the sequence */
+/* What stands there. Counted by thread: tests hold the passes to a number of looks that grows as the graph does, no faster. */
+cek__part *cek__graph_at(const cek__graph *graph, int at);
+CEK__SHARED uint64_t cek__graph_looks(void);
+/* Every part learns its place; -1: it is not in the sequence. Their order stays told when some are removed. */
+void cek__graph_number(cek__graph *graph);
 /* From `first` on, whoever reads `from` reads `to`. */
 void cek__graph_redirect(cek__graph *graph, int first, int from, int to);
 void cek__graph_count_readers(cek__graph *graph);

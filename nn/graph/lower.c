@@ -14,8 +14,12 @@ cek_status cek__lower_begin(cek__lowering *l)
     CEK_TRY(cek__calloc((size_t)l->graph->flow_count, sizeof *l->value, &l->value));
     CEK_TRY(cek__calloc((size_t)l->graph->part_count, sizeof *l->instruction, &l->instruction));
     CEK_TRY(cek__calloc((size_t)l->graph->part_count, sizeof *l->within, &l->within));
+    CEK_TRY(cek__calloc((size_t)l->graph->flow_count, sizeof *l->listed, &l->listed));
+    CEK_TRY(cek__calloc((size_t)l->graph->flow_count, sizeof *l->begun, &l->begun));
+    for (size_t i = l->graph->gradient_count; i-- > 0;)
+        l->listed[l->graph->gradients[i].flow] = (int)i + 1;
     for (int i = 0; i < l->graph->length; i++) { /* parameters are there all along */
-        const cek__part *part = &l->graph->parts[l->graph->sequence[i]];
+        const cek__part *part = cek__graph_at(l->graph, i);
 
         if (part->kind == CEK__PART_PARAMETER)
             l->value[part->output[0]] = l->parameter[part->parameter];
@@ -31,7 +35,9 @@ void cek__lower_end(cek__lowering *l)
     free(l->value);
     free(l->instruction);
     free(l->within);
-    l->value = l->instruction = NULL;
+    free(l->listed);
+    free(l->begun);
+    l->value = l->instruction = l->listed = l->begun = NULL;
     l->within = NULL;
 }
 
@@ -121,19 +127,16 @@ bool cek__lower_is_result(const cek__lowering *l, int flow)
     return result && result == flow;
 }
 
-/* The entry of the list of gradients that a flow is, NULL: none; *first: none of its parameter's was written so far. */
+/* The entry of the list of gradients that a flow is, NULL: none; *first: it is the first of its parameter's that is written. */
 static const cek__gradient *gradient_of(const cek__lowering *l, int flow, bool *first)
 {
-    const cek__graph *graph = l->graph;
-    const cek__gradient *found = NULL;
+    const cek__gradient *found = l->listed[flow] ? &l->graph->gradients[l->listed[flow] - 1] : NULL;
 
-    for (size_t i = 0; i < graph->gradient_count && !found; i++)
-        if (graph->gradients[i].flow == flow)
-            found = &graph->gradients[i];
-    *first = true;
-    for (size_t i = 0; found && i < graph->gradient_count; i++)
-        *first &= graph->gradients[i].parameter != found->parameter || graph->gradients[i].flow == flow ||
-                  l->value[graph->gradients[i].flow] == CEK__NO_VALUE;
+    if (!found)
+        return NULL;
+    if (!l->begun[found->of])
+        l->begun[found->of] = flow;
+    *first = l->begun[found->of] == flow;
     return found;
 }
 

@@ -19,6 +19,8 @@ typedef struct cek__lowering {
     int *value;       /* by flow */
     int *instruction; /* by part: its last, + 1 */
     bool *within;     /* by part: computed within another */
+    int *listed;      /* by flow: which of the graph's gradients it is, + 1 */
+    int *begun;       /* by a parameter's flow: that of its gradients which was written first */
     int next;         /* of the sequence */
     int missing;      /* a flow that was read before it was given: emit fails */
 } cek__lowering;

@@ -111,15 +111,9 @@ static cek_status gradients_place(cek__graph *graph)
 
     for (size_t i = 0; i < graph->gradient_count; i++) {
         int *flow = &graph->gradients[i].flow;
-        cek__image image = { 0, 0 };
+        const cek__image image = graph->flows[graph->gradients[i].of].image;
         cek__part giver;
 
-        for (int k = 0; k < graph->length; k++) {
-            const cek__part *part = &graph->parts[graph->sequence[k]];
-
-            if (part->kind == CEK__PART_PARAMETER && part->parameter == graph->gradients[i].parameter)
-                image = graph->flows[part->output[0]].image;
-        }
         if (cek__image_equal(graph->flows[*flow].image, image) && !graph->flows[*flow].strided)
             continue;
         giver = *cek__graph_giver(graph, *flow);

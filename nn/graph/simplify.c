@@ -12,7 +12,7 @@
 static void dropout_remove(cek__graph *graph, bool training)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
 
         if (part->kind != CEK__PART_DROPOUT || (training && part->dropout.p > 0))
             continue;
@@ -24,14 +24,14 @@ static void dropout_remove(cek__graph *graph, bool training)
 static void effects_remove(cek__graph *graph)
 {
     for (int i = graph->length; i-- > 0;)
-        if (cek__part_class_of(graph->parts[graph->sequence[i]].kind)->effect)
+        if (cek__part_class_of(cek__graph_at(graph, i)->kind)->effect)
             cek__graph_remove(graph, i);
 }
 
 static void phases_choose(cek__graph *graph, bool training)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
 
         if (part->kind != CEK__PART_PHASE)
             continue;
@@ -51,7 +51,7 @@ static void relu_delay(cek__graph *graph)
 {
     cek__graph_count_readers(graph);
     for (int i = 0; i + 1 < graph->length; i++) {
-        cek__part *relu = &graph->parts[graph->sequence[i]], *pool = &graph->parts[graph->sequence[i + 1]];
+        cek__part *relu = cek__graph_at(graph, i), *pool = cek__graph_at(graph, i + 1);
         cek__flow *between = &graph->flows[relu->output[0]], *end = &graph->flows[pool->output[0]];
         int64_t before = cek__dims_elements(&between->dims, 0, between->dims.rank, 1);
         int first = relu->output[0], last = pool->output[0], swapped = graph->sequence[i];

@@ -51,7 +51,7 @@ static void readers_note(pass *p)
         p->notes[i] = (note){ .exact = true, .multiplied = i != graph->result };
     p->notes[graph->result].read = graph->result != CEK__NOTHING;
     for (int i = graph->length; i-- > 0;) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
         bool multiplies = rule_of(part) == CEK__TYPES_LOW ||
                           (part->kind == CEK__PART_VIEW && p->notes[part->output[0]].multiplied);
 

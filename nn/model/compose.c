@@ -101,7 +101,7 @@ static cek_status parameters_read(const cek_model *model, const cek__graph *grap
 
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *read, &read));
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
 
         if (part->kind == CEK__PART_PARAMETER)
             read[part->parameter] = true;
@@ -123,7 +123,7 @@ out:
 static cek_status target_unread(const cek_model *model, const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++)
-        if (graph->parts[graph->sequence[i]].kind == CEK__PART_TARGET)
+        if (cek__graph_at(graph, i)->kind == CEK__PART_TARGET)
             return cek__fail(CEK_INVALID, "the output, node %d (%s), depends on the target", cek__model_output(model),
                              model->nodes[cek__model_output(model)].label);
     return CEK_OK;
@@ -148,7 +148,7 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
     }
     CEK_TRY(cek__physical(out));
     CEK_TRY(cek__types(out, purpose->low));
-    cek__fuse(out);
+    CEK_TRY(cek__fuse(out));
     return CEK_OK;
 out:
     cek__graph_clear(out);
@@ -163,7 +163,7 @@ static cek_status images_take(const cek_model *model, const cek__purpose *purpos
 
     CEK_TRY(cek__model_compose(model, purpose, &graph));
     for (int i = 0; i < graph.length; i++) {
-        const cek__part *part = &graph.parts[graph.sequence[i]];
+        const cek__part *part = cek__graph_at(&graph, i);
 
         if (part->kind != CEK__PART_PARAMETER || seen[part->parameter])
             continue;

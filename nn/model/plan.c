@@ -84,7 +84,7 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
 static cek_status images_check(const cek__layout *layout, const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = &graph->parts[graph->sequence[i]];
+        const cek__part *part = cek__graph_at(graph, i);
 
         if (part->kind == CEK__PART_PARAMETER &&
             !cek__image_equal(graph->flows[part->output[0]].image, layout->image[part->parameter]))

@@ -234,6 +234,33 @@ START_TEST(recurrent)
 }
 END_TEST
 
+/* What the passes look at for so many steps. */
+static double looks_of(int64_t steps, int gates)
+{
+    static net n;
+    const cell c = { .t = steps, .d = 2, .h = 2, .gates = gates, .biased = true };
+    uint64_t before;
+    int y;
+
+    net_open(&n);
+    y = cell_add(&n, &c, NULL, true).steps;
+    loss_add(&n, y);
+    before = cek__graph_looks();
+    passes(&n);
+    net_close(&n);
+    return (double)(cek__graph_looks() - before);
+}
+
+/* Twice the steps are twice the work: with a search for every part it would be four times. */
+START_TEST(passes_take_time_as_the_sequence_is_long)
+{
+    double some = looks_of(100, _i), twice = looks_of(200, _i);
+
+    ck_assert_double_gt(some, 1000);
+    ck_assert_msg(twice < 2.1 * some, "%.0f looks at 100 steps, %.0f at 200", some, twice);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused)
 {
     static net n;
@@ -268,6 +295,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, attention, 0, SHAPES);
     tcase_add_loop_test(tcase, recurrent, 0, SHAPES);
+    tcase_add_loop_test(tcase, passes_take_time_as_the_sequence_is_long, 3, 5);
     tcase_add_test(tcase, what_does_not_fit_is_refused);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
