@@ -19,7 +19,7 @@
 #define PER_SAMPLE(...) \
     ((cek__dims){ .rank = 1 + (int)(sizeof(int64_t[]){ __VA_ARGS__ } / 8), .samples = 1, .size = { 1, __VA_ARGS__ } })
 
-enum { ROWS = 3, PARAMETERS = 8, ROOM = 1 << 12 };
+enum { ROWS = 3, PARAMETERS = 8, ROOM = 1 << 12, BUFFERS = 64 /* elements: 1 each, their statistics 0 */ };
 
 typedef struct net {
     bench b;
@@ -31,7 +31,7 @@ typedef struct net {
     int32_t ids[ROOM];
     int64_t size[PARAMETERS], inputs, outputs;
     cek__image image[PARAMETERS];
-    cek_ref input, targets, result, loss, parameters, gradients;
+    cek_ref input, targets, result, loss, parameters, gradients, statistics, correct;
     cek__binding *binding;
     int length;               /* of the program */
     int valid;                /* rows that count; 0: all */
@@ -166,6 +166,7 @@ static inline void net_lower(net *n)
                             .loss_scale = f32x2(n->loss_scale ? n->loss_scale : 1) };
     cek_batch_block batch = { .rows_valid = n->valid ? (uint32_t)n->valid : ROWS };
     cek__places places = { 0 };
+    double kept[BUFFERS];
 
     for (int i = 0; i < n->graph.part_count; i++)
         if (n->graph.parts[i].kind == CEK__PART_PARAMETER)
@@ -199,7 +200,12 @@ static inline void net_lower(net *n)
     places.single[CEK__PLACE_OUTPUT] = n->result = bench_alloc(&n->b, ROOM * 8);
     places.single[CEK__PLACE_TARGET] = n->targets;
     places.single[CEK__PLACE_LOSS] = n->loss;
-    places.single[CEK__PLACE_CORRECT] = bench_alloc(&n->b, 256);
+    places.single[CEK__PLACE_CORRECT] = n->correct = bench_upload(&n->b, (uint64_t[32]){ 0 }, 256);
+    for (int i = 0; i < BUFFERS; i++)
+        kept[i] = 1;
+    places.single[CEK__PLACE_BUFFERS] = bench_upload(&n->b, kept, sizeof kept);
+    memset(kept, 0, sizeof kept);
+    places.single[CEK__PLACE_STATISTICS] = n->statistics = bench_upload(&n->b, kept, sizeof kept);
     places.single[CEK__PLACE_STEP] = bench_upload(&n->b, &step, sizeof step);
     places.single[CEK__PLACE_BATCH] = bench_upload(&n->b, &batch, sizeof batch);
     places.arena = (cek_ref[]){ bench_alloc(&n->b, n->program.arena_bytes) };
