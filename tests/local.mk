@@ -468,10 +468,16 @@ unit_tests += %D%/unit/tied
 %C%_unit_tied_LDFLAGS = $(check_ldflags)
 %C%_unit_tied_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 unit_tests += %D%/unit/layers
-%C%_unit_layers_SOURCES = %D%/unit/layers.c
+%C%_unit_layers_SOURCES = %D%/unit/layers.c %D%/unit/masked.h %D%/unit/scratch.h
 %C%_unit_layers_CPPFLAGS = $(unit_cppflags)
 %C%_unit_layers_LDFLAGS = $(check_ldflags)
 %C%_unit_layers_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/masked
+%C%_unit_masked_SOURCES = %D%/unit/masked.c %D%/unit/masked.h %D%/unit/scratch.h
+%C%_unit_masked_CPPFLAGS = $(unit_cppflags)
+%C%_unit_masked_LDFLAGS = $(check_ldflags)
+%C%_unit_masked_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
 unit_tests += %D%/unit/losses
 %C%_unit_losses_SOURCES = %D%/unit/losses.c

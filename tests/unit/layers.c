@@ -1,5 +1,8 @@
 /* layers.c - every layer of layers.h, from the public headers alone: what it is called with and gives, the names and shapes of its
- * parameters, its gradients against differences in double, and that one bad option is refused with the layer's name. */
+ * parameters, its gradients against differences in double and, to the bit, on a device that fuses nothing, and that one bad option is
+ * refused with the layer's name. CEKERNELS_TEST_LONG: of 20 random sizes for 3. */
+#include "tests/unit/masked.h"
+
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +12,7 @@
 #include "scratch.h"
 #include "tests/suite.h"
 
-enum { ROWS = 5, VALUES = 4096, OUTPUTS = 3, SEEDS = 3 };
+enum { ROWS = 5, VALUES = 4096, OUTPUTS = 3, SEEDS = 3, SEEDS_LONG = 20 };
 
 static float inputs[ROWS * VALUES], targets[ROWS * OUTPUTS];
 static cek_engine *engine;
@@ -484,7 +487,7 @@ START_TEST(each_layer_has_its_gradients)
     const layer_case *c = &cases[_i];
 
     setup();
-    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+    for (uint32_t seed = 0; seed < (getenv("CEKERNELS_TEST_LONG") ? SEEDS_LONG : SEEDS); seed++) {
         cek_model *m;
 
         state = 100 * seed + (uint32_t)_i;
@@ -493,6 +496,48 @@ START_TEST(each_layer_has_its_gradients)
         gradients_hold(c->name, m);
         cek_model_free(m);
     }
+    teardown();
+}
+END_TEST
+
+/* Of all parameters, one behind the other, into memory of the caller's; returns how many. */
+static int64_t gradients_read(cek_model *m, double **out)
+{
+    double loss;
+    cek_trainer *t = step(m, &loss);
+    int64_t count = 0;
+
+    *out = NULL;
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        *out = realloc(*out, (size_t)(count + parameter.count) * sizeof **out);
+        assert_ok(cek_trainer_read_gradient(t, p, *out + count, parameter.count));
+        count += parameter.count;
+    }
+    cek_trainer_free(t);
+    return count;
+}
+
+START_TEST(each_layer_has_the_same_gradients_where_nothing_is_fused)
+{
+    const layer_case *c = &cases[_i];
+    double *fused, *apart;
+    int64_t count;
+    cek_model *m;
+
+    setup();
+    state = (uint32_t)_i;
+    m = network(c);
+    count = gradients_read(m, &fused);
+    device_mask(devices[0]);
+    ck_assert_int_eq(gradients_read(m, &apart), count);
+    ck_assert_int_ge(masked.refused, 1); /* that at the end, if no other */
+    ck_assert_mem_eq(fused, apart, (size_t)count * sizeof *fused);
+    free(fused);
+    free(apart);
+    cek_model_free(m);
     teardown();
 }
 END_TEST
@@ -592,6 +637,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, parameters_have_pytorchs_names_and_shapes);
     tcase_add_loop_test(tcase, each_layer_has_its_gradients, 0, CASES);
+    tcase_add_loop_test(tcase, each_layer_has_the_same_gradients_where_nothing_is_fused, 0, CASES);
     tcase_add_test(tcase, each_refusal_names_layer_and_shapes);
     tcase_add_test(tcase, an_embedding_begins_with_normal_numbers);
     suite_add_tcase(suite, tcase);
