@@ -141,6 +141,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/model/estimate.c \
     %D%/model/init.c \
     %D%/model/layout.c \
+    %D%/model/layout_round.c \
     %D%/model/layout.h \
     %D%/model/model.c \
     %D%/model/model.h \

@@ -21,7 +21,11 @@ cek_status cek__lower_begin(cek__lowering *l)
     for (int i = 0; i < l->graph->length; i++) { /* parameters are there all along */
         const cek__part *part = cek__graph_at(l->graph, i);
 
-        if (part->kind == CEK__PART_PARAMETER)
+        if (part->kind != CEK__PART_PARAMETER)
+            continue;
+        if (l->graph->flows[part->output[0]].type != CEK_DTYPE_NONE)
+            l->value[part->output[0]] = l->rounded[part->parameter];
+        else
             l->value[part->output[0]] = l->parameter[part->parameter];
     }
     return CEK_OK;

@@ -14,6 +14,7 @@ typedef struct cek__lowering {
     cek_dtype type, input_type;      /* that is computed in; of samples of data as they come */
     double scale, offset;            /* the network sees x * scale + offset of them */
     const int *parameter, *gradient; /* values by parameter; gradient: NULL without backward */
+    const int *rounded;              /* of those that are read in 16 bits; NULL: none is */
     int step, batch;                 /* values of the blocks */
     /* lower.c's own */
     int *value;       /* by flow */

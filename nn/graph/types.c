@@ -18,7 +18,8 @@ typedef struct note {
 typedef struct pass {
     cek__graph *graph;
     cek_dtype low;
-    int flows; /* that have notes */
+    const bool *rounded; /* by parameter; NULL: all that can be */
+    int flows;           /* that have notes */
     note *notes;
 } pass;
 
@@ -179,6 +180,16 @@ out:
     return st;
 }
 
+/* Of samples and parameters that nothing but products read, from the beginning. */
+static cek_dtype source_type(const pass *p, const cek__part *part)
+{
+    const cek_dtype type = p->graph->flows[part->output[0]].type;
+    const bool known = part->kind == CEK__PART_INPUT ||
+                       (part->kind == CEK__PART_PARAMETER && (!p->rounded || p->rounded[part->parameter]));
+
+    return known && type == CEK_DTYPE_NONE && p->notes[part->output[0]].multiplied ? p->low : type;
+}
+
 static cek_status type_give(pass *p, int part, cek_dtype *type)
 {
     cek_status st = CEK_OK;
@@ -193,10 +204,7 @@ static cek_status type_give(pass *p, int part, cek_dtype *type)
         *type = *type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
         return inputs_cast(p, part, CEK_DTYPE_NONE);
     case CEK__TYPES_ANY: *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : CEK_DTYPE_NONE; return CEK_OK;
-    case CEK__TYPES_SOURCE:
-        if (at->kind == CEK__PART_INPUT && *type == CEK_DTYPE_NONE && p->notes[at->output[0]].multiplied)
-            *type = p->low;
-        return CEK_OK;
+    case CEK__TYPES_SOURCE: *type = source_type(p, at); return CEK_OK;
     default: CEK_FAIL(CEK_INVALID, "%s: no rule for its types", cek__part_class_of(at->kind)->name);
     }
 out:
@@ -251,12 +259,12 @@ out:
     return st;
 }
 
-cek_status cek__types(cek__graph *graph, cek_dtype low)
+cek_status cek__types(cek__graph *graph, cek_dtype low, const bool *rounded)
 {
     cek_status st;
     int length = graph->length;
     int *before = graph->sequence;
-    pass p = { .graph = graph, .low = low, .flows = graph->flow_count };
+    pass p = { .graph = graph, .low = low, .rounded = rounded, .flows = graph->flow_count };
 
     CEK_TRY(cek__calloc((size_t)p.flows, sizeof *p.notes, &p.notes));
     readers_note(&p);

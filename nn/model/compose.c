@@ -147,7 +147,7 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
         CEK_TRY(cek__differentiate(out));
     }
     CEK_TRY(cek__physical(out));
-    CEK_TRY(cek__types(out, purpose->low));
+    CEK_TRY(cek__types(out, purpose->low, purpose->rounded));
     CEK_TRY(cek__fuse(out));
     return CEK_OK;
 out:
@@ -155,8 +155,9 @@ out:
     return st;
 }
 
-/* Of the parameters that this purpose reads and nobody has looked at. */
-static cek_status images_take(const cek_model *model, const cek__purpose *purpose, bool *seen, cek__image *images)
+/* Of the parameters that this purpose reads: how they lie, where nobody has looked before, and whether few bits do. */
+static cek_status images_take(const cek_model *model, const cek__purpose *purpose, bool *seen, cek__image *images,
+                              bool *rounded)
 {
     cek_status st;
     cek__graph graph;
@@ -165,7 +166,10 @@ static cek_status images_take(const cek_model *model, const cek__purpose *purpos
     for (int i = 0; i < graph.length; i++) {
         const cek__part *part = cek__graph_at(&graph, i);
 
-        if (part->kind != CEK__PART_PARAMETER || seen[part->parameter])
+        if (part->kind != CEK__PART_PARAMETER)
+            continue;
+        rounded[part->parameter] &= graph.flows[part->output[0]].type != CEK_DTYPE_NONE;
+        if (seen[part->parameter])
             continue;
         seen[part->parameter] = true;
         images[part->parameter] = graph.flows[part->output[0]].image;
@@ -175,21 +179,22 @@ out:
     return st;
 }
 
-cek_status cek__model_images(const cek_model *model, cek__image *images)
+cek_status cek__model_images(const cek_model *model, cek_dtype low, cek__image *images, bool *rounded)
 {
     cek_status st;
-    const cek__purpose training = { .training = true,
-                                    .loss = model->loss ? CEK_LOSS_OWN : CEK_LOSS_MSE,
-                                    .target_type = CEK_DTYPE_NONE };
+    const cek__purpose training = {
+        .training = true, .loss = model->loss ? CEK_LOSS_OWN : CEK_LOSS_MSE, .target_type = CEK_DTYPE_NONE, .low = low
+    };
     bool *seen, all = true;
 
     memset(images, 0, model->parameter_count * sizeof *images);
+    memset(rounded, low != CEK_DTYPE_NONE, model->parameter_count * sizeof *rounded);
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *seen, &seen));
-    st = images_take(model, &(cek__purpose){ 0 }, seen, images);
+    st = images_take(model, &(cek__purpose){ .low = low }, seen, images, rounded);
     for (size_t i = 0; i < model->parameter_count; i++)
         all &= seen[i];
-    if (st == CEK_OK && !all) {
-        st = images_take(model, &training, seen, images);
+    if (st == CEK_OK && (!all || low)) {
+        st = images_take(model, &training, seen, images, rounded);
         st = st == CEK_INVALID || st == CEK_UNSUPPORTED ? CEK_OK
                                                         : st; /* it cannot be trained, and nobody reads the rest */
     }

@@ -13,7 +13,8 @@ typedef struct cek__purpose {
     /* A prediction of several nodes gives their elements one behind the other, of each sample; 0: the model's output. */
     const int *outputs;
     size_t output_count;
-    cek_dtype low; /* of 16 bits, where products read and give them (nn/graph/types.h); CEK_DTYPE_NONE: nowhere */
+    cek_dtype low;       /* of 16 bits, where products read and give them (nn/graph/types.h); CEK_DTYPE_NONE: nowhere */
+    const bool *rounded; /* by parameter, whether it is kept in that type; NULL: wherever this graph can do with that */
 } cek__purpose;
 
 /* compose - the graph after all its passes, ready to be lowered; the caller clears it.
@@ -21,8 +22,9 @@ typedef struct cek__purpose {
 CEK__SHARED CEK__CHECKED cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose,
                                                        cek__graph *out);
 
-/* How each parameter lies on devices: images[parameter_count]. */
-CEK__CHECKED cek_status cek__model_images(const cek_model *model, cek__image *images);
+/* How each parameter lies on devices, images[parameter_count], and whether neither training nor evaluation reads it in more than
+ * `low`, rounded[parameter_count]. */
+CEK__CHECKED cek_status cek__model_images(const cek_model *model, cek_dtype low, cek__image *images, bool *rounded);
 
 /* Whether a parameter is nothing but the right side of products, row by row: it may lie in pieces of whole rows. */
 bool cek__model_is_divisible(const cek_model *model, size_t parameter);

@@ -105,6 +105,25 @@ out:
     return st;
 }
 
+/* What has rounded copies behind the rest of its bucket; else in the same order. */
+static void pieces_place(cek__layout *layout, uint64_t align)
+{
+    uint64_t exact = 0, rounded = 0;
+
+    for (size_t i = layout->piece_of[layout->parameter_count], bucket = SIZE_MAX; i-- > 0;) {
+        cek__placement *p = &layout->placement[i];
+        uint64_t *next = layout->rounded[p->parameter] ? &rounded : &exact;
+
+        if (p->bucket != bucket) {
+            bucket = p->bucket;
+            exact = 0;
+            rounded = layout->bucket_exact[bucket];
+        }
+        p->first = *next;
+        *next += (p->count + align - 1) / align * align;
+    }
+}
+
 /* From the last piece of the last parameter to the first of the first. */
 static cek_status buckets_fill(cek__layout *layout, uint64_t most, uint64_t align)
 {
@@ -112,6 +131,7 @@ static cek_status buckets_fill(cek__layout *layout, uint64_t most, uint64_t alig
     size_t count = layout->piece_of[layout->parameter_count];
 
     CEK_TRY(cek__calloc(count, sizeof *layout->bucket_elements, &layout->bucket_elements)); /* one each at most */
+    CEK_TRY(cek__calloc(count, sizeof *layout->bucket_exact, &layout->bucket_exact));
     for (size_t i = count; i-- > 0;) {
         cek__placement *p = &layout->placement[i];
         uint64_t padded = (p->count + align - 1) / align * align;
@@ -120,9 +140,10 @@ static cek_status buckets_fill(cek__layout *layout, uint64_t most, uint64_t alig
         if (layout->bucket_count == 0 || used * type_bytes(layout->type) >= tune.bucket_bytes || used + padded > most)
             layout->bucket_count++;
         p->bucket = layout->bucket_count - 1;
-        p->first = layout->bucket_elements[p->bucket];
         layout->bucket_elements[p->bucket] += padded;
+        layout->bucket_exact[p->bucket] += layout->rounded[p->parameter] ? 0 : padded;
     }
+    pieces_place(layout, align);
     return CEK_OK;
 out:
     return st;
@@ -142,10 +163,13 @@ cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64
     layout->type = layout->low ? CEK_F32 : type;
     layout->parameter_count = model->parameter_count;
     most = piece_bytes / type_bytes(layout->type);
-    align = tune.align_bytes / type_bytes(layout->type);
+    align = tune.align_bytes / cek_dtype_bytes(cek__layout_computes(layout));
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *layout->image, &layout->image));
-    CEK_TRY(cek__model_images(model, layout->image));
+    CEK_TRY(cek__calloc(model->parameter_count, sizeof *layout->rounded, &layout->rounded));
+    CEK_TRY(cek__model_images(model, layout->low, layout->image, layout->rounded));
     CEK_TRY(pieces_cut(layout, model, most, align));
+    for (size_t i = 0; i < layout->parameter_count; i++) /* what is cut is made whole where few bits are read */
+        layout->rounded[i] &= layout->piece_of[i + 1] - layout->piece_of[i] == 1;
     CEK_TRY(buckets_fill(layout, most, align));
     CEK_TRY(forward_cut(layout, model));
     *out = layout;
@@ -168,6 +192,8 @@ void cek__layout_free(cek__layout *layout)
     free(layout->image);
     free(layout->piece_of);
     free(layout->bucket_elements);
+    free(layout->bucket_exact);
+    free(layout->rounded);
     free(layout->forward_reads);
     free(layout);
 }
@@ -175,6 +201,20 @@ void cek__layout_free(cek__layout *layout)
 uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket)
 {
     return layout->bucket_elements[bucket] * type_bytes(layout->type);
+}
+
+uint64_t cek__layout_rounded_bytes(const cek__layout *layout, size_t bucket)
+{
+    return (layout->bucket_elements[bucket] - layout->bucket_exact[bucket]) * sizeof(uint16_t);
+}
+
+cek__halves cek__layout_halves(const cek__layout *layout, size_t bucket, uint64_t first, uint64_t end)
+{
+    const uint64_t from = layout->bucket_exact[bucket], middle = end < from ? end : first > from ? first : from;
+
+    return (cek__halves){ .exact = middle - first,
+                          .rounded = end - middle,
+                          .rounded_first = middle < from ? 0 : middle - from };
 }
 
 /* ---- conversion ---- */

@@ -8,6 +8,8 @@
  * every micro-batch size, so that replicating, reducing, updating and saving are operations on
  * ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets are in the order in
  * which backward finishes them.
+ * Where products read 16 bits, a parameter that nothing else reads has a rounded copy, which devices compute with and send to each
+ * other; the full value is its owner's. In each bucket such parameters lie behind all others, and their copies in one memory more.
  * Must not know: devices, plans, the trainer. */
 #ifndef CEK_NN_MODEL_LAYOUT_H
 #define CEK_NN_MODEL_LAYOUT_H
@@ -30,6 +32,8 @@ typedef struct cek__layout {
     cek_dtype low;             /* of what products read and give: CEK_BF16 or CEK_F16; CEK_DTYPE_NONE: as `type` */
     size_t bucket_count;       /* 0 for a model without parameters */
     uint64_t *bucket_elements; /* [bucket_count], padding included; padding is always zero */
+    uint64_t *bucket_exact; /* [bucket_count]: elements in front of those that have a rounded copy; all without `low` */
+    bool *rounded;          /* [parameter_count]: it has one */
     size_t parameter_count;
     cek__placement *placement; /* [piece_of[parameter_count]], by the model's numbers */
     cek__image *image;         /* [parameter_count]: how it lies, with all its pieces */
@@ -54,6 +58,15 @@ static inline cek_dtype cek__layout_computes(const cek__layout *layout)
 }
 
 CEK__SHARED uint64_t cek__layout_bucket_bytes(const cek__layout *layout, size_t bucket);
+/* Of a bucket's rounded copies; 0: it has none. */
+CEK__SHARED uint64_t cek__layout_rounded_bytes(const cek__layout *layout, size_t bucket);
+
+/* How a range of a bucket is read: the elements in front as they are, those behind rounded. */
+typedef struct cek__halves {
+    uint64_t exact, rounded; /* elements */
+    uint64_t rounded_first;  /* of the bucket's copies, the first of them */
+} cek__halves;
+CEK__SHARED cek__halves cek__layout_halves(const cek__layout *layout, size_t bucket, uint64_t first, uint64_t end);
 
 /* Of a parameter, all pieces together. */
 static inline uint64_t cek__layout_elements(const cek__layout *layout, size_t parameter)
@@ -67,6 +80,9 @@ static inline uint64_t cek__layout_elements(const cek__layout *layout, size_t pa
  * device bucket. */
 CEK__SHARED void cek__layout_pack(const cek__layout *layout, const cek_model *model, size_t bucket, void *dst);
 CEK__SHARED void cek__layout_unpack(const cek__layout *layout, cek_model *model, size_t bucket, const void *src);
+
+/* Rounded copies of a bucket in f32: to nearest even, overflow to infinity. */
+CEK__SHARED void cek__layout_round(const cek__layout *layout, size_t bucket, const void *src, uint16_t *dst);
 
 /* One parameter, device order (`src`: all of its elements, of `type`) to PyTorch's order as doubles: for
  * gradients. */

@@ -80,12 +80,17 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     return CEK_OK;
 }
 
-/* Parameters lie as the layout has them, whatever this purpose reads first. */
+/* Parameters lie as the layout has them, whatever this purpose reads first, and of those with rounded copies these are read. */
 static cek_status images_check(const cek__layout *layout, const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {
         const cek__part *part = cek__graph_at(graph, i);
 
+        if (part->kind == CEK__PART_PARAMETER && layout->rounded[part->parameter] &&
+            graph->flows[part->output[0]].type == CEK_DTYPE_NONE)
+            return cek__fail(CEK_UNSUPPORTED,
+                             "node %d (%s): its parameter is read in %s in one loss and not in another", part->node,
+                             part->name, cek_dtype_name(layout->low));
         if (part->kind == CEK__PART_PARAMETER &&
             !cek__image_equal(graph->flows[part->output[0]].image, layout->image[part->parameter]))
             return cek__fail(CEK_UNSUPPORTED,
@@ -136,7 +141,7 @@ static bool reads_below(const cek__program *program, const cek__instruction *in,
     for (uint32_t slot = 0; slot < in->slots; slot++) {
         const cek__value *v = &program->values[in->operand[slot]];
 
-        if (v->place == CEK__PLACE_PARAMETER && v->bucket < bucket)
+        if ((v->place == CEK__PLACE_PARAMETER || v->place == CEK__PLACE_ROUNDED) && v->bucket < bucket)
             return true;
     }
     return false;
@@ -182,7 +187,7 @@ static cek_status segments_make(cek__plan *plan)
         for (uint32_t slot = 0; slot < in->slots; slot++) {
             const cek__value *v = &plan->program.values[in->operand[slot]];
 
-            if (v->place == CEK__PLACE_PARAMETER || v->place == CEK__PLACE_GRADIENT)
+            if (v->place >= CEK__PLACE_PARAMETER)
                 ready[v->bucket] = i + 1;
         }
     }
@@ -200,18 +205,39 @@ out:
     return st;
 }
 
+/* Of parameters with a rounded copy, that one's. */
+static cek_status rounded_values(cek__program *program, const cek__layout *layout, int **out)
+{
+    cek_status st;
+
+    CEK_TRY(cek__calloc(layout->parameter_count, sizeof **out, out));
+    for (size_t i = 0; i < layout->parameter_count; i++) {
+        cek__placement place = layout->placement[layout->piece_of[i]];
+
+        if (!layout->rounded[i])
+            continue;
+        place.first -= layout->bucket_exact[place.bucket];
+        CEK_TRY(piece_value(program, layout->low, CEK__PLACE_ROUNDED, &place, &(*out)[i]));
+    }
+    return CEK_OK;
+out:
+    return st;
+}
+
 static cek_status passes_lower(cek__plan *plan, const cek__layout *layout, bool training, cek__lowering *l)
 {
     cek_status st;
-    int *parameters = NULL, *gradients = NULL;
+    int *parameters = NULL, *rounded = NULL, *gradients = NULL;
 
     CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_PARAMETER, &parameters));
+    CEK_TRY(rounded_values(l->program, layout, &rounded));
     CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_GRADIENT, &gradients));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_STEP, .bytes = sizeof(cek_step_block) },
                                &l->step));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_BATCH, .bytes = sizeof(cek_batch_block) },
                                &l->batch));
     l->parameter = parameters;
+    l->rounded = rounded;
     l->gradient = gradients;
     CEK_TRY(cek__lower_begin(l));
     CEK_TRY(cek__lower_forward(l));
@@ -226,6 +252,7 @@ static cek_status passes_lower(cek__plan *plan, const cek__layout *layout, bool 
 out:
     cek__lower_end(l);
     free(parameters);
+    free(rounded);
     free(gradients);
     return st;
 }
@@ -262,7 +289,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
                                    .outputs = options->outputs,
                                    .output_count = options->output_count,
                                    .target_type = classes ? CEK_I32 : CEK_DTYPE_NONE,
-                                   .low = layout->low };
+                                   .low = layout->low,
+                                   .rounded = layout->rounded };
     cek__lowering l = { .graph = &graph,
                         .rows = options->rows,
                         .type = layout->type,
@@ -328,6 +356,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
         },
         .arena = binding->arena,
         .parameters = binding->parameters,
+        .rounded = binding->rounded,
         .gradients = binding->gradients,
         .workspace = binding->workspace,
     };

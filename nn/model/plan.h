@@ -53,6 +53,7 @@ typedef struct cek__plan_binding {
     cek_ref arena[CEK__ARENA_PIECES];
     cek_ref workspace, input, target, output;
     const cek_ref *parameters;
+    const cek_ref *rounded;   /* of buckets that have rounded copies (layout.h) */
     const cek_ref *gradients; /* training */
     cek_ref step_block;       /* training */
     cek_ref batch_block;      /* with a loss */

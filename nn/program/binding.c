@@ -30,12 +30,19 @@ struct cek__binding {
 static const char *place_name(cek__place place)
 {
     static const char *const names[] = {
-        [CEK__PLACE_ARENA] = "the arena",         [CEK__PLACE_INPUT] = "the input",
-        [CEK__PLACE_TARGET] = "the target",       [CEK__PLACE_OUTPUT] = "the output",
-        [CEK__PLACE_STEP] = "the step block",     [CEK__PLACE_BATCH] = "the batch block",
-        [CEK__PLACE_LOSS] = "the loss",           [CEK__PLACE_CORRECT] = "the right answers",
-        [CEK__PLACE_BUFFERS] = "the buffers",     [CEK__PLACE_STATISTICS] = "the statistics",
-        [CEK__PLACE_CONSTANTS] = "the constants", [CEK__PLACE_PARAMETER] = "the parameters",
+        [CEK__PLACE_ARENA] = "the arena",
+        [CEK__PLACE_INPUT] = "the input",
+        [CEK__PLACE_TARGET] = "the target",
+        [CEK__PLACE_OUTPUT] = "the output",
+        [CEK__PLACE_STEP] = "the step block",
+        [CEK__PLACE_BATCH] = "the batch block",
+        [CEK__PLACE_LOSS] = "the loss",
+        [CEK__PLACE_CORRECT] = "the right answers",
+        [CEK__PLACE_BUFFERS] = "the buffers",
+        [CEK__PLACE_STATISTICS] = "the statistics",
+        [CEK__PLACE_CONSTANTS] = "the constants",
+        [CEK__PLACE_PARAMETER] = "the parameters",
+        [CEK__PLACE_ROUNDED] = "the rounded parameters",
         [CEK__PLACE_GRADIENT] = "the gradients",
     };
 
@@ -44,7 +51,9 @@ static const char *place_name(cek__place place)
 
 static cek_ref value_ref(const cek__value *v, const cek__places *places, uint64_t piece)
 {
-    const cek_ref *buckets = v->place == CEK__PLACE_PARAMETER ? places->parameters : places->gradients;
+    const cek_ref *buckets = v->place == CEK__PLACE_PARAMETER ? places->parameters
+                             : v->place == CEK__PLACE_ROUNDED ? places->rounded
+                                                              : places->gradients;
     cek_ref ref = { NULL, 0 };
 
     if (v->place == CEK__PLACE_ARENA) {

@@ -26,8 +26,8 @@ typedef struct cek__tail {
 
 typedef struct cek__places {
     cek_ref single[CEK__PLACE_SINGLE];
-    const cek_ref *arena;                  /* by piece */
-    const cek_ref *parameters, *gradients; /* by bucket; NULL: there are none */
+    const cek_ref *arena;                            /* by piece */
+    const cek_ref *parameters, *rounded, *gradients; /* by bucket; NULL: there are none */
     cek_ref workspace;
 } cek__places;
 

@@ -25,12 +25,13 @@ typedef enum cek__place {
     CEK__PLACE_CONSTANTS,                     /* arrays that never change */
     CEK__PLACE_SINGLE,                        /* how many places are one reference each */
     CEK__PLACE_PARAMETER = CEK__PLACE_SINGLE, /* one reference for each bucket */
+    CEK__PLACE_ROUNDED,                       /* of some parameters the copy in 16 bits */
     CEK__PLACE_GRADIENT
 } cek__place;
 
 typedef struct cek__value {
     cek__place place;
-    size_t bucket;   /* PARAMETER, GRADIENT */
+    size_t bucket;   /* PARAMETER, ROUNDED, GRADIENT */
     uint64_t offset; /* bytes from the place's beginning; of ARENA: given by finish */
     uint64_t bytes;
     int pieces;  /* 0; or in how many it lies: the values behind it, each of whole rows. Weights of products alone */

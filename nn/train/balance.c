@@ -60,6 +60,16 @@ static uint64_t parameter_bytes(const cek__layout *layout)
     return bytes;
 }
 
+/* That a device sends to another: gradients one way, what is read of parameters the other. */
+static uint64_t travelling_bytes(const cek__layout *layout)
+{
+    uint64_t bytes = parameter_bytes(layout);
+
+    for (size_t b = 0; b < layout->bucket_count; b++)
+        bytes -= cek__layout_rounded_bytes(layout, b) / 2; /* half of these, one of two ways */
+    return bytes;
+}
+
 typedef struct preparation {
     cek__replica *replica;
     int64_t rows;
@@ -96,9 +106,9 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules 
     cek__costs_options o = { .count = team->count, .batch = batch, .transfers = transfers };
 
     *out = (cek__balance){ .team = team, .batch = batch };
-    o.parameter_bytes = parameter_bytes(team->layout);
+    o.parameter_bytes = travelling_bytes(team->layout);
     /* parameters and moments are read and written, gradients read */
-    o.update_bytes = o.parameter_bytes * (3 + 2 * cek__rules_moments(rules));
+    o.update_bytes = parameter_bytes(team->layout) * (3 + 2 * cek__rules_moments(rules));
     CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
     CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));

@@ -2,6 +2,7 @@
 #include "nn/train/chains.h"
 
 #include "core/base/status.h"
+#include "nn/train/shards.h"
 
 enum { INPUTS_MOST = 2 };
 
@@ -25,6 +26,34 @@ cek_status cek__chain_make(cek_device *device, cek_dtype type, uint64_t count, u
         .input_size = sizeof *list,
         .instruction_count = length,
         .instruction_size = sizeof *instructions,
+    };
+    CEK_TRY(cek_op_make(device, &desc.op, &info, &out->op));
+    out->workspace_bytes = info.workspace_bytes;
+out:
+    return st;
+}
+
+cek_status cek__rounding_make(cek_device *device, cek_dtype low, uint64_t count, cek__chain_op *out)
+{
+    cek_status st;
+    cek_op_info info = { .size = sizeof info };
+    const cek_pointwise_input input = { .type = CEK_F32, .strides = { 1 } };
+    const cek_pointwise_instruction copy = { .code = CEK_PW_COPY };
+    cek_pointwise_desc desc = {
+        .op = { .size = sizeof desc,
+                .kind = CEK_OP_POINTWISE,
+                .operands = CEK_BIT(CEK_POINTWISE_IN0) | CEK_BIT(CEK_POINTWISE_OUT),
+                .align = CEK__SHARD_UNIT * sizeof(uint16_t) },
+        .rank = 1,
+        .out_type = low,
+        .shape = { count },
+        .out_strides = { 1 },
+        .inputs = &input,
+        .instructions = &copy,
+        .input_count = 1,
+        .input_size = sizeof input,
+        .instruction_count = 1,
+        .instruction_size = sizeof copy,
     };
     CEK_TRY(cek_op_make(device, &desc.op, &info, &out->op));
     out->workspace_bytes = info.workspace_bytes;

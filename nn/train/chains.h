@@ -15,4 +15,7 @@ CEK__CHECKED cek_status cek__chain_make(cek_device *device, cek_dtype type, uint
                                         const cek_pointwise_instruction *instructions, uint32_t length,
                                         cek__chain_op *out);
 
+/* The same elements in `low`, of 16 bits: IN0 of f32 to OUT, at any place that is a multiple of CEK__SHARD_UNIT. */
+CEK__CHECKED cek_status cek__rounding_make(cek_device *device, cek_dtype low, uint64_t count, cek__chain_op *out);
+
 #endif

@@ -41,6 +41,12 @@ static const cek__shard *shard_of(const cek__exchange *x, const cek__action *a)
     return &x->shards->list[a->shard];
 }
 
+/* What of a shard goes to others: the elements that are read as they are, then rounded copies. */
+static cek__halves halves_of(const cek__exchange *x, const cek__shard *s)
+{
+    return cek__layout_halves(cek__replica_layout(x->replicas[0]), s->bucket, s->first, s->end);
+}
+
 static cek_ref at(const cek__exchange *x, cek_ref base, uint64_t element)
 {
     return (cek_ref){ base.mem, base.offset + element * x->element_bytes };
@@ -48,7 +54,7 @@ static cek_ref at(const cek__exchange *x, cek_ref base, uint64_t element)
 
 /* ---- ways ---- */
 
-/* A reader that can copy from there does so once, over parameters that are equal anyway. Its station waits for that, with what else
+/* A reader that can copy from there does so once, to where each step has its block. Its station waits for that, with what else
  * was enqueued before it was made. */
 static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *out)
 {
@@ -58,7 +64,7 @@ static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *o
     uint64_t bytes = x->element_bytes;
 
     *out = WAY_PLACE;
-    st = cek_stream_pull(stream, cek__replica_parameters(x->replicas[reader], 0), theirs, 0, bytes);
+    st = cek_stream_pull(stream, cek__replica_step_block(x->replicas[reader]), theirs, 0, bytes);
     if (st == CEK_OK) {
         *out = WAY_PULL;
         return CEK_OK;
@@ -212,22 +218,41 @@ void cek__exchange_release(cek__exchange *x, const cek__action *a)
 
 /* ---- copies ---- */
 
+/* The exact ones first in the place, the rounded ones behind them. */
+static cek_status parameters_download(cek__exchange *x, const cek__action *a, cek_stream *out)
+{
+    cek_status st = CEK_OK;
+    const cek__shard *s = shard_of(x, a);
+    const cek__replica *r = x->replicas[a->device];
+    const cek__halves h = halves_of(x, s);
+    cek_ref rounded = cek__replica_rounded(r, s->bucket);
+    unsigned char *place = transit_of(x, a)->place;
+
+    rounded.offset += h.rounded_first * sizeof(uint16_t);
+    if (h.exact > 0)
+        CEK_TRY(cek_stream_download(out, place, at(x, cek__replica_parameters(r, s->bucket), s->first),
+                                    h.exact * x->element_bytes));
+    if (h.rounded > 0)
+        CEK_TRY(cek_stream_download(out, place + h.exact * x->element_bytes, rounded, h.rounded * sizeof(uint16_t)));
+out:
+    return st;
+}
+
 cek_status cek__exchange_download(cek__exchange *x, const cek__action *a, cek_stream *out)
 {
     const cek__shard *s = shard_of(x, a);
-    const cek__replica *r = x->replicas[a->device];
-    cek_ref from = a->phase == CEK__FETCH ? cek__replica_gradients(r, s->bucket)
-                                          : cek__replica_parameters(r, s->bucket);
 
-    return cek_stream_download(out, transit_of(x, a)->place, at(x, from, s->first),
+    if (a->phase == CEK__SEND)
+        return parameters_download(x, a, out);
+    return cek_stream_download(out, transit_of(x, a)->place,
+                               at(x, cek__replica_gradients(x->replicas[a->device], s->bucket), s->first),
                                cek__shard_elements(s) * x->element_bytes);
 }
 
-/* From the peer's memory, or the place where its bytes lie, to `dst` on the device that acts. */
+/* Bytes of the peer's memory from `offset` on, or those in its place from `placed` on, to `dst` on the device that acts. */
 static cek_status bring(cek__exchange *x, const cek__action *a, cek_stream *in, cek_ref dst, const cek_memory *theirs,
-                        uint64_t first, uint64_t count)
+                        uint64_t offset, uint64_t placed, uint64_t bytes)
 {
-    uint64_t offset = (shard_of(x, a)->first + first) * x->element_bytes, bytes = count * x->element_bytes;
     const unsigned char *host;
 
     switch (x->ways[a->device * x->devices + a->peer]) {
@@ -238,23 +263,37 @@ static cek_status bring(cek__exchange *x, const cek__action *a, cek_stream *in, 
             return cek__fail(CEK_DEVICE_LOST, "%s: its memory is out of the host's reach",
                              cek_device_name(cek_memory_device(theirs)));
         return cek_stream_upload(in, dst, host + offset, bytes);
-    default: return cek_stream_upload(in, dst, transit_of(x, a)->place + first * x->element_bytes, bytes);
+    default: return cek_stream_upload(in, dst, transit_of(x, a)->place + placed, bytes);
     }
 }
 
 cek_status cek__exchange_gradients(cek__exchange *x, const cek__action *a, cek_stream *in, cek_ref dst, uint64_t first,
                                    uint64_t count)
 {
-    return bring(x, a, in, dst, cek__replica_gradient_memory(x->replicas[a->peer], shard_of(x, a)->bucket), first,
-                 count);
+    const cek__shard *s = shard_of(x, a);
+
+    return bring(x, a, in, dst, cek__replica_gradient_memory(x->replicas[a->peer], s->bucket),
+                 (s->first + first) * x->element_bytes, first * x->element_bytes, count * x->element_bytes);
 }
 
 cek_status cek__exchange_parameters(cek__exchange *x, const cek__action *a, cek_stream *in)
 {
+    cek_status st = CEK_OK;
     const cek__shard *s = shard_of(x, a);
+    const cek__replica *own = x->replicas[a->device], *theirs = x->replicas[a->peer];
+    const cek__halves h = halves_of(x, s);
+    const uint64_t exact = h.exact * x->element_bytes, at_rounded = h.rounded_first * sizeof(uint16_t);
+    cek_ref rounded = cek__replica_rounded(own, s->bucket);
 
-    return bring(x, a, in, at(x, cek__replica_parameters(x->replicas[a->device], s->bucket), s->first),
-                 cek__replica_parameter_memory(x->replicas[a->peer], s->bucket), 0, cek__shard_elements(s));
+    rounded.offset += at_rounded;
+    if (h.exact > 0)
+        CEK_TRY(bring(x, a, in, at(x, cek__replica_parameters(own, s->bucket), s->first),
+                      cek__replica_parameter_memory(theirs, s->bucket), s->first * x->element_bytes, 0, exact));
+    if (h.rounded > 0)
+        CEK_TRY(bring(x, a, in, rounded, cek__replica_rounded_memory(theirs, s->bucket), at_rounded, exact,
+                      h.rounded * sizeof(uint16_t)));
+out:
+    return st;
 }
 
 /* ---- life ---- */

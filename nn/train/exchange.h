@@ -33,7 +33,7 @@ CEK__CHECKED cek_status cek__exchange_download(cek__exchange *exchange, const ce
 /* ADD: enqueues the copy of `count` of the peer's gradients, from element `first` of the shard, to `dst`. */
 CEK__CHECKED cek_status cek__exchange_gradients(cek__exchange *exchange, const cek__action *action, cek_stream *in,
                                                 cek_ref dst, uint64_t first, uint64_t count);
-/* RECEIVE: enqueues the copy of the owner's parameters over the device's own. */
+/* RECEIVE: enqueues the copy of the owner's parameters over the device's own: of those with a rounded copy, that. */
 CEK__CHECKED cek_status cek__exchange_parameters(cek__exchange *exchange, const cek__action *action, cek_stream *in);
 
 #endif

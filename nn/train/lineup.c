@@ -186,25 +186,49 @@ out:
     return st;
 }
 
+/* On the thread of a replica's device: some elements of a bucket to host memory, or all of it from there. */
 typedef struct transfer {
     cek__replica *replica;
     size_t bucket;
     void *host;
-    uint64_t bytes;
+    uint64_t offset, bytes;
 } transfer;
 
-static cek_status bucket_read(void *user)
+static cek_status part_read(void *user)
 {
     const transfer *t = user;
+    cek_ref from = cek__replica_parameters(t->replica, t->bucket);
 
-    return cek__replica_read(t->replica, cek__replica_parameters(t->replica, t->bucket), t->host, t->bytes);
+    from.offset += t->offset;
+    return cek__replica_read(t->replica, from, t->host, t->bytes);
 }
 
 static cek_status bucket_write(void *user)
 {
     const transfer *t = user;
 
-    return cek__replica_write(t->replica, cek__replica_parameters(t->replica, t->bucket), t->host, t->bytes);
+    return cek__replica_write_bucket(t->replica, t->bucket, t->host);
+}
+
+cek_status cek__lineup_read_bucket(cek__lineup *l, size_t bucket, void *host)
+{
+    cek_status st = CEK_OK;
+    const uint64_t unit = cek_dtype_bytes(l->of.layout->type);
+
+    for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
+        const cek__shard *shard = &l->shards->list[s];
+        transfer t = { l->replicas[shard->owner], bucket, (unsigned char *)host + shard->first * unit,
+                       shard->first * unit, cek__shard_elements(shard) * unit };
+        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), part_read, &t));
+    }
+out:
+    return st;
+}
+
+static cek_status replica_write(cek__lineup *l, cek__replica *replica, size_t bucket, void *host)
+{
+    return cek__crew_call(l->of.crew, cek__replica_device(replica), bucket_write,
+                          &(transfer){ .replica = replica, .bucket = bucket, .host = host });
 }
 
 cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
@@ -216,16 +240,35 @@ cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
     if (!l->stale[index])
         return CEK_OK;
     for (size_t b = 0; b < layout->bucket_count; b++) {
-        uint64_t bytes = cek__layout_bucket_bytes(layout, b);
-        CEK_TRY(cek__malloc(bytes, &host));
-        transfer t = { l->replicas[0], b, host, bytes };
-        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_read, &t));
-        t.replica = l->of.replicas[index];
-        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_write, &t));
+        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(layout, b), &host));
+        CEK_TRY(cek__lineup_read_bucket(l, b, host));
+        CEK_TRY(replica_write(l, l->of.replicas[index], b, host));
         free(host);
         host = NULL;
     }
     l->stale[index] = false;
+out:
+    cek__free_after(st, host);
+    return st;
+}
+
+/* Of what is sent rounded, only owners have all digits: others become owners. */
+static cek_status parameters_move(cek__lineup *from, cek__lineup *to)
+{
+    cek_status st = CEK_OK;
+    const cek__layout *layout = from->of.layout;
+    void *host = NULL;
+
+    for (size_t b = 0; b < layout->bucket_count; b++) {
+        if (cek__layout_rounded_bytes(layout, b) == 0)
+            continue;
+        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(layout, b), &host));
+        CEK_TRY(cek__lineup_read_bucket(from, b, host));
+        for (size_t i = 0; i < to->count; i++)
+            CEK_TRY(replica_write(to, to->replicas[i], b, host));
+        free(host);
+        host = NULL;
+    }
 out:
     cek__free_after(st, host);
     return st;
@@ -238,18 +281,12 @@ static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state
     const uint64_t bytes = cek__layout_bucket_bytes(l->of.layout, bucket);
     unsigned char *average = state->moments + CEK__MOMENT_AVERAGE * bytes;
     void *trained = NULL;
-    transfer t = { .bucket = bucket, .bytes = bytes };
 
     CEK_TRY(cek__malloc(bytes, &trained));
-    t.host = trained;
-    t.replica = l->replicas[0];
-    CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_read, &t));
+    CEK_TRY(cek__lineup_read_bucket(l, bucket, trained));
     CEK_TRY(shards_move(l, bucket, state, false));
-    t.host = average;
-    for (size_t i = 0; i < l->count; i++) {
-        t.replica = l->replicas[i];
-        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), bucket_write, &t));
-    }
+    for (size_t i = 0; i < l->count; i++)
+        CEK_TRY(replica_write(l, l->replicas[i], bucket, average));
     memcpy(average, trained, bytes);
     CEK_TRY(shards_move(l, bucket, state, true));
 out:
@@ -307,6 +344,7 @@ cek_status cek__lineup_change(cek__lineup *l, const bool *members, const int64_t
         if (members[i])
             CEK_TRY(cek__lineup_refresh(l, i));
     memcpy(fresh.stale, l->stale, l->of.all * sizeof *fresh.stale);
+    CEK_TRY(parameters_move(l, &fresh));
     CEK_TRY(states_move(l, &fresh));
     cek__lineup_close(l);
     *l = fresh;

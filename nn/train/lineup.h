@@ -48,6 +48,8 @@ void cek__lineup_close(cek__lineup *lineup);
 /* Other members, and the most samples that each replica of the team will have, [all]. When everything is settled and collected.
  * CEK_OUT_OF_MEMORY: all is as it was. Other failures: states may be lost. */
 CEK__SHARED CEK__CHECKED cek_status cek__lineup_change(cek__lineup *lineup, const bool *members, const int64_t *most);
+/* A bucket's parameters, each shard's as its owner has them, to host memory; when everything is settled. */
+CEK__CHECKED cek_status cek__lineup_read_bucket(cek__lineup *lineup, size_t bucket, void *host);
 /* Gives a replica outside the parameters of the last step, when everything is settled. */
 CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
 

@@ -4,20 +4,18 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/formats/tensors.h"
 #include "nn/train/trainer.h"
 
 cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
     void *host = NULL;
-    cek__replica *source;
     CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_settle(t));
-    source = t->lineup.replicas[0];
     for (size_t b = 0; b < t->layout->bucket_count; b++) {
-        uint64_t bytes = cek__layout_bucket_bytes(t->layout, b);
-        CEK_TRY(cek__malloc(bytes, &host));
-        CEK_TRY(cek__team_read(&t->team, source, cek__replica_parameters(source, b), host, bytes));
+        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(t->layout, b), &host));
+        CEK_TRY(cek__lineup_read_bucket(&t->lineup, b, host));
         cek__layout_unpack(t->layout, t->model, b, host);
         free(host);
         host = NULL;
@@ -78,6 +76,28 @@ int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
     return t && index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
 }
 
+/* The copy that the device computes with, as floats. */
+static cek_status rounded_read(cek_trainer *t, cek__replica *replica, const cek__placement *p, float *dst)
+{
+    cek_status st;
+    const cek__halves h = cek__layout_halves(t->layout, p->bucket, p->first, p->first + p->count);
+    cek__st_tensor values = { .name = "a copy",
+                              .type = t->layout->low == CEK_F16 ? CEK__ST_F16 : CEK__ST_BF16,
+                              .rank = 1,
+                              .shape = { (int64_t)p->count },
+                              .count = p->count };
+    cek_ref ref = cek__replica_rounded(replica, p->bucket);
+    uint16_t *rounded = NULL;
+    ref.offset += h.rounded_first * sizeof *rounded;
+    CEK_TRY(cek__alloc_array(p->count, sizeof *rounded, &rounded));
+    CEK_TRY(cek__team_read(&t->team, replica, ref, rounded, p->count * sizeof *rounded));
+    values.data = rounded;
+    st = cek__st_to_f32(&values, dst);
+out:
+    cek__free_after(st, rounded);
+    return st;
+}
+
 cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t parameter, void *dst, uint64_t bytes)
 {
     cek_status st;
@@ -94,6 +114,8 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter, (unsigned long long)(count * unit),
                  (unsigned long long)bytes);
     CEK_TRY(cek__lineup_refresh(&t->lineup, index));
+    if (t->layout->rounded[parameter])
+        return rounded_read(t, t->team.replicas[index], &t->layout->placement[t->layout->piece_of[parameter]], dst);
     for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++) {
         const cek__placement *p = &t->layout->placement[i];
         cek_ref ref = cek__replica_parameters(t->team.replicas[index], p->bucket);

@@ -17,7 +17,8 @@ struct cek__shard_optimizer {
     size_t range_count;
     cek_op *op;
     uint64_t op_workspace;
-    cek__chain_op clip, average;
+    cek__chain_op clip, average, rounding;
+    uint64_t exact;   /* elements in front of those with rounded copies */
     cek__lamb *lamb;  /* NULL: another algorithm */
     cek_memory *step; /* where Adam's step is written for LAMB */
     cek_memory *moments[CEK__MOMENTS], *state, *workspace;
@@ -139,9 +140,11 @@ static cek_status average_make(cek__shard_optimizer *s)
     return cek__chain_make(s->device, s->rules->layout->type, s->count, 2, average, 3, &s->average);
 }
 
-static cek_status ops_make(cek__shard_optimizer *s, cek_stream *stream)
+static cek_status ops_make(cek__shard_optimizer *s, cek_stream *stream, const cek__shard *shard)
 {
     cek_status st;
+    const cek__layout *layout = s->rules->layout;
+    const cek__halves halves = cek__layout_halves(layout, shard->bucket, shard->first, shard->end);
 
     if (cek__rules_scale_parameters(s->rules))
         CEK_TRY(cek__lamb_create(s->device, stream, s->rules, s->ranges, s->range_count, &s->lamb));
@@ -150,6 +153,9 @@ static cek_status ops_make(cek__shard_optimizer *s, cek_stream *stream)
         CEK_TRY(clip_make(s));
     if (s->rules->average > 0)
         CEK_TRY(average_make(s));
+    s->exact = halves.exact;
+    if (halves.rounded > 0)
+        CEK_TRY(cek__rounding_make(s->device, layout->low, halves.rounded, &s->rounding));
     return CEK_OK;
 out:
     return cek__fail_prefix(st, "optimizer of %llu parameters", (unsigned long long)s->count);
@@ -163,6 +169,7 @@ static cek_status memory_make(cek__shard_optimizer *s, cek_stream *stream, cek_r
 
     workspace = s->clip.workspace_bytes > workspace ? s->clip.workspace_bytes : workspace;
     workspace = s->average.workspace_bytes > workspace ? s->average.workspace_bytes : workspace;
+    workspace = s->rounding.workspace_bytes > workspace ? s->rounding.workspace_bytes : workspace;
     if (workspace > 0)
         CEK_TRY(cek_memory_alloc(s->device, workspace, 0, &s->workspace));
     for (size_t i = 0; i < CEK__MOMENTS; i++)
@@ -192,7 +199,7 @@ cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, c
     s->count = cek__shard_elements(shard);
     s->moment_bytes = s->count * cek_dtype_bytes(rules->layout->type);
     CEK_TRY(cek__rules_ranges(rules, shard, &s->ranges, &s->range_count));
-    CEK_TRY(ops_make(s, stream));
+    CEK_TRY(ops_make(s, stream, shard));
     CEK_TRY(memory_make(s, stream, parameters));
     *out = s;
     return CEK_OK;
@@ -209,6 +216,7 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
     cek_op_free(s->device, s->op);
     cek_op_free(s->device, s->clip.op);
     cek_op_free(s->device, s->average.op);
+    cek_op_free(s->device, s->rounding.op);
     for (size_t i = 0; i < CEK__MOMENTS; i++)
         cek_memory_free(s->moments[i]);
     cek_memory_free(s->step);
@@ -253,6 +261,14 @@ static cek_cmd average_command(const cek__shard_optimizer *s, const cek__update_
     operands[CEK_POINTWISE_IN0] = operands[CEK_POINTWISE_OUT] = cek_memory_ref(s->moments[CEK__MOMENT_AVERAGE]);
     operands[CEK_POINTWISE_IN1] = at->parameters;
     return command(s->average.op, operands, CEK_POINTWISE_OUT + 1, ref_or_none(s->workspace));
+}
+
+static cek_cmd rounding_command(const cek__shard_optimizer *s, const cek__update_place *at, cek_ref *operands)
+{
+    operands[CEK_POINTWISE_IN0] = at->parameters;
+    operands[CEK_POINTWISE_IN0].offset += s->exact * cek_dtype_bytes(s->rules->layout->type);
+    operands[CEK_POINTWISE_OUT] = at->rounded;
+    return command(s->rounding.op, operands, CEK_POINTWISE_OUT + 1, ref_or_none(s->workspace));
 }
 
 static cek_cmd step_command(const cek__shard_optimizer *s, const cek__update_place *at, cek_ref *operands)
@@ -301,6 +317,8 @@ cek_status cek__shard_optimizer_update(cek__shard_optimizer *s, cek_stream *stre
         CEK_TRY(cek__lamb_apply(s->lamb, stream, at->parameters, cek_memory_ref(s->step), at->step_block, squares));
     else
         CEK_TRY(run(s, stream, at, step_command));
+    if (s->rounding.op != NULL)
+        CEK_TRY(run(s, stream, at, rounding_command));
     if (s->average.op != NULL)
         CEK_TRY(run(s, stream, at, average_command));
 out:
@@ -315,6 +333,8 @@ uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *s, const cek_
     if (s->clip.op != NULL)
         out[count] = clip_command(s, at, operands[count]), count++;
     out[count] = step_command(s, at, operands[count]), count++;
+    if (s->rounding.op != NULL)
+        out[count] = rounding_command(s, at, operands[count]), count++;
     if (s->average.op != NULL)
         out[count] = average_command(s, at, operands[count]), count++;
     return count;

@@ -14,6 +14,7 @@ typedef struct cek__shard_optimizer cek__shard_optimizer;
 /* Where what it works on begins: the shard's first elements, and the blocks of plugin.h. */
 typedef struct cek__update_place {
     cek_ref parameters, gradients, step_block;
+    cek_ref rounded; /* copies of those of its parameters that have one, of which it makes new ones with them */
     cek_ref
         update_block; /* whose grad_scale gradients are multiplied by, where they are clipped by their norm or scaled */
 } cek__update_place;
@@ -34,12 +35,12 @@ const cek__range *cek__shard_optimizer_ranges(const cek__shard_optimizer *optimi
 CEK__CHECKED cek_status cek__shard_optimizer_prepare(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                      const cek__update_place *place);
 cek_ref cek__shard_optimizer_step(const cek__shard_optimizer *optimizer);
-/* Enqueues the second: new parameters, and their average. `squares`: as cek__lamb_apply takes them, NULL of other algorithms. */
+/* Enqueues the second: new parameters, rounded copies, and their average. `squares`: as cek__lamb_apply takes them, NULL of other algorithms. */
 CEK__CHECKED cek_status cek__shard_optimizer_update(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                     const cek__update_place *place, const double *squares);
 
 /* Both parts as commands, with operands that the caller keeps; how many. Not of LAMB. */
-enum { CEK__UPDATE_COMMANDS = 3, CEK__UPDATE_SLOTS = CEK_OPTIMIZER_MEAN + 1 };
+enum { CEK__UPDATE_COMMANDS = 4, CEK__UPDATE_SLOTS = CEK_OPTIMIZER_MEAN + 1 };
 typedef cek_ref cek__update_operands[CEK__UPDATE_COMMANDS][CEK__UPDATE_SLOTS];
 uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *optimizer, const cek__update_place *place,
                                        cek__update_operands operands, cek_cmd *out);

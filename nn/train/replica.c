@@ -155,6 +155,11 @@ void cek__replica_free(cek__replica *r)
     free(r);
 }
 
+const cek__layout *cek__replica_layout(const cek__replica *r)
+{
+    return r->layout;
+}
+
 cek_device *cek__replica_device(const cek__replica *r)
 {
     return r->device;
@@ -180,6 +185,11 @@ const cek_memory *cek__replica_parameter_memory(const cek__replica *r, size_t bu
     return r->parameters[bucket];
 }
 
+const cek_memory *cek__replica_rounded_memory(const cek__replica *r, size_t bucket)
+{
+    return r->rounded[bucket];
+}
+
 const cek_memory *cek__replica_gradient_memory(const cek__replica *r, size_t bucket)
 {
     return r->gradients[bucket];
@@ -188,6 +198,11 @@ const cek_memory *cek__replica_gradient_memory(const cek__replica *r, size_t buc
 cek_ref cek__replica_parameters(const cek__replica *r, size_t bucket)
 {
     return r->parameter_refs[bucket];
+}
+
+cek_ref cek__replica_rounded(const cek__replica *r, size_t bucket)
+{
+    return r->rounded_refs[bucket];
 }
 
 cek_ref cek__replica_gradients(const cek__replica *r, size_t bucket)
@@ -220,7 +235,8 @@ uint64_t cek__replica_bytes(const cek__replica *r)
     uint64_t bytes = cek__replica_rooms_bytes(r) + cek__batch_block_at() + sizeof(cek_batch_block) +
                      2 * cek__replica_tally_bytes(r) + buffer_bytes(r) + constant_bytes(r);
     for (size_t b = 0; b < r->layout->bucket_count; b++)
-        bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1);
+        bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1) +
+                 cek__layout_rounded_bytes(r->layout, b);
     return bytes;
 }
 
@@ -242,6 +258,29 @@ out:
     return st;
 }
 
+static cek_status rounded_write(cek__replica *r, size_t bucket, const void *parameters)
+{
+    cek_status st;
+    const uint64_t bytes = cek__layout_rounded_bytes(r->layout, bucket);
+    uint16_t *rounded;
+    if (bytes == 0)
+        return CEK_OK;
+    CEK_TRY(cek__malloc(bytes, (void **)&rounded));
+    cek__layout_round(r->layout, bucket, parameters, rounded);
+    st = own_upload(r, r->rounded_refs[bucket], rounded, bytes);
+out:
+    return st;
+}
+
+cek_status cek__replica_write_bucket(cek__replica *r, size_t bucket, const void *parameters)
+{
+    cek_status st;
+    CEK_TRY(cek__replica_write(r, r->parameter_refs[bucket], parameters, cek__layout_bucket_bytes(r->layout, bucket)));
+    st = rounded_write(r, bucket, parameters);
+out:
+    return st;
+}
+
 cek_status cek__replica_load(cek__replica *r, const cek_model *model)
 {
     cek_status st;
@@ -250,6 +289,11 @@ cek_status cek__replica_load(cek__replica *r, const cek_model *model)
         void *host;
         CEK_TRY(cek__malloc(bytes, &host));
         cek__layout_pack(r->layout, model, b, host);
+        st = rounded_write(r, b, host);
+        if (st != CEK_OK) {
+            free(host);
+            return st;
+        }
         CEK_TRY(own_upload(r, r->parameter_refs[b], host, bytes));
     }
     return model_buffers_load(r, model);

@@ -52,20 +52,24 @@ CEK__CHECKED cek_status cek__replica_create(const cek_model *model, const cek__l
                                             const cek__replica_options *options, cek__replica **out);
 void cek__replica_free(cek__replica *replica);
 
+const cek__layout *cek__replica_layout(const cek__replica *replica);
 cek_device *cek__replica_device(const cek__replica *replica);
 cek_stream *cek__replica_stream(const cek__replica *replica); /* computes */
 bool cek__replica_is_inline(const cek__replica *replica);     /* commands have been executed when they are enqueued */
 uint64_t cek__replica_element_bytes(const cek__replica *replica);
 const cek_memory *cek__replica_parameter_memory(const cek__replica *replica, size_t bucket);
+const cek_memory *cek__replica_rounded_memory(const cek__replica *replica, size_t bucket); /* NULL: it has no copies */
 const cek_memory *cek__replica_gradient_memory(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_parameters(const cek__replica *replica, size_t bucket);
+cek_ref cek__replica_rounded(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_gradients(const cek__replica *replica, size_t bucket);
 cek_ref cek__replica_step_block(const cek__replica *replica);
 int64_t cek__replica_micro_batch(const cek__replica *replica);
 uint64_t cek__replica_bytes(const cek__replica *replica);
 
-/* Copies the model's parameters to the device, or a bucket to or from it; all wait. */
+/* Copies the model's parameters to the device, a bucket of them with its rounded copies, or bytes to or from it; all wait. */
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
+CEK__CHECKED cek_status cek__replica_write_bucket(cek__replica *replica, size_t bucket, const void *parameters);
 /* What evaluation reads beside parameters: values[model->buffer_elements]. */
 CEK__CHECKED cek_status cek__replica_load_buffers(cek__replica *replica, const float *values);
 CEK__CHECKED cek_status cek__replica_write(cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes);

@@ -45,9 +45,9 @@ struct cek__replica {
     uint64_t outputs;
     uint64_t arena_piece; /* the most that the device gives at once; 0: it does not say */
     bool is_inline;
-    cek_stream *compute, *upload;         /* the same where the device works inline */
-    cek_memory **parameters, **gradients; /* [bucket_count] */
-    cek_ref *parameter_refs, *gradient_refs;
+    cek_stream *compute, *upload;                    /* the same where the device works inline */
+    cek_memory **parameters, **rounded, **gradients; /* [bucket_count] */
+    cek_ref *parameter_refs, *rounded_refs, *gradient_refs;
     cek_memory *blocks; /* of the step, then of the batch */
     cek_step_block step;
     bool step_is_new; /* goes to the device with the next batch block */

@@ -23,13 +23,17 @@ cek_status cek__replica_buckets_make(cek__replica *r)
     cek_status st;
     size_t n = r->layout->bucket_count;
     CEK_TRY(cek__calloc(n, sizeof *r->parameters, &r->parameters));
+    CEK_TRY(cek__calloc(n, sizeof *r->rounded, &r->rounded));
     CEK_TRY(cek__calloc(n, sizeof *r->gradients, &r->gradients));
     CEK_TRY(cek__calloc(n, sizeof *r->parameter_refs, &r->parameter_refs));
+    CEK_TRY(cek__calloc(n, sizeof *r->rounded_refs, &r->rounded_refs));
     CEK_TRY(cek__calloc(n, sizeof *r->gradient_refs, &r->gradient_refs));
     for (size_t b = 0; b < n; b++) {
         uint64_t bytes = cek__layout_bucket_bytes(r->layout, b);
         CEK_TRY(cek__replica_memory_make(r, bytes, &r->parameters[b]));
         r->parameter_refs[b] = cek__ref_of(r->parameters[b]);
+        CEK_TRY(cek__replica_memory_make(r, cek__layout_rounded_bytes(r->layout, b), &r->rounded[b]));
+        r->rounded_refs[b] = cek__ref_of(r->rounded[b]);
         if (!r->options.training)
             continue;
         CEK_TRY(cek__replica_memory_make(r, bytes, &r->gradients[b]));
@@ -145,6 +149,7 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan, int64_t rows)
             .target = cek__ref_behind(r->slots[i].samples, cek__target_at(r, rows)),
             .output = cek__ref_of(r->output),
             .parameters = r->parameter_refs,
+            .rounded = r->rounded_refs,
             .gradients = r->gradient_refs,
             .step_block = cek__ref_of(r->blocks),
             .batch_block = cek__ref_behind(r->blocks, cek__batch_block_at()),
@@ -353,12 +358,16 @@ void cek__replica_memory_close(cek__replica *r)
     for (size_t b = 0; b < r->layout->bucket_count; b++) {
         if (r->parameters)
             cek_memory_free(r->parameters[b]);
+        if (r->rounded)
+            cek_memory_free(r->rounded[b]);
         if (r->gradients)
             cek_memory_free(r->gradients[b]);
     }
     free(r->parameters);
+    free(r->rounded);
     free(r->gradients);
     free(r->parameter_refs);
+    free(r->rounded_refs);
     free(r->gradient_refs);
     memory_drop(&r->blocks);
     memory_drop(&r->tally);

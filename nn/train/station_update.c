@@ -14,6 +14,16 @@ static cek_ref at(const cek__station *s, cek_ref base, const cek__shard *shard)
     return base;
 }
 
+/* Where its rounded copies begin. */
+static cek_ref rounded_at(const cek__station *s, const cek__shard *shard)
+{
+    cek_ref ref = cek__replica_rounded(s->replica, shard->bucket);
+
+    ref.offset += cek__layout_halves(s->rules->layout, shard->bucket, shard->first, shard->end).rounded_first *
+                  sizeof(uint16_t);
+    return ref;
+}
+
 /* ---- life ---- */
 
 /* Sums that are made of a shard. */
@@ -101,6 +111,7 @@ static cek_status whole_make(cek__station *s, const cek__conductor_options *o)
         const cek__update_place place = { .parameters = at(s, cek__replica_parameters(s->replica, shard->bucket),
                                                            shard),
                                           .gradients = at(s, cek__replica_gradients(s->replica, shard->bucket), shard),
+                                          .rounded = rounded_at(s, shard),
                                           .step_block = cek__replica_step_block(s->replica) };
         count += cek__shard_optimizer_commands(s->optimizers[i], &place, s->update_operands[i], cmds + count);
     }
@@ -150,6 +161,7 @@ static cek_status place_make(cek__station *s, const cek__action *a, size_t side_
     *out = (cek__update_place){
         .parameters = at(s, cek__replica_parameters(s->replica, shard->bucket), shard),
         .gradients = at(s, cek__replica_gradients(s->replica, shard->bucket), shard),
+        .rounded = rounded_at(s, shard),
         .step_block = side->step_block ? cek_memory_ref(side->step_block) : cek__replica_step_block(s->replica),
         .update_block = side->update_block ? cek_memory_ref(side->update_block) : (cek_ref){ NULL, 0 },
     };

@@ -136,7 +136,7 @@ typedef struct plan_run {
     cek__layout *layout;
     cek__plan *plan;
     cek__plan_binding binding;
-    cek_ref parameters[RUN_BUCKETS], gradients[RUN_BUCKETS];
+    cek_ref parameters[RUN_BUCKETS], rounded[RUN_BUCKETS], gradients[RUN_BUCKETS];
 } plan_run;
 
 static inline cek_f32x2 f32x2(double v)
@@ -164,6 +164,13 @@ static inline void plan_run_open_cut(plan_run *r, bench *b, cek_model *model, ce
 
         cek__layout_pack(r->layout, model, i, host);
         r->parameters[i] = bench_upload(b, host, bytes);
+        if (cek__layout_rounded_bytes(r->layout, i) > 0) {
+            uint16_t *rounded = malloc(cek__layout_rounded_bytes(r->layout, i));
+
+            cek__layout_round(r->layout, i, host, rounded);
+            r->rounded[i] = bench_upload(b, rounded, cek__layout_rounded_bytes(r->layout, i));
+            free(rounded);
+        }
         r->gradients[i] = options->training ? bench_alloc(b, bytes) : (cek_ref){ NULL, 0 };
         free(host);
     }
@@ -174,6 +181,7 @@ static inline void plan_run_open_cut(plan_run *r, bench *b, cek_model *model, ce
         .target = bench_alloc(b, n->target_bytes),
         .output = bench_alloc(b, n->output_bytes),
         .parameters = r->parameters,
+        .rounded = r->rounded,
         .gradients = r->gradients,
         .step_block = bench_alloc(b, sizeof(cek_step_block)),
         .batch_block = bench_alloc(b, sizeof(cek_batch_block)),

@@ -34,22 +34,20 @@ START_TEST(products_read_few_bits_and_losses_many)
 {
     composed("conv:4,3 relu flatten linear:3", CEK_BF16, true,
              "%1 [N,2,6,6] bf16 channels last = input\n"
-             "%2 [4,2,3,3] channels last = parameter\n"
-             "%23 [4,2,3,3] bf16 channels last = chain %2\n"
-             "%6 [N,4,4,4] bf16 channels last = conv %1 %23 %4 then %7\n"
+             "%2 [4,2,3,3] bf16 channels last = parameter\n"
+             "%6 [N,4,4,4] bf16 channels last = conv %1 %2 %4 then %7\n"
              "%4 [4] = parameter\n"
              "%7 [N,4,4,4] bf16 channels last = chain %6\n"
              "%8 [N,64] bf16 channels last = view %7\n"
-             "%9 [3,64] channels last = parameter\n"
-             "%24 [3,64] bf16 channels last = chain %9\n"
-             "%12 [N,3] = product %8 %24 %11\n"
+             "%9 [3,64] bf16 channels last = parameter\n"
+             "%12 [N,3] = product %8 %9 %11\n"
              "%11 [3] = parameter\n"
              "%13 [N] i32 = target\n"
              "%14 [N,3] = cross_entropy %12 %13\n"
              "%15 [3] = reduce %14 (backward)\n"
-             "%25 [N,3] bf16 = chain %14 (backward)\n"
-             "%16 [3,64] channels last = product %25 %8 (backward)\n"
-             "%17 [N,64] bf16 channels last = product %25 %24 then %19 (backward)\n"
+             "%23 [N,3] bf16 = chain %14 (backward)\n"
+             "%16 [3,64] channels last = product %23 %8 (backward)\n"
+             "%17 [N,64] bf16 channels last = product %23 %9 then %19 (backward)\n"
              "%18 [N,4,4,4] bf16 channels last = view %17 (backward)\n"
              "%19 [N,4,4,4] bf16 channels last = chain %18 %7 (backward)\n"
              "%22 [4,2,3,3] channels last, %20 [4] = conv_weights %1 %19 (backward)\n");
@@ -195,7 +193,7 @@ START_TEST(losses_are_those_of_f32_within_their_rounding)
 }
 END_TEST
 
-/* What travels is f32, and each device rounds it as the others do. */
+/* Owners round what products read, and the others copy that. */
 START_TEST(replicas_stay_bit_identical)
 {
     team t;

@@ -63,6 +63,25 @@ static inline double step_loss(cek_trainer *trainer)
     return r.loss;
 }
 
+/* All parameters with all their digits, as their owners have them, in the model too; the caller's (free). */
+static inline float *masters_of(cek_trainer *trainer, const cek_model *m, uint64_t *bytes)
+{
+    float *all = malloc((1 << 10) * sizeof *all);
+    uint64_t at = 0;
+
+    assert_ok(cek_trainer_pull(trainer));
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        ck_assert_int_le((int64_t)at + parameter.count, 1 << 10);
+        memcpy(all + at, parameter.data, (uint64_t)parameter.count * sizeof *all);
+        at += (uint64_t)parameter.count;
+    }
+    *bytes = at * sizeof *all;
+    return all;
+}
+
 /* All parameters as device `index` has them; the caller's (free). */
 static inline float *parameters_of(cek_trainer *trainer, const cek_model *m, size_t index, uint64_t *bytes)
 {

@@ -1,0 +1,252 @@
+/* types_spread.c - several devices in bf16 and f16: what travels of parameters is what products read, and their owners keep the rest,
+ * whoever that is. */
+#include <cekernels/nn.h>
+#include <math.h>
+#include <stdatomic.h>
+
+#include "core/device/device.h"
+#include "tests/suite.h"
+#include "types_bench.h"
+
+/* Sizes that are multiples of 128 elements, so that nothing is padded in any type. */
+#define WIDE "flatten linear:128 relu linear:128"
+enum { WEIGHTS = 128 * PIXELS + 128 * 128 };
+
+static cek_trainer *trainer_with(cek_model *m, const team *t, cek_dtype type, uint32_t shares)
+{
+    const cek_optimizer adam = { .size = sizeof adam, .algorithm = CEK_OPTIMIZER_ADAM, .lr = 0.002 };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .shares = shares,
+                                    .optimizer = &adam,
+                                    .average = 0.5,
+                                    .max_norm = 1000,
+                                    .type = type };
+    cek_trainer *trainer;
+
+    assert_ok(cek_trainer_create(m, t->devices, t->count, &o, &trainer));
+    return trainer;
+}
+
+/* ---- how much ---- */
+
+static struct {
+    cek_plugin table;
+    const cek_plugin *own;
+    atomic_uint_least64_t bytes;
+} counted;
+
+static cek_status counted_upload(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes)
+{
+    counted.bytes += bytes;
+    return counted.own->upload(queue, dst, src, bytes);
+}
+
+static cek_status counted_download(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes)
+{
+    counted.bytes += bytes;
+    return counted.own->download(queue, dst, src, bytes);
+}
+
+/* All that goes between the host and devices without memory in common, in the third step. */
+static uint64_t bytes_of_a_step(const char *list, cek_dtype type)
+{
+    team t;
+    cek_model *m = network(WIDE);
+    cek_trainer *trainer;
+    uint64_t bytes = 0;
+
+    setenv("CEKERNELS_SIM_DEVICES", "3", 1);
+    setenv("CEKERNELS_SIM_SHARED", "0", 1);
+    team_open(&t, list);
+    counted.own = t.devices[0]->plugin;
+    counted.table = *counted.own;
+    counted.table.upload = counted_upload;
+    counted.table.download = counted_download;
+    for (size_t i = 0; i < t.count; i++) {
+        ck_assert_ptr_eq(t.devices[i]->plugin, counted.own);
+        t.devices[i]->plugin = &counted.table;
+    }
+    trainer = trainer_with(m, &t, type, CEK_SHARES_EQUAL);
+    for (int i = 0; i < 3; i++) {
+        uint64_t skipped; /* waits for all of the step */
+
+        counted.bytes = 0;
+        (void)step_loss(trainer);
+        assert_ok(cek_trainer_skipped(trainer, &skipped));
+        bytes = counted.bytes;
+    }
+    for (size_t i = 0; i < t.count; i++)
+        t.devices[i]->plugin = counted.own;
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+    unsetenv("CEKERNELS_SIM_SHARED");
+    return bytes;
+}
+
+/* The owner sends once, everybody else receives: 2 bytes less of each weight, and the same of biases. */
+START_TEST(of_what_products_read_two_bytes_travel)
+{
+    static const char *const teams[] = { "sim:0,sim:1", "sim:0,sim:1,sim:2" };
+    const uint64_t devices = 2 + (uint64_t)(_i / 2), wide = bytes_of_a_step(teams[_i / 2], CEK_F32),
+                   low = bytes_of_a_step(teams[_i / 2], LOW[_i % 2]);
+
+    ck_assert_uint_gt(low, 0);
+    ck_assert_uint_ge(wide, low);
+    ck_assert_uint_eq(wide - low, 2 * devices * WEIGHTS);
+}
+END_TEST
+
+/* ---- what everybody has ---- */
+
+/* To nearest even, with 8 bits of a bf16's fraction and 11 of an f16's, whose steps below 2^-14 are equal. */
+static float rounded_to(float x, cek_dtype type)
+{
+    int exponent;
+    double step;
+
+    (void)frexp((double)x, &exponent);
+    step = ldexp(1, type == CEK_BF16 ? exponent - 8 : exponent < -13 ? -24 : exponent - 11);
+    return (float)(nearbyint((double)x / step) * step);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const float one = *(const float *)a, other = *(const float *)b;
+
+    return (one > other) - (one < other);
+}
+
+/* Devices compute with what the owners' parameters round to (in whatever order they lie), and with biases as they are. */
+static void copies_are_of_masters(cek_trainer *trainer, cek_model *m, size_t devices, cek_dtype type)
+{
+    assert_ok(cek_trainer_pull(trainer));
+    for (size_t p = 0; p < cek_model_parameter_count(m); p++) {
+        cek_parameter parameter;
+        uint64_t bytes;
+        float *one, *other;
+
+        assert_ok(cek_model_parameter(m, p, &parameter));
+        bytes = (uint64_t)parameter.count * sizeof *one;
+        one = malloc(bytes);
+        other = malloc(bytes);
+        assert_ok(cek_trainer_read_replica(trainer, 0, p, one, bytes));
+        for (size_t d = 1; d < devices; d++) {
+            assert_ok(cek_trainer_read_replica(trainer, d, p, other, bytes));
+            ck_assert_msg(!memcmp(one, other, bytes), "%s differs on device %zu", parameter.name, d);
+        }
+        for (int64_t i = 0; i < parameter.count; i++)
+            other[i] = parameter.rank > 1 ? rounded_to(parameter.data[i], type) : parameter.data[i];
+        qsort(one, (size_t)parameter.count, sizeof *one, by_value);
+        qsort(other, (size_t)parameter.count, sizeof *other, by_value);
+        for (int64_t i = 0; i < parameter.count; i++)
+            ck_assert_msg(one[i] == other[i], "%s: %.9g, the owner's rounds to %.9g", parameter.name, (double)one[i],
+                          (double)other[i]);
+        free(one);
+        free(other);
+    }
+}
+
+static const char *const lists[] = { "cpu:0", "cpu:0,cpu:1", "sim:0,cpu:0,sim:1", "reference:0,cpu:0" };
+
+START_TEST(copies_are_what_owners_have_rounded)
+{
+    team t;
+    cek_model *m = network(WIDE);
+    cek_trainer *trainer;
+
+    team_open(&t, lists[_i / 2]);
+    trainer = trainer_with(m, &t, LOW[_i % 2], CEK_SHARES_EQUAL);
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    for (int i = 0; i < 4; i++)
+        (void)step_loss(trainer);
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* The average is computed with, rounded, while it is in use; then the parameters are, with all their digits. */
+START_TEST(the_average_is_rounded_too_and_parameters_come_back)
+{
+    team t;
+    cek_model *m = network(WIDE);
+    cek_trainer *trainer;
+    char before[65], average[65], after[65];
+
+    team_open(&t, lists[_i / 2]);
+    trainer = trainer_with(m, &t, LOW[_i % 2], CEK_SHARES_EQUAL);
+    for (int i = 0; i < 3; i++)
+        (void)step_loss(trainer);
+    assert_ok(cek_trainer_pull(trainer));
+    cek_model_sha256(m, before);
+    assert_ok(cek_trainer_use_average(trainer, true));
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    cek_model_sha256(m, average);
+    ck_assert_str_ne(before, average);
+    assert_ok(cek_trainer_use_average(trainer, false));
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    cek_model_sha256(m, after);
+    ck_assert_str_eq(before, after);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- other owners ---- */
+
+/* Whoever becomes the owner of a shard gets its parameters with all their digits: steps go on as on one device. */
+START_TEST(parameters_move_to_other_owners)
+{
+    enum { MANY = 60 };
+    team t;
+    cek_model *m = network(WIDE), *same = network(WIDE);
+    cek_trainer *trainer;
+    double losses[MANY], want;
+
+    setenv("CEKERNELS_SIM_DEVICES", "3", 1);
+    setenv("CEKERNELS_SIM_FLOPS", "4G,4G,10M", 1);
+    setenv("CEKERNELS_SIM_LINK", "100G", 1);
+    setenv("CEKERNELS_SIM_LAUNCH_NS", "100", 1);
+    setenv("CEKERNELS_SIM_LATENCY_NS", "100", 1);
+    team_open(&t, "sim:0,sim:1,sim:2");
+    trainer = trainer_with(m, &t, LOW[_i], CEK_SHARES_AUTO);
+    for (int i = 0; i < MANY; i++)
+        losses[i] = step_loss(trainer);
+    ck_assert_int_eq(cek_trainer_share(trainer, 2), 0); /* it has left */
+    copies_are_of_masters(trainer, m, t.count, LOW[_i]);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    unsetenv("CEKERNELS_SIM_FLOPS");
+    unsetenv("CEKERNELS_SIM_LINK");
+    unsetenv("CEKERNELS_SIM_LAUNCH_NS");
+    unsetenv("CEKERNELS_SIM_LATENCY_NS");
+    team_open(&t, "cpu:0");
+    trainer = trainer_with(same, &t, LOW[_i], CEK_SHARES_EQUAL);
+    for (int i = 0; i < MANY; i++) {
+        want = step_loss(trainer);
+        ck_assert_msg(fabs(losses[i] - want) <= 12 * UNIT[_i] * want, "step %d: %.9g, alone %.9g", i, losses[i], want);
+    }
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(same);
+    cek_model_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("types_spread");
+    TCase *tcase = tcase_create("types_spread");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, of_what_products_read_two_bytes_travel, 0, 4);
+    tcase_add_loop_test(tcase, copies_are_what_owners_have_rounded, 0, 8);
+    tcase_add_loop_test(tcase, the_average_is_rounded_too_and_parameters_come_back, 0, 8);
+    tcase_add_loop_test(tcase, parameters_move_to_other_owners, 0, 2);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
