@@ -496,7 +496,8 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
 /* In CEK_BF16 and CEK_F16 products and convolutions read and give 16 bits, and so do activations and their gradients; they add up
  * in f32. Parameters, their gradients, what the optimizer keeps, normalisation statistics, softmax and losses are f32, which is
- * also what is saved. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a step with a gradient that
+ * also what is saved. Of a parameter that nothing but products and convolutions read, devices have a rounded copy and send each other
+ * that; the owner of its part keeps all digits. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a step with a gradient that
  * is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
  * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the operation's. */
 
@@ -636,7 +637,8 @@ CEK_API double cek_trainer_idle(const cek_trainer *trainer, size_t index);
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
 /* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the
- * trainer's type), to compare replicas; `bytes` = count x size of the type. */
+ * trainer's type; f32 of CEK_BF16 and CEK_F16, of parameters with a rounded copy that), to compare replicas; `bytes` = count x size
+ * of the type. What the owners have is pulled. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst,
                                                         uint64_t bytes);
 /* The whole batch's gradient of the last step, summed over the devices and not clipped by
