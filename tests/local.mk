@@ -503,6 +503,12 @@ unit_tests += %D%/unit/types_spread
 %C%_unit_types_spread_LDFLAGS = $(check_ldflags)
 %C%_unit_types_spread_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/types_f64
+%C%_unit_types_f64_SOURCES = %D%/unit/types_f64.c %D%/unit/types_bench.h
+%C%_unit_types_f64_CPPFLAGS = $(unit_cppflags)
+%C%_unit_types_f64_LDFLAGS = $(check_ldflags)
+%C%_unit_types_f64_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/types_scaled
 %C%_unit_types_scaled_SOURCES = %D%/unit/types_scaled.c %D%/unit/types_bench.h %D%/unit/plan_run.h
 %C%_unit_types_scaled_CPPFLAGS = $(unit_cppflags)
