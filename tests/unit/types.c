@@ -317,6 +317,25 @@ static cek_model *sequence(const char *text)
     return m;
 }
 
+/* Half of what f32 takes, and what pools keep of their maxima, whose places have 4 bytes in any type. */
+START_TEST(activations_take_little_more_than_half)
+{
+    static const char *const names[] = { "mnist-cnn", "lenet5", "resnet18" };
+    const cek__plan_options o = { .rows = 1, .input_type = CEK_U8, .loss = CEK_LOSS_CROSS_ENTROPY, .training = true };
+    cek_preset preset = { .size = sizeof preset };
+    uint64_t fixed, wide, low;
+    cek_model *m;
+
+    assert_ok(cek_preset_find(names[_i / 2], &preset));
+    assert_ok(cek_model_parse(names[_i / 2], preset.rank, preset.shape, &m));
+    assert_ok(cek__plan_estimate(m, CEK_F32, &o, &fixed, &wide));
+    assert_ok(cek__plan_estimate(m, LOW[_i % 2], &o, &fixed, &low));
+    ck_assert_msg((double)low <= 0.58 * (double)wide, "%s: %llu bytes a sample, in f32 %llu", names[_i / 2],
+                  (unsigned long long)low, (unsigned long long)wide);
+    cek_model_free(m);
+}
+END_TEST
+
 /* The gradient of the first weights, of 8 rows of which 5 count; the others hold `garbage`. */
 static double *gradient_with(cek_model *m, cek_dtype type, uint64_t piece_bytes, float garbage, double *loss)
 {
@@ -388,6 +407,7 @@ int main(void)
     tcase_add_loop_test(tcase, predictions_are_those_of_f32_within_their_rounding, 0, 2);
     tcase_add_test(tcase, types_that_nothing_computes_in_are_refused);
     tcase_add_loop_test(tcase, a_device_that_lacks_an_operation_is_refused_by_layer_and_operation, 0, 6);
+    tcase_add_loop_test(tcase, activations_take_little_more_than_half, 0, 6);
     tcase_add_loop_test(tcase, padding_changes_nothing, 0, 2);
     tcase_add_loop_test(tcase, weights_in_pieces_compute_as_whole_ones, 0, 2);
     suite_add_tcase(suite, tcase);

@@ -10,7 +10,7 @@
 #include "nn/model/compose.h"
 #include "types_bench.h"
 
-/* ---- three networks, one for each kind of loss ---- */
+/* ---- networks, one for each kind of loss ---- */
 
 /* Images: windows, statistics, random numbers, what lies elsewhere. */
 static void images_add(cek_model *m)
@@ -75,10 +75,18 @@ static void own_add(cek_model *m)
     (void)cek_part_loss(m, cek_part_reduce(m, x, CEK_REDUCE_SUM, 1 << 1, false), -1);
 }
 
+/* A loss of its own against labels. */
+static void labelled_add(cek_model *m)
+{
+    const cek_loss_options o = { .size = sizeof o, .kind = CEK_LOSS_CROSS_ENTROPY, .smoothing = 0.25 };
+
+    assert_ok(cek_model_loss(m, rows_of(m), &o, NULL));
+}
+
 static const struct {
     void (*add)(cek_model *m);
     cek_loss loss;
-} nets[] = { { images_add, CEK_LOSS_CROSS_ENTROPY }, { rows_add, CEK_LOSS_MSE }, { own_add, 0 } };
+} nets[] = { { images_add, CEK_LOSS_CROSS_ENTROPY }, { rows_add, CEK_LOSS_MSE }, { own_add, 0 }, { labelled_add, 0 } };
 enum { NETS = sizeof nets / sizeof *nets };
 
 /* Parameters that a float has exactly, and with them all that lies a step of 2^-18 away. */
