@@ -100,6 +100,8 @@ static int sets_open(const bench_options *o, bench_data *d)
                             preset.input_type == CEK_I32;
     if (reads_text && !o->data)
         return complain(EXIT_USAGE, "%s reads a text: --data=FILE is wanted", o->argv[0]);
+    if (preset.rank == 1 && !reads_text && !o->csv)
+        return complain(EXIT_USAGE, "%s reads a table: --csv=FILE and --target=COLUMN are wanted", o->argv[0]);
     int code = EXIT_OK;
     if (o->csv) {
         code = table_open(o, d);

@@ -44,6 +44,7 @@ refused 2 'which MODEL' train
 refused 2 'one MODEL' train lenet5 mnist-cnn
 refused 2 'needs --load' predict lenet5
 refused 2 'cannot both be' train lenet5 --data=/nowhere --csv=/nowhere --target=x
+refused 2 'reads a table: --csv=FILE' train boston-mlp
 refused 2 'needs --target' train boston-mlp --csv=/nowhere
 for option in --target=medv --split=/nowhere --test-fraction=0.5 --standardize=no; do
     refused 2 "${option%=*} is for --csv" train boston-mlp $option
