@@ -73,7 +73,7 @@ refused 5 "$scratch/none.csv" train linear:1 --csv="$scratch/none.csv" --target=
 refused 5 'column' train linear:1 --csv="$scratch/line.csv" --target=zz
 refused 5 'nonsense' train 'linear:1 nonsense' $table
 refused 5 'none.safetensors' predict linear:1 $table --load="$scratch/none.safetensors"
-refused 5 'image' train 'conv:3,3 linear:1' $table
+refused 5 'channels and 1 to 3 axes' train 'conv:3,3 linear:1' $table
 cp "$scratch/line.safetensors" "$scratch/kept.safetensors"
 head -c 40 "$scratch/line.safetensors" >"$scratch/short.safetensors"
 refused 5 'short.safetensors' train linear:1 $table --load="$scratch/short.safetensors" --save="$scratch/kept.safetensors"
