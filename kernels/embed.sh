@@ -9,10 +9,15 @@ echo '#include "backends/gpu/gpu.h"'
 echo 'const cek__gpu_source cek__gpu_sources[] = {'
 for file; do
     echo "    { \"${file##*/}\","
-    awk -v folder="${file%/*}" '
-        /^#include "/ { split($0, part, "\""); while ((getline line < (folder "/" part[2])) > 0) print line; next }
-        { print }' "$file" |
-    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/      "/' -e 's/$/\\n"/'
+    text=$(awk -v folder="${file%/*}" '
+        /^#include "/ {
+            split($0, part, "\"")
+            while ((got = (getline line < (folder "/" part[2]))) > 0) print line
+            if (got < 0) { print folder "/" part[2] " cannot be read" >"/dev/stderr"; exit 1 }
+            next
+        }
+        { print }' "$file")
+    printf '%s\n' "$text" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/      "/' -e 's/$/\\n"/'
     echo '    },'
 done
 echo '    { NULL, NULL },'

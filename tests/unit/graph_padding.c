@@ -322,6 +322,7 @@ START_TEST(what_padding_holds_changes_nothing)
     bool any = false;
 
     ck_assert_msg(cases[_i] != NULL, "part kind %d has no case", _i);
+    memset(&first, 0, sizeof first);
     outcome_of(_i, 0, &first, &any);
     ck_assert(isfinite(first.loss) && first.loss != 0 && any);
     if (_i == CEK__PART_CONTRIBUTE)
@@ -334,12 +335,37 @@ START_TEST(what_padding_holds_changes_nothing)
 }
 END_TEST
 
+/* Whatever the scores are, each row that counts is right for one of the classes. */
+START_TEST(each_row_that_counts_is_right_once)
+{
+    static net n;
+    static outcome out;
+    int32_t sum = 0;
+
+    for (int32_t label = 0; label < CLASSES; label++) {
+        const int32_t labels[ROWS] = { label, label, label };
+        int32_t right;
+
+        net_open(&n);
+        n.valid = COUNT;
+        ck_assert_int_eq(hits(&n), CEK__NOTHING);
+        memcpy(n.target, labels, sizeof labels);
+        gradients_of(&n, CEK__NOTHING, out.gradients);
+        bench_download(&n.b, &right, n.correct, sizeof right);
+        sum += right;
+        net_close(&n);
+    }
+    ck_assert_int_eq(sum, COUNT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph_padding");
     TCase *tcase = tcase_create("graph_padding");
 
     tcase_add_loop_test(tcase, what_padding_holds_changes_nothing, CEK__PART_INPUT, CEK__PART_COUNT);
+    tcase_add_test(tcase, each_row_that_counts_is_right_once);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

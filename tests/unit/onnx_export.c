@@ -384,7 +384,6 @@ int main(void)
     Suite *suite = suite_create("onnx_export");
     TCase *all = tcase_create("all");
 
-    tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, what_is_written_is_read_again, 0, (int)(sizeof nets / sizeof *nets));
     tcase_add_test(all, the_scale_of_the_input_is_in_the_file);
