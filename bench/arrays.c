@@ -42,8 +42,11 @@ static int samples_count(const char *path, const cek_npy *a, const cek_input *in
     const int64_t each = elements_of(input->rank, input->shape);
     const bool rows = a->rank == input->rank + 1 &&
                       !memcmp(a->shape + 1, input->shape, (size_t)input->rank * sizeof *a->shape);
+    const bool one = input->rank == 1 ? a->count == each
+                                      : a->rank == input->rank &&
+                                            !memcmp(a->shape, input->shape, (size_t)input->rank * sizeof *a->shape);
     *samples = rows ? a->shape[0] : 1;
-    if (rows || a->count == each)
+    if (rows || one)
         return EXIT_OK;
     return complain(EXIT_BAD_INPUT, "%s: an array [%s] for the input %s, which takes [samples,%s]", path,
                     shape_text(a->rank, a->shape, has), input->name, shape_text(input->rank, input->shape, wants));

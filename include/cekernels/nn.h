@@ -188,7 +188,8 @@ typedef struct cek_onnx_write_options {
 /* cek_model_write_onnx - the model as an ONNX file of opset 18, which runs at any batch and computes what a prediction of the model's
  * output does: parameters and buffers under their names, inputs (float or int32, images N,C,H,W) under theirs, what
  * cek_model_set_input_scale says as nodes, the output as "output"; a name that is taken already gets a line _ behind it.
- * Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads.
+ * Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads. An index outside of a table, which gives NaN here,
+ * is an error there, or counts from the end.
  * Errors: CEK_UNSUPPORTED: what an ONNX file has nothing for (layer and part in the text), a model whose one sample is a whole batch,
  * more than 2 GiB; CEK_INVALID: a model without inputs or layers; CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_write_onnx(const cek_model *model, const char *path,
@@ -408,10 +409,10 @@ typedef struct cek_npy {
  * The file: version 1 to 3, little-endian float32, float64, int32 or int64, or uint8, in C's order. `type` is what its elements
  * become: CEK_F32 (float64 is rounded), CEK_I32 or CEK_U8 (of whole numbers alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8, CEK_U8,
  * whichever is nearest.
- * Errors: CEK_BAD_INPUT: no such file, a size that is not its header's, an element that the type does not hold; CEK_IO,
- * CEK_OUT_OF_MEMORY. *out is unchanged then. */
+ * Errors: CEK_BAD_INPUT: another format, a size that is not its header's, an element that the type does not hold; CEK_IO: a file
+ * that cannot be read; CEK_INVALID: a size without room for `data`; CEK_OUT_OF_MEMORY. *out is unchanged then. */
 CEK_API CEK_CHECKED cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out);
-/* Atomically, as version 1. Errors: CEK_INVALID (count is not the shape's), CEK_IO. */
+/* Atomically, as version 1. Errors: CEK_INVALID (count is not the shape's), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_npy_write(const char *path, const cek_npy *array);
 
 /* ---- Training -------------------------------------------------------------------------------- */

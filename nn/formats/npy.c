@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +295,8 @@ cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out)
     CEK__NOT_NULL(path);
     CEK__NOT_NULL(out);
     CEK_TRY(cek__results_check("cek_npy_read", out));
+    if (out->size < offsetof(cek_npy, data) + sizeof out->data)
+        CEK_FAIL(CEK_INVALID, "cek_npy_read: a result of %u bytes has no room for the elements", out->size);
     if (type != CEK_DTYPE_NONE && type != CEK_F32 && type != CEK_I32 && type != CEK_U8)
         CEK_FAIL(CEK_INVALID, "cek_npy_read: elements become f32, i32 or u8, not %s", cek_dtype_name(type));
     CEK_TRY(cek__file_read(path, FILE_BYTES_MAX, &bytes, &size));

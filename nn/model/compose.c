@@ -198,6 +198,8 @@ cek_status cek__model_images(const cek_model *model, cek_dtype low, cek__image *
         st = st == CEK_INVALID || st == CEK_UNSUPPORTED ? CEK_OK
                                                         : st; /* it cannot be trained, and nobody reads the rest */
     }
+    for (size_t i = 0; i < model->parameter_count; i++)
+        rounded[i] &= seen[i];
     free(seen);
 out:
     return st;

@@ -89,8 +89,8 @@ static cek_status images_check(const cek__layout *layout, const cek__graph *grap
         if (part->kind == CEK__PART_PARAMETER && layout->rounded[part->parameter] &&
             graph->flows[part->output[0]].type == CEK_DTYPE_NONE)
             return cek__fail(CEK_UNSUPPORTED,
-                             "node %d (%s): its parameter is read in %s in one loss and not in another", part->node,
-                             part->name, cek_dtype_name(layout->low));
+                             "node %d (%s): its parameter is read in %s for one purpose and not for another",
+                             part->node, part->name, cek_dtype_name(layout->low));
         if (part->kind == CEK__PART_PARAMETER &&
             !cek__image_equal(graph->flows[part->output[0]].image, layout->image[part->parameter]))
             return cek__fail(CEK_UNSUPPORTED,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cekernels/parts.h"
 #include "core/base/alloc.h"
 #include "core/base/options.h"
 #include "nn/graph/parts.h"
@@ -215,7 +216,6 @@ static int input_put(cek__export *e, int node)
     cek__onnx_put_input(&e->out, e->names[v], element_of(flow), flow->dims.rank, size, e->batch);
     if (e->first < 0) {
         e->first = v;
-        e->of = flow->dims;
     }
     if (flow->type == CEK_I32)
         return v;
@@ -274,17 +274,21 @@ static cek_status parts_put(cek__export *e)
     return e->st != CEK_OK ? e->st : e->out.st;
 }
 
-/* As many lines as it takes for no tensor's name to begin so. */
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* As many lines as it takes for no tensor's and no input's name to begin so. */
 static cek_status prefix_make(cek__export *e)
 {
     cek_status st;
     size_t longest = 0;
 
-    for (size_t i = 0; i < cek__model_tensor_count(e->model); i++) {
-        const size_t lines = strspn(cek__model_tensor(e->model, i)->name, "_");
-
-        longest = lines > longest ? lines : longest;
-    }
+    for (size_t i = 0; i < cek__model_tensor_count(e->model); i++)
+        longest = most(longest, strspn(cek__model_tensor(e->model, i)->name, "_"));
+    for (size_t i = 0; i < e->model->input_count; i++)
+        longest = most(longest, strspn(cek__node_name(e->model, e->model->inputs[i]), "_"));
     CEK_TRY(cek__malloc(longest + 2, &e->prefix));
     memset(e->prefix, '_', longest + 1);
     e->prefix[longest + 1] = '\0';
@@ -323,7 +327,8 @@ cek_status cek_model_write_onnx(const cek_model *model, const char *path, const 
         CEK_TRY(cek__options_take("cek_model_write_onnx", &o, sizeof o, options));
     if (model->whole)
         CEK_FAIL(CEK_UNSUPPORTED, "a model whose one sample is a whole batch is not written");
-    if (model->node_count == 0 || model->input_count == 0)
+    CEK_TRY(cek_model_status(model));
+    if (model->input_count == 0 || model->node_count == (int)model->input_count)
         CEK_FAIL(CEK_INVALID, "a model without %s", model->input_count ? "layers" : "inputs");
     e.graph = &model->graph;
     e.batch = o.batch ? o.batch : "batch";

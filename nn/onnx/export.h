@@ -21,9 +21,8 @@ typedef struct cek__export {
     char **names; /* of values */
     int *values;  /* of each flow; -1: none */
     bool *needed; /* of each flow: the output depends on it */
-    char *prefix; /* of names that nobody gave; no tensor's begins so */
+    char *prefix; /* of names that nobody gave; no tensor's and no input's begins so */
     int first;    /* the first input as the file has it, */
-    cek__dims of; /* its axes, */
     int samples;  /* and how many it has, as a list of one; -1: nobody has asked */
 } cek__export;
 

@@ -76,18 +76,25 @@ static int vector_of(const cek__export *e, int flow, int64_t channels)
 /* (x - mean) / sqrt(variance + epsilon) * gamma + beta */
 static bool batch_norm_match(const cek__export *e, const cek__part *part, batch_norm *out)
 {
-    static const uint32_t codes[] = { CEK_PW_ADD_IMM, CEK_PW_SQRT, CEK_PW_DIV, CEK_PW_MUL, CEK_PW_ADD };
+    static const cek_pointwise_instruction formula[] = { { .code = CEK_PW_ADD_IMM, .a = 1 },
+                                                         { .code = CEK_PW_SQRT, .a = 4 },
+                                                         { .code = CEK_PW_DIV, .a = 0, .b = 5 },
+                                                         { .code = CEK_PW_MUL, .a = 6, .b = 2 },
+                                                         { .code = CEK_PW_ADD, .a = 7, .b = 3 } };
     const cek__part *centred;
     const cek__dims *x;
 
-    if (part->kind != CEK__PART_CHAIN || part->inputs != 4 || part->chain.count != COUNT(codes))
+    if (part->kind != CEK__PART_CHAIN || part->inputs != 4 || part->chain.count != COUNT(formula))
         return false;
-    for (int i = 0; i < COUNT(codes); i++)
-        if (part->chain.code[i].code != codes[i])
+    for (int i = 0; i < COUNT(formula); i++) {
+        const cek_pointwise_instruction *in = &part->chain.code[i];
+
+        if (in->code != formula[i].code || in->a != formula[i].a || in->b != formula[i].b)
             return false;
+    }
     centred = cek__graph_giver(e->graph, part->input[0]);
     if (centred->kind != CEK__PART_CHAIN || centred->inputs != 2 || centred->chain.count != 1 ||
-        centred->chain.code[0].code != CEK_PW_SUB)
+        centred->chain.code[0].code != CEK_PW_SUB || centred->chain.code[0].a != 0 || centred->chain.code[0].b != 1)
         return false;
     x = dims_of(e, centred->input[0]);
     if (x->rank < 2 || x->samples != 1)

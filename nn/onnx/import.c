@@ -232,13 +232,23 @@ out:
     return st;
 }
 
+static bool is_read(const cek__onnx *o, int value)
+{
+    for (size_t n = 0; n < o->nodes_count; n++)
+        for (size_t k = 0; k < o->nodes[n].inputs; k++)
+            if (o->links[o->nodes[n].first_input + k].value == value)
+                return true;
+    return false;
+}
+
+/* Of the inputs that somebody reads. */
 static bool all_sizes_known(const cek__onnx *o)
 {
     for (size_t k = 0; k < o->inputs_count; k++) {
         const cek__onnx_form *form = &o->forms[o->values[o->inputs[k].value].form];
 
         for (uint32_t a = 0; a < form->rank; a++)
-            if (form->size[a] < 0)
+            if (form->size[a] < 0 && is_read(o, o->inputs[k].value))
                 return false;
     }
     return true;

@@ -148,6 +148,8 @@ static cek_status samples_add(cek__onnx_reading *i, entry *e)
         if (__builtin_mul_overflow(all, e->shape[k], &all))
             CEK_FAIL(CEK_BAD_INPUT, "%s: input '%.*s' is too large", i->shared.onnx->path, CEK__IMPORT_NAME_SHOWN,
                      e->link->name);
+        if (i->shared.whole)
+            continue;
         if (part.dims.rank > CEK__INPUT_RANK_MAX)
             CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s': a sample of more than %d axes", i->shared.onnx->path,
                      CEK__IMPORT_NAME_SHOWN, e->link->name, CEK__INPUT_RANK_MAX);

@@ -38,6 +38,7 @@ static const cek__onnx_operator operators[] = {
     { "Floor", cek__onnx_apply, CEK_PW_FLOOR },
     { "GRU", cek__onnx_recurrent, 3 },
     { "Gather", cek__onnx_gather, 0 },
+    { "GatherND", cek__onnx_gather_nd, 0 },
     { "Gelu", cek__onnx_activation, CEK__ACTIVATION_GELU },
     { "Gemm", cek__onnx_gemm, 0 },
     { "GlobalAveragePool", cek__onnx_global_pool, CEK_REDUCE_MEAN },

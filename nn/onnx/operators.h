@@ -83,6 +83,7 @@ cek_status cek__onnx_space_to_depth(cek__onnx_call *c);
 cek_status cek__onnx_split(cek__onnx_call *c);
 cek_status cek__onnx_slice(cek__onnx_call *c);
 cek_status cek__onnx_gather(cek__onnx_call *c);
+cek_status cek__onnx_gather_nd(cek__onnx_call *c);
 cek_status cek__onnx_pad(cek__onnx_call *c);
 
 /* ---- windows.c ---- */

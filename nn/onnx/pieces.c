@@ -238,6 +238,31 @@ out:
     return st;
 }
 
+/* Of rows that one number each names. */
+cek_status cek__onnx_gather_nd(cek__onnx_call *c)
+{
+    cek_status st;
+    const int64_t batch = cek__call_int(c, "batch_dims", 0);
+    const cek__dims *dims;
+    cek__dims names;
+    int x, index;
+
+    CEK_TRY(cek__call_weight(c, 0, &x));
+    CEK_TRY(cek__call_flow(c, 1, &index));
+    if (c->graph->flows[index].type != CEK_I32)
+        CEK_TRY(cek__cast(c->graph, index, CEK_I32, &index));
+    dims = cek__call_dims(c, index);
+    if (dims->size[dims->rank - 1] != 1 || dims->samples >> (dims->rank - 1) & 1)
+        CEK_FAIL(CEK_UNSUPPORTED, "elements that several numbers name");
+    if (batch < 0 || batch >= dims->rank || batch >= cek__call_dims(c, x)->rank)
+        CEK_FAIL(CEK_BAD_INPUT, "batch_dims %lld", (long long)batch);
+    cek__dims_without(dims, 1u << (dims->rank - 1), &names);
+    CEK_TRY(cek__view(c->graph, index, &names, &index));
+    st = cek__gather(c->graph, x, index, (int)batch, &c->out[0]);
+out:
+    return st;
+}
+
 /* ---- pad ---- */
 
 /* Which element stands `before` the first of an axis of `size`; -1: it is none of its own. */

@@ -333,13 +333,8 @@ cek_status cek__lineup_change(cek__lineup *l, const bool *members, const int64_t
 
     CEK_TRY(cek__alloc_array(l->of.all, sizeof *before, &before));
     most_set(l, most, before);
-    st = cek__lineup_create(&l->of, members, &fresh);
-    if (st == CEK_OK)
-        st = limit_keep(&fresh);
-    if (st != CEK_OK) {
-        most_set(l, before, NULL);
-        goto out;
-    }
+    CEK_TRY(cek__lineup_create(&l->of, members, &fresh));
+    CEK_TRY(limit_keep(&fresh));
     for (size_t i = 0; i < l->of.all; i++)
         if (members[i])
             CEK_TRY(cek__lineup_refresh(l, i));
@@ -350,6 +345,8 @@ cek_status cek__lineup_change(cek__lineup *l, const bool *members, const int64_t
     *l = fresh;
     fresh = (cek__lineup){ 0 };
 out:
+    if (st != CEK_OK && before)
+        most_set(l, before, NULL);
     cek__lineup_close(&fresh);
     free(before);
     return st;

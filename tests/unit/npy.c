@@ -253,6 +253,15 @@ static uint32_t below(size_t limit)
 }
 
 /* Elements may be anything; it is the header that is changed. */
+START_TEST(a_result_without_room_for_its_elements_is_refused)
+{
+    const bytes b = file_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", floats, 24);
+    cek_npy a = { .size = offsetof(cek_npy, data) };
+
+    assert_fails(cek_npy_read(written(&b), 0, &a), CEK_INVALID, "cek_npy_read", "no room");
+}
+END_TEST
+
 START_TEST(changed_bytes_lead_nowhere)
 {
     const bytes original = file_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", floats, 24);
@@ -309,6 +318,7 @@ int main(void)
     tcase_add_test(all, what_is_written_is_what_numpy_writes);
     tcase_add_test(all, what_is_written_is_read_again);
     tcase_add_test(all, an_array_that_contradicts_itself_is_not_written);
+    tcase_add_test(all, a_result_without_room_for_its_elements_is_refused);
     tcase_add_test(all, changed_bytes_lead_nowhere);
     tcase_add_test(all, every_allocation_may_fail);
     suite_add_tcase(suite, all);

@@ -184,25 +184,62 @@ static cek_model *two_inputs(void)
     return m;
 }
 
+/* Rows of each sample's own table; inputs called as values of the file are that nobody named. */
+static cek_model *own_tables(void)
+{
+    cek_model *m;
+    int x, words;
+
+    assert_ok(cek_model_create(0, NULL, &m));
+    x = cek_part_input(m, "_3", CEK_F32, 2, (int64_t[]){ 5, 3 });
+    words = cek_part_input(m, "_1", CEK_I32, 1, (int64_t[]){ 2 });
+    cek_part_scale(m, cek_part_gather(m, x, words, 1), 2, 1);
+    return m;
+}
+
+/* The instructions of a normalisation with other operands: (mean - x) / sqrt(variance + epsilon), the rest swapped. */
+static cek_model *almost_normalised(void)
+{
+    static const cek_pointwise_instruction away[] = { { .code = CEK_PW_SUB, .a = 1, .b = 0 } },
+                                           rest[] = { { .code = CEK_PW_ADD_IMM, .a = 1, .imm = 1.5 },
+                                                      { .code = CEK_PW_SQRT, .a = 4 },
+                                                      { .code = CEK_PW_DIV, .a = 0, .b = 5 },
+                                                      { .code = CEK_PW_MUL, .a = 6, .b = 3 },
+                                                      { .code = CEK_PW_ADD, .a = 7, .b = 2 } };
+    const cek_parameter_options o = { .size = sizeof o, .rank = 1, .shape = (int64_t[]){ 3 }, .fan_in = 1 };
+    cek_model *m = of_input(SHAPE(3, 4));
+    int of[4], x;
+
+    for (int i = 0; i < 4; i++)
+        of[i] = cek_part_reshape(m, cek_part_parameter(m, (const char *[]){ "m", "v", "g", "b" }[i], &o), 2,
+                                 (int64_t[]){ 3, 1 });
+    x = cek_part_chain(m, 2, (int[]){ 0, of[0] }, 1, away);
+    cek_part_chain(m, 4, (int[]){ x, of[1], of[2], of[3] }, 5, rest);
+    return m;
+}
+
 static const struct {
     const char *name;
     cek_model *(*make)(void);
-    double bound; /* of the largest output */
+    double bound;  /* of the largest output */
+    bool reshaped; /* weights that are read by other axes have become constants */
 } nets[] = {
     /* Sums of a few thousand products, in orders that may differ: 2^-24 times a hundred layers' roundings */
-    { "mnist-cnn", mnist_cnn, 1e-5 },
-    { "lenet5", lenet5, 1e-5 },
-    { "boston-mlp", boston_mlp, 1e-5 },
-    { "resnet18", resnet18, 1e-5 },
-    { "mobilenetv2", mobilenetv2, 1e-5 },
-    { "gpt", gpt, 1e-5 },
-    { "every word", every_word, 1e-5 },
-    { "windows", windows, 1e-5 },
-    { "lstm", lstm, 1e-5 },
-    { "attention", attention, 1e-5 },
-    { "instructions", instructions, 1e-5 },
-    { "axes", axes, 1e-5 },
-    { "two inputs", two_inputs, 1e-5 },
+    { "mnist-cnn", mnist_cnn, 1e-5, false },
+    { "lenet5", lenet5, 1e-5, false },
+    { "boston-mlp", boston_mlp, 1e-5, false },
+    { "resnet18", resnet18, 1e-5, false },
+    { "mobilenetv2", mobilenetv2, 1e-5, false },
+    { "gpt", gpt, 1e-5, false },
+    { "every word", every_word, 1e-5, false },
+    { "windows", windows, 1e-5, false },
+    { "lstm", lstm, 1e-5, false },
+    { "attention", attention, 1e-5, false },
+    { "instructions", instructions, 1e-5, false },
+    { "axes", axes, 1e-5, false },
+    { "two inputs", two_inputs, 1e-5, false },
+    { "own tables", own_tables, 1e-5, false },
+    { "almost normalised", almost_normalised, 1e-5, true },
 };
 
 /* ---- the same again ---- */
@@ -292,7 +329,8 @@ START_TEST(what_is_written_is_read_again)
     statistics_set(model);
     assert_ok(cek_model_write_onnx(model, path, NULL));
     assert_ok(cek_model_read_onnx(path, NULL, &again));
-    parameters_compare(model, again);
+    if (!nets[_i].reshaped)
+        parameters_compare(model, again);
     ck_assert_uint_eq(cek_model_input_count(again), cek_model_input_count(model));
     for (size_t i = 0; i < cek_model_input_count(model); i++)
         inputs[i] = samples_make(model, i);
@@ -347,6 +385,11 @@ START_TEST(what_cannot_be_written_is_named)
 
     assert_ok(cek_model_create(0, NULL, &model));
     assert_fails(cek_model_write_onnx(model, scratch_path("net.onnx"), NULL), CEK_INVALID, "a model", "without inputs");
+    cek_model_free(model);
+    model = of_input(SHAPE(3));
+    assert_fails(cek_model_write_onnx(model, scratch_path("net.onnx"), NULL), CEK_INVALID, "a model", "without layers");
+    ck_assert_int_eq(cek_part_permute(model, cek_part_scale(model, 0, 2, 0), (int[]){ 0, 7 }), -1);
+    assert_fails(cek_model_write_onnx(model, scratch_path("net.onnx"), NULL), CEK_INVALID, "permute", "7");
     cek_model_free(model);
     model = of_input(SHAPE(3));
     target = cek_part_target(model, CEK_F32, 1, (int64_t[]){ 3 });

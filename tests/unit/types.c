@@ -249,6 +249,41 @@ START_TEST(predictions_are_those_of_f32_within_their_rounding)
 }
 END_TEST
 
+/* Neither training nor the model's own output looks at its weights. */
+START_TEST(a_node_beside_the_output_is_predicted_too)
+{
+    const char *const names[] = { "beside" };
+    const cek_predictor_options o = { .size = sizeof o, .type = LOW[_i], .output_count = 1, .outputs = names },
+                                wide = { .size = sizeof wide, .output_count = 1, .outputs = names };
+    float outputs[2][ROWS * CLASSES];
+    team t;
+    cek_model *m;
+    int trunk, beside, out;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ 8 }, &m));
+    for (int i = 0; i < ROWS * PIXELS; i++)
+        ((float *)inputs)[i] = (float)(i * 37 % 64) / 32 - 1;
+    assert_ok(cek_model_linear(m, 0, 8, true, &trunk));
+    assert_ok(cek_model_name(m, "beside"));
+    assert_ok(cek_model_linear(m, trunk, CLASSES, true, &beside));
+    assert_ok(cek_model_linear(m, trunk, 2, true, &out));
+    assert_ok(cek_model_set_output(m, out));
+    cek_model_init(m, 5);
+    team_open(&t, "cpu:0");
+    for (int low = 0; low < 2; low++) {
+        cek_predictor *p;
+
+        assert_ok(cek_predictor_create(m, t.devices, 1, low ? &o : &wide, &p));
+        assert_ok(cek_predictor_run(p, inputs, ROWS, outputs[low]));
+        cek_predictor_free(p);
+    }
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        ck_assert_double_le(fabs((double)outputs[1][i] - (double)outputs[0][i]), 12 * UNIT[_i]);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
 START_TEST(types_that_nothing_computes_in_are_refused)
 {
     team t;
@@ -405,6 +440,7 @@ int main(void)
     tcase_add_loop_test(tcase, losses_are_those_of_f32_within_their_rounding, 0, 6);
     tcase_add_loop_test(tcase, replicas_stay_bit_identical, 0, 2);
     tcase_add_loop_test(tcase, predictions_are_those_of_f32_within_their_rounding, 0, 2);
+    tcase_add_loop_test(tcase, a_node_beside_the_output_is_predicted_too, 0, 2);
     tcase_add_test(tcase, types_that_nothing_computes_in_are_refused);
     tcase_add_loop_test(tcase, a_device_that_lacks_an_operation_is_refused_by_layer_and_operation, 0, 6);
     tcase_add_loop_test(tcase, activations_take_little_more_than_half, 0, 6);
