@@ -33,7 +33,7 @@ typedef struct net {
     cek__image image[PARAMETERS];
     cek_ref input, targets, result, loss, parameters, gradients, statistics, correct;
     cek__binding *binding;
-    int length;               /* of the program */
+    cek__stretch whole;       /* all of the program */
     int valid;                /* rows that count; 0: all */
     double inv_n, loss_scale; /* of the step block; 0: 1 */
 } net;
@@ -212,8 +212,8 @@ static inline void net_lower(net *n)
     places.parameters = &n->parameters;
     places.gradients = &n->gradients;
     places.workspace = bench_alloc(&n->b, n->program.workspace_bytes);
-    n->length = n->program.count;
-    assert_ok(cek__binding_create(&n->program, &(const cek__stretch){ 0, n->length, false }, 1, &places, &n->binding));
+    n->whole = (cek__stretch){ 0, n->program.count, false };
+    assert_ok(cek__binding_create(&n->program, &n->whole, 1, &places, &n->binding));
 }
 
 static inline void net_close(net *n)
