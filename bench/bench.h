@@ -109,6 +109,9 @@ int cmd_predict(const bench_options *o);
  * said (-h and -V too). */
 bool options_parse(int argc, char **argv, bench_options *out, const bench_command **command, int *code);
 
+/* Whether it ends so, and is longer than that. */
+bool ends_with(const char *text, const char *end);
+
 /* Reads a size such as 512M, in powers of 1024. False: complained, as of option --`name`. */
 bool bytes_parse(const char *name, const char *text, uint64_t *out);
 

@@ -171,11 +171,11 @@ int cmd_predict(const bench_options *o)
     size_t count = 0, left = 0;
     if (!o->load && !model_is_file(o))
         return complain(EXIT_USAGE, "predict needs --load=FILE, the weights of a trained model");
-    if (o->outputs && o->export && save_same(o->outputs, o->export))
-        return complain(EXIT_USAGE, "--output and --export cannot both be %s", o->export);
     int code = save_check(o->outputs);
     if (!code)
         code = save_check(o->export);
+    if (!code && o->outputs && o->export && save_same(o->outputs, o->export))
+        code = complain(EXIT_USAGE, "--output and --export cannot both be %s", o->export);
     if (!code)
         code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code)

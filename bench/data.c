@@ -160,8 +160,7 @@ int model_export(const bench_options *o, const cek_model *model)
 
 bool model_is_file(const bench_options *o)
 {
-    const size_t length = o->argc == 1 ? strlen(o->argv[0]) : 0;
-    return length > 5 && !strcmp(o->argv[0] + length - 5, ".onnx");
+    return o->argc == 1 && ends_with(o->argv[0], ".onnx");
 }
 
 /* A built-in name with as many classes as the data have, where it does not say itself; or words. */

@@ -259,7 +259,7 @@ static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "ad
 static const char *const yes_no[] = { "no", "yes", NULL };
 static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 
-static bool ends_with(const char *text, const char *end)
+bool ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text);
     return length > strlen(end) && !strcmp(text + length - strlen(end), end);

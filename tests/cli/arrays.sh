@@ -84,6 +84,8 @@ holds "$off * $off < 0.0003 * 0.0003" # of 10000, where two classes are as likel
 # ---- What is wrong ----
 refused 2 '--save and --export cannot both be' train linear:1 -d cpu:0 $table --save "$scratch/q" --export "$scratch/q"
 refused 2 '--output and --export cannot both be' predict "$net" -d cpu:0 --input "$x" --output "$y" --export "$y"
+long=$scratch/$(printf '%05000d' 0)
+refused 5 'cannot be written' predict "$net" -d cpu:0 --input "$x" --output "$long.npy" --export "$long"
 refused 5 'nowhere' train linear:1 -d cpu:0 $table --export "$scratch/nowhere/q.onnx"
 refused 5 'nowhere' predict "$net" -d cpu:0 --input "$x" --export "$scratch/nowhere/q.onnx"
 one='0 0 128 63'
