@@ -214,9 +214,8 @@ static int input_put(cek__export *e, int node)
         return -1;
     sizes_of(&flow->dims, size);
     cek__onnx_put_input(&e->out, e->names[v], element_of(flow), flow->dims.rank, size, e->batch);
-    if (e->first < 0) {
+    if (e->first < 0)
         e->first = v;
-    }
     if (flow->type == CEK_I32)
         return v;
     if (e->model->scale != 1)
@@ -249,7 +248,7 @@ static void needed_mark(cek__export *e)
 {
     e->needed[e->model->nodes[cek__model_output(e->model)].flow] = true;
     for (int i = e->graph->length; i-- > 0;) {
-        const cek__part *part = &e->graph->parts[e->graph->sequence[i]];
+        const cek__part *part = cek__graph_at(e->graph, i);
         int flows[CEK__PART_INPUTS];
         const int reads = e->needed[part->output[0]] ? cek__export_reads(e, part, flows) : 0;
 
@@ -261,7 +260,7 @@ static void needed_mark(cek__export *e)
 static cek_status parts_put(cek__export *e)
 {
     for (int i = 0; i < e->graph->length && cek__export_goes_on(e); i++) {
-        const cek__part *part = &e->graph->parts[e->graph->sequence[i]];
+        const cek__part *part = cek__graph_at(e->graph, i);
         const int flow = part->output[0];
 
         if (!flow || !e->needed[flow] || e->values[flow] >= 0)

@@ -240,6 +240,8 @@ START_TEST(one_sample_that_is_a_whole_batch_is_not_trained)
     ends_put(&g, 2, SHAPE(2, 3));
     assert_ok(cek_model_read_onnx(written(&g), NULL, &model));
     assert_fails(cek_trainer_create(model, devices, 1, NULL, &trainer), CEK_INVALID, "one sample", "not trained");
+    assert_fails(cek_model_write_onnx(model, scratch_path("whole.onnx"), NULL), CEK_UNSUPPORTED, "one sample",
+                 "whole batch");
     cek_model_free(model);
 }
 END_TEST
@@ -248,6 +250,7 @@ START_TEST(a_size_that_has_a_name_is_given)
 {
     message g = { .size = 0 }, node = node_of("Relu", NAMES("x"), NAMES("y"));
     cek_onnx_options options = { .size = sizeof options, .sizes = "batches=2,batch=5" };
+    cek_input input = { .size = sizeof input };
     int64_t shape[CEK_RANK_MAX];
     cek_model *model;
 
@@ -258,6 +261,7 @@ START_TEST(a_size_that_has_a_name_is_given)
     ck_assert_int_eq(cek_model_input_shape(model, shape), 2);
     ck_assert_int_eq(shape[0], 5);
     ck_assert_int_eq(shape[1], 2);
+    assert_fails(cek_model_input(model, 1, &input), CEK_INVALID, "1", "input");
     cek_model_free(model);
     options.output = "z";
     assert_fails(cek_model_read_onnx(written(&g), &options, &model), CEK_BAD_INPUT, "net.onnx", "no output z");
