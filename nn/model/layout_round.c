@@ -1,6 +1,6 @@
 /* layout_round.c - f32 in 16 bits, on the host: what devices begin with, before owners send what they have rounded.
  *
- * The same bits everywhere: devices may take what is below the smallest normal f16 for zero. */
+ * A device's own rounding gives the same bits, but below the smallest normal f16, which it may take for zero. */
 #include <math.h>
 #include <string.h>
 
