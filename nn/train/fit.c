@@ -146,12 +146,12 @@ static bool enough(const fit *f)
 /* What a step gave, to the caller and the epoch's totals. */
 static cek_status step_note(const fit *f, cek_status st, const cek_step_result *step, totals *sum)
 {
-    cek__amount amount = { .labels = step->labels };
+    cek__amount amount;
     if ((st == CEK_OK || st == CEK_NOT_FINITE) && f->options->on_step)
         f->options->on_step(f->options->user, step);
     if (st != CEK_OK)
         return st;
-    amount.weight = cek__trainer_weight(f->trainer, step->step);
+    amount = cek__trainer_amount(f->trainer, step->step);
     totals_add(sum, step->loss * amount.weight, step->correct, step->samples, &amount);
     return CEK_OK;
 }

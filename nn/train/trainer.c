@@ -246,9 +246,9 @@ static pending *pending_of(const cek_trainer *t, int64_t step)
     return &t->pending[(size_t)step % t->depth];
 }
 
-double cek__trainer_weight(const cek_trainer *t, int64_t step)
+cek__amount cek__trainer_amount(const cek_trainer *t, int64_t step)
 {
-    return t->pending[(size_t)step % t->depth].amount.weight;
+    return pending_of(t, step)->amount;
 }
 
 /* The oldest step that the devices have not been asked for. */

@@ -81,8 +81,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
 bool cek__trainer_classifies(const cek_trainer *trainer);
 /* The sum of a batch's losses is divided by its samples, values or what its labels weigh. Errors: CEK_BAD_INPUT: a label. */
 CEK__CHECKED cek_status cek__trainer_weigh(const cek_trainer *trainer, const cek_batch *batch, cek__amount *out);
-/* What that of a step was divided by, one of the last `depth`. */
-double cek__trainer_weight(const cek_trainer *trainer, int64_t step);
+/* What cek__trainer_weigh said of a step's batch, one of the last `depth`. */
+cek__amount cek__trainer_amount(const cek_trainer *trainer, int64_t step);
 
 /* Refuses a dataset whose samples are not the model's. */
 CEK__CHECKED cek_status cek__trainer_fits(const cek_trainer *trainer, const cek_dataset *dataset, const char *what);
