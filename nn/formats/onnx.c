@@ -70,6 +70,7 @@ out:
     free(r.sources);
     free(r.initialisers);
     free(r.given);
+    free(r.said);
     if (st != CEK_OK)
         cek__onnx_free(o);
     return st;

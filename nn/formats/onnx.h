@@ -48,11 +48,19 @@ typedef struct cek__onnx_form {
     const char *symbol[CEK_RANK_MAX]; /* said by a name, else NULL */
 } cek__onnx_form;
 
+/* What PyTorch's newer exporter says of a weight: whether the module trains it. */
+typedef enum cek__onnx_role {
+    CEK__ONNX_ROLE_NONE, /* nothing is said */
+    CEK__ONNX_ROLE_PARAMETER,
+    CEK__ONNX_ROLE_BUFFER
+} cek__onnx_role;
+
 typedef struct cek__onnx_value {
     const char *name;
-    int node;   /* that gives it, or NONE; */
-    int tensor; /* an initialiser, or NONE; */
-    int form;   /* an input's, or NONE */
+    int node;            /* that gives it, or NONE; */
+    int tensor;          /* an initialiser, or NONE; */
+    int form;            /* an input's, or NONE */
+    cek__onnx_role role; /* of an initialiser */
 } cek__onnx_value;
 
 /* ONNX's AttributeProto.AttributeType, as far as it is read; OTHER: a graph, a list of tensors, ... */

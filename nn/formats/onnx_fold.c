@@ -267,6 +267,16 @@ static const struct {
 };
 /* clang-format on */
 
+/* One number is a weight if the file says so: it is a constant most of the time. */
+static bool is_weight(const cek__onnx *o, int value)
+{
+    const cek__onnx_value *v = &o->values[value];
+    const cek__onnx_tensor *t = &o->tensors[v->tensor];
+
+    return t->type == CEK__ONNX_FLOAT && v->role != CEK__ONNX_ROLE_BUFFER &&
+           (t->count > 1 || v->role == CEK__ONNX_ROLE_PARAMETER);
+}
+
 bool cek__fold_knows(const cek__onnx_node *node)
 {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
@@ -287,6 +297,7 @@ cek_status cek__fold_look(cek__fold *f, int value, const cek__fold_value **out)
     giver.name = f->onnx->values[value].name;
     CEK_TRY(cek__fold_tensor(&load, &f->onnx->tensors[f->onnx->values[value].tensor]));
     f->values[value] = load.out;
+    f->values[value].weight = is_weight(f->onnx, value);
     *out = cek__fold_known(f, value);
 out:
     return st;
@@ -351,6 +362,8 @@ cek_status cek__fold_node(cek__fold *f, size_t number, bool *known)
         if (*known)
             CEK_TRY(operators[i].run(&c));
         *known = c.out.numbers != NULL;
+        for (size_t k = 0; k < c.inputs; k++)
+            c.out.weight |= c.in[k] != NULL && c.in[k]->weight && c.out.type == CEK__ONNX_FLOAT;
         if (*known)
             return known_set(f, output->value, &c.out);
         break;

@@ -31,6 +31,7 @@ typedef struct cek__fold_value {
     int64_t shape[CEK_RANK_MAX];
     uint64_t count;
     cek__fold_number *numbers; /* NULL: not known */
+    bool weight;               /* floats, computed of a weight of the file that may be trained */
 } cek__fold_value;
 
 typedef struct cek__fold {

@@ -18,12 +18,19 @@ typedef struct cek__onnx_source {
     const char *location, *offset, *length; /* NULL: not said */
 } cek__onnx_source;
 
+/* What is said of a value that may be a weight. */
+typedef struct cek__onnx_said {
+    const char *name;
+    cek__onnx_role role;
+} cek__onnx_said;
+
 typedef struct cek__onnx_reader {
     cek__onnx *o;
     uint8_t *begin;
     CEK__ONNX_LIST(cek__onnx_source, sources); /* one for each tensor */
     CEK__ONNX_LIST(int, initialisers);         /* tensors */
     CEK__ONNX_LIST(cek__onnx_value, given);    /* inputs of the graph, initialisers among them */
+    CEK__ONNX_LIST(cek__onnx_said, said);
 } cek__onnx_reader;
 
 cek_status cek__onnx_room(size_t count, size_t *room, size_t size, void *list);

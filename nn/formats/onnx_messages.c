@@ -347,6 +347,47 @@ out:
     return st;
 }
 
+static bool spells(const cek__wire *bytes, const char *word)
+{
+    const size_t length = strlen(word);
+
+    return (size_t)(bytes->end - bytes->at) == length && memcmp(bytes->at, word, length) == 0;
+}
+
+/* ValueInfoProto of what is no input or output: a name, and among its pairs (4) what PyTorch says of a weight. */
+static cek_status weight_info(cek__onnx_reader *r, cek__wire w)
+{
+    static const char kind[] = "pkg.torch.export.graph_signature.InputSpec.kind";
+    cek__onnx_role role = CEK__ONNX_ROLE_NONE;
+    cek__onnx_said *said;
+    cek__wire name, key, value;
+    cek__wire_field f;
+    bool more;
+    cek_status st;
+
+    CEK_TRY(within(r, w, 1, &name));
+    for (;;) {
+        CEK_TRY(next(r, &w, &f, &more));
+        if (!more)
+            break;
+        if (!is(&f, 4, CEK__WIRE_BYTES))
+            continue;
+        CEK_TRY(within(r, f.bytes, 1, &key));
+        CEK_TRY(within(r, f.bytes, 2, &value));
+        if (spells(&key, kind) && spells(&value, "PARAMETER"))
+            role = CEK__ONNX_ROLE_PARAMETER;
+        else if (spells(&key, kind) && spells(&value, "BUFFER"))
+            role = CEK__ONNX_ROLE_BUFFER;
+    }
+    if (role != CEK__ONNX_ROLE_NONE) {
+        CEK__ONNX_ADD(r, said, said);
+        said->role = role;
+        CEK_TRY(text(r, &name, &said->name));
+    }
+out:
+    return st;
+}
+
 /* ---- graph and model ---- */
 
 /* GraphProto */
@@ -374,13 +415,17 @@ static cek_status graph(cek__onnx_reader *r, cek__wire w)
         } else if (is(&f, 11, CEK__WIRE_BYTES)) {
             CEK_TRY(value_info(r, f.bytes, &name, &form));
             CEK__ONNX_ADD(r, given, given);
-            *given = (cek__onnx_value){ name, CEK__ONNX_NONE, CEK__ONNX_NONE, (int)r->o->forms_count };
+            *given = (cek__onnx_value){
+                .name = name, .node = CEK__ONNX_NONE, .tensor = CEK__ONNX_NONE, .form = (int)r->o->forms_count
+            };
             CEK__ONNX_ADD(r->o, forms, kept);
             *kept = form;
         } else if (is(&f, 12, CEK__WIRE_BYTES)) {
             CEK_TRY(value_info(r, f.bytes, &name, &form));
             CEK__ONNX_ADD(r->o, outputs, link);
             *link = (cek__onnx_link){ name, CEK__ONNX_NONE };
+        } else if (is(&f, 13, CEK__WIRE_BYTES)) {
+            CEK_TRY(weight_info(r, f.bytes));
         } else if (is(&f, 15, CEK__WIRE_BYTES)) {
             CEK_FAIL(CEK_BAD_INPUT, "%s: it has sparse weights, which are not read", r->o->path);
         }

@@ -33,7 +33,10 @@ static cek_status values_list(cek__onnx_reader *r)
     for (size_t i = 0; i < r->initialisers_count; i++) {
         int tensor = r->initialisers[i];
 
-        CEK_TRY(value_add(o, (cek__onnx_value){ o->tensors[tensor].name, CEK__ONNX_NONE, tensor, CEK__ONNX_NONE }));
+        CEK_TRY(value_add(o, (cek__onnx_value){ .name = o->tensors[tensor].name,
+                                                .node = CEK__ONNX_NONE,
+                                                .tensor = tensor,
+                                                .form = CEK__ONNX_NONE }));
     }
     for (size_t i = 0; i < r->given_count; i++)
         CEK_TRY(value_add(o, r->given[i]));
@@ -42,7 +45,9 @@ static cek_status values_list(cek__onnx_reader *r)
             const cek__onnx_link *link = &o->links[o->nodes[n].first_output + i];
 
             if (link->name[0] != '\0')
-                CEK_TRY(value_add(o, (cek__onnx_value){ link->name, (int)n, CEK__ONNX_NONE, CEK__ONNX_NONE }));
+                CEK_TRY(value_add(
+                    o, (cek__onnx_value){
+                           .name = link->name, .node = (int)n, .tensor = CEK__ONNX_NONE, .form = CEK__ONNX_NONE }));
         }
 out:
     return st;
@@ -119,6 +124,12 @@ cek_status cek__onnx_names(cek__onnx_reader *r)
     CEK_TRY(values_order(o));
     for (size_t n = 0; n < o->nodes_count; n++)
         CEK_TRY(node_link(o, n));
+    for (size_t i = 0; i < r->said_count; i++) {
+        int value = value_find(o, r->said[i].name);
+
+        if (value != CEK__ONNX_NONE)
+            o->values[value].role = r->said[i].role;
+    }
     for (size_t i = 0; i < r->given_count; i++) {
         int value = value_find(o, r->given[i].name);
 

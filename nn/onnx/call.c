@@ -128,6 +128,14 @@ static bool all_finite(const float *values, uint64_t count)
     return true;
 }
 
+/* What a file says of a weight counts. */
+static kind place_of(cek__onnx_role role, kind wanted)
+{
+    if (role == CEK__ONNX_ROLE_NONE)
+        return wanted;
+    return role == CEK__ONNX_ROLE_PARAMETER ? PLACE_PARAMETER : PLACE_BUFFER;
+}
+
 /* What a file has as numbers: where `place` leaves the choice, one number is a constant. */
 static cek_status numbers_add(cek__onnx_call *c, const char *name, int type, uint32_t rank, const int64_t *shape,
                               uint64_t count, const float *values, kind place, int *flow)
@@ -170,7 +178,7 @@ out:
     return st;
 }
 
-static cek_status known_add(cek__onnx_call *c, const cek__fold_value *v, const char *name, int *flow)
+static cek_status known_add(cek__onnx_call *c, const cek__fold_value *v, const char *name, kind place, int *flow)
 {
     cek_status st;
     float *values = NULL;
@@ -186,8 +194,7 @@ static cek_status known_add(cek__onnx_call *c, const cek__fold_value *v, const c
                      EXACT);
         values[i] = v->type == CEK__ONNX_FLOAT ? (float)n->real : (float)n->constant;
     }
-    st = numbers_add(c, name, v->type, v->rank, v->shape, v->count, values, v->count == 1 ? PLACE_ANY : PLACE_BUFFER,
-                     flow);
+    st = numbers_add(c, name, v->type, v->rank, v->shape, v->count, values, place, flow);
 out:
     free(values);
     return st;
@@ -207,9 +214,12 @@ static cek_status flow_of(cek__onnx_call *c, size_t input, kind place, int *flow
         return CEK_OK;
     known = cek__fold_known(&c->import->fold, value);
     if (o->values[value].tensor != CEK__ONNX_NONE)
-        CEK_TRY(tensor_add(c, &o->tensors[o->values[value].tensor], o->values[value].name, place, flow));
+        CEK_TRY(tensor_add(c, &o->tensors[o->values[value].tensor], o->values[value].name,
+                           place_of(o->values[value].role, place), flow));
+    else if (known != NULL && known->weight)
+        CEK_TRY(c->import->weight_compute(c, value, flow));
     else if (known != NULL)
-        CEK_TRY(known_add(c, known, o->values[value].name, flow));
+        CEK_TRY(known_add(c, known, o->values[value].name, known->count == 1 ? PLACE_ANY : PLACE_BUFFER, flow));
     else
         CEK_FAIL(CEK_UNSUPPORTED, "its input '%.*s' is an output that is not computed", NAME_SHOWN,
                  o->values[value].name);
@@ -228,9 +238,31 @@ cek_status cek__call_weight(cek__onnx_call *c, size_t input, int *flow)
     return flow_of(c, input, PLACE_PARAMETER, flow);
 }
 
-cek_status cek__call_buffer(cek__onnx_call *c, size_t input, int *flow)
+/* Exporters write equal arrays once: those of an untrained network are the weights of norms, too. */
+cek_status cek__call_buffer(cek__onnx_call *c, size_t input, const char *suffix, int *flow)
 {
-    return flow_of(c, input, PLACE_BUFFER, flow);
+    cek_status st;
+    const cek__onnx *o = c->import->onnx;
+    const cek__fold_value *known;
+    const cek__onnx_value *v;
+    char *name = NULL;
+    int value;
+
+    *flow = CEK__NOTHING;
+    CEK_TRY(value_find(c, input, &value));
+    v = &o->values[value];
+    known = cek__fold_known(&c->import->fold, value);
+    if (c->import->readers[value] > 1)
+        CEK_TRY(cek__asprintf(&name, "%s.%s", o->links[c->node->first_output].name, suffix));
+    if (v->tensor != CEK__ONNX_NONE)
+        st = tensor_add(c, &o->tensors[v->tensor], name ? name : v->name, PLACE_BUFFER, flow);
+    else if (known != NULL)
+        st = known_add(c, known, name ? name : v->name, PLACE_BUFFER, flow);
+    else
+        st = cek__fail(CEK_UNSUPPORTED, "its input '%.*s' is no weight of the file", NAME_SHOWN, v->name);
+out:
+    free(name);
+    return st;
 }
 
 cek_status cek__call_known(cek__onnx_call *c, size_t input, const cek__fold_value **out)

@@ -10,17 +10,23 @@
 #include "nn/formats/onnx_fold.h"
 #include "nn/model/layer.h"
 
+struct cek__onnx_call;
+
 typedef struct cek__onnx_import {
     const cek__onnx *onnx;
     cek_model *model;
     cek__fold fold;
     int *flows;    /* of each value; CEK__NOTHING: none so far */
+    int *readers;  /* of each value: how often it is read by what the output depends on */
     bool whole;    /* no axis counts samples: one sample is all that the file has as a batch */
     int64_t batch; /* where one does: how many the file has, 1 of any number */
     bool fixed;    /* they are a number in the file, and reshapes may have it among their sizes */
+    int within;    /* nodes that are being computed for others, of weights alone */
+    /* The flow of what a node gives that reads nothing but weights and constants. */
+    cek_status (*weight_compute)(struct cek__onnx_call *call, int value, int *flow);
 } cek__onnx_import;
 
-enum { CEK__CALL_OUTPUTS = 16, CEK__CALL_LIST = 64 };
+enum { CEK__CALL_OUTPUTS = 16, CEK__CALL_LIST = 64, CEK__CALL_WITHIN = 64 /* nodes, one behind the other */ };
 
 typedef struct cek__onnx_call {
     cek__onnx_import *import;
@@ -35,12 +41,14 @@ typedef struct cek__onnx_call {
 
 bool cek__call_has(const cek__onnx_call *c, size_t input);
 /* A flow: what a node gave; a weight of several numbers, which is a parameter if all of them are finite and else a buffer; a
- * constant. Integers are i32: CEK_UNSUPPORTED where one is too large. */
+ * constant. What the file says of a weight (cek__onnx_role) counts more. What is computed of weights alone is computed when it runs,
+ * so that they can be trained. Integers are i32: CEK_UNSUPPORTED where one is too large. */
 CEK__CHECKED cek_status cek__call_flow(cek__onnx_call *c, size_t input, int *flow);
 /* The same, of which a single number is a parameter too. */
 CEK__CHECKED cek_status cek__call_weight(cek__onnx_call *c, size_t input, int *flow);
-/* A buffer of what is a weight of the file. */
-CEK__CHECKED cek_status cek__call_buffer(cek__onnx_call *c, size_t input, int *flow);
+/* A buffer of this node alone, of what is a weight of the file, under its name there; a weight that others read too stays theirs, and
+ * the buffer is called as the node's output, and `suffix` behind it. */
+CEK__CHECKED cek_status cek__call_buffer(cek__onnx_call *c, size_t input, const char *suffix, int *flow);
 /* What is known while the file is read. CEK_UNSUPPORTED where it is not. */
 CEK__CHECKED cek_status cek__call_known(cek__onnx_call *c, size_t input, const cek__fold_value **out);
 /* The same, as integers without the batch, at most CEK__CALL_LIST. */

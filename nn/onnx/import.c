@@ -32,7 +32,7 @@ static void needed_mark(cek__onnx_reading *i, int output)
 {
     const cek__onnx *o = i->shared.onnx;
 
-    i->read[output] = true;
+    i->shared.readers[output] = 1;
     if (o->values[output].node != CEK__ONNX_NONE)
         i->needed[o->values[output].node] = true;
     for (size_t n = o->nodes_count; n-- > 0;)
@@ -41,7 +41,7 @@ static void needed_mark(cek__onnx_reading *i, int output)
 
             if (value == CEK__ONNX_NONE)
                 continue;
-            i->read[value] = true;
+            i->shared.readers[value]++;
             if (o->values[value].node != CEK__ONNX_NONE)
                 i->needed[o->values[value].node] = true;
         }
@@ -66,6 +66,28 @@ static int inputs_list(const cek__onnx_reading *i, const cek__onnx_node *node, i
             list[count++] = i->nodes[value];
     }
     return count;
+}
+
+/* For a node that reads it: a part of that node's layer. */
+static cek_status weight_compute(cek__onnx_call *reader, int value, int *flow)
+{
+    cek_status st;
+    cek__onnx_import *import = reader->import;
+    const cek__onnx_node *node = &import->onnx->nodes[import->onnx->values[value].node];
+    const cek__onnx_operator *kind = kind_of(node);
+    cek__onnx_call call = { .import = import, .node = node, .layer = reader->layer, .graph = reader->graph };
+
+    if (kind == NULL || import->within == CEK__CALL_WITHIN)
+        CEK_FAIL(CEK_UNSUPPORTED, "its input '%.*s' is computed of weights by %s", CEK__IMPORT_NAME_SHOWN,
+                 import->onnx->values[value].name, kind ? "more than 64 nodes" : "what is no part");
+    call.argument = kind->argument;
+    import->within++;
+    st = kind->add(&call);
+    import->within--;
+    reader->layer = call.layer;
+    *flow = call.out[0];
+out:
+    return st;
 }
 
 static cek_status node_convert(cek__onnx_reading *i, const cek__onnx_node *node, const cek__onnx_operator *kind)
@@ -200,22 +222,43 @@ out:
 
 /* ---- all of it ---- */
 
-static cek_status import_run(const cek__onnx *onnx, const cek_onnx_options *options, bool whole, cek_model **out)
+/* Of the inputs that the output depends on. */
+static bool sizes_known(const cek__onnx_reading *i)
+{
+    const cek__onnx *o = i->shared.onnx;
+
+    for (size_t k = 0; k < o->inputs_count; k++) {
+        const int value = o->inputs[k].value;
+        const cek__onnx_form *form = &o->forms[o->values[value].form];
+
+        for (uint32_t a = 0; a < form->rank && i->shared.readers[value] > 0; a++)
+            if (form->size[a] < 0)
+                return false;
+    }
+    return true;
+}
+
+/* *fixed: no size of what it reads is open, so that the whole batch may be one sample. */
+static cek_status import_run(const cek__onnx *onnx, const cek_onnx_options *options, bool whole, bool *fixed,
+                             cek_model **out)
 {
     cek_status st;
-    cek__onnx_reading i = { .shared = { .onnx = onnx, .whole = whole }, .options = options };
+    cek__onnx_reading i = { .shared = { .onnx = onnx, .whole = whole, .weight_compute = weight_compute },
+                            .options = options };
     const cek__onnx_link *output = NULL;
 
     *out = NULL;
+    *fixed = false;
     CEK_TRY(cek__fold_begin(onnx, &i.shared.fold));
     CEK_TRY(cek__calloc(onnx->values_count + 1, sizeof *i.shared.flows, &i.shared.flows));
     CEK_TRY(cek__alloc_array(onnx->values_count + 1, sizeof *i.nodes, &i.nodes));
     for (size_t k = 0; k < onnx->values_count; k++)
         i.nodes[k] = -1;
     CEK_TRY(cek__calloc(onnx->nodes_count + 1, sizeof *i.needed, &i.needed));
-    CEK_TRY(cek__calloc(onnx->values_count + 1, sizeof *i.read, &i.read));
+    CEK_TRY(cek__calloc(onnx->values_count + 1, sizeof *i.shared.readers, &i.shared.readers));
     CEK_TRY(output_find(&i, &output));
     needed_mark(&i, output->value);
+    *fixed = sizes_known(&i);
     CEK_TRY(operators_check(&i));
     CEK_TRY(cek__onnx_inputs_add(&i));
     CEK_TRY(nodes_convert(&i));
@@ -228,30 +271,8 @@ out:
     free(i.shared.flows);
     free(i.nodes);
     free(i.needed);
-    free(i.read);
+    free(i.shared.readers);
     return st;
-}
-
-static bool is_read(const cek__onnx *o, int value)
-{
-    for (size_t n = 0; n < o->nodes_count; n++)
-        for (size_t k = 0; k < o->nodes[n].inputs; k++)
-            if (o->links[o->nodes[n].first_input + k].value == value)
-                return true;
-    return false;
-}
-
-/* Of the inputs that somebody reads. */
-static bool all_sizes_known(const cek__onnx *o)
-{
-    for (size_t k = 0; k < o->inputs_count; k++) {
-        const cek__onnx_form *form = &o->forms[o->values[o->inputs[k].value].form];
-
-        for (uint32_t a = 0; a < form->rank; a++)
-            if (form->size[a] < 0 && is_read(o, o->inputs[k].value))
-                return false;
-    }
-    return true;
 }
 
 cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out)
@@ -260,6 +281,7 @@ cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options
     cek__onnx *onnx = NULL;
     cek_onnx_options o = { 0 };
     char *why = NULL;
+    bool fixed;
 
     CEK__NOT_NULL(out);
     *out = NULL;
@@ -267,14 +289,14 @@ cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options
     if (options)
         CEK_TRY(cek__options_take("cek_model_read_onnx", &o, sizeof o, options));
     CEK_TRY(cek__onnx_read(path, &onnx));
-    st = import_run(onnx, &o, false, out);
-    if ((st == CEK_UNSUPPORTED || st == CEK_BAD_INPUT) && all_sizes_known(onnx)) {
+    st = import_run(onnx, &o, false, &fixed, out);
+    if ((st == CEK_UNSUPPORTED || st == CEK_BAD_INPUT) && fixed) {
         CEK_TRY(cek__strdup(cek_error_text(), &why));
-        st = import_run(onnx, &o, true, out);
+        st = import_run(onnx, &o, true, &fixed, out);
         if (st == CEK_OK)
             cek__log(CEK_LOG_WARN, "%s: it runs at the batch that it was written with, as one sample: %s", path, why);
-        else
-            st = cek__fail(st, "%s", why);
+        else if (strcmp(why, cek_error_text()) != 0)
+            st = cek__fail(st, "%s; nor as one sample that is the whole batch: %s", why, cek_error_text());
     }
 out:
     free(why);

@@ -11,8 +11,7 @@ typedef struct cek__onnx_reading {
     cek__onnx_import shared;
     const cek_onnx_options *options;
     int *nodes;   /* of the model, for each value; -1: none */
-    bool *needed; /* of each node of the file, */
-    bool *read;   /* and each value: the output depends on it */
+    bool *needed; /* of each node of the file: the output depends on it */
 } cek__onnx_reading;
 
 /* The inputs that the output depends on, in the file's order; makes the model. */

@@ -211,7 +211,7 @@ cek_status cek__onnx_inputs_add(cek__onnx_reading *i)
     for (size_t k = 0; k < o->inputs_count; k++) {
         entry *e = &entries[count];
 
-        if (!i->read[o->inputs[k].value])
+        if (!i->shared.readers[o->inputs[k].value])
             continue;
         if (count++ == CEK_INPUTS_MOST)
             CEK_FAIL(CEK_UNSUPPORTED, "%s: more than %d inputs", o->path, CEK_INPUTS_MOST);

@@ -224,8 +224,8 @@ cek_status cek__onnx_batch_norm(cek__onnx_call *c)
     CEK_TRY(weights_take(c, &c->layer.x[0], &n.affine[0], &n.affine[1]));
     if (!cek__call_has(c, 2))
         CEK_FAIL(CEK_BAD_INPUT, "its third input, the bias, is missing");
-    CEK_TRY(cek__call_buffer(c, 3, &n.running[0]));
-    CEK_TRY(cek__call_buffer(c, 4, &n.running[1]));
+    CEK_TRY(cek__call_buffer(c, 3, "running_mean", &n.running[0]));
+    CEK_TRY(cek__call_buffer(c, 4, "running_var", &n.running[1]));
     c->layer.in = *cek__call_dims(c, c->layer.x[0]);
     if (c->layer.in.rank < 2 || c->layer.in.samples > 1)
         CEK_FAIL(CEK_UNSUPPORTED, "takes samples, channels and what is behind them");
