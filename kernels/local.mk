@@ -9,6 +9,7 @@ kernels_cpu_sources = \
     %D%/cpu/dots_f32.c \
     %D%/cpu/epilogue_f32.c \
     %D%/cpu/gemm_f32.c \
+    %D%/cpu/half.h \
     %D%/cpu/isa.h \
     %D%/cpu/kernels.h \
     %D%/cpu/loss.c \

@@ -93,21 +93,22 @@ typedef struct cpu_optimizer_kernels {
 
 enum { CPU_INDEX_SLACK = 64 }; /* bytes behind an array of indices that may be read */
 
-/* Pools over one position: `channels` numbers at each of `count` places. `more`: go on from what
+/* Pools over one position: `channels` numbers of `type` at each of `count` places, results in floats. `more`: go on from what
  * an earlier call with other places left in the outputs. */
 typedef struct cpu_pool_kernels {
     /* y = the largest of x[0], x[1], ..., index = the number[] of the first that is; NaN is
      * larger than all. index_bytes 1, 4, or 0 for none */
-    void (*max)(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
-                void *index, int index_bytes);
+    void (*max)(cpu_type type, int64_t channels, int count, const void *const *x, const uint32_t *number, int more,
+                float *y, void *index, int index_bytes);
     /* dx = sum of dy[j] where index[j] is number[j] */
-    void (*max_grad)(int64_t channels, int count, const float *const *dy, const void *const *index,
+    void (*max_grad)(cpu_type type, int64_t channels, int count, const void *const *dy, const void *const *index,
                      const uint32_t *number, int index_bytes, int more, float *dx);
     /* y = (sum of x[j]) / divisor */
-    void (*average)(int64_t channels, int count, const float *const *x, float divisor, int more, float *y);
+    void (*average)(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
+                    float *y);
     /* dx = sum of dy[j] / divisor[j] */
-    void (*average_grad)(int64_t channels, int count, const float *const *dy, const float *divisor, int more,
-                         float *dx);
+    void (*average_grad)(cpu_type type, int64_t channels, int count, const void *const *dy, const float *divisor,
+                         int more, float *dx);
 } cpu_pool_kernels;
 
 struct cpu_op_kernels {

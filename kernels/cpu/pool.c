@@ -3,8 +3,22 @@
  *
  * Owns: which of several equal maxima wins (the first), and that NaN does.
  * Must not know: windows, strides, padding: it is given the places. */
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/vector.h"
+
+/* VL channels from channel c on, of which `part` exist, at a place. */
+V_INLINE vf place_load(cpu_type type, const void *place, int64_t c, int64_t part)
+{
+    return v_load_typed(type, (const char *)place + c * cpu_type_bytes(type), part);
+}
+
+/* `call` with `type` a constant in it, so that the choice is made once per position. */
+#define FOR_TYPE(type, call)              \
+    switch (type) {                       \
+    case CPU_F32: call(CPU_F32); break;   \
+    case CPU_BF16: call(CPU_BF16); break; \
+    case CPU_F16: call(CPU_F16); break;   \
+    }
 
 /* Indices of VL channels, bytes or words. More are read than exist (CPU_INDEX_SLACK), never written. */
 V_INLINE vi load_index(const void *index, int bytes, int64_t at)
@@ -35,18 +49,18 @@ V_INLINE void store_index(void *index, int bytes, int64_t at, int64_t part, vi v
     (void)lanes;
 }
 
-V_INLINE void max_any(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
-                      void *index, int bytes)
+V_INLINE void max_any(cpu_type type, int64_t channels, int count, const void *const *x, const uint32_t *number,
+                      int more, float *y, void *index, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
-        vf best = v_load_part(more ? y + c : x[0] + c, part);
+        vf best = more ? v_load_part(y + c, part) : place_load(type, x[0], c, part);
         vi which = { 0 };
 
         if (bytes)
             which = more ? load_index(index, bytes, c) : v_all_i32((int32_t)number[0]);
         for (int j = !more; j < count; j++) {
-            vf v = v_load_part(x[j] + c, part);
+            vf v = place_load(type, x[j], c, part);
             vi wins = ~(v <= best) & (best == best);
 
             best = v_select(wins, v, best);
@@ -59,18 +73,21 @@ V_INLINE void max_any(int64_t channels, int count, const float *const *x, const 
     }
 }
 
-static void pool_max(int64_t channels, int count, const float *const *x, const uint32_t *number, int more, float *y,
-                     void *index, int index_bytes)
+static void pool_max(cpu_type type, int64_t channels, int count, const void *const *x, const uint32_t *number, int more,
+                     float *y, void *index, int index_bytes)
 {
-    if (index_bytes == 1)
-        max_any(channels, count, x, number, more, y, index, 1);
-    else if (index_bytes == 4)
-        max_any(channels, count, x, number, more, y, index, 4);
-    else
-        max_any(channels, count, x, number, more, y, index, 0);
+#define MAX(type)                                                     \
+    if (index_bytes == 1)                                             \
+        max_any(type, channels, count, x, number, more, y, index, 1); \
+    else if (index_bytes == 4)                                        \
+        max_any(type, channels, count, x, number, more, y, index, 4); \
+    else                                                              \
+        max_any(type, channels, count, x, number, more, y, index, 0)
+    FOR_TYPE(type, MAX)
+#undef MAX
 }
 
-V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, const void *const *index,
+V_INLINE void max_grad_any(cpu_type type, int64_t channels, int count, const void *const *dy, const void *const *index,
                            const uint32_t *number, int more, float *dx, int bytes)
 {
     for (int64_t c = 0; c < channels; c += VL) {
@@ -82,22 +99,26 @@ V_INLINE void max_grad_any(int64_t channels, int count, const float *const *dy, 
         for (int j = 0; j < count; j++) {
             vi chosen = load_index(index[j], bytes, c) == (int32_t)number[j];
 
-            sum += v_select(chosen, v_load_part(dy[j] + c, part), v_all(0));
+            sum += v_select(chosen, place_load(type, dy[j], c, part), v_all(0));
         }
         v_store_part(dx + c, part, sum);
     }
 }
 
-static void max_grad(int64_t channels, int count, const float *const *dy, const void *const *index,
+static void max_grad(cpu_type type, int64_t channels, int count, const void *const *dy, const void *const *index,
                      const uint32_t *number, int index_bytes, int more, float *dx)
 {
-    if (index_bytes == 1)
-        max_grad_any(channels, count, dy, index, number, more, dx, 1);
-    else
-        max_grad_any(channels, count, dy, index, number, more, dx, 4);
+#define MAX_GRAD(type)                                                       \
+    if (index_bytes == 1)                                                    \
+        max_grad_any(type, channels, count, dy, index, number, more, dx, 1); \
+    else                                                                     \
+        max_grad_any(type, channels, count, dy, index, number, more, dx, 4)
+    FOR_TYPE(type, MAX_GRAD)
+#undef MAX_GRAD
 }
 
-static void average(int64_t channels, int count, const float *const *x, float divisor, int more, float *y)
+V_INLINE void average_any(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
+                          float *y)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
@@ -106,12 +127,20 @@ static void average(int64_t channels, int count, const float *const *x, float di
         if (more)
             sum = v_load_part(y + c, part);
         for (int j = 0; j < count; j++)
-            sum += v_load_part(x[j] + c, part);
+            sum += place_load(type, x[j], c, part);
         v_store_part(y + c, part, sum / divisor);
     }
 }
 
-static void average_grad(int64_t channels, int count, const float *const *dy, const float *divisor, int more, float *dx)
+static void average(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
+                    float *y){
+#define AVERAGE(type) average_any(type, channels, count, x, divisor, more, y)
+    FOR_TYPE(type, AVERAGE)
+#undef AVERAGE
+}
+
+V_INLINE void average_grad_any(cpu_type type, int64_t channels, int count, const void *const *dy, const float *divisor,
+                               int more, float *dx)
 {
     for (int64_t c = 0; c < channels; c += VL) {
         const int64_t part = channels - c < VL ? channels - c : VL;
@@ -120,9 +149,17 @@ static void average_grad(int64_t channels, int count, const float *const *dy, co
         if (more)
             sum = v_load_part(dx + c, part);
         for (int j = 0; j < count; j++)
-            sum += v_load_part(dy[j] + c, part) / divisor[j];
+            sum += place_load(type, dy[j], c, part) / divisor[j];
         v_store_part(dx + c, part, sum);
     }
+}
+
+static void average_grad(cpu_type type, int64_t channels, int count, const void *const *dy, const float *divisor,
+                         int more, float *dx)
+{
+#define AVERAGE_GRAD(type) average_grad_any(type, channels, count, dy, divisor, more, dx)
+    FOR_TYPE(type, AVERAGE_GRAD)
+#undef AVERAGE_GRAD
 }
 
 const cpu_pool_kernels ISA_NAME(cek__pool_kernels) = {

@@ -141,6 +141,45 @@ START_TEST(chains_over_strided_operands)
 }
 END_TEST
 
+/* Rows are indices along axis 0, wherever that lies in memory; none of them is written down. */
+START_TEST(rows_that_count_are_told_from_padding_in_every_layout)
+{
+    const layout *l = &layouts[_i];
+    const cek_pointwise_instruction code[] = { { .code = CEK_PW_VALID },
+                                               { .code = CEK_PW_SELECT, .a = 2, .b = 0, .c = 1 } };
+    cek_pointwise_input inputs[2] = { { .type = CEK_F32 }, { .type = CEK_F32 } };
+    cek_pointwise_desc d = pointwise(2, inputs, 2, code);
+    cek_batch_block batch = { .rows_valid = 0 };
+    const operand o[] = { { 0, in0, extent(l->shape, l->a) * 4, IN },
+                          { 1, in1, extent(l->shape, l->b) * 4, IN },
+                          { CEK_POINTWISE_OUT, out, extent(l->shape, l->out) * 4, OUT },
+                          { CEK_POINTWISE_BATCH, &batch, sizeof batch, IN } };
+    const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32, CEK_U8 };
+
+    numbers();
+    for (; d.rank < 5 && l->shape[d.rank]; d.rank++) {
+        d.shape[d.rank] = l->shape[d.rank];
+        inputs[0].strides[d.rank] = l->a[d.rank];
+        inputs[1].strides[d.rank] = l->b[d.rank];
+        d.out_strides[d.rank] = l->out[d.rank];
+    }
+    d.op.operands |= CEK_BIT(CEK_POINTWISE_BATCH);
+    d.rows_per_sample = d.shape[0] > 6 ? 3 : 1;
+    for (uint32_t rows = 0; rows <= d.shape[0] / d.rows_per_sample + 1; rows += 1 + (uint32_t)d.shape[0] / 20) {
+        batch.rows_valid = rows;
+        compare(l->what, &d.op, o, types, 4, exactly);
+    }
+    for (int f = 0; f < form_count(); f++) {
+        cek_op_info info = { .size = sizeof info };
+        cek_op *op;
+
+        ck_assert_uint_eq(form(f)->p.op_create(form(f)->dev, &d.op, &info, &op), CEK_OK);
+        ck_assert_uint_eq(info.workspace_bytes, 0);
+        form(f)->p.op_destroy(op);
+    }
+}
+END_TEST
+
 START_TEST(integers_come_in_and_go_out)
 {
     enum { N = 3000, COLUMNS = 30 };
@@ -358,6 +397,7 @@ void add_tensors(Suite *suite)
     tcase_add_checked_fixture(cases, forms_open, forms_close);
     tcase_add_loop_test(cases, every_instruction_gives_what_the_reference_gives, CEK_PW_CONST, CEK_PW_VALID + 1);
     tcase_add_loop_test(cases, chains_over_strided_operands, 0, LAYOUTS);
+    tcase_add_loop_test(cases, rows_that_count_are_told_from_padding_in_every_layout, 0, LAYOUTS);
     tcase_add_test(cases, integers_come_in_and_go_out);
     tcase_add_test(cases, halves_are_read_and_written);
     tcase_add_test(cases, the_result_may_be_an_input);

@@ -163,6 +163,57 @@ START_TEST(average_pools_and_their_gradients)
 }
 END_TEST
 
+/* Positions of which all places are added in f32, and the sum rounded once, whatever the number of places. */
+START_TEST(average_pools_in_16_bits)
+{
+    static uint16_t a[MOST], b[MOST];
+    const cek_dtype half[] = { CEK_BF16, CEK_F16 };
+    const double unit[] = { 1.0 / 128, 1.0 / 1024 };
+    const pool_case *c = &pools[_i];
+    uint64_t n_in, n_out;
+
+    for (int h = 0; h < 2; h++)
+        for (uint32_t kind = CEK_OP_POOL_FORWARD; kind <= CEK_OP_POOL_BACKWARD; kind++) {
+            cek_pool_desc d = pool_desc(c, kind, CEK_POOL_AVERAGE, half[h], &n_in, &n_out);
+            const uint64_t from = kind == CEK_OP_POOL_FORWARD ? n_in : n_out, to = n_in + n_out - from;
+            const operand o[] = { { 0, a, from * 2, IN }, { 1, b, to * 2, OUT } };
+
+            for (uint64_t i = 0; i < from; i++) /* from 1 to 2 in either type */
+                a[i] = (uint16_t)(half[h] == CEK_BF16 ? 0x3f80 + i * 37 % 128 : 0x3c00 + i * 397 % 1024);
+            compare(c->what, &d.op, o, (cek_dtype[]){ half[h], half[h] }, 2, (tolerance){ 0, unit[h] });
+        }
+}
+END_TEST
+
+/* Nor does it with a larger image: a line of channels for each worker. */
+START_TEST(what_pools_work_in_does_not_grow_with_the_batch)
+{
+    const cek_dtype types[] = { CEK_F32, CEK_BF16, CEK_F16 };
+    pool_case c = pools[0];
+    uint64_t n_in, n_out;
+
+    for (int f = 0; f < form_count(); f++)
+        for (int t = 0; t < 3; t++)
+            for (uint32_t kind = CEK_OP_POOL_FORWARD; kind <= CEK_OP_POOL_BACKWARD; kind++) {
+                uint64_t bytes[2];
+
+                for (int large = 0; large < 2; large++) {
+                    cek_op_info info = { .size = sizeof info };
+                    cek_op *op;
+
+                    c.batch = large ? 64 : 1;
+                    c.in[0] = c.in[1] = large ? 224 : 2;
+                    cek_pool_desc d = pool_desc(&c, kind, CEK_POOL_AVERAGE, types[t], &n_in, &n_out);
+                    ck_assert_uint_eq(form(f)->p.op_create(form(f)->dev, &d.op, &info, &op), CEK_OK);
+                    bytes[large] = info.workspace_bytes;
+                    form(f)->p.op_destroy(op);
+                }
+                ck_assert_uint_eq(bytes[0], bytes[1]);
+                ck_assert_int_eq(bytes[0] == 0, types[t] == CEK_F32);
+            }
+}
+END_TEST
+
 START_TEST(a_pool_without_reserve_gives_the_same_maxima)
 {
     static float with[MOST], without[MOST];
@@ -406,6 +457,8 @@ void add_training(Suite *suite)
     tcase_add_loop_test(cases, maximum_pools_in_bf16, 0, POOLS);
     tcase_add_loop_test(cases, average_pools_and_their_gradients, 0, POOLS);
     tcase_add_test(cases, a_pool_without_reserve_gives_the_same_maxima);
+    tcase_add_loop_test(cases, average_pools_in_16_bits, 0, POOLS);
+    tcase_add_test(cases, what_pools_work_in_does_not_grow_with_the_batch);
     tcase_add_loop_test(cases, dropout_keeps_the_elements_that_the_header_says, 0, RANDOMS);
     tcase_add_loop_test(cases, random_numbers_are_those_of_the_header, 0, RANDOMS);
     tcase_add_loop_test(cases, optimizers_step_as_the_reference_does, 0, OPTIMIZERS);

@@ -137,7 +137,7 @@ static void copy_run(const cek_op *op, cek_queue *queue, void *const *at, void *
     (void)queue;
     (void)workspace;
     if (c->method == CONVERT)
-        cek__elementwise_run(&c->chain, dev, (const void *const *)at, at[CEK_COPY_Y]);
+        cek__elementwise_run(&c->chain, dev, (const void *const *)at, 0, at[CEK_COPY_Y]);
     else if (c->method == TRANSPOSE)
         run_transpose(&j, dev);
     else

@@ -6,9 +6,14 @@
 
 /* --- planning --------------------------------------------------------------------------------- */
 
+static bool is_counts(const cpu_elementwise *e, int t)
+{
+    return e->counts && t == e->inputs - 1;
+}
+
 static bool is_direct(const cpu_elementwise *e, int t)
 {
-    return e->type[t] == CEK_F32 && cek__space_period(&e->space, t) == e->elements;
+    return e->type[t] == CEK_F32 && !is_counts(e, t) && cek__space_period(&e->space, t) == e->elements;
 }
 
 /* The largest block that has room in which every operand that repeats with a fitting period repeats a whole
@@ -17,7 +22,7 @@ static int64_t block_size(const cpu_elementwise *e)
 {
     int64_t longest = 1;
 
-    for (int t = 0; t < e->inputs; t++) {
+    for (int t = 0; t < e->inputs - e->counts; t++) {
         const int64_t period = cek__space_period(&e->space, t);
 
         if (period > longest && period < e->elements && period <= e->room)
@@ -30,6 +35,8 @@ static cpu_access access_of(const cpu_elementwise *e, int t)
 {
     const int64_t period = cek__space_period(&e->space, t);
 
+    if (is_counts(e, t))
+        return CPU_COUNTED;
     if (period == e->elements)
         return is_direct(e, t) ? CPU_DIRECT : CPU_CONVERTED;
     return t < e->inputs && period > 0 && e->block % period == 0 ? CPU_REPEATED : CPU_GATHERED;
@@ -83,7 +90,8 @@ static uint64_t cost(const cpu_elementwise *e)
     uint64_t ps = 0;
 
     for (int t = 0; t <= e->inputs; t++)
-        ps += e->access[t] == CPU_REPEATED ? 0 : cek__type_bytes(e->type[t]) * CPU_PS_BYTE;
+        ps += e->access[t] == CPU_REPEATED || e->access[t] == CPU_COUNTED ? 0
+                                                                          : cek__type_bytes(e->type[t]) * CPU_PS_BYTE;
     for (int i = 0; i < e->instructions; i++)
         switch (e->code[i].code) {
         case CEK_PW_EXP:
@@ -127,6 +135,7 @@ typedef struct job {
     const cpu_elementwise *e;
     const cpu_kernels *k;
     const void *const *at;
+    int64_t counted; /* rows */
     void *out;
 } job;
 
@@ -135,6 +144,26 @@ typedef struct piece {
     uint32_t raw[CPU_BLOCK] __attribute__((aligned(64)));
     const float *value[CPU_VALUES];
 } piece;
+
+/* n elements from number `first` on of the tensor whose offset is the row, a run along the innermost axis at a time. */
+static void counts_make(const cpu_space *space, int t, int64_t counted, int64_t first, int64_t n, float *to)
+{
+    const int inner = space->rank - 1;
+    cpu_place place;
+
+    cek__place_of(space, first, &place);
+    for (int64_t i = 0, run; i < n; i += run) {
+        const int64_t left = counted - cek__place_offset(space, &place, t);
+        int64_t count;
+
+        run = space->shape[inner] - place.at[inner];
+        run = run < n - i ? run : n - i;
+        count = left <= 0 ? 0 : space->stride[t][inner] == 0 || left > run ? run : left;
+        for (int64_t k = 0; k < run; k++)
+            to[i + k] = k < count;
+        cek__place_advance(space, &place, run);
+    }
+}
 
 static void fetch(const job *j, piece *p, int t, int64_t first, int64_t n)
 {
@@ -152,6 +181,7 @@ static void fetch(const job *j, piece *p, int t, int64_t first, int64_t n)
         if (e->type[t] != CEK_F32)
             cek__cpu_load(j->k, e->type[t], n, p->raw, to);
         break;
+    case CPU_COUNTED: counts_make(&e->space, t, j->counted, first, n, to); break;
     }
     p->value[t] = to;
 }
@@ -226,9 +256,10 @@ static void run_blocks(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const void *const *at, void *out)
+void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const void *const *at, int64_t counted,
+                          void *out)
 {
-    job j = { .e = e, .k = dev->config->kernels, .at = at, .out = out };
+    job j = { .e = e, .k = dev->config->kernels, .at = at, .counted = counted, .out = out };
 
     cek__cpu_for(dev, (e->elements + e->block - 1) / e->block, 1, e->ps_element * (uint64_t)e->block, run_blocks, &j);
 }

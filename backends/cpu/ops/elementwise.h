@@ -25,7 +25,8 @@ typedef enum {
     CPU_DIRECT,    /* f32, dense: a pointer into it */
     CPU_CONVERTED, /* dense, of another type: converted block by block */
     CPU_REPEATED,  /* its values repeat, with a period that divides the block: fetched once per piece */
-    CPU_GATHERED   /* anything else: fetched run by run */
+    CPU_GATHERED,  /* anything else: fetched run by run */
+    CPU_COUNTED    /* no memory: 1 in the rows that count, 0 in the others */
 } cpu_access;
 
 typedef struct cpu_elementwise {
@@ -38,15 +39,17 @@ typedef struct cpu_elementwise {
     cek_pointwise_instruction code[CEK_POINTWISE_INSTRUCTIONS];
     int8_t buffer[CPU_VALUES]; /* scratch block of each value; -1: none */
     bool accumulate;
+    bool counts;         /* the last input tells which rows count: its offset is the row */
     uint64_t ps_element; /* estimate, for cutting */
 } cpu_elementwise;
 
 /* cek__elementwise_plan - completes *e, in which the caller has set space, inputs, instructions,
- * type, code and accumulate. All types are of CPU_TYPES. */
+ * type, code, accumulate and counts. All types are of CPU_TYPES. */
 void cek__elementwise_plan(cpu_elementwise *e);
 
-/* cek__elementwise_run - at[i] is the address of tensor i. */
-void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const void *const *at, void *out);
+/* cek__elementwise_run - at[i] is the address of tensor i; rows below `counted` count. */
+void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const void *const *at, int64_t counted,
+                          void *out);
 
 /* cek__elements_gather, _scatter - n elements from element number `first` on, of one tensor of a
  * space, to and from consecutive memory of the same type. */

@@ -6,17 +6,14 @@
 typedef struct pointwise_op {
     struct cek_op head;
     cpu_elementwise chain;
-    bool valid; /* one more input, in the workspace: 1 for each row that counts, else 0 */
 } pointwise_op;
 
-/* What VALID reads lies behind the inputs, so that results of instructions move up by one. */
-static void valid_place(pointwise_op *p, const cek_pointwise_desc *d)
+/* What VALID reads is one more input behind the others, so that results of instructions move up by one. */
+static void valid_place(cpu_elementwise *e, const cek_pointwise_desc *d)
 {
-    cpu_elementwise *e = &p->chain;
-
     for (int i = 0; i < e->instructions; i++)
-        p->valid |= e->code[i].code == CEK_PW_VALID;
-    if (!p->valid)
+        e->counts |= e->code[i].code == CEK_PW_VALID;
+    if (!e->counts)
         return;
     for (int i = 0; i < e->instructions; i++) {
         cek_pointwise_instruction *c = &e->code[i];
@@ -29,7 +26,6 @@ static void valid_place(pointwise_op *p, const cek_pointwise_desc *d)
     }
     e->type[e->inputs] = CEK_F32;
     e->space.stride[e->inputs][0] = 1; /* the row is the index along axis 0 */
-    p->head.info.workspace_bytes = d->shape[0] * sizeof(float);
     e->inputs++;
 }
 
@@ -51,7 +47,7 @@ static cek_status pointwise_plan(cek_op *op)
         e->type[t] = d->inputs[t].type;
         memcpy(e->space.stride[t], d->inputs[t].strides, sizeof e->space.stride[t]);
     }
-    valid_place(p, d);
+    valid_place(e, d);
     e->type[e->inputs] = d->out_type;
     memcpy(e->space.stride[e->inputs], d->out_strides, sizeof d->out_strides);
     for (int t = 0; t <= e->inputs; t++)
@@ -67,20 +63,13 @@ static void pointwise_run(const cek_op *op, cek_queue *queue, void *const *at, v
     const pointwise_op *p = (const pointwise_op *)op;
     const cek_pointwise_desc *d = &op->request.desc.pointwise;
     const cek_batch_block *batch = at[CEK_POINTWISE_BATCH];
-    const void *from[CEK_POINTWISE_INPUTS + 1];
-    float *counts = workspace;
+    uint64_t counted = d->shape[0];
 
     (void)queue;
-    memcpy(from, at, CEK_POINTWISE_INPUTS * sizeof *from);
-    if (p->valid) {
-        uint64_t counted = d->shape[0];
-        if (batch && batch->rows_valid <= counted / d->rows_per_sample)
-            counted = batch->rows_valid * d->rows_per_sample;
-        for (uint64_t r = 0; r < d->shape[0]; r++)
-            counts[r] = r < counted;
-        from[d->input_count] = counts;
-    }
-    cek__elementwise_run(&p->chain, op_dev(op), from, at[CEK_POINTWISE_OUT]);
+    (void)workspace;
+    if (p->chain.counts && batch && batch->rows_valid <= counted / d->rows_per_sample)
+        counted = batch->rows_valid * d->rows_per_sample;
+    cek__elementwise_run(&p->chain, op_dev(op), (const void *const *)at, (int64_t)counted, at[CEK_POINTWISE_OUT]);
 }
 
 const cpu_kind cek__cpu_pointwise = { sizeof(pointwise_op), pointwise_plan, pointwise_run, NULL };

@@ -6,12 +6,13 @@
  *
  * Both directions gather: an output (forward: a position of Y, backward: of DX) is computed by
  * one thread from all that it depends on, in a fixed order. Kernels work on all channels of a
- * position at once. f16 and bf16 go through floats in the workspace. */
+ * position at once, and read them as they are stored; a position of f16 or bf16 is computed in its
+ * worker's line of floats and stored from there. */
 #include <stdio.h>
 
-#include "backends/common/extent.h"
 #include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
+#include "backends/cpu/ops/rows.h"
 
 enum { PLACES = 64 }; /* handed to a kernel at once; larger windows take several calls */
 
@@ -19,19 +20,20 @@ typedef struct pool_op {
     struct cek_op head;
     bool max, count_pad;
     cek_dtype type;
+    int64_t bytes; /* of an element */
     int64_t batch, channels;
     int64_t in[3], out[3], kernel[3], stride[3], pad[3];
     int64_t volume; /* places of a window */
     int index_bytes;
-    int64_t x_elements, y_elements;
 } pool_op;
 
 typedef struct job {
     const pool_op *p;
     const cpu_kernels *k;
-    const float *x;       /* X, or DY */
-    float *y;             /* Y, or DX */
+    const char *x;        /* X, or DY */
+    char *y;              /* Y, or DX */
     unsigned char *index; /* or NULL */
+    float *lines;         /* of each worker one, where the type is not f32; else NULL */
 } job;
 
 /* --- planning --------------------------------------------------------------------------------- */
@@ -48,6 +50,7 @@ static cek_status pool_plan(cek_op *op)
     p->max = d->mode == CEK_POOL_MAX;
     p->count_pad = d->flags & CEK_POOL_COUNT_PAD;
     p->type = d->type;
+    p->bytes = cek__type_bytes(d->type);
     p->batch = (int64_t)d->batch;
     p->channels = (int64_t)d->channels;
     for (uint32_t i = 0; i < 3; i++) {
@@ -62,13 +65,10 @@ static cek_status pool_plan(cek_op *op)
     }
     p->volume = p->kernel[0] * p->kernel[1] * p->kernel[2];
     p->index_bytes = p->volume <= 256 ? 1 : 4;
-    p->x_elements = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels;
-    p->y_elements = p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels;
     if (p->volume > UINT32_MAX)
         return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
                               (long long)p->volume);
-    if (p->type != CEK_F32)
-        op->info.workspace_bytes = (uint64_t)(p->x_elements + p->y_elements) * sizeof(float);
+    op->info.workspace_bytes = rows_scratch(op, d->type, p->channels);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position",
              p->max ? "maximum" : "average");
     return CEK_OK;
@@ -80,7 +80,8 @@ static cek_status pool_forward_plan(cek_op *op)
     const cek_status st = pool_plan(op);
 
     if (st == CEK_OK && cek__request_given(&op->request, CEK_POOL_FORWARD_RESERVE))
-        op->info.reserve_bytes = (uint64_t)(p->y_elements * p->index_bytes + CPU_INDEX_SLACK);
+        op->info.reserve_bytes =
+            (uint64_t)(p->batch * p->out[0] * p->out[1] * p->out[2] * p->channels * p->index_bytes + CPU_INDEX_SLACK);
     return st;
 }
 
@@ -90,7 +91,7 @@ static cek_status pool_forward_plan(cek_op *op)
 typedef struct places {
     int count;
     bool more; /* a kernel was called for this position before */
-    const float *at[PLACES];
+    const void *at[PLACES];
     const void *index[PLACES];
     uint32_t number[PLACES];
     float divisor[PLACES];
@@ -133,19 +134,31 @@ static inline uint32_t number_of(const pool_op *p, int64_t d, int64_t h, int64_t
     return (uint32_t)((d * p->kernel[1] + h) * p->kernel[2] + w);
 }
 
+/* Where a position is computed, and that it is there: the same where it is f32. */
+static inline float *position_begin(const job *j, int64_t element, int worker)
+{
+    return j->lines ? j->lines + worker * row_floats(j->p->channels) : (float *)(void *)(j->y + element * j->p->bytes);
+}
+
+static inline void position_end(const job *j, int64_t element, const float *at)
+{
+    row_write(j->k, j->p->type, at, j->y + element * j->p->bytes, 0, j->p->channels);
+}
+
 static void forward_flush(const job *j, places *s, float divisor, float *y, void *index)
 {
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max(p->channels, s->count, s->at, s->number, s->more, y, index, index ? p->index_bytes : 0);
+        j->k->ops->pool->max(type_of(p->type), p->channels, s->count, s->at, s->number, s->more, y, index,
+                             index ? p->index_bytes : 0);
     else
-        j->k->ops->pool->average(p->channels, s->count, s->at, divisor, s->more, y);
+        j->k->ops->pool->average(type_of(p->type), p->channels, s->count, s->at, divisor, s->more, y);
     s->count = 0;
     s->more = true;
 }
 
-static void forward_position(const job *j, places *s, int64_t n, const int64_t o[3], span d, span h)
+static void forward_position(const job *j, places *s, int64_t n, const int64_t o[3], span d, span h, int worker)
 {
     const pool_op *p = j->p;
     const span w = window_of(p, 2, o[2]);
@@ -154,6 +167,7 @@ static void forward_position(const job *j, places *s, int64_t n, const int64_t o
     const int64_t origin[3] = { o[0] * p->stride[0] - p->pad[0], o[1] * p->stride[1] - p->pad[1],
                                 o[2] * p->stride[2] - p->pad[2] };
     unsigned char *index = j->index ? j->index + out * p->index_bytes : NULL;
+    float *y = position_begin(j, out, worker);
 
     s->count = 0;
     s->more = false;
@@ -161,11 +175,12 @@ static void forward_position(const job *j, places *s, int64_t n, const int64_t o
         for (int64_t b = h.begin; b < h.end; b++)
             for (int64_t c = w.begin; c < w.end; c++) {
                 if (s->count == PLACES)
-                    forward_flush(j, s, 1, j->y + out, index);
-                s->at[s->count] = j->x + offset_of(p->in, n, a, b, c) * p->channels;
+                    forward_flush(j, s, 1, y, index);
+                s->at[s->count] = j->x + offset_of(p->in, n, a, b, c) * p->channels * p->bytes;
                 s->number[s->count++] = number_of(p, a - origin[0], b - origin[1], c - origin[2]);
             }
-    forward_flush(j, s, (float)(p->count_pad ? p->volume : inside), j->y + out, index);
+    forward_flush(j, s, (float)(p->count_pad ? p->volume : inside), y, index);
+    position_end(j, out, y);
 }
 
 static void backward_flush(const job *j, places *s, float *dx)
@@ -173,9 +188,10 @@ static void backward_flush(const job *j, places *s, float *dx)
     const pool_op *p = j->p;
 
     if (p->max)
-        j->k->ops->pool->max_grad(p->channels, s->count, s->at, s->index, s->number, p->index_bytes, s->more, dx);
+        j->k->ops->pool->max_grad(type_of(p->type), p->channels, s->count, s->at, s->index, s->number, p->index_bytes,
+                                  s->more, dx);
     else
-        j->k->ops->pool->average_grad(p->channels, s->count, s->at, s->divisor, s->more, dx);
+        j->k->ops->pool->average_grad(type_of(p->type), p->channels, s->count, s->at, s->divisor, s->more, dx);
     s->count = 0;
     s->more = true;
 }
@@ -187,10 +203,12 @@ static inline float divisor_of(const pool_op *p, int64_t a, int64_t b, int64_t c
     return (float)(p->count_pad ? p->volume : (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin));
 }
 
-static void backward_position(const job *j, places *s, int64_t n, const int64_t x[3], span d, span h, span w)
+static void backward_position(const job *j, places *s, int64_t n, const int64_t x[3], span d, span h, span w,
+                              int worker)
 {
     const pool_op *p = j->p;
-    float *dx = j->y + offset_of(p->in, n, x[0], x[1], x[2]) * p->channels;
+    const int64_t out = offset_of(p->in, n, x[0], x[1], x[2]) * p->channels;
+    float *dx = position_begin(j, out, worker);
 
     s->count = 0;
     s->more = false;
@@ -201,7 +219,7 @@ static void backward_position(const job *j, places *s, int64_t n, const int64_t 
 
                 if (s->count == PLACES)
                     backward_flush(j, s, dx);
-                s->at[s->count] = j->x + from;
+                s->at[s->count] = j->x + from * p->bytes;
                 if (p->max) {
                     s->index[s->count] = j->index + from * p->index_bytes;
                     s->number[s->count] = number_of(p, x[0] + p->pad[0] - a * p->stride[0],
@@ -213,6 +231,7 @@ static void backward_position(const job *j, places *s, int64_t n, const int64_t 
                 s->count++;
             }
     backward_flush(j, s, dx);
+    position_end(j, out, dx);
 }
 
 /* --- all positions: items are rows (batch, depth, height) ------------------------------------- */
@@ -223,13 +242,12 @@ static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
     const pool_op *p = j->p;
     places s;
 
-    (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t o[3] = { i / p->out[1] % p->out[0], i % p->out[1], 0 };
         const span d = window_of(p, 0, o[0]), h = window_of(p, 1, o[1]);
 
         for (; o[2] < p->out[2]; o[2]++)
-            forward_position(j, &s, i / p->out[1] / p->out[0], o, d, h);
+            forward_position(j, &s, i / p->out[1] / p->out[0], o, d, h, worker);
     }
 }
 
@@ -239,7 +257,6 @@ static void backward_rows(void *arg, int64_t begin, int64_t end, int worker)
     const pool_op *p = j->p;
     places s;
 
-    (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t x[3] = { i / p->in[1] % p->in[0], i % p->in[1], 0 };
         const span d = readers_of(p, 0, x[0]), h = readers_of(p, 1, x[1]);
@@ -251,7 +268,7 @@ static void backward_rows(void *arg, int64_t begin, int64_t end, int worker)
                 w.end++;
             while (w.begin < w.end && w.begin * p->stride[2] - p->pad[2] + p->kernel[2] <= x[2])
                 w.begin++;
-            backward_position(j, &s, i / p->in[1] / p->in[0], x, d, h, w);
+            backward_position(j, &s, i / p->in[1] / p->in[0], x, d, h, w, worker);
         }
     }
 }
@@ -272,46 +289,6 @@ static void run_backward(const job *j, const cpu_dev *dev)
     cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
 }
 
-/* --- other types: the whole operand to floats and back ---------------------------------------- */
-
-typedef struct conversion {
-    const cpu_kernels *k;
-    cek_dtype type;
-    const char *stored;
-    char *to_store;
-    float *floats;
-} conversion;
-
-static void load_part(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const conversion *c = arg;
-
-    (void)worker;
-    cek__cpu_load(c->k, c->type, end - begin, c->stored + begin * cek__type_bytes(c->type), c->floats + begin);
-}
-
-static void store_part(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const conversion *c = arg;
-
-    (void)worker;
-    cek__cpu_store(c->k, c->type, end - begin, c->floats + begin, c->to_store + begin * cek__type_bytes(c->type));
-}
-
-/* j->x and j->y are of the operation's type: `x` and `y` elements of it. */
-static void run_converted(job *j, const cpu_dev *dev, void (*run)(const job *, const cpu_dev *), int64_t x, int64_t y,
-                          float *workspace)
-{
-    conversion in = { .k = j->k, .type = j->p->type, .stored = (const char *)j->x, .floats = workspace };
-    conversion out = { .k = j->k, .type = j->p->type, .to_store = (char *)j->y, .floats = workspace + x };
-
-    cek__cpu_for(dev, x, 64, 6 * CPU_PS_BYTE, load_part, &in);
-    j->x = in.floats;
-    j->y = out.floats;
-    run(j, dev);
-    cek__cpu_for(dev, y, 64, 6 * CPU_PS_BYTE, store_part, &out);
-}
-
 static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const pool_op *p = (const pool_op *)op;
@@ -319,13 +296,11 @@ static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at
               .k = op_kernels(op),
               .x = at[CEK_POOL_FORWARD_X],
               .y = at[CEK_POOL_FORWARD_Y],
-              .index = at[CEK_POOL_FORWARD_RESERVE] };
+              .index = at[CEK_POOL_FORWARD_RESERVE],
+              .lines = p->type == CEK_F32 ? NULL : workspace };
 
     (void)queue;
-    if (p->type == CEK_F32)
-        run_forward(&j, op_dev(op));
-    else
-        run_converted(&j, op_dev(op), run_forward, p->x_elements, p->y_elements, workspace);
+    run_forward(&j, op_dev(op));
 }
 
 static void pool_backward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
@@ -335,13 +310,11 @@ static void pool_backward_run(const cek_op *op, cek_queue *queue, void *const *a
               .k = op_kernels(op),
               .x = at[CEK_POOL_BACKWARD_DY],
               .y = at[CEK_POOL_BACKWARD_DX],
-              .index = at[CEK_POOL_BACKWARD_RESERVE] };
+              .index = at[CEK_POOL_BACKWARD_RESERVE],
+              .lines = p->type == CEK_F32 ? NULL : workspace };
 
     (void)queue;
-    if (p->type == CEK_F32)
-        run_backward(&j, op_dev(op));
-    else
-        run_converted(&j, op_dev(op), run_backward, p->y_elements, p->x_elements, workspace);
+    run_backward(&j, op_dev(op));
 }
 
 const cpu_kind cek__cpu_pool_forward = { sizeof(pool_op), pool_forward_plan, pool_forward_run, NULL };

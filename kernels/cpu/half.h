@@ -1,0 +1,72 @@
+/* half.h - vectors of bf16 and f16 to and from floats, by integer arithmetic alone, for kernels.
+ *
+ * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact.
+ * Must not know: who stores what. */
+#ifndef CEK_KERNELS_CPU_HALF_H
+#define CEK_KERNELS_CPU_HALF_H
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/vector.h"
+
+V_INLINE vu u_select(vu mask, vu a, vu b)
+{
+    return (mask & a) | (~mask & b);
+}
+V_INLINE vu u_all(uint32_t x)
+{
+    return x + (vu){ 0 };
+}
+
+V_INLINE vu from_bf16(vu h)
+{
+    return h << 16;
+}
+
+V_INLINE vu to_bf16(vu f)
+{
+    const vu rounded = (f + 0x7fff + (f >> 16 & 1)) >> 16;
+    const vu is_nan = (vu)((f & 0x7fffffff) > u_all(0x7f800000));
+    return u_select(is_nan, f >> 16 | 0x40, rounded);
+}
+
+/* A half's bits, moved to a float's place, read as the value times 2^-112: one multiplication gives
+ * exponents their bias back and makes subnormals normal. Infinity and NaN get a float's largest
+ * exponent. */
+V_INLINE vu from_f16(vu h)
+{
+    const vu magnitude = (h & 0x7fff) << 13;
+    const vu scaled = (vu)((vf)magnitude * 0x1p112f);
+    const vu special = (vu)(magnitude >= u_all(0x7c00 << 13));
+    return u_select(special, magnitude | 0x7f800000, scaled) | (h & 0x8000) << 16;
+}
+
+V_INLINE vu to_f16(vu f)
+{
+    const vu sign = f >> 16 & 0x8000, a = f & 0x7fffffff;
+    /* normal halves: round at bit 13, then change the bias; an overflow of the mantissa carries
+     * into the exponent */
+    vu h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
+    /* below 2^-14: adding 1/2 aligns the unit of float's last place with a subnormal half's, and
+     * rounds */
+    const vu small = (vu)((vf)a + 0.5f) - 0x3f000000;
+    h = u_select((vu)(a < u_all(113u << 23)), small, h);
+    h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00), h); /* 65520 and more round to infinity */
+    h = u_select((vu)(a > u_all(0x7f800000)), (a >> 13 & 0x3ff) | 0x7e00, h);
+    return h | sign;
+}
+
+/* The first n of VL elements of that type (0 <= n <= VL) as floats; the others are 0 and not read. */
+V_INLINE vf v_load_typed(cpu_type type, const void *p, int64_t n)
+{
+    uint16_t part[VL] = { 0 };
+    vu h;
+
+    if (type == CPU_F32)
+        return v_load_part(p, n);
+    if (n < VL)
+        memcpy(part, p, (size_t)n * sizeof *part);
+    h = v_from_u16(*(const vh_mem *)(n < VL ? part : p));
+    return (vf)(type == CPU_BF16 ? from_bf16(h) : from_f16(h));
+}
+
+#endif
