@@ -1,6 +1,7 @@
-/* layout_round.c - f32 in 16 bits, on the host: what devices begin with, before owners send what they have rounded.
+/* layout_round.c - f32 in 16 bits, on the host: what all devices begin with, before owners send what they have rounded.
  *
- * A device's own rounding gives the same bits, but below the smallest normal f16, which it may take for zero. */
+ * Not what takes an owner's place later: a device may take what is below the smallest normal number for zero, and the others
+ * have its copy. */
 #include <math.h>
 #include <string.h>
 

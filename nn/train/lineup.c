@@ -186,28 +186,42 @@ out:
     return st;
 }
 
-/* On the thread of a replica's device: some elements of a bucket to host memory, or all of it from there. */
-typedef struct transfer {
+/* On the thread of a replica's device. */
+typedef struct part {
     cek__replica *replica;
-    size_t bucket;
+    cek_ref from;
     void *host;
-    uint64_t offset, bytes;
-} transfer;
+    uint64_t bytes;
+} part;
 
 static cek_status part_read(void *user)
 {
-    const transfer *t = user;
-    cek_ref from = cek__replica_parameters(t->replica, t->bucket);
+    const part *p = user;
 
-    from.offset += t->offset;
-    return cek__replica_read(t->replica, from, t->host, t->bytes);
+    return cek__replica_read(p->replica, p->from, p->host, p->bytes);
 }
 
-static cek_status bucket_write(void *user)
+/* `bytes` from byte `at` on of an owner's memory, to the same place of host memory. */
+static cek_status owner_read(cek__lineup *l, size_t owner, cek_ref memory, uint64_t at, uint64_t bytes, void *host)
 {
-    const transfer *t = user;
+    part p = { l->replicas[owner], memory, (unsigned char *)host + at, bytes };
 
-    return cek__replica_write_bucket(t->replica, t->bucket, t->host);
+    p.from.offset += at;
+    return bytes ? cek__crew_call(l->of.crew, cek__replica_device(p.replica), part_read, &p) : CEK_OK;
+}
+
+typedef struct bucket_write {
+    cek__replica *replica;
+    size_t bucket;
+    const void *parameters;
+    const uint16_t *rounded; /* NULL: as the host rounds them */
+} bucket_write;
+
+static cek_status bucket_write_job(void *user)
+{
+    const bucket_write *w = user;
+
+    return cek__replica_write_bucket(w->replica, w->bucket, w->parameters, w->rounded);
 }
 
 cek_status cek__lineup_read_bucket(cek__lineup *l, size_t bucket, void *host)
@@ -217,38 +231,69 @@ cek_status cek__lineup_read_bucket(cek__lineup *l, size_t bucket, void *host)
 
     for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
         const cek__shard *shard = &l->shards->list[s];
-        transfer t = { l->replicas[shard->owner], bucket, (unsigned char *)host + shard->first * unit,
-                       shard->first * unit, cek__shard_elements(shard) * unit };
-        CEK_TRY(cek__crew_call(l->of.crew, cek__replica_device(t.replica), part_read, &t));
+        CEK_TRY(owner_read(l, shard->owner, cek__replica_parameters(l->replicas[shard->owner], bucket),
+                           shard->first * unit, cek__shard_elements(shard) * unit, host));
     }
 out:
     return st;
 }
 
-static cek_status replica_write(cek__lineup *l, cek__replica *replica, size_t bucket, void *host)
+/* A bucket as its owners have it, in host memory: rounded copies too, since a device may take for zero what the host would
+ * round to a subnormal number. */
+typedef struct bucket_values {
+    void *parameters;
+    uint16_t *rounded; /* NULL: it has none */
+} bucket_values;
+
+static void values_free(cek_status st, bucket_values *v)
 {
-    return cek__crew_call(l->of.crew, cek__replica_device(replica), bucket_write,
-                          &(transfer){ .replica = replica, .bucket = bucket, .host = host });
+    cek__free_after(st, v->parameters);
+    cek__free_after(st, v->rounded);
+    *v = (bucket_values){ NULL, NULL };
+}
+
+static cek_status values_read(cek__lineup *l, size_t bucket, bucket_values *out)
+{
+    cek_status st;
+    const uint64_t unit = sizeof *out->rounded, bytes = cek__layout_rounded_bytes(l->of.layout, bucket);
+
+    *out = (bucket_values){ NULL, NULL };
+    CEK_TRY(cek__malloc(cek__layout_bucket_bytes(l->of.layout, bucket), &out->parameters));
+    CEK_TRY(cek__lineup_read_bucket(l, bucket, out->parameters));
+    if (bytes == 0)
+        return CEK_OK;
+    CEK_TRY(cek__malloc(bytes, (void **)&out->rounded));
+    for (size_t s = l->shards->of_bucket[bucket]; s < l->shards->of_bucket[bucket + 1]; s++) {
+        const cek__shard *shard = &l->shards->list[s];
+        const cek__halves h = cek__layout_halves(l->of.layout, bucket, shard->first, shard->end);
+        CEK_TRY(owner_read(l, shard->owner, cek__replica_rounded(l->replicas[shard->owner], bucket),
+                           h.rounded_first * unit, h.rounded * unit, out->rounded));
+    }
+out:
+    return st;
+}
+
+static cek_status replica_write(cek__lineup *l, cek__replica *replica, size_t bucket, const bucket_values *v)
+{
+    return cek__crew_call(l->of.crew, cek__replica_device(replica), bucket_write_job,
+                          &(bucket_write){ replica, bucket, v->parameters, v->rounded });
 }
 
 cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
 {
     cek_status st = CEK_OK;
-    const cek__layout *layout = l->of.layout;
-    void *host = NULL;
+    bucket_values values = { NULL, NULL };
 
     if (!l->stale[index])
         return CEK_OK;
-    for (size_t b = 0; b < layout->bucket_count; b++) {
-        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(layout, b), &host));
-        CEK_TRY(cek__lineup_read_bucket(l, b, host));
-        CEK_TRY(replica_write(l, l->of.replicas[index], b, host));
-        free(host);
-        host = NULL;
+    for (size_t b = 0; b < l->of.layout->bucket_count; b++) {
+        CEK_TRY(values_read(l, b, &values));
+        CEK_TRY(replica_write(l, l->of.replicas[index], b, &values));
+        values_free(CEK_OK, &values);
     }
     l->stale[index] = false;
 out:
-    cek__free_after(st, host);
+    values_free(st, &values);
     return st;
 }
 
@@ -256,21 +301,18 @@ out:
 static cek_status parameters_move(cek__lineup *from, cek__lineup *to)
 {
     cek_status st = CEK_OK;
-    const cek__layout *layout = from->of.layout;
-    void *host = NULL;
+    bucket_values values = { NULL, NULL };
 
-    for (size_t b = 0; b < layout->bucket_count; b++) {
-        if (cek__layout_rounded_bytes(layout, b) == 0)
+    for (size_t b = 0; b < from->of.layout->bucket_count; b++) {
+        if (cek__layout_rounded_bytes(from->of.layout, b) == 0)
             continue;
-        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(layout, b), &host));
-        CEK_TRY(cek__lineup_read_bucket(from, b, host));
+        CEK_TRY(values_read(from, b, &values));
         for (size_t i = 0; i < to->count; i++)
-            CEK_TRY(replica_write(to, to->replicas[i], b, host));
-        free(host);
-        host = NULL;
+            CEK_TRY(replica_write(to, to->replicas[i], b, &values));
+        values_free(CEK_OK, &values);
     }
 out:
-    cek__free_after(st, host);
+    values_free(st, &values);
     return st;
 }
 
@@ -286,7 +328,7 @@ static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state
     CEK_TRY(cek__lineup_read_bucket(l, bucket, trained));
     CEK_TRY(shards_move(l, bucket, state, false));
     for (size_t i = 0; i < l->count; i++)
-        CEK_TRY(replica_write(l, l->replicas[i], bucket, average));
+        CEK_TRY(replica_write(l, l->replicas[i], bucket, &(bucket_values){ .parameters = average }));
     memcpy(average, trained, bytes);
     CEK_TRY(shards_move(l, bucket, state, true));
 out:

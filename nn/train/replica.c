@@ -272,11 +272,12 @@ out:
     return st;
 }
 
-cek_status cek__replica_write_bucket(cek__replica *r, size_t bucket, const void *parameters)
+cek_status cek__replica_write_bucket(cek__replica *r, size_t bucket, const void *parameters, const uint16_t *rounded)
 {
     cek_status st;
     CEK_TRY(cek__replica_write(r, r->parameter_refs[bucket], parameters, cek__layout_bucket_bytes(r->layout, bucket)));
-    st = rounded_write(r, bucket, parameters);
+    st = rounded ? cek__replica_write(r, r->rounded_refs[bucket], rounded, cek__layout_rounded_bytes(r->layout, bucket))
+                 : rounded_write(r, bucket, parameters);
 out:
     return st;
 }

@@ -67,9 +67,11 @@ cek_ref cek__replica_step_block(const cek__replica *replica);
 int64_t cek__replica_micro_batch(const cek__replica *replica);
 uint64_t cek__replica_bytes(const cek__replica *replica);
 
-/* Copies the model's parameters to the device, a bucket of them with its rounded copies, or bytes to or from it; all wait. */
+/* Copies the model's parameters to the device, a bucket of them with its rounded copies (NULL: what the host rounds them to), or
+ * bytes to or from it; all wait. */
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
-CEK__CHECKED cek_status cek__replica_write_bucket(cek__replica *replica, size_t bucket, const void *parameters);
+CEK__CHECKED cek_status cek__replica_write_bucket(cek__replica *replica, size_t bucket, const void *parameters,
+                                                  const uint16_t *rounded);
 /* What evaluation reads beside parameters: values[model->buffer_elements]. */
 CEK__CHECKED cek_status cek__replica_load_buffers(cek__replica *replica, const float *values);
 CEK__CHECKED cek_status cek__replica_write(cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes);

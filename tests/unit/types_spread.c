@@ -283,6 +283,84 @@ START_TEST(steps_go_on_with_other_owners)
 }
 END_TEST
 
+/* ---- a device's own rounding ---- */
+
+static struct {
+    cek_plugin table;
+    const cek_plugin *own;
+    int casts;
+} flushing;
+
+/* Casts to f16 take what is below its smallest normal number for zero. */
+static cek_status flushing_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    static const cek_pointwise_instruction flush[] = {
+        { .code = CEK_PW_ABS, .a = 0 },
+        { .code = CEK_PW_CONST, .imm = 0x1p-14 },
+        { .code = CEK_PW_LESS, .a = 1, .b = 2 },
+        { .code = CEK_PW_CONST, .imm = 0 },
+        { .code = CEK_PW_SELECT, .a = 3, .b = 4, .c = 0 },
+    };
+    cek_pointwise_desc cast;
+
+    if (desc->kind != CEK_OP_POINTWISE)
+        return flushing.own->op_create(dev, desc, info, out);
+    cast = *(const cek_pointwise_desc *)desc;
+    if (cast.out_type == CEK_F16 && cast.input_count == 1 && cast.instruction_count <= 1) {
+        cast.instructions = flush;
+        cast.instruction_count = sizeof flush / sizeof *flush;
+        cast.instruction_size = sizeof *flush;
+        flushing.casts++;
+    }
+    return flushing.own->op_create(dev, &cast.op, info, out);
+}
+
+/* Who has left gets what the others have, and those who stay got it from their owners, whoever they were. */
+START_TEST(replicas_are_equal_where_devices_flush_subnormal_numbers)
+{
+    const cek_optimizer nothing = { .size = sizeof nothing, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
+    const uint64_t bytes = 128 * 1024 * sizeof(float); /* of the last weights */
+    float *one = malloc(bytes), *other = malloc(bytes);
+    team t;
+    cek_model *m = network(SHARED_OUT);
+    cek_parameter weights;
+    cek_trainer *trainer;
+    int zeros = 0;
+
+    assert_ok(cek_model_parameter(m, 2, &weights));
+    ck_assert_uint_eq((uint64_t)weights.count * sizeof(float), bytes);
+    for (int64_t i = 0; i < weights.count; i += 2) /* steps of f16's subnormal numbers are 6e-8 */
+        weights.data[i] = (float)(i % 500 + 1) * 1e-7f;
+    uneven_team_open(&t);
+    flushing.own = t.devices[0]->plugin;
+    flushing.table = *flushing.own;
+    flushing.table.op_create = flushing_create;
+    flushing.casts = 0;
+    for (size_t i = 0; i < t.count; i++)
+        t.devices[i]->plugin = &flushing.table;
+    trainer = trainer_with(m, &t, CEK_F16, CEK_SHARES_AUTO, &nothing);
+    for (int i = 0; i < MANY; i++)
+        (void)step_loss(trainer);
+    ck_assert_int_eq(cek_trainer_share(trainer, 2), 0); /* it has left */
+    ck_assert_int_gt(flushing.casts, 0);
+    assert_ok(cek_trainer_read_replica(trainer, 0, 2, one, bytes));
+    for (int64_t i = 0; i < weights.count; i++)
+        zeros += one[i] == 0;
+    ck_assert_int_ge(zeros, (int)weights.count / 2);
+    for (size_t d = 1; d < t.count; d++) {
+        assert_ok(cek_trainer_read_replica(trainer, d, 2, other, bytes));
+        ck_assert_msg(!memcmp(one, other, bytes), "device %zu has other copies", d);
+    }
+    for (size_t i = 0; i < t.count; i++)
+        t.devices[i]->plugin = flushing.own;
+    cek_trainer_free(trainer);
+    uneven_team_close(&t);
+    cek_model_free(m);
+    free(one);
+    free(other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("types_spread");
@@ -294,6 +372,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_average_is_rounded_too_and_parameters_come_back, 0, 8);
     tcase_add_loop_test(tcase, parameters_move_with_all_their_digits, 0, 2);
     tcase_add_loop_test(tcase, steps_go_on_with_other_owners, 0, 2);
+    tcase_add_test(tcase, replicas_are_equal_where_devices_flush_subnormal_numbers);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
