@@ -168,8 +168,6 @@ cek_status cek__layout_create_cut(const cek_model *model, cek_dtype type, uint64
     CEK_TRY(cek__calloc(model->parameter_count, sizeof *layout->rounded, &layout->rounded));
     CEK_TRY(cek__model_images(model, layout->low, layout->image, layout->rounded));
     CEK_TRY(pieces_cut(layout, model, most, align));
-    for (size_t i = 0; i < layout->parameter_count; i++) /* what is cut is made whole where few bits are read */
-        layout->rounded[i] &= layout->piece_of[i + 1] - layout->piece_of[i] == 1;
     CEK_TRY(buckets_fill(layout, most, align));
     CEK_TRY(forward_cut(layout, model));
     *out = layout;

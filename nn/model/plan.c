@@ -103,18 +103,19 @@ static cek_status images_check(const cek__layout *layout, const cek__graph *grap
 
 /* ---- building ---- */
 
-static cek_status piece_value(cek__program *program, cek_dtype type, cek__place place, const cek__placement *p,
-                              int *out)
+static cek_status piece_value(cek__program *program, const cek__layout *layout, cek__place place,
+                              const cek__placement *p, int *out)
 {
-    uint64_t bytes = cek_dtype_bytes(type);
+    const bool rounded = place == CEK__PLACE_ROUNDED;
+    const uint64_t bytes = cek_dtype_bytes(rounded ? layout->low : layout->type),
+                   first = p->first - (rounded ? layout->bucket_exact[p->bucket] : 0);
 
     return cek__program_value(
         program,
-        (cek__value){ .place = place, .bucket = p->bucket, .offset = p->first * bytes, .bytes = p->count * bytes },
-        out);
+        (cek__value){ .place = place, .bucket = p->bucket, .offset = first * bytes, .bytes = p->count * bytes }, out);
 }
 
-/* A value for each parameter; of what lies in pieces one that stands before those of its pieces. */
+/* A value for each parameter that has one there; of what lies in pieces one that stands before those of its pieces. */
 static cek_status bucket_values(cek__program *program, const cek__layout *layout, cek__place place, int **out)
 {
     cek_status st;
@@ -124,12 +125,14 @@ static cek_status bucket_values(cek__program *program, const cek__layout *layout
     for (size_t i = 0; i < layout->parameter_count; i++) {
         size_t first = layout->piece_of[i], pieces = layout->piece_of[i + 1] - first;
 
-        CEK_TRY(piece_value(program, layout->type, place, &layout->placement[first], &(*out)[i]));
+        if (place == CEK__PLACE_ROUNDED && !layout->rounded[i])
+            continue;
+        CEK_TRY(piece_value(program, layout, place, &layout->placement[first], &(*out)[i]));
         if (pieces == 1)
             continue;
         program->values[(*out)[i]].pieces = (int)pieces;
         for (size_t k = first; k < first + pieces; k++)
-            CEK_TRY(piece_value(program, layout->type, place, &layout->placement[k], &value));
+            CEK_TRY(piece_value(program, layout, place, &layout->placement[k], &value));
     }
     return CEK_OK;
 out:
@@ -205,32 +208,13 @@ out:
     return st;
 }
 
-/* Of parameters with a rounded copy, that one's. */
-static cek_status rounded_values(cek__program *program, const cek__layout *layout, int **out)
-{
-    cek_status st;
-
-    CEK_TRY(cek__calloc(layout->parameter_count, sizeof **out, out));
-    for (size_t i = 0; i < layout->parameter_count; i++) {
-        cek__placement place = layout->placement[layout->piece_of[i]];
-
-        if (!layout->rounded[i])
-            continue;
-        place.first -= layout->bucket_exact[place.bucket];
-        CEK_TRY(piece_value(program, layout->low, CEK__PLACE_ROUNDED, &place, &(*out)[i]));
-    }
-    return CEK_OK;
-out:
-    return st;
-}
-
 static cek_status passes_lower(cek__plan *plan, const cek__layout *layout, bool training, cek__lowering *l)
 {
     cek_status st;
     int *parameters = NULL, *rounded = NULL, *gradients = NULL;
 
     CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_PARAMETER, &parameters));
-    CEK_TRY(rounded_values(l->program, layout, &rounded));
+    CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_ROUNDED, &rounded));
     CEK_TRY(bucket_values(l->program, layout, CEK__PLACE_GRADIENT, &gradients));
     CEK_TRY(cek__program_value(l->program, (cek__value){ .place = CEK__PLACE_STEP, .bytes = sizeof(cek_step_block) },
                                &l->step));

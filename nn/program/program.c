@@ -269,39 +269,6 @@ out:
     return st;
 }
 
-/* Weights in pieces, element by element, become what is whole. */
-static cek_status join_pieces(cek__program *program, const cek_pointwise_desc *whole, const int operands[CEK__SLOTS])
-{
-    cek_status st = CEK_OK;
-    const uint64_t from_bytes = cek_dtype_bytes(whole->inputs[0].type), to_bytes = cek_dtype_bytes(whole->out_type);
-    const int weights = operands[CEK_POINTWISE_IN0], before = program->count;
-    uint64_t first = 0;
-
-    for (int piece = 1; piece <= program->values[weights].pieces; piece++) {
-        cek_pointwise_desc desc = *whole;
-        uint64_t shifts[CEK__SLOTS] = { [CEK_POINTWISE_OUT] = first * to_bytes };
-        int these[CEK__SLOTS];
-
-        memcpy(these, operands, sizeof these);
-        these[CEK_POINTWISE_IN0] = weights + piece;
-        desc.shape[0] = program->values[weights + piece].bytes / from_bytes;
-        first += desc.shape[0];
-        CEK_TRY(emit_one(program, &desc.op, these, shifts, 0));
-    }
-    return CEK_OK;
-out:
-    emitted_drop(program, before);
-    return st;
-}
-
-/* Of one axis and one input. */
-static bool is_elementwise(const cek_op_desc *desc)
-{
-    const cek_pointwise_desc *chain = (const cek_pointwise_desc *)desc;
-
-    return desc->kind == CEK_OP_POINTWISE && chain->rank == 1 && chain->input_count == 1;
-}
-
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice)
 {
     static const uint64_t no_shifts[CEK__SLOTS];
@@ -311,8 +278,6 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
             continue;
         if (desc->kind == CEK_OP_GEMM)
             return emit_pieces(program, (const cek_gemm_desc *)desc, operands, slot, twice);
-        if (slot == CEK_POINTWISE_IN0 && is_elementwise(desc))
-            return join_pieces(program, (const cek_pointwise_desc *)desc, operands);
         return cek__fail(CEK_UNSUPPORTED, "%s: reads weights that lie in pieces", program->where);
     }
     return emit_one(program, desc, operands, no_shifts, twice);

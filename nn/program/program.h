@@ -78,8 +78,8 @@ CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value valu
 cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each, and
- * so does what is computed of one of them element by element, into what is whole; no other operation reads such.
+ * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
+ * operation reads such.
  * `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
  * CEK_UNSUPPORTED leaves the program as it was. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);

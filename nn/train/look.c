@@ -76,7 +76,7 @@ int64_t cek_trainer_micro_batch(const cek_trainer *t, size_t index)
     return t && index < t->team.count ? cek__replica_micro_batch(t->team.replicas[index]) : 0;
 }
 
-/* The copy that the device computes with, as floats. */
+/* A piece of the copy that the device computes with, as floats. */
 static cek_status rounded_read(cek_trainer *t, cek__replica *replica, const cek__placement *p, float *dst)
 {
     cek_status st;
@@ -114,11 +114,13 @@ cek_status cek_trainer_read_replica(cek_trainer *t, size_t index, size_t paramet
         CEK_FAIL(CEK_INVALID, "parameter %zu has %llu bytes, not %llu", parameter, (unsigned long long)(count * unit),
                  (unsigned long long)bytes);
     CEK_TRY(cek__lineup_refresh(&t->lineup, index));
-    if (t->layout->rounded[parameter])
-        return rounded_read(t, t->team.replicas[index], &t->layout->placement[t->layout->piece_of[parameter]], dst);
     for (size_t i = t->layout->piece_of[parameter]; i < t->layout->piece_of[parameter + 1]; i++) {
         const cek__placement *p = &t->layout->placement[i];
         cek_ref ref = cek__replica_parameters(t->team.replicas[index], p->bucket);
+        if (t->layout->rounded[parameter]) {
+            CEK_TRY(rounded_read(t, t->team.replicas[index], p, (float *)dst + p->at));
+            continue;
+        }
         ref.offset += p->first * unit;
         CEK_TRY(cek__team_read(&t->team, t->team.replicas[index], ref, (unsigned char *)dst + p->at * unit,
                                p->count * unit));

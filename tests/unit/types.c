@@ -412,7 +412,7 @@ START_TEST(padding_changes_nothing)
 }
 END_TEST
 
-/* The copy with few bits is whole: of products nothing is cut. */
+/* Rows of weights give rows of what is computed, and the same gradients. */
 START_TEST(weights_in_pieces_compute_as_whole_ones)
 {
     cek_model *m = sequence("linear:1000 relu linear:3");
@@ -424,6 +424,50 @@ START_TEST(weights_in_pieces_compute_as_whole_ones)
         ck_assert_double_eq_tol(whole[i], cut[i], 1e-6);
     free(whole);
     free(cut);
+    cek_model_free(m);
+}
+END_TEST
+
+/* What goes back through them is a sum over the pieces (PIECES), rounded with each of them: relative to its terms, which are as large
+ * as the gradients that they are added up to. */
+START_TEST(sums_over_pieces_are_rounded_with_each)
+{
+    enum { HIDDEN = 64, PIECES = 3 };
+    cek_model *m = sequence("linear:64 relu linear:640 relu linear:3");
+    double losses[2], *whole = gradient_with(m, LOW[_i], 0, 0, &losses[0]),
+                      *cut = gradient_with(m, LOW[_i], 64 << 10, 0, &losses[1]), off = 0, size = 0;
+
+    ck_assert_double_eq(losses[0], losses[1]);
+    for (int i = 0; i < HIDDEN * 40; i++) {
+        off += (whole[i] - cut[i]) * (whole[i] - cut[i]);
+        size += whole[i] * whole[i];
+    }
+    ck_assert_double_gt(size, 0);
+    ck_assert_double_le(sqrt(off / size), PIECES * UNIT[_i]);
+    free(whole);
+    free(cut);
+    cek_model_free(m);
+}
+END_TEST
+
+/* Two bytes of each element, in the buckets of the pieces: nothing makes them whole, and they travel as other copies do. */
+START_TEST(pieces_have_rounded_copies)
+{
+    cek_model *m = sequence("linear:1000 relu linear:3");
+    cek__layout *layout;
+    uint64_t bytes = 0;
+    size_t buckets = 0;
+
+    assert_ok(cek__layout_create_cut(m, LOW[_i], 64 << 10, &layout));
+    ck_assert_uint_eq(layout->piece_of[1], 3);
+    for (size_t b = 0; b < layout->bucket_count; b++) {
+        bytes += cek__layout_rounded_bytes(layout, b);
+        buckets += cek__layout_rounded_bytes(layout, b) > 0;
+    }
+    ck_assert_uint_ge(bytes, 2 * (1000 * 40 + 3 * 1000));
+    ck_assert_uint_lt(bytes, 2 * (1000 * 40 + 3 * 1000) + (3 + 1) * CEK_ALIGNMENT);
+    ck_assert_uint_ge(buckets, 3);
+    cek__layout_free(layout);
     cek_model_free(m);
 }
 END_TEST
@@ -446,6 +490,8 @@ int main(void)
     tcase_add_loop_test(tcase, activations_take_little_more_than_half, 0, 6);
     tcase_add_loop_test(tcase, padding_changes_nothing, 0, 2);
     tcase_add_loop_test(tcase, weights_in_pieces_compute_as_whole_ones, 0, 2);
+    tcase_add_loop_test(tcase, sums_over_pieces_are_rounded_with_each, 0, 2);
+    tcase_add_loop_test(tcase, pieces_have_rounded_copies, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
