@@ -16,7 +16,7 @@ kernels_cpu_sources = \
     %D%/cpu/ops.c \
     %D%/cpu/ops.h \
     %D%/cpu/optimizer.c \
-    %D%/cpu/panels_f32.c \
+    %D%/cpu/panels.c \
     %D%/cpu/pointwise.c \
     %D%/cpu/pool.c \
     %D%/cpu/random.c \

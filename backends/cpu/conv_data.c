@@ -147,14 +147,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
         const int64_t tap = (k + kk) / group_out, channel = (k + kk) % group_out;
         const int64_t run = conv_least(group_out - channel, depth - kk);
         const char *from = conv_at(p->b.at, d->w, channel * ld + weight_tap(r, tap) * in + col);
-        if (d->w == CPU_F32) {
-            p->kernels->panels(run, cols, nr, (const float *)from, ld, to->b + kk * nr, depth * nr);
-        } else {
-            for (int64_t i = 0; i < run; i++) {
-                p->kernels->load(d->w, cols, from + i * ld * cpu_type_bytes(d->w), to->line);
-                p->kernels->panels(1, cols, nr, to->line, cols, to->b + (kk + i) * nr, depth * nr);
-            }
-        }
+        p->kernels->panels(d->w, run, cols, nr, from, ld, to->b + kk * nr, depth * nr);
         kk += run;
     }
     cek__pack_b_panels(p->kernels, depth, cols, to);

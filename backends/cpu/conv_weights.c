@@ -90,7 +90,7 @@ static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col
     const int64_t nr = p->kernels->nr;
     for (int64_t kk = 0; kk < depth; kk++) {
         cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
-        p->kernels->panels(1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
+        p->kernels->panels(CPU_F32, 1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
     cek__pack_b_panels(p->kernels, depth, cols, to);
 }

@@ -33,25 +33,6 @@ static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64
     return value;
 }
 
-/* [k, k + depth) x [first, first + count), rows of memory across k, into panels of `width`;
- * converted a line at a time. */
-static void across(const cpu_kernels *kernels, const pack_operand *m, const char *from, int64_t stride, int64_t depth,
-                   int64_t count, int64_t width, float *to)
-{
-    if (m->type == CPU_F32) {
-        kernels->panels(depth, count, width, (const float *)from, stride, to, depth * width);
-        return;
-    }
-    for (int64_t j = 0; j < count; j += width, to += depth * width) {
-        const int64_t n = count - j < width ? count - j : width;
-        for (int64_t k = 0; k < depth; k++) {
-            float line[CPU_NR_MAX] = { 0 };
-            kernels->load(m->type, n, from + (k * stride + j) * cpu_type_bytes(m->type), line);
-            memcpy(to + k * width, line, (size_t)width * 4);
-        }
-    }
-}
-
 int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                     int64_t depth, const walk_scratch *to)
 {
@@ -70,7 +51,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
             kernels->load(a->type, depth, element(a, row + i, k), to->a + i * lda);
         break;
     case PACK_ACROSS:
-        across(kernels, a, element(a, row, k), a->col_stride, depth, rows, height, to->a);
+        kernels->panels(a->type, depth, rows, height, element(a, row, k), a->col_stride, to->a, depth * height);
         cek__walk_panels(kernels, at, 0, rows, depth, to);
         cek__walk_offsets(to->a_offset, depth, height);
         return 1;
@@ -138,7 +119,9 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
             to->b_panel[p] = (const float *)element(b, k, col + p * nr);
         cek__walk_offsets(to->b_offset, depth, b->row_stride);
         return;
-    case PACK_ACROSS: across(kernels, b, element(b, k, col), b->row_stride, depth, cols, nr, to->b); return;
+    case PACK_ACROSS:
+        kernels->panels(b->type, depth, cols, nr, element(b, k, col), b->row_stride, to->b, depth * nr);
+        return;
     case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, to->b); return;
     case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, to->b); return;
     }

@@ -4,46 +4,46 @@
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 
-/* `function` converts a vector of bits; the last, partial vector of halves goes through an array.
- * */
-#define LOAD(function)                                                              \
-    for (; i + VL <= n; i += VL)                                                    \
-        v_store(to + i, (vf)function(v_from_u16(*(const vh_mem *)(h + i))));        \
-    if (i < n) {                                                                    \
-        uint16_t in[VL] = { 0 };                                                    \
-        memcpy(in, h + i, (size_t)(n - i) * 2);                                     \
-        v_store_part(to + i, n - i, (vf)function(v_from_u16(*(const vh_mem *)in))); \
-    }                                                                               \
-    break
+V_INLINE void load(cpu_type type, int64_t n, const uint16_t *from, float *to)
+{
+    int64_t i = 0;
+
+    for (; i + VL <= n; i += VL)
+        v_store(to + i, v_load_typed(type, from + i));
+    if (i < n)
+        v_store_part(to + i, n - i, v_load_typed_part(type, from + i, n - i));
+}
 
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
 {
-    const uint16_t *h = from;
-    int64_t i = 0;
     switch (type) {
     case CPU_F32: memmove(to, from, (size_t)n * 4); break;
-    case CPU_BF16: LOAD(from_bf16);
-    case CPU_F16: LOAD(from_f16);
+    case CPU_BF16: load(CPU_BF16, n, from, to); break;
+    case CPU_F16: load(CPU_F16, n, from, to); break;
     }
 }
 
-#define STORE(function)                                                        \
-    for (; i + VL <= n; i += VL)                                               \
-        *(vh_mem *)(h + i) = v_to_u16(function((vu)v_load(from + i)));         \
-    if (i < n) {                                                               \
-        uint16_t out[VL];                                                      \
-        *(vh_mem *)out = v_to_u16(function((vu)v_load_part(from + i, n - i))); \
-        memcpy(h + i, out, (size_t)(n - i) * 2);                               \
-    }                                                                          \
-    break
+/* The last, partial vector of halves goes through an array. */
+V_INLINE void store(cpu_type type, int64_t n, const float *from, uint16_t *to)
+{
+    int64_t i = 0;
+
+    for (; i + VL <= n; i += VL) {
+        const vu f = (vu)v_load(from + i);
+        *(vh_mem *)(to + i) = v_to_u16(type == CPU_BF16 ? to_bf16(f) : to_f16(f));
+    }
+    if (i < n) {
+        const vu f = (vu)v_load_part(from + i, n - i);
+        const vh_mem out = v_to_u16(type == CPU_BF16 ? to_bf16(f) : to_f16(f));
+        memcpy(to + i, &out, (size_t)(n - i) * sizeof *to);
+    }
+}
 
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to)
 {
-    uint16_t *h = to;
-    int64_t i = 0;
     switch (type) {
     case CPU_F32: memmove(to, from, (size_t)n * 4); break;
-    case CPU_BF16: STORE(to_bf16);
-    case CPU_F16: STORE(to_f16);
+    case CPU_BF16: store(CPU_BF16, n, from, to); break;
+    case CPU_F16: store(CPU_F16, n, from, to); break;
     }
 }

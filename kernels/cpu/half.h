@@ -1,6 +1,7 @@
-/* half.h - vectors of bf16 and f16 to and from floats, by integer arithmetic alone, for kernels.
+/* half.h - vectors of bf16 and f16 to and from floats, by integer arithmetic where no instruction does the same.
  *
- * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact.
+ * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact (those of bf16 are such of f32, which
+ * the instruction for it takes for zero).
  * Must not know: who stores what. */
 #ifndef CEK_KERNELS_CPU_HALF_H
 #define CEK_KERNELS_CPU_HALF_H
@@ -34,14 +35,21 @@ V_INLINE vu to_bf16(vu f)
  * exponent. */
 V_INLINE vu from_f16(vu h)
 {
+#if defined CEK_ISA_AVX512
+    return (vu)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)h));
+#else
     const vu magnitude = (h & 0x7fff) << 13;
     const vu scaled = (vu)((vf)magnitude * 0x1p112f);
     const vu special = (vu)(magnitude >= u_all(0x7c00 << 13));
     return u_select(special, magnitude | 0x7f800000, scaled) | (h & 0x8000) << 16;
+#endif
 }
 
 V_INLINE vu to_f16(vu f)
 {
+#if defined CEK_ISA_AVX512
+    return (vu)_mm512_cvtepu16_epi32(_mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#else
     const vu sign = f >> 16 & 0x8000, a = f & 0x7fffffff;
     /* normal halves: round at bit 13, then change the bias; an overflow of the mantissa carries
      * into the exponent */
@@ -53,20 +61,41 @@ V_INLINE vu to_f16(vu f)
     h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00), h); /* 65520 and more round to infinity */
     h = u_select((vu)(a > u_all(0x7f800000)), (a >> 13 & 0x3ff) | 0x7e00, h);
     return h | sign;
+#endif
 }
 
-/* The first n of VL elements of that type (0 <= n <= VL) as floats; the others are 0 and not read. */
-V_INLINE vf v_load_typed(cpu_type type, const void *p, int64_t n)
+/* VL elements of that type as floats. */
+V_INLINE vf v_load_typed(cpu_type type, const void *p)
 {
-    uint16_t part[VL] = { 0 };
-    vu h;
-
     if (type == CPU_F32)
-        return v_load_part(p, n);
-    if (n < VL)
-        memcpy(part, p, (size_t)n * sizeof *part);
-    h = v_from_u16(*(const vh_mem *)(n < VL ? part : p));
+        return v_load(p);
+    const vu h = v_from_u16(*(const vh_mem *)p);
     return (vf)(type == CPU_BF16 ? from_bf16(h) : from_f16(h));
 }
+
+/* The first n of them (0 <= n <= VL); the others read as 0. */
+V_INLINE vf v_load_typed_part(cpu_type type, const void *p, int64_t n)
+{
+    if (type == CPU_F32)
+        return v_load_part(p, n);
+#if defined CEK_ISA_AVX512
+    const vh_mem lanes = (vh_mem)_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), p);
+#else
+    uint16_t lanes[VL] = { 0 };
+
+    if (n == VL)
+        return v_load_typed(type, p);
+    memcpy(lanes, p, (size_t)n * sizeof *lanes);
+#endif
+    return v_load_typed(type, &lanes);
+}
+
+/* `call` with a constant for `type`, so that the choice is made once. */
+#define FOR_TYPE(type, call)              \
+    switch (type) {                       \
+    case CPU_F32: call(CPU_F32); break;   \
+    case CPU_BF16: call(CPU_BF16); break; \
+    case CPU_F16: call(CPU_F16); break;   \
+    }
 
 #endif

@@ -51,11 +51,11 @@ typedef struct cpu_kernels {
     void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
-    /* Cuts rows into panels of `width` columns (width == nr, or <= mr):
+    /* Cuts rows, of `type`, into panels of `width` columns (width == nr, or <= mr):
      * to[p * panel + k * width + j] = from[k * ld + p * width + j]. Where width == nr the last
      * panel is filled up with zeros. */
-    void (*panels)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to,
-                   int64_t panel);
+    void (*panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
+                   float *to, int64_t panel);
     /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);

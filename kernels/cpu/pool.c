@@ -9,16 +9,8 @@
 /* VL channels from channel c on, of which `part` exist, at a place. */
 V_INLINE vf place_load(cpu_type type, const void *place, int64_t c, int64_t part)
 {
-    return v_load_typed(type, (const char *)place + c * cpu_type_bytes(type), part);
+    return v_load_typed_part(type, (const char *)place + c * cpu_type_bytes(type), part);
 }
-
-/* `call` with `type` a constant in it, so that the choice is made once per position. */
-#define FOR_TYPE(type, call)              \
-    switch (type) {                       \
-    case CPU_F32: call(CPU_F32); break;   \
-    case CPU_BF16: call(CPU_BF16); break; \
-    case CPU_F16: call(CPU_F16); break;   \
-    }
 
 /* Indices of VL channels, bytes or words. More are read than exist (CPU_INDEX_SLACK), never written. */
 V_INLINE vi load_index(const void *index, int bytes, int64_t at)

@@ -10,8 +10,8 @@ extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
 void ISA_NAME(drain)(void);
 void ISA_NAME(dots_f32)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
-void ISA_NAME(panels_f32)(int64_t depth, int64_t columns, int64_t width, const float *from, int64_t ld, float *to,
-                          int64_t panel);
+void ISA_NAME(panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
+                      float *to, int64_t panel);
 void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
 void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to);
