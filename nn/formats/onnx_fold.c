@@ -362,7 +362,7 @@ cek_status cek__fold_node(cek__fold *f, size_t number, bool *known)
         if (*known)
             CEK_TRY(operators[i].run(&c));
         *known = c.out.numbers != NULL;
-        for (size_t k = 0; k < c.inputs; k++)
+        for (size_t k = 0; *known && k < c.inputs; k++)
             c.out.weight |= c.in[k] != NULL && c.in[k]->weight && c.out.type == CEK__ONNX_FLOAT;
         if (*known)
             return known_set(f, output->value, &c.out);

@@ -248,6 +248,23 @@ START_TEST(a_weight_behind_arithmetic_on_weights_is_a_parameter)
 }
 END_TEST
 
+/* More inputs than are looked at when a file is read: a Concat of a DenseNet. */
+START_TEST(many_inputs_of_one_node_are_taken)
+{
+    const char *const list[] = { "x", "x", "x", "x", "x", "x", "x", "x", "x", "x", "w", "w", NULL };
+    message g = { .size = 0 }, part = node_of("Concat", list, NAMES("y"));
+    float y[MOST];
+
+    put_whole(&part, "axis", 2);
+    put_message(&g, 1, &part);
+    part = floats_of("w", 3, SHAPE(1, 1, 2), weights, 2);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(1, 1, 2));
+    ck_assert_int_eq(predicted(&g, ((const float[]){ 7, 8 }), 1, y), 24);
+    ck_assert(y[18] == 7 && y[19] == 8 && y[22] == weights[0] && y[23] == weights[1]);
+}
+END_TEST
+
 /* Deeper than any exporter writes them, so that a file cannot use up the stack. */
 START_TEST(weights_behind_too_many_nodes_are_refused)
 {
@@ -518,6 +535,7 @@ int main(void)
     tcase_add_test(all, several_inputs_keep_their_names_and_order);
     tcase_add_test(all, inputs_that_call_the_batch_otherwise_are_refused);
     tcase_add_test(all, a_weight_behind_arithmetic_on_weights_is_a_parameter);
+    tcase_add_test(all, many_inputs_of_one_node_are_taken);
     tcase_add_test(all, weights_behind_too_many_nodes_are_refused);
     tcase_add_loop_test(all, what_the_file_says_of_a_weight_counts, 0, COUNT(roles));
     tcase_add_test(all, running_statistics_are_no_weights_of_others);
