@@ -63,6 +63,36 @@ cek_status cek__slice(cek__graph *graph, int x, int axis, int64_t first, int64_t
     return cek__pad(graph, x, lo, hi, 0, out);
 }
 
+/* The first of as many groups of `step`; what is filled up is not taken. */
+cek_status cek__slice_stepped(cek__graph *graph, int x, int axis, int64_t first, int64_t count, int64_t step, int *out)
+{
+    cek_status st;
+    cek__dims dims = graph->flows[x].dims, split;
+    int64_t lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
+
+    if (step == 1)
+        return cek__slice(graph, x, axis, first, count, out);
+    *out = CEK__NOTHING;
+    if (dims.rank == CEK_RANK_MAX)
+        CEK_FAIL(CEK_UNSUPPORTED, "steps along one of %d axes", CEK_RANK_MAX);
+    lo[axis] = -first;
+    hi[axis] = first + count * step - dims.size[axis];
+    CEK_TRY(cek__pad(graph, x, lo, hi, 0, &x));
+    split = (cek__dims){ .rank = dims.rank + 1, .outside = dims.outside };
+    for (int i = 0; i < split.rank; i++) {
+        int from = i > axis ? i - 1 : i;
+
+        split.size[i] = i == axis ? count : i == axis + 1 ? step : dims.size[from];
+        split.samples |= i == axis || i == axis + 1 ? 0 : (dims.samples >> from & 1) << i;
+    }
+    CEK_TRY(cek__view(graph, x, &split, &x));
+    CEK_TRY(cek__slice(graph, x, axis + 1, 0, 1, &x));
+    dims.size[axis] = count;
+    st = cek__view(graph, x, &dims, out);
+out:
+    return st;
+}
+
 static cek_status pad_gradient(cek__backward *to, int part, int dy)
 {
     cek_status st;

@@ -60,6 +60,9 @@ CEK__SHARED CEK__CHECKED cek_status cek__pad(cek__graph *graph, int x, const int
                                              double value, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__slice(cek__graph *graph, int x, int axis, int64_t first, int64_t count,
                                                int *out);
+/* Every step-th of them. */
+CEK__SHARED CEK__CHECKED cek_status cek__slice_stepped(cek__graph *graph, int x, int axis, int64_t first, int64_t count,
+                                                       int64_t step, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__concat(cek__graph *graph, const int *x, int count, int axis, int *out);
 /* NumPy's matmul of two stacks of matrices; b may be one matrix for all rows of a. */
 CEK__SHARED CEK__CHECKED cek_status cek__matmul(cek__graph *graph, int a, int b, int *out);

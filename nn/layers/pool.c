@@ -30,6 +30,7 @@ static cek_status layer_take(const cek__layer *l, const char *call, const void *
         p->windows.stride[i] = given.stride[i] ? given.stride[i] : p->windows.kernel[i];
         p->windows.pad_lo[i] = given.pad_lo[i];
         p->windows.pad_hi[i] = given.pad_hi[i];
+        p->windows.dilation[i] = given.dilation[i] ? given.dilation[i] : 1;
     }
 out:
     return st;
@@ -57,15 +58,16 @@ out:
 static cek_status windows_fit(const cek__layer *l, const cek__pooling *p, int axes)
 {
     cek_status st = CEK_OK;
-    cek__windows w = p->windows;
+    const cek__windows w = p->windows;
     char text[CEK__SHAPE_TEXT], kernel[CEK__AXES_TEXT], padding[CEK__PADDING_TEXT];
 
     cek__dims_text(&l->in, text);
     cek__axes_text(axes, w.kernel, kernel);
     cek__padding_text(axes, &w, padding);
     for (int i = 0; i < axes; i++) {
-        w.dilation[i] = 1;
-        if (w.pad_lo[i] > w.kernel[i] / 2 || w.pad_hi[i] > w.kernel[i] / 2)
+        const int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
+
+        if (w.pad_lo[i] > reach / 2 || w.pad_hi[i] > reach / 2)
             CEK_FAIL(CEK_INVALID, "padding %s is more than half of the kernel %s", padding, kernel);
         if (cek__window_count(&w, i, l->in.size[2 + i]) < 1)
             CEK_FAIL(CEK_INVALID, "kernel %s is larger than the input %s with padding %s", kernel, text, padding);
@@ -85,6 +87,7 @@ static void layer_note(cek__layer *l, const cek__pooling *p, int axes)
                     cek__axes_text(axes, p->windows.kernel, kernel));
     if (!kernels)
         cek__note_axes(l, "stride", axes, p->windows.stride, 0);
+    cek__note_axes(l, "dilation", axes, p->windows.dilation, 1);
     cek__note_padding(l, axes, &p->windows);
     if (p->ceil)
         cek__layer_note(l, ", rounded up");

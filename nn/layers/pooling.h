@@ -7,10 +7,11 @@
 #include "nn/graph/graph.h"
 
 typedef struct cek__pooling {
-    uint32_t mode;        /* CEK_POOL_... */
-    cek__windows windows; /* kernel, stride and padding of each axis behind N,C; padding less than the kernel */
-    bool ceil;            /* the last window may reach beyond the padding, unless it begins there */
-    bool count_pad;       /* the mean counts padding as zeros, but nothing beyond it */
+    uint32_t mode; /* CEK_POOL_... */
+    cek__windows
+        windows; /* kernel, stride, dilation (0 = 1) and padding of each axis behind N,C; padding less than a window */
+    bool ceil;   /* the last window may reach beyond the padding, unless it begins there */
+    bool count_pad; /* the mean counts padding as zeros, but nothing beyond it */
 } cek__pooling;
 
 /* x [N,C,...] with 1 to 3 axes. Errors: CEK_INVALID for windows that do not fit. */

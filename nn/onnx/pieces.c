@@ -37,35 +37,6 @@ out:
 
 /* ---- slice ---- */
 
-/* Every step-th of `count` elements from `first` on: the first of as many groups of `step`. */
-static cek_status stepped(cek__onnx_call *c, int x, int axis, int64_t first, int64_t count, int64_t step, int *out)
-{
-    cek_status st;
-    cek__dims dims, split;
-    int64_t lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
-
-    dims = *cek__call_dims(c, x);
-    if (dims.rank == CEK_RANK_MAX)
-        CEK_FAIL(CEK_UNSUPPORTED, "steps along one of %d axes", CEK_RANK_MAX);
-    lo[axis] = -first;
-    hi[axis] = first + count * step - dims.size[axis]; /* what is filled up is not taken */
-    CEK_TRY(cek__pad(c->graph, x, lo, hi, 0, &x));
-    dims = *cek__call_dims(c, x);
-    split = (cek__dims){ .rank = dims.rank + 1, .outside = dims.outside };
-    for (int i = 0; i < split.rank; i++) {
-        int from = i > axis ? i - 1 : i;
-
-        split.size[i] = i == axis ? count : i == axis + 1 ? step : dims.size[from];
-        split.samples |= i == axis || i == axis + 1 ? 0 : (dims.samples >> from & 1) << i;
-    }
-    CEK_TRY(cek__view(c->graph, x, &split, &x));
-    CEK_TRY(cek__slice(c->graph, x, axis + 1, 0, 1, &x));
-    dims.size[axis] = count;
-    st = cek__view(c->graph, x, &dims, out);
-out:
-    return st;
-}
-
 /* From the last to the first: one by one. */
 static cek_status reversed(cek__onnx_call *c, int x, int axis, int64_t first, int64_t count, int64_t step, int *out)
 {
@@ -107,7 +78,7 @@ static cek_status axis_cut(cek__onnx_call *c, int x, int axis, int64_t start, in
         return cek__fail(CEK_UNSUPPORTED, "nothing is left of axis %d", axis);
     if (step < 0)
         return reversed(c, x, axis, start, count, step, out);
-    return step == 1 ? cek__slice(c->graph, x, axis, start, count, out) : stepped(c, x, axis, start, count, step, out);
+    return cek__slice_stepped(c->graph, x, axis, start, count, step, out);
 }
 
 cek_status cek__onnx_slice(cek__onnx_call *c)

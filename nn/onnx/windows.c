@@ -170,11 +170,7 @@ cek_status cek__onnx_pool(cek__onnx_call *c)
         CEK_FAIL(CEK_UNSUPPORTED, "windows over %d axes, there are 1 to 3", cek__call_dims(c, x)->rank - 2);
     CEK_TRY(numbers_take(c, "kernel_shape", cek__call_dims(c, x)->rank - 2, 0, kernel));
     CEK_TRY(windows_take(c, cek__call_dims(c, x), kernel, &w));
-    for (int i = 0; i < w.axes; i++)
-        if (w.windows.dilation[i] != 1)
-            CEK_FAIL(CEK_UNSUPPORTED, "dilated windows of a pool");
     pooling.windows = w.windows;
-    memset(pooling.windows.dilation, 0, sizeof pooling.windows.dilation);
     pooling.ceil = w.ceil;
     pooling.count_pad = cek__call_int(c, "count_include_pad", 0) != 0;
     st = cek__pool(c->graph, x, &pooling, &c->out[0]);

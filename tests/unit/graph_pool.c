@@ -10,16 +10,21 @@ typedef struct shape {
     cek__pooling p;
 } shape;
 
+static int64_t reach_of(const cek__pooling *p, int k)
+{
+    return (p->windows.kernel[k] - 1) * p->windows.dilation[k] + 1;
+}
+
 /* PyTorch's rule for the number of windows. */
 static int64_t windows_of(const cek__pooling *p, int k, int64_t in)
 {
-    int64_t stride = p->windows.stride[k],
-            room = in + p->windows.pad_lo[k] + p->windows.pad_hi[k] - p->windows.kernel[k];
+    int64_t stride = p->windows.stride[k], room = in + p->windows.pad_lo[k] + p->windows.pad_hi[k] - reach_of(p, k);
     int64_t count = (p->ceil ? (room + stride - 1) / stride : room / stride) + 1;
 
     return p->ceil && (count - 1) * stride >= in + p->windows.pad_lo[k] ? count - 1 : count;
 }
 
+/* From SHAPES on with gaps between the elements of a window. */
 static shape shape_of(int i)
 {
     shape s = { .spatial = 1 + i % 3, .channels = pick(i, 1, 1, 3), .in = { 1, 1, 1 }, .out = { 1, 1, 1 } };
@@ -28,14 +33,16 @@ static shape shape_of(int i)
     for (int k = 0; k < 3; k++) {
         uint64_t stream = 10 * (uint64_t)(k + 1);
 
-        s.p.windows.kernel[k] = s.p.windows.stride[k] = 1;
+        s.p.windows.kernel[k] = s.p.windows.stride[k] = s.p.windows.dilation[k] = 1;
         if (k >= s.spatial)
             continue;
         s.in[k] = pick(i, stream, 3, s.spatial < 3 ? 7 : 4);
         s.p.windows.kernel[k] = pick(i, stream + 1, 1, 3);
         s.p.windows.stride[k] = pick(i, stream + 2, 1, 3);
-        s.p.windows.pad_lo[k] = pick(i, stream + 3, 0, s.p.windows.kernel[k] / 2);
-        s.p.windows.pad_hi[k] = pick(i, stream + 4, 0, s.p.windows.kernel[k] / 2);
+        if (i >= SHAPES)
+            s.p.windows.dilation[k] = pick(i, stream + 5, 1, (s.in[k] - 1) / (s.p.windows.kernel[k] > 2 ? 2 : 1));
+        s.p.windows.pad_lo[k] = pick(i, stream + 3, 0, reach_of(&s.p, k) / 2);
+        s.p.windows.pad_hi[k] = pick(i, stream + 4, 0, reach_of(&s.p, k) / 2);
         s.out[k] = windows_of(&s.p, k, s.in[k]);
         if ((s.out[k] - 1) * s.p.windows.stride[k] >= s.in[k] + s.p.windows.pad_lo[k]) { /* wholly in the padding */
             s.p.windows.pad_hi[k] = 0;
@@ -55,15 +62,16 @@ static cek__dims image(const shape *s, bool samples)
     return dims;
 }
 
-/* Of the elements [first, end) in each direction of one channel; those outside count if there is a divisor for them. */
-static double window(const shape *s, const double *x, const int64_t *first, const int64_t *end, int64_t divisor)
+/* Of each step-th of the elements [first, end) in each direction of one channel; those outside count if there is a divisor for them. */
+static double window(const shape *s, const double *x, const int64_t *first, const int64_t *end, const int64_t *step,
+                     int64_t divisor)
 {
     double sum = 0, largest = -INFINITY;
     int64_t count = 0;
 
-    for (int64_t a = first[0]; a < end[0]; a++)
-        for (int64_t b = first[1]; b < end[1]; b++)
-            for (int64_t c = first[2]; c < end[2]; c++) {
+    for (int64_t a = first[0]; a < end[0]; a += step[0])
+        for (int64_t b = first[1]; b < end[1]; b += step[1])
+            for (int64_t c = first[2]; c < end[2]; c += step[2]) {
                 if (a < 0 || b < 0 || c < 0 || a >= s->in[0] || b >= s->in[1] || c >= s->in[2])
                     continue;
                 sum += x[(a * s->in[1] + b) * s->in[2] + c];
@@ -80,18 +88,19 @@ static void expect(const shape *s, bool to_size, const double *x, double *y)
 
     for (int64_t i = 0; i < ROWS * s->channels * out; i++) {
         int64_t at[3] = { i % out / (s->out[1] * s->out[2]), i % out / s->out[2] % s->out[1], i % s->out[2] };
-        int64_t first[3], end[3], divisor = 1;
+        int64_t first[3], end[3], step[3], divisor = 1;
 
         for (int k = 0; k < 3; k++) {
             const cek__windows *w = &s->p.windows;
 
             first[k] = to_size ? at[k] * s->in[k] / s->out[k] : at[k] * w->stride[k] - w->pad_lo[k];
-            end[k] = to_size ? ((at[k] + 1) * s->in[k] + s->out[k] - 1) / s->out[k] : first[k] + w->kernel[k];
+            end[k] = to_size ? ((at[k] + 1) * s->in[k] + s->out[k] - 1) / s->out[k] : first[k] + reach_of(&s->p, k);
+            step[k] = to_size ? 1 : w->dilation[k];
             if (!to_size && end[k] > s->in[k] + w->pad_hi[k])
                 end[k] = s->in[k] + w->pad_hi[k];
-            divisor *= end[k] - first[k];
+            divisor *= (end[k] - first[k] + step[k] - 1) / step[k];
         }
-        y[i] = window(s, x + i / out * in, first, end, s->p.count_pad && !to_size ? divisor : 0);
+        y[i] = window(s, x + i / out * in, first, end, step, s->p.count_pad && !to_size ? divisor : 0);
     }
 }
 
@@ -162,9 +171,15 @@ START_TEST(what_does_not_fit_is_refused)
     ck_assert_ptr_nonnull(strstr(cek_error_text(), "pool: padding that is not less than the window"));
     p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 3, 1 }, .pad_hi = { 1 } };
     assert_ok(cek__pool(&n.graph, x, &p, &y));
-    p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 2, 1 }, .pad_hi = { 1 }, .dilation = { 2, 1 } };
+    p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 1, 1 }, .pad_hi = { 1 }, .dilation = { 3, 1 } };
     ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
-    ck_assert_ptr_nonnull(strstr(cek_error_text(), "a dilation, which pools have none of"));
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "or a window larger than the image"));
+    p.windows.pad_lo[0] = 1;
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "a dilation of 3 of an axis of 2 elements and padding"));
+    p.windows = (cek__windows){ .kernel = { 2, 2 }, .stride = { 3, 1 }, .pad_hi = { 4 }, .dilation = { 2, 1 } };
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "wholly in the padding"));
     p.windows = (cek__windows){ .kernel = { 3, 2 }, .stride = { 2, 1 }, .pad_hi = { 3 } };
     ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
     ck_assert_int_eq(cek__pool_to(&n.graph, x, CEK_POOL_MAX, (int64_t[]){ 1, 0 }, &y), CEK_INVALID);
@@ -182,7 +197,7 @@ int main(void)
     Suite *suite = suite_create("graph_pool");
     TCase *tcase = tcase_create("graph_pool");
 
-    tcase_add_loop_test(tcase, pools, 0, SHAPES);
+    tcase_add_loop_test(tcase, pools, 0, 2 * SHAPES);
     tcase_add_loop_test(tcase, pools_to_a_size, 0, SHAPES);
     tcase_add_test(tcase, what_does_not_fit_is_refused);
     suite_add_tcase(suite, tcase);
