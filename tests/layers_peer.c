@@ -140,6 +140,7 @@ static void layer_fill(cek_conv_layer *c, cek_pool_layer *p)
                            .valid = count_of("valid") };
     counts("kernel", p->kernel);
     counts("stride", p->stride);
+    counts("dilation", p->dilation);
     counts("pad", p->pad_lo);
     counts("pad", p->pad_hi);
 }
@@ -168,7 +169,13 @@ static cek_status embedding_add(cek_model *m, int x, int *y)
     int index = cek_part_cast(m, 0, CEK_I32), rank = cek_model_shape(m, x, shape);
 
     CHECK(cek_model_name(m, "layer"));
-    if (cek_model_embedding(m, index, count_of("rows"), count_of("width"), y) != CEK_OK)
+    if (cek_model_embedding_with(m, index,
+                                 &(cek_embedding_layer){ .size = sizeof(cek_embedding_layer),
+                                                         .count = count_of("rows"),
+                                                         .width = count_of("width"),
+                                                         .pads = text_of("padding") != NULL,
+                                                         .padding = count_of("padding") },
+                                 y) != CEK_OK)
         return CEK_INVALID;
     shape[rank++] = 1;
     *y = cek_part_apply(m, CEK_PW_MUL, *y, cek_part_reshape(m, x, rank, shape));
@@ -227,10 +234,12 @@ static cek_status layer_add(cek_model *m, const char *kind, int x, int *y)
         return cek_model_group_norm(m, x, &norm, y);
     if (strcmp(kind, "instance_norm") == 0)
         return cek_model_instance_norm(m, x, &norm, y);
-    if (strcmp(kind, "lstm") == 0)
-        return cek_model_lstm(m, x, &recurrent, y);
-    if (strcmp(kind, "gru") == 0)
-        return cek_model_gru(m, x, &recurrent, y);
+    if (strcmp(kind, "lstm") == 0 || strcmp(kind, "gru") == 0) {
+        CHECK((kind[0] == 'l' ? cek_model_lstm : cek_model_gru)(m, x, &recurrent, y));
+        if (count_of("state"))
+            *y = cek_part_state(m, *y, (cek_state)(count_of("state") - 1));
+        return cek_model_status(m);
+    }
     fprintf(stderr, "layers_peer: no layer is called %s\n", kind);
     exit(2);
 }
@@ -276,6 +285,9 @@ static void loss_add(cek_model *m, int x)
     const int count = numbers("weights", 64, given);
     const cek_loss_options o = { .size = sizeof o,
                                  .kind = count_of("loss"),
+                                 .weighs = count_of("sample_weights"),
+                                 .sample_weights = cek_part_reduce(m, cek_part_apply(m, CEK_PW_ABS, 0, -1),
+                                                                   CEK_REDUCE_MEAN, 1u << 1, false),
                                  .weights = count ? weights : NULL,
                                  .smoothing = number("smoothing"),
                                  .beta = number("beta"),

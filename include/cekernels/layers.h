@@ -80,6 +80,7 @@ typedef struct cek_pool_layer {
     bool ceil;                                                 /* sizes are rounded up (ceil_mode) */
     bool valid; /* a mean is of what is there; else padding counts as zeros (count_include_pad) */
     uint8_t reserved[2];
+    uint32_t dilation[CEK_SPATIAL_MAX]; /* from one element of a window to the next; 0 = 1 */
 } cek_pool_layer;
 CEK_API CEK_CHECKED cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *layer, int *node);
 /* Adaptive: to size[i] elements along axis i behind N,C, each of those from floor(i in / size) to before ceil((i + 1) in / size). */
@@ -173,6 +174,17 @@ CEK_API CEK_CHECKED cek_status cek_model_instance_norm(cek_model *model, int inp
 CEK_API CEK_CHECKED cek_status cek_model_embedding(cek_model *model, int input, int64_t count, int64_t width,
                                                    int *node);
 
+typedef struct cek_embedding_layer {
+    uint32_t size;
+    bool
+        pads; /* row `padding` is that of places without a word (padding_idx): it begins with zeros, and is not trained by what it gives */
+    uint8_t reserved[3];
+    int64_t count, width;
+    int64_t padding; /* at most 2^24 */
+} cek_embedding_layer;
+CEK_API CEK_CHECKED cek_status cek_model_embedding_with(cek_model *model, int input, const cek_embedding_layer *layer,
+                                                        int *node);
+
 typedef struct cek_attention_layer {
     uint32_t size;
     uint32_t heads; /* they divide E */
@@ -196,8 +208,8 @@ typedef struct cek_recurrent_layer {
     uint8_t reserved[2];
 } cek_recurrent_layer;
 /* LSTM(batch_first=True), GRU(batch_first=True): [N,T,D] to [N,T,H], bidirectional [N,T,2H], from states of 0. For layer k "weight_ih_lk",
- * "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left behind the last step is that step
- * (cek_part_slice). Each step becomes parts of its own, so that making a trainer or predictor takes longer with T: a second at some
+ * "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left behind the last step of each layer and
+ * direction: cek_part_state. Each step becomes parts of its own, so that making a trainer or predictor takes longer with T: a second at some
  * thousand steps. */
 CEK_API CEK_CHECKED cek_status cek_model_lstm(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_gru(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
@@ -226,8 +238,11 @@ typedef struct cek_loss_options {
     double positive;      /* BINARY_CROSS_ENTROPY: what targets of 1 weigh, above 0; 0 = 1 */
     int32_t ignored;      /* with `ignores`, CROSS_ENTROPY, NLL: samples with this label count for nothing */
     bool ignores;
-    bool sums; /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
-    uint8_t reserved[2];
+    bool sums;   /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
+    bool weighs; /* `sample_weights` is there */
+    uint8_t reserved[1];
+    int sample_weights; /* with `weighs`: a node of one value for each sample (an input, say), or of *node's shape: losses times these
+                         * are summed, and divided by what they are without them */
 } cek_loss_options;
 /* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of the model
  * minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output said otherwise.

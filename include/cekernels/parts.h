@@ -152,6 +152,11 @@ CEK_API int cek_part_conv(cek_model *model, int x, int w, const cek_windows *win
 /* CEK_POOL_MAX, or CEK_POOL_AVERAGE, whose padding counts as zeros unless `valid`. */
 CEK_API int cek_part_pool(cek_model *model, int x, uint32_t mode, bool valid, const cek_windows *windows);
 
+/* What a node of cek_model_lstm or cek_model_gru has behind its last step, [N, layers * directions, H], the second direction of a layer
+ * behind its first: the states (PyTorch's h_n, with the samples first), or the cells of an LSTM (c_n). */
+typedef enum cek_state { CEK_STATE_HIDDEN = 0, CEK_STATE_CELL = 1 } cek_state;
+CEK_API int cek_part_state(cek_model *model, int node, cek_state which);
+
 /* ---- training -------------------------------------------------------------------------------- */
 
 /* Elements are 0 with probability p and x / (1 - p) else, in training; x otherwise. */

@@ -136,6 +136,8 @@ typedef struct cek__part {
         } softmax;
         struct {
             int batch; /* so many axes count tables */
+            bool pads; /* row `padding` gets no gradient of what it gives */
+            int32_t padding;
         } gather;
         struct {
             uint32_t function; /* CEK_ARG_... */

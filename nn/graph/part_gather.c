@@ -92,14 +92,32 @@ cek_status cek__scatter_add(cek__graph *graph, int rows, int index, int batch, c
     return cek__graph_add(graph, &part, out);
 }
 
+/* The padding's index names no row, which adds nothing. */
+static cek_status padding_leave(cek__graph *graph, int index, int32_t padding, int *out)
+{
+    const cek__part part = { .kind = CEK__PART_CHAIN,
+                             .inputs = 1,
+                             .input = { index },
+                             .type = CEK_I32,
+                             .chain = { 4,
+                                        { { .code = CEK_PW_CONST, .imm = padding },
+                                          { .code = CEK_PW_EQUAL, .a = 0, .b = 1 },
+                                          { .code = CEK_PW_CONST, .imm = -1 },
+                                          { .code = CEK_PW_SELECT, .a = 2, .b = 3, .c = 0 } } } };
+
+    return cek__graph_add(graph, &part, out);
+}
+
 static cek_status gather_gradient(cek__backward *to, int part, int dy)
 {
     cek_status st;
     const cek__part p = to->graph->parts[part];
     const cek__dims table = to->graph->flows[p.input[0]].dims;
-    int gradient;
+    int gradient, index = p.input[1];
 
-    CEK_TRY(cek__scatter_add(to->graph, dy, p.input[1], p.gather.batch, &table, &gradient));
+    if (p.gather.pads)
+        CEK_TRY(padding_leave(to->graph, index, p.gather.padding, &index));
+    CEK_TRY(cek__scatter_add(to->graph, dy, index, p.gather.batch, &table, &gradient));
     return cek__contribute(to, p.input[0], gradient);
 out:
     return st;

@@ -129,12 +129,28 @@ static cek_status values_compare(cek__layer *l, const cek_loss_options *o, int t
     }
 }
 
+/* The second input as weights of v's rows. */
+static cek_status rows_weigh(cek__layer *l, int v, int *w)
+{
+    const cek__dims *rows = &l->graph->flows[v].dims, *weights = &l->graph->flows[l->x[1]].dims;
+    cek__dims one = { .rank = rows->rank, .samples = 1, .size = { 1, 1, 1, 1, 1, 1, 1, 1 } };
+    char text[2][CEK__SHAPE_TEXT];
+
+    *w = l->x[1];
+    if (cek__dims_equal(rows, weights))
+        return CEK_OK;
+    if (weights->samples != 1 || cek__dims_elements(weights, 0, weights->rank, 1) != 1)
+        return cek__fail(CEK_INVALID, "sample weights %s for losses %s", cek__dims_text(weights, text[0]),
+                         cek__dims_text(rows, text[1]));
+    return cek__view(l->graph, l->x[1], &one, w);
+}
+
 /* Targets, what is compared with them, and its sum, in one node. */
 static cek_status loss_add(cek__layer *l, const loss_kind *kind, const cek_loss_options *o, int *v)
 {
     cek_status st;
     cek__dims dims = l->in;
-    int target, gradient;
+    int target, gradient, weights = CEK__NOTHING;
 
     dims.rank -= kind->classes;
     CEK_TRY(cek__layer_target(l, kind->classes ? CEK_I32 : CEK_F32, &dims, &target));
@@ -144,7 +160,9 @@ static cek_status loss_add(cek__layer *l, const loss_kind *kind, const cek_loss_
         CEK_TRY(values_compare(l, o, target, v));
         CEK_TRY(o->sums ? cek__sample_sum(l->graph, *v, v) : cek__sample_mean(l->graph, *v, v));
     }
-    CEK_TRY(cek__loss(l->graph, *v, CEK__NOTHING, &gradient));
+    if (o->weighs)
+        CEK_TRY(rows_weigh(l, *v, &weights));
+    CEK_TRY(cek__loss(l->graph, *v, weights, &gradient));
     l->model->loss = l->graph->flows[gradient].part;
 out:
     return st;
@@ -156,7 +174,7 @@ static cek_status node_add(cek_model *model, int input, const loss_kind *kind, c
     cek__layer l;
     int y = CEK__NOTHING;
 
-    CEK_TRY(cek__layer_begin(&l, model, kind->name, 1, &input));
+    CEK_TRY(cek__layer_begin(&l, model, kind->name, 1 + o->weighs, (int[]){ input, o->sample_weights }));
     CEK_TRY(loss_add(&l, kind, o, &y));
 out:
     return cek__layer_end(&l, st, y, node);

@@ -54,6 +54,23 @@ out:
     return node;
 }
 
+int cek_part_state(cek_model *model, int node, cek_state which)
+{
+    cek_status st;
+    cek__layer l;
+    int y = CEK__NOTHING;
+
+    CEK_TRY(begin(&l, model, "state", 1, &node));
+    if (which != CEK_STATE_HIDDEN && which != CEK_STATE_CELL)
+        CEK_FAIL(CEK_INVALID, "%d is neither states nor cells", (int)which);
+    y = model->nodes[node].state[which];
+    if (!y)
+        CEK_FAIL(CEK_INVALID, "node %d (%s) has no %s", node, model->nodes[node].kind,
+                 which == CEK_STATE_CELL ? "cells" : "states");
+out:
+    return end(model, &l, st, y);
+}
+
 int cek_part_target(cek_model *model, cek_dtype type, int rank, const int64_t *shape)
 {
     cek_status st;

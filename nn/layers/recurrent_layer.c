@@ -1,6 +1,7 @@
 /* recurrent_layer.c - LSTM and GRU of several layers, in one or both directions, with PyTorch's parameters. */
 #include <stdio.h>
 
+#include "cekernels/parts.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/layers/recurrent.h"
@@ -45,14 +46,13 @@ static cek_status parameter_make(cek__layer *l, const char *what, uint32_t layer
     return cek__layer_parameter(l, name, rank, shape, hidden, flow);
 }
 
-/* One layer in one direction: *y the steps. */
+/* One layer in one direction. */
 static cek_status direction_add(cek__layer *l, const recurrent_kind *kind, const cek_recurrent_layer *r, uint32_t layer,
-                                bool reverse, int x, int *y)
+                                bool reverse, int x, cek__recurrence *out)
 {
     cek_status st;
     const int64_t rows = (int64_t)kind->gates * r->hidden, in = l->graph->flows[x].dims.size[2];
     cek__recurrent one = { .x = x, .reverse = reverse };
-    cek__recurrence out;
 
     CEK_TRY(parameter_make(l, "weight_ih", layer, reverse, 2, (int64_t[]){ rows, in }, r->hidden, &one.w_input));
     CEK_TRY(parameter_make(l, "weight_hh", layer, reverse, 2, (int64_t[]){ rows, r->hidden }, r->hidden, &one.w_state));
@@ -60,8 +60,25 @@ static cek_status direction_add(cek__layer *l, const recurrent_kind *kind, const
         CEK_TRY(parameter_make(l, "bias_ih", layer, reverse, 1, &rows, r->hidden, &one.bias_input));
         CEK_TRY(parameter_make(l, "bias_hh", layer, reverse, 1, &rows, r->hidden, &one.bias_state));
     }
-    CEK_TRY(kind->add(l->graph, &one, &out));
-    *y = out.steps;
+    st = kind->add(l->graph, &one, out);
+out:
+    return st;
+}
+
+/* Flows [N,H] as [N,count,H]. */
+static cek_status states_join(cek__graph *graph, int *flow, int count, int *out)
+{
+    cek_status st = CEK_OK;
+
+    for (int i = 0; i < count; i++) {
+        cek__dims dims = graph->flows[flow[i]].dims;
+
+        dims.rank = 3;
+        dims.size[2] = dims.size[1];
+        dims.size[1] = 1;
+        CEK_TRY(cek__view(graph, flow[i], &dims, &flow[i]));
+    }
+    st = cek__concat(graph, flow, count, 1, out);
 out:
     return st;
 }
@@ -69,17 +86,25 @@ out:
 static cek_status layers_add(cek__layer *l, const recurrent_kind *kind, const cek_recurrent_layer *r, int *y)
 {
     cek_status st = CEK_OK;
-    int both[2];
+    int both[2], hidden[2 * LAYERS_MOST], cell[2 * LAYERS_MOST], count = 0;
 
     *y = l->x[0];
     for (uint32_t i = 0; i < r->layers; i++) {
-        CEK_TRY(direction_add(l, kind, r, i, false, *y, &both[0]));
-        if (r->bidirectional) {
-            CEK_TRY(direction_add(l, kind, r, i, true, *y, &both[1]));
-            CEK_TRY(cek__concat(l->graph, both, 2, 2, &both[0]));
+        for (int d = 0; d <= r->bidirectional; d++) {
+            cek__recurrence out;
+
+            CEK_TRY(direction_add(l, kind, r, i, d, *y, &out));
+            both[d] = out.steps;
+            hidden[count] = out.state;
+            cell[count++] = out.cell;
         }
+        if (r->bidirectional)
+            CEK_TRY(cek__concat(l->graph, both, 2, 2, &both[0]));
         *y = both[0];
     }
+    CEK_TRY(states_join(l->graph, hidden, count, &l->node.state[CEK_STATE_HIDDEN]));
+    if (kind == &lstm)
+        CEK_TRY(states_join(l->graph, cell, count, &l->node.state[CEK_STATE_CELL]));
 out:
     return st;
 }

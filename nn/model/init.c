@@ -290,19 +290,18 @@ out:
 static void parameter_init(cek__parameter *p, uint64_t seed, uint64_t stream)
 {
     const float bound = (float)(1 / sqrt(p->fan_in));
+    const int64_t row = p->public.count / p->public.shape[0];
     cek_init how = p->init;
 
     how.seed = seed;
-    if (how.kind) {
+    if (how.kind)
         fill(&(filling){ .how = &how, .to = p->public, .stream = stream });
-        return;
-    }
-    if (p->fan_in != 0) {
+    else if (p->fan_in != 0)
         cek__random_fill_uniform(seed, stream, 0, (size_t)p->public.count, -bound, bound, p->public.data);
-        return;
-    }
-    for (int64_t k = 0; k < p->public.count; k++)
+    for (int64_t k = 0; !how.kind && p->fan_in == 0 && k < p->public.count; k++)
         p->public.data[k] = (float)p->value;
+    for (int64_t k = 0; p->pads && k < row; k++)
+        p->public.data[p->padding * row + k] = 0;
 }
 
 void cek_model_init(cek_model *model, uint64_t seed)

@@ -23,6 +23,7 @@ typedef struct cek__node {
     bool named;       /* by the user */
     char *label;      /* in errors and traces: the kind, and the user's name */
     int inputs, input[CEK__NODE_INPUTS]; /* nodes */
+    int state[2];                        /* flows, beside what it gives: cek_part_state; CEK__NOTHING */
     char note[CEK__NODE_NOTE];           /* "3x3, stride 2" */
 } cek__node;
 
@@ -33,6 +34,8 @@ typedef struct cek__parameter {
     double fan_in; /* PyTorch's default initialisation is uniform in +-1/sqrt(fan_in), for the bias too; 0: `value` */
     double value;
     cek_init init; /* in place of that default; kind 0: none */
+    bool pads;     /* row `padding` begins with zeros, however the others do */
+    int64_t padding;
 } cek__parameter;
 
 /* A buffer: running statistics. */

@@ -169,6 +169,17 @@ static int pool3d(cek_model *m, int x, const int64_t *shape)
     (void)shape;
     return pool(m, x, (cek_pool_layer){ .mode = CEK_POOL_MAX, .kernel = { 2, 0, 2 }, .ceil = true });
 }
+static int pool_dilated(cek_model *m, int x, const int64_t *shape)
+{
+    (void)shape;
+    return pool(m, x,
+                (cek_pool_layer){ .mode = pick(0, 1) ? CEK_POOL_MAX : CEK_POOL_AVERAGE,
+                                  .kernel = { 2, 3 },
+                                  .stride = { (uint32_t)pick(1, 2), 1 },
+                                  .pad_lo = { 1, 2 },
+                                  .ceil = pick(0, 1),
+                                  .dilation = { (uint32_t)pick(2, 3), 2 } });
+}
 static int adaptive(cek_model *m, int x, const int64_t *shape)
 {
     int y;
@@ -298,6 +309,15 @@ static int lstm(cek_model *m, int x, const int64_t *shape)
     assert_ok(cek_model_lstm(m, x, &r, &y));
     return y;
 }
+static int end_states(cek_model *m, int x, const int64_t *shape)
+{
+    int steps = lstm(m, x, shape), states = cek_part_state(m, steps, CEK_STATE_HIDDEN);
+    int64_t sizes[CEK_RANK_MAX];
+
+    ck_assert_int_eq(cek_model_shape(m, states, sizes), 3);
+    ck_assert_int_eq(sizes[1], 4); /* two layers in two directions */
+    return cek_part_apply(m, CEK_PW_MUL, states, cek_part_state(m, steps, CEK_STATE_CELL));
+}
 static int gru(cek_model *m, int x, const int64_t *shape)
 {
     const cek_recurrent_layer r = { .size = sizeof r, .hidden = 3, .no_bias = pick(0, 1) };
@@ -320,6 +340,7 @@ static const layer_case cases[] = {
     { "pool1d", 2, { 2, 7 }, pool1d, "" },
     { "pool2d", 3, { 2, 6, 5 }, pool2d_any, "" },
     { "pool3d", 4, { 2, 3, 2, 3 }, pool3d, "" },
+    { "pool_dilated", 3, { 2, 6, 5 }, pool_dilated, "" },
     { "adaptive", 3, { 2, 5, 6 }, adaptive, "" },
     { "activation", 2, { 3, 4 }, activation, "" },
     { "activation_with", 2, { 3, 4 }, activation_with, "" },
@@ -346,6 +367,7 @@ static const layer_case cases[] = {
       "0.weight_ih_l0_reverse:8x2 0.weight_hh_l0_reverse:8x2 0.bias_ih_l0_reverse:8 0.bias_hh_l0_reverse:8 "
       "0.weight_ih_l1:8x4 0.weight_hh_l1:8x2 0.bias_ih_l1:8 0.bias_hh_l1:8 "
       "0.weight_ih_l1_reverse:8x4 0.weight_hh_l1_reverse:8x2 0.bias_ih_l1_reverse:8 0.bias_hh_l1_reverse:8" },
+    { "end_states", 2, { 3, 2 }, end_states, NULL },
     { "gru", 2, { 4, 2 }, gru, NULL },
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -558,6 +580,7 @@ static cek_status bad_layer(int which, cek_model *m, int steps, const char **sai
     const cek_norm_layer axes = { .size = sizeof axes, .axes = 4 }, groups = { .size = sizeof groups, .groups = 2 };
     const cek_attention_layer heads = { .size = sizeof heads, .heads = 3 };
     const cek_recurrent_layer stateless = { .size = sizeof stateless };
+    const cek_embedding_layer pads = { .size = sizeof pads, .pads = true, .count = 5, .width = 1, .padding = 5 };
 
     switch (which) {
     case 0: *said = "conv): 1 output channels, kernel 0x0"; return cek_model_conv(m, 0, &none, NULL);
@@ -584,6 +607,7 @@ static cek_status bad_layer(int which, cek_model *m, int steps, const char **sai
         *said = "attention): takes query [N,T,E], key and value [N,S,..], its inputs have the shapes 3x16, 3x4x4 and";
         return cek_model_attention(m, steps, 0, steps, -1, &heads, NULL);
     case 17: *said = "lstm): a state of 0"; return cek_model_lstm(m, steps, &stateless, NULL);
+    case 18: *said = "embedding): row 5 of 5 as padding"; return cek_model_embedding_with(m, 0, &pads, NULL);
     default: *said = "gru): takes steps [N,T,D]"; return cek_model_gru(m, 0, &stateless, NULL);
     }
 }
@@ -597,7 +621,7 @@ START_TEST(each_refusal_names_layer_and_shapes)
     assert_ok(cek_model_create(3, (int64_t[]){ 3, 4, 4 }, &m));
     steps = cek_part_reshape(m, 0, 3, (int64_t[]){ CEK_SAMPLES, 3, 16 });
     ck_assert_int_ge(steps, 0);
-    for (int i = 0; i <= 18; i++) {
+    for (int i = 0; i <= 19; i++) {
         cek_status st = bad_layer(i, m, steps, &said);
 
         ck_assert_msg(st == CEK_INVALID, "%d: %s", i, cek_status_name(st));
@@ -629,6 +653,43 @@ START_TEST(an_embedding_begins_with_normal_numbers)
 }
 END_TEST
 
+/* It gives its row, which stays zeros: what the other words teach goes to theirs. */
+START_TEST(an_embedding_leaves_its_padding_alone)
+{
+    const cek_embedding_layer layer = { .size = sizeof layer, .pads = true, .count = 4, .width = 2, .padding = 2 };
+    const float words[6] = { 2, 1, 2, 3, 2, 2 };
+    const int32_t labels[6] = { 0, 1, 1, 0, 1, 0 };
+    const cek_trainer_options o = { .size = sizeof o, .batch = 6, .type = CEK_F64 };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = 6, .inputs = words, .targets = labels, .input_type = CEK_F32
+    };
+    cek_parameter weight;
+    cek_trainer *t;
+    double gradient[8];
+    cek_model *m;
+    int x;
+
+    setup();
+    assert_ok(cek_model_create(1, (int64_t[]){ 1 }, &m));
+    assert_ok(cek_model_embedding_with(m, 0, &layer, &x));
+    assert_ok(cek_model_flatten(m, x, &x));
+    assert_ok(cek_model_linear(m, x, 2, true, NULL));
+    cek_model_init(m, 1);
+    assert_ok(cek_model_parameter(m, 0, &weight));
+    for (int i = 0; i < 8; i++)
+        ck_assert((weight.data[i] == 0) == (i / 2 == 2));
+    weight.data[4] = 0.5f;
+    assert_ok(cek_trainer_create(m, devices, device_count, &o, &t));
+    assert_ok(cek_trainer_step(t, &batch, NULL));
+    assert_ok(cek_trainer_read_gradient(t, 0, gradient, 8));
+    for (int i = 0; i < 8; i++)
+        ck_assert((gradient[i] == 0) == (i / 2 == 2 || i / 2 == 0)); /* nobody says word 0 */
+    cek_trainer_free(t);
+    cek_model_free(m);
+    teardown();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("layers");
@@ -640,6 +701,7 @@ int main(void)
     tcase_add_loop_test(tcase, each_layer_has_the_same_gradients_where_nothing_is_fused, 0, CASES);
     tcase_add_test(tcase, each_refusal_names_layer_and_shapes);
     tcase_add_test(tcase, an_embedding_begins_with_normal_numbers);
+    tcase_add_test(tcase, an_embedding_leaves_its_padding_alone);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

@@ -89,17 +89,20 @@ static double oracle(const cek_loss_options *o, double (*x)[CLASSES], int rows)
     sum s = { 0, 0 };
 
     for (int i = 0; i < rows; i++) {
-        if (o->kind == CEK_LOSS_CROSS_ENTROPY || o->kind == CEK_LOSS_NLL) {
+        const double before = s.loss, each = o->weighs ? fabs((double)inputs[i * FEATURES]) : 1;
+        const bool classes = o->kind == CEK_LOSS_CROSS_ENTROPY || o->kind == CEK_LOSS_NLL;
+
+        if (classes)
             row_of_labels(o, x[i], labels[i], &s);
-            continue;
-        }
-        s.weight += o->kind == CEK_LOSS_SOFT_CROSS_ENTROPY || o->sums ? 1 : CLASSES;
-        for (int k = 0; k < CLASSES; k++) {
+        else
+            s.weight += o->kind == CEK_LOSS_SOFT_CROSS_ENTROPY || o->sums ? 1 : CLASSES;
+        for (int k = 0; k < CLASSES && !classes; k++) {
             double t = (double)values[i * CLASSES + k];
 
             s.loss += o->kind == CEK_LOSS_SOFT_CROSS_ENTROPY ? t * (log_of_sum(x[i]) - x[i][k])
                                                              : element(o, x[i][k], t);
         }
+        s.loss = before + each * (s.loss - before);
     }
     return s.loss / s.weight;
 }
@@ -136,6 +139,8 @@ static cek_model *network(const cek_loss_options *given)
     assert_ok(cek_model_linear(m, 0, CLASSES, true, &x));
     if (o.kind == CEK_LOSS_NLL || o.kind == CEK_LOSS_KL)
         assert_ok(cek_model_log_softmax(m, x, -1, &x));
+    if (o.weighs) /* as large as the first feature is */
+        o.sample_weights = cek_part_apply(m, CEK_PW_ABS, cek_part_slice(m, 0, 1, 0, 1), -1);
     assert_ok(cek_model_loss(m, x, &o, NULL));
     cek_model_init(m, 4);
     return m;
@@ -227,6 +232,9 @@ static const cek_loss_options losses[] = {
     { .kind = CEK_LOSS_SMOOTH_L1, .beta = 0.3 },
     { .kind = CEK_LOSS_KL },
     { .kind = CEK_LOSS_KL, .sums = true },
+    { .kind = CEK_LOSS_CROSS_ENTROPY, .weighs = true },
+    { .kind = CEK_LOSS_NLL, .weights = class_weights, .ignores = true, .ignored = 2, .weighs = true },
+    { .kind = CEK_LOSS_BINARY_CROSS_ENTROPY, .weighs = true },
 };
 enum { LOSSES = sizeof losses / sizeof *losses };
 
@@ -418,6 +426,8 @@ START_TEST(each_refusal_says_what_is_wrong)
         { { .kind = CEK_LOSS_CROSS_ENTROPY, .weights = negative }, "class 1 weighs -1" },
         { { .kind = CEK_LOSS_CROSS_ENTROPY, .sums = true }, "sums" },
         { { .kind = CEK_LOSS_SMOOTH_L1, .beta = -1 }, "beta -1" },
+        { { .kind = CEK_LOSS_L1, .weighs = true, .sample_weights = 0 }, "sample weights 4 for losses" },
+        { { .kind = CEK_LOSS_L1, .weighs = true, .sample_weights = 77 }, "77" },
     };
     cek_model *m;
     int x, whole;

@@ -91,7 +91,7 @@ START_TEST(each_refusal_names_the_part)
     const int64_t two[] = { CEK_SAMPLES, CEK_SAMPLES }, none[] = { CEK_SAMPLES, 0 };
     const cek_windows empty = { .size = sizeof empty };
 
-    for (int i = 0; i < 18; i++) {
+    for (int i = 0; i < 20; i++) {
         cek_model *m;
         int n;
         const char *name;
@@ -115,6 +115,8 @@ START_TEST(each_refusal_names_the_part)
         case 15: n = cek_part_apply(m, CEK_PW_ADD, 0, -1), name = "apply"; break;
         case 16: n = cek_part_apply(m, CEK_PW_MUL_IMM, 0, -1), name = "apply"; break;
         case 14: n = cek_part_reshape(m, cek_part_constant(m, 1), 0, NULL), name = "reshape"; break;
+        case 17: n = cek_part_state(m, 0, CEK_STATE_HIDDEN), name = "state): node 0 (input) has no states"; break;
+        case 18: n = cek_part_state(m, 0, (cek_state)2), name = "state): 2 is neither"; break;
         default: n = cek_part_slice(m, 0, 0, 0, 1), name = "slice"; break;
         }
         ck_assert_int_eq(n, -1);
