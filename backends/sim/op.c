@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/common/growth.h"
+#include "backends/common/validate.h"
 #include "backends/sim/sim.h"
 
 /* The inner operation for the same descriptor. */
@@ -15,6 +16,8 @@ static cek_status inner_create(cek_dev *dev, const cek_op_desc *desc, cek_op_inf
     const cek_host *host = &dev->instance->host;
     if (!desc || desc->size < sizeof *desc)
         return cek__host_fail(host, CEK_INVALID, "op_create: descriptor smaller than its head");
+    if (desc->kind <= CEK_OP_ARG && dev->instance->lacks >> desc->kind & 1)
+        return cek__host_fail(host, CEK_UNSUPPORTED, "op_create: %s is among sim_lacks", cek__kind_name(desc->kind));
     cek_op_desc *inner = malloc(desc->size);
     if (!inner)
         return cek__host_fail(host, CEK_OUT_OF_MEMORY, "op_create: no memory for the descriptor");

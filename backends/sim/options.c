@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "backends/common/validate.h"
 #include "backends/sim/sim.h"
 
 /* Digits and perhaps one of k, M, G, T; whether that is all up to a separator or the end. */
@@ -109,6 +110,26 @@ static cek_status clock_make(cek_instance *instance, bool real, uint64_t quiet_u
     return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "sim: no memory for the clock");
 }
 
+/* Names of operations, with commas between. */
+static cek_status lacks_read(cek_instance *instance)
+{
+    const char *text = cek__host_option(&instance->host, "sim_lacks");
+    instance->lacks = 0;
+    for (const char *word = text; word && *word;) {
+        size_t length = strcspn(word, ",");
+        uint32_t kind = 1;
+        while (kind <= CEK_OP_ARG &&
+               (strlen(cek__kind_name(kind)) != length || strncmp(word, cek__kind_name(kind), length) != 0))
+            kind++;
+        if (kind > CEK_OP_ARG || (word[length] && !word[length + 1]))
+            return cek__host_fail(&instance->host, CEK_INVALID,
+                                  "option sim_lacks=\"%.64s\": not operations such as gemm,pool_backward", text);
+        instance->lacks |= 1u << kind;
+        word += length + (word[length] == ',');
+    }
+    return CEK_OK;
+}
+
 cek_status cek__sim_options_read(cek_instance *instance)
 {
     static const char *const clocks[3] = { "virtual", "real" }, *const works[3] = { "all", "late", "none" };
@@ -125,6 +146,8 @@ cek_status cek__sim_options_read(cek_instance *instance)
         st = word_read(instance, "sim_clock", clocks, &real);
     if (!st)
         st = word_read(instance, "sim_work", works, &instance->work);
+    if (!st)
+        st = lacks_read(instance);
     if (!st)
         st = cek__host_option_number(host, "sim_quiet_us", 1, 1000000, &quiet_us);
     if (!st)

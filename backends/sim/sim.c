@@ -18,6 +18,7 @@
  *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
  *     sim_work         "late": commands do their work when their time has passed, so that one which does not wait for what it
  *                      needs goes wrong; "none": they do nothing, there is no memory and all is zero; "all" (all)
+ *     sim_lacks        operations that no device has ("conv_backward_data,pool_backward"): op_create answers CEK_UNSUPPORTED
  *     sim_inline       1: calls return when what they enqueued has ended, and devices say that they work inline (0)
  *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
  *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)

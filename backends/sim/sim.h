@@ -92,6 +92,7 @@ struct cek_instance {
     uint64_t shared;      /* the host and other devices reach device memory */
     uint64_t inline_work; /* a call returns when what it enqueued has ended */
     uint64_t work;        /* cek__sim_when */
+    uint32_t lacks;       /* mask of 1 << CEK_OP_...: operations that no device has */
     uint32_t fault_count;
     cek__sim_fault faults[CEK__SIM_FAULTS];
     cek__sim_device devices[CEK__SIM_DEVICES];

@@ -34,16 +34,17 @@ static void refused(const char *const *options, cek_status status, const char *t
 START_TEST(wrong_settings_are_refused_by_name)
 {
     static const char *const wrong[][2] = {
-        { "sim_devices", "0" },        { "sim_devices", "65" },     { "sim_devices", "two" },
-        { "sim_memory", "1g" },        { "sim_memory", "0" },       { "sim_memory", "1,2,3" },
-        { "sim_memory", "1," },        { "sim_memory", ",1" },      { "sim_memory", "1 " },
-        { "sim_memory", "99999999T" }, { "sim_memory", "G" },       { "sim_flops", "-1" },
-        { "sim_flops", "0" },          { "sim_flops", "1e12" },     { "sim_bandwidth", "1GG" },
-        { "sim_link", "0,1" },         { "sim_latency_ns", "1us" }, { "sim_launch_ns", "1.5" },
-        { "sim_clock", "atomic" },     { "sim_work", "some" },      { "sim_work", "late" },
-        { "sim_quiet_us", "0" },       { "sim_copy_engines", "0" }, { "sim_inline", "2" },
-        { "sim_memory", "1/1" },       { "sim_flops", "1@" },       { "sim_watchdog_ms", "0" },
-        { "sim_inner", "sub/cpu" },    { "sim_inner", "../cpu" },
+        { "sim_devices", "0" },        { "sim_devices", "65" },      { "sim_devices", "two" },
+        { "sim_memory", "1g" },        { "sim_memory", "0" },        { "sim_memory", "1,2,3" },
+        { "sim_memory", "1," },        { "sim_memory", ",1" },       { "sim_memory", "1 " },
+        { "sim_memory", "99999999T" }, { "sim_memory", "G" },        { "sim_flops", "-1" },
+        { "sim_flops", "0" },          { "sim_flops", "1e12" },      { "sim_bandwidth", "1GG" },
+        { "sim_link", "0,1" },         { "sim_latency_ns", "1us" },  { "sim_launch_ns", "1.5" },
+        { "sim_clock", "atomic" },     { "sim_work", "some" },       { "sim_work", "late" },
+        { "sim_quiet_us", "0" },       { "sim_copy_engines", "0" },  { "sim_inline", "2" },
+        { "sim_memory", "1/1" },       { "sim_flops", "1@" },        { "sim_watchdog_ms", "0" },
+        { "sim_inner", "sub/cpu" },    { "sim_inner", "../cpu" },    { "sim_lacks", "gem" },
+        { "sim_lacks", "gemm," },      { "sim_lacks", "gemm,,arg" }, { "sim_lacks", "gemm softmax" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *const options[] = { "sim_unread", "", wrong[i][0], wrong[i][1], NULL };
@@ -189,6 +190,38 @@ START_TEST(each_device_has_its_own_memory)
 }
 END_TEST
 
+START_TEST(a_device_lacks_the_operations_that_were_named_and_no_others)
+{
+    static const char *const options[] = { "sim_inner", "reference", "sim_lacks", "softmax,dropout", NULL };
+    cek_dropout_desc dropout = { .op = { .size = sizeof dropout, .kind = CEK_OP_DROPOUT, .operands = 7 },
+                                 .rows = 4,
+                                 .columns = 4,
+                                 .rows_per_sample = 1,
+                                 .scale = 1,
+                                 .type = CEK_F32 };
+    cek_reduce_desc sum = { .op = { .size = sizeof sum, .kind = CEK_OP_REDUCE, .operands = 3 },
+                            .function = CEK_REDUCE_SUM,
+                            .axes = 1,
+                            .rank = 1,
+                            .x_type = CEK_F32,
+                            .shape = { 4 },
+                            .x_strides = { 1 } };
+    cek_op *op;
+
+    with(options);
+    ck_assert_uint_eq(d.plugin.op_create(d.dev, &dropout.op, NULL, &op), CEK_UNSUPPORTED);
+    ck_assert_ptr_null(op);
+    ck_assert_str_eq(d.text, "op_create: dropout is among sim_lacks");
+    OK(d.plugin.op_create(d.dev, &sum.op, NULL, &op));
+    d.plugin.op_destroy(op);
+    door_close(&d);
+    with((const char *const[]){ "sim_inner", "reference", NULL });
+    OK(d.plugin.op_create(d.dev, &dropout.op, NULL, &op));
+    d.plugin.op_destroy(op);
+    door_close(&d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim");
@@ -199,6 +232,7 @@ int main(void)
     tcase_add_test(cases, there_are_as_many_devices_as_were_asked_for);
     tcase_add_test(cases, a_device_has_the_memory_that_it_was_given);
     tcase_add_test(cases, each_device_has_its_own_memory);
+    tcase_add_test(cases, a_device_lacks_the_operations_that_were_named_and_no_others);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
