@@ -177,6 +177,10 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/program/arena.h \
     %D%/program/binding.c \
     %D%/program/binding.h \
+    %D%/program/fallback.c \
+    %D%/program/fallback.h \
+    %D%/program/forms.c \
+    %D%/program/forms.h \
     %D%/program/program.c \
     %D%/program/program.h \
     %D%/train/algorithm.c \
@@ -232,6 +236,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica.c \
     %D%/train/replica.h \
     %D%/train/replica_inside.h \
+    %D%/train/replica_left.c \
     %D%/train/replica_memory.c \
     %D%/train/replica_run.c \
     %D%/train/rules.c \

@@ -402,6 +402,12 @@ unit_tests += %D%/unit/train_faults
 %C%_unit_train_faults_LDFLAGS = $(check_ldflags)
 %C%_unit_train_faults_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/fallback
+%C%_unit_fallback_SOURCES = %D%/unit/fallback.c %D%/unit/scratch.h
+%C%_unit_fallback_CPPFLAGS = $(unit_cppflags)
+%C%_unit_fallback_LDFLAGS = $(check_ldflags)
+%C%_unit_fallback_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
 unit_tests += %D%/unit/train_hangs
 %C%_unit_train_hangs_SOURCES = %D%/unit/train_hangs.c %D%/unit/train_place.h
 %C%_unit_train_hangs_CPPFLAGS = $(unit_cppflags)
@@ -868,7 +874,7 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
-    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh
+    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c

@@ -495,6 +495,10 @@ typedef struct cek_trainer_options {
     uint32_t
         loss_scale_steps; /* CEK_F16 alone: so many steps in a row whose gradients were finite double it; 0 = 2000 */
     uint32_t reserved_2;
+    /* Does what another device answers CEK_UNSUPPORTED to; NULL: that is an error, which names layer, operation and device. An
+     * inline device (CEK_DEVICE_INLINE, such as cpu:0; another is CEK_UNSUPPORTED), which may be one of the trainer's. It outlives
+     * the trainer. */
+    cek_device *fallback;
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
@@ -504,6 +508,15 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
  * that; the owner of its part keeps all digits. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a step with a gradient that
  * is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
  * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the operation's. */
+
+/* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to `fallback`:
+ * its operands go there through page-locked memory of the host, its results come back, in the order of all else that the device
+ * computes. The device has nothing to do meanwhile, so a warning in the log counts such operations, and at CEK_LOG_INFO each is
+ * named with its layer. Gradients are those of the device, but for the digits that `fallback` rounds otherwise. A part of a step with
+ * such an operation is no command buffer. What they take on `fallback` counts for the device that leaves them, in
+ * options.memory_limit and cek_trainer_planned_bytes. Additions of gradients and updates are not left: a device that owns
+ * parameters needs those. The operation runs on a thread of the trainer's for the device that leaves it; where it does not return
+ * within the engine's time-out, `fallback` is the device that is lost. */
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
@@ -637,7 +650,7 @@ CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
  * it is not measured: one device, equal or given shares, or no step yet. */
 CEK_API double cek_trainer_idle(const cek_trainer *trainer, size_t index);
-/* Device bytes planned for device `index`, and its micro-batch. */
+/* Bytes planned for device `index`, with what it leaves to the fallback there, and its micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
 /* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the
@@ -672,6 +685,7 @@ typedef struct cek_predictor_options {
     /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its position), each of
      * which has a row of numbers for each sample; NULL: the model's output. */
     const char *const *outputs;
+    cek_device *fallback; /* as in cek_trainer_options */
 } cek_predictor_options;
 enum { CEK_OUTPUTS_MOST = 64 };
 CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,

@@ -181,7 +181,7 @@ out:
 
 const cek_op *cek__lower_op(const cek__lowering *l, int part)
 {
-    return l->program->instructions[l->instruction[part] - 1].op;
+    return l->program->instructions[l->instruction[part] - 1].forms.op;
 }
 
 void cek__lower_shape(const cek__lowering *l, const cek__dims *dims, uint64_t shape[CEK_RANK_MAX])

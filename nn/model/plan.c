@@ -252,6 +252,8 @@ static void needs_collect(cek__plan *plan)
     needs->arena_bytes = plan->program.arena_bytes;
     needs->arena_piece = plan->program.arena_piece;
     needs->workspace_bytes = plan->program.workspace_bytes;
+    needs->left_bytes = plan->program.left_bytes;
+    needs->left_workspace_bytes = plan->program.left_workspace_bytes;
     for (int v = 1; v < plan->program.value_count; v++) {
         const cek__value *value = &plan->program.values[v];
 
@@ -290,6 +292,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
     CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
+    plan->program.fallback = options->fallback;
     if (device && options->arena_piece) /* what a plan on paper needs is asked before it is known how much fits */
         plan->program.arena_piece = options->arena_piece;
     l.program = &plan->program;
@@ -325,6 +328,20 @@ const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan)
     return &plan->needs;
 }
 
+bool cek__plan_next_left(const cek__plan *plan, int *at, cek__left *out)
+{
+    for (int i = *at; i < plan->program.count; i++) {
+        const cek__instruction *in = &plan->program.instructions[i];
+
+        if (!cek__program_left(&plan->program, in))
+            continue;
+        *at = i + 1;
+        *out = (cek__left){ in->what, cek__operation_name(in->kind) };
+        return true;
+    }
+    return false;
+}
+
 /* ---- binding and running ---- */
 
 cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding)
@@ -343,6 +360,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
         .rounded = binding->rounded,
         .gradients = binding->gradients,
         .workspace = binding->workspace,
+        .fallback = binding->fallback,
     };
 
     cek__binding_free(plan->bindings[index]);

@@ -27,6 +27,7 @@ typedef struct cek__plan_options {
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
     uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
+    cek_device *fallback;    /* does what the plan's device cannot: an inline one; NULL: that is CEK_UNSUPPORTED */
     /* The most bytes of one memory of the arena, a multiple of CEK_ALIGNMENT; 0, or on paper: any. */
     uint64_t arena_piece;
     bool training; /* dropout, backward; else evaluation. Needs a loss */
@@ -46,6 +47,8 @@ typedef struct cek__plan_needs {
     uint64_t input_bytes;  /* rows x one sample of each input, where cek__graph_input_at says; images NHWC */
     uint64_t target_bytes; /* i32 labels or values of the layout's type, [rows][columns] */
     uint64_t output_bytes; /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
+    /* On the fallback device, and of the former as many page-locked bytes on the host; 0: nothing is left to it. */
+    uint64_t left_bytes, left_workspace_bytes;
 } cek__plan_needs;
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */
@@ -62,6 +65,7 @@ typedef struct cek__plan_binding {
     cek_ref buffers;          /* evaluation: the model's, each where cek__buffer has it, in the layout's type */
     cek_ref statistics;       /* training: what is to be added to them (nn/graph/part_buffer.c); the binder zeroes it */
     cek_ref constants;        /* each where cek__constants has it, in the layout's type */
+    cek__fallback fallback;
 } cek__plan_binding;
 
 /* Errors: CEK_UNSUPPORTED (names device and layer), CEK_OUT_OF_MEMORY, CEK_INVALID (a shape that
@@ -72,6 +76,13 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, con
                                                      cek__plan **out);
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
+
+/* next_left - the next operation behind number *at that the device leaves to the fallback, which becomes *at; 0 is before the first.
+ * False: there is none. */
+typedef struct cek__left {
+    const char *node, *operation; /* "node 3 (conv) backward", "conv_backward_data"; the plan's */
+} cek__left;
+bool cek__plan_next_left(const cek__plan *plan, int *at, cek__left *out);
 
 /* bind - makes binding `index`, resolving every operand. A command buffer's addresses are frozen, so who alternates
  * between two places binds the plan to both and says at each run which; their runs must not overlap in time where they

@@ -14,6 +14,7 @@ typedef struct recording {
     enum { NEVER_RAN, RAN_ONCE, RECORDED, NOT_RECORDABLE } state;
     cek_cmdbuf *commands;
     uint64_t tail; /* the serial of what is recorded behind the stretch; 0: nothing */
+    bool left;     /* a part of it is another device's, which no recording of one has */
 } recording;
 
 struct cek__binding {
@@ -23,6 +24,7 @@ struct cek__binding {
     recording *recordings;       /* [count] */
     cek_ref (*refs)[CEK__SLOTS]; /* by instruction */
     cek_ref workspace;
+    cek__fallback fallback;
 };
 
 /* ---- binding ---- */
@@ -92,7 +94,18 @@ static cek_status operands_resolve(cek__binding *b, const cek__places *places)
     if (program->workspace_bytes && !b->workspace.mem)
         return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for the workspace",
                          cek_device_name(program->device));
+    b->fallback = places->fallback;
+    if (program->left_bytes && !b->fallback.room.mem)
+        return cek__fail(CEK_INVALID, "plan on %s: no memory is bound for what it leaves to %s",
+                         cek_device_name(program->device), cek_device_name(program->fallback));
     return CEK_OK;
+}
+
+static void left_find(cek__binding *b)
+{
+    for (size_t s = 0; s < b->count; s++)
+        for (int i = b->stretches[s].begin; i < b->stretches[s].end; i++)
+            b->recordings[s].left |= cek__program_left(b->program, &b->program->instructions[i]);
 }
 
 cek_status cek__binding_create(const cek__program *program, const cek__stretch *stretches, size_t count,
@@ -107,6 +120,7 @@ cek_status cek__binding_create(const cek__program *program, const cek__stretch *
     CEK_TRY(cek__calloc((size_t)program->count, sizeof *b->refs, &b->refs));
     CEK_TRY(cek__calloc(count, sizeof *b->recordings, &b->recordings));
     CEK_TRY(operands_resolve(b, places));
+    left_find(b);
     *out = b;
     return CEK_OK;
 out:
@@ -129,12 +143,12 @@ void cek__binding_free(cek__binding *b)
 
 static const cek_op *instruction_op(const cek__instruction *in, const cek__stretch *s)
 {
-    return s->accumulate && in->accumulating ? in->accumulating : in->op;
+    return s->accumulate && in->forms.accumulating ? in->forms.accumulating : in->forms.op;
 }
 
 static cek_ref instruction_workspace(const cek__binding *b, const cek__instruction *in)
 {
-    return in->workspace_bytes ? b->workspace : (cek_ref){ NULL, 0 };
+    return in->forms.workspace_bytes ? b->workspace : (cek_ref){ NULL, 0 };
 }
 
 static cek_status instructions_run(const cek__binding *b, cek_stream *stream, const cek__stretch *s, bool is_traced)
@@ -146,7 +160,10 @@ static cek_status instructions_run(const cek__binding *b, cek_stream *stream, co
 
         if (is_traced)
             cek__trace_label(in->what);
-        CEK_TRY(cek_stream_run(stream, instruction_op(in, s), b->refs[i], in->slots, instruction_workspace(b, in)));
+        if (cek__program_left(b->program, in))
+            CEK_TRY(cek__fallback_run(&b->fallback, b->program, i, instruction_op(in, s), b->refs[i], stream));
+        else
+            CEK_TRY(cek_stream_run(stream, instruction_op(in, s), b->refs[i], in->slots, instruction_workspace(b, in)));
     }
 out:
     if (is_traced)
@@ -212,9 +229,9 @@ cek_status cek__binding_run_with(cek__binding *b, cek_stream *stream, size_t str
     }
     if (r->tail != tail->serial) { /* what lay behind it may be gone */
         cek_commands_free(b->program->device, r->commands);
-        *r = (recording){ .tail = tail->serial };
+        *r = (recording){ .tail = tail->serial, .left = r->left };
     }
-    if (r->state == RAN_ONCE)
+    if (r->state == RAN_ONCE && !r->left)
         CEK_TRY(record(b, s, tail, r));
     if (r->state == RECORDED)
         return cek_stream_run_commands(stream, r->commands);
@@ -233,5 +250,5 @@ cek_status cek__binding_run(cek__binding *b, cek_stream *stream, size_t stretch)
 
 bool cek__binding_is_refused(const cek__binding *b, size_t stretch)
 {
-    return b->recordings[stretch].state == NOT_RECORDABLE;
+    return b->recordings[stretch].state == NOT_RECORDABLE || b->recordings[stretch].left;
 }

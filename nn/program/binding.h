@@ -3,12 +3,12 @@
  * Owns: where each instruction's operands lie, and the command buffers of the stretches. A stretch is a list of
  * instructions that always run together. The first time it runs instruction by instruction; the second time it is
  * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED it is not asked
- * again for that stretch, which goes on instruction by instruction.
+ * again for that stretch, which goes on instruction by instruction, as one does of which a part is left to another device.
  * Must not know: what a stretch is for, whose the memory is. */
 #ifndef CEK_NN_PROGRAM_BINDING_H
 #define CEK_NN_PROGRAM_BINDING_H
 
-#include "nn/program/program.h"
+#include "nn/program/fallback.h"
 
 typedef struct cek__binding cek__binding;
 
@@ -29,6 +29,7 @@ typedef struct cek__places {
     const cek_ref *arena;                            /* by piece */
     const cek_ref *parameters, *rounded, *gradients; /* by bucket; NULL: there are none */
     cek_ref workspace;
+    cek__fallback fallback;
 } cek__places;
 
 /* create - resolves every operand. The program and the stretches outlive the binding; `places` does not.
@@ -44,7 +45,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_
 /* run_with - a stretch, then the tail, recorded as one; anew where it was recorded with another tail. */
 CEK__CHECKED cek_status cek__binding_run_with(cek__binding *binding, cek_stream *stream, size_t stretch,
                                               const cek__tail *tail);
-/* is_refused - whether the device was asked to record this stretch, and has no command buffers, or none for that. */
+/* is_refused - whether this stretch is none that is recorded: the device was asked, and has no command buffers, or none for that;
+ * or a part of it is another device's. */
 bool cek__binding_is_refused(const cek__binding *binding, size_t stretch);
 
 #endif

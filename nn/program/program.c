@@ -30,10 +30,8 @@ cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t
 void cek__program_clear(cek__program *program)
 {
     /* Backwards: an op that reads a reserve goes before the one that fills it. */
-    for (int i = program->count; i-- > 0;) {
-        cek_op_free(program->device, program->instructions[i].accumulating);
-        cek_op_free(program->device, program->instructions[i].op);
-    }
+    for (int i = program->count; i-- > 0;)
+        cek__forms_free(&program->instructions[i].forms);
     free(program->instructions);
     free(program->values);
     *program = (cek__program){ 0 };
@@ -77,71 +75,64 @@ out:
 
 /* ---- emitting ---- */
 
-/* As plugins call them. */
-static const char *kind_name(uint32_t kind)
+/* The instruction that fills the reserve which an operation reads; NULL: it reads none. */
+static cek__instruction *filler_of(const cek__program *program, const cek_op_desc *desc)
 {
-    static const char *const names[] = {
-        [CEK_OP_GEMM] = "gemm",
-        [CEK_OP_CONV_FORWARD] = "conv_forward",
-        [CEK_OP_CONV_BACKWARD_DATA] = "conv_backward_data",
-        [CEK_OP_CONV_BACKWARD_WEIGHTS] = "conv_backward_weights",
-        [CEK_OP_POOL_FORWARD] = "pool_forward",
-        [CEK_OP_POOL_BACKWARD] = "pool_backward",
-        [CEK_OP_POINTWISE] = "pointwise",
-        [CEK_OP_REDUCE] = "reduce",
-        [CEK_OP_SOFTMAX] = "softmax",
-        [CEK_OP_CROSS_ENTROPY] = "cross_entropy",
-        [CEK_OP_SQUARED_ERROR] = "squared_error",
-        [CEK_OP_DROPOUT] = "dropout",
-        [CEK_OP_RANDOM] = "random",
-        [CEK_OP_OPTIMIZER] = "optimizer",
-        [CEK_OP_COPY] = "copy",
-        [CEK_OP_GATHER] = "gather",
-        [CEK_OP_SCATTER_ADD] = "scatter_add",
-        [CEK_OP_ARG] = "arg",
-    };
-
-    return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "unknown operation";
+    for (int i = program->count; desc->forward && i-- > 0;)
+        if (program->instructions[i].forms.op == desc->forward)
+            return &program->instructions[i];
+    return NULL;
 }
 
-/* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
-static void info_guess(const cek_op_desc *desc, cek_op_info *info)
+/* Its one reader was refused. */
+static cek_status filler_leave(cek__program *program, cek__instruction *filler)
 {
-    const cek_pool_desc *pool = (const cek_pool_desc *)desc;
-
-    if (desc->kind != CEK_OP_POOL_FORWARD || !(desc->operands & CEK_BIT(CEK_POOL_FORWARD_RESERVE)))
-        return;
-    info->reserve_bytes = 4 * pool->batch * pool->channels;
-    for (uint32_t i = 0; i < pool->spatial; i++)
-        info->reserve_bytes *= (pool->in[i] + pool->pad_lo[i] + pool->pad_hi[i] - pool->kernel[i]) / pool->stride[i] +
-                               1;
-}
-
-static cek_status op_make(cek__program *program, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
-{
-    cek_status st = CEK_OK;
-
-    *out = NULL;
-    *info = (cek_op_info){ .size = sizeof *info };
-    if (program->device)
-        st = cek_op_make(program->device, desc, info, out);
-    else
-        info_guess(desc, info);
-    return st != CEK_OK ? cek__fail_prefix(st, "%s, %s", program->where, kind_name(desc->kind)) : CEK_OK;
-}
-
-/* The second form, which adds to the outputs in `twice`. */
-static cek_status second_form(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__instruction *in)
-{
-    cek_op_info info;
     cek_status st;
+    cek__forms forms;
 
-    desc->accumulate |= twice;
-    st = op_make(program, desc, &info, &in->accumulating);
-    desc->accumulate &= ~twice;
-    if (st == CEK_OK && info.workspace_bytes > in->workspace_bytes)
-        in->workspace_bytes = info.workspace_bytes;
+    CEK_TRY(cek__forms_make(program->fallback, &filler->filler.op, 0, &forms));
+    cek__forms_free(&filler->forms);
+    filler->forms = forms;
+    program->values[filler->operand[CEK_POOL_FORWARD_RESERVE]].bytes = forms.reserve_bytes ? forms.reserve_bytes : 1;
+out:
     return st;
+}
+
+/* The program's device has refused an operation, with the text that is there. */
+static cek_status leave(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__forms *out)
+{
+    cek_status st;
+    char reason[CEK__ERROR_TEXT_MAX];
+    cek__instruction *filler = filler_of(program, desc);
+
+    snprintf(reason, sizeof reason, "%s", cek_error_text());
+    if (filler) {
+        if (!cek__program_left(program, filler))
+            CEK_TRY(filler_leave(program, filler));
+        desc->forward = filler->forms.op;
+    }
+    CEK_TRY(cek__forms_make(program->fallback, desc, twice, out));
+    return CEK_OK;
+out:
+    return st == CEK_UNSUPPORTED ? cek__fail(st, "%s; nor can it be left: %s", reason, cek_error_text()) : st;
+}
+
+/* What falls apart where a device does not fuse it is no reason to leave it. */
+static bool is_fused(const cek_op_desc *desc)
+{
+    return desc->epilogue && (desc->epilogue->activation || desc->epilogue->act_grad);
+}
+
+static cek_status forms_make(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__forms *out)
+{
+    cek_status st;
+    const cek__instruction *filler = filler_of(program, desc);
+    const bool left = filler && cek__program_left(program, filler);
+
+    st = cek__forms_make(left ? program->fallback : program->device, desc, twice, out);
+    if (st == CEK_UNSUPPORTED && !left && program->fallback && !is_fused(desc))
+        st = leave(program, desc, twice, out);
+    return st != CEK_OK ? cek__fail_prefix(st, "%s, %s", program->where, cek__operation_name(desc->kind)) : CEK_OK;
 }
 
 /* Where an operand lies within another value its offset is a multiple of less. */
@@ -171,7 +162,6 @@ static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int o
                            const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
     cek_status st;
-    cek_op_info info;
     cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate, .apart = apart_of(desc) };
 
     snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
@@ -192,16 +182,14 @@ static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int o
         CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->instructions, &program->instructions));
         program->capacity = capacity;
     }
-    CEK_TRY(op_make(program, desc, &info, &in.op));
-    in.workspace_bytes = info.workspace_bytes;
-    if (desc->kind == CEK_OP_POOL_FORWARD && in.operand[CEK_POOL_FORWARD_RESERVE])
-        program->values[in.operand[CEK_POOL_FORWARD_RESERVE]].bytes = info.reserve_bytes ? info.reserve_bytes : 1;
-    if (twice)
-        CEK_TRY(second_form(program, desc, twice, &in));
+    CEK_TRY(forms_make(program, desc, twice, &in.forms));
+    if (desc->kind == CEK_OP_POOL_FORWARD && in.operand[CEK_POOL_FORWARD_RESERVE]) {
+        in.filler = *(const cek_pool_desc *)desc;
+        program->values[in.operand[CEK_POOL_FORWARD_RESERVE]].bytes = in.forms.reserve_bytes ? in.forms.reserve_bytes
+                                                                                             : 1;
+    }
     program->instructions[program->count++] = in;
-    return CEK_OK;
 out:
-    cek_op_free(program->device, in.op);
     return st;
 }
 
@@ -229,12 +217,8 @@ static void product_narrow(cek_gemm_desc *desc, cut by, uint64_t first, uint64_t
 
 static void emitted_drop(cek__program *program, int count)
 {
-    while (program->count > count) {
-        const cek__instruction *in = &program->instructions[--program->count];
-
-        cek_op_free(program->device, in->accumulating);
-        cek_op_free(program->device, in->op);
-    }
+    while (program->count > count)
+        cek__forms_free(&program->instructions[--program->count].forms);
 }
 
 /* The weights in `slot` are in pieces. The last comes first: backward finishes with its bucket before the others. */
@@ -284,6 +268,11 @@ cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int
 }
 
 /* ---- memory ---- */
+
+bool cek__operand_is_output(const cek__instruction *in, uint32_t slot)
+{
+    return rules[in->kind][slot].output;
+}
 
 static void lifetimes(cek__program *program)
 {
@@ -382,6 +371,19 @@ out:
     return st;
 }
 
+static void workspace_count(cek__program *program, const cek__instruction *in)
+{
+    bool left = cek__program_left(program, in);
+    uint64_t *workspace = left ? &program->left_workspace_bytes : &program->workspace_bytes, operands = 0;
+
+    if (in->forms.workspace_bytes > *workspace)
+        *workspace = in->forms.workspace_bytes;
+    for (uint32_t slot = 0; left && slot < in->slots; slot++)
+        operands += in->operand[slot] ? cek__operand_room(program, in, slot) : 0;
+    if (operands > program->left_bytes)
+        program->left_bytes = operands;
+}
+
 cek_status cek__program_finish(cek__program *program)
 {
     lifetimes(program);
@@ -389,10 +391,9 @@ cek_status cek__program_finish(cek__program *program)
         const cek__instruction *in = &program->instructions[i];
 
         for (uint32_t slot = 0; slot < in->slots; slot++)
-            if (in->operand[slot] && rules[in->kind][slot].output)
+            if (in->operand[slot] && cek__operand_is_output(in, slot))
                 replace_input(program, i, slot);
-        if (in->workspace_bytes > program->workspace_bytes)
-            program->workspace_bytes = in->workspace_bytes;
+        workspace_count(program, in);
     }
     return arena_assign(program);
 }

@@ -1,5 +1,7 @@
 /* program.h - a list of instructions for one device: op objects, and values that they read and write.
  *
+ * Values are all the device's. An operation that it cannot do may be left to another (fallback.h runs such); operations that
+ * share a reserve, which is their device's own, are left together.
  * A value is written once, apart from instructions that accumulate onto it. Values of the arena get
  * their memory when the list is complete: by lifetimes, and in the place of an input that dies
  * where the operand tables of plugin.h allow it.
@@ -7,8 +9,7 @@
 #ifndef CEK_NN_PROGRAM_PROGRAM_H
 #define CEK_NN_PROGRAM_PROGRAM_H
 
-#include "core/base/export.h"
-#include "core/base/status.h"
+#include "nn/program/forms.h"
 
 /* Where a value lies. All but ARENA are the binder's memory. */
 typedef enum cek__place {
@@ -48,26 +49,47 @@ typedef struct cek__instruction {
     char what[48]; /* "node 3 (conv)": for who looks on */
     uint32_t kind; /* CEK_OP_... */
     uint32_t slots;
-    cek_op *op;
-    cek_op *accumulating; /* the form that adds to its gradients; NULL if there is but one form */
-    uint64_t workspace_bytes;
-    uint64_t accumulate; /* outputs that are always added to */
-    uint64_t apart;      /* inputs whose place no output may take */
+    cek__forms forms;
+    cek_pool_desc filler; /* what fills a reserve, as it was described: its reader may be left to another device */
+    uint64_t accumulate;  /* outputs that are always added to */
+    uint64_t apart;       /* inputs whose place no output may take */
     int operand[CEK__SLOTS];
     uint64_t shift[CEK__SLOTS]; /* bytes from the operand's beginning: of a product with one piece of its weights */
 } cek__instruction;
 
 typedef struct cek__program {
-    cek_device *device; /* NULL: on paper, where every op is accepted and none exists (estimate.c) */
-    uint32_t op_flags;  /* of every op */
-    char where[64];     /* what is being emitted, "node 3 (conv)": for errors */
+    cek_device *device;   /* NULL: on paper, where every op is accepted and none exists (estimate.c) */
+    cek_device *fallback; /* makes what that does not support; NULL: nobody does */
+    uint32_t op_flags;    /* of every op */
+    char where[64];       /* what is being emitted, "node 3 (conv)": for errors */
     int value_count, value_capacity;
     cek__value *values; /* [0] is no value */
     int count, capacity;
     cek__instruction *instructions;
     uint64_t arena_bytes, arena_piece; /* in memories of at most arena_piece bytes each */
     uint64_t workspace_bytes;
+    uint64_t left_bytes, left_workspace_bytes; /* there: operands and workspace of one instruction at a time */
 } cek__program;
+
+static inline bool cek__program_left(const cek__program *program, const cek__instruction *instruction)
+{
+    return instruction->forms.device != program->device;
+}
+
+/* From an operand's place on: bytes that belong to it. */
+static inline uint64_t cek__operand_bytes(const cek__program *program, const cek__instruction *instruction,
+                                          uint32_t slot)
+{
+    return program->values[instruction->operand[slot]].bytes - instruction->shift[slot];
+}
+/* Where the next operand lies behind one. */
+static inline uint64_t cek__operand_room(const cek__program *program, const cek__instruction *instruction,
+                                         uint32_t slot)
+{
+    return (cek__operand_bytes(program, instruction, slot) + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
+}
+/* The operation writes it. */
+bool cek__operand_is_output(const cek__instruction *instruction, uint32_t slot);
 
 CEK__SHARED cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);
 CEK__SHARED void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
@@ -81,7 +103,8 @@ cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *
  * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
  * operation reads such.
  * `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
- * CEK_UNSUPPORTED leaves the program as it was. */
+ * CEK_UNSUPPORTED (names what is emitted, the operation and who cannot do it) adds nothing to the program. What has an
+ * activation or a derivative within is not left to another device for that. */
 cek_status cek__program_emit(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS], uint64_t twice);
 
 /* finish - gives the arena's values their memory. No emit afterwards. */

@@ -75,7 +75,8 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
                                            .outputs = p->named ? p->outputs : NULL,
                                            .output_count = p->named ? p->output_count : 0,
                                            .input_type = p->input_type,
-                                           .memory_limit = o.memory_limit };
+                                           .memory_limit = o.memory_limit,
+                                           .fallback = o.fallback };
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &p->layout));
     team.layout = p->layout;
     CEK_TRY(cek__team_create(model, devices, count, &team, &p->team));

@@ -119,6 +119,9 @@ cek_status cek__replica_create(const cek_model *model, const cek__layout *layout
     CEK_TRY(cek__replica_memory_make(r, buffer_bytes(r), &r->buffers));
     CEK_TRY(cek__replica_memory_make(r, constant_bytes(r), &r->constants));
     CEK_TRY(cek__replica_choose_micro_batch(r));
+    if (options->training)
+        cek__replica_left_tell(r, &r->train[0], "training");
+    cek__replica_left_tell(r, &r->evaluate, options->loss ? "evaluation" : "prediction");
     r->staging_bytes = cek__larger(cek__target_at(r, r->micro_batch) + (uint64_t)r->micro_batch * r->target_row_bytes,
                                    (uint64_t)r->micro_batch * r->outputs * sizeof(double));
     r->staging_bytes = cek__aligned(r->staging_bytes);
@@ -140,6 +143,7 @@ void cek__replica_free(cek__replica *r)
     if (!r)
         return;
     drained = cek__replica_drain(r) == CEK_OK;
+    cek__replica_left_close(r, drained);
     cek__replica_memory_close(r);
     for (size_t i = 0; i < SLOTS; i++) {
         cek_marker_free(r->slots[i].uploaded);

@@ -56,7 +56,10 @@ struct cek__replica {
     cek_memory *buffers; /* of the model, for evaluation */
     cek_memory *constants;
     cek_memory *arena[CEK__ARENA_PIECES], *workspace;
-    cek__plan_needs room; /* what the memory above was made for */
+    cek__fallback fallback; /* where what is left to another device runs: */
+    cek_memory *left;       /* there */
+    size_t most_left;       /* operations of a plan, of those that were told of */
+    cek__plan_needs room;   /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];
     size_t train_count;
     sized_plan evaluate; /* also prediction */
@@ -141,6 +144,18 @@ CEK__CHECKED cek_status cek__replica_buckets_make(cek__replica *r);
 CEK__CHECKED cek_status cek__replica_choose_micro_batch(cek__replica *r);
 void cek__replica_memory_close(cek__replica *r);
 uint64_t cek__replica_rooms_bytes(const cek__replica *r); /* of activations, workspace and samples */
+
+/* ---- replica_left.c: what is left to another device ---- */
+
+/* Room for it, where there is anything. drop - while nothing is under way; close - with the replica, also after a failure. */
+CEK__CHECKED cek_status cek__replica_left_make(cek__replica *r, const cek__plan_needs *need);
+bool cek__replica_left_fits(const cek__replica *r, const cek__plan_needs *need);
+void cek__replica_left_drop(cek__replica *r);
+void cek__replica_left_close(cek__replica *r, bool drained);
+/* Logs which operations of a plan are left; as a warning where these are more than before. */
+void cek__replica_left_tell(cek__replica *r, const sized_plan *plan, const char *purpose);
+
+/* ---- plans ---- */
 
 /* The plan for `rows` samples: the one of that size, a new one while there is room for one, else the next larger. */
 CEK__CHECKED cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out);

@@ -55,6 +55,7 @@ static void rooms_drop(cek__replica *r)
         memory_drop(&r->arena[i]);
     memory_drop(&r->workspace);
     memory_drop(&r->output);
+    cek__replica_left_drop(r);
     memset(&r->room, 0, sizeof r->room);
 }
 
@@ -91,12 +92,15 @@ static cek_status rooms_make(cek__replica *r, const cek__plan *another)
         need.input_bytes = cek__larger(need.input_bytes, n->input_bytes);
         need.target_bytes = cek__larger(need.target_bytes, n->target_bytes);
         need.output_bytes = cek__larger(need.output_bytes, n->output_bytes);
+        need.left_bytes = cek__larger(need.left_bytes, n->left_bytes);
+        need.left_workspace_bytes = cek__larger(need.left_workspace_bytes, n->left_workspace_bytes);
     }
     if (r->options.loss)
         need.output_bytes = 0;
     CEK_TRY(arena_make(r, need.arena_bytes, need.arena_piece));
     CEK_TRY(cek__replica_memory_make(r, need.workspace_bytes, &r->workspace));
     CEK_TRY(cek__replica_memory_make(r, need.output_bytes, &r->output));
+    CEK_TRY(cek__replica_left_make(r, &need));
     for (size_t i = 0; i < r->slot_count; i++) {
         CEK_TRY(cek__replica_memory_make(r, cek__aligned(need.input_bytes) + need.target_bytes, &r->slots[i].samples));
     }
@@ -110,7 +114,8 @@ out:
 static bool fits_rooms(const cek__replica *r, const cek__plan_needs *n)
 {
     return n->arena_bytes <= r->room.arena_bytes && n->workspace_bytes <= r->room.workspace_bytes &&
-           n->input_bytes <= r->room.input_bytes && n->target_bytes <= r->room.target_bytes;
+           n->input_bytes <= r->room.input_bytes && n->target_bytes <= r->room.target_bytes &&
+           cek__replica_left_fits(r, n);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -128,6 +133,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .softmax = r->options.softmax,
         .outputs = r->options.outputs,
         .output_count = r->options.output_count,
+        .fallback = r->options.fallback,
     };
 }
 
@@ -158,6 +164,7 @@ static cek_status plan_bind(cek__replica *r, cek__plan *plan, int64_t rows)
             .buffers = cek__ref_of(r->buffers),
             .statistics = { tally.mem, tally.offset + CEK__TALLY_BYTES },
             .constants = cek__ref_of(r->constants),
+            .fallback = r->fallback,
         };
         for (size_t p = 0; p < CEK__ARENA_PIECES && r->arena[p]; p++)
             b.arena[p] = cek__ref_of(r->arena[p]);
@@ -223,8 +230,8 @@ out:
 
 uint64_t cek__replica_rooms_bytes(const cek__replica *r)
 {
-    return r->room.arena_bytes + r->room.workspace_bytes + r->room.output_bytes +
-           r->slot_count * (cek__aligned(r->room.input_bytes) + r->room.target_bytes);
+    return r->room.arena_bytes + r->room.workspace_bytes + r->room.output_bytes + r->room.left_bytes +
+           r->room.left_workspace_bytes + r->slot_count * (cek__aligned(r->room.input_bytes) + r->room.target_bytes);
 }
 
 cek_status cek__replica_choose_micro_batch(cek__replica *r)
@@ -287,6 +294,7 @@ cek_status cek__replica_plan_for(cek__replica *r, int64_t rows, sized_plan *out)
     CEK_TRY(plan_make(r, rows, true, &fresh.plan));
     if (fits_rooms(r, cek__plan_get_needs(fresh.plan))) {
         CEK_TRY(plan_bind(r, fresh.plan, fresh.rows));
+        cek__replica_left_tell(r, &fresh, "training");
         r->train[r->train_count++] = fresh;
         *out = fresh;
         return CEK_OK;
@@ -344,6 +352,7 @@ cek_status cek__replica_prepare(cek__replica *r, int64_t share)
     if (!fits_rooms(r, cek__plan_get_needs(fresh.plan)))
         CEK_TRY(rooms_grow(r, fresh.plan));
     CEK_TRY(plan_bind(r, fresh.plan, fresh.rows));
+    cek__replica_left_tell(r, &fresh, "training");
     r->train[r->train_count++] = fresh;
     return CEK_OK;
 out:

@@ -33,6 +33,24 @@ out:
     return st;
 }
 
+/* What is left to it is computed on the thread of the device that leaves it, which waits for nobody. */
+static cek_status fallback_check(const cek__team_options *options)
+{
+    cek_status st;
+    cek_device *fallback = options->replica.fallback;
+    cek_device_info info = { .size = sizeof info };
+    if (!fallback)
+        return CEK_OK;
+    CEK_TRY(cek_device_require(fallback, options->replica.training ? CEK_PROFILE_TRAINING : CEK_PROFILE_INFERENCE));
+    CEK_TRY(cek_device_describe(fallback, &info));
+    if (!(info.flags & CEK_DEVICE_INLINE))
+        CEK_FAIL(CEK_UNSUPPORTED,
+                 "fallback %s works beside the host: operations are left to inline devices such as cpu:0",
+                 cek_device_name(fallback));
+out:
+    return st;
+}
+
 static cek_status weights_copy(cek__team *team, const double *weights)
 {
     cek_status st;
@@ -92,6 +110,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     cek_status st;
     memset(team, 0, sizeof *team);
     CEK_TRY(devices_check(model, devices, count, options));
+    CEK_TRY(fallback_check(options));
     team->count = count;
     team->group = options->replica.group;
     CEK_TRY(weights_copy(team, options->weights));
@@ -105,6 +124,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
         cek__replica_options o = options->replica;
         o.rows = team->group ? rows_in_groups(team, options->batch, i) : rows_most(options, team->rows[i]);
         o.micro_most = options->parts > 1 ? (team->rows[i] + options->parts - 1) / options->parts : 0;
+        o.fallback = devices[i] != o.fallback ? o.fallback : NULL;
         o.optimizer_bytes = options->extra_bytes ? options->extra_bytes(options->user, i) : 0;
         CEK_TRY(cek__crew_call(team->crew, devices[i], replica_make,
                                &(making){ model, team->layout, devices[i], &o, &team->replicas[i] }));

@@ -55,7 +55,8 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
                      .input_type = t->input_type,
                      .targets = t->targets,
                      .group = t->group,
-                     .memory_limit = o->memory_limit },
+                     .memory_limit = o->memory_limit,
+                     .fallback = o->fallback },
         .extra_bytes = lineup_bytes,
         .user = t,
     };

@@ -3,6 +3,8 @@
 #include "core/base/fault.h"
 #include "train_place.h"
 
+static cek_device *fallback; /* does what the devices lack; NULL: they lack nothing */
+
 /* After a failed fit: a step either works, or says again what broke the trainer. */
 static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 {
@@ -15,7 +17,7 @@ static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 static cek_status train(place *p)
 {
     cek_trainer *t = NULL;
-    cek_trainer_options o = { .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL };
+    cek_trainer_options o = { .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL, .fallback = fallback };
     cek_fit_options f = { .size = sizeof f, .epochs = 2, .test = p->set, .workers = 2 };
     cek_epoch_result last = { .size = sizeof last };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, &t);
@@ -35,7 +37,7 @@ static cek_status train(place *p)
 static cek_status predict(place *p)
 {
     cek_predictor *q = NULL;
-    cek_predictor_options o = { .size = sizeof o, .batch = 6 };
+    cek_predictor_options o = { .size = sizeof o, .batch = 6, .fallback = fallback };
     float outputs[SAMPLES * CLASSES];
     cek_status st = cek_predictor_create(p->model, p->devices, p->count, &o, &q);
     if (st != CEK_OK) {
@@ -69,13 +71,24 @@ static long every_site(place *p, cek_status (*work)(place *))
     return site - 1;
 }
 
-static void everywhere(const char *list)
+static cek_device *device_named(cek_engine *engine, const char *name)
+{
+    cek_device **found, *device;
+    size_t count;
+    ok(cek_engine_select(engine, name, CEK_PROFILE_TRAINING, &found, &count));
+    device = found[0];
+    free(found);
+    return device;
+}
+
+static void everywhere(const char *list, const char *with)
 {
     place p;
     setenv("CEKERNELS_CPU_DEVICES", "2", 1);
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     place_open(&p, list);
     ck_assert_uint_eq(p.count, 2);
+    fallback = with ? device_named(p.engine, with) : NULL;
     ck_assert_int_gt(every_site(&p, train), 100);
     ck_assert_int_gt(every_site(&p, predict), 30);
     ok(train(&p));
@@ -84,13 +97,20 @@ static void everywhere(const char *list)
 
 START_TEST(no_allocation_that_fails_leaks_or_crashes)
 {
-    everywhere("cpu");
+    everywhere("cpu", NULL);
 }
 END_TEST
 
 START_TEST(nor_on_devices_that_work_beside_the_host)
 {
-    everywhere("sim");
+    everywhere("sim", NULL);
+}
+END_TEST
+
+START_TEST(nor_where_operations_are_left_to_another_device)
+{
+    setenv("CEKERNELS_SIM_LACKS", "conv_forward,pool_backward,cross_entropy", 1);
+    everywhere("sim", "cpu:0");
 }
 END_TEST
 
@@ -101,6 +121,7 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, no_allocation_that_fails_leaks_or_crashes);
     tcase_add_test(c, nor_on_devices_that_work_beside_the_host);
+    tcase_add_test(c, nor_where_operations_are_left_to_another_device);
     suite_add_tcase(suite, c);
     return suite_run(suite);
 }
