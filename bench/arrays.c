@@ -148,13 +148,17 @@ static int rows_print(const bench_options *o, output *out, const cek_npy *y, int
 }
 
 static cek_status outputs_compute(const bench_options *o, bench_data *d, const cek_model *model, cek_dtype type,
-                                  cek_device *const *devices, size_t count, int64_t samples, cek_npy *y)
+                                  cek_device *const *devices, size_t count, cek_device *fallback, int64_t samples,
+                                  cek_npy *y)
 {
     cek_predictor *predictor = NULL;
     const void *inputs[INPUTS_MOST] = { NULL };
-    const cek_predictor_options po = {
-        .size = sizeof po, .input_type = type, .batch = o->batch, .type = o->type, .memory_limit = o->limit_memory
-    };
+    const cek_predictor_options po = { .size = sizeof po,
+                                       .input_type = type,
+                                       .batch = o->batch,
+                                       .type = o->type,
+                                       .memory_limit = o->limit_memory,
+                                       .fallback = fallback };
     float *outputs = y->data;
     for (size_t i = 0; i < d->array_count; i++)
         inputs[i] = d->arrays[i].data;
@@ -166,7 +170,7 @@ static cek_status outputs_compute(const bench_options *o, bench_data *d, const c
 }
 
 int predict_arrays(const bench_options *o, bench_data *d, cek_model *model, cek_device *const *devices, size_t count,
-                   size_t left)
+                   size_t left, cek_device *fallback)
 {
     cek_dtype type;
     int64_t samples = 0, shape[CEK_RANK_MAX];
@@ -189,7 +193,7 @@ int predict_arrays(const bench_options *o, bench_data *d, cek_model *model, cek_
         output_open(&out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "results");
     fit_tell(&out, model, CEK_F32, devices, count, left);
     double start = seconds_now();
-    cek_status st = outputs_compute(o, d, model, type, devices, count, samples, &y);
+    cek_status st = outputs_compute(o, d, model, type, devices, count, fallback, samples, &y);
     double seconds = seconds_now() - start;
     if (!st && o->outputs)
         st = cek_npy_write(o->outputs, &y);

@@ -62,6 +62,7 @@ typedef struct bench_options {
     const char *freeze, *no_decay; /* patterns of names */
     const char *trace;             /* file; NULL: none */
     uint64_t limit_memory;
+    const char *fallback; /* a device; NULL: none */
     const char *load, *save, *save_gradients, *export;
     uint64_t seed;
     /* predict */
@@ -130,6 +131,8 @@ int trace_close(const bench_options *o, cek_engine *engine, int code);
  * nothing about what devices there are. */
 int loads_judge(cek_engine *engine);
 int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, cek_device ***devices, size_t *count);
+/* The device that --fallback names, the engine's; NULL where it was not given. 0 or an exit code. */
+int fallback_open(const bench_options *o, uint32_t profile, cek_engine *engine, cek_device **out);
 
 double seconds_now(void); /* monotonic */
 

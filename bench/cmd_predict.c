@@ -103,7 +103,7 @@ static int64_t outputs_per_sample(const cek_model *model)
 }
 
 static int predict_all(const bench_options *o, const bench_data *data, cek_model *model, cek_device *const *devices,
-                       size_t count, size_t left)
+                       size_t count, size_t left, cek_device *fallback)
 {
     const cek_dataset *set = data->test ? data->test : data->train;
     int64_t size = cek_dataset_size(set), classes = cek_dataset_classes(set);
@@ -128,7 +128,8 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
                                  .batch = o->batch,
                                  .softmax = v.labels,
                                  .type = o->type,
-                                 .memory_limit = o->limit_memory };
+                                 .memory_limit = o->limit_memory,
+                                 .fallback = fallback };
     cek_status st = cek_predictor_create(model, devices, count, &po, &predictor);
     double start = seconds_now();
     if (!st)
@@ -164,7 +165,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
 int cmd_predict(const bench_options *o)
 {
     cek_engine *engine = NULL;
-    cek_device **devices = NULL;
+    cek_device **devices = NULL, *fallback = NULL;
     cek_model *model = NULL;
     cek_preset preset;
     bench_data data = { .train = NULL };
@@ -179,6 +180,8 @@ int cmd_predict(const bench_options *o)
     if (!code)
         code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code)
+        code = fallback_open(o, CEK_PROFILE_INFERENCE, engine, &fallback);
+    if (!code)
         code = data_open(o, &data);
     if (!code)
         code = model_open(o, &data, &model, &preset);
@@ -187,8 +190,8 @@ int cmd_predict(const bench_options *o)
     if (!code)
         code = fit_choose(o, model, CEK_F32, devices, &count, &left);
     if (!code)
-        code = data.array_count ? predict_arrays(o, &data, model, devices, count, left)
-                                : predict_all(o, &data, model, devices, count, left);
+        code = data.array_count ? predict_arrays(o, &data, model, devices, count, left, fallback)
+                                : predict_all(o, &data, model, devices, count, left, fallback);
     cek_model_free(model);
     data_close(&data);
     free(devices);

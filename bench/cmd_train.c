@@ -325,7 +325,7 @@ static cek_dtype type_choose(const bench_options *o)
 }
 
 static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
-                         cek_device *const *devices, size_t count, size_t left)
+                         cek_device *const *devices, size_t count, size_t left, cek_device *fallback)
 {
     double *weights = NULL;
     int64_t batch = o->batch ? o->batch : preset->batch ? preset->batch : 64;
@@ -337,6 +337,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .seed = o->seed,
                                .type = o->type,
                                .memory_limit = o->limit_memory,
+                               .fallback = fallback,
                                .max_norm = o->clip,
                                .max_value = o->clip_value,
                                .loss_scale = o->loss_scale,
@@ -375,7 +376,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     char *summary = NULL;
     output_begin(&run);
     fit_tell(&run.out, model, type_choose(o), devices, count, left);
-    if (o->verbose && !cek_model_summary(model, devices[0], batch, &summary))
+    /* A device that lacks something is no reason to be without the table. */
+    if (o->verbose &&
+        (!cek_model_summary(model, devices[0], batch, &summary) || !cek_model_summary(model, NULL, batch, &summary)))
         fputs(summary, stderr);
     free(summary);
     signals_take(run.trainer);
@@ -414,7 +417,7 @@ static int saves_differ(const bench_options *o)
 int cmd_train(const bench_options *o)
 {
     cek_engine *engine = NULL;
-    cek_device **devices = NULL;
+    cek_device **devices = NULL, *fallback = NULL;
     cek_model *model = NULL;
     cek_preset preset;
     bench_data data = { .train = NULL };
@@ -434,13 +437,15 @@ int cmd_train(const bench_options *o)
     if (!code)
         code = devices_open(o, CEK_PROFILE_TRAINING, &engine, &devices, &count);
     if (!code)
+        code = fallback_open(o, CEK_PROFILE_TRAINING, engine, &fallback);
+    if (!code)
         code = data_open(o, &data);
     if (!code)
         code = model_open(o, &data, &model, &preset);
     if (!code)
         code = fit_choose(o, model, type_choose(o), devices, &count, &left);
     if (!code)
-        code = train_run_all(o, &data, model, &preset, devices, count, left);
+        code = train_run_all(o, &data, model, &preset, devices, count, left, fallback);
     cek_model_free(model);
     data_close(&data);
     free(devices);

@@ -108,6 +108,22 @@ int devices_open(const bench_options *o, uint32_t profile, cek_engine **engine, 
     return code;
 }
 
+int fallback_open(const bench_options *o, uint32_t profile, cek_engine *engine, cek_device **out)
+{
+    cek_device **devices;
+    size_t count;
+    *out = NULL;
+    if (!o->fallback)
+        return EXIT_OK;
+    cek_status st = cek_engine_select(engine, o->fallback, profile, &devices, &count);
+    if (st)
+        return complain_status(st);
+    *out = devices[0];
+    free(devices);
+    return count == 1 ? EXIT_OK
+                      : complain(EXIT_USAGE, "--fallback=%s are %zu devices: one is wanted", o->fallback, count);
+}
+
 double seconds_now(void)
 {
     struct timespec t;

@@ -59,6 +59,7 @@ enum {
     O_TRACE,
     O_SHARES,
     O_LIMIT_MEMORY,
+    O_FALLBACK,
     O_LOAD,
     O_SAVE,
     O_EXPORT,
@@ -107,6 +108,7 @@ static const option_row rows[] = {
     { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
     { "shares", "LIST", O_SHARES, CMD_TRAIN, "auto (measured), equal, or a number for each device" },
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
+    { "fallback", "DEVICE", O_FALLBACK, NET, "does what another device cannot, such as cpu:0" },
     { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors, or of torch.save)" },
     { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
     { "export", "FILE", O_EXPORT, NET, "where the network goes as an ONNX file" },
@@ -340,6 +342,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_SHARES: o->shares = arg; return true;
     case O_TRACE: o->trace = arg; return true;
     case O_LIMIT_MEMORY: return bytes_parse(row->name, arg, &o->limit_memory);
+    case O_FALLBACK: o->fallback = arg; return true;
     case O_LOAD: o->load = arg; return true;
     case O_SAVE: o->save = arg; return true;
     case O_EXPORT: o->export = arg; return true;
