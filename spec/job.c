@@ -27,6 +27,8 @@ static bool buffers_make(spec_state *s, spec_job *job)
     for (uint32_t i = 0; i < p->operand_count; i++) {
         spec_operand *o = &p->operand[i];
         uint64_t shift = align && align < CEK_ALIGNMENT && o->type ? align : 0;
+        if (shift && shift < spec_type_bytes(o->type))
+            shift = spec_type_bytes(o->type);
         if (o->slot >= job->ref_count && !o->plain)
             job->ref_count = o->slot + 1;
         if (o->alias || shares_forward(job, o))

@@ -244,7 +244,7 @@ static cek_status layer_add(cek_model *m, const char *kind, int x, int *y)
     exit(2);
 }
 
-/* Inputs times "x", as samples of the case's shape. */
+/* Inputs times "x", as samples of the case's shape; with front=1 behind a product with "front.weight" too. */
 static cek_model *model_begin(int *x)
 {
     int64_t shape[CEK_RANK_MAX] = { CEK_SAMPLES }, features = 1;
@@ -260,6 +260,14 @@ static cek_model *model_begin(int *x)
     factor = cek_part_parameter(m, "", &each);
     *x = cek_part_apply(m, CEK_PW_MUL, cek_part_reshape(m, 0, rank + 1, shape), factor);
     CHECK(cek_model_status(m));
+    if (count_of("front")) {
+        const int64_t square[] = { shape[rank], shape[rank] };
+        const cek_parameter_options w = { .size = sizeof w, .rank = 2, .shape = square, .fan_in = shape[rank] };
+
+        CHECK(cek_model_name(m, "front"));
+        *x = cek_part_matmul(m, *x, cek_part_parameter(m, "weight", &w), true);
+        CHECK(cek_model_status(m));
+    }
     return m;
 }
 
@@ -304,8 +312,9 @@ static void loss_add(cek_model *m, int x)
 
 /* ---- a step ---- */
 
-static void outputs_write(cek_model *m, cek_device *device, const float *inputs)
+static void outputs_write(cek_model *m, cek_device *device, cek_dtype type, const float *inputs)
 {
+    const cek_predictor_options o = { .size = sizeof o, .type = type };
     int64_t shape[CEK_RANK_MAX], values = ROWS;
     const int rank = cek_model_output_shape(m, shape);
     cek_predictor *p;
@@ -315,7 +324,7 @@ static void outputs_write(cek_model *m, cek_device *device, const float *inputs)
     for (int i = 0; i < rank; i++)
         values *= shape[i];
     outputs = calloc((size_t)values, sizeof *outputs);
-    CHECK(cek_predictor_create(m, &device, 1, NULL, &p));
+    CHECK(cek_predictor_create(m, &device, 1, &o, &p));
     CHECK(cek_predictor_run(p, inputs, ROWS, outputs));
     if (!file || fwrite(outputs, sizeof *outputs, (size_t)values, file) != (size_t)values || fclose(file) != 0)
         fail("outputs.f32");
@@ -337,9 +346,12 @@ static cek_trainer *trainer_of(cek_model *m, cek_device *device, cek_dtype type,
                                       .alpha = number("alpha"),
                                       .lr_decay = number("lr_decay"),
                                       .initial_sum = number("initial_sum") };
-    const cek_trainer_options o = {
-        .size = sizeof o, .batch = ROWS, .type = type, .optimizer = &optimizer, .schedule = schedule
-    };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .type = type,
+                                    .optimizer = &optimizer,
+                                    .schedule = schedule,
+                                    .loss_scale = number("loss_scale") };
     cek_trainer *t;
 
     CHECK(cek_trainer_create(m, &device, 1, &o, &t));
@@ -394,6 +406,17 @@ static cek_schedule schedule_of(int64_t *milestones)
                            .threshold = number("threshold") };
 }
 
+static cek_dtype type_of(const char *name)
+{
+    static const char *const names[] = { [CEK_F32] = "f32", [CEK_F16] = "f16", [CEK_BF16] = "bf16", [CEK_F64] = "f64" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && strcmp(names[i], name) == 0)
+            return (cek_dtype)i;
+    fprintf(stderr, "layers_peer: no type is called %s\n", name);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     cek_engine *engine;
@@ -403,6 +426,7 @@ int main(int argc, char **argv)
     int64_t milestones[CEK_RANK_MAX];
     int x, y;
     size_t bytes;
+    cek_dtype type;
     float *inputs;
     void *targets;
     bool values;
@@ -411,6 +435,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: layers_peer DEVICE TYPE FOLDER KIND [KEY=NUMBER]...\n");
         return 2;
     }
+    type = type_of(argv[2]);
     folder = argv[3];
     keys = argv + 5;
     CHECK(cek_engine_create(NULL, &engine));
@@ -437,14 +462,14 @@ int main(int argc, char **argv)
         const uint32_t columns = (uint32_t)(bytes / sizeof(float) / ROWS);
         const int steps = text_of("steps") ? (int)number("steps") : 1;
 
-        t = trainer_of(m, device, strcmp(argv[2], "f64") ? CEK_F32 : CEK_F64, NULL);
+        t = trainer_of(m, device, type, NULL);
         for (int i = 0; i < steps; i++)
             printf("%.17g\n", step(t, inputs, targets, columns, values ? CEK_F32 : CEK_I32));
         CHECK(cek_trainer_save_gradients(t, path("gradients.safetensors")));
         CHECK(cek_trainer_pull(t));
         CHECK(cek_model_save(m, path("after.safetensors")));
         if (steps == 1)
-            outputs_write(m, device, inputs);
+            outputs_write(m, device, type == CEK_F64 ? CEK_F32 : type, inputs);
     }
     cek_trainer_free(t);
     cek_model_free(m);

@@ -275,18 +275,14 @@ static cek_status kind_check(const cek__validation *check)
     }
 }
 
-/* "At least the size of the element", of every operand that has elements. */
-static cek_status align_check(const cek__validation *check)
+/* What is said of all operands, and no operand's elements lie across their own size. */
+static void aligns_resolve(cek__request *request)
 {
-    for (uint32_t i = 0; i < check->request->slot_count; i++) {
-        cek__slot *slot = &check->request->slots[i];
+    for (uint32_t i = 0; i < request->slot_count; i++) {
+        cek__slot *slot = &request->slots[i];
         if (!slot->align)
-            slot->align = check->request->align;
-        if (slot->given && slot->element > slot->align)
-            return CEK__INVALID(check, "align is %u, but an element of operand %s has %u bytes", slot->align,
-                                slot->name, slot->element);
+            slot->align = request->align > slot->element ? request->align : slot->element;
     }
-    return CEK_OK;
 }
 
 cek_status cek__request_init(const cek_host *host, const cek_op_desc *desc, cek__request *to)
@@ -311,8 +307,8 @@ cek_status cek__request_init(const cek_host *host, const cek_op_desc *desc, cek_
     if (!st)
         st = kind_check(&check);
     if (!st)
-        st = align_check(&check);
-    if (st)
+        aligns_resolve(to);
+    else
         cek__request_free(to);
     return st;
 }

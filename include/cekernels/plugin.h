@@ -470,9 +470,9 @@ typedef struct cek_op_desc {
     uint64_t accumulate; /* mask of output slots that are added to */
     uint32_t flags;
     uint32_t math;
-    uint32_t align; /* every operand offset is a multiple of this power of two; 0 =
-                                    * CEK_ALIGNMENT. At least the size of the element. A backend may
-                                    * refuse less than CEK_ALIGNMENT for any operation but
+    uint32_t align; /* every operand offset is a multiple of this power of two, and of the
+                                    * size of the operand's own elements; 0 = CEK_ALIGNMENT. A backend
+                                    * may refuse less than CEK_ALIGNMENT for any operation but
                                     * pointwise, reduce and copy with CEK_UNSUPPORTED */
     uint32_t reserved;
     const cek_op *forward;        /* backward operations that read a reserve; else NULL */

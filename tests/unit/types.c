@@ -1,4 +1,5 @@
 /* types.c - bf16 and f16: which flows have them, and that training in them is training. */
+#include <cekernels/layers.h>
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>
@@ -190,6 +191,38 @@ START_TEST(losses_are_those_of_f32_within_their_rounding)
     }
     ck_assert_msg(differ, "nothing was rounded to %s", cek_dtype_name(LOW[which]));
     ck_assert_double_lt(low[STEPS - 1], low[0]);
+}
+END_TEST
+
+/* Three of them are six bytes, so what lies behind begins where nothing of four bytes can, in operations with operands of four. */
+START_TEST(few_bits_may_lie_at_odd_places)
+{
+    const cek_recurrent_layer both = { .size = sizeof both, .hidden = 3, .bidirectional = 1 };
+    const cek_dtype types[] = { CEK_F32, LOW[_i % 2] };
+    double losses[2];
+
+    for (int i = 0; i < 2; i++) {
+        team t;
+        cek_model *m;
+        cek_trainer *trainer;
+        int y;
+
+        cek_model_free(network(NET)); /* samples and labels */
+        assert_ok(cek_model_create(2, (int64_t[]){ SIDE, PIXELS / SIDE }, &m));
+        assert_ok(cek_model_lstm(m, 0, &both, &y));
+        assert_ok(cek_model_linear(m, cek_part_reshape(m, y, 2, (int64_t[]){ CEK_SAMPLES, 2 * 3 * SIDE }), CLASSES,
+                                   true, NULL));
+        cek_model_init(m, 5);
+        team_open(&t, _i < 2 ? "cpu:0" : "reference:0");
+        trainer = trainer_of(m, &t, types[i]);
+        step_loss(trainer);
+        losses[i] = step_loss(trainer);
+        cek_trainer_free(trainer);
+        team_close(&t);
+        cek_model_free(m);
+    }
+    ck_assert_double_ne(losses[0], losses[1]);
+    ck_assert_double_le(fabs(losses[1] - losses[0]), 2 * 5 * SIDE * UNIT[_i % 2] * losses[0]);
 }
 END_TEST
 
@@ -482,6 +515,7 @@ int main(void)
     tcase_add_loop_test(tcase, statistics_are_wide, 0, 2);
     tcase_add_loop_test(tcase, a_cast_of_what_is_strided_reads_its_strides, 0, 2);
     tcase_add_loop_test(tcase, losses_are_those_of_f32_within_their_rounding, 0, 6);
+    tcase_add_loop_test(tcase, few_bits_may_lie_at_odd_places, 0, 4);
     tcase_add_loop_test(tcase, replicas_stay_bit_identical, 0, 2);
     tcase_add_loop_test(tcase, predictions_are_those_of_f32_within_their_rounding, 0, 2);
     tcase_add_loop_test(tcase, a_node_beside_the_output_is_predicted_too, 0, 2);
