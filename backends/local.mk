@@ -165,6 +165,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lower_reduce.c \
     %D%/gpu/lower_tensor.c \
     %D%/gpu/lower_tiles.c \
+    %D%/gpu/lower_pool.c \
     %D%/gpu/lower_train.c \
     %D%/gpu/lowering.c \
     %D%/gpu/lowering.h \

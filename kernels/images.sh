@@ -37,7 +37,12 @@ all_of() {
     pool.cl)
         for type in f32 f16 bf16; do
             for spatial in 2 3; do
-                for average in '' AVERAGE=1; do echo "TYPE=$type SPATIAL=$spatial $average"; done
+                for average in '' AVERAGE=1; do
+                    for channels in 4 1; do
+                        echo "TYPE=$type SPATIAL=$spatial $average CHANNELS=$channels"
+                        [ $spatial = 3 ] || echo "TYPE=$type SPATIAL=$spatial $average CHANNELS=$channels MANY=1"
+                    done
+                done
             done
         done ;;
     random.cl | rows.cl)

@@ -747,7 +747,7 @@ EXTRA_DIST += %D%/opencl/lib.sh %D%/tiles.sh
 shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/opencl/shim_inside.h %D%/opencl/shim_limits.c \
     %D%/opencl/shim_order.c %D%/opencl/shim_queue.c
 if HAVE_OPENCL
-unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/launches %D%/opencl/pci %D%/opencl/queues \
+unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/launches %D%/opencl/pci %D%/opencl/pools %D%/opencl/queues \
     %D%/opencl/refusals %D%/opencl/shim_says
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
@@ -769,6 +769,10 @@ endif
 %C%_opencl_launches_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_launches_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_launches_LDADD = $(unit_libs)
+%C%_opencl_pools_SOURCES = %D%/opencl/pools.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
+%C%_opencl_pools_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_pools_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_pools_LDADD = $(unit_libs)
 %C%_opencl_queues_SOURCES = %D%/opencl/queues.c %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
 %C%_opencl_queues_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_queues_LDFLAGS = $(check_ldflags) -export-dynamic

@@ -6,6 +6,28 @@ tile() {
     holds "$(value results.0.wrong) == 0"
     grep -q "tiles of $1 in local memory" "$scratch/out" || wrong "$2 $3 is not done in tiles of $1"
 }
+# pools DEVICE VARIABLE - every way to pool, which the variable names by its number, is right on every case that there is of them;
+# what is large goes another way than what is small.
+pools() {
+    for way in 1 2 3 4; do
+        export "$2=$way"
+        run 0 check -t f32 -d "$1" pool_forward pool_backward --json
+        [ "$(value passed)" = true ] || wrong "pools by way $way"
+        holds "$(value required_passed) >= 60"
+    done
+    unset "$2"
+    device=$1
+    pool '4 channels of 1 result a' pool_forward mb2c8ih32kh2sh2:max:res:det
+    pool '4 channels of 4 results a' pool_forward mb4c128ih96kh3sh2ph1:max:res:det
+    pool '4 channels of 4 results a' pool_backward mb4c128ih92kh3sh2ph1:max:det
+    pool '1 channel of 4 results a' pool_backward mb4c31ih96kh2sh2:avg:det
+    pool '1 channel of 1 result a' pool_forward mb4c31ih16kh2sh2:avg:det
+}
+pool() { # WORDS OPERATION PROBLEM
+    run 0 op "$2" "$3" -d "$device" -w 0 -r 1 --json
+    holds "$(value results.0.wrong) == 0"
+    grep -q "$1 work-item" "$scratch/out" || wrong "$2 $3 is not done by $1 work-item: $(value results.0.algorithm)"
+}
 tiles() { # DEVICE
     device=$1
     tile 128x128 gemm 2047x2050x9

@@ -303,6 +303,7 @@ static const cek__gpu_provider *const providers[] = { &cek__cublaslt_provider, &
 const cek__gpu_driver cek__cuda_driver = {
     .providers = providers,
     .providers_option = "cuda_providers",
+    .pools_option = "cuda_pools",
     .providers_first = true,
     .kernel_load = cek__cuda_kernel_load,
     .kernel_free = cek__cuda_kernel_free,

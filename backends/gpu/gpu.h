@@ -110,7 +110,8 @@ struct cek_op {
     uint32_t step_count, step_room;
     cek__gpu_step *steps;
     cek_status failure; /* of lowering: the first one stays */
-    uint32_t tile;      /* of our own product: the number of the one to take, 0 for the rule's; then the one that was */
+    uint32_t tile;      /* of our own product, or way to pool: the number of the one to take, 0: the rule's; then the
+                         * one that was */
 };
 
 /* What a provider answers to a request that it takes. */
@@ -160,6 +161,8 @@ struct cek__gpu_driver {
     /* Whether a provider is taken unmeasured wherever it takes the request; else it is one of the
      * candidates that are measured. */
     bool providers_first;
+    /* The option that says which way pools are computed, by its number ("opencl_pools"): then none is tried. */
+    const char *pools_option;
     /* The option that names the cache folder, where what was measured is kept too; NULL: nowhere. */
     const char *cache_option;
     /* kernel_load - the kernel `name` of `source` (a name of cek__gpu_source), compiled behind the lines of `defines`.

@@ -39,6 +39,9 @@ void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums);
 enum { CEK__GPU_TILES = 4 };
 uint32_t cek__gpu_tiles(const cek_op *op, uint32_t tiles[CEK__GPU_TILES]);
 
+/* cek__gpu_pool_ways - the same of a pool: the ways to compute it, where the user names none. */
+uint32_t cek__gpu_pool_ways(const cek_op *op, uint32_t ways[CEK__GPU_TILES]);
+
 /* cek__gpu_step_call - the call of a provider; takes the plan over. The result's slot lies at `result`. */
 void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek__gpu_offer *offer,
                         cek__gpu_place result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * lower_train.c - softmax, losses, random numbers, dropout, optimizer, pooling. */
+ * lower_train.c - softmax, losses, random numbers, dropout, optimizer. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -155,72 +155,5 @@ cek_status cek__gpu_lower_optimizer(cek_op *op)
     a.count = 1;
     cek__gpu_step_fill(cek__gpu_step_add(op, "optimizer.cl", defines, "step_count", 1), buffers, CEK_OPTIMIZER_MEAN + 1,
                        &a, sizeof a);
-    return op->failure;
-}
-
-/* --- pooling ---------------------------------------------------------------------------------- */
-
-/* The images of a launch: as many as 32 bits number the work-items of, and a watchdog allows, which counts taps that are
- * read. One alone is not divided. */
-static uint64_t pool_images(const cek_op *op, const cek_k_pool *a, uint64_t items)
-{
-    const uint64_t counted = INT32_MAX / items, work = op->dev->traits.launch_work;
-    const double image = (double)a->image_out * (double)cek__gpu_positions(a->window.taps);
-    if (!work || (double)counted * image <= (double)work)
-        return counted;
-    return image < (double)work ? (uint64_t)((double)work / image) : 1;
-}
-
-/* The images of one launch at most `most`, and all of them in as many launches as that takes. */
-static void pool_launch(cek_op *op, const char *defines, cek_k_pool *a, uint64_t items, uint64_t most)
-{
-    const cek_pool_desc *desc = &op->request.desc.pool;
-    const bool forward = desc->op.kind == CEK_OP_POOL_FORWARD;
-    const uint64_t bytes = cek__type_bytes(desc->type), from = forward ? a->image_in : a->image_out,
-                   to = forward ? a->image_out : a->image_in;
-    const uint32_t reserve = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
-    for (uint64_t first = 0; first < desc->batch; first += most) {
-        const uint64_t images = desc->batch - first < most ? desc->batch - first : most;
-        const cek__gpu_place buffers[] = {
-            { forward ? CEK_POOL_FORWARD_X : CEK_POOL_BACKWARD_DY, first * from * bytes },
-            { forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DX, first * to * bytes },
-            { cek__gpu_slot(op, reserve).slot, a->reserve ? first * a->image_out * sizeof(uint32_t) : 0 },
-        };
-        a->count = (cek_u32)(images * items);
-        cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward",
-                                             a->count),
-                           buffers, 3, a, sizeof *a);
-    }
-}
-
-cek_status cek__gpu_lower_pool(cek_op *op)
-{
-    const cek_pool_desc *desc = &op->request.desc.pool;
-    const bool forward = desc->op.kind == CEK_OP_POOL_FORWARD;
-    const uint32_t lanes = cek__gpu_lanes(op->dev);
-    cek_k_pool a = { .window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride,
-                                               NULL, desc->pad_lo),
-                     .channels = (cek_u32)desc->channels,
-                     .count_pad = desc->flags & CEK_POOL_COUNT_PAD };
-    const cek_u32 *positions = forward ? a.window.out : a.window.in;
-    const uint64_t sizes[] = { positions[0], positions[1], positions[2], (desc->channels + lanes - 1) / lanes };
-    char defines[CEK__GPU_DEFINES];
-    a.reserve = cek__request_given(&op->request, forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE);
-    a.image_in = cek__gpu_positions(a.window.in) * desc->channels;
-    a.image_out = cek__gpu_positions(a.window.out) * desc->channels;
-    if (a.image_in > INT32_MAX || a.image_out > INT32_MAX || !cek__gpu_shape(4, sizes, &a.shape))
-        return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "pool: an image has more than 2^31 elements");
-    for (uint32_t d = 0; d < 3; d++) { /* each by itself: no number is taken apart by all */
-        cek_k_shape one;
-        const uint64_t stride = a.window.stride[d];
-        (void)cek__gpu_shape(1, &stride, &one);
-        a.stride.size[d] = one.size[0], a.stride.multiplier[d] = one.multiplier[0], a.stride.shift[d] = one.shift[0];
-    }
-    if (forward && a.reserve)
-        op->info.reserve_bytes = desc->batch * a.image_out * sizeof(uint32_t);
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n%s", cek__gpu_type(desc->type),
-                     desc->spatial < 3 ? 2 : 3, desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "");
-    const uint64_t items = sizes[0] * sizes[1] * sizes[2] * sizes[3];
-    pool_launch(op, defines, &a, items, pool_images(op, &a, items));
     return op->failure;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tuner.c - which way a product or a convolution is fastest on a device: tried once per class of shapes, remembered
+ * tuner.c - which way a product, a convolution or a pool is fastest on a device: tried once per class of shapes, remembered
  * in memory and on disk.
  *
  * Owns the choice between our own kernels and the providers that the driver names as candidates for products, and between the
- * tiles of our own kernels for convolutions, nothing else. A class is tried on a shape of its own, so that neither time nor
- * memory grows with the operation at hand: a product's sides, or a convolution's images, are fewer. Where one image is too
- * much, nothing is tried. Never asked for DETERMINISTIC operations: what they compute must not depend on a clock.
+ * tiles of our own kernels for convolutions and their ways to pool, nothing else. A class is tried on a shape of its own, so
+ * that neither time nor memory grows with the operation at hand: a product's sides, or a convolution's or pool's images, are
+ * fewer. Where one image is too much, nothing is tried. Never asked for DETERMINISTIC operations: which way they go must not
+ * depend on a clock.
  * Threads: any; one trial at a time per device.
  */
 #include "backends/gpu/tuner.h"
@@ -22,20 +23,22 @@
 #include "backends/gpu/op.h"
 #include "backends/gpu/providers.h"
 
-#define SIDE_MIN_LOG2 4                /* sides shorter than 16 are one class */
-#define SIDE_MAX_LOG2 12               /* and longer than 4096 */
-#define WORK_MIN (UINT64_C(1) << 24)   /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
-#define WORK_TRIAL (UINT64_C(1) << 30) /* and that a trial is cut down to: it fills any device, */
-#define WORK_CPU (UINT64_C(1) << 26)   /* or takes 2 to 20 ms on two cores */
-#define TIMED_NS 2000000               /* at least, between two looks at the clock: a launch takes 5 us, a wake-up 50 */
-#define TIMED_MOST 1024                /* runs in between */
-#define TIMES 3                        /* it is timed; the fastest counts */
-#define MARGIN 0.95                    /* of our own time, that a provider must stay below: no choice between equals */
+#define SIDE_MIN_LOG2 4                 /* sides shorter than 16 are one class */
+#define SIDE_MAX_LOG2 12                /* and longer than 4096 */
+#define WORK_MIN (UINT64_C(1) << 24)    /* multiply-adds of a batch below which no choice is worth a trial: 256^3 */
+#define WORK_TRIAL (UINT64_C(1) << 30)  /* and that a trial is cut down to: it fills any device, */
+#define WORK_CPU (UINT64_C(1) << 26)    /* or takes 2 to 20 ms on two cores */
+#define MOVED_MIN (UINT64_C(1) << 20)   /* elements of a pool, read and written, below which its launch takes longer */
+#define MOVED_TRIAL (UINT64_C(1) << 24) /* and of a trial: 64 MiB, more than caches hold */
+#define TIMED_NS 2000000 /* at least, between two looks at the clock: a launch takes 5 us, a wake-up 50 */
+#define TIMED_MOST 1024  /* runs in between */
+#define TIMES 3          /* it is timed; the fastest counts */
+#define MARGIN 0.95      /* of our own time, that a provider must stay below: no choice between equals */
 #define TRIAL_TIMEOUT_NS UINT64_C(60000000000)
 #define REMEMBERED_MAX 4096
 
 typedef struct choice {
-    uint64_t class, taken; /* hashes: of the class, of the provider's version; 0: our own kernels. Or a tile */
+    uint64_t class, taken; /* hashes: of the class, of the provider's version; 0: our own kernels. Or a tile, or way */
 } choice;
 
 struct cek__gpu_tuner {
@@ -246,6 +249,20 @@ static cek_status op_time(cek_op *op, double most, timing *out)
     return st;
 }
 
+/* Of a pool's trial, which has no forward operation of its size: zeros, so that first taps won. */
+static void reserve_size(cek_op *op)
+{
+    const cek__request *r = &op->request;
+    const bool forward = r->desc.op.kind == CEK_OP_POOL_FORWARD;
+    if (!forward && r->desc.op.kind != CEK_OP_POOL_BACKWARD)
+        return;
+    const uint32_t results = forward ? CEK_POOL_FORWARD_Y : CEK_POOL_BACKWARD_DY,
+                   slot = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
+    if (cek__request_given(r, slot))
+        cek__request_reserve(&op->request, slot,
+                             r->slots[results].bytes / r->slots[results].element * sizeof(uint32_t));
+}
+
 /* One way to do what `desc` says. The operation is *made, for its words; the caller destroys it. */
 static cek_status candidate_time(cek_dev *dev, const cek_op_desc *desc, const cek__gpu_provider *provider,
                                  uint32_t tile, double most, timing *out, cek_op **made)
@@ -257,6 +274,8 @@ static cek_status candidate_time(cek_dev *dev, const cek_op_desc *desc, const ce
     st = cek__gpu_lower_as(*made, provider);
     if (!st && tile && (*made)->tile != tile) /* the compiled kernel takes no such group */
         return CEK_UNSUPPORTED;
+    if (!st)
+        reserve_size(*made);
     return st ? st : op_time(*made, most, out);
 }
 
@@ -340,30 +359,56 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
     return best;
 }
 
-/* --- tiles of convolutions -------------------------------------------------------------------- */
+/* --- tiles of convolutions, ways to pool ------------------------------------------------------ */
 
-static double conv_work(const cek_op *op)
+/* What is tried in place of an operation: the same geometry with as many images as a trial may have, a power of two, so that
+ * batches have few classes. */
+typedef union image_trial {
+    cek_op_desc op;
+    cek_conv_desc conv;
+    cek_pool_desc pool;
+} image_trial;
+
+/* What an operation takes, and of what its trial may take so much: multiply-adds of a convolution, elements of a pool. */
+typedef struct image_work {
+    double image;
+    uint64_t images, least, most;
+} image_work;
+
+static image_work conv_work(const cek_op *op)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
-    double work = (double)desc->batch * (double)desc->in_channels * (double)desc->out_channels / desc->groups;
+    double image = (double)desc->in_channels * (double)desc->out_channels / desc->groups;
     for (uint32_t i = 0; i < desc->spatial; i++)
-        work *= (double)op->request.out[i] * (double)desc->kernel[i];
-    return work;
+        image *= (double)op->request.out[i] * (double)desc->kernel[i];
+    return (image_work){ image, desc->batch, WORK_MIN, WORK_TRIAL };
 }
 
-/* The same geometry, of as many images as a trial may have; a power of two, so that batches have few classes. */
-static void conv_describe(const cek_op *op, cek_conv_desc *trial)
+static image_work pool_work(const cek_op *op)
 {
-    const double image = conv_work(op) / (double)op->request.desc.conv.batch;
+    const cek_pool_desc *desc = &op->request.desc.pool;
+    double in = (double)desc->channels, out = in;
+    for (uint32_t i = 0; i < desc->spatial; i++) {
+        in *= (double)desc->in[i];
+        out *= (double)op->request.out[i];
+    }
+    return (image_work){ in + out, desc->batch, MOVED_MIN, MOVED_TRIAL };
+}
+
+static uint64_t trial_images(image_work work)
+{
+    uint64_t images = 1;
+    while (2 * images <= work.images && 2 * (double)images * work.image <= (double)work.most)
+        images *= 2;
+    return images;
+}
+
+/* Both answer the class. */
+static uint64_t conv_describe(const cek_op *op, image_work work, cek_conv_desc *trial)
+{
     *trial = op->request.desc.conv;
     trial->op = (cek_op_desc){ .size = sizeof *trial, .kind = trial->op.kind, .math = trial->op.math, .operands = 7 };
-    trial->batch = 1;
-    while (2 * trial->batch <= op->request.desc.conv.batch && 2 * (double)trial->batch * image <= (double)WORK_TRIAL)
-        trial->batch *= 2;
-}
-
-static uint64_t conv_class(const cek_conv_desc *trial)
-{
+    trial->batch = trial_images(work);
     const uint64_t numbers[] = {
         trial->op.kind,     trial->op.math,      trial->spatial, trial->groups, trial->batch,
         trial->in_channels, trial->out_channels, trial->x_type,  trial->w_type, trial->y_type
@@ -377,23 +422,45 @@ static uint64_t conv_class(const cek_conv_desc *trial)
     return class;
 }
 
+/* A maximum's forward operation is looked at when an operation is published, which a trial is not. */
+static uint64_t pool_describe(const cek_op *op, image_work work, cek_pool_desc *trial)
+{
+    *trial = op->request.desc.pool;
+    trial->op = (cek_op_desc){ .size = sizeof *trial,
+                               .kind = trial->op.kind,
+                               .align = op->request.align,
+                               .operands = trial->op.operands,
+                               .forward = trial->op.forward };
+    trial->batch = trial_images(work);
+    const uint64_t numbers[] = { trial->op.kind, trial->op.operands, trial->op.align < 16, trial->mode, trial->flags,
+                                 trial->spatial, trial->batch,       trial->channels,      trial->type };
+    uint64_t class = cek__hash(CEK__HASH_START, numbers, sizeof numbers);
+    for (uint32_t i = 0; i < trial->spatial; i++) {
+        const uint64_t side[] = { trial->in[i], trial->kernel[i], trial->stride[i], trial->pad_lo[i],
+                                  trial->pad_hi[i] };
+        class = cek__hash(class, side, sizeof side);
+    }
+    return class;
+}
+
 /* The fastest tile; the rule's, 0, where none is faster by more than chance. False: the rule's could not be timed, of which
  * nothing follows. */
-static bool tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint32_t *tiles, uint32_t count, uint32_t *best)
+static bool tile_trial(cek_dev *dev, const cek_op_desc *trial, uint64_t images, const uint32_t *tiles, uint32_t count,
+                       uint32_t *best)
 {
     cek_op *rule = NULL, *op;
     timing own, other;
     *best = 0;
-    cek_status st = candidate_time(dev, &trial->op, NULL, 0, INFINITY, &own, &rule);
+    cek_status st = candidate_time(dev, trial, NULL, 0, INFINITY, &own, &rule);
     double least = st ? 0 : run_ns(&own) * MARGIN;
     for (uint32_t i = 0; !st && i < count; i++) {
         if (tiles[i] == rule->tile)
             continue;
         op = NULL;
-        if (!candidate_time(dev, &trial->op, NULL, tiles[i], 2 * run_ns(&own), &other, &op)) {
+        if (!candidate_time(dev, trial, NULL, tiles[i], 2 * run_ns(&own), &other, &op)) {
             cek__host_log(&dev->instance->host, CEK_LOG_INFO,
                           "%s, %llu images: %s %.1f us (of %u runs), %s by rule %.1f us (of %u runs)",
-                          cek__kind_name(trial->op.kind), (unsigned long long)trial->batch, op->info.algorithm,
+                          cek__kind_name(trial->kind), (unsigned long long)images, op->info.algorithm,
                           run_ns(&other) / 1e3, other.runs, rule->info.algorithm, run_ns(&own) / 1e3, own.runs);
             if (run_ns(&other) < least) {
                 least = run_ns(&other);
@@ -409,18 +476,20 @@ static bool tile_trial(cek_dev *dev, const cek_conv_desc *trial, const uint32_t 
 uint32_t cek__gpu_tune_tile(const cek_op *op)
 {
     const cek_op_desc *head = &op->request.desc.op;
-    uint32_t tiles[CEK__GPU_TILES], count, best;
-    cek_conv_desc trial;
+    const bool conv = head->kind >= CEK_OP_CONV_FORWARD && head->kind <= CEK_OP_CONV_BACKWARD_WEIGHTS,
+               pool = head->kind == CEK_OP_POOL_FORWARD || head->kind == CEK_OP_POOL_BACKWARD;
+    uint32_t tiles[CEK__GPU_TILES], best;
+    image_trial trial;
     cek_dev *dev = op->dev;
-    if (head->kind < CEK_OP_CONV_FORWARD || head->kind > CEK_OP_CONV_BACKWARD_WEIGHTS ||
-        head->flags & CEK_OP_DETERMINISTIC || conv_work(op) < (double)WORK_MIN ||
-        conv_work(op) > (double)WORK_TRIAL * (double)op->request.desc.conv.batch) /* one image is more than a trial */
+    if ((!conv && !pool) || head->flags & CEK_OP_DETERMINISTIC)
         return 0;
-    count = cek__gpu_tiles(op, tiles);
+    const image_work work = conv ? conv_work(op) : pool_work(op);
+    if (work.image * (double)work.images < (double)work.least || work.image > (double)work.most)
+        return 0;
+    const uint32_t count = conv ? cek__gpu_tiles(op, tiles) : cek__gpu_pool_ways(op, tiles);
     if (!count)
         return 0;
-    conv_describe(op, &trial);
-    const uint64_t class = conv_class(&trial);
+    const uint64_t class = conv ? conv_describe(op, work, &trial.conv) : pool_describe(op, work, &trial.pool);
     pthread_mutex_lock(&dev->tuner->lock);
     if (!dev->tuner->read)
         memory_read(dev);
@@ -428,7 +497,7 @@ uint32_t cek__gpu_tune_tile(const cek_op *op)
     if (before) {
         best = (uint32_t)before->taken;
     } else {
-        if (tile_trial(dev, &trial, tiles, count, &best))
+        if (tile_trial(dev, &trial.op, trial_images(work), tiles, count, &best))
             choice_keep(dev, class, best);
     }
     pthread_mutex_unlock(&dev->tuner->lock);

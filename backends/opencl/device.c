@@ -288,6 +288,7 @@ static const cek__gpu_provider *const providers[] = { &cek__clblast_provider, NU
 const cek__gpu_driver cek__opencl_driver = {
     .providers = providers,
     .providers_option = "opencl_providers",
+    .pools_option = "opencl_pools",
     .cache_option = "opencl_cache",
     .kernel_load = cek__opencl_kernel_load,
     .kernel_free = cek__opencl_kernel_free,

@@ -86,11 +86,14 @@ typedef struct cek_k_window {
     cek_u32 in[3], out[3], taps[3], stride[3], dilation[3], pad[3];
 } cek_k_window;
 
+/* Results of a work-item that has several: neighbours in a row forward, a square of that side backward. */
+#define CEK_K_POOL_ROW 4
+#define CEK_K_POOL_SQUARE 2
 typedef struct cek_k_pool {
     cek_u64 at[3];               /* X or DY, Y or DX, reserve */
     cek_u64 image_in, image_out; /* elements of an image */
     cek_k_window window;
-    cek_k_shape shape;  /* of the work-items of an image: positions, then blocks of LANES channels */
+    cek_k_shape shape;  /* of the work-items of an image: positions or blocks of them, then blocks of channels */
     cek_k_shape stride; /* of the window */
     cek_u32 count;      /* work-items */
     cek_u32 channels, count_pad, reserve;

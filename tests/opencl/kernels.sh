@@ -27,9 +27,12 @@ wide() { # BLOCK DEFINE...
     if [ -x "$NVCC" ]; then cuda -DWIDE="$block" "$@"; compiled=1; fi
 }
 for type in f32 f16 bf16; do
-    for spatial in 2 3; do
-        both -DTYPE=$type -DSPATIAL=$spatial pool.cl
-        both -DTYPE=$type -DSPATIAL=$spatial -DAVERAGE=1 pool.cl
+    for channels in 4 1; do
+        for more in '' -DAVERAGE=1; do
+            both -DTYPE=$type -DSPATIAL=2 -DCHANNELS=$channels $more pool.cl
+            both -DTYPE=$type -DSPATIAL=2 -DCHANNELS=$channels -DMANY=1 $more pool.cl
+            both -DTYPE=$type -DSPATIAL=3 -DCHANNELS=$channels $more pool.cl
+        done
     done
     both -DTYPE=$type rows.cl
     both -DTYPE=$type gather.cl

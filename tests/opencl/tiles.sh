@@ -14,4 +14,5 @@ holds "$(value required_passed) >= 200"
 
 . "$top_srcdir/tests/tiles.sh"
 tiles opencl:0
+pools opencl:0 CEKERNELS_OPENCL_POOLS
 finish

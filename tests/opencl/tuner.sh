@@ -1,5 +1,5 @@
-# tuner.sh - products and convolutions are tried once per class of shapes; what was found out is kept, is not believed when
-# it is damaged, and never decides what DETERMINISTIC operations do.
+# tuner.sh - products, convolutions and pools are tried once per class of shapes; what was found out is kept, is not believed
+# when it is damaged, and never decides what DETERMINISTIC operations do.
 CEKERNELS_OPENCL_PROVIDERS=+clblast
 export CEKERNELS_OPENCL_PROVIDERS
 . "$top_srcdir/tests/opencl/lib.sh"
@@ -34,6 +34,28 @@ if [ "$SANITIZERS" = no ]; then
     done
     tiles mb2ic32ih24oc64oh22kh3 1
     tiles mb2ic32ih24oc64oh22kh3 0
+    rm -f "$scratch"/cekernels/tuned-*
+
+    # Pools: the fastest of all ways, if it is faster by more than chance, else the rule's.
+    for kind in pool_forward pool_backward; do
+        tiles mb4c64ih64kh2sh2:max 3
+        sed -n "s/.*opencl: $kind, 4 images: \(.*\) a work-item \([0-9.]*\) us (of \([0-9]*\) runs), \(.*\) a work-item by rule \([0-9.]*\) us (of \([0-9]*\) runs).*/\1;\2;\3;\4;\5;\6/p" \
+            "$scratch/err" >"$scratch/ways"
+        want=$(awk -F';' 'NR == 1 { least = 0.95 * $5; want = $4 } $2 * $3 < 1999 && $2 < 2 * $5 || $5 * $6 < 1999 { want = "short" }
+            $2 < least { least = $2; want = $1 } END { print want }' "$scratch/ways")
+        [ "$taken" = "$want a work-item" ] || wrong "$kind: $taken was taken, not $want: $(cat "$scratch/ways")"
+        before=$taken
+        tiles mb5c64ih64kh2sh2:max 0     # of the same class
+        [ "$taken" = "$before" ] || wrong "$kind: five images by $taken, four by $before"
+        tiles mb4c64ih64kh2sh2:max:det 0
+        [ "$taken" = "4 channels of 1 result a work-item" ] || [ "$taken" = "4 channels of 4 results a work-item" ] ||
+            wrong "$kind: $taken was taken by rule"
+    done
+    tiles mb1c64ih32kh2sh2:max 0         # too small to matter
+    export CEKERNELS_OPENCL_POOLS=3
+    tiles mb8c64ih64kh2sh2:max 0         # the user's
+    [ "$taken" = "1 channel of 1 result a work-item" ] || wrong "$taken was taken, not what the user wants"
+    unset CEKERNELS_OPENCL_POOLS
     rm -f "$scratch"/cekernels/tuned-*
 fi
 grep -q '; CLBlast' "$scratch/devices" || { echo "no CLBlast: products have one way"; finish; }
