@@ -249,7 +249,7 @@ static cek_status op_time(cek_op *op, double most, timing *out)
     return st;
 }
 
-/* Of a pool's trial, which has no forward operation of its size: zeros, so that first taps won. */
+/* Of a pool's trial, which is not published and has no forward operation of its size: zeros, so that first taps won. */
 static void reserve_size(cek_op *op)
 {
     const cek__request *r = &op->request;
@@ -362,7 +362,7 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
 /* --- tiles of convolutions, ways to pool ------------------------------------------------------ */
 
 /* What is tried in place of an operation: the same geometry with as many images as a trial may have, a power of two, so that
- * batches have few classes. */
+ * batches have few classes. Who describes it answers the class. */
 typedef union image_trial {
     cek_op_desc op;
     cek_conv_desc conv;
@@ -403,7 +403,13 @@ static uint64_t trial_images(image_work work)
     return images;
 }
 
-/* Both answer the class. */
+static uint64_t sides_class(uint64_t class, uint32_t spatial, const uint64_t *const *sides, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        class = cek__hash(class, sides[i], spatial * sizeof **sides);
+    return class;
+}
+
 static uint64_t conv_describe(const cek_op *op, image_work work, cek_conv_desc *trial)
 {
     *trial = op->request.desc.conv;
@@ -413,16 +419,11 @@ static uint64_t conv_describe(const cek_op *op, image_work work, cek_conv_desc *
         trial->op.kind,     trial->op.math,      trial->spatial, trial->groups, trial->batch,
         trial->in_channels, trial->out_channels, trial->x_type,  trial->w_type, trial->y_type
     };
-    uint64_t class = cek__hash(CEK__HASH_START, numbers, sizeof numbers);
-    for (uint32_t i = 0; i < trial->spatial; i++) {
-        const uint64_t side[] = { trial->in[i],       trial->kernel[i], trial->stride[i],
-                                  trial->dilation[i], trial->pad_lo[i], trial->pad_hi[i] };
-        class = cek__hash(class, side, sizeof side);
-    }
-    return class;
+    const uint64_t *const sides[] = { trial->in,       trial->kernel, trial->stride,
+                                      trial->dilation, trial->pad_lo, trial->pad_hi };
+    return sides_class(cek__hash(CEK__HASH_START, numbers, sizeof numbers), trial->spatial, sides, 6);
 }
 
-/* A maximum's forward operation is looked at when an operation is published, which a trial is not. */
 static uint64_t pool_describe(const cek_op *op, image_work work, cek_pool_desc *trial)
 {
     *trial = op->request.desc.pool;
@@ -434,13 +435,8 @@ static uint64_t pool_describe(const cek_op *op, image_work work, cek_pool_desc *
     trial->batch = trial_images(work);
     const uint64_t numbers[] = { trial->op.kind, trial->op.operands, trial->op.align < 16, trial->mode, trial->flags,
                                  trial->spatial, trial->batch,       trial->channels,      trial->type };
-    uint64_t class = cek__hash(CEK__HASH_START, numbers, sizeof numbers);
-    for (uint32_t i = 0; i < trial->spatial; i++) {
-        const uint64_t side[] = { trial->in[i], trial->kernel[i], trial->stride[i], trial->pad_lo[i],
-                                  trial->pad_hi[i] };
-        class = cek__hash(class, side, sizeof side);
-    }
-    return class;
+    const uint64_t *const sides[] = { trial->in, trial->kernel, trial->stride, trial->pad_lo, trial->pad_hi };
+    return sides_class(cek__hash(CEK__HASH_START, numbers, sizeof numbers), trial->spatial, sides, 5);
 }
 
 /* The fastest tile; the rule's, 0, where none is faster by more than chance. False: the rule's could not be timed, of which
@@ -494,12 +490,10 @@ uint32_t cek__gpu_tune_tile(const cek_op *op)
     if (!dev->tuner->read)
         memory_read(dev);
     const choice *before = choice_find(dev->tuner, class);
-    if (before) {
+    if (before)
         best = (uint32_t)before->taken;
-    } else {
-        if (tile_trial(dev, &trial.op, trial_images(work), tiles, count, &best))
-            choice_keep(dev, class, best);
-    }
+    else if (tile_trial(dev, &trial.op, trial_images(work), tiles, count, &best))
+        choice_keep(dev, class, best);
     pthread_mutex_unlock(&dev->tuner->lock);
     return best;
 }

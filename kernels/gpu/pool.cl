@@ -10,11 +10,13 @@
  */
 #if SPATIAL == 3
 #define TAPS_1 a.window.taps[1]
+#define IN_1 a.window.in[1]
 #define TAPS_2 a.window.taps[2]
 #define STRIDE_2 a.window.stride[2]
 #define PLACE(p0, p1, last, channels, size) place_in(p0, p1, last, channels, size)
 #else
 #define TAPS_1 1
+#define IN_1 1
 #define TAPS_2 1
 #define STRIDE_2 1
 #define PLACE(p0, p1, last, channels, size) place_in(p0, last, 0, channels, size)
@@ -124,7 +126,7 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
         for (cek_u32 t1 = 0; t1 < TAPS_1; t1++) {
             const cek_u32 i0 = s.at[0] * a.window.stride[0] + t0 - a.window.pad[0];
             const cek_u32 i1 = SPATIAL == 3 ? s.at[1] * a.window.stride[1] + t1 - a.window.pad[1] : 0;
-            if (i0 >= a.window.in[0] || (SPATIAL == 3 && i1 >= a.window.in[1]))
+            if ((i0 >= a.window.in[0]) | (i1 >= IN_1))
                 continue;
             for (cek_u32 first = 0; first < line; first += STRIP) {
                 cek_f32 v[STRIP][CHANNELS];
@@ -139,7 +141,8 @@ KERNEL void pool_forward(GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y, GLOBA
                 for (cek_u32 c = 0; c < STRIP; c++)
                     for (cek_u32 e = 0; e < ROW; e++) {
                         const cek_u32 t = first + c - e * stride;
-                        if (!inside[c] || (ROW > 1 && t >= taps))
+                        const cek_u32 seen = inside[c] & (t < taps);
+                        if (!seen)
                             continue;
 #ifdef AVERAGE
                         FOR_LANES(s, value[e][l] += v[c][l];)
