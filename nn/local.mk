@@ -158,6 +158,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/nets/unit.h \
     %D%/onnx/axes.c \
     %D%/onnx/call.c \
+    %D%/onnx/classes.c \
     %D%/onnx/call.h \
     %D%/onnx/elements.c \
     %D%/onnx/export.c \

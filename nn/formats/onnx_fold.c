@@ -241,7 +241,9 @@ static const struct {
     { "Constant", 0, 0, constant, 0 },
     { "Shape", 0, 0, shape, 0 },
     { "Size", 0, 0, size, 0 },
-    { "Neg", 1, 1, cek__fold_negative, 0 },
+    { "Neg", 1, 1, cek__fold_one, CEK__FOLD_NEG },
+    { "Sqrt", 1, 1, cek__fold_one, CEK__FOLD_SQRT },
+    { "Not", 1, 1, cek__fold_one, CEK__FOLD_NOT },
     { "ConstantOfShape", 1, 1, constant_of_shape, 0 },
     { "Identity", 1, 1, cek__fold_identity, 0 },
     { "Gather", 2, 2, cek__fold_gather, 0 },
@@ -251,7 +253,9 @@ static const struct {
     { "Squeeze", 1, 2, cek__fold_squeeze, 0 },
     { "Reshape", 2, 2, cek__fold_reshape, 0 },
     { "Expand", 2, 2, cek__fold_expand, 0 },
+    { "Trilu", 1, 2, cek__fold_trilu, 0 },
     { "Cast", 1, 1, cek__fold_cast, 0 },
+    { "CastLike", 2, 2, cek__fold_cast, 0 },
     { "Where", 3, 3, cek__fold_where, 0 },
     { "Range", 3, 3, cek__fold_range, 0 },
     { "Add", 2, 2, cek__fold_two, CEK__FOLD_ADD },
@@ -263,7 +267,11 @@ static const struct {
     { "Max", 2, 2, cek__fold_two, CEK__FOLD_MAX },
     { "Equal", 2, 2, cek__fold_two, CEK__FOLD_EQUAL },
     { "Less", 2, 2, cek__fold_two, CEK__FOLD_LESS },
+    { "LessOrEqual", 2, 2, cek__fold_two, CEK__FOLD_LESS_OR_EQUAL },
     { "Greater", 2, 2, cek__fold_two, CEK__FOLD_GREATER },
+    { "GreaterOrEqual", 2, 2, cek__fold_two, CEK__FOLD_GREATER_OR_EQUAL },
+    { "And", 2, 2, cek__fold_two, CEK__FOLD_AND },
+    { "Or", 2, 2, cek__fold_two, CEK__FOLD_OR },
 };
 /* clang-format on */
 

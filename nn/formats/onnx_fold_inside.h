@@ -42,10 +42,15 @@ enum {
     CEK__FOLD_MAX,
     CEK__FOLD_EQUAL, /* from here on truth values */
     CEK__FOLD_LESS,
-    CEK__FOLD_GREATER
+    CEK__FOLD_LESS_OR_EQUAL,
+    CEK__FOLD_GREATER,
+    CEK__FOLD_GREATER_OR_EQUAL,
+    CEK__FOLD_AND, /* from here on of truth values too */
+    CEK__FOLD_OR
 };
+enum { CEK__FOLD_NEG, CEK__FOLD_SQRT, CEK__FOLD_NOT };
 CEK__CHECKED cek_status cek__fold_two(cek__fold_call *c);
-CEK__CHECKED cek_status cek__fold_negative(cek__fold_call *c);
+CEK__CHECKED cek_status cek__fold_one(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_cast(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_where(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_range(cek__fold_call *c);
@@ -58,6 +63,7 @@ CEK__CHECKED cek_status cek__fold_unsqueeze(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_squeeze(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_reshape(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_expand(cek__fold_call *c);
+CEK__CHECKED cek_status cek__fold_trilu(cek__fold_call *c);
 CEK__CHECKED cek_status cek__fold_identity(cek__fold_call *c);
 
 /* The shape in which NumPy combines two; false where it does not. */

@@ -82,7 +82,13 @@ static answer compare(int code, const cek__fold_number *a, const cek__fold_numbe
     below = first < 0 && factor <= 0;
     if (!above && !below && factor != 0)
         return UNKNOWN;
-    out->constant = code == CEK__FOLD_EQUAL ? !above && !below : code == CEK__FOLD_LESS ? below : above;
+    switch (code) {
+    case CEK__FOLD_EQUAL: out->constant = !above && !below; break;
+    case CEK__FOLD_LESS: out->constant = below; break;
+    case CEK__FOLD_LESS_OR_EQUAL: out->constant = !above; break;
+    case CEK__FOLD_GREATER: out->constant = above; break;
+    default: out->constant = !below;
+    }
     return ANSWER;
 }
 
@@ -127,6 +133,8 @@ static answer two_integers(int code, const cek__fold_number *a, const cek__fold_
     case CEK__FOLD_MOD: return remain(a, b, out);
     case CEK__FOLD_MIN:
     case CEK__FOLD_MAX: return choose(code, a, b, out);
+    case CEK__FOLD_AND: out->constant = a->constant != 0 && b->constant != 0; return ANSWER;
+    case CEK__FOLD_OR: out->constant = a->constant != 0 || b->constant != 0; return ANSWER;
     default: return compare(code, a, b, out);
     }
 }
@@ -143,7 +151,9 @@ static answer two_reals(int code, double a, double b, cek__fold_number *out)
     case CEK__FOLD_MAX: out->real = a > b || isnan(a) ? a : b; break;
     case CEK__FOLD_EQUAL: out->constant = a == b; break;
     case CEK__FOLD_LESS: out->constant = a < b; break;
-    default: out->constant = a > b;
+    case CEK__FOLD_LESS_OR_EQUAL: out->constant = a <= b; break;
+    case CEK__FOLD_GREATER: out->constant = a > b; break;
+    default: out->constant = a >= b;
     }
     return ANSWER;
 }
@@ -174,6 +184,8 @@ cek_status cek__fold_two(cek__fold_call *c)
         return cek__fold_bad(c, "types or shapes of its inputs do not go together");
     if (a->type == CEK__ONNX_BOOL && c->argument < CEK__FOLD_EQUAL)
         return cek__fold_bad(c, "truth values are no numbers");
+    if (a->type != CEK__ONNX_BOOL && c->argument >= CEK__FOLD_AND)
+        return cek__fold_bad(c, "numbers are no truth values");
     CEK_TRY(cek__fold_make(c, c->argument >= CEK__FOLD_EQUAL ? CEK__ONNX_BOOL : a->type, rank, shape));
     for (uint64_t i = 0; i < c->out.count; i++) {
         const cek__fold_number *x = cek__fold_at(a, rank, shape, i), *y = cek__fold_at(b, rank, shape, i);
@@ -187,17 +199,24 @@ out:
     return st;
 }
 
-cek_status cek__fold_negative(cek__fold_call *c)
+/* -x, its root or not x. */
+cek_status cek__fold_one(cek__fold_call *c)
 {
     const cek__fold_value *x = c->in[0];
-    cek_status st;
+    cek_status st = CEK_OK;
 
+    if ((x->type == CEK__ONNX_BOOL) != (c->argument == CEK__FOLD_NOT))
+        return cek__fold_bad(c, "its input is of another type");
+    if (c->argument == CEK__FOLD_SQRT && x->type != CEK__ONNX_FLOAT)
+        return CEK_OK;
     CEK_TRY(cek__fold_make(c, x->type, x->rank, x->shape));
     for (uint64_t i = 0; i < c->out.count; i++) {
         const cek__fold_number *n = &x->numbers[i], zero = { 0 };
 
-        if (x->type == CEK__ONNX_FLOAT)
-            c->out.numbers[i].real = -n->real;
+        if (c->argument == CEK__FOLD_NOT)
+            c->out.numbers[i].constant = n->constant == 0;
+        else if (x->type == CEK__ONNX_FLOAT)
+            c->out.numbers[i].real = c->argument == CEK__FOLD_SQRT ? (double)(float)sqrt(n->real) : -n->real;
         else if (two_integers(CEK__FOLD_SUB, &zero, n, &c->out.numbers[i]) != ANSWER ||
                  !fits(x->type, &c->out.numbers[i]))
             return ended(c, IMPOSSIBLE, "a result is no number of its type");
@@ -229,7 +248,7 @@ static answer cast_one(int from, int to, const cek__fold_number *n, cek__fold_nu
 
 cek_status cek__fold_cast(cek__fold_call *c)
 {
-    int64_t to = cek__fold_integer(c, "to", 0);
+    int64_t to = c->inputs > 1 ? c->in[1]->type : cek__fold_integer(c, "to", 0);
     cek_status st = CEK_OK;
 
     if (to != CEK__ONNX_FLOAT && to != CEK__ONNX_INT64 && to != CEK__ONNX_INT32 && to != CEK__ONNX_BOOL)

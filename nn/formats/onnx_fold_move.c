@@ -281,3 +281,28 @@ cek_status cek__fold_expand(cek__fold_call *c)
 out:
     return st;
 }
+
+/* What lies below a diagonal of each matrix, or above it, is 0. */
+cek_status cek__fold_trilu(cek__fold_call *c)
+{
+    const cek__fold_value *x = c->in[0], *k = c->inputs > 1 ? c->in[1] : NULL;
+    const bool upper = cek__fold_integer(c, "upper", 1) != 0;
+    int64_t diagonal = 0;
+    cek_status st = CEK_OK;
+
+    if (x->rank < 2 || (k != NULL && (k->count != 1 || k->type == CEK__ONNX_FLOAT)))
+        return cek__fold_bad(c, "takes matrices, and the number of a diagonal");
+    if (k != NULL && !cek__fold_constant(k))
+        goto out;
+    diagonal = k != NULL ? k->numbers[0].constant : 0;
+    CEK_TRY(cek__fold_make(c, x->type, x->rank, x->shape));
+    for (uint64_t i = 0; i < c->out.count; i++) {
+        const int64_t column = (int64_t)(i % (uint64_t)x->shape[x->rank - 1]);
+        const int64_t row = (int64_t)(i / (uint64_t)x->shape[x->rank - 1] % (uint64_t)x->shape[x->rank - 2]);
+
+        if (upper ? column - row >= diagonal : column - row <= diagonal)
+            c->out.numbers[i] = x->numbers[i];
+    }
+out:
+    return st;
+}

@@ -58,6 +58,7 @@ cek_status cek__onnx_clip(cek__onnx_call *c);
 cek_status cek__onnx_binary(cek__onnx_call *c); /* an instruction of two */
 cek_status cek__onnx_compare(cek__onnx_call *c);
 cek_status cek__onnx_xor(cek__onnx_call *c);
+cek_status cek__onnx_mod(cek__onnx_call *c);
 cek_status cek__onnx_variadic(cek__onnx_call *c);
 cek_status cek__onnx_prelu(cek__onnx_call *c);
 cek_status cek__onnx_where(cek__onnx_call *c);
@@ -84,6 +85,8 @@ cek_status cek__onnx_split(cek__onnx_call *c);
 cek_status cek__onnx_slice(cek__onnx_call *c);
 cek_status cek__onnx_gather(cek__onnx_call *c);
 cek_status cek__onnx_gather_nd(cek__onnx_call *c);
+cek_status cek__onnx_gather_elements(cek__onnx_call *c);
+cek_status cek__onnx_trilu(cek__onnx_call *c);
 cek_status cek__onnx_pad(cek__onnx_call *c);
 
 /* ---- windows.c ---- */
@@ -92,6 +95,7 @@ cek_status cek__onnx_conv(cek__onnx_call *c);
 cek_status cek__onnx_conv_transposed(cek__onnx_call *c);
 cek_status cek__onnx_pool(cek__onnx_call *c);        /* CEK_POOL_... */
 cek_status cek__onnx_global_pool(cek__onnx_call *c); /* CEK_REDUCE_... */
+cek_status cek__onnx_lp_pool(cek__onnx_call *c);
 cek_status cek__onnx_lrn(cek__onnx_call *c);
 
 /* ---- sums.c ---- */
@@ -118,6 +122,11 @@ cek_status cek__onnx_instance_norm(cek__onnx_call *c);
 cek_status cek__onnx_group_norm(cek__onnx_call *c);
 cek_status cek__onnx_lp_norm(cek__onnx_call *c);
 cek_status cek__onnx_mean_variance(cek__onnx_call *c);
+
+/* ---- classes.c ---- */
+
+cek_status cek__onnx_class_loss(cek__onnx_call *c); /* 1: of scores, else of logarithms of probabilities */
+cek_status cek__onnx_hardmax(cek__onnx_call *c);
 
 /* ---- recurrent.c ---- */
 

@@ -28,7 +28,8 @@ cek_status cek__onnx_split(cek__onnx_call *c)
     if (count != (int)c->node->outputs)
         CEK_FAIL(CEK_BAD_INPUT, "%d sizes for %zu outputs", count, c->node->outputs);
     for (int i = 0; i < count; i++) {
-        CEK_TRY(cek__slice(c->graph, x, axis, first, sizes[i], &c->out[i]));
+        if (sizes[i] != 0) /* an empty one is given to nobody */
+            CEK_TRY(cek__slice(c->graph, x, axis, first, sizes[i], &c->out[i]));
         first += sizes[i];
     }
 out:
@@ -231,6 +232,103 @@ cek_status cek__onnx_gather_nd(cek__onnx_call *c)
     CEK_TRY(cek__view(c->graph, index, &names, &index));
     st = cek__gather(c->graph, x, index, (int)batch, &c->out[0]);
 out:
+    return st;
+}
+
+/* Places may count from the end. */
+static cek_status places_take(cek__onnx_call *c, size_t input, int64_t size, int *out)
+{
+    cek_status st;
+    const cek__fold_value *known;
+    cek__part part = { .kind = CEK__PART_CHAIN,
+                       .inputs = 1,
+                       .type = CEK_I32,
+                       .chain = { 4,
+                                  { { .code = CEK_PW_CONST },
+                                    { .code = CEK_PW_LESS, .a = 0, .b = 1 },
+                                    { .code = CEK_PW_ADD_IMM, .a = 0, .imm = (double)size },
+                                    { .code = CEK_PW_SELECT, .a = 2, .b = 3, .c = 0 } } } };
+    bool below = cek__call_known(c, input, &known) != CEK_OK;
+
+    CEK_TRY(cek__call_flow(c, input, out));
+    for (uint64_t i = 0; !below && i < known->count; i++)
+        below = known->numbers[i].constant < 0;
+    if (c->graph->flows[*out].type != CEK_I32)
+        CEK_TRY(cek__cast(c->graph, *out, CEK_I32, out));
+    part.input[0] = *out;
+    if (below)
+        CEK_TRY(cek__graph_add(c->graph, &part, out));
+out:
+    return st;
+}
+
+/* Along an axis, the element that the index at the same place names: rows of as many tables as there are places beside it. */
+cek_status cek__onnx_gather_elements(cek__onnx_call *c)
+{
+    cek_status st;
+    int x, index, axis, rank, order[CEK_RANK_MAX], back[CEK_RANK_MAX];
+
+    CEK_TRY(cek__call_weight(c, 0, &x));
+    rank = cek__call_dims(c, x)->rank;
+    CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), rank, &axis));
+    CEK_TRY(places_take(c, 1, cek__call_dims(c, x)->size[axis], &index));
+    if (cek__call_dims(c, index)->rank != rank)
+        CEK_FAIL(CEK_BAD_INPUT, "indices of %d axes of what has %d", cek__call_dims(c, index)->rank, rank);
+    for (int i = 0; i < rank; i++) {
+        const int64_t size = cek__call_dims(c, index)->size[i];
+
+        order[i] = i < axis ? i : i < rank - 1 ? i + 1 : axis;
+        back[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
+        if (i != axis && size < cek__call_dims(c, x)->size[i])
+            CEK_TRY(cek__slice(c->graph, x, i, 0, size, &x));
+    }
+    CEK_TRY(cek__permute(c->graph, x, order, &x));
+    CEK_TRY(cek__permute(c->graph, index, order, &index));
+    CEK_TRY(cek__gather(c->graph, x, index, rank - 1, &x));
+    st = cek__permute(c->graph, x, back, &c->out[0]);
+out:
+    return st;
+}
+
+/* ---- triangles ---- */
+
+/* What lies below a diagonal of each matrix, or above it, is 0. */
+cek_status cek__onnx_trilu(cek__onnx_call *c)
+{
+    cek_status st;
+    const bool upper = cek__call_int(c, "upper", 1) != 0;
+    cek__part part = { .kind = CEK__PART_CHAIN,
+                       .inputs = 2,
+                       .chain = { 2,
+                                  { { .code = CEK_PW_CONST }, { .code = CEK_PW_SELECT, .a = 1, .b = 0, .c = 2 } } } };
+    cek__dims dims;
+    int64_t diagonal = 0, shape[2], count;
+    float *kept = NULL;
+    int one;
+
+    CEK_TRY(cek__call_flow(c, 0, &part.input[0]));
+    dims = *cek__call_dims(c, part.input[0]);
+    part.type = c->graph->flows[part.input[0]].type;
+    if (dims.rank < 2 || dims.samples >> (dims.rank - 2))
+        CEK_FAIL(CEK_UNSUPPORTED, "of what are no matrices of each sample");
+    if (cek__call_has(c, 1)) {
+        CEK_TRY(cek__call_integers(c, 1, &diagonal, &one));
+        if (one != 1)
+            CEK_FAIL(CEK_BAD_INPUT, "%d diagonals", one);
+    }
+    memcpy(shape, dims.size + dims.rank - 2, sizeof shape);
+    if (__builtin_mul_overflow(shape[0], shape[1], &count))
+        CEK_FAIL(CEK_UNSUPPORTED, "matrices of %lld by %lld", (long long)shape[0], (long long)shape[1]);
+    CEK_TRY(cek__alloc_array((size_t)count, sizeof *kept, &kept));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t above = i % shape[1] - i / shape[1];
+
+        kept[i] = upper ? above >= diagonal : above <= diagonal;
+    }
+    CEK_TRY(cek__layer_constant(&c->layer, 2, shape, kept, &part.input[1]));
+    st = cek__graph_add(c->graph, &part, &c->out[0]);
+out:
+    free(kept);
     return st;
 }
 

@@ -238,6 +238,31 @@ out:
     return st;
 }
 
+/* The mean over some axes, and 1 by the deviation. */
+static cek_status statistics(cek__onnx_call *c, int x, uint32_t axes, double epsilon)
+{
+    const instruction code[] = { { .code = CEK_PW_ADD_IMM, .imm = epsilon },
+                                 { .code = CEK_PW_SQRT, .a = 1 },
+                                 { .code = CEK_PW_CONST, .imm = 1 },
+                                 { .code = CEK_PW_DIV, .a = 3, .b = 2 } };
+    const int whole = c->out[0];
+    cek_status st;
+    int mean, centred, squares;
+
+    CEK_TRY(cek__reduce(c->graph, x, CEK_REDUCE_MEAN, axes, &mean));
+    CEK_TRY(cek__keep(c->graph, mean, x, axes, &mean));
+    CEK_TRY(cek__chain(c->graph, CEK_PW_SUB, x, mean, &centred));
+    CEK_TRY(cek__chain(c->graph, CEK_PW_MUL, centred, centred, &squares));
+    CEK_TRY(cek__reduce(c->graph, squares, CEK_REDUCE_MEAN, axes, &squares));
+    CEK_TRY(cek__keep(c->graph, squares, x, axes, &squares));
+    CEK_TRY(cek__call_chain(c, 1, &squares, 4, code));
+    c->out[2] = c->out[0];
+    c->out[1] = mean;
+    c->out[0] = whole;
+out:
+    return st;
+}
+
 /* Over the axes from one on; RMSNormalization leaves the mean where it is. */
 cek_status cek__onnx_layer_norm(cek__onnx_call *c)
 {
@@ -252,7 +277,9 @@ cek_status cek__onnx_layer_norm(cek__onnx_call *c)
     axes = ((1u << rank) - 1) & ~((1u << axis) - 1);
     if (c->argument)
         return cek__rms_norm(c->graph, x, axes, epsilon, gamma, &c->out[0]);
-    st = cek__layer_norm(c->graph, x, axes, epsilon, gamma, beta, &c->out[0]);
+    CEK_TRY(cek__layer_norm(c->graph, x, axes, epsilon, gamma, beta, &c->out[0]));
+    if (c->node->outputs > 1)
+        st = statistics(c, x, axes, epsilon);
 out:
     return st;
 }

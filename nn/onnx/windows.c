@@ -157,23 +157,58 @@ out:
 
 /* ---- pools ---- */
 
-cek_status cek__onnx_pool(cek__onnx_call *c)
+static cek_status pooling_take(cek__onnx_call *c, int *x, cek__pooling *out)
 {
     cek_status st;
     int64_t kernel[CEK_SPATIAL_MAX];
-    cek__pooling pooling = { .mode = c->argument };
     windows w;
+
+    CEK_TRY(cek__call_flow(c, 0, x));
+    if (cek__call_dims(c, *x)->rank < 3 || cek__call_dims(c, *x)->rank > 5)
+        CEK_FAIL(CEK_UNSUPPORTED, "windows over %d axes, there are 1 to 3", cek__call_dims(c, *x)->rank - 2);
+    CEK_TRY(numbers_take(c, "kernel_shape", cek__call_dims(c, *x)->rank - 2, 0, kernel));
+    CEK_TRY(windows_take(c, cek__call_dims(c, *x), kernel, &w));
+    *out = (cek__pooling){ .mode = CEK_POOL_AVERAGE, .windows = w.windows, .ceil = w.ceil, .count_pad = true };
+out:
+    return st;
+}
+
+cek_status cek__onnx_pool(cek__onnx_call *c)
+{
+    cek_status st;
+    cek__pooling pooling;
     int x;
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    if (cek__call_dims(c, x)->rank < 3 || cek__call_dims(c, x)->rank > 5)
-        CEK_FAIL(CEK_UNSUPPORTED, "windows over %d axes, there are 1 to 3", cek__call_dims(c, x)->rank - 2);
-    CEK_TRY(numbers_take(c, "kernel_shape", cek__call_dims(c, x)->rank - 2, 0, kernel));
-    CEK_TRY(windows_take(c, cek__call_dims(c, x), kernel, &w));
-    pooling.windows = w.windows;
-    pooling.ceil = w.ceil;
+    CEK_TRY(pooling_take(c, &x, &pooling));
+    pooling.mode = c->argument;
     pooling.count_pad = cek__call_int(c, "count_include_pad", 0) != 0;
     st = cek__pool(c->graph, x, &pooling, &c->out[0]);
+out:
+    return st;
+}
+
+/* (the sum of |x|^p)^(1/p) over each window: its mean times how many elements it has, those of the padding among them. */
+cek_status cek__onnx_lp_pool(cek__onnx_call *c)
+{
+    cek_status st;
+    const double p = (double)cek__call_int(c, "p", 2);
+    const cek_pointwise_instruction power[] = { { .code = CEK_PW_ABS },
+                                                { .code = CEK_PW_CONST, .imm = p },
+                                                { .code = CEK_PW_POW, .a = 1, .b = 2 } };
+    cek_pointwise_instruction root[] = { { .code = CEK_PW_MUL_IMM, .imm = 1 },
+                                         { .code = CEK_PW_CONST, .imm = 1 / p },
+                                         { .code = CEK_PW_POW, .a = 1, .b = 2 } };
+    cek__pooling pooling;
+    int x;
+
+    CEK_TRY(pooling_take(c, &x, &pooling));
+    if (p < 1 || pooling.ceil)
+        CEK_FAIL(CEK_UNSUPPORTED, "the norm %g, or sizes that are rounded up", p);
+    for (int i = 0; i < cek__call_dims(c, x)->rank - 2; i++)
+        root[0].imm *= (double)pooling.windows.kernel[i];
+    CEK_TRY(cek__call_chain(c, 1, &x, 3, power));
+    CEK_TRY(cek__pool(c->graph, c->out[0], &pooling, &x));
+    st = cek__call_chain(c, 1, &x, 3, root);
 out:
     return st;
 }

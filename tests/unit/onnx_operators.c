@@ -171,6 +171,15 @@ static const struct move {
     { "ReduceSumSquare", 2, { 0, 3 }, 2, { { 1, { 1 } } }, { { 0 } }, 2, { 5, 50 } },
     { "GlobalAveragePool", 4, { 0, 1, 2, 2 }, 2, { { 0 } }, { { 0 } }, 2, { 1.5, 5.5 } },
     { "GlobalMaxPool", 4, { 0, 1, 2, 2 }, 2, { { 0 } }, { { 0 } }, 2, { 3, 7 } },
+    { "Trilu", 3, { 0, 2, 3 }, 2, { { 0 } }, { { 0 } }, 12, { 0, 1, 2, 0, 4, 5, 6, 7, 8, 0, 10, 11 } },
+    { "Trilu", 3, { 0, 2, 3 }, 1, { { 1, { 1 } } }, { { "upper", 0 } }, 6, { 0, 1, 0, 3, 4, 5 } },
+    { "Hardmax", 2, { 0, 3 }, 2, { { 0 } }, { { 0 } }, 6, { 0, 0, 1, 0, 0, 1 } },
+    { "Hardmax", 3, { 0, 2, 2 }, 1, { { 0 } }, { { "axis", 1 } }, 4, { 0, 0, 1, 1 } },
+    { "Mod", 2, { 0, 4 }, 1, { { 1, { -3 } } }, { { 0 } }, 4, { 0, -2, -1, 0 } },
+    { "Mod", 2, { 0, 4 }, 1, { { 1, { -3 } } }, { { "fmod", 1 } }, 4, { 0, 1, 2, 0 } },
+    { "NegativeLogLikelihoodLoss", 2, { 2, 3 }, 1, { { 2, { 2, 0 } } }, { { 0 } }, 1, { -2.5 } },
+    { "NegativeLogLikelihoodLoss", 2, { 2, 3 }, 1, { { 2, { 2, 0 } } }, { { "ignore_index", 0 } }, 1, { -2 } },
+    { "GatherElements", 1, { 3 }, 1, { { 2, { -1, 0 } } }, { { 0 } }, 2, { 2, 0 } },
     /* these mix samples: the whole batch is one */
     { "ReduceSum", 2, { 2, 3 }, 1, { { 1, { 0 } } }, { { 0 } }, 3, { 3, 5, 7 } },
     { "Gather", 2, { 3, 2 }, 1, { { 2, { 2, 0 } } }, { { 0 } }, 4, { 4, 5, 0, 1 } },
@@ -201,6 +210,75 @@ START_TEST(an_operator_that_moves_or_sums_gives_what_onnx_says)
     ck_assert_int_eq(predicted(&g, x, m->samples, y), m->count);
     for (int i = 0; i < m->count; i++)
         ck_assert_double_eq((double)y[i], m->y[i]);
+}
+END_TEST
+
+/* ---- windows, norms and losses ---- */
+
+/* A node over x = 0, 1, 2, 3 of one sample [1,4], as `rank` 3 one channel [1,1,4]; the output that is asked for is y. */
+static void gives(const message *node, int rank, int count, const double *expected)
+{
+    static const float x[4] = { 0, 1, 2, 3 };
+    message g = { .size = 0 }, part;
+    float y[MOST];
+
+    put_message(&g, 1, node);
+    part = floats_of("ones", 1, SHAPE(4), (const float[]){ 1, 1, 1, 1 }, 4);
+    put_message(&g, 5, &part);
+    part = list_of("label", SHAPE(3), 1);
+    put_message(&g, 5, &part);
+    if (rank == 3)
+        ends_put(&g, 3, SHAPE(0, 1, 4));
+    else
+        ends_put(&g, 2, SHAPE(1, 4));
+    ck_assert_int_eq(predicted(&g, x, 1, y), count);
+    for (int i = 0; i < count; i++)
+        ck_assert_double_eq_tol((double)y[i], expected[i], 8 * 4 * 0x1p-24);
+}
+
+static message windows_of(const char *op, int64_t kernel, int64_t dilation)
+{
+    message node = node_of(op, NAMES("x"), NAMES("y")), list = integers_of("kernel_shape", &kernel, 1, 0);
+
+    put_message(&node, 5, &list);
+    list = integers_of("dilations", &dilation, 1, 0);
+    put_message(&node, 5, &list);
+    return node;
+}
+
+START_TEST(windows_may_have_gaps)
+{
+    message node = windows_of("MaxPool", 2, 2);
+
+    gives(&node, 3, 2, (const double[]){ 2, 3 });
+    node = windows_of("AveragePool", 2, 3);
+    gives(&node, 3, 1, (const double[]){ 1.5 });
+    node = windows_of("LpPool", 2, 1);
+    gives(&node, 3, 3, (const double[]){ 1, sqrt(5), sqrt(13) });
+    node = windows_of("LpPool", 2, 2);
+    put_whole(&node, "p", 1);
+    gives(&node, 3, 2, (const double[]){ 2, 4 });
+}
+END_TEST
+
+START_TEST(a_layer_norm_tells_its_statistics)
+{
+    message node = node_of("LayerNormalization", NAMES("x", "ones"), NAMES("z", "y"));
+
+    gives(&node, 2, 1, (const double[]){ 1.5 });
+    node = node_of("LayerNormalization", NAMES("x", "ones"), NAMES("z", "", "y"));
+    gives(&node, 2, 1, (const double[]){ 1 / sqrt(1.25 + 1e-5) });
+}
+END_TEST
+
+START_TEST(a_loss_of_scores_tells_the_probabilities_too)
+{
+    const double whole = log(1 + exp(1) + exp(2) + exp(3));
+    message node = node_of("SoftmaxCrossEntropyLoss", NAMES("x", "label"), NAMES("y"));
+
+    gives(&node, 2, 1, (const double[]){ whole - 3 });
+    node = node_of("SoftmaxCrossEntropyLoss", NAMES("x", "label", "ones"), NAMES("z", "y"));
+    gives(&node, 2, 4, (const double[]){ -whole, 1 - whole, 2 - whole, 3 - whole });
 }
 END_TEST
 
@@ -343,6 +421,9 @@ int main(void)
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, an_operator_of_one_computes_its_function, 0, COUNT(functions));
     tcase_add_loop_test(all, an_operator_that_moves_or_sums_gives_what_onnx_says, 0, COUNT(moves));
+    tcase_add_test(all, windows_may_have_gaps);
+    tcase_add_test(all, a_layer_norm_tells_its_statistics);
+    tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
     tcase_add_loop_test(all, whole_numbers_name_rows_when_they_were_changed, 0, COUNT(wholes));
     tcase_add_loop_test(all, whole_numbers_stay_such, 0, COUNT(wholes));
     tcase_add_test(all, a_window_that_is_too_wide_is_refused);
