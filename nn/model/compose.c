@@ -211,14 +211,15 @@ bool cek__model_is_divisible(const cek_model *model, size_t parameter)
     int flow = model->parameters[parameter].flow;
     bool read = false;
 
+    if (model->parameters[parameter].public.rank != 2)
+        return false;
     for (int i = 1; i < graph->part_count; i++) {
         const cek__part *part = &graph->parts[i];
 
         for (int k = 0; k < part->inputs; k++) {
             if (part->input[k] != flow)
                 continue;
-            if (part->kind != CEK__PART_PRODUCT || k != 1 || part->product.b.batch != 0 || part->product.b.split != 1 ||
-                !part->product.b.transposed)
+            if (part->kind != CEK__PART_PRODUCT || k != 1 || part->product.b.batch != 0 || part->product.b.split != 1)
                 return false;
             read = true;
         }

@@ -232,8 +232,8 @@ static cek_status emit_pieces(cek__program *program, const cek_gemm_desc *whole,
     uint64_t first = by == CUT_N ? whole->n : by == CUT_K ? whole->k : whole->m;
     int weights = operands[slot], before = program->count;
 
-    if (by == CUT_K && (operands[CEK_GEMM_BIAS] || (whole->op.epilogue && whole->op.epilogue->activation)))
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: sums over pieces of weights take no bias or activation", program->where);
+    if (by == CUT_K && whole->op.epilogue && whole->op.epilogue->activation)
+        CEK_FAIL(CEK_UNSUPPORTED, "%s: sums over pieces of weights take no activation", program->where);
     for (int piece = program->values[weights].pieces; piece > 0; piece--) {
         cek_gemm_desc desc = *whole;
         uint64_t rows = program->values[weights + piece].bytes / row_bytes, shifts[CEK__SLOTS] = { 0 };
@@ -243,8 +243,10 @@ static cek_status emit_pieces(cek__program *program, const cek_gemm_desc *whole,
         these[slot] = weights + piece;
         first -= rows;
         product_narrow(&desc, by, first, rows, shifts);
-        if (by == CUT_K && program->count > before)
+        if (by == CUT_K && program->count > before) { /* the first has the bias */
             desc.op.accumulate |= CEK_BIT(CEK_GEMM_C);
+            these[CEK_GEMM_BIAS] = CEK__NO_VALUE;
+        }
         CEK_TRY(emit_one(program, &desc.op, these, shifts, twice));
     }
     return CEK_OK;

@@ -1,5 +1,7 @@
 /* plan_pieces.c - weights of linear layers that lie in several memories: where they are cut, and that plans with them compute
  * what they should, and no later than they must. */
+#include <cekernels/parts.h>
+
 #include "plan_case.h"
 
 enum { PIECE = 32 << 10 };
@@ -178,6 +180,66 @@ START_TEST(pieces_in_f32_on_the_cpu_are_near_the_double_ones)
 }
 END_TEST
 
+/* relu(x W + b) V, whose weights have a row for each input, as files of MatMul have them. */
+static cek_model *by_inputs(void)
+{
+    const cek_parameter_options first = {
+        .size = sizeof first, .rank = 2, .shape = (int64_t[]){ 70, 130 }, .fan_in = 70
+    };
+    const cek_parameter_options bias = { .size = sizeof bias, .rank = 1, .shape = (int64_t[]){ 130 }, .fan_in = 70 };
+    const cek_parameter_options last = {
+        .size = sizeof last, .rank = 2, .shape = (int64_t[]){ 130, 6 }, .fan_in = 130
+    };
+    cek_model *m;
+    int x;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ 70 }, &m));
+    x = cek_part_matmul(m, 0, cek_part_parameter(m, "", &first), false);
+    x = cek_part_apply(m, CEK_PW_ADD, x, cek_part_parameter(m, "", &bias));
+    x = cek_part_apply(m, CEK_PW_RELU, x, -1);
+    cek_part_matmul(m, x, cek_part_parameter(m, "", &last), false);
+    assert_ok(cek_model_status(m));
+    cek_model_init(m, 7);
+    return m;
+}
+
+/* What the first piece of inputs gives has the bias, the others are added to it. */
+START_TEST(weights_with_a_row_for_each_input_lie_in_pieces_too)
+{
+    bench b;
+    test_case c;
+    plan_run r[2];
+    double loss[2], *gradient[2];
+    cek_model *m = by_inputs();
+
+    bench_open(&b, "reference:0");
+    bench_wrap(&b);
+    case_make(&c, m, &train_ce, 4, 11);
+    for (int cut = 0; cut < 2; cut++) {
+        plan_run_open_cut(&r[cut], &b, m, CEK_F64, cut ? 8 << 10 : 1 << 30, &train_ce);
+        ck_assert_uint_eq(pieces_of(r[cut].layout, 0), cut ? 3 : 1);
+        case_upload(&c, &r[cut], 0, 4);
+        plan_run_step(&r[cut], false);
+        loss[cut] = plan_run_loss(&r[cut]);
+        /* Forward 3 + 1 of pieces, twice as many for weights, what the second layer reads: no operation for the bias. */
+        ck_assert_int_eq(wrapped.created[CEK_OP_GEMM], cut ? 7 + 4 + 2 * 4 + 1 : 7);
+    }
+    ck_assert_double_eq_tol(loss[1], loss[0], 1e-13);
+    for (size_t p = 0; p < m->parameter_count; p++) {
+        for (int cut = 0; cut < 2; cut++)
+            gradient[cut] = plan_run_gradient(&r[cut], p);
+        all_near(m->parameters[p].public.name, gradient[1], gradient[0], m->parameters[p].public.count, 1e-13);
+        free(gradient[0]);
+        free(gradient[1]);
+    }
+    plan_run_close(&r[0]);
+    plan_run_close(&r[1]);
+    case_clear(&c);
+    cek_model_free(m);
+    bench_close(&b);
+}
+END_TEST
+
 /* ---- when they are read and written ---- */
 
 static void spoil(plan_run *r, size_t bucket)
@@ -327,6 +389,7 @@ int main(void)
     tcase_add_test(tcase, pieces_are_turned_and_back);
     tcase_add_test(tcase, gradients_with_weights_in_pieces_are_the_double_ones);
     tcase_add_test(tcase, a_device_without_fused_epilogues_computes_the_same_in_pieces);
+    tcase_add_test(tcase, weights_with_a_row_for_each_input_lie_in_pieces_too);
     tcase_add_test(tcase, pieces_in_f32_on_the_cpu_are_near_the_double_ones);
     tcase_add_test(tcase, pieces_are_final_one_after_the_other);
     tcase_add_test(tcase, segments_of_forward_read_all_pieces_of_their_layers);
