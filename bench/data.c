@@ -1,6 +1,8 @@
 /* data.c - from options to data sets and a model; see data.h. */
 #include "bench/data.h"
 
+#include <cekernels/parts.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,13 +93,41 @@ static int arrays_open(const bench_options *o, bench_data *d)
     return EXIT_OK;
 }
 
+bool model_is_file(const bench_options *o)
+{
+    return o->argc == 1 && ends_with(o->argv[0], ".onnx");
+}
+
+/* What the network of an ONNX file reads, as far as that decides what data there are for it. */
+static int file_take(const bench_options *o, bench_data *d, cek_preset *preset)
+{
+    cek_input input = { .size = sizeof input };
+    cek_status st = cek_model_read_onnx(o->argv[0], NULL, &d->model);
+    if (st == CEK_UNSUPPORTED) /* it is the file that has what there is not, not a device that lacks it */
+        return complain(EXIT_BAD_INPUT, "%s", cek_error_text());
+    if (!st)
+        st = cek_model_input(d->model, 0, &input);
+    if (st)
+        return complain_status(st);
+    if (cek_model_input_count(d->model) > 1 || (input.rank == 1) != (input.type == CEK_I32))
+        return EXIT_OK;
+    preset->rank = input.rank;
+    preset->input_type = input.type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
+    memcpy(preset->shape, input.shape, (size_t)input.rank * sizeof *input.shape);
+    return EXIT_OK;
+}
+
 static int sets_open(const bench_options *o, bench_data *d)
 {
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
     cek_preset preset = { .size = sizeof preset };
-    const bool reads_text = o->argc == 1 && cek_preset_find(o->argv[0], &preset) == CEK_OK &&
-                            preset.input_type == CEK_I32;
+    const int taken = model_is_file(o) ? file_take(o, d, &preset) : EXIT_OK;
+    if (taken)
+        return taken;
+    if (o->argc == 1 && !d->model && cek_preset_find(o->argv[0], &preset) != CEK_OK)
+        preset = (cek_preset){ .size = sizeof preset };
+    const bool reads_text = preset.input_type == CEK_I32;
     if (reads_text && !o->data)
         return complain(EXIT_USAGE, "%s reads a text: --data=FILE is wanted", o->argv[0]);
     if (preset.rank == 1 && !reads_text && !o->csv)
@@ -138,6 +168,8 @@ void data_close(bench_data *d)
     cek_dataset_free(d->train);
     cek_dataset_free(d->test);
     d->train = d->test = NULL;
+    cek_model_free(d->model);
+    d->model = NULL;
     for (size_t i = 0; i < d->array_count; i++)
         free(d->arrays[i].data);
     d->array_count = 0;
@@ -158,11 +190,6 @@ int model_export(const bench_options *o, const cek_model *model)
     return st ? complain_status(st) : EXIT_OK;
 }
 
-bool model_is_file(const bench_options *o)
-{
-    return o->argc == 1 && ends_with(o->argv[0], ".onnx");
-}
-
 /* A built-in name with as many classes as the data have, where it does not say itself; or words. */
 static cek_status words_open(const bench_options *o, const bench_data *d, const cek_preset *preset, cek_model **model)
 {
@@ -178,7 +205,23 @@ static cek_status words_open(const bench_options *o, const bench_data *d, const 
     return CEK_OK;
 }
 
-int model_open(const bench_options *o, const bench_data *d, cek_model **model, cek_preset *preset)
+/* Words have a label each, which a loss of their own compares. */
+static cek_status file_open(const bench_options *o, bench_data *d, cek_preset *preset, cek_model **model)
+{
+    cek_status st = CEK_OK;
+    if (!d->model) /* arrays are what they are */
+        return cek_model_read_onnx(o->argv[0], NULL, model);
+    *model = d->model;
+    d->model = NULL;
+    if (d->train && d->classes && cek_dataset_target_columns(d->train) > 1) {
+        const cek_loss_options loss = { .size = sizeof loss, .kind = CEK_LOSS_CROSS_ENTROPY };
+        preset->loss = CEK_LOSS_OWN;
+        st = cek_model_loss(*model, cek_model_output(*model), &loss, NULL);
+    }
+    return st;
+}
+
+int model_open(const bench_options *o, bench_data *d, cek_model **model, cek_preset *preset)
 {
     *model = NULL;
     if (o->argc != 1)
@@ -187,8 +230,8 @@ int model_open(const bench_options *o, const bench_data *d, cek_model **model, c
     *preset = (cek_preset){ .size = sizeof *preset };
     if (file || cek_preset_find(o->argv[0], preset) != CEK_OK)
         preset_guess(d, preset);
-    cek_status st = file ? cek_model_read_onnx(o->argv[0], NULL, model) : words_open(o, d, preset, model);
-    if (file && st == CEK_UNSUPPORTED) /* it is the file that has what there is not, not a device that lacks it */
+    cek_status st = file ? file_open(o, d, preset, model) : words_open(o, d, preset, model);
+    if (file && st == CEK_UNSUPPORTED)
         return complain(EXIT_BAD_INPUT, "%s", cek_error_text());
     if (!st && o->dropout >= 0)
         st = cek_model_set_dropout(*model, o->dropout);

@@ -40,6 +40,8 @@ CEK_API int cek_model_shape(const cek_model *model, int node, int64_t shape[CEK_
 /* What a prediction gives and what the losses of nn.h compare with the targets. Where nobody says, it is the last node that was
  * added before cek_part_target, or at all. Errors: CEK_INVALID: no node. */
 CEK_API CEK_CHECKED cek_status cek_model_set_output(cek_model *model, int node);
+/* That node; -1 of a model without any. */
+CEK_API int cek_model_output(const cek_model *model);
 
 /* ---- what a network reads -------------------------------------------------------------------- */
 

@@ -254,6 +254,11 @@ out:
     return st;
 }
 
+int cek_model_output(const cek_model *model)
+{
+    return model ? cek__model_output(model) : -1;
+}
+
 size_t cek__model_tensor_count(const cek_model *model)
 {
     return model->parameter_count + model->buffer_count;

@@ -25,16 +25,23 @@ refused 5 'fc.weight' predict resnet18:11 --data "$data" --load "$scratch/w.safe
 refused 5 'classes' train resnet18:none --data "$data"
 
 # Without files: digits in colour. Ten classes, so the first loss is near ln 10.
-run 0 train mobilenetv2 --steps 1 --log-every 1 --batch 8 -d cpu:0 -o jsonl
+run 0 train mobilenetv2 --steps 1 --log-every 1 --batch 8 -d cpu:0 -o jsonl --export "$scratch/m.onnx"
 holds "$(sed -n 1p "$scratch/out" | "$json" loss) > 2.2 && $(sed -n 1p "$scratch/out" | "$json" loss) < 2.4"
+run 0 train "$scratch/m.onnx" --steps 1 --batch 8 -d cpu:0
 
 # A language model on the bytes of a file that never changes: before it has learnt, each of 256 is as likely as another, and then
 # some are not.
 LC_ALL=C awk 'BEGIN { for (i = 0; i < 40000; i++) { s = (s * 1103 + 12345) % 65536; printf "%c", 97 + int(s / 256) % 16 } }' >"$scratch/text"
-run 0 train gpt:1 --data "$scratch/text" --steps 12 --log-every 1 --batch 4 -d cpu:0 -o jsonl --save "$scratch/gpt"
+run 0 train gpt:1 --data "$scratch/text" --steps 12 --log-every 1 --batch 4 -d cpu:0 -o jsonl --save "$scratch/gpt" --export "$scratch/gpt.onnx"
 holds "$(sed -n 1p "$scratch/out" | "$json" loss) > 5.4 && $(sed -n 1p "$scratch/out" | "$json" loss) < 5.7"
 holds "$(sed -n 12p "$scratch/out" | "$json" loss) < 5"
 refused 2 'data=FILE' train gpt
 refused 5 'no window' train gpt --data "$top_srcdir/.gitignore"
 refused 2 'no rows' predict gpt:1 --data "$scratch/text" --load "$scratch/gpt" -d cpu:0
+
+# As an ONNX file it reads texts too, and goes on from where it stood.
+run 0 train "$scratch/gpt.onnx" --data "$scratch/text" --steps 1 --log-every 1 --batch 4 -d cpu:0 -o jsonl
+holds "$(sed -n 1p "$scratch/out" | "$json" loss) < 4.5"
+refused 2 'gpt.onnx reads a text: --data=FILE is wanted' train "$scratch/gpt.onnx"
+refused 2 'no rows' predict "$scratch/gpt.onnx" --data "$scratch/text" -d cpu:0
 finish

@@ -313,6 +313,8 @@ static void models_call(void)
     REFUSED("model", cek_model_instance_norm(NULL, 1, (void *)room, (int *)room));
     REFUSED("layer", cek_model_instance_norm(model, 1, NULL, (int *)room));
     REFUSED("model", cek_model_embedding(NULL, 1, 2, 2, (int *)room));
+    REFUSED("model", cek_model_embedding_with(NULL, 1, (void *)room, (int *)room));
+    REFUSED("layer", cek_model_embedding_with(model, 1, NULL, (int *)room));
     REFUSED("model", cek_model_attention(NULL, 1, 1, 1, -1, (void *)room, (int *)room));
     REFUSED("layer", cek_model_attention(model, 1, 1, 1, -1, NULL, (int *)room));
     REFUSED("model", cek_model_lstm(NULL, 1, (void *)room, (int *)room));
@@ -491,6 +493,7 @@ static void parts_call(void)
 
     REFUSED("model", cek_model_status(NULL));
     REFUSED("model", cek_model_set_output(NULL, 0));
+    ck_assert_int_eq(cek_model_output(NULL), -1);
     EMPTY(cek_model_shape(NULL, 0, numbers) == 0);
     EMPTY(cek_model_shape(model, 0, NULL) == 2);
     ok(cek_model_create(1, few, &m));
@@ -498,6 +501,7 @@ static void parts_call(void)
     EMPTY(cek_part_input(m, NULL, CEK_F32, 1, few) == -1);
     EMPTY(cek_part_input(m, "a", CEK_F32, 1, NULL) == -1);
     EMPTY(cek_part_shared(NULL, "a") == -1);
+    EMPTY(cek_part_state(NULL, 0, CEK_STATE_HIDDEN) == -1);
     EMPTY(cek_part_shared(m, NULL) == -1);
     EMPTY(cek_part_parameter(NULL, "a", NULL) == -1);
     EMPTY(cek_part_parameter(m, NULL, NULL) == -1);
