@@ -493,7 +493,7 @@ static void parts_call(void)
 
     REFUSED("model", cek_model_status(NULL));
     REFUSED("model", cek_model_set_output(NULL, 0));
-    ck_assert_int_eq(cek_model_output(NULL), -1);
+    EMPTY(cek_model_output(NULL) == -1);
     EMPTY(cek_model_shape(NULL, 0, numbers) == 0);
     EMPTY(cek_model_shape(model, 0, NULL) == 2);
     ok(cek_model_create(1, few, &m));
