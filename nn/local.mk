@@ -156,6 +156,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/nets/resnet.c \
     %D%/nets/unit.c \
     %D%/nets/unit.h \
+    %D%/onnx/attend.c \
     %D%/onnx/axes.c \
     %D%/onnx/call.c \
     %D%/onnx/classes.c \

@@ -108,6 +108,12 @@ unit_tests += %D%/unit/onnx_export
 %C%_unit_onnx_export_LDFLAGS = $(check_ldflags)
 %C%_unit_onnx_export_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/onnx_attend
+%C%_unit_onnx_attend_SOURCES = %D%/unit/onnx_attend.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
+%C%_unit_onnx_attend_CPPFLAGS = $(unit_cppflags)
+%C%_unit_onnx_attend_LDFLAGS = $(check_ldflags)
+%C%_unit_onnx_attend_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/onnx_operators
 %C%_unit_onnx_operators_SOURCES = %D%/unit/onnx_operators.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
 %C%_unit_onnx_operators_CPPFLAGS = $(unit_cppflags)

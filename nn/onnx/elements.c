@@ -163,16 +163,17 @@ cek_status cek__onnx_is_inf(cek__onnx_call *c)
     return chain_of(c, 1, COUNT(code), code);
 }
 
-/* What is left of x where as much of y is taken away as it has whole times: with y's sign, or (fmod) x's. Infinities have none. */
+/* What is left of x where y is taken away as often as it goes into it, with the sign of x (fmod); or with that of y: y more. */
 cek_status cek__onnx_mod(cek__onnx_call *c)
 {
-    const bool cut = cek__call_int(c, "fmod", 0) != 0;
-    const instruction code[] = {
-        { .code = CEK_PW_DIV, .a = 0, .b = 1 }, { .code = CEK_PW_ABS, .a = 2 },
-        { .code = CEK_PW_FLOOR, .a = cut ? 3 : 2 }, { .code = CEK_PW_SIGN, .a = 2 }, /* 4, 5 */
-        { .code = CEK_PW_MUL, .a = 4, .b = 5 }, { .code = CEK_PW_MUL, .a = cut ? 6 : 4, .b = 1 },
-        { .code = CEK_PW_SUB, .a = 0, .b = 7 }, { .code = CEK_PW_CONST }, /* 8, 9 */
-        { .code = CEK_PW_EQUAL, .a = 4, .b = 9 }, { .code = CEK_PW_SELECT, .a = 10, .b = 0, .c = 8 },
+    static const instruction code[] = {
+        { .code = CEK_PW_DIV, .a = 0, .b = 1 }, { .code = CEK_PW_ABS, .a = 2 }, { .code = CEK_PW_FLOOR, .a = 3 },
+        { .code = CEK_PW_SIGN, .a = 2 }, { .code = CEK_PW_MUL, .a = 4, .b = 5 }, { .code = CEK_PW_MUL, .a = 6, .b = 1 },
+        { .code = CEK_PW_SUB, .a = 0, .b = 7 }, { .code = CEK_PW_CONST }, { .code = CEK_PW_EQUAL, .a = 4, .b = 9 },
+        { .code = CEK_PW_SELECT, .a = 10, .b = 0, .c = 8 }, /* 11; an infinite y goes into nothing */
+        { .code = CEK_PW_SIGN, .a = 11 }, { .code = CEK_PW_SIGN, .a = 1 }, { .code = CEK_PW_MUL, .a = 12, .b = 13 },
+        { .code = CEK_PW_LESS, .a = 14, .b = 9 }, { .code = CEK_PW_ADD, .a = 11, .b = 1 },
+        { .code = CEK_PW_SELECT, .a = 15, .b = 16, .c = 11 },
     };
     cek_status st;
     int x;
@@ -180,7 +181,7 @@ cek_status cek__onnx_mod(cek__onnx_call *c)
     CEK_TRY(cek__call_flow(c, 0, &x));
     if (whole_numbers(c, x))
         CEK_FAIL(CEK_UNSUPPORTED, "of integers that are not known before it runs");
-    st = chain_of(c, 2, COUNT(code), code);
+    st = chain_of(c, 2, cek__call_int(c, "fmod", 0) != 0 ? 10 : COUNT(code), code);
 out:
     return st;
 }

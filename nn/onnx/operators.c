@@ -13,6 +13,7 @@ static const cek__onnx_operator operators[] = {
     { "ArgMin", cek__onnx_arg, CEK_ARG_MIN },
     { "Asinh", cek__onnx_asinh, 0 },
     { "Atanh", cek__onnx_formula, CEK__FORMULA_ATANH },
+    { "Attention", cek__onnx_attention, 0 },
     { "AveragePool", cek__onnx_pool, CEK_POOL_AVERAGE },
     { "BatchNormalization", cek__onnx_batch_norm, 0 },
     { "Cast", cek__onnx_cast, 0 },

@@ -123,6 +123,10 @@ cek_status cek__onnx_group_norm(cek__onnx_call *c);
 cek_status cek__onnx_lp_norm(cek__onnx_call *c);
 cek_status cek__onnx_mean_variance(cek__onnx_call *c);
 
+/* ---- attend.c ---- */
+
+cek_status cek__onnx_attention(cek__onnx_call *c);
+
 /* ---- classes.c ---- */
 
 cek_status cek__onnx_class_loss(cek__onnx_call *c); /* 1: of scores, else of logarithms of probabilities */
