@@ -114,6 +114,12 @@ unit_tests += %D%/unit/onnx_attend
 %C%_unit_onnx_attend_LDFLAGS = $(check_ldflags)
 %C%_unit_onnx_attend_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/onnx_parameters
+%C%_unit_onnx_parameters_SOURCES = %D%/unit/onnx_parameters.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
+%C%_unit_onnx_parameters_CPPFLAGS = $(unit_cppflags)
+%C%_unit_onnx_parameters_LDFLAGS = $(check_ldflags)
+%C%_unit_onnx_parameters_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/onnx_operators
 %C%_unit_onnx_operators_SOURCES = %D%/unit/onnx_operators.c %D%/unit/onnx_nets.h %D%/unit/onnx_files.h %D%/unit/scratch.h
 %C%_unit_onnx_operators_CPPFLAGS = $(unit_cppflags)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "nn/formats/tensors.h"
 
 enum { NAME_SHOWN = 200, EXACT = 1 << 24 /* integers up to here are floats */ };
@@ -163,7 +164,21 @@ out:
     return st;
 }
 
-static cek_status tensor_add(cek__onnx_call *c, const cek__onnx_tensor *t, const char *name, kind place, int *flow)
+/* Those of an untrained network are written once, whosever they are. */
+static void tied_tell(const cek__onnx_call *c, const char *name, uint64_t count, const float *values, int readers)
+{
+    for (uint64_t i = 1; i < count; i++)
+        if (values[i] != values[0])
+            return;
+    if (count > 1 && readers > 1)
+        cek__log(CEK_LOG_WARN,
+                 "%s: '%.*s', all %g, is one parameter for %d readers: exporters write equal weights once (PyTorch's "
+                 "with optimize=False does not)",
+                 c->import->onnx->path, NAME_SHOWN, name, (double)values[0], readers);
+}
+
+static cek_status tensor_add(cek__onnx_call *c, const cek__onnx_tensor *t, const char *name, int readers, kind place,
+                             int *flow)
 {
     cek_status st;
     float *values = NULL;
@@ -172,7 +187,9 @@ static cek_status tensor_add(cek__onnx_call *c, const cek__onnx_tensor *t, const
         CEK_FAIL(CEK_UNSUPPORTED, "'%.*s' has no elements", NAME_SHOWN, name);
     CEK_TRY(cek__alloc_array(t->count, sizeof *values, &values));
     CEK_TRY(values_read(t, values));
-    st = numbers_add(c, name, t->type, t->rank, t->shape, t->count, values, place, flow);
+    CEK_TRY(numbers_add(c, name, t->type, t->rank, t->shape, t->count, values, place, flow));
+    if (cek__graph_giver(c->graph, *flow)->kind == CEK__PART_PARAMETER)
+        tied_tell(c, name, t->count, values, readers);
 out:
     free(values);
     return st;
@@ -214,7 +231,7 @@ static cek_status flow_of(cek__onnx_call *c, size_t input, kind place, int *flow
         return CEK_OK;
     known = cek__fold_known(&c->import->fold, value);
     if (o->values[value].tensor != CEK__ONNX_NONE)
-        CEK_TRY(tensor_add(c, &o->tensors[o->values[value].tensor], o->values[value].name,
+        CEK_TRY(tensor_add(c, &o->tensors[o->values[value].tensor], o->values[value].name, c->import->readers[value],
                            place_of(o->values[value].role, place), flow));
     else if (known != NULL && known->weight)
         CEK_TRY(c->import->weight_compute(c, value, flow));
@@ -255,7 +272,7 @@ cek_status cek__call_buffer(cek__onnx_call *c, size_t input, const char *suffix,
     if (c->import->readers[value] > 1)
         CEK_TRY(cek__asprintf(&name, "%s.%s", o->links[c->node->first_output].name, suffix));
     if (v->tensor != CEK__ONNX_NONE)
-        st = tensor_add(c, &o->tensors[v->tensor], name ? name : v->name, PLACE_BUFFER, flow);
+        st = tensor_add(c, &o->tensors[v->tensor], name ? name : v->name, 1, PLACE_BUFFER, flow);
     else if (known != NULL)
         st = known_add(c, known, name ? name : v->name, PLACE_BUFFER, flow);
     else

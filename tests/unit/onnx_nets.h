@@ -79,6 +79,18 @@ static inline void put_text_attribute(message *node, const char *name, const cha
     put_message(node, 5, &m);
 }
 
+/* ValueInfoProto in which PyTorch says what a weight is. */
+static inline void role_put(message *graph, const char *name, const char *role)
+{
+    message info = { .size = 0 }, pair = { .size = 0 };
+
+    put_text(&pair, 1, "pkg.torch.export.graph_signature.InputSpec.kind");
+    put_text(&pair, 2, role);
+    put_text(&info, 1, name);
+    put_message(&info, 4, &pair);
+    put_message(graph, 13, &info);
+}
+
 static inline const char *written(const message *graph)
 {
     message m = model_of(graph, 20);
