@@ -210,8 +210,9 @@ CEK_API CEK_CHECKED cek_status cek_model_fits(const cek_model *model, cek_device
  * NUL. */
 CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 
-/* A table of layers with shapes and parameter counts, and the memory that training with this batch
- * takes on `device` (NULL: the table alone). *text is the caller's (free). */
+/* A table of layers with shapes and parameter counts, and the memory that training with this batch takes on `device` (NULL: the
+ * table alone), with the operations of forward and backward and the time that it took to plan them, which is longer the first time
+ * on devices that compile. *text is the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch,
                                                  char **text);
 

@@ -254,6 +254,7 @@ static void needs_collect(cek__plan *plan)
     needs->workspace_bytes = plan->program.workspace_bytes;
     needs->left_bytes = plan->program.left_bytes;
     needs->left_workspace_bytes = plan->program.left_workspace_bytes;
+    needs->operations = plan->program.count;
     for (int v = 1; v < plan->program.value_count; v++) {
         const cek__value *value = &plan->program.values[v];
 

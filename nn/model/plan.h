@@ -38,7 +38,7 @@ typedef struct cek__plan_options {
     bool cut_forward; /* training: forward in the layout's segments, else in one */
 } cek__plan_options;
 
-/* Device memory that a plan wants of its binder. 0: that reference stays {NULL, 0}. */
+/* Device memory that a plan wants of its binder (0: that reference stays {NULL, 0}), and what a run of it is. */
 enum { CEK__ARENA_PIECES = 16 };
 typedef struct cek__plan_needs {
     uint64_t arena_bytes; /* activations, their gradients, reserves: by lifetimes, fixed offsets */
@@ -49,6 +49,7 @@ typedef struct cek__plan_needs {
     uint64_t output_bytes; /* without a loss: outputs [rows][outputs] of the layout's type, PyTorch's order */
     /* On the fallback device, and of the former as many page-locked bytes on the host; 0: nothing is left to it. */
     uint64_t left_bytes, left_workspace_bytes;
+    int operations;
 } cek__plan_needs;
 
 /* Where things lie. Arrays have layout->bucket_count entries. Unused ones are {NULL, 0}. */

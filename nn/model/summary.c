@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "core/base/thread.h"
 #include "nn/model/model.h"
 #include "nn/model/plan.h"
 
@@ -151,12 +152,14 @@ static cek_status memory_add(text *t, const cek_model *model, cek_device *device
                                   .loss = model->loss ? CEK_LOSS_OWN
                                           : classes   ? CEK_LOSS_CROSS_ENTROPY
                                                       : CEK_LOSS_MSE };
-    uint64_t buckets = 0, data;
+    uint64_t buckets = 0, data, planning;
 
     CEK_TRY(cek__layout_create(model, CEK_F32, &layout));
     for (size_t b = 0; b < layout->bucket_count; b++)
         buckets += cek__layout_bucket_bytes(layout, b);
+    planning = cek__now_ns();
     CEK_TRY(cek__plan_create(model, layout, device, &options, &plan));
+    planning = cek__now_ns() - planning;
     needs = cek__plan_get_needs(plan);
     data = needs->input_bytes + needs->target_bytes;
     CEK_TRY(text_add(t, "training on %s, %lld samples at a time:\n", cek_device_name(device), (long long)batch));
@@ -167,6 +170,7 @@ static cek_status memory_add(text *t, const cek_model *model, cek_device *device
     CEK_TRY(memory_line(t, "workspace", needs->workspace_bytes));
     CEK_TRY(memory_line(t, "inputs and targets", data));
     CEK_TRY(memory_line(t, "together", 4 * buckets + needs->arena_bytes + needs->workspace_bytes + data));
+    CEK_TRY(text_add(t, "%d operations, planned in %.3f s\n", needs->operations, (double)planning / 1e9));
     st = CEK_OK;
 out:
     cek__plan_free(plan);

@@ -322,6 +322,11 @@ START_TEST(the_summary_adds_up_the_memory_of_a_device)
     ck_assert_ptr_nonnull(strstr(text, "98.3 MiB")); /* 25,775,882 x 4 bytes */
     free(text);
     cek_model_free(m);
+    m = parsed("linear:3", 1, (int64_t[]){ 2 }); /* a product, the loss, the gradients of weight and bias */
+    assert_ok(cek_model_summary(m, device, 64, &text));
+    ck_assert_ptr_nonnull(strstr(text, "\n3 operations, planned in 0."));
+    free(text);
+    cek_model_free(m);
     m = parsed("flatten", 3, (int64_t[]){ 1, 2, 2 }); /* nothing to train */
     assert_ok(cek_model_summary(m, device, 64, &text));
     ck_assert_ptr_null(strstr(text, "training"));
