@@ -139,7 +139,7 @@ static void places_drop(places *p, bool idle)
     if (idle && p->memory != NULL)
         cek_pinned_free(p->device, p->memory);
     else
-        cek__abandon(p->memory);
+        cek_pinned_abandon(p->device, p->memory);
     free(p->free);
 }
 

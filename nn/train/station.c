@@ -147,8 +147,8 @@ void cek__station_close(cek__station *s, bool idle)
         cek_pinned_free(s->device, s->batches);
         cek_pinned_free(s->device, s->tallies);
     } else { /* the device may still use them (plugin.h, Errors) */
-        cek__abandon(s->batches);
-        cek__abandon(s->tallies);
+        cek_pinned_abandon(s->device, s->batches);
+        cek_pinned_abandon(s->device, s->tallies);
     }
     free(s->optimizers);
     free(s->milestones);

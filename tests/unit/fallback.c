@@ -379,6 +379,7 @@ static struct {
     cek_plugin table, own;
     uint32_t lacks;
     atomic_int runs_left;
+    int recorded; /* commands, in buffers that were run */
 } other;
 
 static cek_status other_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
@@ -395,11 +396,18 @@ static cek_status other_run(cek_queue *queue, const cek_op *op, const cek_ref *o
     return other.own.op_run(queue, op, operands, count, workspace);
 }
 
+static cek_status other_record(cek_dev *dev, const cek_cmd *cmds, uint32_t count, uint32_t cmd_size, cek_cmdbuf **out)
+{
+    other.recorded += (int)count;
+    return other.own.cmdbuf_create(dev, cmds, count, cmd_size, out);
+}
+
 static void other_take(cek_device *device, uint32_t lacks, int runs)
 {
     other.own = other.table = *device->plugin;
     other.table.op_create = other_create;
     other.table.op_run = other_run;
+    other.table.cmdbuf_create = other_record;
     other.lacks = lacks;
     other.runs_left = runs;
     device->plugin = &other.table;
@@ -434,6 +442,35 @@ START_TEST(a_fallback_works_inline)
     assert_fails(cek_predictor_create(p.model, p.devices, p.count, &with, &predictor), CEK_UNSUPPORTED,
                  "fallback sim:0", "inline");
     place_close(&p);
+}
+END_TEST
+
+/* A lone device records a whole step, with its update. With an operation of the forward pass left it cannot, but backward. */
+START_TEST(what_has_no_part_elsewhere_is_recorded_as_before)
+{
+    static const uint32_t lacks[] = { 0, CEK_OP_CONV_FORWARD, CEK_OP_CONV_BACKWARD_WEIGHTS };
+    int recorded[3];
+
+    for (int i = 0; i < 3; i++) {
+        cek_trainer *t;
+        place p;
+        cek_batch batch;
+
+        place_open(&p, "sim:0", "cpu:0", "conv:2,3 relu flatten linear:3");
+        other_take(p.devices[0], lacks[i], INT32_MAX);
+        other.recorded = 0;
+        batch = batch_of(&p, 0, 12); /* one micro-batch */
+        assert_ok(trainer_make(&p, &t));
+        for (int k = 0; k < 4; k++)
+            assert_ok(cek_trainer_step(t, &batch, NULL));
+        cek_trainer_free(t);
+        recorded[i] = other.recorded;
+        place_close(&p);
+    }
+    ck_assert_int_gt(recorded[1], 2);           /* backward */
+    ck_assert_int_gt(recorded[2], 2);           /* forward */
+    ck_assert_int_gt(recorded[0], recorded[1]); /* all, and updates */
+    ck_assert_int_gt(recorded[0], recorded[2]);
 }
 END_TEST
 
@@ -558,6 +595,7 @@ int main(void)
     tcase_add_test(tcase, the_log_says_what_is_left_to_whom);
     tcase_add_test(tcase, what_neither_can_do_names_both);
     tcase_add_test(tcase, a_fallback_works_inline);
+    tcase_add_test(tcase, what_has_no_part_elsewhere_is_recorded_as_before);
     tcase_add_test(tcase, what_is_left_takes_counted_memory_and_gives_it_back);
     tcase_add_loop_test(tcase, a_lost_fallback_is_named_with_who_left_what, 0, 2);
     tcase_add_loop_test(tcase, a_fallback_that_does_not_come_back_is_lost_within_its_time, 0, 2);
