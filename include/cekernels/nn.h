@@ -496,9 +496,9 @@ typedef struct cek_trainer_options {
     uint32_t
         loss_scale_steps; /* CEK_F16 alone: so many steps in a row whose gradients were finite double it; 0 = 2000 */
     uint32_t reserved_2;
-    /* Does what another device answers CEK_UNSUPPORTED to; NULL: that is an error, which names layer, operation and device. An
-     * inline device (CEK_DEVICE_INLINE, such as cpu:0; another is CEK_UNSUPPORTED), which may be one of the trainer's. It outlives
-     * the trainer. */
+    /* Does what another device answers CEK_UNSUPPORTED to; NULL: that is an error, which names layer, operation and
+     * device. An inline device (CEK_DEVICE_INLINE, such as cpu:0; another is CEK_UNSUPPORTED), which may be one of the
+     * trainer's. It outlives the trainer. */
     cek_device *fallback;
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
@@ -510,14 +510,16 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
  * is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
  * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the operation's. */
 
-/* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to `fallback`:
- * its operands go there through page-locked memory of the host, its results come back, in the order of all else that the device
- * computes. The device has nothing to do meanwhile, so a warning in the log counts such operations, and at CEK_LOG_INFO each is
- * named with its layer. Gradients are those of the device, but for the digits that `fallback` rounds otherwise. A part of a step with
- * such an operation is no command buffer. What they take on `fallback` counts for the device that leaves them, in
- * options.memory_limit and cek_trainer_planned_bytes. Additions of gradients and updates are not left: a device that owns
- * parameters needs those. The operation runs on a thread of the trainer's for the device that leaves it; where it does not return
- * within the engine's time-out, `fallback` is the device that is lost. */
+/* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to
+ * `fallback`: its operands go there through page-locked memory of the host, its results come back, in the order of all
+ * else that the device computes. The device has nothing to do meanwhile, and a step that a lone device is submitted
+ * waits for what comes before its last such operation, so a warning in the log counts such operations, and at
+ * CEK_LOG_INFO each is named with its layer. Gradients are those of the device, but for the digits that `fallback`
+ * rounds otherwise. A part of a step with such an operation is no command buffer. What they take on `fallback` counts
+ * for the device that leaves them, in options.memory_limit and cek_trainer_planned_bytes. Additions of gradients and
+ * updates are not left: a device that owns parameters needs those. The operation runs on a thread of the trainer's for
+ * the device that leaves it; where it does not return within the engine's time-out, `fallback` is the device that is
+ * lost. */
 
 /* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its parameters
  * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no

@@ -78,8 +78,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__plan_create(const cek_model *model, con
 CEK__SHARED void cek__plan_free(cek__plan *plan);
 CEK__SHARED const cek__plan_needs *cek__plan_get_needs(const cek__plan *plan);
 
-/* next_left - the next operation behind number *at that the device leaves to the fallback, which becomes *at; 0 is before the first.
- * False: there is none. */
+/* next_left - the next operation behind number *at that the device leaves to the fallback, which becomes *at; 0 is
+ * before the first. False: there is none. */
 typedef struct cek__left {
     const char *node, *operation; /* "node 3 (conv) backward", "conv_backward_data"; the plan's */
 } cek__left;

@@ -3,7 +3,8 @@
  * Owns: where each instruction's operands lie, and the command buffers of the stretches. A stretch is a list of
  * instructions that always run together. The first time it runs instruction by instruction; the second time it is
  * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED it is not asked
- * again for that stretch, which goes on instruction by instruction, as one does of which a part is left to another device.
+ * again for that stretch, which goes on instruction by instruction, as one does of which a part is left to another
+ * device.
  * Must not know: what a stretch is for, whose the memory is. */
 #ifndef CEK_NN_PROGRAM_BINDING_H
 #define CEK_NN_PROGRAM_BINDING_H
@@ -45,8 +46,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_
 /* run_with - a stretch, then the tail, recorded as one; anew where it was recorded with another tail. */
 CEK__CHECKED cek_status cek__binding_run_with(cek__binding *binding, cek_stream *stream, size_t stretch,
                                               const cek__tail *tail);
-/* is_refused - whether this stretch is none that is recorded: the device was asked, and has no command buffers, or none for that;
- * or a part of it is another device's. */
+/* is_refused - whether this stretch is none that is recorded: the device was asked, and has no command buffers, or none
+ * for that; or a part of it is another device's. */
 bool cek__binding_is_refused(const cek__binding *binding, size_t stretch);
 
 #endif

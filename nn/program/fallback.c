@@ -1,8 +1,8 @@
 /* fallback.c - see fallback.h. */
 #include "nn/program/fallback.h"
 
-/* Of one instruction: where its operands lie on the other device, and as far into the host's side. On the stack of the thread,
- * which keeps it should the other device not return. */
+/* Of one instruction: where its operands lie on the other device, and as far into the host's side. On the stack of the
+ * thread, which keeps it should the other device not return. */
 typedef struct cargo {
     cek_ref there[CEK__SLOTS];
     uint64_t at[CEK__SLOTS], bytes[CEK__SLOTS];

@@ -27,7 +27,8 @@ const char *cek__operation_name(uint32_t kind)
     return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "unknown operation";
 }
 
-/* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an index). */
+/* Only what a backend decides is guessed: it wants no workspace, and 4 bytes for each result of a max-pool (an
+ * index). */
 static uint64_t reserve_guess(const cek_op_desc *desc)
 {
     const cek_pool_desc *pool = (const cek_pool_desc *)desc;

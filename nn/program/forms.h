@@ -1,4 +1,5 @@
-/* forms.h - the op objects of an instruction: one that overwrites and, where it is wanted, one that adds to what is there.
+/* forms.h - the op objects of an instruction: one that overwrites and, where it is wanted, one that adds to what is
+ * there.
  *
  * Both are one device's, or nobody's: on paper every operation is accepted and none exists.
  * Must not know: programs, values, what an operation is for. */
@@ -15,7 +16,8 @@ typedef struct cek__forms {
     uint64_t reserve_bytes;
 } cek__forms;
 
-/* make - `twice`: outputs that the second form adds to; 0: there is none. Errors: those of cek_op_make; *out is empty then. */
+/* make - `twice`: outputs that the second form adds to; 0: there is none. Errors: those of cek_op_make; *out is empty
+ * then. */
 CEK__CHECKED cek_status cek__forms_make(cek_device *device, cek_op_desc *desc, uint64_t twice, cek__forms *out);
 void cek__forms_free(cek__forms *forms); /* empty ones are accepted */
 

@@ -1,10 +1,9 @@
 /* program.h - a list of instructions for one device: op objects, and values that they read and write.
  *
- * Values are all the device's. An operation that it cannot do may be left to another (fallback.h runs such); operations that
- * share a reserve, which is their device's own, are left together.
- * A value is written once, apart from instructions that accumulate onto it. Values of the arena get
- * their memory when the list is complete: by lifetimes, and in the place of an input that dies
- * where the operand tables of plugin.h allow it.
+ * Values are all the device's. An operation that it cannot do may be left to another (fallback.h runs such); operations
+ * that share a reserve, which is their device's own, are left together. A value is written once, apart from
+ * instructions that accumulate onto it. Values of the arena get their memory when the list is complete: by lifetimes,
+ * and in the place of an input that dies where the operand tables of plugin.h allow it.
  * Must not know: layers, gradients, what an instruction is for; whose memory it gets and how it runs (binding.h). */
 #ifndef CEK_NN_PROGRAM_PROGRAM_H
 #define CEK_NN_PROGRAM_PROGRAM_H

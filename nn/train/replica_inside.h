@@ -147,7 +147,8 @@ uint64_t cek__replica_rooms_bytes(const cek__replica *r); /* of activations, wor
 
 /* ---- replica_left.c: what is left to another device ---- */
 
-/* Room for it, where there is anything. drop - while nothing is under way; close - with the replica, also after a failure. */
+/* Room for it, where there is anything. drop - while nothing is under way; close - with the replica, also after a
+ * failure. */
 CEK__CHECKED cek_status cek__replica_left_make(cek__replica *r, const cek__plan_needs *need);
 bool cek__replica_left_fits(const cek__replica *r, const cek__plan_needs *need);
 void cek__replica_left_drop(cek__replica *r);

@@ -49,8 +49,9 @@ static const struct {
 } batches[] = { { 0, 96 }, { 35, 61 }, { 0, 95 }, { 94, 2 }, { 17, 33 }, { 60, 31 }, { 2, 50 }, { 40, 51 }, { 1, 94 } };
 enum { STEPS = sizeof batches / sizeof *batches };
 
-/* What sims lack where they leave operations to a device of the host: each is a wait for what they have computed before, and its
- * results come in behind that. What needs the largest workspaces stays, or else other sizes of samples would be padded. */
+/* What sims lack where they leave operations to a device of the host: each is a wait for what they have computed
+ * before, and its results come in behind that. What needs the largest workspaces stays, or else other sizes of samples
+ * would be padded. */
 #define LACKS "conv_forward,conv_backward_data,pool_backward,cross_entropy,dropout"
 static bool leaves;
 
