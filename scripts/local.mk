@@ -7,6 +7,7 @@ EXTRA_DIST += \
     %D%/check-format \
     %D%/check-gpu \
     %D%/check-gpu-peer.py \
+    %D%/check-gpu-together.py \
     %D%/check-onnx-nodes \
     %D%/check-reproducible \
     %D%/check-sanitizers \

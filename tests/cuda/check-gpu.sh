@@ -41,6 +41,10 @@ grep -q 'check-cuda-machine-code: skipped: not among' "$scratch/out" ||
 grep -q 'train-mixed: last loss' "$scratch/out" || wrong "no mixed training"
 gpu 0 --only=graphs --time-limit=9000 # slow here, where a machine is shared
 says graphs passed '100 steps twice on cuda:0'
+gpu 0 --only=launches --time-limit=9000
+says launches passed 'cuda:0: [1-9][0-9]* operations among [1-9][0-9]* commands a step'
+gpu 0 --only=together
+says together skipped 'no torch'
 ln -s "$fake/fake_cublaslt.so" "$scratch/both/libcublasLt.so.13" || exit 99
 ln -s "$fake/fake_cudnn.so" "$scratch/both/libcudnn.so.9" || exit 99
 gpu 0 --only=providers --time-limit=9000
