@@ -18,6 +18,8 @@ static const cek_plugin bare = {
     .mem_unmap = cek__host_mem_unmap,
     .host_alloc = cek__host_host_alloc,
     .host_free = cek__host_host_free,
+    .host_register = cek__host_host_register,
+    .host_unregister = cek__host_host_unregister,
 
     .queue_create = cek__host_queue_create,
     .queue_destroy = cek__host_queue_destroy,
@@ -60,6 +62,7 @@ static const cek_plugin plugin = {
     CEK__DOORS,
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
+    CEK__DOORS_REGISTER,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

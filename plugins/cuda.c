@@ -16,6 +16,8 @@ static const cek_plugin bare = {
     .mem_host_ptr = cek__cuda_mem_host_ptr,
     .host_alloc = cek__cuda_host_alloc,
     .host_free = cek__cuda_host_free,
+    .host_register = cek__cuda_host_register,
+    .host_unregister = cek__cuda_host_unregister,
 
     .queue_create = cek__cuda_queue_create,
     .queue_destroy = cek__cuda_queue_destroy,
@@ -57,6 +59,7 @@ static const cek_plugin plugin = {
     .profile = CEK_PROFILE_TRAINING,
     CEK__DOORS,
     CEK__DOORS_CMDBUF,
+    CEK__DOORS_REGISTER,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

@@ -430,6 +430,39 @@ static void pinned(spec_state *s)
     s->plugin->host_free(s->dev, NULL);
 }
 
+/* Memory in the middle of pages, which is registered twice in turn; what is written into it meanwhile is what comes over. */
+static void registered(spec_state *s)
+{
+    enum { BYTES = 70000, BEFORE = 1000 };
+    unsigned char *host = s->plugin->host_register ? malloc(BEFORE + BYTES) : NULL;
+    if (!host) {
+        s->unsupported = true;
+        return;
+    }
+    spec_buffer b;
+    const bool made = spec_buffer_make(s, BYTES, 0, &b);
+    for (int turn = 0; made && turn < 2 && !s->unsupported; turn++) {
+        cek_status st = s->plugin->host_register(s->dev, host + BEFORE, BYTES);
+        s->unsupported = st == CEK_UNSUPPORTED || st == CEK_OUT_OF_MEMORY;
+        if (s->unsupported || !spec_expect(s, "host_register", st, CEK_OK, "%s", ""))
+            break;
+        memset(host + BEFORE, 0x51 + turn, BYTES);
+        if (EXPECT_OK(s->plugin->upload(s->queue, spec_buffer_ref(&b), host + BEFORE, BYTES)) &&
+            spec_sync(s, s->queue)) {
+            memset(host + BEFORE, 0, BYTES);
+            if (EXPECT_OK(s->plugin->download(s->queue, host + BEFORE, spec_buffer_ref(&b), BYTES)) &&
+                spec_sync(s, s->queue))
+                REQUIRE(host[BEFORE] == 0x51 + turn && !memcmp(host + BEFORE, host + BEFORE + 1, BYTES - 1),
+                        "registered memory goes to the device and comes back");
+        }
+        s->plugin->host_unregister(s->dev, host + BEFORE);
+    }
+    if (!s->unsupported)
+        EXPECT(CEK_INVALID, s->plugin->host_register(s->dev, host, 0), "0 bytes");
+    spec_buffer_free(s, &b);
+    free(host);
+}
+
 void spec_check_memory(spec_state *s)
 {
     static const named_check device_checks[] = {
@@ -453,6 +486,7 @@ void spec_check_memory(spec_state *s)
         { "host pointer", host_pointer, true },
         { "map", mapping, true },
         { "pinned host memory", pinned, true },
+        { "registered host memory", registered, true },
     };
     for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
         if (spec_check_begin(s, "device", 0, true, "%s", device_checks[i].name)) {

@@ -27,8 +27,8 @@ typedef struct whole {
 /* Slots that a plugin may have and still answer UNSUPPORTED to everything; event_elapsed without a queue that times. */
 static bool may_lack(const char *slot)
 {
-    static const char *const slots[] = { "mem_map",    "mem_unmap",     "host_alloc", "event_elapsed",
-                                         "op_prepack", "cmdbuf_create", "cmdbuf_run" };
+    static const char *const slots[] = { "mem_map",       "mem_unmap",  "host_alloc",    "host_register",
+                                         "event_elapsed", "op_prepack", "cmdbuf_create", "cmdbuf_run" };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (!strcmp(slots[i], slot))
             return true;
@@ -106,6 +106,8 @@ static void memories(spec_state *s, const whole *w)
     FIRST(mem_unmap, "mem", NULL);
     CLEARS(false, host_alloc, "dev", address, NULL, 256, &address);
     OTHER(host_alloc, "out", w->dev, 256, NULL);
+    FIRST(host_register, "dev", NULL, &address, sizeof address);
+    OTHER(host_register, "ptr", w->dev, NULL, 256);
 }
 
 static void queues(spec_state *s, const whole *w)

@@ -7,7 +7,7 @@
  *     static const cek_plugin plugin = { .size = ..., .abi = CEK_ABI, .name = ..., CEK__DOORS, CEK__DOORS_MAP };
  *
  * Read once, by the file with the table, behind `bare`, whose slots are called when no argument is NULL that must not be.
- * What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF and _TIMES. To find the host it relies on this: an instance begins with its cek_host, a
+ * What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF, _TIMES and _REGISTER. To find the host it relies on this: an instance begins with its cek_host, a
  * device with a pointer to its instance, every other handle with a pointer to its device. */
 #ifndef CEK_BACKENDS_COMMON_NULLS_H
 #define CEK_BACKENDS_COMMON_NULLS_H
@@ -134,6 +134,13 @@ static void door_host_free(cek_dev *dev, void *ptr)
     if (dev)
         bare.host_free(dev, ptr);
 }
+CEK__DOOR(host_register, dev, (cek_dev *dev, void *ptr, uint64_t bytes), (dev, ptr, bytes), CEK__NOTHING,
+          CEK__MUST(dev) CEK__MUST(ptr))
+__attribute__((unused)) static void door_host_unregister(cek_dev *dev, void *ptr)
+{
+    if (dev && ptr)
+        bare.host_unregister(dev, ptr);
+}
 
 #define CEK__DOORS                                                                                                    \
     .create = door_create, .destroy = door_destroy, .device_count = door_device_count,                                \
@@ -150,6 +157,7 @@ static void door_host_free(cek_dev *dev, void *ptr)
     .op_prepack = door_op_prepack, .op_run = door_op_run
 #define CEK__DOORS_MAP .mem_map = door_mem_map, .mem_unmap = door_mem_unmap
 #define CEK__DOORS_TIMES .device_times = door_device_times
+#define CEK__DOORS_REGISTER .host_register = door_host_register, .host_unregister = door_host_unregister
 #define CEK__DOORS_CMDBUF                                                                                             \
     .cmdbuf_create = door_cmdbuf_create, .cmdbuf_destroy = door_cmdbuf_destroy, .cmdbuf_run = door_cmdbuf_run
 /* clang-format on */

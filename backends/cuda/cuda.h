@@ -26,8 +26,10 @@ typedef struct cuda_instance {
     cuda_driver driver;
     int version; /* of CUDA that the driver knows: 13000 is 13.0 */
     uint32_t count;
-    bool images_off;      /* the option cuda_images=off: as if built without nvcc */
-    pthread_mutex_t lock; /* of all that follows: NVRTC is looked for when it is first needed */
+    bool images_off; /* the option cuda_images=off: as if built without nvcc */
+    pthread_mutex_t ranges_lock;
+    struct cuda_range *ranges; /* of the host's memory that is registered, for all devices */
+    pthread_mutex_t lock;      /* of all that follows: NVRTC is looked for when it is first needed */
     bool compiler_sought;
     cuda_compiler *compiler; /* or NULL */
     char compiler_text[512]; /* "NVRTC 13.0", or why there is none */
@@ -188,6 +190,8 @@ cek_status cek__cuda_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem *
 void cek__cuda_mem_free(cek_mem *mem);
 void *cek__cuda_mem_host_ptr(cek_mem *mem);
 cek_status cek__cuda_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+cek_status cek__cuda_host_register(cek_dev *dev, void *ptr, uint64_t bytes);
+void cek__cuda_host_unregister(cek_dev *dev, void *ptr);
 void cek__cuda_host_free(cek_dev *dev, void *ptr);
 
 cek_status cek__cuda_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);

@@ -59,6 +59,7 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
     if (!instance)
         return CEK_OUT_OF_MEMORY;
     pthread_mutex_init(&instance->lock, NULL);
+    pthread_mutex_init(&instance->ranges_lock, NULL);
     cek_status st = cek__callbacks_copy(host, &instance->head.host);
     const char *images = cek__host_option(&instance->head.host, "cuda_images");
     instance->images_off = images && !strcmp(images, "off");
@@ -88,6 +89,7 @@ void cek__cuda_destroy(cek_instance *head)
     cek__cublaslt_free(instance->cublaslt);
     cek__cudnn_free(instance->cudnn);
     pthread_mutex_destroy(&instance->lock);
+    pthread_mutex_destroy(&instance->ranges_lock);
     free(instance);
 }
 
@@ -304,6 +306,7 @@ const cek__gpu_driver cek__cuda_driver = {
     .providers = providers,
     .providers_option = "cuda_providers",
     .pools_option = "cuda_pools",
+    .cache_option = "cuda_cache",
     .providers_first = true,
     .kernel_load = cek__cuda_kernel_load,
     .kernel_free = cek__cuda_kernel_free,

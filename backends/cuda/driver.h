@@ -49,6 +49,8 @@ typedef struct CUuuid_st {
     ROW(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715) ROW(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                  \
     ROW(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717) ROW(CUDA_ERROR_INVALID_PC, 718)                                        \
     ROW(CUDA_ERROR_LAUNCH_FAILED, 719) ROW(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                    \
+    ROW(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712) ROW(CUDA_ERROR_NOT_PERMITTED, 800)                            \
+    ROW(CUDA_ERROR_NOT_SUPPORTED, 801)                                                                                \
     ROW(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804) ROW(CUDA_ERROR_MPS_RPC_FAILURE, 806)                          \
     ROW(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810) ROW(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                        \
     ROW(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) ROW(CUDA_ERROR_EXTERNAL_DEVICE, 911)                             \
@@ -57,7 +59,7 @@ typedef struct CUuuid_st {
     ROW(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) ROW(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 40)                 \
     ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) ROW(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)       \
     ROW(CU_STREAM_NON_BLOCKING, 1) ROW(CU_EVENT_DISABLE_TIMING, 2) ROW(CU_MEMHOSTALLOC_PORTABLE, 1)                   \
-    ROW(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)
+    ROW(CU_MEMHOSTREGISTER_PORTABLE, 1) ROW(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)
 /* clang-format on */
 
 #ifndef CUDA_VERSION
@@ -91,6 +93,8 @@ enum {
     ROW(cuMemFree, 3020, (CUdeviceptr address))                                                                     \
     ROW(cuMemHostAlloc, 2020, (void **address, size_t bytes, unsigned int flags))                                   \
     ROW(cuMemFreeHost, 2000, (void *address))                                                                       \
+    ROW(cuMemHostRegister, 6050, (void *address, size_t bytes, unsigned int flags))                                 \
+    ROW(cuMemHostUnregister, 4000, (void *address))                                                                 \
     ROW(cuMemcpyHtoDAsync, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                 \
     ROW(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                       \
     ROW(cuMemcpyDtoDAsync, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                 \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.c - device memory and page-locked host memory.
+ * memory.c - device memory, page-locked host memory, and what of the host's is page-locked in place.
  */
 #include <stdlib.h>
 
@@ -96,4 +96,85 @@ void cek__cuda_host_free(cek_dev *head, void *ptr)
     cek__cuda_leave(dev);
     if (error)
         (void)cek__cuda_fail(dev, "host_free", "cuMemFreeHost", error);
+}
+
+/* --- the host's memory, page-locked in place ------------------------------------------------------- */
+
+/* Locked once, for all contexts: a driver refuses to lock a page twice. */
+typedef struct cuda_range {
+    struct cuda_range *next;
+    void *at;
+    uint64_t bytes;
+    uint32_t users; /* devices */
+} cuda_range;
+
+static cuda_range **range_find(cuda_instance *instance, const void *at)
+{
+    cuda_range **found = &instance->ranges;
+    while (*found && (*found)->at != at)
+        found = &(*found)->next;
+    return found;
+}
+
+/* What a system, or this memory, does not allow is no failure of the device's. */
+static cek_status range_lock(cuda_dev *dev, void *at, uint64_t bytes)
+{
+    cek_status st = cek__cuda_enter(dev, "host_register");
+    if (st)
+        return st;
+    CUresult error = cek__cuda_api(dev)->cuMemHostRegister(at, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+    cek__cuda_leave(dev);
+    if (error == CUDA_ERROR_NOT_SUPPORTED || error == CUDA_ERROR_NOT_PERMITTED ||
+        error == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+        return cek__host_fail(&dev->head.instance->host, CEK_UNSUPPORTED, "host_register: cuMemHostRegister: %s",
+                              cek__cuda_error(cek__cuda_api(dev), error));
+    return error ? cek__cuda_fail(dev, "host_register", "cuMemHostRegister", error) : CEK_OK;
+}
+
+cek_status cek__cuda_host_register(cek_dev *head, void *ptr, uint64_t bytes)
+{
+    cuda_instance *instance = cek__cuda_instance(head);
+    const cek_host *host = &head->instance->host;
+    cek_status st = cek__gpu_ready(head, "host_register");
+    if (!st && !bytes)
+        st = cek__host_fail(host, CEK_INVALID, "host_register: 0 bytes");
+    if (st)
+        return st;
+    pthread_mutex_lock(&instance->ranges_lock);
+    cuda_range *range = *range_find(instance, ptr);
+    if (range && range->bytes != bytes) {
+        st = cek__host_fail(host, CEK_INVALID, "host_register: %llu bytes are registered there, not %llu",
+                            (unsigned long long)range->bytes, (unsigned long long)bytes);
+    } else if (range) {
+        range->users++;
+    } else if (!(range = malloc(sizeof *range))) {
+        st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_register: no memory for the range");
+    } else if ((st = range_lock((cuda_dev *)head, ptr, bytes)) != CEK_OK) {
+        free(range);
+    } else {
+        *range = (cuda_range){ instance->ranges, ptr, bytes, 1 };
+        instance->ranges = range;
+    }
+    pthread_mutex_unlock(&instance->ranges_lock);
+    return st;
+}
+
+void cek__cuda_host_unregister(cek_dev *head, void *ptr)
+{
+    cuda_dev *dev = (cuda_dev *)head;
+    cuda_instance *instance = cek__cuda_instance(head);
+    pthread_mutex_lock(&instance->ranges_lock);
+    cuda_range **at = range_find(instance, ptr), *range = *at;
+    const bool last = range && !--range->users;
+    if (last)
+        *at = range->next;
+    if (last && !cek__latched(&head->lost) && !cek__cuda_enter(dev, "host_unregister")) {
+        CUresult error = cek__cuda_api(dev)->cuMemHostUnregister(ptr);
+        cek__cuda_leave(dev);
+        if (error)
+            (void)cek__cuda_fail(dev, "host_unregister", "cuMemHostUnregister", error);
+    }
+    pthread_mutex_unlock(&instance->ranges_lock);
+    if (last)
+        free(range);
 }

@@ -135,6 +135,8 @@ void *cek__host_mem_host_ptr(cek_mem *mem);
 cek_status cek__host_mem_map(cek_mem *mem, uint32_t access, void **out);
 cek_status cek__host_mem_unmap(cek_mem *mem);
 cek_status cek__host_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+cek_status cek__host_host_register(cek_dev *dev, void *ptr, uint64_t bytes);
+void cek__host_host_unregister(cek_dev *dev, void *ptr);
 void cek__host_host_free(cek_dev *dev, void *ptr);
 
 cek_status cek__host_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);

@@ -154,3 +154,16 @@ void cek__host_host_free(cek_dev *dev, void *ptr)
     (void)dev;
     free(ptr);
 }
+
+/* All of the host's memory is as good as any other here. */
+cek_status cek__host_host_register(cek_dev *dev, void *ptr, uint64_t bytes)
+{
+    (void)ptr;
+    cek_status st = cek__host_ready(dev, "host_register");
+    return !st && !bytes ? cek__host_fail(&dev->instance->host, CEK_INVALID, "host_register: 0 bytes") : st;
+}
+
+void cek__host_host_unregister(cek_dev *dev, void *ptr)
+{
+    (void)dev, (void)ptr;
+}

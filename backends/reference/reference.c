@@ -173,6 +173,8 @@ static const cek_plugin bare = {
     .mem_unmap = cek__host_mem_unmap,
     .host_alloc = cek__host_host_alloc,
     .host_free = cek__host_host_free,
+    .host_register = cek__host_host_register,
+    .host_unregister = cek__host_host_unregister,
 
     .queue_create = cek__host_queue_create,
     .queue_destroy = cek__host_queue_destroy,
@@ -215,4 +217,5 @@ const cek_plugin cek__reference_plugin = {
     CEK__DOORS,
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
+    CEK__DOORS_REGISTER,
 };

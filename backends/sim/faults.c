@@ -12,18 +12,18 @@ static const char *const call_names[] = { CEK__SIM_CALLS(NAME) };
 
 /* The groups as masks of calls. */
 enum { MAKE, ENQUEUE, WAIT, LOOK, RELEASE };
-#define IN_GROUP(CALL, GROUP) | (GROUP == WANTED ? 1u << CEK__SIM_##CALL : 0)
+#define IN_GROUP(CALL, GROUP) | (GROUP == WANTED ? UINT64_C(1) << CEK__SIM_##CALL : 0)
 #define WANTED MAKE
-static const uint32_t make_calls = 0 CEK__SIM_CALLS(IN_GROUP);
+static const uint64_t make_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 #define WANTED ENQUEUE
-static const uint32_t enqueue_calls = 0 CEK__SIM_CALLS(IN_GROUP);
+static const uint64_t enqueue_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 #define WANTED WAIT
-static const uint32_t wait_calls = 0 CEK__SIM_CALLS(IN_GROUP);
+static const uint64_t wait_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 #define WANTED RELEASE
-static const uint32_t release_calls = 0 CEK__SIM_CALLS(IN_GROUP);
+static const uint64_t release_calls = 0 CEK__SIM_CALLS(IN_GROUP);
 #undef WANTED
 
 static const struct effect_name {
@@ -76,10 +76,10 @@ static bool word_is(word given, const char *name)
 }
 
 /* Calls by name or by group; 0 for no such word. */
-static uint32_t calls_of(word given)
+static uint64_t calls_of(word given)
 {
     if (word_is(given, "any"))
-        return ((1u << CEK__SIM_CALL_COUNT) - 1) & ~release_calls;
+        return ((UINT64_C(1) << CEK__SIM_CALL_COUNT) - 1) & ~release_calls;
     if (word_is(given, "make"))
         return make_calls;
     if (word_is(given, "enqueue"))
@@ -88,7 +88,7 @@ static uint32_t calls_of(word given)
         return wait_calls;
     for (uint32_t i = 0; i < CEK__SIM_CALL_COUNT; i++)
         if (word_is(given, call_names[i]))
-            return 1u << i;
+            return UINT64_C(1) << i;
     return 0;
 }
 

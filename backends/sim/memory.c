@@ -100,3 +100,16 @@ void cek__sim_host_free(cek_dev *dev, void *ptr)
     if (dev->instance->plugin.host_free)
         dev->instance->plugin.host_free(dev->inner, ptr);
 }
+
+cek_status cek__sim_host_register(cek_dev *dev, void *ptr, uint64_t bytes)
+{
+    cek_status st = cek__sim_pass(dev, CEK__SIM_host_register);
+    return st ? st : INNER(dev, host_register, dev->inner, ptr, bytes);
+}
+
+void cek__sim_host_unregister(cek_dev *dev, void *ptr)
+{
+    cek__sim_release_pass(dev, CEK__SIM_host_unregister);
+    if (dev->instance->plugin.host_unregister)
+        dev->instance->plugin.host_unregister(dev->inner, ptr);
+}

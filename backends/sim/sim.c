@@ -260,6 +260,8 @@ static const cek_plugin bare = {
     .mem_unmap = cek__sim_mem_unmap,
     .host_alloc = cek__sim_host_alloc,
     .host_free = cek__sim_host_free,
+    .host_register = cek__sim_host_register,
+    .host_unregister = cek__sim_host_unregister,
 
     .queue_create = cek__sim_queue_create,
     .queue_destroy = cek__sim_queue_destroy,
@@ -303,4 +305,5 @@ const cek_plugin cek__sim_plugin = {
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
     CEK__DOORS_TIMES,
+    CEK__DOORS_REGISTER,
 };

@@ -26,7 +26,8 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16, CEK__SIM_SLEEP_MS = 200 };
 /* Calls that a fault may strike, each with the group that it belongs to. */
 /* clang-format off */
 #define CEK__SIM_CALLS(CALL)                                                                                      \
-    CALL(device_open, MAKE) CALL(mem_alloc, MAKE) CALL(host_alloc, MAKE) CALL(queue_create, MAKE)                 \
+    CALL(device_open, MAKE) CALL(mem_alloc, MAKE) CALL(host_alloc, MAKE) CALL(host_register, MAKE)                \
+    CALL(queue_create, MAKE)                                                                                      \
     CALL(event_create, MAKE) CALL(op_create, MAKE) CALL(cmdbuf_create, MAKE)                                      \
     CALL(upload, ENQUEUE) CALL(download, ENQUEUE) CALL(copy, ENQUEUE) CALL(fill, ENQUEUE) CALL(update, ENQUEUE)   \
     CALL(op_prepack, ENQUEUE) CALL(op_run, ENQUEUE) CALL(cmdbuf_run, ENQUEUE)                                     \
@@ -34,7 +35,8 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16, CEK__SIM_SLEEP_MS = 200 };
     CALL(queue_sync, WAIT) CALL(event_sync, WAIT)                                                                 \
     CALL(device_memory, LOOK) CALL(mem_map, LOOK) CALL(mem_unmap, LOOK)                                           \
     CALL(event_query, LOOK) CALL(event_elapsed, LOOK)                                                             \
-    CALL(mem_free, RELEASE) CALL(host_free, RELEASE) CALL(queue_destroy, RELEASE) CALL(event_destroy, RELEASE)    \
+    CALL(mem_free, RELEASE) CALL(host_free, RELEASE) CALL(host_unregister, RELEASE)                               \
+    CALL(queue_destroy, RELEASE) CALL(event_destroy, RELEASE)                                                     \
     CALL(op_destroy, RELEASE) CALL(cmdbuf_destroy, RELEASE)
 #define CEK__SIM_CALL_ENUM(NAME, GROUP) CEK__SIM_##NAME,
 typedef enum cek__sim_call { CEK__SIM_CALLS(CEK__SIM_CALL_ENUM) CEK__SIM_CALL_COUNT } cek__sim_call;
@@ -54,7 +56,7 @@ typedef enum cek__sim_effect {
 typedef struct cek__sim_fault {
     cek__sim_effect effect;
     cek_status status;
-    uint32_t calls;  /* mask of 1 << cek__sim_call */
+    uint64_t calls;  /* mask of 1 << cek__sim_call */
     uint32_t device; /* UINT32_MAX: each, counted by itself */
     uint64_t at;     /* the call of these that is struck, from 1 */
     bool from_then_on;
@@ -258,6 +260,8 @@ void *cek__sim_mem_host_ptr(cek_mem *mem);
 cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out);
 cek_status cek__sim_mem_unmap(cek_mem *mem);
 cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+cek_status cek__sim_host_register(cek_dev *dev, void *ptr, uint64_t bytes);
+void cek__sim_host_unregister(cek_dev *dev, void *ptr);
 void cek__sim_host_free(cek_dev *dev, void *ptr);
 
 cek_status cek__sim_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);

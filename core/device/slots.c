@@ -88,6 +88,17 @@ static cek_status absent_device_times(cek_dev *dev, cek_device_times *times)
     return absent("device_times");
 }
 
+static cek_status absent_host_register(cek_dev *dev, void *ptr, uint64_t bytes)
+{
+    (void)dev, (void)ptr, (void)bytes;
+    return absent("host_register");
+}
+
+static void absent_host_unregister(cek_dev *dev, void *ptr)
+{
+    (void)dev, (void)ptr;
+}
+
 /* ---- negotiation ---- */
 
 cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
@@ -109,6 +120,8 @@ cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
     STAND_IN(cmdbuf_destroy);
     STAND_IN(cmdbuf_run);
     STAND_IN(device_times);
+    STAND_IN(host_register);
+    STAND_IN(host_unregister);
 #undef STAND_IN
     return CEK_OK;
 }

@@ -11,7 +11,7 @@ enum { NAME_MAX_LENGTH = 31 };
 
 /* Every slot once: its name, the first profile that requires it, and the group of slots that come together (0: none).
  * An object that can be made but not used or freed is of no use. */
-enum { ALONE, MAP, PINNED, OPERATION, RECORDING, GROUPS };
+enum { ALONE, MAP, PINNED, OPERATION, RECORDING, REGISTERED, GROUPS };
 /* clang-format off */
 #define MEMORY CEK_PROFILE_MEMORY
 #define INFERENCE CEK_PROFILE_INFERENCE
@@ -31,7 +31,8 @@ enum { ALONE, MAP, PINNED, OPERATION, RECORDING, GROUPS };
     X(op_create, INFERENCE, OPERATION) X(op_destroy, INFERENCE, OPERATION) X(op_run, INFERENCE, OPERATION) \
     X(op_prepack, NEVER, ALONE)                                                                          \
     X(cmdbuf_create, NEVER, RECORDING) X(cmdbuf_destroy, NEVER, RECORDING) X(cmdbuf_run, NEVER, RECORDING)      \
-    X(device_times, NEVER, ALONE)
+    X(device_times, NEVER, ALONE)                                                                        \
+    X(host_register, NEVER, REGISTERED) X(host_unregister, NEVER, REGISTERED)
 /* clang-format on */
 
 typedef struct slot_row {

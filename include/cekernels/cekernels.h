@@ -264,6 +264,14 @@ CEK_API void cek_pinned_free(cek_device *device, void *ptr);
  * that is lost or hangs. It is never freed. */
 CEK_API void cek_pinned_abandon(cek_device *device, void *ptr);
 
+/* cek_pinned_register - makes memory of the caller's as good as pinned memory for copies to and from `device`, in place: a
+ * data set that is mapped, say. Any address and size; it stays the caller's, may be read and written as before, and has to stay
+ * until cek_pinned_unregister, which gets the same address when no copy from or to it is under way.
+ * Errors: CEK_UNSUPPORTED where the device reads any memory itself, or its plugin or driver cannot (the memory then serves as it is,
+ * as after any error but CEK_DEVICE_LOST); CEK_OUT_OF_MEMORY; CEK_INVALID for 0 bytes. Threads: any. */
+CEK_API CEK_CHECKED cek_status cek_pinned_register(cek_device *device, void *ptr, uint64_t bytes);
+CEK_API void cek_pinned_unregister(cek_device *device, void *ptr);
+
 /* ---- Streams and events: asynchronous work --------------------------------------------------- */
 
 typedef struct cek_stream cek_stream;

@@ -142,7 +142,7 @@
  * was enqueued never waits for later calls of the host. Queues of one device progress
  * independently: one waits for another only where event_wait says so, and they may use disjoint
  * ranges of one cek_mem at once. A call that enqueues blocks at most for room in its own queue; so
- * do uploads and downloads, where the host memory is host_alloc's of the same device. event_query,
+ * do uploads and downloads, where the host memory is host_alloc's of the same device or registered. event_query,
  * event_status, queue_status and device_status never wait behind a call that is blocked in the
  * driver. queue_sync and event_sync return within 10 ms of their time-out.
  *
@@ -171,7 +171,7 @@ extern "C" {
 
 /* ABI version: major << 16 | minor. Only another major is refused. */
 #define CEK_ABI_MAJOR 1u
-#define CEK_ABI_MINOR 0u
+#define CEK_ABI_MINOR 1u
 #define CEK_ABI (CEK_ABI_MAJOR << 16 | CEK_ABI_MINOR)
 
 #define CEK_PLUGIN_SYMBOL "cek_plugin_query"
@@ -1216,6 +1216,15 @@ typedef struct cek_plugin {
     /* device_times - optional, for devices that count it: all work on the silicon, through whatever
      * handle. times->size is set by the host, as in device_info. Does not wait. */
     cek_status (*device_times)(cek_dev *dev, cek_device_times *times);
+
+    /* host_register, host_unregister - optional, since 1.1. For uploads and downloads of this device, host memory of any
+     * address and size becomes as good as that of host_alloc, in place: page-locked, where that is what helps. It stays the
+     * caller's, who may read and write it as before, and keeps it until host_unregister, which gets the same address when no
+     * queued work uses the memory, or until the device is lost. The same range may be registered with several devices of
+     * an instance, but overlaps no other that is registered. 0 bytes are CEK_INVALID; where memory cannot be registered
+     * the answer is CEK_UNSUPPORTED or CEK_OUT_OF_MEMORY, and it may be used as it is. */
+    cek_status (*host_register)(cek_dev *dev, void *ptr, uint64_t bytes);
+    void (*host_unregister)(cek_dev *dev, void *ptr);
 } cek_plugin;
 
 /* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 #include "nn/train/branches.h"
 
@@ -23,6 +24,12 @@ typedef struct transit {
     size_t readers; /* of a sent shard, that have not received it yet */
 } transit;
 
+/* Memory of a device that lives in the host's, page-locked for another one that uploads from it. */
+typedef struct lent {
+    cek_device *reader;
+    void *memory;
+} lent;
+
 struct cek__exchange {
     const cek__shards *shards;
     cek__replica *const *replicas;
@@ -34,6 +41,8 @@ struct cek__exchange {
     places *sends;    /* [owner] */
     transit *fetched; /* [shard * devices + from] */
     transit *sent;    /* [shard] */
+    lent *lents;      /* [lent_count] */
+    size_t lent_count;
 };
 
 static const cek__shard *shard_of(const cek__exchange *x, const cek__action *a)
@@ -76,6 +85,51 @@ static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *o
     return CEK_OK;
 }
 
+/* A driver reads memory that is not page-locked in pieces, through memory of its own, while the caller waits inside it. */
+static cek_status lend(cek__exchange *x, cek_device *reader, const cek_memory *theirs)
+{
+    void *host = cek_memory_host(theirs);
+    cek_status st;
+
+    if (host == NULL)
+        return CEK_OK;
+    st = cek_pinned_register(reader, host, cek_memory_bytes(theirs));
+    if (st == CEK_OK)
+        x->lents[x->lent_count++] = (lent){ reader, host };
+    return st;
+}
+
+/* What the owner has of its buckets. Where a driver refuses, the rest is read as it lies. */
+static cek_status memory_lend(cek__exchange *x, size_t reader, size_t other)
+{
+    cek_device *device = cek__replica_device(x->replicas[reader]);
+    const cek__replica *owner = x->replicas[other];
+    size_t buckets = cek__replica_layout(owner)->bucket_count;
+    cek_status st = CEK_OK;
+
+    for (size_t b = 0; st == CEK_OK && b < buckets; b++) {
+        const cek_memory *of[] = { cek__replica_parameter_memory(owner, b), cek__replica_rounded_memory(owner, b),
+                                   cek__replica_gradient_memory(owner, b) };
+        for (size_t i = 0; st == CEK_OK && i < sizeof of / sizeof *of; i++)
+            st = lend(x, device, of[i]);
+    }
+    if (st == CEK_OK || st == CEK_DEVICE_LOST)
+        return st;
+    if (!cek__replica_is_inline(x->replicas[reader]))
+        cek__log(st == CEK_UNSUPPORTED ? CEK_LOG_INFO : CEK_LOG_WARN,
+                 "%s: copies from the memory of %s, which is not page-locked, are slower: %s", cek_device_name(device),
+                 cek_device_name(cek__replica_device(owner)), cek_error_text());
+    return CEK_OK;
+}
+
+static void lents_end(cek__exchange *x)
+{
+    while (x->lent_count > 0) {
+        const lent *l = &x->lents[--x->lent_count];
+        cek_pinned_unregister(l->reader, l->memory);
+    }
+}
+
 static cek_status ways_find(cek__exchange *x)
 {
     cek_status st = CEK_OK;
@@ -86,6 +140,8 @@ static cek_status ways_find(cek__exchange *x)
             if (reader == other)
                 continue;
             CEK_TRY(way_find(x, reader, other, w));
+            if (*w == WAY_HOST)
+                CEK_TRY(memory_lend(x, reader, other));
             x->reaches[reader * x->devices + other] = *w != WAY_PLACE;
         }
     }
@@ -318,12 +374,16 @@ cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *
     CEK_TRY(cek__calloc(devices, sizeof *x->sends, &x->sends));
     CEK_TRY(cek__calloc(shards->count * devices, sizeof *x->fetched, &x->fetched));
     CEK_TRY(cek__calloc(shards->count, sizeof *x->sent, &x->sent));
+    CEK_TRY(cek__calloc(3 * devices * devices * cek__replica_layout(replicas[0])->bucket_count, sizeof *x->lents,
+                        &x->lents));
     if (shards->count > 0)
         CEK_TRY(ways_find(x));
     CEK_TRY(all_places_make(x));
     *out = x;
     return CEK_OK;
 out:
+    if (x != NULL)
+        lents_end(x); /* nobody has read there yet */
     cek__exchange_free(x, false);
     return st;
 }
@@ -332,6 +392,8 @@ void cek__exchange_free(cek__exchange *x, bool idle)
 {
     if (x == NULL)
         return;
+    if (idle)
+        lents_end(x);
     for (size_t i = 0; x->fetches != NULL && i < x->devices * x->devices; i++)
         places_drop(&x->fetches[i], idle);
     for (size_t i = 0; x->sends != NULL && i < x->devices; i++)
@@ -342,6 +404,7 @@ void cek__exchange_free(cek__exchange *x, bool idle)
     free(x->sends);
     free(x->fetched);
     free(x->sent);
+    free(x->lents);
     free(x);
 }
 

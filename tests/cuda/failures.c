@@ -15,7 +15,7 @@ static bool is_tolerated(const char *function)
         "cuDeviceGetPCIBusId", "cuDeviceGetUuid",  "cuDeviceGetName",      "cuDeviceCanAccessPeer",
         "cuMemFree",           "cuMemFreeHost",    "cuStreamDestroy",      "cuEventDestroy",
         "cuModuleUnload",      "cuGraphDestroy",   "cuGraphExecDestroy",   "cuDevicePrimaryCtxRelease",
-        "cuCtxPopCurrent",     "cuStreamQuery",    "cuCtxPushCurrent",
+        "cuCtxPopCurrent",     "cuStreamQuery",    "cuCtxPushCurrent",     "cuMemHostUnregister",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], function))
@@ -27,7 +27,7 @@ static bool is_tolerated(const char *function)
 static bool is_giving_back(const char *function)
 {
     return strstr(function, "Free") || strstr(function, "Destroy") || strstr(function, "Unload") ||
-           strstr(function, "Release") || !strcmp(function, "cuCtxPopCurrent") ||
+           strstr(function, "Unregister") || strstr(function, "Release") || !strcmp(function, "cuCtxPopCurrent") ||
            !strcmp(function, "cuCtxPushCurrent") || !strcmp(function, "cuStreamQuery");
 }
 

@@ -407,6 +407,7 @@ FAKE_API void fake_cuda_reset(void)
             streams[i] = NULL;
         }
     live = 0;
+    memory_forget();
     for (unsigned i = 0; i < DEVICES_MAX; i++)
         contexts[i] = (struct CUctx_st){ .index = i };
 }

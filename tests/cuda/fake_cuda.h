@@ -34,7 +34,7 @@ typedef struct block { /* memory of a device, or page-locked */
     struct block *next;
     CUcontext context;
     unsigned char *base;
-    size_t bytes, mapped;
+    size_t bytes, mapped; /* mapped: 0, it is the program's and registered */
     bool host;
 } block;
 
@@ -153,6 +153,8 @@ double now_ms(void);
 
 /* Under lock: the memory that holds these bytes, or NULL. */
 block *block_of(const void *address, size_t bytes);
+/* memory_forget - what is registered is so no more. */
+void memory_forget(void);
 unsigned char *device_memory(const char *call, CUdeviceptr address, size_t bytes, CUcontext context);
 
 /* --- fake_stream.c ------------------------------------------------------------------------------- */

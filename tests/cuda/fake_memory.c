@@ -76,7 +76,8 @@ static void block_free(const char *call, const void *base, bool host, CUcontext 
     if (!host)
         of->context->used -= of->bytes;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    munmap((void *)((uintptr_t)of->base & ~(page - 1)), of->mapped);
+    if (of->mapped)
+        munmap((void *)((uintptr_t)of->base & ~(page - 1)), of->mapped);
     free(of);
     pthread_mutex_unlock(&lock);
 }
@@ -139,6 +140,62 @@ CUresult fake_cuMemFreeHost(void *address)
     NO_CAPTURE();
     idle_wait(context);
     block_free("cuMemFreeHost", address, true, context);
+    return CUDA_SUCCESS;
+}
+
+/* Memory of the program's, as it lies. A page is locked once. */
+CUresult fake_cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
+{
+    CUcontext context;
+    ENTER(cuMemHostRegister, &context);
+    NO_CAPTURE();
+    if (flags != CU_MEMHOSTREGISTER_PORTABLE || !bytes)
+        return ERROR_INVALID_VALUE;
+    block *of = calloc(1, sizeof *of);
+    *of = (block){ NULL, context, address, bytes, 0, true };
+    pthread_mutex_lock(&lock);
+    for (const block *other = blocks; other; other = other->next)
+        if ((unsigned char *)address < other->base + other->bytes && other->base < (unsigned char *)address + bytes) {
+            pthread_mutex_unlock(&lock);
+            free(of);
+            return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+        }
+    of->next = blocks;
+    blocks = of;
+    context->live++;
+    live++;
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+void memory_forget(void)
+{
+    for (block **at = &blocks; *at;) {
+        block *of = *at;
+        if (of->mapped) {
+            at = &of->next;
+        } else {
+            *at = of->next;
+            free(of);
+        }
+    }
+}
+
+/* Whoever has given the memory back before ends here. */
+CUresult fake_cuMemHostUnregister(void *address)
+{
+    CUcontext context;
+    ENTER(cuMemHostUnregister, &context);
+    NO_CAPTURE();
+    idle_wait(context);
+    pthread_mutex_lock(&lock);
+    const block *of = block_of(address, 1);
+    if (!of || !of->host || of->mapped)
+        fake_die("cuMemHostUnregister: %p is not registered", address);
+    for (size_t at = 0; at < of->bytes; at += 4096)
+        (void)((volatile const unsigned char *)of->base)[at];
+    pthread_mutex_unlock(&lock);
+    block_free("cuMemHostUnregister", address, true, context);
     return CUDA_SUCCESS;
 }
 

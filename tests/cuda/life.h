@@ -155,7 +155,8 @@ typedef struct life {
     cek_op *op, *loss;
     cek_cmdbuf *cmdbuf;
     void *pinned;
-    float y[16];
+    bool registered;
+    float y[16], own[64];
 } life;
 
 #define STEP(call)               \
@@ -187,6 +188,8 @@ static inline void life_make(life *l)
     for (int i = 0; i < 4; i++)
         STEP(p->mem_alloc(l->dev, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = BYTES }, &l->mems[i]));
     STEP(p->host_alloc(l->dev, BYTES, &l->pinned));
+    STEP(p->host_register(l->dev, l->own, sizeof l->own));
+    l->registered = true;
     for (int i = 0; i < 2; i++)
         STEP(p->event_create(l->dev, &(cek_event_desc){ .size = sizeof(cek_event_desc), .flags = CEK_EVENT_TIMING },
                              &l->events[i]));
@@ -249,6 +252,8 @@ static inline void life_end(life *l)
     p->event_destroy(l->events[1]);
     if (l->pinned)
         p->host_free(l->dev, l->pinned);
+    if (l->registered)
+        p->host_unregister(l->dev, l->own);
     for (int i = 0; i < 4; i++)
         p->mem_free(l->mems[i]);
     p->queue_destroy(l->queue);

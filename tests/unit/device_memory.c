@@ -310,6 +310,18 @@ START_TEST(threads_may_allocate_at_once)
 }
 END_TEST
 
+START_TEST(a_device_that_reads_the_hosts_memory_itself_registers_none)
+{
+    char room[100];
+
+    start("a.so");
+    assert_fails(cek_pinned_register(device, room, sizeof room), CEK_UNSUPPORTED, "a:0",
+                 "reads the host's memory itself");
+    assert_fails(cek_pinned_register(device, room, 0), CEK_INVALID, "a:0", "0 bytes");
+    stop();
+}
+END_TEST
+
 START_TEST(pinned_memory_comes_from_the_backend_that_has_it)
 {
     static const char *const files[] = { "a.so", "a-pinned.so" };
@@ -346,6 +358,7 @@ int main(void)
     tcase_add_loop_test(tc, absurd_sizes_are_out_of_memory, 0, 6);
     tcase_add_test(tc, blocks_never_overlap_in_a_long_random_workload);
     tcase_add_test(tc, threads_may_allocate_at_once);
+    tcase_add_test(tc, a_device_that_reads_the_hosts_memory_itself_registers_none);
     tcase_add_loop_test(tc, pinned_memory_comes_from_the_backend_that_has_it, 0, 2);
     suite_add_tcase(suite, tc);
     return suite_run(suite);

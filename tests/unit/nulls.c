@@ -137,6 +137,10 @@ static void devices_call(void)
     NOTHING(cek_pinned_free(device, NULL));
     NOTHING(cek_pinned_abandon(NULL, room));
     NOTHING(cek_pinned_abandon(device, NULL));
+    REFUSED("device", cek_pinned_register(NULL, room, 8));
+    REFUSED("ptr", cek_pinned_register(device, NULL, 8));
+    NOTHING(cek_pinned_unregister(NULL, room));
+    NOTHING(cek_pinned_unregister(device, NULL));
 }
 
 static void streams_call(void)

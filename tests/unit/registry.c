@@ -41,7 +41,7 @@ static const struct oddity {
     cek_status status;
     const char *reason;
 } oddities[] = {
-    { "a-null.so", "query", CEK_BAD_PLUGIN, "does not serve hosts of ABI 1.0" },
+    { "a-null.so", "query", CEK_BAD_PLUGIN, "does not serve hosts of ABI 1.1" },
     { "a-major.so", "query", CEK_BAD_PLUGIN, "it speaks ABI 2.0" },
     { "a-short.so", "query", CEK_BAD_PLUGIN, "impossible size, 8 bytes" },
     { "a-odd.so", "query", CEK_BAD_PLUGIN, "impossible size" },

@@ -127,6 +127,14 @@ START_TEST(a_call_that_never_returns_ends_with_the_loss_of_the_device)
 }
 END_TEST
 
+/* A device that reads the processor's memory has it registered when a trainer is made, and given back at its end. */
+START_TEST(so_it_is_where_the_hosts_memory_is_registered)
+{
+    ck_assert(run_is_lost("cpu:0,sim:1", "block@host_register#2/1"));
+    ck_assert(!run_is_lost("cpu:0,sim:1", "block@host_unregister/1"));
+}
+END_TEST
+
 START_TEST(so_it_is_with_a_wait_of_the_only_device)
 {
     ck_assert(run_is_lost("sim:1", "block@event_sync#3/1"));
@@ -387,6 +395,7 @@ int main(void)
 
     tcase_set_timeout(c, all ? 3600 : 60);
     tcase_add_loop_test(c, a_call_that_never_returns_ends_with_the_loss_of_the_device, 0, 2 * CALLS);
+    tcase_add_test(c, so_it_is_where_the_hosts_memory_is_registered);
     tcase_add_test(c, so_it_is_with_a_wait_of_the_only_device);
     tcase_add_loop_test(c, so_it_is_beside_the_processor, 0, 3);
     tcase_add_loop_test(c, so_it_is_where_shares_follow_measurements, 0, 4);
