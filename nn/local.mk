@@ -126,6 +126,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/pool.c \
     %D%/layers/pooling.c \
     %D%/layers/pooling.h \
+    %D%/layers/prelu.c \
     %D%/layers/recurrent.c \
     %D%/layers/recurrent.h \
     %D%/layers/recurrent_layer.c \

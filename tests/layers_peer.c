@@ -220,6 +220,8 @@ static cek_status layer_add(cek_model *m, const char *kind, int x, int *y)
         return cek_model_linear(m, x, count_of("out"), true, y);
     if (strcmp(kind, "activation") == 0)
         return cek_model_activation_with(m, x, &activation, y);
+    if (strcmp(kind, "prelu") == 0)
+        return cek_model_prelu(m, x, count_of("slopes"), y);
     if (strcmp(kind, "softmax") == 0)
         return cek_model_softmax(m, x, (int)number("axis"), y);
     if (strcmp(kind, "log_softmax") == 0)

@@ -122,6 +122,8 @@ typedef struct cek_activation_layer {
 } cek_activation_layer;
 CEK_API CEK_CHECKED cek_status cek_model_activation_with(cek_model *model, int input, const cek_activation_layer *layer,
                                                          int *node);
+/* x where it is positive, else weight x, which is learnt from 0.25 on; `slopes`: 1, or one for each channel (axis 1). */
+CEK_API CEK_CHECKED cek_status cek_model_prelu(cek_model *model, int input, uint32_t slopes, int *node);
 /* In training each element is 0 with probability p and x / (1 - p) else; otherwise x. */
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
 /* a + b, equal shapes */

@@ -51,6 +51,7 @@ CEK_API void cek_model_free(cek_model *model);
 /* cek_model_parse - a built-in name or a text of words separated by blanks:
  *   conv:OUT,K[,sS][,pP][,gG][,dD]   convt:... (transposed, also mMORE)   linear:OUT
  *   relu gelu gelutanh tanh sigmoid silu relu6 hardswish hardsigmoid leakyrelu[:SLOPE] elu[:ALPHA] softplus[:BETA] clip:LOW,HIGH
+ *   prelu[:SLOPES]
  *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   maxpoolto:SIZE   avgpoolto:SIZE (adaptive)   gap (global average)
  *   batchnorm   layernorm[:AXES]   rmsnorm[:AXES]   groupnorm:GROUPS   instancenorm   dropout:P   flatten
  *   embedding:ROWS,WIDTH   lstm:STATE[,lLAYERS][,dDIRECTIONS]   gru:... (the same)

@@ -247,6 +247,18 @@ out:
     return st;
 }
 
+static cek_status prelu_add(cek_model *model, int input, const word *w)
+{
+    cek_status st;
+    uint32_t slopes = 1;
+
+    if (w->settings)
+        CEK_TRY(number(w, 0, "slopes", &slopes));
+    st = cek_model_prelu(model, input, slopes, NULL);
+out:
+    return st;
+}
+
 static cek_status flatten_add(cek_model *model, int input, const word *w)
 {
     (void)w; /* it has no settings */
@@ -312,6 +324,7 @@ static const struct rule {
     { "elu", "[:ALPHA]", 0, 1, activation_add, CEK_ACT_ELU },
     { "softplus", "[:BETA]", 0, 1, activation_add, CEK_ACT_SOFTPLUS },
     { "clip", ":LOW,HIGH", 2, 2, clip_add, CEK_ACT_CLIP },
+    { "prelu", "[:SLOPES]", 0, 1, prelu_add, 0 },
     { "maxpool", POOL, 1, 3, pool_add, CEK_POOL_MAX },
     { "avgpool", POOL, 1, 3, pool_add, CEK_POOL_AVERAGE },
     { "maxpoolto", ":SIZE", 1, 1, pool_to_add, CEK_POOL_MAX },

@@ -228,6 +228,24 @@ static int log_softmax(cek_model *m, int x, const int64_t *shape)
     return y;
 }
 
+static int prelu(cek_model *m, int x, const int64_t *shape)
+{
+    int y;
+
+    assert_ok(cek_model_prelu(m, x, (uint32_t)shape[0], &y));
+    return y;
+}
+static int prelu_one(cek_model *m, int x, const int64_t *shape)
+{
+    int y;
+
+    (void)shape;
+    assert_ok(cek_model_prelu(m, x, 1, &y));
+    ck_assert_int_eq(cek_model_prelu(m, x, 2, NULL), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "2 slopes for an input of the shape"));
+    return y;
+}
+
 typedef cek_status norm_call(cek_model *, int, const cek_norm_layer *, int *);
 static int norm(cek_model *m, int x, norm_call *call, cek_norm_layer n)
 {
@@ -344,6 +362,8 @@ static const layer_case cases[] = {
     { "adaptive", 3, { 2, 5, 6 }, adaptive, "" },
     { "activation", 2, { 3, 4 }, activation, "" },
     { "activation_with", 2, { 3, 4 }, activation_with, "" },
+    { "prelu", 3, { 3, 2, 4 }, prelu, "0.weight:3" },
+    { "prelu_one", 2, { 3, 4 }, prelu_one, "0.weight:1" },
     { "softmax", 2, { 3, 4 }, softmax, "" },
     { "log_softmax", 3, { 3, 2, 4 }, log_softmax, "" },
     { "layer_norm", 3, { 2, 3, 4 }, layer_norm, "0.weight:3x4 0.bias:3x4" },

@@ -111,6 +111,7 @@ START_TEST(every_word_is_a_layer)
         { "convt:4,3,s2,p1,m1,g2", 3, { 6, 5, 4 }, 3, { 4, 10, 8 }, 6 * 2 * 9 + 4 },
         { "silu gelutanh relu6 hardswish hardsigmoid", 1, { 7 }, 1, { 7 }, 0 },
         { "leakyrelu leakyrelu:-0.2 elu elu:2 softplus softplus:3 clip:-1,0.5", 1, { 7 }, 1, { 7 }, 0 },
+        { "prelu prelu:5", 3, { 5, 4, 3 }, 3, { 5, 4, 3 }, 1 + 5 },
         { "maxpool:2", 2, { 3, 8 }, 2, { 3, 4 }, 0 },
         { "avgpool:2,s1", 4, { 3, 2, 3, 4 }, 4, { 3, 1, 2, 3 }, 0 },
         { "maxpoolto:3", 3, { 2, 7, 2 }, 3, { 2, 3, 3 }, 0 },

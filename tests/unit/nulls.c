@@ -306,6 +306,7 @@ static void models_call(void)
     REFUSED("size", cek_model_pool_to(model, 1, CEK_POOL_MAX, NULL, (int *)room));
     REFUSED("model", cek_model_activation_with(NULL, 1, (void *)room, (int *)room));
     REFUSED("layer", cek_model_activation_with(model, 1, NULL, (int *)room));
+    REFUSED("model", cek_model_prelu(NULL, 1, 1, (int *)room));
     REFUSED("model", cek_model_softmax(NULL, 1, 1, (int *)room));
     REFUSED("model", cek_model_log_softmax(NULL, 1, 1, (int *)room));
     REFUSED("model", cek_model_layer_norm(NULL, 1, (void *)room, (int *)room));
