@@ -242,6 +242,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/replica_left.c \
     %D%/train/replica_memory.c \
     %D%/train/replica_run.c \
+    %D%/train/room.h \
     %D%/train/rules.c \
     %D%/train/rules.h \
     %D%/train/running.c \

@@ -654,7 +654,8 @@ CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
 /* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
  * it is not measured: one device, equal or given shares, or no step yet. */
 CEK_API double cek_trainer_idle(const cek_trainer *trainer, size_t index);
-/* Bytes planned for device `index`, with what it leaves to the fallback there, and its micro-batch. */
+/* Bytes that the trainer has of device `index`, counted as cek_memory_stats does, with what is left to the fallback there, and its
+ * micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
 /* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the

@@ -236,6 +236,11 @@ cek_status cek__conductor_bytes(const cek__conductor_options *o, size_t index, u
     return cek__station_bytes(o, index, out);
 }
 
+cek_status cek__conductor_room(const cek__conductor *c, size_t index, uint64_t *out)
+{
+    return cek__station_room(&c->stations[index], out);
+}
+
 typedef struct making {
     const cek__conductor_options *options;
     cek__conductor *conductor;

@@ -36,6 +36,8 @@ typedef struct cek__conductor_options {
 
 /* Device bytes that it takes on device `index`. */
 CEK__CHECKED cek_status cek__conductor_bytes(const cek__conductor_options *options, size_t index, uint64_t *out);
+/* What it takes, with what operations beside the plans work in, which is known when they are there. */
+CEK__CHECKED cek_status cek__conductor_room(const cek__conductor *conductor, size_t index, uint64_t *out);
 
 CEK__CHECKED cek_status cek__conductor_create(const cek__conductor_options *options, cek__conductor **out);
 /* Waits for what is under way. */

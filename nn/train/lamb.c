@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "nn/train/algorithm.h"
 #include "nn/train/chains.h"
+#include "nn/train/room.h"
 
 enum { BLOCKS_AT_ONCE = 4096 / sizeof(cek_update_block) }; /* what one update of a stream moves */
 
@@ -31,7 +32,12 @@ struct cek__lamb {
 
 uint64_t cek__lamb_bytes(size_t ranges)
 {
-    return ranges * (sizeof(cek_update_block) + CEK_ALIGNMENT);
+    return cek__aligned(ranges * sizeof(cek_update_block)) + ranges * CEK_ALIGNMENT;
+}
+
+uint64_t cek__lamb_workspace_bytes(const cek__lamb *l)
+{
+    return l ? cek__room_of(l->workspace) : 0;
 }
 
 /* step += -decay * p, in place. */

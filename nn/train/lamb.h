@@ -15,6 +15,7 @@ typedef struct cek__lamb cek__lamb;
 
 /* Device bytes for so many ranges. */
 uint64_t cek__lamb_bytes(size_t ranges);
+uint64_t cek__lamb_workspace_bytes(const cek__lamb *lamb); /* beside those; 0 without one */
 
 /* `ranges`: one for each parameter; they outlive it. */
 CEK__CHECKED cek_status cek__lamb_create(cek_device *device, cek_stream *stream, const cek__rules *rules,

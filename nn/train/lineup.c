@@ -40,12 +40,11 @@ out:
 
 uint64_t cek__lineup_planned(const cek__lineup *l, size_t index)
 {
-    cek__conductor_options o = conductor_options(l);
     uint64_t bytes;
 
     for (size_t i = 0; i < l->count; i++)
         if (l->positions[i] == index)
-            return cek__conductor_bytes(&o, i, &bytes) == CEK_OK ? bytes : 0;
+            return cek__conductor_room(l->conductor, i, &bytes) == CEK_OK ? bytes : 0;
     return 0;
 }
 
@@ -73,11 +72,10 @@ out:
 static cek_status limit_keep(const cek__lineup *l)
 {
     cek_status st = CEK_OK;
-    cek__conductor_options o = conductor_options(l);
 
     for (size_t i = 0; l->of.memory_limit > 0 && i < l->count; i++) {
         uint64_t bytes;
-        CEK_TRY(cek__conductor_bytes(&o, i, &bytes));
+        CEK_TRY(cek__conductor_room(l->conductor, i, &bytes));
         bytes += cek__replica_bytes(l->replicas[i]);
         if (bytes > l->of.memory_limit)
             return cek__fail(CEK_OUT_OF_MEMORY, "%s: one of %zu owners of the parameters needs %llu bytes of %llu",

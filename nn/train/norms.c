@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/status.h"
+#include "nn/train/room.h"
 
 enum { SIDES_MOST = 4 };
 
@@ -60,6 +61,15 @@ void cek__norms_free(cek__norms *n)
     cek_pinned_free(n->device, n->host);
     free(n->ops);
     free(n);
+}
+
+uint64_t cek__norms_workspace_bytes(const cek__norms *n)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < SIDES_MOST; i++)
+        bytes += cek__room_of(n->workspace[i]);
+    return bytes;
 }
 
 static const sized_op *op_find(const cek__norms *n, uint64_t count)

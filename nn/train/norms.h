@@ -12,6 +12,8 @@ typedef struct cek__norms cek__norms;
 
 /* Device bytes for so many sums. */
 uint64_t cek__norms_bytes(size_t slots);
+/* And what its operations work in, which is known when it is ready. */
+uint64_t cek__norms_workspace_bytes(const cek__norms *norms);
 
 /* `sides`: streams that measure at once. */
 CEK__CHECKED cek_status cek__norms_create(cek_device *device, cek_dtype type, size_t slots, size_t sides,

@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "nn/train/chains.h"
 #include "nn/train/lamb.h"
+#include "nn/train/room.h"
 
 struct cek__shard_optimizer {
     cek_device *device;
@@ -44,7 +45,7 @@ size_t cek__rules_moments(const cek__rules *r)
 cek_status cek__shard_optimizer_bytes(const cek__rules *r, const cek__shard *shard, uint64_t *out)
 {
     cek_status st;
-    const uint64_t bytes = cek__shard_elements(shard) * cek_dtype_bytes(r->layout->type);
+    const uint64_t bytes = cek__aligned(cek__shard_elements(shard) * cek_dtype_bytes(r->layout->type));
     const bool lamb = cek__rules_scale_parameters(r);
     cek__range *ranges = NULL;
     size_t count;
@@ -55,6 +56,11 @@ cek_status cek__shard_optimizer_bytes(const cek__rules *r, const cek__shard *sha
 out:
     free(ranges);
     return st;
+}
+
+uint64_t cek__shard_optimizer_workspace_bytes(const cek__shard_optimizer *s)
+{
+    return cek__room_of(s->workspace) + cek__lamb_workspace_bytes(s->lamb);
 }
 
 /* Full of one number. */

@@ -21,6 +21,8 @@ typedef struct cek__update_place {
 
 /* Bytes of device memory that a shard will take. */
 CEK__CHECKED cek_status cek__shard_optimizer_bytes(const cek__rules *rules, const cek__shard *shard, uint64_t *out);
+/* And what its operations work in. */
+uint64_t cek__shard_optimizer_workspace_bytes(const cek__shard_optimizer *optimizer);
 
 /* `stream`: what it keeps gets its first values, the average those of `parameters`, which are there. `rules` outlive it. */
 CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek__rules *rules,

@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "nn/train/branches.h"
 #include "nn/train/chains.h"
+#include "nn/train/room.h"
 
 /* Elements that are added at a time, for each core, on a device that works inline. 128 KiB of f32: what was copied, and the sum,
  * stay in a core's own cache between the copy and the addition; a quarter less time than with pieces that fill it. Beside the host
@@ -117,6 +118,15 @@ static uint64_t inbox_elements(const cek__shards *shards, uint64_t piece, size_t
 uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device)
 {
     return CEK__REDUCER_SIDES * inbox_elements(shards, CEK__SHARD_MOST, device) * cek_dtype_bytes(type);
+}
+
+uint64_t cek__reducer_room(const cek__reducer *red)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < CEK__REDUCER_SIDES; i++)
+        bytes += cek__room_of(red->sides[i].inbox) + cek__room_of(red->sides[i].workspace);
+    return bytes;
 }
 
 static cek_status ops_make(cek__reducer *red, size_t device)

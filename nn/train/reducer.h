@@ -17,6 +17,8 @@ enum { CEK__REDUCER_SIDES = 2 }; /* one may come in while the other is added: mo
 
 /* Device bytes that the reducer of a device will take at most. */
 uint64_t cek__reducer_bytes(const cek__shards *shards, cek_dtype type, size_t device);
+/* What one takes, with what its operations work in. */
+uint64_t cek__reducer_room(const cek__reducer *reducer);
 
 /* `sides`: 1 to CEK__REDUCER_SIDES. */
 CEK__CHECKED cek_status cek__reducer_create(const cek__shards *shards, const cek__replica *replica, cek_dtype type,

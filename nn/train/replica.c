@@ -236,11 +236,10 @@ int64_t cek__replica_most(const cek__replica *r)
 
 uint64_t cek__replica_bytes(const cek__replica *r)
 {
-    uint64_t bytes = cek__replica_rooms_bytes(r) + cek__batch_block_at() + sizeof(cek_batch_block) +
-                     2 * cek__replica_tally_bytes(r) + buffer_bytes(r) + constant_bytes(r);
+    uint64_t bytes = cek__replica_rooms_bytes(r) + cek__room_of(r->blocks) + cek__room_of(r->tally) +
+                     cek__room_of(r->buffers) + cek__room_of(r->constants);
     for (size_t b = 0; b < r->layout->bucket_count; b++)
-        bytes += cek__layout_bucket_bytes(r->layout, b) * (r->options.training ? 2 : 1) +
-                 cek__layout_rounded_bytes(r->layout, b);
+        bytes += cek__room_of(r->parameters[b]) + cek__room_of(r->rounded[b]) + cek__room_of(r->gradients[b]);
     return bytes;
 }
 

@@ -3,6 +3,7 @@
 #define CEK_NN_TRAIN_REPLICA_INSIDE_H
 
 #include "nn/train/replica.h"
+#include "nn/train/room.h"
 
 enum {
     SLOTS = CEK__PLAN_BINDINGS, /* micro-batches alternate between them: the next upload runs beside the computation */
@@ -82,11 +83,6 @@ static inline bool cek__replica_in_f64(const cek__replica *r)
 static inline cek_ref cek__ref_of(const cek_memory *memory)
 {
     return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
-}
-
-static inline uint64_t cek__aligned(uint64_t bytes)
-{
-    return (bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
 }
 
 /* Where inputs, and targets behind so many rows of all of them, lie on the device and in what is ours on the host: one upload

@@ -230,8 +230,13 @@ out:
 
 uint64_t cek__replica_rooms_bytes(const cek__replica *r)
 {
-    return r->room.arena_bytes + r->room.workspace_bytes + r->room.output_bytes + r->room.left_bytes +
-           r->room.left_workspace_bytes + r->slot_count * (cek__aligned(r->room.input_bytes) + r->room.target_bytes);
+    uint64_t bytes = cek__room_of(r->workspace) + cek__room_of(r->output) + cek__room_of(r->left);
+
+    for (size_t i = 0; i < CEK__ARENA_PIECES; i++)
+        bytes += cek__room_of(r->arena[i]);
+    for (size_t i = 0; i < r->slot_count; i++)
+        bytes += cek__room_of(r->slots[i].samples);
+    return bytes;
 }
 
 cek_status cek__replica_choose_micro_batch(cek__replica *r)

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 #include "core/base/trace.h"
+#include "nn/train/room.h"
 #include "nn/train/station_update.h"
 
 /* ---- life ---- */
@@ -80,13 +81,30 @@ static cek_status meter_make(cek__station *s)
 cek_status cek__station_bytes(const cek__conductor_options *o, size_t index, uint64_t *out)
 {
     cek_status st = CEK_OK;
-    const uint64_t blocks = sizeof(cek_step_block) +
-                            (cek__rules_scale_gradients(o->rules) ? sizeof(cek_update_block) : 0);
+    const bool lone = o->shards->devices == 1;
+    const uint64_t blocks = (lone ? 0 : cek__aligned(sizeof(cek_step_block))) +
+                            (cek__rules_scale_gradients(o->rules) ? cek__aligned(sizeof(cek_update_block)) : 0);
 
-    *out = cek__reducer_bytes(o->shards, o->rules->layout->type, index) + CEK__REDUCER_SIDES * blocks;
+    *out = cek__reducer_bytes(o->shards, o->rules->layout->type, index) + (lone ? 1 : CEK__REDUCER_SIDES) * blocks;
     for (size_t s = 0; s < o->shards->count; s++)
         if (o->shards->list[s].owner == index)
             CEK_TRY(cek__station_shard_bytes(o->rules, &o->shards->list[s], out));
+out:
+    return st;
+}
+
+cek_status cek__station_room(const cek__station *s, uint64_t *out)
+{
+    cek_status st = CEK_OK;
+
+    *out = cek__reducer_room(s->reducer) + (s->norms ? cek__norms_workspace_bytes(s->norms) : 0);
+    for (size_t i = 0; i < s->sides; i++)
+        *out += cek__room_of(s->updates[i].step_block) + cek__room_of(s->updates[i].update_block);
+    for (size_t i = 0; i < s->shards->count; i++)
+        if (s->optimizers[i] != NULL) {
+            CEK_TRY(cek__station_shard_bytes(s->rules, &s->shards->list[i], out));
+            *out += cek__shard_optimizer_workspace_bytes(s->optimizers[i]);
+        }
 out:
     return st;
 }

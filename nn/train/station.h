@@ -93,6 +93,8 @@ typedef struct cek__station {
 
 /* Device bytes that it takes beside its replica. */
 CEK__CHECKED cek_status cek__station_bytes(const cek__conductor_options *options, size_t index, uint64_t *out);
+/* What one takes, with what its operations work in. */
+CEK__CHECKED cek_status cek__station_room(const cek__station *station, uint64_t *out);
 
 CEK__CHECKED cek_status cek__station_create(const cek__conductor_options *options, cek__exchange *exchange,
                                             size_t index, cek__station *out);

@@ -404,6 +404,45 @@ START_TEST(activations_take_little_more_than_half)
 }
 END_TEST
 
+/* In every type, by one device or three, with what operations work in, and of nothing more when steps are under way. */
+START_TEST(what_is_planned_is_what_is_allocated)
+{
+    static const char *const lists[] = { "cpu:0", "cpu:0,cpu:1,reference:0", "sim:0,sim:1" };
+    const cek_optimizer adam = { .size = sizeof adam, .algorithm = CEK_OPTIMIZER_ADAM, .lr = 1e-4 };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .norm_group = ROWS / 2,
+                                    .shares = CEK_SHARES_EQUAL,
+                                    .optimizer = &adam,
+                                    .average = 0.9,
+                                    .max_norm = _i % 2 ? 1 : 0,
+                                    .type = _i / 2 % 3 == 0 ? CEK_F32 : LOW[_i / 2 % 3 - 1] };
+    cek_memory_stats before[3], after = { .size = sizeof after };
+    cek_model *m = network("conv:4,3,p1 batchnorm relu maxpool:2 flatten linear:2000 tanh linear:3");
+    cek_trainer *trainer;
+    team t;
+
+    team_open(&t, lists[_i / 6]);
+    for (size_t i = 0; i < t.count; i++) {
+        before[i].size = sizeof before[i];
+        assert_ok(cek_device_memory_stats(t.devices[i], &before[i]));
+    }
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+    for (int i = 0; i < 3; i++)
+        (void)step_loss(trainer);
+    for (size_t i = 0; i < t.count; i++) {
+        assert_ok(cek_device_memory_stats(t.devices[i], &after));
+        ck_assert_msg(after.used_bytes - before[i].used_bytes == cek_trainer_planned_bytes(trainer, i),
+                      "device %zu of %s, %s: %llu bytes allocated, planned %llu", i, lists[_i / 6],
+                      cek_dtype_name(o.type), (unsigned long long)(after.used_bytes - before[i].used_bytes),
+                      (unsigned long long)cek_trainer_planned_bytes(trainer, i));
+    }
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
 /* The gradient of the first weights, of 8 rows of which 5 count; the others hold `garbage`. */
 static double *gradient_with(cek_model *m, cek_dtype type, uint64_t piece_bytes, float garbage, double *loss)
 {
@@ -522,6 +561,7 @@ int main(void)
     tcase_add_test(tcase, types_that_nothing_computes_in_are_refused);
     tcase_add_loop_test(tcase, a_device_that_lacks_an_operation_is_refused_by_layer_and_operation, 0, 6);
     tcase_add_loop_test(tcase, activations_take_little_more_than_half, 0, 6);
+    tcase_add_loop_test(tcase, what_is_planned_is_what_is_allocated, 0, 18);
     tcase_add_loop_test(tcase, padding_changes_nothing, 0, 2);
     tcase_add_loop_test(tcase, weights_in_pieces_compute_as_whole_ones, 0, 2);
     tcase_add_loop_test(tcase, sums_over_pieces_are_rounded_with_each, 0, 2);
