@@ -159,8 +159,10 @@ static void counts_make(const cpu_space *space, int t, int64_t counted, int64_t 
         run = space->shape[inner] - place.at[inner];
         run = run < n - i ? run : n - i;
         count = left <= 0 ? 0 : space->stride[t][inner] == 0 || left > run ? run : left;
-        for (int64_t k = 0; k < run; k++)
-            to[i + k] = k < count;
+        for (int64_t k = 0; k < count; k++)
+            to[i + k] = 1;
+        for (int64_t k = count; k < run; k++)
+            to[i + k] = 0;
         cek__place_advance(space, &place, run);
     }
 }
