@@ -513,8 +513,8 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
 /* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to
  * `fallback`: its operands go there through page-locked memory of the host, its results come back, in the order of all
- * else that the device computes. The device has nothing to do meanwhile, and a step that a lone device is submitted
- * waits for what comes before its last such operation, so a warning in the log counts such operations, and at
+ * else that the device computes. The device has nothing to do meanwhile, and submitting a step to a lone device
+ * waits for what comes before its last such operation; so a warning in the log counts such operations, and at
  * CEK_LOG_INFO each is named with its layer. Gradients are those of the device, but for the digits that `fallback`
  * rounds otherwise. A part of a step with such an operation is no command buffer. What they take on `fallback` counts
  * for the device that leaves them, in options.memory_limit and cek_trainer_planned_bytes. Additions of gradients and

@@ -1,4 +1,5 @@
 /* replica_left.c - what a replica's device leaves to another: the room there, and what is said of it. */
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/device/gate.h"
 #include "nn/train/replica_inside.h"
@@ -37,12 +38,17 @@ void cek__replica_left_drop(cek__replica *r)
 
 void cek__replica_left_close(cek__replica *r, bool drained)
 {
-    if (!drained || (r->fallback.stream && cek__gate_is_occupied(r->options.fallback))) {
+    /* A thread was left there: it has what the call was given, operands on its own stack besides. */
+    const bool occupied = r->fallback.stream && cek__gate_is_occupied(r->options.fallback);
+    if (!drained || occupied) {
         cek_pinned_abandon(r->device, r->fallback.host);
         r->fallback.host = NULL;
     }
     cek__replica_left_drop(r);
-    cek_stream_free(r->fallback.stream);
+    if (occupied)
+        cek__abandon(r->fallback.stream);
+    else
+        cek_stream_free(r->fallback.stream);
     r->fallback.stream = NULL;
 }
 
