@@ -182,7 +182,7 @@ typedef struct cek_embedding_layer {
         pads; /* row `padding` is that of places without a word (padding_idx): it begins with zeros, and is not trained by what it gives */
     uint8_t reserved[3];
     int64_t count, width;
-    int64_t padding; /* at most 2^24 */
+    int64_t padding; /* of 2^24 rows at most */
 } cek_embedding_layer;
 CEK_API CEK_CHECKED cek_status cek_model_embedding_with(cek_model *model, int input, const cek_embedding_layer *layer,
                                                         int *node);

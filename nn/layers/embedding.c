@@ -3,13 +3,16 @@
 #include "core/base/status.h"
 #include "nn/model/layer.h"
 
-enum { EXACT = 1 << 24 /* whole numbers up to here are floats */ };
+enum { EXACT = 1 << 24 /* whole numbers up to here are floats, as which indices are held against the padding */ };
 
 static cek_status layer_check(const cek_embedding_layer *e)
 {
     if (e->count < 1 || e->count > INT32_MAX || e->width < 1 || e->width > CEK__ELEMENTS_MAX)
         return cek__fail(CEK_INVALID, "a table of %lld rows of %lld", (long long)e->count, (long long)e->width);
-    if (e->pads && (e->padding < 0 || e->padding >= e->count || e->padding > EXACT))
+    if (e->pads && e->count > EXACT)
+        return cek__fail(CEK_INVALID, "padding in a table of %lld rows, there are %d at most", (long long)e->count,
+                         EXACT);
+    if (e->pads && (e->padding < 0 || e->padding >= e->count))
         return cek__fail(CEK_INVALID, "row %lld of %lld as padding", (long long)e->padding, (long long)e->count);
     return CEK_OK;
 }

@@ -65,7 +65,7 @@ static cek_status windows_fit(const cek__layer *l, const cek__pooling *p, int ax
     cek__axes_text(axes, w.kernel, kernel);
     cek__padding_text(axes, &w, padding);
     for (int i = 0; i < axes; i++) {
-        const int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
+        const int64_t reach = cek__pool_reach(&w, i);
 
         if (w.pad_lo[i] > reach / 2 || w.pad_hi[i] > reach / 2)
             CEK_FAIL(CEK_INVALID, "padding %s is more than half of the kernel %s", padding, kernel);

@@ -8,21 +8,25 @@
 #include "core/base/alloc.h"
 #include "nn/graph/parts.h"
 
+/* Between the elements of a window; one alone has none beside it. */
 static int64_t dilation(const cek__windows *w, int axis)
 {
-    return w->dilation[axis] > 1 ? w->dilation[axis] : 1;
+    return w->kernel[axis] > 1 && w->dilation[axis] > 1 ? w->dilation[axis] : 1;
 }
 
-/* From a window's first element to its last. */
-static int64_t reach_of(const cek__windows *w, int axis)
+int64_t cek__pool_reach(const cek__windows *w, int axis)
 {
-    return (w->kernel[axis] - 1) * dilation(w, axis) + 1;
+    int64_t reach;
+
+    if (__builtin_mul_overflow(w->kernel[axis] - 1, dilation(w, axis), &reach) || reach == INT64_MAX)
+        return INT64_MAX;
+    return reach + 1;
 }
 
 /* What the last window of an axis takes behind the padding. */
 static int64_t overhang(const cek__windows *w, int axis, int64_t in)
 {
-    int64_t room = in + w->pad_lo[axis] + w->pad_hi[axis] - reach_of(w, axis);
+    int64_t room = in + w->pad_lo[axis] + w->pad_hi[axis] - cek__pool_reach(w, axis);
     int64_t last = (room + w->stride[axis] - 1) / w->stride[axis]; /* its number */
     int64_t reach;
 
@@ -59,7 +63,7 @@ static cek_status gaps_pool(cek__graph *graph, int x, uint32_t mode, const cek__
     cek__part part = { .kind = CEK__PART_POOL, .inputs = 1, .pool = { .mode = mode } };
     cek__dims split = { .rank = 2 + 2 * axes, .samples = dims.samples, .outside = dims.outside }, images = dims,
               y = dims;
-    int64_t lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
+    int64_t lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 }, elements = dims.size[0] * dims.size[1];
     int apart[CEK_RANK_MAX] = { 0, 1 }, together[CEK_RANK_MAX] = { 0, 1 };
 
     split.size[0] = dims.size[0];
@@ -67,6 +71,9 @@ static cek_status gaps_pool(cek__graph *graph, int x, uint32_t mode, const cek__
     for (int i = 0; i < axes; i++) {
         const int64_t d = dilation(w, i), groups = (dims.size[2 + i] + d - 1) / d;
 
+        if (__builtin_mul_overflow(elements, groups * d, &elements))
+            CEK_FAIL(CEK_INVALID, "pool: an image of more than 2^63 elements, with padding for a dilation of %lld",
+                     (long long)d);
         hi[2 + i] = groups * d - dims.size[2 + i];
         split.size[2 + 2 * i] = images.size[2 + i] = groups;
         split.size[3 + 2 * i] = d;
@@ -125,15 +132,15 @@ static cek_status dilated_pool(cek__graph *graph, int x, const cek__pooling *p, 
     bool fewer = false;
 
     for (int i = 0; i < dims.rank - 2; i++) {
-        const int64_t in = dims.size[2 + i], room = in + w->pad_lo[i] + w->pad_hi[i] + more[i] - reach_of(w, i);
+        const int64_t in = dims.size[2 + i], room = in + w->pad_lo[i] + w->pad_hi[i] + more[i] - cek__pool_reach(w, i);
 
         if (w->kernel[i] < 1 || w->stride[i] < 1 || room < 0)
             CEK_FAIL(CEK_INVALID, "pool: a window or stride below 1, or a window larger than the image");
         if (w->pad_lo[i] > 0 && dilation(w, i) > in)
             CEK_FAIL(CEK_INVALID, "pool: a dilation of %lld of an axis of %lld elements and padding",
                      (long long)dilation(w, i), (long long)in);
-        if (w->pad_lo[i] < 0 || w->pad_hi[i] < 0 || w->pad_lo[i] >= reach_of(w, i) || w->pad_hi[i] >= reach_of(w, i) ||
-            room / w->stride[i] * w->stride[i] >= in + w->pad_lo[i])
+        if (w->pad_lo[i] < 0 || w->pad_hi[i] < 0 || w->pad_lo[i] >= cek__pool_reach(w, i) ||
+            w->pad_hi[i] >= cek__pool_reach(w, i) || room / w->stride[i] * w->stride[i] >= in + w->pad_lo[i])
             CEK_FAIL(CEK_INVALID, "pool: a window wholly in the padding");
         count[i] = room / w->stride[i] + 1;
         lo[2 + i] = w->pad_lo[i];

@@ -14,6 +14,9 @@ typedef struct cek__pooling {
     bool count_pad; /* the mean counts padding as zeros, but nothing beyond it */
 } cek__pooling;
 
+/* From a window's first element to its last along an axis; INT64_MAX where it is more. */
+int64_t cek__pool_reach(const cek__windows *windows, int axis);
+
 /* x [N,C,...] with 1 to 3 axes. Errors: CEK_INVALID for windows that do not fit. */
 CEK__SHARED CEK__CHECKED cek_status cek__pool(cek__graph *graph, int x, const cek__pooling *pooling, int *out);
 

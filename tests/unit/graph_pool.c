@@ -3,6 +3,7 @@
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };
+#define FAR ((int64_t)1 << 32)
 
 typedef struct shape {
     int spatial;
@@ -188,6 +189,34 @@ START_TEST(what_does_not_fit_is_refused)
     assert_ok(cek__pool(&n.graph, x, &p, &y));
     p.windows = (cek__windows){ .kernel = { 1, 3 }, .stride = { 1, 5 }, .pad_hi = { 0, 3 } };
     ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    p.windows = (cek__windows){ .kernel = { FAR, 1 }, .stride = { 1, 1 }, .dilation = { FAR, 1 } };
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "or a window larger than the image"));
+    p.windows = (cek__windows){
+        .kernel = { 2, 2, 2 }, .stride = { 1, 1, 1 }, .pad_hi = { FAR, FAR, FAR }, .dilation = { FAR, FAR, FAR }
+    };
+    x = samples(&n, PER_SAMPLE(1, 1, 1, 1));
+    ck_assert_int_eq(cek__pool(&n.graph, x, &p, &y), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "pool: an image of more than 2^63 elements"));
+    net_close(&n);
+}
+END_TEST
+
+/* However far the elements beside a window's only one would be. */
+START_TEST(windows_of_one_element_have_no_dilation)
+{
+    static net n;
+    cek__pooling p = { .mode = CEK_POOL_AVERAGE, .windows = { .kernel = { 1, 2 }, .stride = { 1, 1 } } };
+    int x, y, flows;
+
+    net_open(&n);
+    x = samples(&n, PER_SAMPLE(1, 4, 6));
+    memcpy(p.windows.dilation, (int64_t[]){ 3000000, 2 }, 2 * sizeof *p.windows.dilation);
+    flows = n.graph.flow_count;
+    assert_ok(cek__pool(&n.graph, x, &p, &y));
+    ck_assert_int_gt(n.graph.flow_count, flows);
+    for (; flows < n.graph.flow_count; flows++)
+        ck_assert_int_le(cek__dims_elements(&n.graph.flows[flows].dims, 0, n.graph.flows[flows].dims.rank, 1), 4 * 6);
     net_close(&n);
 }
 END_TEST
@@ -199,6 +228,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, pools, 0, 2 * SHAPES);
     tcase_add_loop_test(tcase, pools_to_a_size, 0, SHAPES);
+    tcase_add_test(tcase, windows_of_one_element_have_no_dilation);
     tcase_add_test(tcase, what_does_not_fit_is_refused);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

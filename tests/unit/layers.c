@@ -178,6 +178,7 @@ static int pool_dilated(cek_model *m, int x, const int64_t *shape)
                                   .stride = { (uint32_t)pick(1, 2), 1 },
                                   .pad_lo = { 1, 2 },
                                   .ceil = pick(0, 1),
+                                  .valid = pick(0, 1),
                                   .dilation = { (uint32_t)pick(2, 3), 2 } });
 }
 static int adaptive(cek_model *m, int x, const int64_t *shape)
@@ -601,6 +602,10 @@ static cek_status bad_layer(int which, cek_model *m, int steps, const char **sai
     const cek_attention_layer heads = { .size = sizeof heads, .heads = 3 };
     const cek_recurrent_layer stateless = { .size = sizeof stateless };
     const cek_embedding_layer pads = { .size = sizeof pads, .pads = true, .count = 5, .width = 1, .padding = 5 };
+    const cek_embedding_layer vast = { .size = sizeof vast, .pads = true, .count = (1 << 24) + 1, .width = 1 };
+    const cek_pool_layer far = {
+        .size = sizeof far, .mode = CEK_POOL_MAX, .kernel = { UINT32_MAX, 1 }, .dilation = { UINT32_MAX, 1 }
+    };
 
     switch (which) {
     case 0: *said = "conv): 1 output channels, kernel 0x0"; return cek_model_conv(m, 0, &none, NULL);
@@ -628,6 +633,10 @@ static cek_status bad_layer(int which, cek_model *m, int steps, const char **sai
         return cek_model_attention(m, steps, 0, steps, -1, &heads, NULL);
     case 17: *said = "lstm): a state of 0"; return cek_model_lstm(m, steps, &stateless, NULL);
     case 18: *said = "embedding): row 5 of 5 as padding"; return cek_model_embedding_with(m, 0, &pads, NULL);
+    case 19:
+        *said = "embedding): padding in a table of 16777217 rows, there are 16777216 at most";
+        return cek_model_embedding_with(m, 0, &vast, NULL);
+    case 20: *said = "kernel 4294967295x1 is larger than the input 3x4x4"; return cek_model_pool(m, 0, &far, NULL);
     default: *said = "gru): takes steps [N,T,D]"; return cek_model_gru(m, 0, &stateless, NULL);
     }
 }
@@ -641,7 +650,7 @@ START_TEST(each_refusal_names_layer_and_shapes)
     assert_ok(cek_model_create(3, (int64_t[]){ 3, 4, 4 }, &m));
     steps = cek_part_reshape(m, 0, 3, (int64_t[]){ CEK_SAMPLES, 3, 16 });
     ck_assert_int_ge(steps, 0);
-    for (int i = 0; i <= 19; i++) {
+    for (int i = 0; i <= 21; i++) {
         cek_status st = bad_layer(i, m, steps, &said);
 
         ck_assert_msg(st == CEK_INVALID, "%d: %s", i, cek_status_name(st));
