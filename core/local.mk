@@ -53,6 +53,7 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/ops.c \
     %D%/device/probe.c \
     %D%/device/probe.h \
+    %D%/device/registered.c \
     %D%/device/report.c \
     %D%/device/report.h \
     %D%/device/search.c \

@@ -282,6 +282,11 @@ unit_tests += %D%/unit/device
 %C%_unit_device_LDFLAGS = $(check_ldflags)
 %C%_unit_device_LDADD = core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/device_registered
+%C%_unit_device_registered_SOURCES = %D%/unit/device_registered.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
+%C%_unit_device_registered_CPPFLAGS = $(unit_cppflags)
+%C%_unit_device_registered_LDFLAGS = $(check_ldflags)
+%C%_unit_device_registered_LDADD = core/libcekernels.la $(unit_libs)
 unit_tests += %D%/unit/device_memory
 %C%_unit_device_memory_SOURCES = %D%/unit/device_memory.c %D%/unit/devices.h %D%/unit/scratch.h %D%/unit/fakes.h
 %C%_unit_device_memory_CPPFLAGS = $(unit_cppflags)
@@ -420,6 +425,11 @@ unit_tests += %D%/unit/fallback
 %C%_unit_fallback_LDFLAGS = $(check_ldflags)
 %C%_unit_fallback_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/train_lent
+%C%_unit_train_lent_SOURCES = %D%/unit/train_lent.c %D%/unit/train_place.h
+%C%_unit_train_lent_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_lent_LDFLAGS = $(check_ldflags)
+%C%_unit_train_lent_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 unit_tests += %D%/unit/train_hangs
 %C%_unit_train_hangs_SOURCES = %D%/unit/train_hangs.c %D%/unit/train_place.h
 %C%_unit_train_hangs_CPPFLAGS = $(unit_cppflags)

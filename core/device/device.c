@@ -1,6 +1,7 @@
 /* device.c - devices: opening, description, the default stream, pinned memory.
  *
- * Owns: the plugin's device handle and the default stream. Memory is allocator.c's, other streams are stream.c's. */
+ * Owns: the plugin's device handle and the default stream. Memory is allocator.c's, other streams are stream.c's,
+ * what a program registers is registered.c's. */
 #include "core/device/device.h"
 
 #include <stdio.h>
@@ -347,33 +348,5 @@ void cek_pinned_abandon(cek_device *device, void *ptr)
     if (device == NULL || ptr == NULL)
         return;
     cek__abandon(ptr);
-    cek__device_drop(device);
-}
-
-/* ---- the host's memory, registered ---- */
-
-cek_status cek_pinned_register(cek_device *device, void *ptr, uint64_t bytes)
-{
-    cek_status st;
-    cek_dev *dev;
-
-    CEK__NOT_NULL(device);
-    CEK__NOT_NULL(ptr);
-    if (bytes == 0)
-        CEK_FAIL(CEK_INVALID, "%s: 0 bytes to register", device->name);
-    if (cek__device_is_inline(device))
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: reads the host's memory itself", device->name);
-    CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, host_register, dev, ptr, bytes));
-    cek__device_take(device);
-out:
-    return st;
-}
-
-void cek_pinned_unregister(cek_device *device, void *ptr)
-{
-    if (device == NULL || ptr == NULL)
-        return;
-    CEK__RELEASE_(device, host_unregister, ptr, device->dev, ptr);
     cek__device_drop(device);
 }

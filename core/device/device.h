@@ -10,6 +10,8 @@
 #include "core/device/module.h"
 #include "core/device/allocator.h"
 
+typedef struct cek__registered cek__registered;
+
 /* Who may use the default stream. */
 typedef struct cek__turn {
     atomic_uintptr_t owner; /* a thread; 0: nobody */
@@ -33,14 +35,15 @@ struct cek_device {
     atomic_bool occupied;   /* and a thread was left inside (gate.h) */
     atomic_ullong finished; /* commands that were seen to finish, by anybody: changes where the device comes on */
 
-    /* Over `opening`, `streams` with their pins, `pinned`, `staging`, `lost_text`. As every lock of these libraries it is
+    /* Over `opening`, `streams` with their pins, `pinned`, `registered`, `staging`, `lost_text`. As every lock of these libraries it is
      * never held across a call of the plugin, which may not return: what one thread makes, others wait for, with the
      * deadline of all waits. */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* opened or not, a stream without pins, the turn given back, lost */
+    pthread_cond_t changed; /* opened or not, a stream without pins, the turn given back, memory registered, lost */
     _Atomic(cek_dev *) dev; /* NULL until opened */
     bool opening;           /* by a thread that is inside device_open */
     cek_stream *streams;
+    cek__registered *registered; /* memory of the program's (registered.c) */
     enum { CEK__PINNED_UNKNOWN, CEK__PINNED_BY_PLUGIN, CEK__PINNED_PLAIN } pinned;
     cek__allocator allocator;
 

@@ -46,6 +46,11 @@ bool cek__gate_is_occupied(const cek_device *device)
     return device->occupied;
 }
 
+bool cek__gate_is_lost(const cek_device *device)
+{
+    return cek__device_is_lost(device);
+}
+
 cek_status cek__gate_check(const cek_device *device)
 {
     return cek__device_check(device);

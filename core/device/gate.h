@@ -36,6 +36,9 @@ CEK__SHARED bool cek__gate_is_needed(const cek_device *device);
 /* A thread was left inside the device. */
 CEK__SHARED bool cek__gate_is_occupied(const cek_device *device);
 
+/* This library has called the device lost. */
+CEK__SHARED bool cek__gate_is_lost(const cek_device *device);
+
 /* CEK_OK, or the loss of the device with its reason. */
 CEK__SHARED CEK__CHECKED cek_status cek__gate_check(const cek_device *device);
 

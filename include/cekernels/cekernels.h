@@ -264,12 +264,18 @@ CEK_API void cek_pinned_free(cek_device *device, void *ptr);
  * that is lost or hangs. It is never freed. */
 CEK_API void cek_pinned_abandon(cek_device *device, void *ptr);
 
-/* cek_pinned_register - makes memory of the caller's as good as pinned memory for copies to and from `device`, in place: a
- * data set that is mapped, say. Any address and size; it stays the caller's, may be read and written as before, and has to stay
- * until cek_pinned_unregister, which gets the same address when no copy from or to it is under way.
- * Errors: CEK_UNSUPPORTED where the device reads any memory itself, or its plugin or driver cannot (the memory then serves as it is,
- * as after any error but CEK_DEVICE_LOST); CEK_OUT_OF_MEMORY; CEK_INVALID for 0 bytes. Threads: any. */
+/* cek_pinned_register - makes memory of the caller's as good as pinned memory for copies to and from `device`, in
+ * place: a data set that is mapped, say. Any address and size; it stays the caller's, may be read and written as
+ * before, but for what a copy that is queued reads or writes (cek_stream_upload), and has to stay until
+ * cek_pinned_unregister, which gets the same address when no copy from or to it is under way; for ever, once the
+ * device is lost. May block: pages are brought into memory. The same range may be registered with several devices,
+ * and several times with one, which then needs as many calls of cek_pinned_unregister. Ranges of one device that
+ * overlap otherwise are refused. Each keeps the device's engine.
+ * Errors: CEK_UNSUPPORTED where the device reads any memory itself, or its plugin or driver cannot, of this memory or
+ * at all (it then serves as it is, as after any error but CEK_DEVICE_LOST); CEK_OUT_OF_MEMORY; CEK_INVALID for 0
+ * bytes, NULL and overlaps. Threads: any. */
 CEK_API CEK_CHECKED cek_status cek_pinned_register(cek_device *device, void *ptr, uint64_t bytes);
+/* NULL, and an address at which nothing is registered with `device`, are ignored. Does not call a lost device. */
 CEK_API void cek_pinned_unregister(cek_device *device, void *ptr);
 
 /* ---- Streams and events: asynchronous work --------------------------------------------------- */

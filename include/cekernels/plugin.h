@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin.h - the cekernels plugin ABI, version 1.0: the one door between a host and a device
+ * plugin.h - the cekernels plugin ABI, version 1.1: the one door between a host and a device
  * backend.
  *
  * A plugin is a shared object that exports one symbol, cek_plugin_query(). Through the struct which
@@ -38,10 +38,11 @@
  * conformance suite runs the required cases of the profile that a plugin claims.
  *
  * Version 1.0 is frozen: the kinds CEK_OP_GEMM to CEK_OP_ARG with the fields, slots and enumerators
- * below, and what the profiles require of them. A host trains every network with what profile
- * TRAINING requires: normalisations, gradients of softmax, attention, embeddings and losses are
- * products, chains, reductions, gathers and scatter-adds there. Epilogues, prepacked weights and
- * other types than f32 are accelerators that it asks for and does without. What comes later is 1.1.
+ * below, apart from what is marked "since 1.1", and what the profiles require of them. A host
+ * trains every network with what profile TRAINING requires: normalisations, gradients of softmax,
+ * attention, embeddings and losses are products, chains, reductions, gathers and scatter-adds
+ * there. Epilogues, prepacked weights and other types than f32 are accelerators that it asks for
+ * and does without. What comes later is marked with its version.
  *
  * Growth. This header is append-only within one major version. Structs passed by pointer start with
  * `size`, set by whoever fills them in; both sides copy min(their size, the other's size) bytes
@@ -142,9 +143,9 @@
  * was enqueued never waits for later calls of the host. Queues of one device progress
  * independently: one waits for another only where event_wait says so, and they may use disjoint
  * ranges of one cek_mem at once. A call that enqueues blocks at most for room in its own queue; so
- * do uploads and downloads, where the host memory is host_alloc's of the same device or registered. event_query,
- * event_status, queue_status and device_status never wait behind a call that is blocked in the
- * driver. queue_sync and event_sync return within 10 ms of their time-out.
+ * do uploads and downloads, where the host memory is host_alloc's of the same device or registered
+ * with it. event_query, event_status, queue_status and device_status never wait behind a call that
+ * is blocked in the driver. queue_sync and event_sync return within 10 ms of their time-out.
  *
  * Lifetimes. The caller keeps memory, operations, events and command buffers alive until the queued
  * work that uses them has finished; plugins do not track that. Objects are destroyed before the
@@ -1164,9 +1165,9 @@ typedef struct cek_plugin {
     cek_status (*queue_sync)(cek_queue *queue, uint64_t timeout_ns);
     /* Of upload, download, copy, fill and update with bytes = 0: CEK_OK, nothing happens, {NULL, 0}
      * is allowed.
-     * upload, download - any byte offset; memory that is not from host_alloc may make the call wait
-     * for the queue. Host memory stays valid and untouched until an event recorded behind has
-     * happened. */
+     * upload, download - any byte offset; memory that is neither from host_alloc nor registered may
+     * make the call wait for the queue. Host memory stays valid and untouched until an event
+     * recorded behind has happened. */
     cek_status (*upload)(cek_queue *queue, cek_ref dst, const void *src, uint64_t bytes);
     cek_status (*download)(cek_queue *queue, void *dst, cek_ref src, uint64_t bytes);
     /* copy - dst is on the queue's device; src there too, or on another device of the instance
@@ -1217,12 +1218,15 @@ typedef struct cek_plugin {
      * handle. times->size is set by the host, as in device_info. Does not wait. */
     cek_status (*device_times)(cek_dev *dev, cek_device_times *times);
 
-    /* host_register, host_unregister - optional, since 1.1. For uploads and downloads of this device, host memory of any
-     * address and size becomes as good as that of host_alloc, in place: page-locked, where that is what helps. It stays the
-     * caller's, who may read and write it as before, and keeps it until host_unregister, which gets the same address when no
-     * queued work uses the memory, or until the device is lost. The same range may be registered with several devices of
-     * an instance, but overlaps no other that is registered. 0 bytes are CEK_INVALID; where memory cannot be registered
-     * the answer is CEK_UNSUPPORTED or CEK_OUT_OF_MEMORY, and it may be used as it is. */
+    /* host_register, host_unregister - optional, since 1.1. For uploads and downloads of this device,
+     * host memory of any address and size becomes as good as that of host_alloc, in place:
+     * page-locked, where that is what helps. It stays the caller's, who may read and write it but for
+     * what queued work uses, and keeps it until host_unregister, which gets the same address when no
+     * queued work uses the memory. Of a lost device host_unregister may be left out: what was given
+     * to its copies stays for ever (section 1, Errors). The same range may be registered with several
+     * devices of an instance, once with each, but overlaps no other that is registered. 0 bytes are
+     * CEK_INVALID; where memory cannot be registered the answer is CEK_UNSUPPORTED or
+     * CEK_OUT_OF_MEMORY, and it may be used as it is. */
     cek_status (*host_register)(cek_dev *dev, void *ptr, uint64_t bytes);
     void (*host_unregister)(cek_dev *dev, void *ptr);
 } cek_plugin;

@@ -268,12 +268,16 @@ static cek_status release_run(void *user)
     return CEK_OK;
 }
 
-/* A thread was left inside one of the devices, in a copy between two perhaps. */
-static bool is_occupied(const cek__crew *crew)
+/* A thread was left inside one of the devices, in a copy from this one perhaps; or another one was called lost, and may
+ * still read from this one's memory. */
+static bool is_in_use(const cek__crew *crew, const cek_device *device)
 {
-    for (size_t i = 0; i < crew->count; i++)
-        if (cek__gate_is_occupied(crew->members[i].device))
+    for (size_t i = 0; i < crew->count; i++) {
+        const cek_device *other = crew->members[i].device;
+
+        if (cek__gate_is_occupied(other) || (other != device && cek__gate_is_lost(other)))
             return true;
+    }
     return false;
 }
 
@@ -283,6 +287,6 @@ void cek__crew_release(cek__crew *crew, const cek_device *device, void (*fn)(voi
 
     if (object == NULL)
         return;
-    if (is_occupied(crew) || cek__crew_call(crew, device, release_run, &r) != CEK_OK)
+    if (is_in_use(crew, device) || cek__crew_call(crew, device, release_run, &r) != CEK_OK)
         cek__abandon(object);
 }

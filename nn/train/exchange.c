@@ -382,8 +382,6 @@ cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *
     *out = x;
     return CEK_OK;
 out:
-    if (x != NULL)
-        lents_end(x); /* nobody has read there yet */
     cek__exchange_free(x, false);
     return st;
 }
@@ -392,8 +390,7 @@ void cek__exchange_free(cek__exchange *x, bool idle)
 {
     if (x == NULL)
         return;
-    if (idle)
-        lents_end(x);
+    lents_end(x);
     for (size_t i = 0; x->fetches != NULL && i < x->devices * x->devices; i++)
         places_drop(&x->fetches[i], idle);
     for (size_t i = 0; x->sends != NULL && i < x->devices; i++)

@@ -1,9 +1,9 @@
 /* exchange.h - bytes between the owners of shards and everybody else.
  *
- * Owns: which way bytes go from one device to another, and the page-locked places in host memory through which they go where
- * neither device reaches the other's memory. Ways, best first: the reader's plugin copies from the other's memory; the reader
- * uploads from the other's memory where that is the host's, page-locked for it where its driver does that; the other downloads into a place (fetch, send) and the reader
- * uploads from there.
+ * Owns: which way bytes go from one device to another, and the page-locked places in host memory through which they
+ * go where neither device reaches the other's memory. Ways, best first: the reader's plugin copies from the other's
+ * memory; the reader uploads from the other's memory where that is the host's, page-locked for it where its driver
+ * does that; the other downloads into a place (fetch, send) and the reader uploads from there.
  * Must not know: what is added or updated, in what order (order.h), whose turn it is (conductor.h).
  * Threads: assign and release one at a time; the rest from the thread of the device that acts. */
 #ifndef CEK_NN_TRAIN_EXCHANGE_H
@@ -17,8 +17,8 @@ typedef struct cek__exchange cek__exchange;
 /* `shards` and replicas outlive the exchange. `credits`: fetches under way between two devices, sends of one owner. */
 CEK__CHECKED cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *replicas, size_t credits,
                                              cek__exchange **out);
-/* `idle`: no device uses the places any more, nor reads another's memory; else they are given up rather than freed, and what was
- * page-locked stays so. Before the replicas, whose memory that is. */
+/* When no device that is well reads another's memory any more, and before the replicas, whose memory is page-locked until
+ * then. `idle`: no device uses the places either; else they are given up rather than freed. */
 void cek__exchange_free(cek__exchange *exchange, bool idle);
 
 /* [a * devices + b]: a reads b's memory. As in cek__order_options. */

@@ -318,6 +318,8 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->abi = CEK_ABI + 7, t->size = sizeof door, t->profile = CEK_PROFILE_TRAINING + 1;
     if (mode_is("older")) /* as if the table had ended before the first optional slot */
         t->size = offsetof(cek_plugin, cmdbuf_create);
+    if (mode_is("first")) /* as ABI 1.0 was */
+        t->abi = 1u << 16, t->size = offsetof(cek_plugin, host_register);
     if (mode_is("short"))
         t->size = 8;
     if (mode_is("odd"))

@@ -123,6 +123,22 @@ START_TEST(slots_that_an_older_minor_lacks_answer_unsupported)
 }
 END_TEST
 
+START_TEST(a_plugin_of_the_first_abi_registers_no_memory)
+{
+    cek_engine *engine = engine_of(fake_install("a-first.so"));
+    const cek_plugin *table;
+    cek_dev *dev;
+    char room[8];
+
+    ck_assert_uint_eq(load_entry(engine, 0).abi, 1u << 16);
+    assert_ok(cek_device_raw(cek_engine_device(engine, 0), &table, &dev));
+    ck_assert_uint_eq(table->host_register(dev, room, sizeof room), CEK_UNSUPPORTED);
+    ck_assert_str_eq(cek_error_text(), "the plugin has no host_register");
+    table->host_unregister(dev, room);
+    cek_engine_free(engine);
+}
+END_TEST
+
 START_TEST(what_is_unknown_reads_as_the_header_says)
 {
     cek_engine *engine = engine_of(fake_install("a-kinds.so"));
@@ -392,6 +408,7 @@ int main(void)
                         sizeof oddities / sizeof *oddities);
     tcase_add_test(tc, a_newer_minor_is_used_as_far_as_it_is_known);
     tcase_add_loop_test(tc, slots_that_an_older_minor_lacks_answer_unsupported, 0, 2);
+    tcase_add_test(tc, a_plugin_of_the_first_abi_registers_no_memory);
     tcase_add_test(tc, what_is_unknown_reads_as_the_header_says);
     tcase_add_test(tc, what_a_plugin_and_its_path_say_is_printable);
     tcase_add_test(tc, a_struct_shorter_than_known_is_filled_as_far_as_it_goes);
