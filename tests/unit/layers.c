@@ -169,17 +169,31 @@ static int pool3d(cek_model *m, int x, const int64_t *shape)
     (void)shape;
     return pool(m, x, (cek_pool_layer){ .mode = CEK_POOL_MAX, .kernel = { 2, 0, 2 }, .ceil = true });
 }
-static int pool_dilated(cek_model *m, int x, const int64_t *shape)
+static int dilated(cek_model *m, int x, uint32_t mode, bool valid)
 {
-    (void)shape;
     return pool(m, x,
-                (cek_pool_layer){ .mode = pick(0, 1) ? CEK_POOL_MAX : CEK_POOL_AVERAGE,
+                (cek_pool_layer){ .mode = mode,
                                   .kernel = { 2, 3 },
                                   .stride = { (uint32_t)pick(1, 2), 1 },
                                   .pad_lo = { 1, 2 },
                                   .ceil = pick(0, 1),
-                                  .valid = pick(0, 1),
+                                  .valid = valid,
                                   .dilation = { (uint32_t)pick(2, 3), 2 } });
+}
+static int dilated_max(cek_model *m, int x, const int64_t *shape)
+{
+    (void)shape;
+    return dilated(m, x, CEK_POOL_MAX, false);
+}
+static int dilated_mean(cek_model *m, int x, const int64_t *shape)
+{
+    (void)shape;
+    return dilated(m, x, CEK_POOL_AVERAGE, false);
+}
+static int dilated_mean_valid(cek_model *m, int x, const int64_t *shape)
+{
+    (void)shape;
+    return dilated(m, x, CEK_POOL_AVERAGE, true);
 }
 static int adaptive(cek_model *m, int x, const int64_t *shape)
 {
@@ -359,7 +373,9 @@ static const layer_case cases[] = {
     { "pool1d", 2, { 2, 7 }, pool1d, "" },
     { "pool2d", 3, { 2, 6, 5 }, pool2d_any, "" },
     { "pool3d", 4, { 2, 3, 2, 3 }, pool3d, "" },
-    { "pool_dilated", 3, { 2, 6, 5 }, pool_dilated, "" },
+    { "dilated_max", 3, { 2, 6, 5 }, dilated_max, "" },
+    { "dilated_mean", 3, { 2, 6, 5 }, dilated_mean, "" },
+    { "dilated_mean_valid", 3, { 2, 6, 5 }, dilated_mean_valid, "" },
     { "adaptive", 3, { 2, 5, 6 }, adaptive, "" },
     { "activation", 2, { 3, 4 }, activation, "" },
     { "activation_with", 2, { 3, 4 }, activation_with, "" },
