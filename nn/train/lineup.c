@@ -57,6 +57,7 @@ static cek_status members_take(cek__lineup *l, const bool *members)
     CEK_TRY(cek__calloc(l->of.all, sizeof *l->replicas, &l->replicas));
     CEK_TRY(cek__calloc(l->of.all, sizeof *l->stale, &l->stale));
     CEK_TRY(cek__calloc(l->of.all, sizeof *l->shares, &l->shares));
+    CEK_TRY(cek__calloc(l->of.layout->bucket_count, sizeof *l->trained, &l->trained));
     for (size_t i = 0; i < l->of.all; i++) {
         l->members[i] = members[i];
         if (!members[i])
@@ -115,6 +116,9 @@ void cek__lineup_close(cek__lineup *l)
     free(l->replicas);
     free(l->stale);
     free(l->shares);
+    for (size_t b = 0; l->trained && b < l->of.layout->bucket_count; b++)
+        free(l->trained[b]);
+    free(l->trained);
     memset(l, 0, sizeof *l);
 }
 
@@ -314,23 +318,26 @@ out:
     return st;
 }
 
-/* Parameters of the replicas and the average of its owners change places, bucket by bucket. */
+/* Parameters of the replicas and the average of its owners change places, bucket by bucket. Of the average nobody has rounded
+ * copies; those of the parameters wait here, for training to go on with what it had. */
 static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state)
 {
     cek_status st;
     const uint64_t bytes = cek__layout_bucket_bytes(l->of.layout, bucket);
     unsigned char *average = state->moments + CEK__MOMENT_AVERAGE * bytes;
-    void *trained = NULL;
+    uint16_t *trained = l->trained[bucket]; /* NULL where it is the average that comes in */
+    bucket_values now = { NULL, NULL };
 
-    CEK_TRY(cek__malloc(bytes, &trained));
-    CEK_TRY(cek__lineup_read_bucket(l, bucket, trained));
+    CEK_TRY(values_read(l, bucket, &now));
     CEK_TRY(shards_move(l, bucket, state, false));
     for (size_t i = 0; i < l->count; i++)
-        CEK_TRY(replica_write(l, l->replicas[i], bucket, &(bucket_values){ .parameters = average }));
-    memcpy(average, trained, bytes);
+        CEK_TRY(replica_write(l, l->replicas[i], bucket, &(bucket_values){ average, trained }));
+    memcpy(average, now.parameters, bytes);
     CEK_TRY(shards_move(l, bucket, state, true));
+    l->trained[bucket] = trained ? NULL : now.rounded;
+    now.rounded = trained;
 out:
-    cek__free_after(st, trained);
+    values_free(st, &now);
     return st;
 }
 

@@ -33,6 +33,7 @@ typedef struct cek__lineup {
     cek__shards *shards;     /* where the conductor has them from */
     cek__conductor *conductor;
     cek__share *shares; /* [count] */
+    uint16_t **trained; /* [bucket_count] rounded copies of parameters in whose place the average is; else NULL */
 } cek__lineup;
 
 /* Device bytes that member `index` of `count` takes beside its replica. Before any lineup is made. */
@@ -54,7 +55,8 @@ CEK__CHECKED cek_status cek__lineup_read_bucket(cek__lineup *lineup, size_t buck
 CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
 
 /* Parameters and the average of them that their owners keep change places, on all members, when everything is settled; a second
- * time, back. */
+ * time, back, before the next step and so on the same members. Copies of the average are what the host rounds it to, those of the
+ * parameters are again what they were. */
 CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup);
 
 /* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */

@@ -185,18 +185,20 @@ START_TEST(the_average_is_rounded_too_and_parameters_come_back)
 
     team_open(&t, lists[_i / 2]);
     trainer = trainer_with(m, &t, LOW[_i % 2], CEK_SHARES_EQUAL, &adam);
-    for (int i = 0; i < 3; i++)
-        (void)step_loss(trainer);
-    assert_ok(cek_trainer_pull(trainer));
-    cek_model_sha256(m, before);
-    assert_ok(cek_trainer_use_average(trainer, true));
-    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
-    cek_model_sha256(m, average);
-    ck_assert_str_ne(before, average);
-    assert_ok(cek_trainer_use_average(trainer, false));
-    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
-    cek_model_sha256(m, after);
-    ck_assert_str_eq(before, after);
+    for (int look = 0; look < 2; look++) {
+        for (int i = 0; i < 3; i++)
+            (void)step_loss(trainer);
+        assert_ok(cek_trainer_pull(trainer));
+        cek_model_sha256(m, before);
+        assert_ok(cek_trainer_use_average(trainer, true));
+        copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+        cek_model_sha256(m, average);
+        ck_assert_str_ne(before, average);
+        assert_ok(cek_trainer_use_average(trainer, false));
+        copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+        cek_model_sha256(m, after);
+        ck_assert_str_eq(before, after);
+    }
     cek_trainer_free(trainer);
     team_close(&t);
     cek_model_free(m);
@@ -208,7 +210,10 @@ END_TEST
 /* Of more elements than have one owner (CEK__SHARD_LEAST). */
 #define SHARED_OUT "flatten linear:1024 relu linear:128"
 
-enum { MANY = 60 };
+enum { MANY = 60, LAST = 2 /* its last weights */, LAST_COUNT = 128 * 1024 };
+
+/* Steps that are too short to change a parameter. */
+static const cek_optimizer nothing = { .size = sizeof nothing, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
 
 /* Of which one is so slow that it leaves before MANY steps are over. */
 static void uneven_team_open(team *t)
@@ -230,10 +235,8 @@ static void uneven_team_close(team *t)
     unsetenv("CEKERNELS_SIM_LATENCY_NS");
 }
 
-/* By steps that are too short to change a parameter. */
 START_TEST(parameters_move_with_all_their_digits)
 {
-    const cek_optimizer nothing = { .size = sizeof nothing, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
     team t;
     cek_model *m = network(SHARED_OUT);
     cek_trainer *trainer;
@@ -315,49 +318,118 @@ static cek_status flushing_create(cek_dev *dev, const cek_op_desc *desc, cek_op_
     return flushing.own->op_create(dev, &cast.op, info, out);
 }
 
-/* Who has left gets what the others have, and those who stay got it from their owners, whoever they were. */
-START_TEST(replicas_are_equal_where_devices_flush_subnormal_numbers)
+static void flushing_begin(team *t)
 {
-    const cek_optimizer nothing = { .size = sizeof nothing, .algorithm = CEK_OPTIMIZER_SGD, .lr = 1e-30 };
-    const uint64_t bytes = 128 * 1024 * sizeof(float); /* of the last weights */
-    float *one = malloc(bytes), *other = malloc(bytes);
-    team t;
-    cek_model *m = network(SHARED_OUT);
-    cek_parameter weights;
-    cek_trainer *trainer;
-    int zeros = 0;
-
-    assert_ok(cek_model_parameter(m, 2, &weights));
-    ck_assert_uint_eq((uint64_t)weights.count * sizeof(float), bytes);
-    for (int64_t i = 0; i < weights.count; i += 2) /* steps of f16's subnormal numbers are 6e-8 */
-        weights.data[i] = (float)(i % 500 + 1) * 1e-7f;
-    uneven_team_open(&t);
-    flushing.own = t.devices[0]->plugin;
+    flushing.own = t->devices[0]->plugin;
     flushing.table = *flushing.own;
     flushing.table.op_create = flushing_create;
     flushing.casts = 0;
-    for (size_t i = 0; i < t.count; i++)
-        t.devices[i]->plugin = &flushing.table;
+    for (size_t i = 0; i < t->count; i++)
+        t->devices[i]->plugin = &flushing.table;
+}
+
+static void flushing_end(team *t)
+{
+    ck_assert_int_gt(flushing.casts, 0);
+    for (size_t i = 0; i < t->count; i++)
+        t->devices[i]->plugin = flushing.own;
+}
+
+/* SHARED_OUT, half of whose last weights are subnormal numbers of f16. */
+static cek_model *subnormal_network(void)
+{
+    cek_model *m = network(SHARED_OUT);
+    cek_parameter weights;
+
+    assert_ok(cek_model_parameter(m, LAST, &weights));
+    ck_assert_int_eq(weights.count, LAST_COUNT);
+    for (int64_t i = 0; i < LAST_COUNT; i += 2) /* in steps of 6e-8, up to 6e-5 */
+        weights.data[i] = (float)(i % 500 + 1) * 1e-7f;
+    return m;
+}
+
+/* The last weights as a device computes with them; the caller's (free). */
+static float *last_copies(cek_trainer *trainer, size_t device)
+{
+    const uint64_t bytes = LAST_COUNT * sizeof(float);
+    float *copies = malloc(bytes);
+    int zeros = 0;
+
+    assert_ok(cek_trainer_read_replica(trainer, device, LAST, copies, bytes));
+    for (int i = 0; i < LAST_COUNT; i++)
+        zeros += copies[i] == 0;
+    ck_assert_int_ge(zeros, LAST_COUNT / 2);
+    return copies;
+}
+
+static void copies_are_equal(cek_trainer *trainer, size_t device, const float *copies)
+{
+    float *other = last_copies(trainer, device);
+
+    ck_assert_msg(!memcmp(copies, other, LAST_COUNT * sizeof *copies), "device %zu has other copies", device);
+    free(other);
+}
+
+/* Who has left gets what the others have, and those who stay got it from their owners, whoever they were. */
+START_TEST(replicas_are_equal_where_devices_flush_subnormal_numbers)
+{
+    team t;
+    cek_model *m = subnormal_network();
+    cek_trainer *trainer;
+    float *copies;
+
+    uneven_team_open(&t);
+    flushing_begin(&t);
     trainer = trainer_with(m, &t, CEK_F16, CEK_SHARES_AUTO, &nothing);
     for (int i = 0; i < MANY; i++)
         (void)step_loss(trainer);
     ck_assert_int_eq(cek_trainer_share(trainer, 2), 0); /* it has left */
-    ck_assert_int_gt(flushing.casts, 0);
-    assert_ok(cek_trainer_read_replica(trainer, 0, 2, one, bytes));
-    for (int64_t i = 0; i < weights.count; i++)
-        zeros += one[i] == 0;
-    ck_assert_int_ge(zeros, (int)weights.count / 2);
-    for (size_t d = 1; d < t.count; d++) {
-        assert_ok(cek_trainer_read_replica(trainer, d, 2, other, bytes));
-        ck_assert_msg(!memcmp(one, other, bytes), "device %zu has other copies", d);
-    }
-    for (size_t i = 0; i < t.count; i++)
-        t.devices[i]->plugin = flushing.own;
+    copies = last_copies(trainer, 0);
+    for (size_t d = 1; d < t.count; d++)
+        copies_are_equal(trainer, d, copies);
+    flushing_end(&t);
     cek_trainer_free(trainer);
     uneven_team_close(&t);
     cek_model_free(m);
-    free(one);
-    free(other);
+    free(copies);
+}
+END_TEST
+
+/* Not with those that the host would make of the parameters that come back. */
+START_TEST(training_goes_on_with_its_copies_when_an_average_was_evaluated)
+{
+    const cek_array_options arrays = { .size = sizeof arrays,
+                                       .count = ROWS,
+                                       .input_type = CEK_F32,
+                                       .rank = 3,
+                                       .shape = { CHANNELS, SIDE, SIDE },
+                                       .inputs = inputs,
+                                       .labels = labels,
+                                       .classes = CLASSES };
+    team t;
+    cek_model *m = subnormal_network();
+    cek_trainer *trainer;
+    cek_dataset *set;
+    cek_metrics metrics = { .size = sizeof metrics };
+    float *copies;
+
+    team_open(&t, lists[_i]);
+    flushing_begin(&t);
+    trainer = trainer_with(m, &t, CEK_F16, CEK_SHARES_EQUAL, &nothing);
+    assert_ok(cek_dataset_arrays(&arrays, &set));
+    (void)step_loss(trainer);
+    copies = last_copies(trainer, 0);
+    assert_ok(cek_trainer_use_average(trainer, true));
+    assert_ok(cek_trainer_evaluate(trainer, set, &metrics));
+    assert_ok(cek_trainer_use_average(trainer, false));
+    for (size_t d = 0; d < t.count; d++)
+        copies_are_equal(trainer, d, copies);
+    flushing_end(&t);
+    cek_trainer_free(trainer);
+    cek_dataset_free(set);
+    team_close(&t);
+    cek_model_free(m);
+    free(copies);
 }
 END_TEST
 
@@ -373,6 +445,7 @@ int main(void)
     tcase_add_loop_test(tcase, parameters_move_with_all_their_digits, 0, 2);
     tcase_add_loop_test(tcase, steps_go_on_with_other_owners, 0, 2);
     tcase_add_test(tcase, replicas_are_equal_where_devices_flush_subnormal_numbers);
+    tcase_add_loop_test(tcase, training_goes_on_with_its_copies_when_an_average_was_evaluated, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
