@@ -127,33 +127,6 @@ static bool is_among(const char *name, const char *const *list, size_t count)
     return false;
 }
 
-/* Whether a value is one of truths: flows do not say so. Each node stands behind what it reads, so this ends. */
-static bool is_truth(const cek__onnx *o, int value)
-{
-    static const char *const gives[] = { "And",   "Equal", "Greater", "GreaterOrEqual",
-                                         "IsInf", "IsNaN", "Less",    "LessOrEqual",
-                                         "Not",   "Or",    "Xor" };
-    static const char *const moves[] = { "Concat", "Expand",  "Flatten", "Gather",    "Identity", "Reshape",
-                                         "Slice",  "Squeeze", "Tile",    "Transpose", "Trilu",    "Unsqueeze" };
-
-    while (value != CEK__ONNX_NONE && o->values[value].tensor == CEK__ONNX_NONE &&
-           o->values[value].node != CEK__ONNX_NONE) {
-        const cek__onnx_node *node = &o->nodes[o->values[value].node];
-        const cek__onnx_attribute *to = cek__onnx_attribute_find(o, node, "to");
-        const size_t from = strcmp(node->op, "Where") == 0;
-
-        if (is_among(node->op, gives, sizeof gives / sizeof *gives))
-            return true;
-        if (strcmp(node->op, "Cast") == 0)
-            return to != NULL && to->integer == CEK__ONNX_BOOL;
-        if (node->inputs <= from || (!from && !is_among(node->op, moves, sizeof moves / sizeof *moves)))
-            return false;
-        value = o->links[node->first_input + from].value;
-    }
-    return value != CEK__ONNX_NONE && o->values[value].tensor != CEK__ONNX_NONE &&
-           o->tensors[o->values[value].tensor].type == CEK__ONNX_BOOL;
-}
-
 /* The fourth input, as what is added; of a shorter one none of the steps behind it are seen. */
 static cek_status mask_take(cek__onnx_call *c, const cek__dims *scores, int *out)
 {
@@ -166,11 +139,14 @@ static cek_status mask_take(cek__onnx_call *c, const cek__dims *scores, int *out
     int64_t none[CEK_RANK_MAX] = { 0 }, behind[CEK_RANK_MAX] = { 0 }, more, size;
     cek__part part = seen;
     cek_status st;
-    int rank;
+    int rank, type;
 
     CEK_TRY(cek__call_flow(c, MASK, out));
     part.input[0] = *out;
-    if (is_truth(c->import->onnx, c->import->onnx->links[c->node->first_input + MASK].value))
+    type = cek__onnx_type_of(c->import, c->import->onnx->links[c->node->first_input + MASK].value);
+    if (type == 0)
+        CEK_FAIL(CEK_UNSUPPORTED, "a mask of truths or of numbers: it cannot be told which");
+    if (type == CEK__ONNX_BOOL)
         CEK_TRY(cek__graph_add(c->graph, &part, out));
     rank = cek__call_dims(c, *out)->rank;
     size = cek__call_dims(c, *out)->size[rank - 1];
@@ -250,6 +226,7 @@ static cek_status shares_compute(cek__onnx_call *c, const attention *a, int *out
     int bias, scores[4];
     bool blind;
 
+    /* what a mode shows, as ONNX's reference numbers it: products, capped ones, with the mask, shares */
     memcpy(product.input, a->flow, 2 * sizeof *a->flow);
     CEK_TRY(cek__graph_add(c->graph, &product, &scores[0]));
     dims = *cek__call_dims(c, scores[0]);

@@ -7,8 +7,6 @@
 #include "core/base/alloc.h"
 #include "nn/onnx/operators.h"
 
-enum { EXACT = 1 << 24 /* integers up to here are floats */ };
-
 /* ---- reshape ---- */
 
 /* What comes before the samples among x's elements; 0: x has none. */
@@ -299,14 +297,16 @@ cek_status cek__onnx_constant_of_shape(cek__onnx_call *c)
     CEK_TRY(spread_to(c->import, shape, &one, &y));
     if (a != NULL && a->kind == CEK__ONNX_ATTRIBUTE_TENSOR) {
         t = &c->import->onnx->tensors[a->tensor];
-        if ((t->type != CEK__ONNX_FLOAT && t->type != CEK__ONNX_INT64) || t->count != 1)
-            CEK_FAIL(CEK_UNSUPPORTED, "its value is not one float or int64");
+        if ((t->type != CEK__ONNX_FLOAT && t->type != CEK__ONNX_INT64 && t->type != CEK__ONNX_BOOL) || t->count != 1)
+            CEK_FAIL(CEK_UNSUPPORTED, "its value is not one float, int64 or bool");
         if (t->type == CEK__ONNX_FLOAT)
             memcpy(&value, t->data, sizeof value);
+        else if (t->type == CEK__ONNX_BOOL)
+            value = *(const uint8_t *)t->data != 0;
         else
             memcpy(&whole, t->data, sizeof whole);
-        if (whole > EXACT || whole < -EXACT)
-            CEK_FAIL(CEK_UNSUPPORTED, "its value is %lld, at most %d is taken", (long long)whole, EXACT);
+        if (whole > CEK__CALL_EXACT || whole < -CEK__CALL_EXACT)
+            CEK_FAIL(CEK_UNSUPPORTED, "its value is %lld, at most %d is taken", (long long)whole, CEK__CALL_EXACT);
         integers = t->type == CEK__ONNX_INT64;
     }
     CEK_TRY(cek__constant(c->graph, integers ? (double)whole : (double)value, &y, &c->out[0]));

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "nn/formats/tensors.h"
 
-enum { NAME_SHOWN = 200, EXACT = 1 << 24 /* integers up to here are floats */ };
+enum { NAME_SHOWN = 200 };
 
 /* ---- attributes ---- */
 
@@ -106,9 +106,9 @@ static cek_status values_read(const cek__onnx_tensor *t, float *out)
         } else {
             value = t->type == CEK__ONNX_INT8 ? *(const int8_t *)at : *at;
         }
-        if (value > EXACT || value < -EXACT)
+        if (value > CEK__CALL_EXACT || value < -CEK__CALL_EXACT)
             return cek__fail(CEK_UNSUPPORTED, "'%.*s' holds the integer %lld, at most %d is taken", NAME_SHOWN, t->name,
-                             (long long)value, EXACT);
+                             (long long)value, CEK__CALL_EXACT);
         out[i] = (float)value;
     }
     return CEK_OK;
@@ -206,9 +206,9 @@ static cek_status known_add(cek__onnx_call *c, const cek__fold_value *v, const c
     for (uint64_t i = 0; i < v->count; i++) {
         const cek__fold_number *n = &v->numbers[i];
 
-        if (n->factor != 0 || n->constant > EXACT || n->constant < -EXACT)
+        if (n->factor != 0 || n->constant > CEK__CALL_EXACT || n->constant < -CEK__CALL_EXACT)
             CEK_FAIL(CEK_UNSUPPORTED, "'%.*s' depends on the number of samples, or is above %d", NAME_SHOWN, name,
-                     EXACT);
+                     CEK__CALL_EXACT);
         values[i] = v->type == CEK__ONNX_FLOAT ? (float)n->real : (float)n->constant;
     }
     st = numbers_add(c, name, v->type, v->rank, v->shape, v->count, values, place, flow);

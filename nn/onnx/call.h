@@ -26,6 +26,7 @@ typedef struct cek__onnx_import {
     cek_status (*weight_compute)(struct cek__onnx_call *call, int value, int *flow);
 } cek__onnx_import;
 
+enum { CEK__CALL_EXACT = 1 << 24 /* integers up to here are floats */ };
 enum { CEK__CALL_OUTPUTS = 16, CEK__CALL_LIST = 64, CEK__CALL_WITHIN = 64 /* nodes, one behind the other */ };
 
 typedef struct cek__onnx_call {

@@ -485,15 +485,19 @@ out:
     return st;
 }
 
-/* To the type of the second input, whose values do not matter. */
+/* To the type of the second input, whose values do not matter; of floats there is one. */
 cek_status cek__onnx_cast_like(cek__onnx_call *c)
 {
     cek_status st;
     int x, like;
+    int64_t type;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_flow(c, 1, &like));
-    st = cast_to(c, x, whole_numbers(c, like) ? CEK__ONNX_INT64 : CEK__ONNX_FLOAT);
+    type = whole_numbers(c, like) ? CEK__ONNX_INT64 : CEK__ONNX_FLOAT;
+    if (cek__onnx_type_of(c->import, c->import->onnx->links[c->node->first_input + 1].value) == CEK__ONNX_BOOL)
+        type = CEK__ONNX_BOOL;
+    st = cast_to(c, x, type);
 out:
     return st;
 }

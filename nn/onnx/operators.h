@@ -11,10 +11,13 @@ typedef struct cek__onnx_operator {
     const char *name;
     cek_status (*add)(cek__onnx_call *call);
     uint32_t argument;
+    uint32_t gives; /* of which type, as operators.c says */
 } cek__onnx_operator;
 
 /* NULL: there is none of that name. */
 const cek__onnx_operator *cek__onnx_operator_find(const char *name);
+/* A value's cek__onnx_type, which its flow does not say: truths are floats there. 0: it cannot be told. */
+int cek__onnx_type_of(const cek__onnx_import *i, int value);
 
 /* ---- elements.c ---- */
 
