@@ -163,29 +163,70 @@ cek_status cek__onnx_is_inf(cek__onnx_call *c)
     return chain_of(c, 1, COUNT(code), code);
 }
 
-/* What is left of x where y is taken away as often as it goes into it, with the sign of x (fmod); or with that of y: y more. */
-cek_status cek__onnx_mod(cek__onnx_call *c)
-{
-    static const instruction code[] = {
-        { .code = CEK_PW_DIV, .a = 0, .b = 1 }, { .code = CEK_PW_ABS, .a = 2 }, { .code = CEK_PW_FLOOR, .a = 3 },
-        { .code = CEK_PW_SIGN, .a = 2 }, { .code = CEK_PW_MUL, .a = 4, .b = 5 }, { .code = CEK_PW_MUL, .a = 6, .b = 1 },
-        { .code = CEK_PW_SUB, .a = 0, .b = 7 }, { .code = CEK_PW_CONST }, { .code = CEK_PW_EQUAL, .a = 4, .b = 9 },
-        { .code = CEK_PW_SELECT, .a = 10, .b = 0, .c = 8 }, /* 11; an infinite y goes into nothing */
-        { .code = CEK_PW_SIGN, .a = 11 }, { .code = CEK_PW_SIGN, .a = 1 }, { .code = CEK_PW_MUL, .a = 12, .b = 13 },
-        { .code = CEK_PW_LESS, .a = 14, .b = 9 }, { .code = CEK_PW_ADD, .a = 11, .b = 1 },
-        { .code = CEK_PW_SELECT, .a = 15, .b = 16, .c = 11 },
-    };
-    cek_status st;
-    int x;
+/* clang-format on */
 
-    CEK_TRY(cek__call_flow(c, 0, &x));
-    if (whole_numbers(c, x))
-        CEK_FAIL(CEK_UNSUPPORTED, "of integers that are not known before it runs");
-    st = chain_of(c, 2, cek__call_int(c, "fmod", 0) != 0 ? 10 : COUNT(code), code);
+enum { QUOTIENT_BITS = 32, BITS_AT_ONCE = 4 };
+
+/* What is left of a where b is taken away as often as it goes into it, less often than 2^32: b times each power of two, from
+ * the largest on, once at most. What is taken is more than half of what is there, so the difference is exact. */
+static cek_status remainder_of(cek__onnx_call *c, int a, int b, int *out)
+{
+    cek_status st = CEK_OK;
+
+    for (int bit = QUOTIENT_BITS; bit > 0;) {
+        instruction code[4 * BITS_AT_ONCE], *at = code;
+        uint32_t left = 0, next = 2; /* values of the chain */
+
+        for (int i = 0; i < BITS_AT_ONCE; i++, next += 4, left = next - 1) {
+            *at++ = (instruction){ .code = CEK_PW_MUL_IMM, .a = 1, .imm = ldexp(1, --bit) };
+            *at++ = (instruction){ .code = CEK_PW_LESS, .a = left, .b = next };
+            *at++ = (instruction){ .code = CEK_PW_SUB, .a = left, .b = next };
+            *at++ = (instruction){ .code = CEK_PW_SELECT, .a = next + 1, .b = left, .c = next + 2 };
+        }
+        CEK_TRY(cek__call_chain(c, 2, (int[]){ a, b }, COUNT(code), code));
+        a = c->out[0];
+    }
+    *out = a;
 out:
     return st;
 }
-/* clang-format on */
+
+/* A remainder has the sign of x (fmod), or y is added where y has the other one. NaN where y is 0, or goes into x 2^32
+ * times: the rest would take as many more steps. */
+cek_status cek__onnx_mod(cek__onnx_call *c)
+{
+    static const instruction code[] = {
+        { .code = CEK_PW_ABS, .a = 0 }, /* 3; 2 is the remainder of both without their signs */
+        { .code = CEK_PW_ABS, .a = 1 },
+        { .code = CEK_PW_MUL_IMM, .a = 4, .imm = (double)(UINT64_C(1) << QUOTIENT_BITS) },
+        { .code = CEK_PW_LESS, .a = 3, .b = 5 },
+        { .code = CEK_PW_CONST, .imm = (double)NAN },
+        { .code = CEK_PW_SELECT, .a = 6, .b = 2, .c = 7 },
+        { .code = CEK_PW_CONST },
+        { .code = CEK_PW_LESS, .a = 0, .b = 9 },
+        { .code = CEK_PW_NEG, .a = 8 },
+        { .code = CEK_PW_SELECT, .a = 10, .b = 11, .c = 8 }, /* 12: fmod */
+        { .code = CEK_PW_SIGN, .a = 12 },
+        { .code = CEK_PW_SIGN, .a = 1 },
+        { .code = CEK_PW_MUL, .a = 13, .b = 14 },
+        { .code = CEK_PW_LESS, .a = 15, .b = 9 },
+        { .code = CEK_PW_ADD, .a = 12, .b = 1 },
+        { .code = CEK_PW_SELECT, .a = 16, .b = 17, .c = 12 },
+    };
+    cek_status st;
+    int x[3], a, b;
+
+    CEK_TRY(cek__call_flow(c, 0, &x[0]));
+    CEK_TRY(cek__call_flow(c, 1, &x[1]));
+    if (whole_numbers(c, x[0]))
+        CEK_FAIL(CEK_UNSUPPORTED, "of integers that are not known before it runs");
+    CEK_TRY(cek__chain(c->graph, CEK_PW_ABS, x[0], CEK__NOTHING, &a));
+    CEK_TRY(cek__chain(c->graph, CEK_PW_ABS, x[1], CEK__NOTHING, &b));
+    CEK_TRY(remainder_of(c, a, b, &x[2]));
+    st = cek__call_chain(c, 3, x, cek__call_int(c, "fmod", 0) != 0 ? 10 : COUNT(code), code);
+out:
+    return st;
+}
 
 /* ---- activations with numbers of their own ---- */
 

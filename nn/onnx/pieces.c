@@ -235,7 +235,7 @@ out:
     return st;
 }
 
-/* Places may count from the end. */
+/* Places may count from the end: chains compute in floats, so the end's must be one of theirs. */
 static cek_status places_take(cek__onnx_call *c, size_t input, int64_t size, int *out)
 {
     cek_status st;
@@ -253,6 +253,9 @@ static cek_status places_take(cek__onnx_call *c, size_t input, int64_t size, int
     CEK_TRY(cek__call_flow(c, input, out));
     for (uint64_t i = 0; !below && i < known->count; i++)
         below = known->numbers[i].constant < 0;
+    if (below && size > CEK__CALL_EXACT)
+        CEK_FAIL(CEK_UNSUPPORTED, "indices that may count from the end of %lld elements, at most of %d",
+                 (long long)size, CEK__CALL_EXACT);
     if (c->graph->flows[*out].type != CEK_I32)
         CEK_TRY(cek__cast(c->graph, *out, CEK_I32, out));
     part.input[0] = *out;

@@ -130,6 +130,33 @@ START_TEST(an_operator_of_one_computes_its_function)
 }
 END_TEST
 
+/* As C has it; NaN where y goes into x 2^32 times. Without fmod (1) the sign is that of y. */
+START_TEST(a_remainder_is_exact)
+{
+    static const float x[] = {
+        1e9f, -1e9f, 1e10f, 1, -1, 5.5f, 0.5f, 3, 0x1.fffffep+33f, 0x1p+33f, 1e20f, 1, INFINITY
+    };
+    static const float y[COUNT(x)] = { 7, 7, 3, 0.1f, 0.1f, -2, 0.75f, INFINITY, 3, 2, 3, 0, 2 };
+    message g = { .size = 0 }, node = node_of("Mod", NAMES("x", "with"), NAMES("y"));
+    message part = floats_of("with", 1, SHAPE(COUNT(x)), y, COUNT(x));
+    float got[MOST];
+
+    put_whole(&node, "fmod", _i);
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, COUNT(x)));
+    ck_assert_int_eq(predicted(&g, x, 1, got), COUNT(x));
+    for (int i = 0; i < COUNT(x); i++) {
+        const float left = fmodf(x[i], y[i]), expected = _i || left * y[i] >= 0 ? left : left + y[i];
+
+        if (isnan(left) || fabs((double)x[i] / (double)y[i]) >= 0x1p32)
+            ck_assert_float_nan(got[i]);
+        else
+            ck_assert_float_eq(got[i], expected);
+    }
+}
+END_TEST
+
 /* ---- what moves, sums and multiplies ---- */
 
 /* x counts from 0 on; lists are the inputs behind it. */
@@ -210,6 +237,56 @@ START_TEST(an_operator_that_moves_or_sums_gives_what_onnx_says)
     ck_assert_int_eq(predicted(&g, x, m->samples, y), m->count);
     for (int i = 0; i < m->count; i++)
         ck_assert_double_eq((double)y[i], m->y[i]);
+}
+END_TEST
+
+/* Of x [2,3,2] along its middle axis, of fewer places than it has beside that: the batch is mixed, so it is one. */
+START_TEST(elements_are_gathered_along_an_axis_in_the_middle)
+{
+    static const int64_t index[4] = { 2, -3, 1, -2 };
+    message g = { .size = 0 }, node = node_of("GatherElements", NAMES("x", "index"), NAMES("y"));
+    message part = tensor_of("index", INT64, 3, SHAPE(2, 2, 1));
+    const double expected[4] = { 4, 0, 8, 8 };
+    float x[12], y[MOST];
+
+    put_whole(&node, "axis", 1);
+    put_message(&g, 1, &node);
+    put_bytes(&part, 9, index, sizeof index);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(2, 3, 2));
+    for (int i = 0; i < 12; i++)
+        x[i] = (float)i;
+    ck_assert_int_eq(predicted(&g, x, 1, y), 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq((double)y[i], expected[i]);
+}
+END_TEST
+
+/* x [N,3,2]: the indices are its [2,1] first elements, below 0 among them. */
+START_TEST(elements_are_gathered_by_indices_that_are_computed)
+{
+    static const float x[12] = { -1, 7, 1, 8, 5, 9, 0, 7, -2, 8, 9, 9 };
+    const double expected[4] = { 5, 1, 0, -2 };
+    message g = { .size = 0 }, node = node_of("Slice", NAMES("x", "starts", "ends", "axes"), NAMES("s")), part;
+    float y[MOST];
+
+    put_message(&g, 1, &node);
+    node = node_of("Cast", NAMES("s"), NAMES("i"));
+    put_whole(&node, "to", INT64);
+    put_message(&g, 1, &node);
+    node = node_of("GatherElements", NAMES("x", "i"), NAMES("y"));
+    put_whole(&node, "axis", 1);
+    put_message(&g, 1, &node);
+    part = list_of("starts", SHAPE(0, 0), 2);
+    put_message(&g, 5, &part);
+    part = list_of("ends", SHAPE(2, 1), 2);
+    put_message(&g, 5, &part);
+    part = list_of("axes", SHAPE(1, 2), 2);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(0, 3, 2));
+    ck_assert_int_eq(predicted(&g, x, 2, y), 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq((double)y[i], expected[i]);
 }
 END_TEST
 
@@ -393,6 +470,29 @@ START_TEST(an_index_that_depends_on_the_batch_is_refused)
 }
 END_TEST
 
+/* Indices that are computed may be negative, and counted from there an element's place is no float. */
+START_TEST(an_axis_too_long_for_indices_from_its_end_is_refused)
+{
+    message g = { .size = 0 }, node = node_of("Slice", NAMES("x", "zero", "two", "one"), NAMES("s")), part;
+
+    put_message(&g, 1, &node);
+    node = node_of("Cast", NAMES("s"), NAMES("i"));
+    put_whole(&node, "to", INT64);
+    put_message(&g, 1, &node);
+    node = node_of("GatherElements", NAMES("x", "i"), NAMES("y"));
+    put_whole(&node, "axis", 1);
+    put_message(&g, 1, &node);
+    part = list_of("zero", SHAPE(0), 1);
+    put_message(&g, 5, &part);
+    part = list_of("one", SHAPE(1), 1);
+    put_message(&g, 5, &part);
+    part = list_of("two", SHAPE(2), 1);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, (1 << 24) + 1));
+    refused(&g, "GatherElements y", "from the end of 16777217 elements");
+}
+END_TEST
+
 START_TEST(a_batch_norm_without_its_bias_is_refused)
 {
     static const float ones[2] = { 1, 1 };
@@ -420,7 +520,10 @@ int main(void)
 
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, an_operator_of_one_computes_its_function, 0, COUNT(functions));
+    tcase_add_loop_test(all, a_remainder_is_exact, 0, 2);
     tcase_add_loop_test(all, an_operator_that_moves_or_sums_gives_what_onnx_says, 0, COUNT(moves));
+    tcase_add_test(all, elements_are_gathered_along_an_axis_in_the_middle);
+    tcase_add_test(all, elements_are_gathered_by_indices_that_are_computed);
     tcase_add_test(all, windows_may_have_gaps);
     tcase_add_test(all, a_layer_norm_tells_its_statistics);
     tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
@@ -428,6 +531,7 @@ int main(void)
     tcase_add_loop_test(all, whole_numbers_stay_such, 0, COUNT(wholes));
     tcase_add_test(all, a_window_that_is_too_wide_is_refused);
     tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
+    tcase_add_test(all, an_axis_too_long_for_indices_from_its_end_is_refused);
     tcase_add_test(all, a_batch_norm_without_its_bias_is_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
