@@ -12,9 +12,9 @@
 #define FOUR 4                   /* channels of 16 bytes in f32 */
 #define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
 
-/* What a work-item has. Results that share a window's places or a place's windows read them once, which is up to four times
- * fewer loads and as many work-items fewer; single channels are for numbers of them that no four divides, or few of all.
- * kernels/images.sh has the same. */
+/* What a work-item has. Results that share a window's places or a place's windows read them once: forward 9 loads of 12 in
+ * a 3 x 3 window with stride 2, backward 4 of 9, and 1 of 4 in one of 2 x 2; there are four times fewer work-items. Single
+ * channels are for numbers of them that no four divides, or few of all. kernels/images.sh has the same. */
 typedef struct way {
     uint32_t channels;
     bool many; /* results */
@@ -33,14 +33,16 @@ static uint32_t each_of(const cek_op *op, way w)
     return !w.many ? 1 : is_forward(op) ? CEK_K_POOL_ROW : CEK_K_POOL_SQUARE;
 }
 
-/* Fours need all images of all operands at multiples of 16 bytes; neighbours need two dimensions of them. */
+/* Fours need all images of all operands at multiples of 16 bytes; neighbours need two dimensions of them, and windows that no gap
+ * is between. */
 static bool way_fits(const cek_op *op, way w)
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
     const uint64_t *out = op->request.out;
     if (w.channels == FOUR && (desc->channels % FOUR || op->request.align < 16))
         return false;
-    return !w.many || (desc->spatial == 2 && (is_forward(op) ? out[1] > 1 : desc->in[0] > 1 && desc->in[1] > 1));
+    return !w.many || (desc->spatial == 2 && desc->stride[0] <= desc->kernel[0] && desc->stride[1] <= desc->kernel[1] &&
+                       (is_forward(op) ? out[1] > 1 : desc->in[0] > 1 && desc->in[1] > 1));
 }
 
 /* Positions of the result in blocks of a work-item's, and channels likewise. Squares begin where windows do that have an

@@ -507,9 +507,10 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 /* In CEK_BF16 and CEK_F16 products and convolutions read and give 16 bits, and so do activations and their gradients; they add up
  * in f32. Parameters, their gradients, what the optimizer keeps, normalisation statistics, softmax and losses are f32, which is
  * also what is saved. Of a parameter that nothing but products and convolutions read, devices have a rounded copy and send each other
- * that; the owner of its part keeps all digits. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a step with a gradient that
- * is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
- * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the operation's. */
+ * that; the owner of its part keeps all digits. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a
+ * step with a gradient that is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and
+ * max_value are refused there (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and
+ * the operation's, where there is no `fallback` that does it. */
 
 /* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to
  * `fallback`: its operands go there through page-locked memory of the host, its results come back, in the order of all

@@ -58,18 +58,6 @@ static void data_make(void)
     }
 }
 
-static cek_device *device_named(cek_engine *engine, const char *name)
-{
-    cek_device **found, *device;
-    size_t count;
-
-    assert_ok(cek_engine_select(engine, name, CEK_PROFILE_TRAINING, &found, &count));
-    ck_assert_uint_eq(count, 1);
-    device = found[0];
-    free(found);
-    return device;
-}
-
 static cek_model *text_model(void)
 {
     cek_model *m;
@@ -103,7 +91,9 @@ static void place_open(place *p, const char *list, const char *fallback, const c
     setenv("CEKERNELS_CPU_DEVICES", "1", 1);
     assert_ok(cek_engine_create(NULL, &p->engine));
     assert_ok(cek_engine_select(p->engine, list, CEK_PROFILE_TRAINING, &p->devices, &p->count));
-    p->fallback = fallback ? device_named(p->engine, fallback) : NULL;
+    p->fallback = NULL;
+    if (fallback)
+        assert_ok(cek_engine_find(p->engine, fallback, &p->fallback));
     p->text = strcmp(net, TEXTS) == 0;
     if (p->text)
         a = (cek_array_options){ .size = sizeof a,

@@ -71,16 +71,6 @@ static long every_site(place *p, cek_status (*work)(place *))
     return site - 1;
 }
 
-static cek_device *device_named(cek_engine *engine, const char *name)
-{
-    cek_device **found, *device;
-    size_t count;
-    ok(cek_engine_select(engine, name, CEK_PROFILE_TRAINING, &found, &count));
-    device = found[0];
-    free(found);
-    return device;
-}
-
 static void everywhere(const char *list, const char *with)
 {
     place p;
@@ -88,7 +78,9 @@ static void everywhere(const char *list, const char *with)
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
     place_open(&p, list);
     ck_assert_uint_eq(p.count, 2);
-    fallback = with ? device_named(p.engine, with) : NULL;
+    fallback = NULL;
+    if (with)
+        ok(cek_engine_find(p.engine, with, &fallback));
     ck_assert_int_gt(every_site(&p, train), 100);
     ck_assert_int_gt(every_site(&p, predict), 30);
     ok(train(&p));
