@@ -129,7 +129,8 @@ static int sets_open(const bench_options *o, bench_data *d)
         preset = (cek_preset){ .size = sizeof preset };
     const bool reads_text = preset.input_type == CEK_I32;
     if (reads_text && !o->data)
-        return complain(EXIT_USAGE, "%s reads a text: --data=FILE is wanted", o->argv[0]);
+        return complain(EXIT_USAGE, "%s reads whole numbers, the bytes of a text: --data=FILE is wanted%s", o->argv[0],
+                        o->csv ? ", not a table" : "");
     if (preset.rank == 1 && !reads_text && !o->csv)
         return complain(EXIT_USAGE, "%s reads a table: --csv=FILE and --target=COLUMN are wanted", o->argv[0]);
     int code = EXIT_OK;

@@ -122,7 +122,8 @@ typedef struct cek_activation_layer {
 } cek_activation_layer;
 CEK_API CEK_CHECKED cek_status cek_model_activation_with(cek_model *model, int input, const cek_activation_layer *layer,
                                                          int *node);
-/* x where it is positive, else weight x, which is learnt from 0.25 on; `slopes`: 1, or one for each channel (axis 1). */
+/* x where it is positive, else x times a slope that is learnt, from 0.25 on: "weight" [slopes]. There is 1, or one for each channel
+ * (axis 1). */
 CEK_API CEK_CHECKED cek_status cek_model_prelu(cek_model *model, int input, uint32_t slopes, int *node);
 /* In training each element is 0 with probability p and x / (1 - p) else; otherwise x. */
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
@@ -178,12 +179,13 @@ CEK_API CEK_CHECKED cek_status cek_model_embedding(cek_model *model, int input, 
 
 typedef struct cek_embedding_layer {
     uint32_t size;
-    bool
-        pads; /* row `padding` is that of places without a word (padding_idx): it begins with zeros, and is not trained by what it gives */
+    bool pads; /* row `padding` is that of places without a word (padding_idx) */
     uint8_t reserved[3];
     int64_t count, width;
     int64_t padding; /* of 2^24 rows at most */
 } cek_embedding_layer;
+/* The same. The row of padding begins with zeros, and what it gives does not train it; weight decay does, and whoever else reads the
+ * table, such as a tied output. */
 CEK_API CEK_CHECKED cek_status cek_model_embedding_with(cek_model *model, int input, const cek_embedding_layer *layer,
                                                         int *node);
 
@@ -243,16 +245,16 @@ typedef struct cek_loss_options {
     bool sums;   /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
     bool weighs; /* `sample_weights` is there */
     uint8_t reserved[1];
-    int sample_weights; /* with `weighs`: a node of one value for each sample (an input, say), or of *node's shape: losses times these
-                         * are summed, and divided by what they are without them */
+    int sample_weights; /* with `weighs`: a node of one value for each sample (an input, say), or of *node's shape, of any sign and type:
+                         * losses times these are summed, and divided by what they are without them; gradients go through them */
 } cek_loss_options;
 /* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of the model
  * minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output said otherwise.
  * CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of the classes but the ignored one
  * (nor that in a data set: it goes by batches). The classes come last: from images [N,classes,H,W] cek_part_permute brings them there.
- * The others: targets values of the input's shape, in the order of its axes, of images too: channels first. The loss is the mean over all elements (SOFT_CROSS_ENTROPY: rows); with weights or an
- * ignored label the sum by what the labels of the whole batch weigh, on however many devices: batches in which they weigh nothing are
- * refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
+ * The others: targets values of the input's shape, in the order of its axes, of images too: channels first. The loss is the mean over all
+ * elements (SOFT_CROSS_ENTROPY: rows); with weights or an ignored label the sum by what the labels of the whole batch weigh, on however
+ * many devices: batches in which they weigh nothing are refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
  * Errors: CEK_INVALID (shapes, options, a model that has a loss or targets already). */
 CEK_API CEK_CHECKED cek_status cek_model_loss(cek_model *model, int input, const cek_loss_options *options, int *node);
 

@@ -151,7 +151,7 @@ typedef struct cek_windows {
 } cek_windows;
 /* x [N,C,..], w [out, C / groups, kernel..]; NULL: stride 1, no padding. */
 CEK_API int cek_part_conv(cek_model *model, int x, int w, const cek_windows *windows);
-/* CEK_POOL_MAX, or CEK_POOL_AVERAGE, whose padding counts as zeros unless `valid`. */
+/* CEK_POOL_MAX, or CEK_POOL_AVERAGE, whose padding counts as zeros unless `valid`; windows may have gaps (dilation). */
 CEK_API int cek_part_pool(cek_model *model, int x, uint32_t mode, bool valid, const cek_windows *windows);
 
 /* What a node of cek_model_lstm or cek_model_gru has behind its last step, [N, layers * directions, H], the second direction of a layer

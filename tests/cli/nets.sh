@@ -42,6 +42,6 @@ refused 2 'no rows' predict gpt:1 --data "$scratch/text" --load "$scratch/gpt" -
 # As an ONNX file it reads texts too, and goes on from where it stood.
 run 0 train "$scratch/gpt.onnx" --data "$scratch/text" --steps 1 --log-every 1 --batch 4 -d cpu:0 -o jsonl
 holds "$(sed -n 1p "$scratch/out" | "$json" loss) < 4.5"
-refused 2 'gpt.onnx reads a text: --data=FILE is wanted' train "$scratch/gpt.onnx"
+refused 2 'gpt.onnx reads whole numbers, the bytes of a text: --data=FILE is wanted' train "$scratch/gpt.onnx"
 refused 2 'no rows' predict "$scratch/gpt.onnx" --data "$scratch/text" -d cpu:0
 finish

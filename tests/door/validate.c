@@ -75,7 +75,9 @@ START_TEST(the_head)
     REFUSE(gemm, INVALID, "A_SUM cannot be accumulated, or is not given", it.op.accumulate = CEK_BIT(CEK_GEMM_A_SUM));
     REFUSE(gemm, INVALID, "align", it.op.align = 3);
     REFUSE(gemm, INVALID, "align", it.op.align = 512);
-    REFUSE(gemm, INVALID, "4 bytes", it.op.align = 2);
+    ACCEPT(gemm, it.op.align = 2); /* but none lies across its own elements */
+    ck_assert_uint_eq(request.align, 2);
+    ck_assert_uint_eq(request.slots[CEK_GEMM_A].align, 4);
     REFUSE(gemm, INVALID, "no reserve", it.op.forward = (const void *)&it);
     REFUSE(softmax, INVALID, "packed", it.op.flags = CEK_OP_PREPACKED);
     ACCEPT(gemm, it.op.align = 4, it.op.math = CEK_MATH_FAST, it.op.flags = CEK_OP_DETERMINISTIC, it.op.accumulate = 4);
@@ -377,7 +379,9 @@ START_TEST(reduce_and_copy_fields)
     REFUSE(copy, INVALID, "x_type is not set", it.x_type = 0);
     REFUSE(copy, UNSUPPORTED, "y_type", it.y_type = 8);
     REFUSE(copy, INVALID, "X overflows", it.x_strides[0] = INT64_MAX);
-    REFUSE(copy, INVALID, "8 bytes", it.op.align = 4);
+    ACCEPT(copy, it.op.align = 4);
+    ck_assert_uint_eq(request.slots[CEK_COPY_X].align, 4); /* i32 */
+    ck_assert_uint_eq(request.slots[CEK_COPY_Y].align, 8); /* f64 */
 }
 END_TEST
 
