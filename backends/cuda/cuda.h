@@ -26,8 +26,9 @@ typedef struct cuda_instance {
     cuda_driver driver;
     int version; /* of CUDA that the driver knows: 13000 is 13.0 */
     uint32_t count;
-    bool images_off; /* the option cuda_images=off: as if built without nvcc */
-    pthread_mutex_t ranges_lock;
+    bool images_off;             /* the option cuda_images=off: as if built without nvcc */
+    pthread_mutex_t ranges_lock; /* never held inside the driver */
+    pthread_cond_t ranges_changed;
     struct cuda_range *ranges; /* of the host's memory that is registered, for all devices */
     pthread_mutex_t lock;      /* of all that follows: NVRTC is looked for when it is first needed */
     bool compiler_sought;
@@ -192,6 +193,8 @@ void *cek__cuda_mem_host_ptr(cek_mem *mem);
 cek_status cek__cuda_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
 cek_status cek__cuda_host_register(cek_dev *dev, void *ptr, uint64_t bytes);
 void cek__cuda_host_unregister(cek_dev *dev, void *ptr);
+/* What a host has left registered with a device that it closes. */
+void cek__cuda_host_forget(cek_dev *dev);
 void cek__cuda_host_free(cek_dev *dev, void *ptr);
 
 cek_status cek__cuda_queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **out);

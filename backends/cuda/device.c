@@ -60,6 +60,7 @@ cek_status cek__cuda_create(const cek_host *host, cek_instance **out)
         return CEK_OUT_OF_MEMORY;
     pthread_mutex_init(&instance->lock, NULL);
     pthread_mutex_init(&instance->ranges_lock, NULL);
+    pthread_cond_init(&instance->ranges_changed, NULL);
     cek_status st = cek__callbacks_copy(host, &instance->head.host);
     const char *images = cek__host_option(&instance->head.host, "cuda_images");
     instance->images_off = images && !strcmp(images, "off");
@@ -90,6 +91,7 @@ void cek__cuda_destroy(cek_instance *head)
     cek__cudnn_free(instance->cudnn);
     pthread_mutex_destroy(&instance->lock);
     pthread_mutex_destroy(&instance->ranges_lock);
+    pthread_cond_destroy(&instance->ranges_changed);
     free(instance);
 }
 
@@ -269,6 +271,7 @@ void cek__cuda_device_close(cek_dev *head)
     cuda_dev *dev = (cuda_dev *)head;
     if (!dev)
         return;
+    cek__cuda_host_forget(head);
     cek__cuda_programs_free(dev);
     cek__cublaslt_device_close(dev);
     cek__cudnn_device_close(dev);

@@ -100,20 +100,53 @@ void cek__cuda_host_free(cek_dev *head, void *ptr)
 
 /* --- the host's memory, page-locked in place ------------------------------------------------------- */
 
-/* Locked once, for all contexts: a driver refuses to lock a page twice. */
+/* Who has a range. A driver refuses to lock a page twice: what begins at one place is locked once, for all contexts, and
+ * unlocked by the last of its users that is not lost. */
 typedef struct cuda_range {
     struct cuda_range *next;
+    cek_dev *user;
     void *at;
     uint64_t bytes;
-    uint32_t users; /* devices */
+    bool locked; /* as all that begin there are */
+    bool busy;   /* its user is inside the driver, for all that begin there */
 } cuda_range;
 
-static cuda_range **range_find(cuda_instance *instance, const void *at)
+/* Under ranges_lock, as the next three: what begins there, of this user or (NULL) of any. */
+static cuda_range *range_find(const cuda_instance *instance, const void *at, const cek_dev *user)
 {
-    cuda_range **found = &instance->ranges;
-    while (*found && (*found)->at != at)
-        found = &(*found)->next;
-    return found;
+    cuda_range *r = instance->ranges;
+    while (r && (r->at != at || (user && r->user != user)))
+        r = r->next;
+    return r;
+}
+
+static void ranges_settle(cuda_instance *instance, const void *at)
+{
+    for (cuda_range *r = instance->ranges; r;) {
+        const bool busy = r->at == at && r->busy;
+        if (busy)
+            pthread_cond_wait(&instance->ranges_changed, &instance->ranges_lock);
+        r = busy ? instance->ranges : r->next;
+    }
+}
+
+/* What was done in the driver, for all that begin where the range does. */
+static void ranges_set(cuda_instance *instance, cuda_range *range, bool locked)
+{
+    for (cuda_range *r = instance->ranges; r; r = r->next)
+        if (r->at == range->at)
+            r->locked = locked;
+    range->busy = false;
+    pthread_cond_broadcast(&instance->ranges_changed);
+}
+
+static void range_free(cuda_instance *instance, cuda_range *range)
+{
+    cuda_range **at = &instance->ranges;
+    while (*at != range)
+        at = &(*at)->next;
+    *at = range->next;
+    free(range);
 }
 
 /* What a system, or this memory, does not allow is no failure of the device's. */
@@ -124,11 +157,20 @@ static cek_status range_lock(cuda_dev *dev, void *at, uint64_t bytes)
         return st;
     CUresult error = cek__cuda_api(dev)->cuMemHostRegister(at, bytes, CU_MEMHOSTREGISTER_PORTABLE);
     cek__cuda_leave(dev);
-    if (error == CUDA_ERROR_NOT_SUPPORTED || error == CUDA_ERROR_NOT_PERMITTED ||
-        error == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-        return cek__host_fail(&dev->head.instance->host, CEK_UNSUPPORTED, "host_register: cuMemHostRegister: %s",
-                              cek__cuda_error(cek__cuda_api(dev), error));
+    if (error && cek__cuda_status(error) == CEK_INTERNAL)
+        return cek__host_fail(&dev->head.instance->host, CEK_UNSUPPORTED, "host_register: cuMemHostRegister: %s (%u)",
+                              cek__cuda_error(cek__cuda_api(dev), error), error);
     return error ? cek__cuda_fail(dev, "host_register", "cuMemHostRegister", error) : CEK_OK;
+}
+
+static void range_unlock(cuda_dev *dev, void *at)
+{
+    if (cek__cuda_enter(dev, "host_unregister"))
+        return;
+    CUresult error = cek__cuda_api(dev)->cuMemHostUnregister(at);
+    cek__cuda_leave(dev);
+    if (error)
+        (void)cek__cuda_fail(dev, "host_unregister", "cuMemHostUnregister", error);
 }
 
 cek_status cek__cuda_host_register(cek_dev *head, void *ptr, uint64_t bytes)
@@ -141,19 +183,26 @@ cek_status cek__cuda_host_register(cek_dev *head, void *ptr, uint64_t bytes)
     if (st)
         return st;
     pthread_mutex_lock(&instance->ranges_lock);
-    cuda_range *range = *range_find(instance, ptr);
-    if (range && range->bytes != bytes) {
-        st = cek__host_fail(host, CEK_INVALID, "host_register: %llu bytes are registered there, not %llu",
-                            (unsigned long long)range->bytes, (unsigned long long)bytes);
-    } else if (range) {
-        range->users++;
+    ranges_settle(instance, ptr);
+    const cuda_range *other = range_find(instance, ptr, NULL);
+    const bool locked = other && other->locked;
+    cuda_range *range;
+    if (other && (other->bytes != bytes || range_find(instance, ptr, head))) {
+        st = cek__host_fail(host, CEK_INVALID, "host_register: %llu bytes are registered there already",
+                            (unsigned long long)other->bytes);
     } else if (!(range = malloc(sizeof *range))) {
         st = cek__host_fail(host, CEK_OUT_OF_MEMORY, "host_register: no memory for the range");
-    } else if ((st = range_lock((cuda_dev *)head, ptr, bytes)) != CEK_OK) {
-        free(range);
     } else {
-        *range = (cuda_range){ instance->ranges, ptr, bytes, 1 };
+        *range = (cuda_range){ instance->ranges, head, ptr, bytes, locked, !locked };
         instance->ranges = range;
+        if (!locked) {
+            pthread_mutex_unlock(&instance->ranges_lock);
+            st = range_lock((cuda_dev *)head, ptr, bytes);
+            pthread_mutex_lock(&instance->ranges_lock);
+            ranges_set(instance, range, !st);
+        }
+        if (st)
+            range_free(instance, range);
     }
     pthread_mutex_unlock(&instance->ranges_lock);
     return st;
@@ -161,20 +210,37 @@ cek_status cek__cuda_host_register(cek_dev *head, void *ptr, uint64_t bytes)
 
 void cek__cuda_host_unregister(cek_dev *head, void *ptr)
 {
-    cuda_dev *dev = (cuda_dev *)head;
     cuda_instance *instance = cek__cuda_instance(head);
     pthread_mutex_lock(&instance->ranges_lock);
-    cuda_range **at = range_find(instance, ptr), *range = *at;
-    const bool last = range && !--range->users;
-    if (last)
-        *at = range->next;
-    if (last && !cek__latched(&head->lost) && !cek__cuda_enter(dev, "host_unregister")) {
-        CUresult error = cek__cuda_api(dev)->cuMemHostUnregister(ptr);
-        cek__cuda_leave(dev);
-        if (error)
-            (void)cek__cuda_fail(dev, "host_unregister", "cuMemHostUnregister", error);
+    ranges_settle(instance, ptr);
+    cuda_range *range = range_find(instance, ptr, head);
+    bool last = range && range->locked && !cek__latched(&head->lost);
+    for (const cuda_range *r = instance->ranges; r && last; r = r->next)
+        last = r->at != ptr || r == range || cek__latched(&r->user->lost);
+    if (last) {
+        range->busy = true;
+        pthread_mutex_unlock(&instance->ranges_lock);
+        range_unlock((cuda_dev *)head, ptr);
+        pthread_mutex_lock(&instance->ranges_lock);
+        ranges_set(instance, range, false);
     }
+    if (range)
+        range_free(instance, range);
     pthread_mutex_unlock(&instance->ranges_lock);
-    if (last)
-        free(range);
+}
+
+void cek__cuda_host_forget(cek_dev *head)
+{
+    cuda_instance *instance = cek__cuda_instance(head);
+    for (;;) {
+        pthread_mutex_lock(&instance->ranges_lock);
+        const cuda_range *r = instance->ranges;
+        while (r && r->user != head)
+            r = r->next;
+        void *at = r ? r->at : NULL;
+        pthread_mutex_unlock(&instance->ranges_lock);
+        if (!at)
+            return;
+        cek__cuda_host_unregister(head, at);
+    }
 }

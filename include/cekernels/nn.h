@@ -531,6 +531,9 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
  * inboxes where others take part than before, page-locked samples where a share grows beyond twice
  * what it was. Where there is no memory for that, the devices that take part stay, with a warning in
  * the log. A share larger than twice an equal one runs as micro-batches.
+ * Where a device reads from another one that lives in the host's memory, cpu:0 say, parameters and
+ * gradients there are page-locked as long as the trainer exists (cek_pinned_register): the system
+ * cannot take those pages away. Copies are slower where it refuses to, which the log says.
  * Errors: CEK_NO_DEVICE (a device of a lower profile than the job needs, named), CEK_OUT_OF_MEMORY
  * (with the numbers), CEK_INVALID (a shape that does not fit the loss),
  * CEK_UNSUPPORTED (names device and layer). */

@@ -3,6 +3,9 @@
  * context or never end.
  *
  * After each: the documented status, no hang, nothing left behind, and the thread's own context as it was. */
+#include <stdatomic.h>
+
+#include "backends/cuda/cuda.h"
 #include "tests/cuda/life.h"
 
 /* --- every call fails once -------------------------------------------------------------------- */
@@ -46,6 +49,8 @@ static void one_failure(const char *function, unsigned nth, uint32_t error)
     cek_status want = error == 2 ? CEK_OUT_OF_MEMORY : error == UNKNOWN ? CEK_INTERNAL : CEK_DEVICE_LOST;
     if (!strcmp(function, "cuStreamQuery") || !strcmp(function, "cuEventQuery"))
         want = CEK_DEVICE_LOST; /* of work that ran */
+    if (!strcmp(function, "cuMemHostRegister") && error == UNKNOWN)
+        want = CEK_UNSUPPORTED;
     if (!l.dev && want == CEK_DEVICE_LOST && l.status == CEK_INTERNAL)
         want = CEK_INTERNAL; /* before there is a device to lose */
     ck_assert_msg(l.status == want || (!l.status && is_tolerated(function)), "%s, call %u, %u: status %u, not %u: %s",
@@ -323,6 +328,107 @@ START_TEST(a_kernel_is_warm_when_a_launch_of_it_has_ended)
 }
 END_TEST
 
+/* --- the host's memory, registered ------------------------------------------------------------ */
+
+static char room[8192];
+
+/* Read-only or mapped; not permitted, not supported; what nobody has heard of; and pages that are locked already. */
+START_TEST(memory_that_the_driver_does_not_lock_is_unsupported)
+{
+    static const uint32_t errors[] = { 1, 800, 801, UNKNOWN };
+    life l;
+    life_open(&l);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        fake.inject("cuMemHostRegister", 1, errors[i]);
+        ck_assert_uint_eq(d.plugin.host_register(l.dev, room, sizeof room), CEK_UNSUPPORTED);
+        ck_assert_msg(strstr(d.text, "cuMemHostRegister") != NULL, "%u: %s", errors[i], d.text);
+    }
+    fake.inject("cuMemHostRegister", 1, 2);
+    ck_assert_uint_eq(d.plugin.host_register(l.dev, room, sizeof room), CEK_OUT_OF_MEMORY);
+    const cek_status st = d.plugin.host_register(l.dev, room, sizeof room);
+    ck_assert_msg(!st, "status %u: %s", st, d.text);
+    ck_assert_uint_eq(d.plugin.host_register(l.dev, room, sizeof room), CEK_INVALID);
+    ck_assert_uint_eq(d.plugin.host_register(l.dev, room + 1, 10), CEK_UNSUPPORTED);
+    d.plugin.host_unregister(l.dev, room);
+    ck_assert_uint_eq(d.plugin.device_status(l.dev, NULL, 0), CEK_OK);
+    life_over(&l);
+}
+END_TEST
+
+/* Whichever of two is lost and gives it back first: the other unlocks it, and equal memory is locked again. */
+START_TEST(memory_that_a_lost_device_shared_is_unlocked_by_the_other)
+{
+    for (int lost_first = 0; lost_first < 2; lost_first++) {
+        life l;
+        cek_dev *peer;
+        life_open(&l);
+        const cek_ref refs[] = { { l.mems[0], 0 }, { l.mems[1], 0 } };
+        const unsigned locked = fake.calls("cuMemHostRegister"), unlocked = fake.calls("cuMemHostUnregister");
+        ck_assert_uint_eq(d.plugin.device_open(d.instance, 1, NULL, &peer), CEK_OK);
+        ck_assert_uint_eq(d.plugin.host_register(l.dev, room, sizeof room), CEK_OK);
+        ck_assert_uint_eq(d.plugin.host_register(peer, room, sizeof room), CEK_OK);
+        ck_assert_uint_eq(fake.calls("cuMemHostRegister") - locked, 1);
+        fake.kernel(1, ILLEGAL_ADDRESS);
+        ck_assert_uint_eq(d.plugin.op_run(l.queue, l.op, refs, 2, (cek_ref){ NULL, 0 }), CEK_OK);
+        ck_assert_uint_eq(d.plugin.queue_sync(l.queue, UINT64_C(5000000000)), CEK_DEVICE_LOST);
+        d.plugin.host_unregister(lost_first ? l.dev : peer, room);
+        d.plugin.host_unregister(lost_first ? peer : l.dev, room);
+        ck_assert_uint_eq(fake.calls("cuMemHostUnregister") - unlocked, 1);
+        ck_assert_uint_eq(d.plugin.host_register(peer, room, sizeof room), CEK_OK);
+        ck_assert_uint_eq(fake.calls("cuMemHostRegister") - locked, 2);
+        d.plugin.device_close(peer); /* with what is registered */
+        ck_assert_uint_eq(fake.calls("cuMemHostUnregister") - unlocked, 2);
+        life_over(&l);
+    }
+}
+END_TEST
+
+static struct {
+    atomic_bool inside, go_on;
+    CUresult (*own)(void *address, size_t bytes, unsigned int flags);
+    cek_dev *dev;
+} stuck;
+
+static CUresult register_when_told(void *address, size_t bytes, unsigned int flags)
+{
+    stuck.inside = true;
+    while (address == (void *)room && !stuck.go_on)
+        usleep(1000);
+    return stuck.own(address, bytes, flags);
+}
+
+static void *register_room(void *arg)
+{
+    (void)arg;
+    ck_assert_uint_eq(d.plugin.host_register(stuck.dev, room, sizeof room), CEK_OK);
+    return NULL;
+}
+
+START_TEST(while_a_driver_locks_memory_other_memory_is_registered_and_given_back)
+{
+    static char other[100];
+    life l;
+    cek_dev *peer;
+    pthread_t thread;
+    life_open(&l);
+    cuda_driver *driver = &((cuda_instance *)d.instance)->driver;
+    ck_assert_uint_eq(d.plugin.device_open(d.instance, 1, NULL, &peer), CEK_OK);
+    stuck.own = driver->cuMemHostRegister;
+    stuck.dev = l.dev;
+    driver->cuMemHostRegister = register_when_told;
+    ck_assert_int_eq(pthread_create(&thread, NULL, register_room, NULL), 0);
+    while (!stuck.inside)
+        usleep(1000);
+    ck_assert_uint_eq(d.plugin.host_register(peer, other, sizeof other), CEK_OK);
+    d.plugin.host_unregister(peer, other);
+    stuck.go_on = true;
+    pthread_join(thread, NULL);
+    d.plugin.host_unregister(l.dev, room);
+    d.plugin.device_close(peer);
+    life_over(&l);
+}
+END_TEST
+
 START_TEST(devices_of_one_instance_copy_to_each_other)
 {
     life l;
@@ -369,6 +475,9 @@ int main(void)
         tcase_add_test(tcase, a_module_that_the_driver_cannot_use_is_compiled);
         tcase_add_test(tcase, what_the_driver_refuses_to_capture_is_unsupported);
         tcase_add_test(tcase, a_kernel_is_warm_when_a_launch_of_it_has_ended);
+        tcase_add_test(tcase, memory_that_the_driver_does_not_lock_is_unsupported);
+        tcase_add_test(tcase, memory_that_a_lost_device_shared_is_unlocked_by_the_other);
+        tcase_add_test(tcase, while_a_driver_locks_memory_other_memory_is_registered_and_given_back);
         tcase_add_test(tcase, devices_of_one_instance_copy_to_each_other);
         suite_add_tcase(suite, tcase);
         srunner_set_fork_status(runner, CK_NOFORK); /* what the first test counts, the second goes through */
