@@ -181,7 +181,7 @@ START_TEST(the_report_and_errors_tell_what_happened)
     char *report;
 
     assert_ok(cek_engine_load_report(engine, &report));
-    ck_assert_ptr_nonnull(strstr(report, "/alpha.so: loaded, 2 devices (alpha 0.1, ABI 1.0)\n"));
+    ck_assert_ptr_nonnull(strstr(report, "/alpha.so: loaded, 2 devices (alpha 0.1, ABI 1.1)\n"));
     ck_assert_ptr_nonnull(strstr(report, "/b-unavailable.so: create: no fake hardware in this machine\n"));
     ck_assert_ptr_nonnull(strstr(report, "/c-slot.so: query: the slot mem_alloc is empty"));
     free(report);
