@@ -84,7 +84,7 @@ def lost(ours, a, b, to):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--library", dest="path", required=True)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--side", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--rounds", type=int, default=200)
@@ -94,7 +94,7 @@ def main():
     x, y = torch.rand(SIDE, SIDE) - 0.5, torch.rand(SIDE, SIDE) - 0.5
     want, to = x.double() @ y.double(), torch.empty(SIDE, SIDE)
     theirs = [side.to(args.side) for side in (x, y)]
-    ours = Library(args.library, args.device)
+    ours = Library(args.path, args.device)
     a, b = ours.tensor(x), ours.tensor(y)
 
     worst, done = [0.0, 0.0], [0]

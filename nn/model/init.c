@@ -4,6 +4,7 @@
  * depend on all of it. */
 #include <fnmatch.h>
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -290,7 +291,6 @@ out:
 static void parameter_init(cek__parameter *p, uint64_t seed, uint64_t stream)
 {
     const float bound = (float)(1 / sqrt(p->fan_in));
-    const int64_t row = p->public.count / p->public.shape[0];
     cek_init how = p->init;
 
     how.seed = seed;
@@ -298,10 +298,14 @@ static void parameter_init(cek__parameter *p, uint64_t seed, uint64_t stream)
         fill(&(filling){ .how = &how, .to = p->public, .stream = stream });
     else if (p->fan_in != 0)
         cek__random_fill_uniform(seed, stream, 0, (size_t)p->public.count, -bound, bound, p->public.data);
-    for (int64_t k = 0; !how.kind && p->fan_in == 0 && k < p->public.count; k++)
-        p->public.data[k] = (float)p->value;
-    for (int64_t k = 0; p->pads && k < row; k++)
-        p->public.data[p->padding * row + k] = 0;
+    else
+        for (int64_t k = 0; k < p->public.count; k++)
+            p->public.data[k] = (float)p->value;
+    if (p->pads) {
+        const int64_t row = p->public.count / p->public.shape[0];
+
+        memset(p->public.data + p->padding * row, 0, (size_t)row * sizeof *p->public.data);
+    }
 }
 
 void cek_model_init(cek_model *model, uint64_t seed)

@@ -18,6 +18,7 @@ typedef struct cek__onnx_import {
     cek__fold fold;
     int *flows;    /* of each value; CEK__NOTHING: none so far */
     int *readers;  /* of each value: how often it is read by what the output depends on */
+    int *types;    /* of each value; 0: nobody has asked (cek__onnx_type_of) */
     bool whole;    /* no axis counts samples: one sample is all that the file has as a batch */
     int64_t batch; /* where one does: how many the file has, 1 of any number */
     bool fixed;    /* they are a number in the file, and reshapes may have it among their sizes */

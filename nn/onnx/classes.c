@@ -15,7 +15,7 @@ static cek_status numbers_along(cek__onnx_call *c, const cek__dims *x, int axis,
     int64_t shape[CEK_RANK_MAX] = { count };
     float *values = NULL;
 
-    if (count > 1 << 24)
+    if (count > CEK__CALL_EXACT)
         CEK_FAIL(CEK_UNSUPPORTED, "%lld classes", (long long)count);
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *values, &values));
     for (int64_t i = 0; i < count; i++)

@@ -256,6 +256,7 @@ static cek_status import_run(const cek__onnx *onnx, const cek_onnx_options *opti
         i.nodes[k] = -1;
     CEK_TRY(cek__calloc(onnx->nodes_count + 1, sizeof *i.needed, &i.needed));
     CEK_TRY(cek__calloc(onnx->values_count + 1, sizeof *i.shared.readers, &i.shared.readers));
+    CEK_TRY(cek__calloc(onnx->values_count + 1, sizeof *i.shared.types, &i.shared.types));
     CEK_TRY(output_find(&i, &output));
     needed_mark(&i, output->value);
     *fixed = sizes_known(&i);
@@ -272,6 +273,7 @@ out:
     free(i.nodes);
     free(i.needed);
     free(i.shared.readers);
+    free(i.shared.types);
     return st;
 }
 

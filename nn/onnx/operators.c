@@ -136,39 +136,61 @@ const cek__onnx_operator *cek__onnx_operator_find(const char *name)
     return NULL;
 }
 
-/* Each node stands behind what it reads, so this ends. */
-int cek__onnx_type_of(const cek__onnx_import *i, int value)
+enum { NOT_TOLD = -1 };
+
+/* What a file says may be no type. */
+static int told(int64_t type)
+{
+    return type > 0 && type <= INT32_MAX ? (int)type : NOT_TOLD;
+}
+
+/* Of what a value is, or NOT_TOLD; 0: of what *from is. */
+static int type_here(const cek__onnx_import *i, int value, int *from)
 {
     const cek__onnx *o = i->onnx;
+    const cek__onnx_value *v = &o->values[value];
+    const cek__fold_value *known = cek__fold_known(&i->fold, value);
+    const cek__onnx_node *node = v->node != CEK__ONNX_NONE ? &o->nodes[v->node] : NULL;
+    const cek__onnx_operator *kind = node ? cek__onnx_operator_find(node->op) : NULL;
+    const cek__onnx_attribute *named;
 
-    while (value != CEK__ONNX_NONE) {
-        const cek__onnx_value *v = &o->values[value];
-        const cek__fold_value *known = cek__fold_known(&i->fold, value);
-        const cek__onnx_node *node = v->node != CEK__ONNX_NONE ? &o->nodes[v->node] : NULL;
-        const cek__onnx_operator *kind = node ? cek__onnx_operator_find(node->op) : NULL;
-        const cek__onnx_attribute *named;
-
-        if (known != NULL)
-            return known->type;
-        if (v->tensor != CEK__ONNX_NONE)
-            return o->tensors[v->tensor].type;
-        if (v->form != CEK__ONNX_NONE)
-            return o->forms[v->form].type;
-        if (kind == NULL)
-            return 0;
-        switch (kind->gives) {
-        case BOOL: return CEK__ONNX_BOOL;
-        case INT64: return CEK__ONNX_INT64;
-        case NAMED:
-            named = cek__onnx_attribute_find(o, node, "to");
-            if (named != NULL)
-                return (int)named->integer;
-            named = cek__onnx_attribute_find(o, node, "value");
-            return named != NULL && named->kind == CEK__ONNX_ATTRIBUTE_TENSOR ? o->tensors[named->tensor].type
-                                                                              : CEK__ONNX_FLOAT;
-        default: break;
-        }
-        value = node->inputs > kind->gives ? o->links[node->first_input + kind->gives].value : CEK__ONNX_NONE;
+    if (known != NULL)
+        return told(known->type);
+    if (v->tensor != CEK__ONNX_NONE)
+        return told(o->tensors[v->tensor].type);
+    if (v->form != CEK__ONNX_NONE)
+        return told(o->forms[v->form].type);
+    if (kind == NULL)
+        return NOT_TOLD;
+    switch (kind->gives) {
+    case BOOL: return CEK__ONNX_BOOL;
+    case INT64: return CEK__ONNX_INT64;
+    case NAMED:
+        named = cek__onnx_attribute_find(o, node, "to");
+        if (named != NULL)
+            return told(named->integer);
+        named = cek__onnx_attribute_find(o, node, "value");
+        return told(named != NULL && named->kind == CEK__ONNX_ATTRIBUTE_TENSOR ? (int)o->tensors[named->tensor].type
+                                                                               : CEK__ONNX_FLOAT);
+    default: break;
     }
+    if (node->inputs <= kind->gives || o->links[node->first_input + kind->gives].value == CEK__ONNX_NONE)
+        return NOT_TOLD;
+    *from = o->links[node->first_input + kind->gives].value;
     return 0;
+}
+
+/* Each node stands behind what it reads, so this ends; what it goes by is told for the next one, so a file of many that ask takes
+ * no longer. */
+int cek__onnx_type_of(const cek__onnx_import *i, int value)
+{
+    int type = value == CEK__ONNX_NONE ? NOT_TOLD : 0;
+
+    for (int v = value, from = v; type == 0; v = from)
+        type = i->types[v] ? i->types[v] : type_here(i, v, &from);
+    for (int v = value, from = v; v != CEK__ONNX_NONE && i->types[v] == 0; v = from) {
+        (void)type_here(i, v, &from);
+        i->types[v] = type;
+    }
+    return type == NOT_TOLD ? 0 : type;
 }

@@ -238,6 +238,21 @@ out:
     return st;
 }
 
+/* Over some axes, which stay: the mean, x without it, and the mean of the squares of that. */
+static cek_status moments(cek__onnx_call *c, int x, uint32_t axes, int *mean, int *centred, int *variance)
+{
+    cek_status st;
+
+    CEK_TRY(cek__reduce(c->graph, x, CEK_REDUCE_MEAN, axes, mean));
+    CEK_TRY(cek__keep(c->graph, *mean, x, axes, mean));
+    CEK_TRY(cek__chain(c->graph, CEK_PW_SUB, x, *mean, centred));
+    CEK_TRY(cek__chain(c->graph, CEK_PW_MUL, *centred, *centred, variance));
+    CEK_TRY(cek__reduce(c->graph, *variance, CEK_REDUCE_MEAN, axes, variance));
+    st = cek__keep(c->graph, *variance, x, axes, variance);
+out:
+    return st;
+}
+
 /* The mean over some axes, and 1 by the deviation. */
 static cek_status statistics(cek__onnx_call *c, int x, uint32_t axes, double epsilon)
 {
@@ -247,15 +262,10 @@ static cek_status statistics(cek__onnx_call *c, int x, uint32_t axes, double eps
                                  { .code = CEK_PW_DIV, .a = 3, .b = 2 } };
     const int whole = c->out[0];
     cek_status st;
-    int mean, centred, squares;
+    int mean, centred, variance;
 
-    CEK_TRY(cek__reduce(c->graph, x, CEK_REDUCE_MEAN, axes, &mean));
-    CEK_TRY(cek__keep(c->graph, mean, x, axes, &mean));
-    CEK_TRY(cek__chain(c->graph, CEK_PW_SUB, x, mean, &centred));
-    CEK_TRY(cek__chain(c->graph, CEK_PW_MUL, centred, centred, &squares));
-    CEK_TRY(cek__reduce(c->graph, squares, CEK_REDUCE_MEAN, axes, &squares));
-    CEK_TRY(cek__keep(c->graph, squares, x, axes, &squares));
-    CEK_TRY(cek__call_chain(c, 1, &squares, 4, code));
+    CEK_TRY(moments(c, x, axes, &mean, &centred, &variance));
+    CEK_TRY(cek__call_chain(c, 1, &variance, 4, code));
     c->out[2] = c->out[0];
     c->out[1] = mean;
     c->out[0] = whole;
@@ -345,19 +355,14 @@ cek_status cek__onnx_mean_variance(cek__onnx_call *c)
                                  { .code = CEK_PW_DIV, .a = 0, .b = 3 } };
     cek_status st;
     int64_t list[CEK__CALL_LIST] = { 0, 2, 3 };
-    int count, x, mean, squares;
+    int count, x, mean, variance;
     uint32_t axes;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_ints(c, "axes", list, &count));
     CEK_TRY(cek__call_axes(list, count < 0 ? 3 : count, cek__call_dims(c, x)->rank, &axes));
-    CEK_TRY(cek__reduce(c->graph, x, CEK_REDUCE_MEAN, axes, &mean));
-    CEK_TRY(cek__keep(c->graph, mean, x, axes, &mean));
-    CEK_TRY(cek__chain(c->graph, CEK_PW_SUB, x, mean, &x));
-    CEK_TRY(cek__chain(c->graph, CEK_PW_MUL, x, x, &squares));
-    CEK_TRY(cek__reduce(c->graph, squares, CEK_REDUCE_MEAN, axes, &squares));
-    CEK_TRY(cek__keep(c->graph, squares, x, axes, &squares));
-    st = cek__call_chain(c, 2, (int[]){ x, squares }, 3, code);
+    CEK_TRY(moments(c, x, axes, &mean, &x, &variance));
+    st = cek__call_chain(c, 2, (int[]){ x, variance }, 3, code);
 out:
     return st;
 }

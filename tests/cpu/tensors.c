@@ -112,6 +112,16 @@ static uint64_t extent(const uint64_t *shape, const int64_t *strides)
     return last + 1;
 }
 
+static void axes_fill(const layout *l, cek_pointwise_desc *d, cek_pointwise_input inputs[2])
+{
+    for (; d->rank < 5 && l->shape[d->rank]; d->rank++) {
+        d->shape[d->rank] = l->shape[d->rank];
+        inputs[0].strides[d->rank] = l->a[d->rank];
+        inputs[1].strides[d->rank] = l->b[d->rank];
+        d->out_strides[d->rank] = l->out[d->rank];
+    }
+}
+
 START_TEST(chains_over_strided_operands)
 {
     const layout *l = &layouts[_i];
@@ -129,12 +139,7 @@ START_TEST(chains_over_strided_operands)
     const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32 };
 
     numbers();
-    for (; d.rank < 5 && l->shape[d.rank]; d.rank++) {
-        d.shape[d.rank] = l->shape[d.rank];
-        inputs[0].strides[d.rank] = l->a[d.rank];
-        inputs[1].strides[d.rank] = l->b[d.rank];
-        d.out_strides[d.rank] = l->out[d.rank];
-    }
+    axes_fill(l, &d, inputs);
     compare(l->what, &d.op, o, types, 3, (tolerance){ 3e-7, 0 });
     d.op.accumulate = CEK_BIT(CEK_POINTWISE_OUT);
     compare(l->what, &d.op, o, types, 3, (tolerance){ 6e-7, 0 });
@@ -157,12 +162,7 @@ START_TEST(rows_that_count_are_told_from_padding_in_every_layout)
     const cek_dtype types[] = { CEK_F32, CEK_F32, CEK_F32, CEK_U8 };
 
     numbers();
-    for (; d.rank < 5 && l->shape[d.rank]; d.rank++) {
-        d.shape[d.rank] = l->shape[d.rank];
-        inputs[0].strides[d.rank] = l->a[d.rank];
-        inputs[1].strides[d.rank] = l->b[d.rank];
-        d.out_strides[d.rank] = l->out[d.rank];
-    }
+    axes_fill(l, &d, inputs);
     d.op.operands |= CEK_BIT(CEK_POINTWISE_BATCH);
     d.rows_per_sample = d.shape[0] > 6 ? 3 : 1;
     for (uint32_t rows = 0; rows <= d.shape[0] / d.rows_per_sample + 1; rows += 1 + (uint32_t)d.shape[0] / 20) {

@@ -262,6 +262,19 @@ START_TEST(elements_are_gathered_along_an_axis_in_the_middle)
 }
 END_TEST
 
+/* Along axis 1 of x by what `slice` gives of it, as s. */
+static void gathered_put(message *g, const message *slice)
+{
+    message node = node_of("Cast", NAMES("s"), NAMES("i"));
+
+    put_message(g, 1, slice);
+    put_whole(&node, "to", INT64);
+    put_message(g, 1, &node);
+    node = node_of("GatherElements", NAMES("x", "i"), NAMES("y"));
+    put_whole(&node, "axis", 1);
+    put_message(g, 1, &node);
+}
+
 /* x [N,3,2]: the indices are its [2,1] first elements, below 0 among them. */
 START_TEST(elements_are_gathered_by_indices_that_are_computed)
 {
@@ -270,13 +283,7 @@ START_TEST(elements_are_gathered_by_indices_that_are_computed)
     message g = { .size = 0 }, node = node_of("Slice", NAMES("x", "starts", "ends", "axes"), NAMES("s")), part;
     float y[MOST];
 
-    put_message(&g, 1, &node);
-    node = node_of("Cast", NAMES("s"), NAMES("i"));
-    put_whole(&node, "to", INT64);
-    put_message(&g, 1, &node);
-    node = node_of("GatherElements", NAMES("x", "i"), NAMES("y"));
-    put_whole(&node, "axis", 1);
-    put_message(&g, 1, &node);
+    gathered_put(&g, &node);
     part = list_of("starts", SHAPE(0, 0), 2);
     put_message(&g, 5, &part);
     part = list_of("ends", SHAPE(2, 1), 2);
@@ -475,13 +482,7 @@ START_TEST(an_axis_too_long_for_indices_from_its_end_is_refused)
 {
     message g = { .size = 0 }, node = node_of("Slice", NAMES("x", "zero", "two", "one"), NAMES("s")), part;
 
-    put_message(&g, 1, &node);
-    node = node_of("Cast", NAMES("s"), NAMES("i"));
-    put_whole(&node, "to", INT64);
-    put_message(&g, 1, &node);
-    node = node_of("GatherElements", NAMES("x", "i"), NAMES("y"));
-    put_whole(&node, "axis", 1);
-    put_message(&g, 1, &node);
+    gathered_put(&g, &node);
     part = list_of("zero", SHAPE(0), 1);
     put_message(&g, 5, &part);
     part = list_of("one", SHAPE(1), 1);
