@@ -10,6 +10,7 @@
 #include "bench/crash.h"
 #include "bench/output.h"
 #include "bench/plugin_file.h"
+#include "bench/progress.h"
 #include "spec/number.h"
 #include "spec/spec.h"
 
@@ -23,7 +24,6 @@ static const output_column columns[] = {
 typedef struct check_run {
     const bench_options *options;
     output out;
-    bool progress;
     uint32_t done, required, required_passed, optional, optional_passed;
     int code;
     const char *device; /* whose turn it is */
@@ -41,11 +41,14 @@ static void on_case(void *user, const char *name, int result, bool required)
     static const char *const words[] = { "", "ok", "FAILED", "unsupported", "no memory" };
     check_run *run = user;
     crash_during(NULL, NULL);
-    run->done++;
-    if (run->options->verbose)
-        fprintf(stderr, "%s%s: %s\n", name, required ? "" : " (optional)", words[result]);
-    else if (run->progress && run->done % 16 == 0)
-        fprintf(stderr, "\r\033[K%u cases, %.60s", run->done, name);
+    progress_done(++run->done);
+    if (progress_wants_facts())
+        progress_fact(0, "%.38s", name);
+    if (!run->options->verbose)
+        return;
+    progress_aside(STDERR_FILENO);
+    fprintf(stderr, "%s%s: %s\n", name, required ? "" : " (optional)", words[result]);
+    progress_back();
 }
 
 static const char *profile_name(uint32_t profile)
@@ -114,12 +117,12 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         .match = run->options->match, .type = run->options->type, .begin = on_begin, .progress = on_case, .user = run
     };
     run->device = name;
+    run->done = 0;
+    progress_begin(0, "check %s", name);
     int code = EXIT_OK;
     for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && !file->abandoned; i++) {
         options.group = run->options->argc ? run->options->argv[i] : NULL;
         st = spec_run(&target, &options, &report);
-        if (run->progress)
-            fputs("\r\033[K", stderr);
         if (st == CEK_INVALID) {
             code = complain(EXIT_USAGE, "%s: no case fits these options", name);
             continue;
@@ -187,7 +190,7 @@ static int check_installed(check_run *run)
 
 int cmd_check(const bench_options *o)
 {
-    check_run run = { .options = o, .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
+    check_run run = { .options = o };
     for (int i = 0; i < o->argc; i++)
         if (!spec_group_known(o->argv[i]))
             return complain(EXIT_USAGE,

@@ -6,7 +6,9 @@
 #include "bench/device_op.h"
 #include "bench/output.h"
 #include "bench/peak.h"
+#include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/tables.h"
 #include "spec/number.h"
 #include "spec/spec.h"
 
@@ -118,12 +120,16 @@ static cek_status conv_row(cek_device *device, const char *text, conv_data *c, c
         double slack = op.info.flags & CEK_OP_INFO_INEXACT ? 64 : 1;
         *wrong = result_compare(c->f32[2], c->count[2], (uint64_t)(flops / 2 / (double)c->count[2]) + 1, conv_expect, c,
                                 slack, &max_error, &compared);
-        output_row(out, json_pack("{ss ss ss ss sf sf sf sf so sI sI ss}", "device", cek_device_name(device), "shape",
-                                  text, "type", spec_type_name(c->desc.x_type), "pass", o->pass ? o->pass : "forward",
-                                  "median_ns", median * 1e9, "spread", stats_spread(t->seconds, t->runs), "flops",
-                                  flops / median, "of_peak", peak_part(flops / median, peak), "max_error",
-                                  number_json(max_error), "compared", (json_int_t)compared, "wrong", (json_int_t)*wrong,
-                                  "algorithm", op.info.algorithm));
+        double bytes = 0;
+        for (int i = 0; i < 3; i++)
+            bytes += (double)c->count[i] * (double)spec_type_bytes(c->type[i]);
+        output_row(out, json_pack("{ss ss ss ss sf sf so sf sf sf so sI sI ss}", "device", cek_device_name(device),
+                                  "shape", text, "type", spec_type_name(c->desc.x_type), "pass",
+                                  o->pass ? o->pass : "forward", "median_ns", median * 1e9, "spread",
+                                  stats_spread(t->seconds, t->runs), "runs_ns", runs_json(t->seconds, t->runs),
+                                  "bytes_per_second", bytes / median, "flops", flops / median, "of_peak",
+                                  peak_part(flops / median, peak), "max_error", number_json(max_error), "compared",
+                                  (json_int_t)compared, "wrong", (json_int_t)*wrong, "algorithm", op.info.algorithm));
     }
     device_op_free(&op);
     return st;
@@ -133,13 +139,15 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
 {
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
     spec_timing t = { .seconds = NULL };
+    progress_label("conv %s", cek_device_name(device));
     int code = list ? timing_open(o, RUNS, WARMUP, &t) : complain(EXIT_MEMORY, "no host memory");
     double peak = 0;
     uint64_t side;
     cek_status failed = code ? CEK_OK : peak_product(device, o->type ? o->type : CEK_F32, o->math, &peak, &side);
     if (failed)
         code = complain_status(failed);
-    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
+    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL; progress_one()) {
+        progress_fact(0, "%s", text);
         conv_data c = { .f32 = { NULL } };
         uint64_t wrong = 0;
         cek_status st;
@@ -158,25 +166,23 @@ static int conv_device(cek_device *device, const bench_options *o, output *out)
     return code;
 }
 
+int conv_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
+{
+    int code = EXIT_OK;
+    output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    progress_begin((int64_t)(count * words_count(o->shapes ? o->shapes : default_shapes)), "conv");
+    for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
+        int one = conv_device(devices[i], o, out);
+        code = one > code ? one : code;
+    }
+    return code;
+}
+
 int cmd_conv(const bench_options *o)
 {
-    cek_engine *engine = NULL;
-    cek_device **devices = NULL;
-    size_t count = 0;
-    output out;
     if (o->argc)
         return complain(EXIT_USAGE, "conv takes no argument: %s (problems come with --shape)", o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
         return complain(EXIT_USAGE, "conv convolves f32, f16 or bf16, not %s", spec_type_name(o->type));
-    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
-    if (code)
-        return code;
-    output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-    for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
-        int one = conv_device(devices[i], o, &out);
-        code = one > code ? one : code;
-    }
-    free(devices);
-    cek_engine_free(engine);
-    return output_close(&out, code);
+    return table_run(o, "conv", CEK_PROFILE_INFERENCE, conv_rows);
 }

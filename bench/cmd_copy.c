@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "bench/output.h"
+#include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/tables.h"
 
 enum { RUNS = 9, WARMUP = 2, SIZES_MAX = 64 };
 static const char default_sizes[] = "4K,1M,64M";
@@ -80,6 +82,7 @@ static cek_status place_compare(copy_run *r, const place *p, uint64_t *wrong)
 static cek_status copy_measure(copy_run *r, const place *from, const place *to)
 {
     uint64_t wrong = 0;
+    progress_fact(0, "%s to %s", from->name, to->name);
     memset(r->back, 0, r->bytes);
     cek_status st = place_write(r, to, r->back);
     if (!st)
@@ -95,10 +98,12 @@ static cek_status copy_measure(copy_run *r, const place *from, const place *to)
         return st;
     double median = stats_median(r->seconds, (size_t)r->runs);
     output_row(r->out,
-               json_pack("{ss ss sI sf sf sf sI}", "from", from->name, "to", to->name, "bytes", (json_int_t)r->bytes,
-                         "median_ns", median * 1e9, "spread", stats_spread(r->seconds, (size_t)r->runs),
-                         "bytes_per_second", (double)r->bytes / median, "wrong", (json_int_t)wrong));
+               json_pack("{ss ss sI sf sf so sf sI}", "from", from->name, "to", to->name, "bytes", (json_int_t)r->bytes,
+                         "median_ns", median * 1e9, "spread", stats_spread(r->seconds, (size_t)r->runs), "runs_ns",
+                         runs_json(r->seconds, (size_t)r->runs), "bytes_per_second", (double)r->bytes / median, "wrong",
+                         (json_int_t)wrong));
     r->wrong += wrong;
+    progress_one();
     return CEK_OK;
 }
 
@@ -197,35 +202,32 @@ static size_t sizes_parse(const char *list, uint64_t sizes[SIZES_MAX])
     return 0;
 }
 
-int cmd_copy(const bench_options *o)
+/* From a device: to and from two places of the host, within it, and to each other one. */
+int copy_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
 {
-    cek_engine *engine = NULL;
-    cek_device **devices = NULL;
-    size_t count = 0;
     uint64_t sizes[SIZES_MAX];
-    output out;
-    copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = &out };
-    if (o->argc)
-        return complain(EXIT_USAGE, "copy takes no argument: %s", o->argv[0]);
+    copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = out };
     const size_t size_count = sizes_parse(o->sizes ? o->sizes : default_sizes, sizes);
-    if (!size_count)
-        return EXIT_USAGE;
+    output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
     r.seconds = calloc((size_t)r.runs, sizeof *r.seconds);
-    if (!r.seconds)
-        return complain(EXIT_MEMORY, "no host memory");
-    int code = devices_open(o, CEK_PROFILE_MEMORY, &engine, &devices, &count);
-    if (!code) {
-        output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-        for (size_t i = 0; i < size_count && !code; i++) {
-            r.bytes = sizes[i];
-            code = size_measure(&r, devices, count);
-        }
-        if (!code && r.wrong)
-            code = complain(EXIT_WRONG, "%llu bytes arrived wrong", (unsigned long long)r.wrong);
-        code = output_close(&out, code);
+    int code = r.seconds ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
+    progress_begin((int64_t)(size_count * count * (5 + count - 1)), "copy");
+    for (size_t i = 0; i < size_count && !code; i++) {
+        r.bytes = sizes[i];
+        code = size_measure(&r, devices, count);
     }
-    free(devices);
-    cek_engine_free(engine);
+    if (!code && r.wrong)
+        code = complain(EXIT_WRONG, "%llu bytes arrived wrong", (unsigned long long)r.wrong);
     free(r.seconds);
     return code;
+}
+
+int cmd_copy(const bench_options *o)
+{
+    uint64_t sizes[SIZES_MAX];
+    if (o->argc)
+        return complain(EXIT_USAGE, "copy takes no argument: %s", o->argv[0]);
+    if (!sizes_parse(o->sizes ? o->sizes : default_sizes, sizes))
+        return EXIT_USAGE;
+    return table_run(o, "copy", CEK_PROFILE_MEMORY, copy_rows);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/output.h"
+#include "bench/tables.h"
 #include "spec/number.h"
 
 static const output_column columns[] = {
@@ -93,6 +93,22 @@ static json_t *report_json(cek_engine *engine)
     return list;
 }
 
+int devices_rows(const bench_options *o, cek_engine *engine, output *out)
+{
+    int code = EXIT_OK;
+    output_open(out, o->output, columns, sizeof columns / sizeof *columns, "devices");
+    for (size_t i = 0; i < cek_engine_device_count(engine); i++) {
+        cek_device *device = cek_engine_device(engine, i);
+        cek_device_info info = { .size = sizeof info };
+        cek_status st = cek_device_describe(device, &info);
+        if (st)
+            code = complain_status(st);
+        else
+            output_row(out, device_json(device, &info));
+    }
+    return code;
+}
+
 int cmd_devices(const bench_options *o)
 {
     cek_engine *engine = NULL;
@@ -108,17 +124,8 @@ int cmd_devices(const bench_options *o)
         cek_engine_free(engine);
         return code;
     }
-    output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "devices");
-    size_t count = cek_engine_device_count(engine);
-    for (size_t i = 0; i < count; i++) {
-        cek_device *device = cek_engine_device(engine, i);
-        cek_device_info info = { .size = sizeof info };
-        cek_status st = cek_device_describe(device, &info);
-        if (st)
-            code = complain_status(st);
-        else
-            output_row(&out, device_json(device, &info));
-    }
+    const size_t count = cek_engine_device_count(engine);
+    code = devices_rows(o, engine, &out);
     output_set(&out, "plugins", report_json(engine));
     for (size_t i = 0; i < count && !o->quiet && !code; i++)
         code = device_note(&out, cek_engine_device(engine, i));

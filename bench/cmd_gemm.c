@@ -9,7 +9,9 @@
 #include "bench/output.h"
 #include "bench/peak.h"
 #include "bench/peer.h"
+#include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/tables.h"
 #include "spec/number.h"
 #include "spec/spec.h"
 
@@ -185,12 +187,14 @@ static int gemm_row(gemm_run *r, const char *text, gemm_data *g, const char *alg
     double max_error = 0;
     uint64_t compared = 0;
     uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
-    json_t *row = json_pack("{ss ss ss sI sI sI sf sf sf sf so sI sI ss}", "device", cek_device_name(r->device),
-                            "shape", text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n",
-                            (json_int_t)d->n, "k", (json_int_t)d->k, "median_ns", ours * 1e9, "spread",
-                            stats_spread(r->timing.seconds, r->timing.runs), "flops", flops / ours, "of_peak",
-                            peak_part(flops / ours, r->peak), "max_error", number_json(max_error), "compared",
-                            (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
+    const double bytes = (double)(d->m * d->k + d->k * d->n + d->m * d->n) * (double)spec_type_bytes(d->c_type);
+    json_t *row =
+        json_pack("{ss ss ss sI sI sI sf sf so sf sf sf so sI sI ss}", "device", cek_device_name(r->device), "shape",
+                  text, "type", spec_type_name(d->c_type), "m", (json_int_t)d->m, "n", (json_int_t)d->n, "k",
+                  (json_int_t)d->k, "median_ns", ours * 1e9, "spread", stats_spread(r->timing.seconds, r->timing.runs),
+                  "runs_ns", runs_json(r->timing.seconds, r->timing.runs), "bytes_per_second", bytes / ours, "flops",
+                  flops / ours, "of_peak", peak_part(flops / ours, r->peak), "max_error", number_json(max_error),
+                  "compared", (json_int_t)compared, "wrong", (json_int_t)wrong, "algorithm", algorithm);
     if (r->peer.so)
         json_object_update_new(row, peer_json(r, flops, ours));
     output_row(r->out, row);
@@ -250,12 +254,14 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
 {
     gemm_run r = { .device = device, .options = o, .out = out };
     char *list = strdup(o->shapes ? o->shapes : default_shapes), *at = list;
+    progress_label("gemm %s", cek_device_name(device));
     int code = list ? timing_open(o, RUNS, WARMUP, &r.timing) : complain(EXIT_MEMORY, "no host memory");
     if (!code && !(r.theirs = calloc(r.timing.runs, sizeof *r.theirs)))
         code = complain(EXIT_MEMORY, "no host memory");
     if (!code)
         code = gemm_open(&r);
-    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL;) {
+    for (char *text; code <= EXIT_WRONG && (text = strsep(&at, ",")) != NULL; progress_one()) {
+        progress_fact(0, "%s", text);
         int one = gemm_shape(&r, text);
         code = one > code ? one : code;
     }
@@ -265,30 +271,28 @@ static int gemm_device(cek_device *device, const bench_options *o, output *out)
     return code ? code : slower;
 }
 
+int gemm_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
+{
+    int code = EXIT_OK;
+    if (o->peer)
+        output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    else
+        output_open(out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
+    progress_begin((int64_t)(count * words_count(o->shapes ? o->shapes : default_shapes)), "gemm");
+    for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
+        int one = gemm_device(devices[i], o, out);
+        code = one > code ? one : code;
+    }
+    return code;
+}
+
 int cmd_gemm(const bench_options *o)
 {
-    cek_engine *engine = NULL;
-    cek_device **devices = NULL;
-    size_t count = 0;
-    output out;
     if (o->argc)
         return complain(EXIT_USAGE, "gemm takes no argument: %s (shapes come with --shape)", o->argv[0]);
     if (o->type && o->type != CEK_F32 && o->type != CEK_F16 && o->type != CEK_BF16)
         return complain(EXIT_USAGE, "gemm multiplies f32, f16 or bf16, not %s", spec_type_name(o->type));
     if (o->peer && o->type && o->type != CEK_F32)
         return complain(EXIT_USAGE, "a CBLAS library multiplies f32, not %s", spec_type_name(o->type));
-    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
-    if (code)
-        return code;
-    if (o->peer)
-        output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-    else
-        output_open(&out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
-    for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
-        int one = gemm_device(devices[i], o, &out);
-        code = one > code ? one : code;
-    }
-    free(devices);
-    cek_engine_free(engine);
-    return output_close(&out, code);
+    return table_run(o, "gemm", CEK_PROFILE_INFERENCE, gemm_rows);
 }

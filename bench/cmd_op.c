@@ -3,7 +3,9 @@
 
 #include "bench/device_op.h"
 #include "bench/output.h"
+#include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/tables.h"
 #include "spec/number.h"
 #include "spec/spec.h"
 
@@ -28,9 +30,10 @@ static void row_print(output *out, cek_device *device, const char *name, const c
                       const spec_measurement *m)
 {
     double median = stats_median(m->timing.seconds, m->timing.runs);
-    json_t *row = json_pack("{ss ss ss ss sf sf sI sI sf so sI sI ss}", "device", cek_device_name(device), "op", name,
-                            "problem", problem, "type", spec_type_name(type), "median_ns", median * 1e9, "spread",
-                            stats_spread(m->timing.seconds, m->timing.runs), "repeats", (json_int_t)m->timing.repeats,
+    json_t *row = json_pack("{ss ss ss ss sf sf so sI sI sf so sI sI ss}", "device", cek_device_name(device), "op",
+                            name, "problem", problem, "type", spec_type_name(type), "median_ns", median * 1e9, "spread",
+                            stats_spread(m->timing.seconds, m->timing.runs), "runs_ns",
+                            runs_json(m->timing.seconds, m->timing.runs), "repeats", (json_int_t)m->timing.repeats,
                             "bytes", (json_int_t)m->bytes, "bytes_per_second", (double)m->bytes / median, "max_error",
                             number_json(m->max_error), "compared", (json_int_t)m->compared, "wrong",
                             (json_int_t)m->wrong, "algorithm", m->algorithm);
@@ -66,35 +69,31 @@ static int problem_measure(cek_device *device, const bench_options *o, const cha
                     : EXIT_OK;
 }
 
-int cmd_op(const bench_options *o)
+int op_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
 {
-    cek_engine *engine = NULL;
-    cek_device **devices = NULL;
-    size_t count = 0;
-    output out;
-    if (!o->argc)
-        return complain(EXIT_USAGE, "op takes the name of an operation, then problems");
-    const uint32_t kind = spec_kind_parse(o->argv[0]);
-    if (!kind)
-        return complain(EXIT_USAGE, "no operation is called %s", o->argv[0]);
+    const int problems = o->argc > 1 ? o->argc - 1 : 1;
     spec_measurement m = { 0 };
-    int failed = timing_open(o, RUNS, WARMUP, &m.timing);
-    if (failed)
-        return failed;
-    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
-    if (!code) {
-        output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-        for (size_t d = 0; d < count && code <= EXIT_WRONG; d++) {
-            for (int i = 1; i < (o->argc > 1 ? o->argc : 2) && code <= EXIT_WRONG; i++) {
-                const char *problem = o->argc > 1 ? o->argv[i] : spec_measure_typical(kind);
-                int one = problem_measure(devices[d], o, problem, &m, &out);
-                code = one > code ? one : code;
-            }
+    output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    int code = timing_open(o, RUNS, WARMUP, &m.timing);
+    progress_begin((int64_t)count * problems, "%s", o->argv[0]);
+    for (size_t d = 0; d < count && code <= EXIT_WRONG; d++) {
+        progress_label("%s %s", o->argv[0], cek_device_name(devices[d]));
+        for (int i = 0; i < problems && code <= EXIT_WRONG; i++, progress_one()) {
+            const char *problem = o->argc > 1 ? o->argv[i + 1] : spec_measure_typical(spec_kind_parse(o->argv[0]));
+            progress_fact(0, "%s", problem);
+            int one = problem_measure(devices[d], o, problem, &m, out);
+            code = one > code ? one : code;
         }
-        code = output_close(&out, code);
     }
-    free(devices);
-    cek_engine_free(engine);
     free(m.timing.seconds);
     return code;
+}
+
+int cmd_op(const bench_options *o)
+{
+    if (!o->argc)
+        return complain(EXIT_USAGE, "op takes the name of an operation, then problems");
+    if (!spec_kind_parse(o->argv[0]))
+        return complain(EXIT_USAGE, "no operation is called %s", o->argv[0]);
+    return table_run(o, "op", CEK_PROFILE_INFERENCE, op_rows);
 }

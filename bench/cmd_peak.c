@@ -6,7 +6,9 @@
 #include "bench/device_op.h"
 #include "bench/output.h"
 #include "bench/peak.h"
+#include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/tables.h"
 #include "spec/number.h"
 
 enum { RUNS = 9, WARMUP = 2, LAUNCHES = 1000 };
@@ -25,11 +27,13 @@ static const output_column columns[] = {
 static void row_print(output *out, cek_device *device, const char *peak, const char *type, double seconds, double bytes,
                       spec_timing *t)
 {
-    json_t *row = json_pack("{ss ss ss sf sf}", "device", cek_device_name(device), "peak", peak, "type", type,
-                            "median_ns", seconds * 1e9, "spread", stats_spread(t->seconds, t->runs));
+    json_t *row = json_pack("{ss ss ss sf sf so}", "device", cek_device_name(device), "peak", peak, "type", type,
+                            "median_ns", seconds * 1e9, "spread", stats_spread(t->seconds, t->runs), "runs_ns",
+                            runs_json(t->seconds, t->runs));
     if (bytes > 0)
         json_object_update_new(row, json_pack("{sf}", "bytes_per_second", bytes / seconds));
     output_row(out, row);
+    progress_one();
 }
 
 /* ---- products ---- */
@@ -49,7 +53,9 @@ static cek_status products_measure(cek_device *device, output *out)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         double flops;
         uint64_t side;
+        progress_fact(0, "%s %s", modes[i].name, spec_type_name(modes[i].type));
         cek_status st = peak_product(device, modes[i].type, modes[i].math, &flops, &side);
+        progress_one();
         if (st == CEK_UNSUPPORTED)
             continue;
         if (st)
@@ -102,6 +108,7 @@ static cek_status memory_measure(cek_device *device, spec_timing *t, output *out
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         uint64_t count = kinds[i].count ? kinds[i].count : MEMORY_BYTES / sizeof(float);
+        progress_fact(0, "%s", kinds[i].name);
         cek_status st = copies_measure(device, count, kinds[i].batch, t);
         if (st)
             return st;
@@ -126,6 +133,7 @@ static cek_status host_measure(cek_device *device, spec_timing *t, output *out)
     if (!st)
         memset(pinned, 1, MEMORY_BYTES);
     for (int up = 1; up >= 0 && !st; up--) {
+        progress_fact(0, up ? "upload" : "download");
         for (int64_t i = -(int64_t)t->warmup; i < t->runs && !st; i++) {
             double start = seconds_now();
             st = up ? cek_stream_upload(stream, cek_memory_ref(memory), pinned, MEMORY_BYTES)
@@ -144,34 +152,29 @@ static cek_status host_measure(cek_device *device, spec_timing *t, output *out)
     return st;
 }
 
-int cmd_peak(const bench_options *o)
+int peak_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
 {
-    cek_engine *engine = NULL;
-    cek_device **devices = NULL;
-    size_t count = 0;
-    output out;
-    if (o->argc)
-        return complain(EXIT_USAGE, "peak takes no argument: %s", o->argv[0]);
+    enum { EACH = 4 + 3 + 2 }; /* products, copies as operations, ways from and to the host */
     spec_timing t;
-    int failed = timing_open(o, RUNS, WARMUP, &t);
-    if (failed)
-        return failed;
-    int code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
-    if (!code) {
-        output_open(&out, o->output, columns, sizeof columns / sizeof *columns, "results");
-        for (size_t i = 0; i < count && !code; i++) {
-            cek_status st = products_measure(devices[i], &out);
-            if (!st)
-                st = memory_measure(devices[i], &t, &out);
-            if (!st)
-                st = host_measure(devices[i], &t, &out);
-            if (st)
-                code = complain_status(st);
-        }
-        code = output_close(&out, code);
+    output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    int code = timing_open(o, RUNS, WARMUP, &t);
+    progress_begin((int64_t)count * EACH, "peak");
+    for (size_t i = 0; i < count && !code; i++) {
+        progress_label("peak %s", cek_device_name(devices[i]));
+        cek_status st = products_measure(devices[i], out);
+        if (!st)
+            st = memory_measure(devices[i], &t, out);
+        if (!st)
+            st = host_measure(devices[i], &t, out);
+        if (st)
+            code = complain_status(st);
     }
-    free(devices);
-    cek_engine_free(engine);
     free(t.seconds);
     return code;
+}
+
+int cmd_peak(const bench_options *o)
+{
+    return o->argc ? complain(EXIT_USAGE, "peak takes no argument: %s", o->argv[0])
+                   : table_run(o, "peak", CEK_PROFILE_INFERENCE, peak_rows);
 }

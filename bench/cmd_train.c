@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/data.h"
 #include "bench/fit.h"
 #include "bench/place.h"
+#include "bench/progress.h"
 #include "bench/recipe.h"
+#include "bench/train_line.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
 
@@ -89,8 +90,9 @@ typedef struct train_run {
     const bench_options *options;
     cek_trainer *trainer;
     size_t device_count;
-    bool labels, squares, progress;        /* cross-entropy, mean squared error, or neither: the model's own loss */
-    int64_t epoch, epoch_samples, samples; /* samples so far in this epoch, and in all */
+    bool labels, squares; /* cross-entropy, mean squared error, or neither: the model's own loss */
+    int64_t samples;      /* so far */
+    train_line line;
     double seconds;
     cek_epoch_result last;
     bool has_last;
@@ -121,11 +123,8 @@ static void on_step(void *user, const cek_step_result *r)
     if (signal_caught) /* also one that came before fit had begun, which forgets older requests */
         cek_trainer_request_stop(run->trainer);
     run->samples += r->samples;
-    run->epoch_samples += r->samples;
     run->seconds += r->seconds;
-    if (run->progress)
-        fprintf(stderr, "\r\033[Kepoch %lld, step %lld, %lld samples, loss %.4f", (long long)run->epoch,
-                (long long)r->step, (long long)run->epoch_samples, r->loss);
+    train_line_step(&run->line, r);
     if (run->options->log_every && r->step % run->options->log_every == 0)
         output_row(&run->out,
                    json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
@@ -137,10 +136,7 @@ static void on_epoch(void *user, const cek_epoch_result *r)
     train_run *run = user;
     run->last = *r;
     run->has_last = true;
-    run->epoch++;
-    run->epoch_samples = 0;
-    if (run->progress)
-        fputs("\r\033[K", stderr);
+    train_line_epoch(&run->line);
     if (run->options->log_every)
         return; /* a table of steps */
     json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
@@ -292,9 +288,8 @@ static int weights_check(const cek_model *model)
 static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model,
                      cek_device *const *devices, int64_t batch)
 {
+    progress_end();
     int code = fit && fit != CEK_CANCELLED ? complain_status(fit) : EXIT_OK;
-    if (run->progress)
-        fputs("\r\033[K", stderr);
     cek_status st = fit == CEK_DEVICE_LOST ? CEK_DEVICE_LOST : CEK_OK;
     if (!st && run->options->average > 0)
         st = cek_trainer_use_average(run->trainer, true);
@@ -350,9 +345,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                       .device_count = count,
                       .labels = loss == CEK_LOSS_CROSS_ENTROPY ||
                                 (loss == CEK_LOSS_OWN && cek_dataset_classes(data->train) > 0),
-                      .squares = loss == CEK_LOSS_MSE,
-                      .epoch = 1,
-                      .progress = isatty(STDERR_FILENO) && !o->no_progress && !o->quiet };
+                      .squares = loss == CEK_LOSS_MSE };
     int code = recipe_read(o, preset, cek_dataset_size(data->train), batch * (o->accumulate ? o->accumulate : 1),
                            &recipe);
     if (!code)
@@ -381,6 +374,8 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
         (!cek_model_summary(model, devices[0], batch, &summary) || !cek_model_summary(model, NULL, batch, &summary)))
         fputs(summary, stderr);
     free(summary);
+    train_line_begin(&run.line, o, run.trainer, devices, count, cek_dataset_size(data->train),
+                     batch * (o->accumulate ? o->accumulate : 1));
     signals_take(run.trainer);
     /* Steps alone: as many epochs as they take, and no test in between. */
     cek_fit_options fo = { .size = sizeof fo,

@@ -12,6 +12,8 @@
 
 #include <cekernels/cekernels.h>
 
+#include "bench/progress.h"
+
 static const struct {
     int number;
     const char *name;
@@ -55,6 +57,8 @@ static void crash_tell(int number, siginfo_t *info, void *context)
     const char *who, *call;
 
     (void)context;
+    if (progress_shown())
+        say("\r\033[K");
     for (int i = 0; i < SIGNALS; i++) {
         if (signals[i].number != number)
             continue;

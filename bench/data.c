@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/progress.h"
+
 /* That part of `rows`, rounded up: a fifth of 506 is 102. A product that only rounding lifts above a whole number is
  * that number. */
 static int64_t rows_of(double fraction, int64_t rows)
@@ -20,7 +22,9 @@ static int table_open(const bench_options *o, bench_data *d)
     cek_dataset *whole = NULL;
     if (!o->target)
         return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
+    progress_begin(0, "reading %s", o->csv);
     cek_status st = cek_dataset_csv(o->csv, o->target, &whole);
+    progress_end();
     if (st)
         return complain_status(st);
     if (o->split)
@@ -137,7 +141,9 @@ static int sets_open(const bench_options *o, bench_data *d)
     if (o->csv) {
         code = table_open(o, d);
     } else {
+        progress_begin(0, "reading %s", o->data ? o->data : "generated digits");
         cek_status st = reads_text ? text_open(o, &preset, d) : o->data ? images_open(o, d) : digits_open(&preset, d);
+        progress_end();
         code = st ? complain_status(st) : EXIT_OK;
     }
     if (!code && d->test && !same_shape(d->train, d->test))

@@ -24,8 +24,13 @@ noinst_SCRIPTS = cekernels-bench
     %D%/peer.c %D%/peer.h \
     %D%/place.c %D%/place.h \
     %D%/plugin_file.c %D%/plugin_file.h \
+    %D%/progress.c %D%/progress.h \
+    %D%/progress_line.c %D%/progress_line.h \
     %D%/recipe.c %D%/recipe.h \
-    %D%/stats.c %D%/stats.h
+    %D%/stats.c %D%/stats.h \
+    %D%/tables.c %D%/tables.h \
+    %D%/terminal.c %D%/terminal.h \
+    %D%/train_line.c %D%/train_line.h
 %C%_cekernels_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cekernels_bench_LDADD = spec/libspec.la nn/libcekernels-nn.la core/libcekernels.la \
     $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)

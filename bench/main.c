@@ -2,6 +2,7 @@
  * devices for the commands. */
 #include "bench/crash.h"
 #include "bench/output.h"
+#include "bench/progress.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -52,7 +53,9 @@ static void log_print(void *user, int level, const char *text)
 {
     static const char *const names[] = { "", "error", "warning", "info", "debug" };
     (void)user;
+    progress_aside(STDERR_FILENO);
     fprintf(stderr, "cekernels-bench: %s: %s\n", level > 0 && level < 5 ? names[level] : "log", text);
+    progress_back();
 }
 
 int engine_open(const bench_options *o, cek_engine **engine)
@@ -148,7 +151,10 @@ int main(int argc, char **argv)
     streams_hold();
     crash_watch();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
-    if (options_parse(argc, argv, &options, &command, &code))
-        return command->run(&options);
-    return stdout_close(code);
+    if (!options_parse(argc, argv, &options, &command, &code))
+        return stdout_close(code);
+    progress_open(!options.quiet && !options.no_progress);
+    code = command->run(&options);
+    progress_close();
+    return code;
 }

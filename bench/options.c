@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cekernels/nn.h>
+
+#include "bench/progress.h"
 
 enum {
     SHAPED = CMD_GEMM | CMD_CONV,
@@ -87,7 +90,7 @@ static const option_row rows[] = {
     { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
     { "quiet", NULL, 'q', ALL, "results alone" },
     { "verbose", NULL, 'v', ALL, "more about what happens" },
-    { "no-progress", NULL, O_NO_PROGRESS, ALL, "no progress line, even on a terminal" },
+    { "no-progress", NULL, O_NO_PROGRESS, ALL, "neither a progress line nor lines of progress" },
     { "help", NULL, 'h', ALL, "this text" },
     { "version", NULL, 'V', ALL, "the version" },
     { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
@@ -147,7 +150,9 @@ int complain(int code, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     cek_text_printable(text); /* an argument may be the name of a file that came from anywhere */
+    progress_aside(STDERR_FILENO);
     fprintf(stderr, "cekernels-bench: %s\n", text);
+    progress_back();
     return code;
 }
 

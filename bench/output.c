@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "bench/progress.h"
 
 /* ---- what became of standard output ---- */
 
@@ -75,8 +78,10 @@ static void line_end(output *out)
 {
     text_put(&out->line, "\n");
     errno = 0;
+    progress_aside(STDOUT_FILENO);
     if (!stdout_broken() && (fwrite(out->line.at, 1, out->line.used, stdout) != out->line.used || fflush(stdout)))
         write_error = errno ? errno : EIO;
+    progress_back();
     out->line.used = 0;
 }
 
@@ -241,6 +246,23 @@ void output_note(output *out, const char *fmt, ...)
     free(text);
 }
 
+const char *output_cell(output *out, const json_t *row, size_t column)
+{
+    out->cell.used = 0;
+    text_put(&out->cell, "%s", "");
+    value_put(&out->cell, json_object_get(row, out->columns[column].key), &out->columns[column], true);
+    return out->cell.at ? out->cell.at : "";
+}
+
+void output_drop(output *out)
+{
+    json_decref(out->rows);
+    json_decref(out->document);
+    free(out->line.at);
+    free(out->cell.at);
+    *out = (output){ .format = out->format };
+}
+
 int output_close(output *out, int code)
 {
     if (out->format == FORMAT_JSON) {
@@ -249,10 +271,6 @@ int output_close(output *out, int code)
     } else if (out->format == FORMAT_JSONL && json_object_size(out->document)) {
         json_print(out, out->document, JSON_COMPACT);
     }
-    json_decref(out->rows);
-    json_decref(out->document);
-    free(out->line.at);
-    free(out->cell.at);
-    *out = (output){ .format = out->format };
+    output_drop(out);
     return stdout_close(code);
 }

@@ -749,6 +749,12 @@ unit_tests += %D%/unit/cpu_topology
 %C%_unit_cpu_topology_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_topology_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/progress_line
+%C%_unit_progress_line_SOURCES = %D%/unit/progress_line.c bench/progress_line.c bench/progress_line.h
+%C%_unit_progress_line_CPPFLAGS = $(unit_cppflags)
+%C%_unit_progress_line_LDFLAGS = $(check_ldflags)
+%C%_unit_progress_line_LDADD = $(unit_libs)
+
 unit_tests += %D%/unit/spec
 %C%_unit_spec_SOURCES = %D%/unit/spec.c
 %C%_unit_spec_CPPFLAGS = $(unit_cppflags)
@@ -899,6 +905,10 @@ check_PROGRAMS += %D%/cli/json
 %C%_cli_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_cli_json_LDFLAGS = $(check_ldflags)
 %C%_cli_json_LDADD = $(JANSSON_LIBS)
+check_PROGRAMS += %D%/cli/pty
+%C%_cli_pty_SOURCES = %D%/cli/pty.c
+%C%_cli_pty_LDFLAGS = $(check_ldflags)
+shell_tests += %D%/cli/progress.sh
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh
 EXTRA_DIST += %D%/cli/lib.sh
