@@ -24,6 +24,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/data/text.h \
     %D%/formats/json.c \
     %D%/formats/json.h \
+    %D%/formats/message.c \
+    %D%/formats/message.h \
     %D%/formats/npy.c \
     %D%/formats/onnx.c \
     %D%/formats/onnx.h \
@@ -44,6 +46,10 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/pickle_machine.h \
     %D%/formats/pickle_value.c \
     %D%/formats/pickle_value.h \
+    %D%/formats/png_write.c \
+    %D%/formats/png_write.h \
+    %D%/formats/records.c \
+    %D%/formats/records.h \
     %D%/formats/safetensors.h \
     %D%/formats/safetensors_read.c \
     %D%/formats/safetensors_write.c \

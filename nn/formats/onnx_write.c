@@ -2,7 +2,6 @@
 #include "nn/formats/onnx_write.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
@@ -10,102 +9,24 @@
 enum { IR_VERSION = 8 };
 #define FILE_BYTES_MAX ((uint64_t)INT32_MAX) /* of protocol buffers */
 
-/* ---- bytes ---- */
-
-static cek_status bytes_add(cek__onnx_bytes *b, const void *data, size_t size)
-{
-    cek_status st;
-
-    if (b->room - b->size < size) {
-        const size_t room = 2 * (b->size + size);
-
-        CEK_TRY(cek__realloc_array(room, 1, &b->at));
-        b->room = room;
-    }
-    if (size > 0)
-        memcpy(b->at + b->size, data, size);
-    b->size += size;
-    return CEK_OK;
-out:
-    return st;
-}
-
-static cek_status varint_add(cek__onnx_bytes *b, uint64_t value)
-{
-    uint8_t bytes[10];
-    size_t size = 0;
-
-    for (; value >= 128; value >>= 7)
-        bytes[size++] = (uint8_t)(value | 128);
-    bytes[size++] = (uint8_t)value;
-    return bytes_add(b, bytes, size);
-}
-
-static cek_status integer_add(cek__onnx_bytes *b, uint32_t field, int64_t value)
-{
-    cek_status st;
-
-    CEK_TRY(varint_add(b, (uint64_t)field << 3));
-    st = varint_add(b, (uint64_t)value);
-out:
-    return st;
-}
-
-/* The beginning of a field of so many bytes. */
-static cek_status head_add(cek__onnx_bytes *b, uint32_t field, uint64_t size)
-{
-    cek_status st;
-
-    CEK_TRY(varint_add(b, (uint64_t)field << 3 | 2));
-    st = varint_add(b, size);
-out:
-    return st;
-}
-
-static cek_status field_add(cek__onnx_bytes *b, uint32_t field, const void *data, size_t size)
-{
-    cek_status st;
-
-    CEK_TRY(head_add(b, field, size));
-    st = bytes_add(b, data, size);
-out:
-    return st;
-}
-
-static cek_status text_add(cek__onnx_bytes *b, uint32_t field, const char *text)
-{
-    return field_add(b, field, text, strlen(text));
-}
-
-/* A message within, which is done with. */
-static cek_status message_add(cek__onnx_bytes *b, uint32_t field, cek__onnx_bytes *within)
-{
-    cek_status st = field_add(b, field, within->at, within->size);
-
-    within->size = 0;
-    return st;
-}
-
 /* ---- nodes ---- */
 
-static cek_status setting_add(cek__onnx_bytes *node, const cek__onnx_setting *s)
+static cek_status setting_add(cek__message *node, const cek__onnx_setting *s)
 {
     cek_status st;
-    cek__onnx_bytes a = { 0 };
-    const float number = (float)s->number;
+    cek__message a = { 0 };
 
-    CEK_TRY(text_add(&a, 1, s->name));
+    CEK_TRY(cek__message_text(&a, 1, s->name));
     if (s->kind == CEK__ONNX_ATTRIBUTE_FLOAT) {
-        CEK_TRY(varint_add(&a, 2 << 3 | 5));
-        CEK_TRY(bytes_add(&a, &number, sizeof number));
+        CEK_TRY(cek__message_float(&a, 2, (float)s->number));
     } else if (s->kind == CEK__ONNX_ATTRIBUTE_INT) {
-        CEK_TRY(integer_add(&a, 3, s->integer));
+        CEK_TRY(cek__message_integer(&a, 3, s->integer));
     } else {
         for (int i = 0; i < s->count; i++)
-            CEK_TRY(integer_add(&a, 8, s->integers[i]));
+            CEK_TRY(cek__message_integer(&a, 8, s->integers[i]));
     }
-    CEK_TRY(integer_add(&a, 20, s->kind));
-    st = message_add(node, 5, &a);
+    CEK_TRY(cek__message_integer(&a, 20, s->kind));
+    st = cek__message_within(node, 5, &a);
 out:
     free(a.at);
     return st;
@@ -115,18 +36,18 @@ void cek__onnx_put_node(cek__onnx_out *o, const char *op, int inputs, const char
                         int settings, const cek__onnx_setting *setting)
 {
     cek_status st = o->st;
-    cek__onnx_bytes node = { 0 };
+    cek__message node = { 0 };
 
     if (st != CEK_OK)
         goto out;
     for (int i = 0; i < inputs; i++)
-        CEK_TRY(text_add(&node, 1, input[i]));
-    CEK_TRY(text_add(&node, 2, output));
-    CEK_TRY(text_add(&node, 3, output));
-    CEK_TRY(text_add(&node, 4, op));
+        CEK_TRY(cek__message_text(&node, 1, input[i]));
+    CEK_TRY(cek__message_text(&node, 2, output));
+    CEK_TRY(cek__message_text(&node, 3, output));
+    CEK_TRY(cek__message_text(&node, 4, op));
     for (int i = 0; i < settings; i++)
         CEK_TRY(setting_add(&node, &setting[i]));
-    st = message_add(&o->nodes, 1, &node);
+    st = cek__message_within(&o->nodes, 1, &node);
 out:
     free(node.at);
     o->st = st;
@@ -134,14 +55,14 @@ out:
 
 /* ---- tensors ---- */
 
-static cek_status tensor_head(cek__onnx_bytes *b, const char *name, int type, int rank, const int64_t *shape)
+static cek_status tensor_head(cek__message *b, const char *name, int type, int rank, const int64_t *shape)
 {
     cek_status st;
 
     for (int i = 0; i < rank; i++)
-        CEK_TRY(integer_add(b, 1, shape[i]));
-    CEK_TRY(integer_add(b, 2, type));
-    st = text_add(b, 8, name);
+        CEK_TRY(cek__message_integer(b, 1, shape[i]));
+    CEK_TRY(cek__message_integer(b, 2, type));
+    st = cek__message_text(b, 8, name);
 out:
     return st;
 }
@@ -163,7 +84,7 @@ void cek__onnx_put_tensor(cek__onnx_out *o, const char *name, int type, int rank
     w = &o->weights[o->weights_count++];
     *w = (cek__onnx_weight){ .data = data, .bytes = bytes };
     CEK_TRY(tensor_head(&w->head, name, type, rank, shape));
-    st = head_add(&w->head, 9, bytes);
+    st = cek__message_head(&w->head, 9, bytes);
 out:
     o->st = st;
 }
@@ -172,13 +93,13 @@ void cek__onnx_put_numbers(cek__onnx_out *o, const char *name, int type, int ran
                            const void *data, uint64_t bytes)
 {
     cek_status st = o->st;
-    cek__onnx_bytes tensor = { 0 };
+    cek__message tensor = { 0 };
 
     if (st != CEK_OK)
         goto out;
     CEK_TRY(tensor_head(&tensor, name, type, rank, shape));
-    CEK_TRY(field_add(&tensor, 9, data, bytes));
-    st = message_add(&o->ends, 5, &tensor);
+    CEK_TRY(cek__message_field(&tensor, 9, data, bytes));
+    st = cek__message_within(&o->ends, 5, &tensor);
 out:
     free(tensor.at);
     o->st = st;
@@ -187,21 +108,21 @@ out:
 /* ---- ends ---- */
 
 /* TypeProto of a tensor. */
-static cek_status type_add(cek__onnx_bytes *type, int element, int rank, const int64_t *size, const char *batch)
+static cek_status type_add(cek__message *type, int element, int rank, const int64_t *size, const char *batch)
 {
     cek_status st;
-    cek__onnx_bytes dim = { 0 }, dims = { 0 }, tensor = { 0 };
+    cek__message dim = { 0 }, dims = { 0 }, tensor = { 0 };
 
     for (int i = 0; i < rank; i++) {
         if (size[i] == 0)
-            CEK_TRY(text_add(&dim, 2, batch));
+            CEK_TRY(cek__message_text(&dim, 2, batch));
         else if (size[i] > 0)
-            CEK_TRY(integer_add(&dim, 1, size[i]));
-        CEK_TRY(message_add(&dims, 1, &dim));
+            CEK_TRY(cek__message_integer(&dim, 1, size[i]));
+        CEK_TRY(cek__message_within(&dims, 1, &dim));
     }
-    CEK_TRY(integer_add(&tensor, 1, element));
-    CEK_TRY(message_add(&tensor, 2, &dims));
-    st = message_add(type, 1, &tensor);
+    CEK_TRY(cek__message_integer(&tensor, 1, element));
+    CEK_TRY(cek__message_within(&tensor, 2, &dims));
+    st = cek__message_within(type, 1, &tensor);
 out:
     free(dim.at);
     free(dims.at);
@@ -213,14 +134,14 @@ static void end_put(cek__onnx_out *o, uint32_t field, const char *name, int type
                     const char *batch)
 {
     cek_status st = o->st;
-    cek__onnx_bytes value = { 0 }, of = { 0 };
+    cek__message value = { 0 }, of = { 0 };
 
     if (st != CEK_OK)
         goto out;
-    CEK_TRY(text_add(&value, 1, name));
+    CEK_TRY(cek__message_text(&value, 1, name));
     CEK_TRY(type_add(&of, type, rank, size, batch));
-    CEK_TRY(message_add(&value, 2, &of));
-    st = message_add(&o->ends, field, &value);
+    CEK_TRY(cek__message_within(&value, 2, &of));
+    st = cek__message_within(&o->ends, field, &value);
 out:
     free(value.at);
     free(of.at);
@@ -240,28 +161,28 @@ void cek__onnx_put_output(cek__onnx_out *o, const char *name, int type, int rank
 
 /* ---- the file ---- */
 
-static cek_status opset_add(cek__onnx_bytes *model, int64_t opset)
+static cek_status opset_add(cek__message *model, int64_t opset)
 {
     cek_status st;
-    cek__onnx_bytes operators = { 0 };
+    cek__message operators = { 0 };
 
-    CEK_TRY(text_add(&operators, 1, ""));
-    CEK_TRY(integer_add(&operators, 2, opset));
-    st = message_add(model, 8, &operators);
+    CEK_TRY(cek__message_text(&operators, 1, ""));
+    CEK_TRY(cek__message_integer(&operators, 2, opset));
+    st = cek__message_within(model, 8, &operators);
 out:
     free(operators.at);
     return st;
 }
 
 /* What stands before the graph's fields. */
-static cek_status model_head(cek__onnx_bytes *model, int64_t opset, uint64_t graph_bytes)
+static cek_status model_head(cek__message *model, int64_t opset, uint64_t graph_bytes)
 {
     cek_status st;
 
-    CEK_TRY(integer_add(model, 1, IR_VERSION));
-    CEK_TRY(text_add(model, 2, "cekernels"));
+    CEK_TRY(cek__message_integer(model, 1, IR_VERSION));
+    CEK_TRY(cek__message_text(model, 2, "cekernels"));
     CEK_TRY(opset_add(model, opset));
-    st = head_add(model, 7, graph_bytes);
+    st = cek__message_head(model, 7, graph_bytes);
 out:
     return st;
 }
@@ -270,18 +191,18 @@ cek_status cek__onnx_write(const cek__onnx_out *o, const char *path, int64_t ops
 {
     cek_status st = o->st;
     cek__file_writer *writer = NULL;
-    cek__onnx_bytes head = { 0 }, name = { 0 };
+    cek__message head = { 0 }, name = { 0 };
     uint64_t all;
 
     if (st != CEK_OK)
         goto out;
-    CEK_TRY(text_add(&name, 2, "network"));
+    CEK_TRY(cek__message_text(&name, 2, "network"));
     all = name.size + o->nodes.size + o->ends.size;
     for (size_t i = 0; i < o->weights_count; i++) {
         const cek__onnx_weight *w = &o->weights[i];
 
         head.size = 0;
-        CEK_TRY(head_add(&head, 5, w->head.size + w->bytes));
+        CEK_TRY(cek__message_head(&head, 5, w->head.size + w->bytes));
         all += head.size + w->head.size + w->bytes;
     }
     head.size = 0;
@@ -297,7 +218,7 @@ cek_status cek__onnx_write(const cek__onnx_out *o, const char *path, int64_t ops
         const cek__onnx_weight *w = &o->weights[i];
 
         head.size = 0;
-        CEK_TRY(head_add(&head, 5, w->head.size + w->bytes));
+        CEK_TRY(cek__message_head(&head, 5, w->head.size + w->bytes));
         CEK_TRY(cek__file_write(writer, head.at, head.size));
         CEK_TRY(cek__file_write(writer, w->head.at, w->head.size));
         CEK_TRY(cek__file_write(writer, w->data, w->bytes));

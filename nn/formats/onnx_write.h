@@ -13,23 +13,19 @@
 #ifndef CEK_NN_FORMATS_ONNX_WRITE_H
 #define CEK_NN_FORMATS_ONNX_WRITE_H
 
+#include "nn/formats/message.h"
 #include "nn/formats/onnx.h"
-
-typedef struct cek__onnx_bytes {
-    uint8_t *at;
-    size_t size, room;
-} cek__onnx_bytes;
 
 /* TensorProto without its values, and these, which stay where they are until the file is written. */
 typedef struct cek__onnx_weight {
-    cek__onnx_bytes head;
+    cek__message head;
     const void *data;
     uint64_t bytes;
 } cek__onnx_weight;
 
 typedef struct cek__onnx_out {
     cek_status st;
-    cek__onnx_bytes nodes, ends; /* fields of GraphProto */
+    cek__message nodes, ends; /* fields of GraphProto */
     CEK__ONNX_LIST(cek__onnx_weight, weights);
 } cek__onnx_out;
 

@@ -1,4 +1,5 @@
-/* wire.h - the wire format of protocol buffers, field by field, without memory of its own: nothing in it can run out.
+/* wire.h - the wire format of protocol buffers, field by field, without memory of its own: nothing in it can
+ * run out. message.h writes it.
  *
  *     cek__wire w = { .at = bytes, .end = bytes + size };
  *     cek__wire_field f;
@@ -18,6 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/export.h"
 
 typedef struct cek__wire {
     uint8_t *at, *end;
@@ -39,9 +42,9 @@ typedef struct cek__wire_field {
     cek__wire bytes;
 } cek__wire_field;
 
-bool cek__wire_next(cek__wire *w, cek__wire_field *out);
+CEK__SHARED bool cek__wire_next(cek__wire *w, cek__wire_field *out);
 
 /* The next number of a packed list of varints, or of numbers of 4 or 8 bytes; false at its end and at a fault. */
-bool cek__wire_number(cek__wire *w, cek__wire_kind kind, uint64_t *out);
+CEK__SHARED bool cek__wire_number(cek__wire *w, cek__wire_kind kind, uint64_t *out);
 
 #endif
