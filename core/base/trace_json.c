@@ -1,7 +1,8 @@
 /* trace_json.c - a record as JSON in the Trace Event format, which chrome://tracing, Perfetto and others show.
  *
  * A process for the host with a line for each thread, one for each device with a line for each stream; times in
- * microseconds since the trace began. Must not know: how the record came about. */
+ * microseconds since the trace began. Spans stand in the order of lines and of their begins, what they lie in before
+ * them, so that a reader need not sort. Must not know: how the record came about. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -105,6 +106,34 @@ static void entry_put(writer *w, const cek_trace *t, const cek__trace_entry *e, 
         e->note.label[0] != '\0' ? inside(e->note.label, label) : e->call, e->call, e->note.step);
 }
 
+/* A span before those that lie in it. */
+static int by_line_and_begin(const void *a, const void *b)
+{
+    const cek__trace_entry *x = *(const cek__trace_entry *const *)a, *y = *(const cek__trace_entry *const *)b;
+
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return x->end_ns > y->end_ns ? -1 : x->end_ns < y->end_ns;
+}
+
+static cek_status spans_put(writer *w, const cek_trace *t, const unsigned *process)
+{
+    cek_status st;
+    const cek__trace_entry **list = NULL;
+
+    CEK_TRY(cek__alloc_array(t->count, sizeof *list, &list));
+    for (size_t i = 0; i < t->count; i++)
+        list[i] = &t->entries[i];
+    qsort(list, t->count, sizeof *list, by_line_and_begin);
+    for (size_t i = 0; i < t->count; i++)
+        entry_put(w, t, list[i], process[list[i]->line]);
+out:
+    free(list);
+    return st;
+}
+
 static int by_flow_and_order(const void *a, const void *b)
 {
     const cek__trace_entry *x = *(const cek__trace_entry *const *)a, *y = *(const cek__trace_entry *const *)b;
@@ -159,8 +188,7 @@ static cek_status record_put(writer *w, const cek_trace *t)
         process[i] = process_of(t, i);
     put(w, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"not_recorded\":%" PRIu64 "},\"traceEvents\":[\n", t->missing);
     lines_put(w, t, process);
-    for (size_t i = 0; i < t->count; i++)
-        entry_put(w, t, &t->entries[i], process[t->entries[i].line]);
+    CEK_TRY(spans_put(w, t, process));
     CEK_TRY(arrows_put(w, t, process));
     put(w, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,\"tid\":0,\"args\":{\"sort_index\":0}}\n]}\n");
     flush(w);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "scratch.h"
+#include "tests/trace_format.h"
 #include "train_bench.h"
 
 enum { STEPS = 4 };
@@ -82,27 +83,6 @@ static json_t *events_of(const char *path, json_t **document)
     return json_object_get(*document, "traceEvents");
 }
 
-/* Commands of one stream follow one another. */
-static void lines_are_in_order(const json_t *events)
-{
-    size_t i;
-    json_t *e;
-    double ends[256] = { 0 };
-    json_array_foreach(events, i, e)
-    {
-        size_t line = (size_t)number_of(e, "tid");
-        if (strcmp(text_of(e, "ph"), "X") != 0)
-            continue;
-        ck_assert(line < 256);
-        ck_assert_msg(number_of(e, "dur") >= 0, "%s took %g us", text_of(e, "name"), number_of(e, "dur"));
-        if (strcmp(name_of(events, e, "process_name"), "host") == 0)
-            continue;
-        ck_assert_msg(number_of(e, "ts") >= ends[line] - 0.002, "%s began at %g, before the one before ended at %g",
-                      text_of(e, "name"), number_of(e, "ts"), ends[line]);
-        ends[line] = number_of(e, "ts") + number_of(e, "dur");
-    }
-}
-
 static int spans(const json_t *events, const char *process, const char *name, int step)
 {
     size_t i;
@@ -159,6 +139,7 @@ static void arrows_lead_from_gather_to_spread(const json_t *events)
 START_TEST(a_trace_shows_layers_steps_threads_and_the_way_of_gradients)
 {
     char path[256], plain[65], traced[65];
+    char *fault;
     json_t *document, *events;
     scratch_make();
     snprintf(path, sizeof path, "%s/trace.json", scratch_dir);
@@ -166,7 +147,8 @@ START_TEST(a_trace_shows_layers_steps_threads_and_the_way_of_gradients)
     train(_i, path, traced);
     ck_assert_str_eq(plain, traced);
     events = events_of(path, &document);
-    lines_are_in_order(events);
+    fault = trace_fault(document);
+    ck_assert_msg(fault == NULL, "%s", fault);
     for (int device = 0; device < fleets[_i].devices; device++) {
         char name[32];
         bool is_sim = strncmp(fleets[_i].list, "sim", 3) == 0 || (strchr(fleets[_i].list, ',') != NULL && device > 0);
