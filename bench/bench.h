@@ -53,6 +53,7 @@ typedef struct bench_options {
     double test_fraction;
     bool standardize;
     int64_t epochs, steps, log_every, batch; /* 0: not given */
+    const char *log_dir;
     bool shuffle;
     const char *loss, *optimizer, *schedule, *shares;
     double lr, momentum, weight_decay, dropout; /* -1: not given */

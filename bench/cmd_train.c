@@ -13,6 +13,7 @@
 #include "bench/place.h"
 #include "bench/progress.h"
 #include "bench/recipe.h"
+#include "bench/run_log.h"
 #include "bench/train_line.h"
 
 /* ---- signals: a handler may only ask the trainer to stop ---- */
@@ -97,6 +98,7 @@ typedef struct train_run {
     cek_epoch_result last;
     bool has_last;
     cek_device_times *before; /* of each device, when training began; size 0: it does not count */
+    run_log *log;
     output out;
 } train_run;
 
@@ -125,6 +127,7 @@ static void on_step(void *user, const cek_step_result *r)
     run->samples += r->samples;
     run->seconds += r->seconds;
     train_line_step(&run->line, r);
+    run_log_step(run->log, r);
     if (run->options->log_every && r->step % run->options->log_every == 0)
         output_row(&run->out,
                    json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
@@ -137,6 +140,7 @@ static void on_epoch(void *user, const cek_epoch_result *r)
     run->last = *r;
     run->has_last = true;
     train_line_epoch(&run->line);
+    run_log_epoch(run->log, r);
     if (run->options->log_every)
         return; /* a table of steps */
     json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
@@ -362,9 +366,13 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
         return complain_status(st);
 
     run.before = times_read(devices, count);
-    if (!run.before) {
+    code = run.before ? run_log_open(&(run_log_of){ o, data, &recipe, model, run.trainer, fallback, batch, run.labels },
+                                     &run.log)
+                      : complain(EXIT_MEMORY, "no host memory");
+    if (code) {
+        free(run.before);
         cek_trainer_free(run.trainer);
-        return complain(EXIT_MEMORY, "no host memory");
+        return code;
     }
     char *summary = NULL;
     output_begin(&run);
@@ -391,6 +399,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                            .user = &run };
     st = cek_trainer_fit(run.trainer, data->train, &fo, NULL);
     code = train_end(&run, st, data, model, devices, batch);
+    code = run_log_close(run.log, code);
     signals_give();
     free(run.before);
     cek_trainer_free(run.trainer);

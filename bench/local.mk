@@ -22,11 +22,13 @@ noinst_SCRIPTS = cekernels-bench
     %D%/output.c %D%/output.h \
     %D%/peak.c %D%/peak.h \
     %D%/peer.c %D%/peer.h \
+    %D%/picture.c %D%/picture.h \
     %D%/place.c %D%/place.h \
     %D%/plugin_file.c %D%/plugin_file.h \
     %D%/progress.c %D%/progress.h \
     %D%/progress_line.c %D%/progress_line.h \
     %D%/recipe.c %D%/recipe.h \
+    %D%/run_log.c %D%/run_log.h \
     %D%/stats.c %D%/stats.h \
     %D%/tables.c %D%/tables.h \
     %D%/terminal.c %D%/terminal.h \

@@ -70,7 +70,8 @@ enum {
     O_SAVE_GRADIENTS,
     O_STANDARDIZE,
     O_ROWS,
-    O_SIZES
+    O_SIZES,
+    O_LOG_DIR
 };
 
 typedef struct option_row {
@@ -119,6 +120,7 @@ static const option_row rows[] = {
     { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },
     { "steps", "N", O_STEPS, CMD_TRAIN, "stop after so many steps" },
     { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
+    { "log-dir", "DIR", O_LOG_DIR, CMD_TRAIN, "where a log for TensorBoard goes" },
     { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
     { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
     { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop, adagrad or lamb" },
@@ -326,6 +328,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_EPOCHS: return take_int(row->name, arg, 1, INT32_MAX, &o->epochs);
     case O_STEPS: return take_int(row->name, arg, 1, INT64_MAX, &o->steps);
     case O_LOG_EVERY: return take_int(row->name, arg, 1, INT64_MAX, &o->log_every);
+    case O_LOG_DIR: o->log_dir = arg; return true;
     case O_BATCH: return take_int(row->name, arg, 1, INT32_MAX, &o->batch);
     case O_SHUFFLE: return take_word(row->name, arg, yes_no, &word) && (o->shuffle = word, true);
     case O_LOSS: return one_of(row->name, arg, losses, &o->loss);

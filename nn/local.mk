@@ -192,6 +192,12 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/program/forms.h \
     %D%/program/program.c \
     %D%/program/program.h \
+    %D%/report/event_graph.c \
+    %D%/report/event_hparams.c \
+    %D%/report/event_log.c \
+    %D%/report/event_log.h \
+    %D%/report/histogram.c \
+    %D%/report/histogram.h \
     %D%/train/algorithm.c \
     %D%/train/algorithm.h \
     %D%/train/balance.c \

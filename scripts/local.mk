@@ -12,6 +12,7 @@ EXTRA_DIST += \
     %D%/check-reproducible \
     %D%/check-sanitizers \
     %D%/check-sass \
+    %D%/check-tensorboard \
     %D%/compare-devices \
     %D%/compare-onnx \
     %D%/compare-pytorch \

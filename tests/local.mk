@@ -60,6 +60,12 @@ unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-torch-safetensors.py %D%/fixtures/torch.safetensors
 
+unit_tests += %D%/unit/events
+%C%_unit_events_SOURCES = %D%/unit/events.c %D%/unit/scratch.h %D%/event_file.h
+%C%_unit_events_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
+%C%_unit_events_LDFLAGS = $(check_ldflags)
+%C%_unit_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
+
 unit_tests += %D%/unit/npy
 %C%_unit_npy_SOURCES = %D%/unit/npy.c %D%/unit/scratch.h
 %C%_unit_npy_CPPFLAGS = $(unit_cppflags)
@@ -674,7 +680,7 @@ unit_tests += %D%/unit/registry_search
 %C%_unit_registry_search_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/trace
-%C%_unit_trace_SOURCES = %D%/unit/trace.c %D%/unit/train_bench.h
+%C%_unit_trace_SOURCES = %D%/unit/trace.c %D%/trace_format.h %D%/unit/train_bench.h
 %C%_unit_trace_CPPFLAGS = $(unit_cppflags)
 %C%_unit_trace_LDFLAGS = $(check_ldflags)
 %C%_unit_trace_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
@@ -909,8 +915,17 @@ check_PROGRAMS += %D%/cli/pty
 %C%_cli_pty_SOURCES = %D%/cli/pty.c
 %C%_cli_pty_LDFLAGS = $(check_ldflags)
 shell_tests += %D%/cli/progress.sh
+check_PROGRAMS += %D%/cli/trace
+check_PROGRAMS += %D%/cli/events
+%C%_cli_trace_SOURCES = %D%/cli/trace.c %D%/trace_format.h
+%C%_cli_trace_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_cli_trace_LDFLAGS = $(check_ldflags)
+%C%_cli_trace_LDADD = $(JANSSON_LIBS) $(MATH_LIBS)
+%C%_cli_events_SOURCES = %D%/cli/events.c %D%/event_file.h
+%C%_cli_events_LDFLAGS = $(check_ldflags)
+%C%_cli_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
-    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh
+    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c

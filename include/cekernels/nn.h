@@ -551,6 +551,7 @@ typedef struct cek_step_result {
     double seconds;
     double loss_scale; /* what gradients were multiplied by on their way; 1 but of CEK_F16 */
     int64_t labels;    /* of which `correct` are: all but those that the loss ignores */
+    double rate;       /* the learning rate of group 0 (cek_trainer_rate) */
 } cek_step_result;
 /* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch is
  * copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
@@ -675,6 +676,57 @@ CEK_API CEK_CHECKED cek_status cek_trainer_read_gradient(cek_trainer *trainer, s
 /* All of them as a safetensors file of f64 tensors under the parameters' names, atomically
  * written. */
 CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, const char *path);
+
+/* ---- Event log ------------------------------------------------------------------------------- */
+
+/* A log that TensorBoard shows: a file "events.out.tfevents..." of its own in a folder, which is made, with those above it, where it is
+ * missing. A run is a folder: `tensorboard --logdir` of the one above has a curve of each.
+ *     cek_event_log_create("runs/1", &log);
+ *     cek_event_log_graph(log, model);
+ *     cek_event_log_scalar(log, "step/loss", result->step, result->loss);        // again and again
+ *     cek_event_log_free(log);
+ * What a call tells is in the file when it returns, whole; where it fails, nothing of it is, and other calls may follow. So who reads
+ * meanwhile sees whole records, and so does who reads what a process left that died: all but the one that it was writing.
+ * Tags and texts are UTF-8, what stands before a tag's first / is the group that it is shown in. `step` is any number from 0 on;
+ * of one tag they rise. Everything is copied. Threads: one at a time for each log. Errors: CEK_INVALID (NULL, an empty tag, what is no
+ * UTF-8, a step below 0), CEK_IO (path and cause), CEK_OUT_OF_MEMORY. */
+typedef struct cek_event_log cek_event_log;
+CEK_API CEK_CHECKED cek_status cek_event_log_create(const char *folder, cek_event_log **out);
+CEK_API void cek_event_log_free(cek_event_log *log);
+/* What was told so far outlives the machine's power too: waits for the disk. */
+CEK_API CEK_CHECKED cek_status cek_event_log_flush(cek_event_log *log);
+
+/* Numbers over steps, as f32. cek_event_log_scalars: all of one step in one record. */
+typedef struct cek_event_scalar {
+    const char *tag;
+    double value;
+} cek_event_scalar;
+CEK_API CEK_CHECKED cek_status cek_event_log_scalar(cek_event_log *log, const char *tag, int64_t step, double value);
+CEK_API CEK_CHECKED cek_status cek_event_log_scalars(cek_event_log *log, int64_t step, const cek_event_scalar *scalars,
+                                                     size_t count);
+/* How `count` values are distributed: what is not finite is not counted. Between limits that are 10 % apart, as TensorFlow has them. */
+CEK_API CEK_CHECKED cek_status cek_event_log_histogram(cek_event_log *log, const char *tag, int64_t step,
+                                                       const float *values, int64_t count);
+/* `pixels`: [height][width][channels], of 1 (grey), 2 (grey, opacity), 3 (RGB) or 4 channels (RGB, opacity), up to 256 MiB
+ * (CEK_INVALID beyond); kept as PNG. */
+CEK_API CEK_CHECKED cek_status cek_event_log_image(cek_event_log *log, const char *tag, int64_t step,
+                                                   const uint8_t *pixels, int64_t height, int64_t width,
+                                                   int64_t channels);
+/* Shown as Markdown. */
+CEK_API CEK_CHECKED cek_status cek_event_log_text(cek_event_log *log, const char *tag, int64_t step, const char *text);
+/* The layers, under their names, and the shapes between them; once. */
+CEK_API CEK_CHECKED cek_status cek_event_log_graph(cek_event_log *log, const cek_model *model);
+
+/* What a run was asked for, so that runs can be compared in a table: hparams are each a name with a number, or (not NULL) a text;
+ * `metrics` are the tags of the scalars that say how well it went, whose last values count. Once, at the beginning.
+ * cek_event_log_outcome: at the end, whether the run did what it should. CEK_INVALID: two of one name. */
+typedef struct cek_hparam {
+    const char *name, *text;
+    double number; /* where `text` is NULL */
+} cek_hparam;
+CEK_API CEK_CHECKED cek_status cek_event_log_hparams(cek_event_log *log, const cek_hparam *hparams, size_t count,
+                                                     const char *const *metrics, size_t metric_count);
+CEK_API CEK_CHECKED cek_status cek_event_log_outcome(cek_event_log *log, bool well);
 
 /* ---- Inference ------------------------------------------------------------------------------- */
 

@@ -313,7 +313,7 @@ cek_status cek__trainer_submit(cek_trainer *t, const cek_batch *given, bool lent
     cek__share whole;
     pending *p;
     cek__amount amount;
-    double start = now();
+    double start = now(), rate;
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__options_take("a batch", &batch, sizeof batch, given));
     CEK_TRY(cek__trainer_not_held(t, "a step"));
@@ -330,8 +330,9 @@ cek_status cek__trainer_submit(cek_trainer *t, const cek_batch *given, bool lent
         cek__trainer_break(t, st);
         goto out;
     }
+    rate = cek_trainer_rate(t, 0);
     p = pending_of(t, ++t->submitted);
-    *p = (pending){ .samples = batch.count, .amount = amount, .start = start, .rows = p->rows };
+    *p = (pending){ .samples = batch.count, .amount = amount, .start = start, .rate = rate, .rows = p->rows };
     memcpy(p->rows, t->team.rows, t->team.count * sizeof *p->rows);
     memcpy(t->shares, t->team.rows, t->team.count * sizeof *t->shares);
     return CEK_OK;
@@ -359,6 +360,7 @@ cek_status cek__trainer_collect(cek_trainer *t, cek_step_result *result)
             .loss = p->loss / p->amount.weight,
             .correct = p->correct,
             .labels = p->amount.labels,
+            .rate = p->rate,
             .seconds = end - (p->start > t->collected_at ? p->start : t->collected_at),
             .loss_scale = t->rules.scaled ? cek__scaler_given(&t->scaler, t->steps) : 1,
         };

@@ -17,6 +17,7 @@ typedef struct pending {
     int64_t samples;
     cek__amount amount;
     double start;
+    double rate;    /* of group 0 */
     int64_t *rows;  /* [devices] */
     bool collected; /* from the devices, though not by the caller */
     double loss;

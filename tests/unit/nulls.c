@@ -426,6 +426,33 @@ static void data_sets_call(void)
     REFUSED("batch", cek_loader_next(loader, NULL));
 }
 
+static void logs_call(void)
+{
+    REFUSED("folder", cek_event_log_create(NULL, (void *)room));
+    REFUSED("out", cek_event_log_create("x", NULL));
+    NOTHING(cek_event_log_free(NULL));
+    REFUSED("log", cek_event_log_flush(NULL));
+    REFUSED("log", cek_event_log_scalar(NULL, "x", 1, 0.5));
+    REFUSED("tag", cek_event_log_scalar((void *)room, NULL, 1, 0.5));
+    REFUSED("log", cek_event_log_scalars(NULL, 1, (void *)room, 1));
+    REFUSED("scalars", cek_event_log_scalars((void *)room, 1, NULL, 1));
+    REFUSED("log", cek_event_log_histogram(NULL, "x", 1, (float *)room, 1));
+    REFUSED("tag", cek_event_log_histogram((void *)room, NULL, 1, (float *)room, 1));
+    REFUSED("values", cek_event_log_histogram((void *)room, "x", 1, NULL, 1));
+    REFUSED("log", cek_event_log_image(NULL, "x", 1, (uint8_t *)room, 1, 1, 1));
+    REFUSED("tag", cek_event_log_image((void *)room, NULL, 1, (uint8_t *)room, 1, 1, 1));
+    REFUSED("pixels", cek_event_log_image((void *)room, "x", 1, NULL, 1, 1, 1));
+    REFUSED("log", cek_event_log_text(NULL, "x", 1, "x"));
+    REFUSED("tag", cek_event_log_text((void *)room, NULL, 1, "x"));
+    REFUSED("text", cek_event_log_text((void *)room, "x", 1, NULL));
+    REFUSED("log", cek_event_log_graph(NULL, model));
+    REFUSED("model", cek_event_log_graph((void *)room, NULL));
+    REFUSED("log", cek_event_log_hparams(NULL, (void *)room, 1, (void *)room, 1));
+    REFUSED("hparams", cek_event_log_hparams((void *)room, NULL, 1, (void *)room, 1));
+    REFUSED("metrics", cek_event_log_hparams((void *)room, (void *)room, 1, NULL, 1));
+    REFUSED("log", cek_event_log_outcome(NULL, true));
+}
+
 static void training_call(void)
 {
     REFUSED("model", cek_trainer_create(NULL, (void *)room, 0, (void *)room, (void *)room));
@@ -584,6 +611,7 @@ START_TEST(null_is_refused_by_name_and_never_a_crash)
     models_call();
     data_sets_call();
     training_call();
+    logs_call();
     parts_call();
     NOTHING(cek_log_set(NULL, NULL, 0));
     NOTHING(cek_text_printable(NULL));
