@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cekernels/cekernels.h>
+#include <cekernels/nn.h>
 
 /* Documented in the manual; scripts rely on them. */
 enum {
@@ -25,7 +25,7 @@ enum {
     EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
-enum { INPUTS_MOST = 8 /* as many as a model has */ };
+enum { INPUTS_MOST = 8 /* as many as a model has */, CHANNELS_MOST = 64 /* that --normalize has numbers of */ };
 
 typedef enum output_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD } output_format;
 
@@ -50,7 +50,14 @@ typedef struct bench_options {
     const char *match;
     /* train, predict */
     const char *data, *csv, *target, *split;
-    double test_fraction;
+    double test_fraction;              /* -1: not given */
+    int64_t image_height, image_width; /* 0: not given */
+    const char *augment, *normalize;   /* NULL: not given; as read: */
+    cek_augment_options augmentation;
+    double mean[CHANNELS_MOST], deviation[CHANNELS_MOST];
+    int64_t normal_count;      /* 0: measured */
+    int64_t workers, prefetch; /* 0: not given */
+    uint32_t pin;              /* CEK_PIN_AUTO: not given */
     bool standardize;
     int64_t epochs, steps, log_every, batch; /* 0: not given */
     const char *log_dir;

@@ -18,14 +18,29 @@ static const output_column value_columns[] = {
     { "predicted", "predicted", 12, 1, 5 },
     { "target", "target", 12, 1, 5 },
 };
+/* Where classes have names; of images without classes. */
+static const output_column class_columns[] = {
+    { "row", "row", 7, 0, 0 },
+    { "class", "class", -16, 0, 0 },
+    { "probability", "probability", 11, 1, 4 },
+    { "target_class", "target", -16, 0, 0 },
+};
+static const output_column image_columns[] = {
+    { "file", "file", -40, 0, 0 },
+    { "predicted", "predicted", 9, 0, 0 },
+    { "class", "class", -16, 0, 0 },
+    { "probability", "probability", 11, 1, 4 },
+};
 enum { ROWS_SHOWN = 10 }; /* in a table, unless --rows says otherwise; machines get all */
 
 /* Everything there is to say of the outputs of a data set. */
 typedef struct verdict {
     const bench_options *options;
+    const cek_dataset *set;
+    const cek_model *model; /* which may know names of classes */
     output out;
     int64_t columns, done, shown;
-    bool labels;
+    bool labels, judged; /* outputs are classes; there is what they should be */
     int64_t correct;
     double squares;
     int64_t lost, lost_row; /* rows with an output that is NaN or infinite, and the first of them */
@@ -54,18 +69,44 @@ static bool sample_lost(verdict *v, const float *values)
     return true;
 }
 
+/* The name of a class, by who knows one: nothing where nobody does. */
+static void name_add(json_t *row, const char *key, const char *name)
+{
+    if (name)
+        json_object_set_new(row, key, text_json(name));
+}
+
+static const char *name_of(const verdict *v, int64_t label)
+{
+    const char *name = cek_model_class_name(v->model, label);
+    return name ? name : cek_dataset_class_name(v->set, label);
+}
+
+static void label_add(verdict *v, json_t *row, const float *values, const cek_batch *batch, int64_t i)
+{
+    const bool lost = sample_lost(v, values);
+    const int64_t best = first_largest(values, v->columns);
+    json_object_update_new(row, json_pack("{so so}", "predicted", lost ? json_null() : json_integer(best),
+                                          "probability", number_json(lost ? NAN : values[best])));
+    if (!lost)
+        name_add(row, "class", name_of(v, best));
+    name_add(row, "file", cek_dataset_row_name(v->set, v->done));
+    if (!v->judged)
+        return;
+    const int64_t label = ((const int32_t *)batch->targets)[i];
+    v->correct += !lost && best == label;
+    json_object_set_new(row, "target", json_integer(label));
+    name_add(row, "target_class", name_of(v, label));
+}
+
 static void sample_add(verdict *v, const float *values, const cek_batch *batch, int64_t i)
 {
     json_t *row = json_pack("{sI}", "row", (json_int_t)v->done);
-    const bool lost = sample_lost(v, values);
     if (v->labels) {
-        int64_t label = ((const int32_t *)batch->targets)[i], best = first_largest(values, v->columns);
-        v->correct += !lost && best == label;
-        json_object_update_new(row, json_pack("{so so sI}", "predicted", lost ? json_null() : json_integer(best),
-                                              "probability", number_json(lost ? NAN : values[best]), "target",
-                                              (json_int_t)label));
+        label_add(v, row, values, batch, i);
     } else {
         const float *target = (const float *)batch->targets + i * v->columns;
+        sample_lost(v, values);
         for (int64_t k = 0; k < v->columns; k++)
             v->squares += ((double)values[k] - target[k]) * ((double)values[k] - target[k]);
         json_object_update_new(row, json_pack("{so so}", "predicted", number_json(values[0]), "target",
@@ -102,12 +143,41 @@ static int64_t outputs_per_sample(const cek_model *model)
     return count;
 }
 
+static void results_open(verdict *v)
+{
+    const output_column *columns = value_columns;
+    size_t count = sizeof value_columns / sizeof *value_columns;
+    if (v->labels && !v->judged)
+        columns = image_columns, count = sizeof image_columns / sizeof *image_columns;
+    else if (v->labels && name_of(v, 0))
+        columns = class_columns, count = sizeof class_columns / sizeof *class_columns;
+    else if (v->labels)
+        columns = label_columns, count = sizeof label_columns / sizeof *label_columns;
+    output_open(&v->out, v->options->output, columns, count, "results");
+}
+
+static void verdict_tell(verdict *v, const bench_data *data, int64_t size)
+{
+    double mean = v->labels ? (double)v->correct / (double)size : v->squares / ((double)size * (double)v->columns);
+    const char *key = v->labels    ? data->test ? "test_accuracy" : "train_accuracy"
+                      : data->test ? "test_mse"
+                                   : "train_mse";
+    output_set(&v->out, key, number_json(mean));
+    output_note(&v->out, "%lld samples of %s: %s %.5g", (long long)size, data->source, v->labels ? "accuracy" : "mse",
+                mean);
+}
+
 static int predict_all(const bench_options *o, const bench_data *data, cek_model *model, cek_device *const *devices,
                        size_t count, size_t left, cek_device *fallback)
 {
     const cek_dataset *set = data->test ? data->test : data->train;
     int64_t size = cek_dataset_size(set), classes = cek_dataset_classes(set);
-    verdict v = { .options = o, .columns = outputs_per_sample(model), .labels = classes > 0 };
+    verdict v = { .options = o,
+                  .set = set,
+                  .model = model,
+                  .columns = outputs_per_sample(model),
+                  .labels = classes > 0 || data->unlabelled,
+                  .judged = !data->unlabelled };
     bool people = o->output == FORMAT_TABLE || o->output == FORMAT_MD;
     if (v.labels && cek_dataset_target_columns(set) > 1)
         return complain(EXIT_USAGE, "predict has no rows to print of %s, whose samples have %lld labels each",
@@ -135,24 +205,16 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
     if (!st)
         st = cek_predictor_run_dataset(predictor, set, outputs);
     double seconds = seconds_now() - start;
-    if (v.labels)
-        output_open(&v.out, o->output, label_columns, sizeof label_columns / sizeof *label_columns, "results");
-    else
-        output_open(&v.out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "results");
+    results_open(&v);
     fit_tell(&v.out, model, CEK_F32, devices, count, left);
     if (!st)
         st = samples_add(&v, set, outputs);
     int code = st ? complain_status(st) : EXIT_OK;
     if (!st) {
-        double mean = v.labels ? (double)v.correct / (double)size : v.squares / ((double)size * (double)v.columns);
-        const char *key = v.labels     ? data->test ? "test_accuracy" : "train_accuracy"
-                          : data->test ? "test_mse"
-                                       : "train_mse";
-        output_set(&v.out, key, number_json(mean));
         output_set(&v.out, "samples", json_integer(size));
         output_set(&v.out, "samples_per_second", json_real(seconds > 0 ? (double)size / seconds : 0));
-        output_note(&v.out, "%lld samples of %s: %s %.5g", (long long)size, data->source, v.labels ? "accuracy" : "mse",
-                    mean);
+        if (v.judged)
+            verdict_tell(&v, data, size);
     }
     if (!st && v.lost)
         code = complain(EXIT_NOT_FINITE, "row %lld: an output is %g; %lld of %lld rows are not finite",
@@ -185,6 +247,8 @@ int cmd_predict(const bench_options *o)
         code = data_open(o, &data);
     if (!code)
         code = model_open(o, &data, &model, &preset);
+    if (!code)
+        code = classes_agree(o, &data, model);
     if (!code)
         code = model_export(o, model);
     if (!code)

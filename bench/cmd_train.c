@@ -394,6 +394,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                            .test = o->steps && !o->epochs ? NULL : data->test,
                            .seed = o->seed,
                            .no_shuffle = !o->shuffle,
+                           .workers = (uint32_t)o->workers,
+                           .prefetch = (uint32_t)o->prefetch,
+                           .pin = o->pin,
                            .on_step = on_step,
                            .on_epoch = on_epoch,
                            .user = &run };
@@ -444,8 +447,12 @@ int cmd_train(const bench_options *o)
         code = fallback_open(o, CEK_PROFILE_TRAINING, engine, &fallback);
     if (!code)
         code = data_open(o, &data);
+    if (!code && data.unlabelled)
+        code = complain(EXIT_BAD_INPUT, "%s: images without classes, of which nothing can be learnt", data.source);
     if (!code)
         code = model_open(o, &data, &model, &preset);
+    if (!code)
+        code = classes_name(&data, model);
     if (!code)
         code = fit_choose(o, model, type_choose(o), devices, &count, &left);
     if (!code)

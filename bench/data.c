@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/images.h"
 #include "bench/progress.h"
 
 /* That part of `rows`, rounded up: a fifth of 506 is 102. A product that only rounding lifts above a whole number is
@@ -15,6 +16,12 @@
 static int64_t rows_of(double fraction, int64_t rows)
 {
     return (int64_t)ceil(fraction * (double)rows - 1e-9);
+}
+
+static cek_status fraction_split(const bench_options *o, const cek_dataset *whole, bench_data *d)
+{
+    const double fraction = o->test_fraction >= 0 ? o->test_fraction : 0.2;
+    return cek_dataset_split(whole, rows_of(fraction, cek_dataset_size(whole)), o->seed, &d->train, &d->test);
 }
 
 static int table_open(const bench_options *o, bench_data *d)
@@ -30,7 +37,7 @@ static int table_open(const bench_options *o, bench_data *d)
     if (o->split)
         st = cek_dataset_split_file(whole, o->split, &d->train, &d->test);
     else
-        st = cek_dataset_split(whole, rows_of(o->test_fraction, cek_dataset_size(whole)), o->seed, &d->train, &d->test);
+        st = fraction_split(o, whole, d);
     if (!st && !cek_dataset_size(d->train)) {
         int code = complain(EXIT_BAD_INPUT, "%s: %lld rows are too few: none is left to train on", o->csv,
                             (long long)cek_dataset_size(whole));
@@ -72,11 +79,70 @@ static cek_status text_open(const bench_options *o, const cek_preset *preset, be
     return st ? st : cek_dataset_text(o->data, preset->shape[0], false, &d->test);
 }
 
-static cek_status images_open(const bench_options *o, bench_data *d)
+bool model_is_file(const bench_options *o)
 {
-    cek_status st = cek_dataset_mnist(o->data, true, &d->train);
+    return o->argc == 1 && ends_with(o->argv[0], ".onnx");
+}
+
+/* What images are brought to: what was asked for; for the network of a file, what that reads; grey for one that is made for grey. */
+static cek_image_options images_wanted(const bench_options *o, const cek_preset *preset)
+{
+    cek_image_options images = { .size = sizeof images, .height = o->image_height, .width = o->image_width };
+    if (preset->rank != 3)
+        return images;
+    if (preset->shape[0] == 1 || preset->shape[0] == 3)
+        images.channels = (uint32_t)preset->shape[0];
+    if (model_is_file(o) && !o->image_height) {
+        images.height = preset->shape[1];
+        images.width = preset->shape[2];
+    }
+    return images;
+}
+
+static void images_tell(const bench_options *o, const bench_data *d, cek_data_kind kind)
+{
+    int64_t shape[CEK_RANK_MAX];
+    cek_dataset_shape(d->train, shape);
+    if (o->quiet || kind == CEK_DATA_IDX)
+        return;
+    char text[64] = "";
+    if (cek_dataset_classes(d->train))
+        snprintf(text, sizeof text, " of %lld classes", (long long)cek_dataset_classes(d->train));
+    fprintf(stderr, "cekernels-bench: %s: %s: %lld samples%s, %lld x %lld x %lld\n", d->source,
+            cek_data_kind_name(kind), (long long)cek_dataset_size(d->train), text, (long long)shape[0],
+            (long long)shape[1], (long long)shape[2]);
+}
+
+/* What has no part for testing is divided as a table is; images without classes are only looked at. */
+static int place_open(const bench_options *o, const cek_preset *preset, bench_data *d)
+{
+    const cek_image_options images = images_wanted(o, preset);
+    cek_data_kind kind;
+    progress_begin(0, "reading %s", o->data);
+    cek_status st = cek_data_recognize(o->data, &kind);
+    if (!st)
+        st = cek_dataset_open(o->data, true, &images, &d->train);
+    progress_end();
+    if (st)
+        return complain_status(st);
     snprintf(d->source, sizeof d->source, "%.200s", o->data);
-    return st ? st : cek_dataset_mnist(o->data, false, &d->test);
+    cek_text_printable(d->source);
+    images_tell(o, d, kind);
+    if (kind != CEK_DATA_FOLDERS && (o->split || o->test_fraction >= 0))
+        return complain(EXIT_USAGE, "--%s: %s has its test set (%s)", o->split ? "split" : "test-fraction", d->source,
+                        cek_data_kind_name(kind));
+    d->unlabelled = kind == CEK_DATA_IMAGE || kind == CEK_DATA_IMAGES;
+    if (d->unlabelled)
+        return EXIT_OK;
+    if (kind != CEK_DATA_FOLDERS) {
+        st = cek_dataset_open(o->data, false, &images, &d->test);
+        return st ? complain_status(st) : EXIT_OK;
+    }
+    cek_dataset *whole = d->train;
+    d->train = NULL;
+    st = o->split ? cek_dataset_split_file(whole, o->split, &d->train, &d->test) : fraction_split(o, whole, d);
+    cek_dataset_free(whole);
+    return st ? complain_status(st) : EXIT_OK;
 }
 
 /* As many samples as the first array has along its first axis: the model may have another opinion. */
@@ -95,11 +161,6 @@ static int arrays_open(const bench_options *o, bench_data *d)
         d->shape[i - 1] = d->arrays[0].shape[i];
     d->input_type = d->arrays[0].type;
     return EXIT_OK;
-}
-
-bool model_is_file(const bench_options *o)
-{
-    return o->argc == 1 && ends_with(o->argv[0], ".onnx");
 }
 
 /* What the network of an ONNX file reads, as far as that decides what data there are for it. */
@@ -137,12 +198,16 @@ static int sets_open(const bench_options *o, bench_data *d)
                         o->csv ? ", not a table" : "");
     if (preset.rank == 1 && !reads_text && !o->csv)
         return complain(EXIT_USAGE, "%s reads a table: --csv=FILE and --target=COLUMN are wanted", o->argv[0]);
+    if ((o->augment || o->normalize) && (reads_text || o->csv))
+        return complain(EXIT_USAGE, "--%s is for images", o->augment ? "augment" : "normalize");
     int code = EXIT_OK;
     if (o->csv) {
         code = table_open(o, d);
+    } else if (o->data && !reads_text) {
+        code = place_open(o, &preset, d);
     } else {
         progress_begin(0, "reading %s", o->data ? o->data : "generated digits");
-        cek_status st = reads_text ? text_open(o, &preset, d) : o->data ? images_open(o, d) : digits_open(&preset, d);
+        cek_status st = reads_text ? text_open(o, &preset, d) : digits_open(&preset, d);
         progress_end();
         code = st ? complain_status(st) : EXIT_OK;
     }
@@ -153,6 +218,8 @@ static int sets_open(const bench_options *o, bench_data *d)
         cek_dataset_free(d->test);
         d->test = NULL;
     }
+    if (!code && !reads_text && !o->csv)
+        code = images_prepare(o, &d->train, &d->test);
     if (!code) {
         d->input_type = cek_dataset_input_type(d->train);
         d->rank = cek_dataset_shape(d->train, d->shape);
@@ -249,4 +316,29 @@ int model_open(const bench_options *o, bench_data *d, cek_model **model, cek_pre
     cek_model_free(*model);
     *model = NULL;
     return complain_status(st);
+}
+
+int classes_name(const bench_data *d, cek_model *model)
+{
+    if (!d->train || !cek_dataset_class_name(d->train, 0))
+        return EXIT_OK;
+    const char **names = calloc((size_t)d->classes, sizeof *names);
+    if (!names)
+        return complain(EXIT_MEMORY, "no host memory");
+    for (int64_t i = 0; i < d->classes; i++)
+        names[i] = cek_dataset_class_name(d->train, i);
+    cek_status st = cek_model_set_class_names(model, names, d->classes);
+    free(names);
+    return st ? complain_status(st) : EXIT_OK;
+}
+
+int classes_agree(const bench_options *o, const bench_data *d, const cek_model *model)
+{
+    for (int64_t i = 0; i < d->classes; i++) {
+        const char *ours = cek_dataset_class_name(d->train, i), *theirs = cek_model_class_name(model, i);
+        if (ours && theirs && strcmp(ours, theirs))
+            return complain(EXIT_BAD_INPUT, "class %lld is \"%s\" in %s, and \"%s\" to the weights of %s", (long long)i,
+                            ours, d->source, theirs, o->load);
+    }
+    return EXIT_OK;
 }

@@ -17,6 +17,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
     %D%/fit.c %D%/fit.h \
+    %D%/images.c %D%/images.h \
     %D%/main.c \
     %D%/options.c \
     %D%/output.c %D%/output.h \

@@ -1,6 +1,7 @@
 /* options.c - the command line: one table of options, which also makes the help text and knows
  * which command takes what. */
 #include "bench/bench.h"
+#include "bench/images.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -71,7 +72,13 @@ enum {
     O_STANDARDIZE,
     O_ROWS,
     O_SIZES,
-    O_LOG_DIR
+    O_LOG_DIR,
+    O_IMAGE_SIZE,
+    O_AUGMENT,
+    O_NORMALIZE,
+    O_WORKERS,
+    O_PREFETCH,
+    O_PIN
 };
 
 typedef struct option_row {
@@ -103,12 +110,18 @@ static const option_row rows[] = {
     { "sizes", "LIST", O_SIZES, CMD_COPY, "bytes to copy, such as 4K,64M" },
     { "match", "TEXT", O_MATCH, CMD_CHECK, "only cases whose name contains this" },
     { "seed", "N", O_SEED, NET | SHAPED, "of everything random" },
-    { "data", "PATH", O_DATA, NET, "folder of IDX files, or the text of gpt; without it, generated digits" },
+    { "data", "PATH", O_DATA, NET, "images by class, IDX, CIFAR-10, or the text of gpt; else generated digits" },
     { "csv", "FILE", O_CSV, NET, "a table of numbers" },
     { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
-    { "test-fraction", "P", O_TEST_FRACTION, NET, "of the table's rows, for testing (0.2)" },
+    { "test-fraction", "P", O_TEST_FRACTION, NET, "of the rows of a table or of images, for testing (0.2)" },
     { "split", "FILE", O_SPLIT, NET, "row numbers of the test set" },
     { "standardize", "yes|no", O_STANDARDIZE, NET, "the table's features by the training rows (yes)" },
+    { "image-size", "HxW", O_IMAGE_SIZE, NET, "what images are brought to, scaled and cut" },
+    { "augment", "LIST", O_AUGMENT, CMD_TRAIN, "change images by chance: crop:4,flip,rotate:10,colour:0.2" },
+    { "normalize", "NUMBERS", O_NORMALIZE, NET, "of each channel: measured, or MEAN,...:DEVIATION,..." },
+    { "workers", "N", O_WORKERS, CMD_TRAIN, "threads that read and change samples (1)" },
+    { "prefetch", "N", O_PREFETCH, CMD_TRAIN, "batches ready ahead (2)" },
+    { "pin", "yes|no", O_PIN, CMD_TRAIN, "batches in page-locked memory (where it pays)" },
     { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
     { "shares", "LIST", O_SHARES, CMD_TRAIN, "auto (measured), equal, or a number for each device" },
     { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
@@ -324,6 +337,14 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_CSV: o->csv = arg; return true;
     case O_TARGET: o->target = arg; return true;
     case O_SPLIT: o->split = arg; return true;
+    case O_IMAGE_SIZE: return image_size_parse(row->name, arg, &o->image_height, &o->image_width);
+    case O_AUGMENT: o->augment = arg; return augment_parse(row->name, arg, &o->augmentation);
+    case O_NORMALIZE:
+        o->normalize = arg;
+        return normalize_parse(row->name, arg, o->mean, o->deviation, &o->normal_count);
+    case O_WORKERS: return take_int(row->name, arg, 1, 1024, &o->workers);
+    case O_PREFETCH: return take_int(row->name, arg, 1, 4096, &o->prefetch);
+    case O_PIN: return take_word(row->name, arg, yes_no, &word) && (o->pin = word ? CEK_PIN_YES : CEK_PIN_NO, true);
     case O_TEST_FRACTION: return take_double(row->name, arg, 0, 0.99, &o->test_fraction);
     case O_EPOCHS: return take_int(row->name, arg, 1, INT32_MAX, &o->epochs);
     case O_STEPS: return take_int(row->name, arg, 1, INT64_MAX, &o->steps);
@@ -417,9 +438,19 @@ static bool table_options_agree(const bench_options *o, const bool *given)
         const int code = rows[i].code;
         split |= given[i] && code == O_SPLIT;
         fraction |= given[i] && code == O_TEST_FRACTION;
-        const bool of_table = code == O_TARGET || code == O_SPLIT || code == O_TEST_FRACTION || code == O_STANDARDIZE;
+        const bool of_table = code == O_TARGET || code == O_STANDARDIZE;
+        const bool of_rows = code == O_SPLIT || code == O_TEST_FRACTION;
+        const bool of_images = code == O_IMAGE_SIZE;
         if (given[i] && of_table && !o->csv) {
             complain(EXIT_USAGE, "--%s is for --csv", rows[i].name);
+            return false;
+        }
+        if (given[i] && of_rows && !o->csv && !o->data) {
+            complain(EXIT_USAGE, "--%s is for --csv and --data", rows[i].name);
+            return false;
+        }
+        if (given[i] && of_images && !o->data) {
+            complain(EXIT_USAGE, "--%s is for --data", rows[i].name);
             return false;
         }
     }
@@ -450,7 +481,7 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
     bool given[ROW_COUNT] = { false };
     *o = (bench_options){ .warmup = -1,
                           .runs = -1,
-                          .test_fraction = 0.2,
+                          .test_fraction = -1,
                           .shuffle = true,
                           .standardize = true,
                           .lr = -1,

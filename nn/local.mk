@@ -2,24 +2,39 @@
 lib_LTLIBRARIES += %D%/libcekernels-nn.la
 
 %C%_libcekernels_nn_la_SOURCES = \
+    %D%/data/augment.c \
+    %D%/data/augment.h \
     %D%/data/bytes.c \
     %D%/data/bytes.h \
+    %D%/data/callback.c \
+    %D%/data/callback.h \
+    %D%/data/cifar.c \
+    %D%/data/cifar.h \
     %D%/data/colours.c \
     %D%/data/colours.h \
     %D%/data/csv.c \
     %D%/data/csv.h \
+    %D%/data/data_api.c \
     %D%/data/dataset.c \
     %D%/data/dataset.h \
     %D%/data/dataset_api.c \
+    %D%/data/folders.c \
+    %D%/data/folders.h \
     %D%/data/glyphs.c \
     %D%/data/glyphs.h \
     %D%/data/idx.c \
     %D%/data/idx.h \
+    %D%/data/kinds.c \
+    %D%/data/kinds.h \
     %D%/data/loader.c \
     %D%/data/loader.h \
     %D%/data/loader_api.c \
+    %D%/data/normalize.c \
+    %D%/data/normalize.h \
     %D%/data/split.c \
     %D%/data/split.h \
+    %D%/data/stored.c \
+    %D%/data/stored.h \
     %D%/data/text.c \
     %D%/data/text.h \
     %D%/formats/json.c \
@@ -104,6 +119,20 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/strides.h \
     %D%/graph/types.c \
     %D%/graph/types.h \
+    %D%/images/image.c \
+    %D%/images/image.h \
+    %D%/images/jpeg.c \
+    %D%/images/jpeg.h \
+    %D%/images/library.c \
+    %D%/images/library.h \
+    %D%/images/pixels.c \
+    %D%/images/pixels.h \
+    %D%/images/png.c \
+    %D%/images/png.h \
+    %D%/images/pnm.c \
+    %D%/images/pnm.h \
+    %D%/images/resize.c \
+    %D%/images/resize.h \
     %D%/layers/activation.c \
     %D%/layers/activations.c \
     %D%/layers/activations.h \
@@ -141,6 +170,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/layers/text.h \
     %D%/layers/window.c \
     %D%/layers/window.h \
+    %D%/model/class_names.c \
     %D%/model/layer.c \
     %D%/model/layer.h \
     %D%/model/compose.c \
@@ -288,6 +318,6 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
 # A thread may be left inside a device (core/device/gate.h): the code that it would return to stays.
 %C%_libcekernels_nn_la_LDFLAGS = $(lib_ldflags) -version-info $(NN_VERSION_INFO) \
     -Wl,-z,nodelete -Wl,--version-script=$(srcdir)/%D%/libcekernels-nn.map
-%C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(ZLIB_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
+%C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(ZLIB_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_nn_la_DEPENDENCIES = core/libcekernels.la $(srcdir)/%D%/libcekernels-nn.map
 EXTRA_DIST += %D%/libcekernels-nn.map

@@ -28,7 +28,8 @@ nn/model:            door api core/base nn/program nn/graph nn/formats
 nn/layers:           door api core/base nn/graph nn/model
 nn/nets:             api core/base nn/layers
 nn/onnx:             door api core/base nn/formats nn/graph nn/model nn/layers
-nn/data:             door api core/base
+nn/images:           door api core/base
+nn/data:             door api core/base nn/images
 nn/report:           api core/base nn/formats nn/model
 nn/train:            door api core/base nn/formats nn/model nn/program gate
 nn:                  api

@@ -53,6 +53,19 @@ unit_tests += %D%/unit/dataset
 %C%_unit_dataset_LDFLAGS = $(check_ldflags)
 %C%_unit_dataset_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/images
+%C%_unit_images_SOURCES = %D%/unit/images.c %D%/unit/image_files.h %D%/unit/jpegs.h %D%/unit/scratch.h
+%C%_unit_images_CPPFLAGS = $(unit_cppflags) -D_GNU_SOURCE
+%C%_unit_images_LDFLAGS = $(check_ldflags)
+%C%_unit_images_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(ZLIB_LIBS) $(unit_libs)
+EXTRA_DIST += %D%/fixtures/make-jpegs.py
+
+unit_tests += %D%/unit/folders
+%C%_unit_folders_SOURCES = %D%/unit/folders.c %D%/unit/image_files.h %D%/unit/scratch.h
+%C%_unit_folders_CPPFLAGS = $(unit_cppflags)
+%C%_unit_folders_LDFLAGS = $(check_ldflags)
+%C%_unit_folders_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(ZLIB_LIBS) $(unit_libs)
+
 unit_tests += %D%/unit/safetensors
 %C%_unit_safetensors_SOURCES = %D%/unit/safetensors.c %D%/unit/scratch.h
 %C%_unit_safetensors_CPPFLAGS = $(unit_cppflags)
@@ -926,6 +939,7 @@ check_PROGRAMS += %D%/cli/events
 %C%_cli_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh
+shell_tests += %D%/cli/folders.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c

@@ -21,6 +21,7 @@ enum {
     CEK__STREAM_GLYPHS = 3,  /* sub: sample */
     CEK__STREAM_INIT = 4,    /* sub: parameter of the model */
     CEK__STREAM_COLOURS = 5, /* sub: sample */
+    CEK__STREAM_AUGMENT = 6, /* sub: row; from 16 x epoch on */
     CEK__STREAM_USER = 0x100
 };
 

@@ -623,9 +623,10 @@ typedef struct cek_epoch_result {
     double samples_per_second;
     uint64_t skipped; /* of the steps so far, those that changed nothing: cek_trainer_skipped */
 } cek_epoch_result;
+enum { CEK_PIN_AUTO = 0, CEK_PIN_YES = 1, CEK_PIN_NO = 2 };
 typedef struct cek_fit_options {
     uint32_t size;
-    uint32_t workers;        /* of the loader; 0: one thread beside the trainer's */
+    uint32_t workers;        /* of the loaders, for training and the test; 0 = 1, one thread beside the trainer's */
     int64_t epochs;          /* 0 = 1 */
     int64_t max_steps;       /* 0: no limit */
     const cek_dataset *test; /* or NULL */
@@ -637,6 +638,9 @@ typedef struct cek_fit_options {
     void (*on_step)(void *user, const cek_step_result *result);
     void (*on_epoch)(void *user, const cek_epoch_result *result);
     void *user;
+    uint32_t prefetch; /* batches of the loader ready ahead; 0 = 2 */
+    uint32_t pin; /* CEK_PIN_AUTO: batches lie in memory from which the device copies fastest where it reads them there
+                                       * (a lone inline one); YES: always, the first device's; NO: in ordinary memory */
 } cek_fit_options;
 /* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A
  * request to stop ends it between two steps: CEK_CANCELLED. */
@@ -772,5 +776,7 @@ CEK_API CEK_CHECKED cek_status cek_predictor_run_dataset(cek_predictor *predicto
 #ifdef __cplusplus
 }
 #endif
+
+#include <cekernels/data.h>
 
 #endif /* CEKERNELS_NN_H */

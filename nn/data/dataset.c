@@ -117,10 +117,12 @@ void cek_dataset_free(cek_dataset *dataset)
     free(dataset);
 }
 
-static cek_status memory_read(void *user, const int64_t *rows, int64_t count, void *inputs, void *targets)
+static cek_status memory_read(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count, void *inputs,
+                              void *targets)
 {
     const store *s = user;
 
+    (void)draw;
     for (int64_t i = 0; i < count; i++) {
         size_t row = (size_t)rows[i];
 
@@ -314,8 +316,8 @@ int64_t cek_dataset_size(const cek_dataset *dataset)
     return dataset ? dataset->count : 0;
 }
 
-cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count, void *inputs,
-                             void *targets)
+cek_status cek__dataset_draw(const cek_dataset *dataset, const cek__data_draw *draw, const int64_t *rows, int64_t count,
+                             void *inputs, void *targets)
 {
     enum { CHUNK = 256 }; /* rows of a view are translated on the stack */
     const cek__data_source *source = &dataset->store->source;
@@ -324,13 +326,14 @@ cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, in
 
     CEK_TRY(rows_check(dataset, rows, count));
     if (dataset->rows == NULL)
-        return source->read(source->user, rows, count, inputs, targets);
+        return source->read(source->user, draw, rows, count, inputs, targets);
     for (int64_t done = 0; done < count;) {
         int64_t n = count - done < CHUNK ? count - done : CHUNK;
 
         for (int64_t i = 0; i < n; i++)
             translated[i] = dataset->rows[rows[done + i]];
-        CEK_TRY(source->read(source->user, translated, n, (char *)inputs + (size_t)done * dataset->store->input_bytes,
+        CEK_TRY(source->read(source->user, draw, translated, n,
+                             (char *)inputs + (size_t)done * dataset->store->input_bytes,
                              (char *)targets + (size_t)done * dataset->store->target_bytes));
         done += n;
     }
@@ -339,11 +342,65 @@ out:
     return st;
 }
 
+cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count, void *inputs,
+                             void *targets)
+{
+    return cek__dataset_draw(dataset, NULL, rows, count, inputs, targets);
+}
+
+const char *cek_dataset_class_name(const cek_dataset *dataset, int64_t label)
+{
+    if (dataset == NULL || label < 0 || label >= dataset->format.class_count ||
+        dataset->store->source.class_name == NULL)
+        return NULL;
+    return dataset->store->source.class_name(dataset->store->source.user, label);
+}
+
+const char *cek_dataset_row_name(const cek_dataset *dataset, int64_t row)
+{
+    if (dataset == NULL || row < 0 || row >= dataset->count || dataset->store->source.row_name == NULL)
+        return NULL;
+    return dataset->store->source.row_name(dataset->store->source.user,
+                                           dataset->rows != NULL ? dataset->rows[row] : row);
+}
+
 /* ---- statistics ---- */
 
 static double element(const cek__data_format *format, const void *input, size_t i)
 {
     return format->input_type == CEK_U8 ? ((const uint8_t *)input)[i] : (double)((const float *)input)[i];
+}
+
+/* Bytes in one pass, exactly: whole numbers, of which there are fewer than 2^47. `mean` and `deviation` get what sums give them. */
+static cek_status byte_statistics(const cek_dataset *dataset, void *input, void *target, double n, double *mean,
+                                  double *deviation)
+{
+    const size_t elements = input_elements(&dataset->format), width = (size_t)channels(&dataset->format);
+    uint64_t *sums = NULL, *squares;
+    cek_status st;
+
+    CEK_TRY(cek__calloc(2 * width, sizeof *sums, &sums));
+    squares = sums + width;
+    for (int64_t row = 0; row < dataset->count; row++) {
+        const uint8_t *at = input;
+
+        CEK_TRY(cek__dataset_read(dataset, &row, 1, input, target));
+        for (size_t i = 0; i < elements; i += width, at += width)
+            for (size_t c = 0; c < width; c++) {
+                sums[c] += at[c];
+                squares[c] += (uint64_t)at[c] * at[c];
+            }
+    }
+    for (size_t c = 0; c < width; c++) {
+        const double spread =
+            (double)((unsigned __int128)squares[c] * (uint64_t)n - (unsigned __int128)sums[c] * sums[c]);
+
+        mean[c] = (double)sums[c] / n;
+        deviation[c] = spread > 0 ? sqrt(spread) / n : 1;
+    }
+out:
+    free(sums);
+    return st;
 }
 
 /* One pass: adds each value, or its squared distance from `mean`, to its channel's sum. */
@@ -378,6 +435,10 @@ cek_status cek__dataset_statistics(const cek_dataset *dataset, double *mean, dou
         return cek__fail(CEK_INVALID, "data set: no samples, so no statistics");
     CEK_TRY(cek__malloc(cek__data_input_bytes(format), &input));
     CEK_TRY(cek__malloc(cek__data_target_bytes(format), &target));
+    if (format->input_type == CEK_U8) {
+        st = byte_statistics(dataset, input, target, n, mean, deviation);
+        goto out;
+    }
     CEK_TRY(channel_sums(dataset, input, target, NULL, mean));
     for (int64_t c = 0; c < width; c++)
         mean[c] /= n;

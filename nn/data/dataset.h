@@ -41,12 +41,23 @@ CEK__SHARED CEK__CHECKED cek_status cek__dataset_copy(const cek__data_format *fo
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_adopt(const cek__data_format *format, int64_t count, void *inputs,
                                                        void *targets, cek_dataset **out);
 
+/* Which numbers of chance sources draw that change samples. */
+typedef struct cek__data_draw {
+    uint64_t seed;
+    int64_t epoch;
+} cek__data_draw;
+
 /* Samples that come from elsewhere: `read` fills `count` inputs and targets, one after the other, for these rows (each
- * below the data set's count), and is called by several threads at once. It fails with cek__fail. */
+ * below the data set's count), and is called by several threads at once. It fails with cek__fail. `draw` NULL: samples as they are,
+ * of a source that changes them by chance. */
 typedef struct cek__data_source {
     void *user;
-    cek_status (*read)(void *user, const int64_t *rows, int64_t count, void *inputs, void *targets);
+    cek_status (*read)(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count, void *inputs,
+                       void *targets);
     void (*destroy)(void *user); /* at the last free; may be NULL. Not called if creation failed. */
+    /* nn.h: cek_dataset_class_name, for a label that is one, and cek_dataset_row_name; may be NULL. */
+    const char *(*class_name)(void *user, int64_t label);
+    const char *(*row_name)(void *user, int64_t row);
 } cek__data_source;
 
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_from_source(const cek__data_format *format, int64_t count,
@@ -66,6 +77,9 @@ CEK__SHARED size_t cek__data_target_bytes(const cek__data_format *format); /* of
 /* Writes `count` inputs and targets, packed, in the order of `rows`. A row out of range is CEK_INVALID. */
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_read(const cek_dataset *dataset, const int64_t *rows, int64_t count,
                                                       void *inputs, void *targets);
+/* The same as they are drawn in an epoch. */
+CEK__SHARED CEK__CHECKED cek_status cek__dataset_draw(const cek_dataset *dataset, const cek__data_draw *draw,
+                                                      const int64_t *rows, int64_t count, void *inputs, void *targets);
 
 /* Mean and population standard deviation of each channel (the last dimension: a table's column) over all samples, in
  * double. A constant channel gets 1, so that dividing by it is possible. Each array has one entry a channel. */

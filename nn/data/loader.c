@@ -32,7 +32,8 @@ struct cek_loader {
     cek__loader_config config;
     cek_dataset *dataset;
     int64_t samples, batches;
-    int64_t *order; /* the epoch's rows; changes only while no worker fills */
+    int64_t *order;      /* the epoch's rows; changes only while no worker fills */
+    cek__data_draw draw; /* likewise */
     pthread_t *threads;
     uint32_t thread_count; /* started */
 
@@ -56,7 +57,7 @@ static void slot_fill(const cek_loader *loader, slot *s)
 
     memcpy(s->rows, loader->order + s->batch.base, (size_t)count * sizeof *s->rows);
     s->batch.batch.count = count;
-    s->status = cek__dataset_read(loader->dataset, s->rows, count, s->inputs, s->targets);
+    s->status = cek__dataset_draw(loader->dataset, &loader->draw, s->rows, count, s->inputs, s->targets);
     if (s->status != CEK_OK) /* the text is this thread's; the slot carries it to the caller's */
         strcpy(s->error, cek_error_text());
 }
@@ -286,6 +287,7 @@ cek_status cek__loader_begin(cek_loader *loader, int64_t epoch, int64_t first)
                  loader->batches);
     epoch_end(loader);
     order_make(loader, epoch);
+    loader->draw = (cek__data_draw){ loader->config.seed, epoch };
     loader->claimed = loader->delivered = first;
     loader->running = true;
     pthread_cond_broadcast(&loader->work);

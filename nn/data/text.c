@@ -24,11 +24,13 @@ static void text_free(void *user)
     free(t);
 }
 
-static cek_status windows_read(void *user, const int64_t *rows, int64_t count, void *inputs, void *targets)
+static cek_status windows_read(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count, void *inputs,
+                               void *targets)
 {
     const text *t = user;
     int32_t *from = inputs, *to = targets;
 
+    (void)draw;
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *at = t->part + rows[i];
 

@@ -11,6 +11,7 @@
 #include "nn/formats/tensors.h"
 
 #define CEK__ST_METADATA "__metadata__"
+#define CEK__ST_CLASSES "cekernels.classes" /* its key for names of classes, with '/' between them */
 
 /* CEK_BAD_INPUT, with file and tensor in the text, unless header, offsets, shapes and length all
  * agree: every byte behind the header belongs to exactly one tensor, no name is there twice. Values are not read before

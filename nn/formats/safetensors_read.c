@@ -32,6 +32,7 @@ typedef struct header {
     entry *entries;
     size_t count, room;
     bool metadata;
+    const char *classes; /* cek__st_file */
 } header;
 
 /* ---- one tensor's entry ---- */
@@ -212,12 +213,15 @@ static cek_status metadata_read(header *h)
         CEK_FAIL(CEK_BAD_INPUT, "%s: %s is not an object", h->path, CEK__ST_METADATA);
     }
     for (bool first = true; cek__json_next(&h->json, '{', &first);) {
-        cek__json_key(&h->json);
+        const char *key = cek__json_key(&h->json), *value;
+
         if (cek__json_kind(&h->json) != '"') {
             CEK_TRY(syntax(h));
             CEK_FAIL(CEK_BAD_INPUT, "%s: a value of %s is not a string", h->path, CEK__ST_METADATA);
         }
-        cek__json_string(&h->json);
+        value = cek__json_string(&h->json);
+        if (value != NULL && strcmp(key, CEK__ST_CLASSES) == 0)
+            h->classes = value;
     }
     st = syntax(h);
 out:
@@ -330,6 +334,7 @@ cek_status cek__safetensors_read(const char *path, cek__st_file **out)
     h.json = (cek__json){ .text = file->header, .at = file->header, .end = file->header + length };
     h.values = in.size - LENGTH_BYTES - length;
     CEK_TRY(header_read(&h));
+    file->classes = h.classes;
     CEK_TRY(cek__malloc(h.values, &file->values));
     CEK_TRY(tensors_take(&h, file));
     CEK_TRY(cek__file_take(&in, file->values, h.values));

@@ -40,8 +40,9 @@ typedef struct cek__st_file {
     char *path;
     size_t count;
     cek__st_tensor *tensors;
-    char *header; /* names point into it, */
-    void *values; /* and data into this */
+    char *header;        /* names point into it, */
+    void *values;        /* and data into this */
+    const char *classes; /* what safetensors say of names of classes, in the header; NULL: nothing */
 } cek__st_file;
 
 enum { CEK__ST_NAME_SHOWN = 200 }; /* bytes of a name that an error quotes */

@@ -144,6 +144,7 @@ void cek_model_free(cek_model *model)
     free(model->constants.values);
     free(model->labels.weight);
     free(model->next_name);
+    cek__class_names_clear(&model->class_names);
     free(model->failure);
     free(model->parameters);
     free(model->nodes);

@@ -60,6 +60,16 @@ typedef struct cek__label_weights {
     int32_t ignored;
 } cek__label_weights;
 
+/* What classes are called; none: count 0. */
+typedef struct cek__class_names {
+    int64_t count;
+    char **names, *text; /* into the text */
+} cek__class_names;
+void cek__class_names_clear(cek__class_names *names);
+/* "cat/dog", as files have them; and back (*out is freed by free). */
+CEK__CHECKED cek_status cek__class_names_split(const char *text, cek__class_names *out);
+CEK__CHECKED cek_status cek__class_names_join(const cek__class_names *names, char **out);
+
 /* Names of what is added now begin with `prefix` ("layer1.0."; NULL: nothing); `position` nodes were added so far. */
 enum { CEK__SCOPES = 16 };
 typedef struct cek__scope {
@@ -78,6 +88,7 @@ struct cek_model {
     uint64_t buffer_elements; /* of all, with what lies between */
     cek__constants constants;
     cek__label_weights labels;
+    cek__class_names class_names;
     double scale, offset; /* of the input */
     bool whole;           /* no axis counts samples: what it computes is one, and a prediction runs it one by one */
     int output;           /* a node; -1: the last one */

@@ -25,6 +25,8 @@ cek_status cek_model_save(const cek_model *model, const char *path)
     cek_status st;
     cek__st_tensor *tensors = NULL;
     size_t count;
+    const char *metadata[1][2] = { { CEK__ST_CLASSES, NULL } };
+    char *classes = NULL;
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(path);
@@ -40,9 +42,13 @@ cek_status cek_model_save(const cek_model *model, const char *path)
                                        .data = p->data };
         memcpy(tensors[i].shape, p->shape, sizeof p->shape);
     }
-    CEK_TRY(cek__safetensors_write(path, tensors, count, NULL, 0));
+    if (model->class_names.count > 0)
+        CEK_TRY(cek__class_names_join(&model->class_names, &classes));
+    metadata[0][1] = classes;
+    CEK_TRY(cek__safetensors_write(path, tensors, count, (const char *const(*)[2])metadata, classes != NULL));
     st = CEK_OK;
 out:
+    free(classes);
     free(tensors);
     return st;
 }
@@ -158,6 +164,7 @@ cek_status cek_model_load(cek_model *model, const char *path)
 {
     cek_status st;
     cek__st_file *file = NULL;
+    cek__class_names names = { 0 };
     float **values = NULL;
     size_t count;
     const char *prefix = "";
@@ -183,9 +190,15 @@ cek_status cek_model_load(cek_model *model, const char *path)
         }
     }
     CEK_TRY(unknown_tensor(file, prefix, model, values));
+    if (file->classes != NULL)
+        CEK_TRY(cek__class_names_split(file->classes, &names));
     for (size_t i = 0; i < count; i++)
         memcpy(cek__model_tensor(model, i)->data, values[i],
                (size_t)cek__model_tensor(model, i)->count * sizeof(float));
+    if (names.count > 0) {
+        cek__class_names_clear(&model->class_names);
+        model->class_names = names;
+    }
     st = CEK_OK;
 out:
     for (size_t i = 0; values && i < count; i++)

@@ -80,13 +80,13 @@ static cek_metrics totals_metrics(const totals *sum)
                           .accuracy = sum->labels ? (double)sum->correct / (double)sum->labels : 0 };
 }
 
-static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, cek_metrics *out)
+static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, uint32_t workers, cek_metrics *out)
 {
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
     totals sum = { .samples = 0 };
-    cek_loader_options o = { .size = sizeof o, .workers = 1, .batch = cek__samples_batch(dataset, t->batch) };
+    cek_loader_options o = { .size = sizeof o, .workers = workers, .batch = cek__samples_batch(dataset, t->batch) };
     CEK_TRY(cek__team_run(&t->team, buffers_load, t));
     CEK_TRY(cek_loader_create(dataset, &o, &loader));
     CEK_TRY(cek_loader_start(loader, 0));
@@ -122,7 +122,7 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
     CEK_TRY(cek__trainer_settle(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
     memset(&full, 0, sizeof full);
-    CEK_TRY(evaluate(t, dataset, &full));
+    CEK_TRY(evaluate(t, dataset, 1, &full));
     cek__results_give(out, &full, sizeof full);
     return CEK_OK;
 out:
@@ -219,13 +219,13 @@ out:
 }
 
 /* Of the average, where there is one: that is what will be used. */
-static cek_status test(cek_trainer *t, const cek_dataset *dataset)
+static cek_status test(cek_trainer *t, const cek_dataset *dataset, uint32_t workers)
 {
     cek_status st, back;
     if (t->rules.average == 0)
-        return evaluate(t, dataset, &t->test);
+        return evaluate(t, dataset, workers, &t->test);
     CEK_TRY(cek_trainer_use_average(t, true));
-    st = evaluate(t, dataset, &t->test);
+    st = evaluate(t, dataset, workers, &t->test);
     back = cek_trainer_use_average(t, false);
     st = st != CEK_OK ? st : back;
 out:
@@ -262,9 +262,13 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(train);
     lo.batch = cek__samples_batch(train, t->batch);
-    if (cek__replica_is_inline(t->team.replicas[0])) /* others read from the trainer's copies */
-        lo.pin_for = cek__replica_device(t->team.replicas[0]);
     CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
+    if (o.pin > CEK_PIN_NO)
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: pin is %u, there are CEK_PIN_AUTO, _YES and _NO", o.pin);
+    /* Others read from the trainer's copies. */
+    if (o.pin == CEK_PIN_YES || (o.pin == CEK_PIN_AUTO && cek__replica_is_inline(t->team.replicas[0])))
+        lo.pin_for = cek__replica_device(t->team.replicas[0]);
+    lo.prefetch = o.prefetch;
     if (last)
         CEK_TRY(cek__results_check("cek_trainer_fit", last));
     if (o.epochs < 0 || o.max_steps < 0)
@@ -292,7 +296,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
         cek_epoch_result result = { .size = sizeof result, .epoch = epoch };
         CEK_TRY(train_epoch(&f, epoch, &result));
         if (o.test) {
-            CEK_TRY(test(t, o.test));
+            CEK_TRY(test(t, o.test, lo.workers));
             result.test = &t->test;
         }
         CEK_TRY(cek_trainer_end_epoch(t, watched(t, result.test ? result.test : result.train)));

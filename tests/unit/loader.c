@@ -20,12 +20,14 @@ typedef struct numbers {
     atomic_bool destroyed;
 } numbers;
 
-static cek_status numbers_read(void *user, const int64_t *rows, int64_t count, void *inputs, void *targets)
+static cek_status numbers_read(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count, void *inputs,
+                               void *targets)
 {
     numbers *n = user;
     int inside = atomic_fetch_add(&n->inside, 1) + 1, most = atomic_load(&n->most_inside);
     cek_status st = CEK_OK;
 
+    (void)draw;
     while (inside > most && !atomic_compare_exchange_weak(&n->most_inside, &most, inside))
         ;
     atomic_fetch_add(&n->reads, 1);
