@@ -77,7 +77,11 @@ typedef struct bench_options {
     int64_t rows; /* -1: not given */
     const char *inputs[INPUTS_MOST];
     size_t input_count;
-    const char *outputs; /* a file */
+    const char *outputs; /* a file of --output: an array; of plot a picture, of report a page */
+    /* compare, train, report */
+    double threshold; /* -1: not given */
+    const char *plot; /* a file */
+    bool quick;
     /* operands */
     int argc;
     char **argv;
@@ -93,7 +97,10 @@ enum {
     CMD_PREDICT = 32,
     CMD_OP = 64,
     CMD_COPY = 128,
-    CMD_PEAK = 256
+    CMD_PEAK = 256,
+    CMD_PLOT = 2048,
+    CMD_COMPARE = 4096,
+    CMD_REPORT = 8192
 };
 
 typedef struct bench_command {
@@ -113,6 +120,9 @@ int cmd_peak(const bench_options *o);
 int cmd_check(const bench_options *o);
 int cmd_train(const bench_options *o);
 int cmd_predict(const bench_options *o);
+int cmd_plot(const bench_options *o);
+int cmd_compare(const bench_options *o);
+int cmd_report(const bench_options *o);
 
 /* options_parse - fills *out and *command. False: *code is the exit code, and everything has been
  * said (-h and -V too). */

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/chart_draw.h"
 #include "bench/data.h"
 #include "bench/fit.h"
 #include "bench/place.h"
+#include "bench/plots_time.h"
 #include "bench/progress.h"
 #include "bench/recipe.h"
 #include "bench/run_log.h"
@@ -94,6 +96,7 @@ typedef struct train_run {
     bool labels, squares; /* cross-entropy, mean squared error, or neither: the model's own loss */
     int64_t samples;      /* so far */
     train_line line;
+    plots_training *plot; /* NULL: not wanted */
     double seconds;
     cek_epoch_result last;
     bool has_last;
@@ -128,6 +131,8 @@ static void on_step(void *user, const cek_step_result *r)
     run->seconds += r->seconds;
     train_line_step(&run->line, r);
     run_log_step(run->log, r);
+    if (run->plot)
+        plots_training_step(run->plot, r->loss, r->labels ? (double)r->correct / (double)r->labels : NAN);
     if (run->options->log_every && r->step % run->options->log_every == 0)
         output_row(&run->out,
                    json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
@@ -141,6 +146,8 @@ static void on_epoch(void *user, const cek_epoch_result *r)
     run->has_last = true;
     train_line_epoch(&run->line);
     run_log_epoch(run->log, r);
+    if (run->plot && r->test && r->test->samples)
+        plots_training_test(run->plot, (double)r->step, r->test->loss, run->labels ? r->test->accuracy : NAN);
     if (run->options->log_every)
         return; /* a table of steps */
     json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
@@ -287,6 +294,18 @@ static int weights_check(const cek_model *model)
     return st ? complain_status(st) : EXIT_OK;
 }
 
+/* 0 or an exit code. */
+static int plot_save(const train_run *run)
+{
+    figure f = { .count = 0 };
+    if (!run->plot)
+        return EXIT_OK;
+    plots_training_add(run->plot, run->options->argv[0], &f);
+    const int code = figure_save(&f, run->options->plot);
+    figure_free(&f);
+    return code;
+}
+
 /* Weights come back from the devices whatever ended the run, so that they can be saved; then the
  * run's own failure counts. The last update may have spoilt them though every loss was finite. */
 static int train_end(train_run *run, cek_status fit, const bench_data *data, cek_model *model,
@@ -309,6 +328,8 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
         st = cek_trainer_save_gradients(run->trainer, run->options->save_gradients);
     if (!st && !code)
         code = model_export(run->options, model);
+    if (!st && !code)
+        code = plot_save(run);
     signals_hold(SIG_UNBLOCK);
     if (st && !code)
         code = complain_status(st);
@@ -366,11 +387,13 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
         return complain_status(st);
 
     run.before = times_read(devices, count);
-    code = run.before ? run_log_open(&(run_log_of){ o, data, &recipe, model, run.trainer, fallback, batch, run.labels },
-                                     &run.log)
-                      : complain(EXIT_MEMORY, "no host memory");
+    run.plot = o->plot ? calloc(1, sizeof *run.plot) : NULL;
+    code = run.before && (run.plot || !o->plot)
+               ? run_log_open(&(run_log_of){ o, data, &recipe, model, run.trainer, fallback, batch, run.labels },
+                              &run.log)
+               : complain(EXIT_MEMORY, "no host memory");
     if (code) {
-        free(run.before);
+        free(run.before), free(run.plot);
         cek_trainer_free(run.trainer);
         return code;
     }
@@ -405,6 +428,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     code = run_log_close(run.log, code);
     signals_give();
     free(run.before);
+    if (run.plot)
+        plots_training_free(run.plot);
+    free(run.plot);
     cek_trainer_free(run.trainer);
     return code;
 }
@@ -412,9 +438,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
 /* 0 or an exit code. */
 static int saves_differ(const bench_options *o)
 {
-    const char *const paths[] = { o->save, o->save_gradients, o->export };
-    const char *const names[] = { "save", "save-gradients", "export" };
-    for (int i = 0; i < 3; i++)
+    const char *const paths[] = { o->save, o->save_gradients, o->export, o->plot };
+    const char *const names[] = { "save", "save-gradients", "export", "plot" };
+    for (int i = 0; i < 4; i++)
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && save_same(paths[i], paths[k]))
                 return complain(EXIT_USAGE, "--%s and --%s cannot both be %s", names[k], names[i], paths[k]);
@@ -436,6 +462,10 @@ int cmd_train(const bench_options *o)
         code = save_check(o->export);
     if (!code)
         code = save_check(o->trace);
+    if (!code)
+        code = save_check(o->plot);
+    if (!code)
+        code = figure_save_check(o->plot);
     if (o->save || o->save_gradients ||
         o->export) /* these are what the run is for, whoever has stopped reading along */
         signal(SIGPIPE, SIG_IGN);

@@ -4,14 +4,21 @@ noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_SOURCES = \
     %D%/arrays.c %D%/arrays.h \
     %D%/bench.h \
+    %D%/canvas.c %D%/canvas.h \
+    %D%/chart.c %D%/chart.h \
+    %D%/chart_draw.c %D%/chart_draw.h \
+    %D%/chart_text.c %D%/chart_text.h \
     %D%/cmd_check.c \
+    %D%/cmd_compare.c \
     %D%/cmd_conv.c \
     %D%/cmd_copy.c \
     %D%/cmd_devices.c \
     %D%/cmd_gemm.c \
     %D%/cmd_op.c \
     %D%/cmd_peak.c \
+    %D%/cmd_plot.c \
     %D%/cmd_predict.c \
+    %D%/cmd_report.c \
     %D%/cmd_train.c \
     %D%/crash.c %D%/crash.h \
     %D%/data.c %D%/data.h \
@@ -25,11 +32,15 @@ noinst_SCRIPTS = cekernels-bench
     %D%/peer.c %D%/peer.h \
     %D%/picture.c %D%/picture.h \
     %D%/place.c %D%/place.h \
+    %D%/plots.c %D%/plots.h \
+    %D%/plots_time.c %D%/plots_time.h \
     %D%/plugin_file.c %D%/plugin_file.h \
     %D%/progress.c %D%/progress.h \
     %D%/progress_line.c %D%/progress_line.h \
+    %D%/ratio.c %D%/ratio.h \
     %D%/recipe.c %D%/recipe.h \
     %D%/run_log.c %D%/run_log.h \
+    %D%/results.c %D%/results.h \
     %D%/stats.c %D%/stats.h \
     %D%/tables.c %D%/tables.h \
     %D%/terminal.c %D%/terminal.h \

@@ -22,6 +22,9 @@ const bench_command bench_commands[] = {
     { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train },
     { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict },
     { "check", "[CASES...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
+    { "plot", "LOG...", "pictures of results and traces: text, or -o FILE.svg or .png", CMD_PLOT, cmd_plot },
+    { "compare", "A.json B.json", "is B slower than A: medians, ratios, how sure they are", CMD_COMPARE, cmd_compare },
+    { "report", "", "a page of HTML: devices, peaks, tables, plots, versions", CMD_REPORT, cmd_report },
     { NULL, NULL, NULL, 0, NULL },
 };
 

@@ -20,7 +20,8 @@
 enum {
     SHAPED = CMD_GEMM | CMD_CONV,
     RATE = SHAPED | CMD_OP | CMD_COPY | CMD_PEAK,
-    ALL = CMD_DEVICES | RATE | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
+    ALL = CMD_DEVICES | RATE | CMD_CHECK | CMD_TRAIN | CMD_PREDICT | CMD_REPORT,
+    READ = CMD_PLOT | CMD_COMPARE, /* of files alone */
     NET = CMD_TRAIN | CMD_PREDICT
 };
 /* Values of getopt_long; options without a letter start behind the letters. */
@@ -71,6 +72,9 @@ enum {
     O_SAVE_GRADIENTS,
     O_STANDARDIZE,
     O_ROWS,
+    O_PLOT,
+    O_THRESHOLD,
+    O_QUICK,
     O_SIZES,
     O_LOG_DIR,
     O_IMAGE_SIZE,
@@ -92,15 +96,16 @@ static const option_row rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
     { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
       "element type: f32, f64, f16, bf16, u8, i32" },
-    { "output", "FORMAT", 'o', ALL, "table, json, jsonl, csv or md; of predict also where arrays go: FILE.npy" },
-    { "json", NULL, O_JSON, ALL, "the same as -o json" },
+    { "output", "FORMAT", 'o', ALL | READ,
+      "table, json, jsonl, csv or md; or a file: of predict .npy, plot .svg or .png, report .html" },
+    { "json", NULL, O_JSON, ALL | READ, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
     { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
-    { "quiet", NULL, 'q', ALL, "results alone" },
+    { "quiet", NULL, 'q', ALL | READ, "results alone" },
     { "verbose", NULL, 'v', ALL, "more about what happens" },
     { "no-progress", NULL, O_NO_PROGRESS, ALL, "neither a progress line nor lines of progress" },
-    { "help", NULL, 'h', ALL, "this text" },
-    { "version", NULL, 'V', ALL, "the version" },
+    { "help", NULL, 'h', ALL | READ, "this text" },
+    { "version", NULL, 'V', ALL | READ, "the version" },
     { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
     { "math", "MODE", O_MATH, SHAPED, "f32, strict, tf32 or fast" },
     { "warmup", "N", 'w', RATE | CMD_TRAIN, "runs that are not timed; of train: steps while the rate rises" },
@@ -154,6 +159,9 @@ static const option_row rows[] = {
     { "trace", "FILE", O_TRACE, NET, "where a record of what ran where and when goes" },
     { "input", "FILE", O_INPUT, CMD_PREDICT, "an array of samples (.npy); once more for each further input" },
     { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
+    { "plot", "FILE", O_PLOT, CMD_TRAIN, "where curves of loss and accuracy go: FILE.svg or FILE.png" },
+    { "threshold", "P", O_THRESHOLD, CMD_COMPARE, "how much longer is slower (0.05)" },
+    { "quick", NULL, O_QUICK, CMD_REPORT, "measures hardly anything, to see the page" },
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
@@ -177,7 +185,7 @@ static void usage_print_options(FILE *to, const bench_command *c)
     bool begun = false;
     for (int i = 0; i < ROW_COUNT; i++) {
         const option_row *r = &rows[i];
-        bool common = r->commands == ALL || r->code == 'd';
+        bool common = (r->commands & ALL) == ALL || r->code == 'd';
         if (c ? common || !(r->commands & c->mask) : !common)
             continue;
         if (!begun)
@@ -291,13 +299,19 @@ bool ends_with(const char *text, const char *end)
 static bool output_take(bench_options *o, const option_row *row, const char *arg)
 {
     uint32_t word = 0;
-    if (ends_with(arg, ".npy"))
+    if (ends_with(arg, ".npy") || ends_with(arg, ".svg") || ends_with(arg, ".png") || ends_with(arg, ".html"))
         o->outputs = arg;
     else if (!take_word(row->name, arg, formats, &word))
         return false;
     else
         o->output = (output_format)word;
     return true;
+}
+
+static bool plot_take(bench_options *o, const char *arg)
+{
+    o->plot = arg;
+    return ends_with(arg, ".svg") || ends_with(arg, ".png") || wrong_value("plot", arg, "FILE.svg or FILE.png");
 }
 
 static bool input_take(bench_options *o, const char *arg)
@@ -378,6 +392,9 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_INPUT: return input_take(o, arg);
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
     case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
+    case O_PLOT: return plot_take(o, arg);
+    case O_THRESHOLD: return take_double(row->name, arg, 0, 1000, &o->threshold);
+    case O_QUICK: return o->quick = true;
     case O_ROWS: return take_int(row->name, arg, 0, INT64_MAX, &o->rows);
     default: return false;
     }
@@ -459,13 +476,28 @@ static bool table_options_agree(const bench_options *o, const bool *given)
     return !(split && fraction);
 }
 
+/* What a file is called says what is wanted in it: an array, a picture or a page. */
+static bool output_fits(const bench_options *o, const bench_command *command)
+{
+    const char *file = o->outputs;
+    if (!file)
+        return true;
+    const bool array = ends_with(file, ".npy"), page = ends_with(file, ".html");
+    if (command->mask == (array ? CMD_PREDICT : page ? CMD_REPORT : CMD_PLOT))
+        return true;
+    complain(EXIT_USAGE, "--output=%s: %s gives no %s; table, json, jsonl, csv or md is wanted", file, command->name,
+             array  ? "array"
+             : page ? "page"
+                    : "picture");
+    return false;
+}
+
 /* An array is the data of a prediction, and what it gives goes into another. */
 static bool array_options_agree(const bench_options *o, const bench_command *command)
 {
-    if (o->outputs && command->mask != CMD_PREDICT)
-        complain(EXIT_USAGE, "--output=%s: %s gives no array; table, json, jsonl, csv or md is wanted", o->outputs,
-                 command->name);
-    else if (o->outputs && !o->input_count)
+    if (!output_fits(o, command))
+        return false;
+    if (o->outputs && command->mask == CMD_PREDICT && !o->input_count)
         complain(EXIT_USAGE, "--output=%s is for --input", o->outputs);
     else if (o->input_count && (o->data || o->csv))
         complain(EXIT_USAGE, "--input and %s cannot both be the data", o->data ? "--data" : "--csv");
@@ -489,6 +521,7 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
                           .weight_decay = -1,
                           .dropout = -1,
                           .rows = -1,
+                          .threshold = -1,
                           .seed = 1 };
     *code = EXIT_USAGE;
     opterr = 0;

@@ -23,4 +23,5 @@ EXTRA_DIST += \
     %D%/compare_peer.py \
     %D%/glyphs-difficulty \
     %D%/leaks-of-others \
-    %D%/measure-overlap
+    %D%/measure-overlap \
+    %D%/plots

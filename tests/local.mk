@@ -768,11 +768,23 @@ unit_tests += %D%/unit/cpu_topology
 %C%_unit_cpu_topology_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_topology_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/chart
+%C%_unit_chart_SOURCES = %D%/unit/chart.c bench/chart.c bench/chart.h bench/chart_text.c bench/chart_text.h
+%C%_unit_chart_CPPFLAGS = $(unit_cppflags)
+%C%_unit_chart_LDFLAGS = $(check_ldflags)
+%C%_unit_chart_LDADD = $(unit_libs)
+
 unit_tests += %D%/unit/progress_line
 %C%_unit_progress_line_SOURCES = %D%/unit/progress_line.c bench/progress_line.c bench/progress_line.h
 %C%_unit_progress_line_CPPFLAGS = $(unit_cppflags)
 %C%_unit_progress_line_LDFLAGS = $(check_ldflags)
 %C%_unit_progress_line_LDADD = $(unit_libs)
+
+unit_tests += %D%/unit/ratio
+%C%_unit_ratio_SOURCES = %D%/unit/ratio.c bench/ratio.c bench/ratio.h bench/stats.c bench/stats.h
+%C%_unit_ratio_CPPFLAGS = $(unit_cppflags)
+%C%_unit_ratio_LDFLAGS = $(check_ldflags)
+%C%_unit_ratio_LDADD = $(unit_libs)
 
 unit_tests += %D%/unit/spec
 %C%_unit_spec_SOURCES = %D%/unit/spec.c
@@ -927,7 +939,6 @@ check_PROGRAMS += %D%/cli/json
 check_PROGRAMS += %D%/cli/pty
 %C%_cli_pty_SOURCES = %D%/cli/pty.c
 %C%_cli_pty_LDFLAGS = $(check_ldflags)
-shell_tests += %D%/cli/progress.sh
 check_PROGRAMS += %D%/cli/trace
 check_PROGRAMS += %D%/cli/events
 %C%_cli_trace_SOURCES = %D%/cli/trace.c %D%/trace_format.h
@@ -937,6 +948,7 @@ check_PROGRAMS += %D%/cli/events
 %C%_cli_events_SOURCES = %D%/cli/events.c %D%/event_file.h
 %C%_cli_events_LDFLAGS = $(check_ldflags)
 %C%_cli_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la
+shell_tests += %D%/cli/compare.sh %D%/cli/plot.sh %D%/cli/progress.sh %D%/cli/report.sh
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh
 shell_tests += %D%/cli/folders.sh
