@@ -219,8 +219,13 @@ void plots_trace(figure *f, const results *r)
     static phase phases[PHASES]; /* large */
     double times[CHART_SERIES_MOST];
     const double steps = steps_of(r);
-    const size_t found = phases_find(r, "host", phases),
-                 own = found < CHART_SERIES_MOST ? found : CHART_SERIES_MOST - 1;
+    const size_t found = phases_find(r, "host", phases);
+    double all = 0;
+    size_t own = 0;
+    for (size_t p = 0; p < found; p++)
+        all += phases[p].time;
+    while (own < found && own < CHART_SERIES_MOST - 1 && phases[own].time >= all / 100) /* less is not to be seen */
+        own++;
     char title[2 * CHART_TEXT];
     const json_t *named, *event;
     size_t i, k;
