@@ -15,6 +15,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/file.h \
     %D%/base/log.c \
     %D%/base/log.h \
+    %D%/base/nearest.c \
+    %D%/base/nearest.h \
     %D%/base/options.c \
     %D%/base/options.h \
     %D%/base/random.c \

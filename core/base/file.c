@@ -17,6 +17,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/fault.h"
+#include "core/base/nearest.h"
 #include "core/base/temporary.h"
 
 struct cek__file_writer {
@@ -55,6 +56,15 @@ cek_status cek__file_take(cek__file *file, void *data, size_t size)
     return CEK_OK;
 }
 
+/* A name that is not there is told with the nearest of those that are. */
+static cek_status open_failed(const char *path, int error)
+{
+    cek__nearest near;
+    cek_status st = cek__fail_errno(CEK_IO, error, "%s: cannot be opened", path);
+
+    return error == ENOENT ? cek__fail(st, "%s%s", cek_error_text(), cek__nearest_file(&near, path)) : st;
+}
+
 cek_status cek__file_open(const char *path, uint64_t limit, cek__file *out)
 {
     cek_status st;
@@ -64,7 +74,7 @@ cek_status cek__file_open(const char *path, uint64_t limit, cek__file *out)
 
     *out = (cek__file)CEK__FILE_NONE;
     if (file.fd < 0)
-        return cek__fail_errno(CEK_IO, errno, "%s: cannot be opened", path);
+        return open_failed(path, errno);
     if (faulty() || fstat(file.fd, &info) != 0) {
         st = cek__fail_errno(CEK_IO, errno, "%s: its size cannot be read", path);
         goto out;

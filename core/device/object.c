@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/nearest.h"
+
 /* The linker's: the header of the object that this is a part of, which says what fits this process. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -94,11 +96,16 @@ cek_status cek__object_check(const char *path)
 cek_status cek_plugin_file_check(const char *path)
 {
     cek_status st;
+    cek__nearest near;
     struct stat info;
 
     CEK__NOT_NULL(path);
-    if (stat(path, &info) != 0)
-        return cek__fail_errno(errno == ENOENT ? CEK_NOT_FOUND : CEK_BAD_PLUGIN, errno, "file %s", path);
+    if (stat(path, &info) != 0) {
+        const bool absent = errno == ENOENT;
+
+        st = cek__fail_errno(absent ? CEK_NOT_FOUND : CEK_BAD_PLUGIN, errno, "file %s", path);
+        return absent ? cek__fail(st, "%s%s", cek_error_text(), cek__nearest_file(&near, path)) : st;
+    }
     if (!S_ISREG(info.st_mode))
         return cek__fail(CEK_BAD_PLUGIN, "file %s is not a regular file", path);
     st = cek__object_check(path);

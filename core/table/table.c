@@ -78,8 +78,11 @@ static bool name_take(const char *name, const complaint *to)
 {
     if (name == NULL)
         return refuse(to, "its name is NULL");
-    if (!cek__plugin_name_ok(name, strnlen(name, NAME_MAX_LENGTH + 1)) || strcmp(name, "all") == 0)
-        return refuse(to, "its name is not of the form [a-z][a-z0-9_]*, at most %d characters, or is 'all'",
+    if (!cek__plugin_name_ok(name, strnlen(name, NAME_MAX_LENGTH + 1)) || strcmp(name, "all") == 0 ||
+        strcmp(name, "gpu") == 0 || strcmp(name, "fastest") == 0)
+        return refuse(to,
+                      "its name is not of the form [a-z][a-z0-9_]*, at most %d characters, or is 'all', "
+                      "'gpu' or 'fastest'",
                       NAME_MAX_LENGTH);
     return true;
 }

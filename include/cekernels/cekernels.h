@@ -74,6 +74,11 @@ CEK_API const char *cek_error_text(void);
  * messages, and what is told of plugins and devices have been through it. */
 CEK_API void cek_text_printable(char *text);
 
+/* cek_text_nearest - which of `words` (ended by NULL) somebody meant who wrote `text`: the one from which the fewest letters
+ * were left out, put in, changed or swapped, at most two; or which begins with it. NULL where none is near. Error texts of
+ * the libraries name such a word by themselves. Threads: any. */
+CEK_API const char *cek_text_nearest(const char *text, const char *const *words);
+
 /* The constant's name in lower case without CEK_, "out_of_memory"; "unknown" for other values. */
 CEK_API const char *cek_status_name(cek_status status);
 
@@ -169,19 +174,24 @@ CEK_API size_t cek_engine_device_count(cek_engine *engine);
 CEK_API cek_device *cek_engine_device(cek_engine *engine, size_t index);
 
 /* cek_engine_select - resolves a list such as "cpu", "cpu:0,cuda:1-3" or "opencl:0,cpu" to devices,
- * in that order, each once, for a job that needs `profile` (CEK_PROFILE_...).
+ * in that order, each once, for a job that needs `profile` (CEK_PROFILE_...). In "cuda:0,2,4-6" bare
+ * numbers go on with the plugin before.
  *
  * Starts the plugins that are named and no other: for "cpu" nothing of OpenCL or CUDA is loaded.
  * `cpu` means every cpu:*; of `opencl` not those that are taken only when named, such as a
  * simulator's, unless it has no other. `list` NULL: the variable CEKERNELS_DEVICES; without it
  * every device that joins by itself (not only when named) and can do the job, one per processor
- * (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all" means the same;
- * either starts every plugin.
+ * (CUDA before OpenCL for a GPU, the CPU plugin before OpenCL for a CPU). "all" means the same.
+ * "gpu" means those of them that are GPUs, "gpu:0" the first and so on. "fastest" is the one of them of
+ * which the most is to be expected by what plugins report (nothing is measured, so it is always the
+ * same): whatever is no processor before what is, then the more compute units, then the more memory,
+ * then the first. Each of these starts every plugin. "cpu" is always the plugin of that name, never an
+ * OpenCL driver for processors.
  * *out is an array of *count devices, the caller's (free); the devices are the engine's.
  * Threads: any; a driver that hangs while it starts holds up those alone that ask for it.
  * Blocks: while drivers initialise.
- * Errors: CEK_NO_DEVICE (names the part that fits nothing and quotes the load report, or the device
- * whose plugin has less than `profile`), CEK_INVALID (malformed: nothing is started then),
+ * Errors: CEK_NO_DEVICE (names the part that fits nothing, and the name that is nearest, and quotes the load report,
+ * or the device whose plugin has less than `profile`), CEK_INVALID (malformed: nothing is started then),
  * CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_engine_select(cek_engine *engine, const char *list, uint32_t profile,
                                                  cek_device ***out, size_t *count);

@@ -288,8 +288,10 @@ typedef struct cek_preset {
     cek_dtype input_type;        /* CEK_I32: of whole numbers (cek_dataset_text); 0: of others */
     int64_t shape[CEK_RANK_MAX]; /* {C,H,W} or {features} */
 } cek_preset;
-/* CEK_NOT_FOUND lists the names */
+/* CEK_NOT_FOUND lists the names, and tells which is nearest */
 CEK_API CEK_CHECKED cek_status cek_preset_find(const char *name, cek_preset *out);
+/* The names, counted from 0; NULL behind the last. */
+CEK_API const char *cek_preset_name(size_t index);
 
 /* ---- Data ------------------------------------------------------------------------------------ */
 

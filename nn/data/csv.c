@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "core/base/nearest.h"
 #include "core/base/options.h"
 
 #define CSV_BYTES_MAX ((uint64_t)4 << 30)
@@ -316,6 +317,8 @@ void cek__csv_free(cek__csv *csv)
 
 cek_status cek__csv_column(const cek__csv *csv, const char *column, int64_t *out)
 {
+    cek__nearest near;
+
     for (int64_t i = 0; csv->names != NULL && i < csv->columns; i++)
         if (strcmp(csv->names[i], column) == 0) {
             *out = i;
@@ -323,8 +326,12 @@ cek_status cek__csv_column(const cek__csv *csv, const char *column, int64_t *out
         }
     if (cek__parse_int("column", column, 0, csv->columns - 1, out) == CEK_OK)
         return CEK_OK;
-    return cek__fail(CEK_NOT_FOUND, "%s: no column '%.*s' (there are %" PRId64 ", %s)", csv->path, SHOWN_MAX, column,
-                     csv->columns, csv->names != NULL ? "named by the first line" : "numbered from 0");
+    cek__nearest_begin(&near, column, strlen(column));
+    for (int64_t i = 0; csv->names != NULL && i < csv->columns; i++)
+        cek__nearest_try(&near, csv->names[i]);
+    return cek__fail(CEK_NOT_FOUND, "%s: no column '%.*s' (there are %" PRId64 ", %s)%s", csv->path, SHOWN_MAX, column,
+                     csv->columns, csv->names != NULL ? "named by the first line" : "numbered from 0",
+                     cek__nearest_hint(&near));
 }
 
 static cek_status to_float(const cek__csv *csv, int64_t row, int64_t column, float *out)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/nearest.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
 #include "nn/model/model.h"
@@ -344,14 +345,18 @@ static const struct rule {
 /* clang-format on */
 enum { RULES = sizeof rules / sizeof *rules };
 
-static cek_status unknown(void)
+static cek_status unknown(const char *name)
 {
     char names[24 * RULES];
     size_t used = 0;
+    cek__nearest near;
 
-    for (size_t i = 0; i < RULES; i++)
+    cek__nearest_begin(&near, name, strlen(name));
+    for (size_t i = 0; i < RULES; i++) {
+        cek__nearest_try(&near, rules[i].name);
         used += (size_t)snprintf(names + used, sizeof names - used, " %.20s", rules[i].name);
-    return cek__fail(CEK_BAD_INPUT, "unknown; the words are%s", names);
+    }
+    return cek__fail(CEK_BAD_INPUT, "unknown; the words are%s%s", names, cek__nearest_hint(&near));
 }
 
 static cek_status word_add(cek_model *model, const char *text, size_t length)
@@ -371,7 +376,7 @@ static cek_status word_add(cek_model *model, const char *text, size_t length)
         w.kind = rule->kind;
         return rule->add(model, model->node_count - 1, &w);
     }
-    return unknown();
+    return unknown(w.name);
 }
 
 /* ---- a text ---- */

@@ -1,11 +1,13 @@
 /* presets.c - the built-in models by name, and what each is usually trained with.
  *
  * Must not know: what a network is made of (nets.h, or its text). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cekernels/parts.h"
 #include "core/base/alloc.h"
+#include "core/base/nearest.h"
 #include "core/base/options.h"
 #include "nn/layers/text.h"
 #include "nn/nets/nets.h"
@@ -97,6 +99,33 @@ static const struct builtin {
       0 },
 };
 
+enum { BUILTINS = sizeof builtins / sizeof *builtins };
+
+/* "; did you mean 'lenet5'?" of a name with or without a number behind; "" for a text of several words. */
+static const char *hint(const char *text, cek__nearest *near)
+{
+    cek__nearest_begin(near, text, strcspn(text, ":"));
+    for (size_t i = 0; i < BUILTINS; i++)
+        cek__nearest_try(near, builtins[i].preset.name);
+    return cek__nearest_hint(near);
+}
+
+const char *cek_preset_name(size_t index)
+{
+    return index < BUILTINS ? builtins[index].preset.name : NULL;
+}
+
+static cek_status not_found(const char *text)
+{
+    char names[256];
+    size_t used = 0;
+    cek__nearest near;
+
+    for (size_t i = 0; i < BUILTINS && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", builtins[i].preset.name);
+    return cek__fail(CEK_NOT_FOUND, "no model is called \"%.60s\"; there are %s%s", text, names, hint(text, &near));
+}
+
 /* "resnet18:10" is resnet18 with ten classes. *number is what it says, or else the network's own. Errors: CEK_NOT_FOUND. */
 static cek_status builtin_find(const char *text, const struct builtin **out, int64_t *number)
 {
@@ -104,7 +133,7 @@ static cek_status builtin_find(const char *text, const struct builtin **out, int
     const size_t length = strcspn(text, ":");
 
     *out = NULL;
-    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+    for (size_t i = 0; i < BUILTINS; i++) {
         const cek_preset *p = &builtins[i].preset;
 
         if (strlen(p->name) != length || strncmp(p->name, text, length) != 0 || (text[length] && !builtins[i].number))
@@ -116,10 +145,7 @@ static cek_status builtin_find(const char *text, const struct builtin **out, int
         *out = &builtins[i];
         return CEK_OK;
     }
-    return cek__fail(CEK_NOT_FOUND,
-                     "no model is called \"%.60s\"; there are mnist-cnn, lenet5, boston-mlp, resnet18, "
-                     "resnet50, mobilenetv2, gpt",
-                     text);
+    return not_found(text);
 out:
     return st == CEK_INVALID ? cek__fail(CEK_BAD_INPUT, "%s", cek_error_text()) : st;
 }
@@ -169,6 +195,7 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
     cek_model *model = NULL;
     const struct builtin *found;
     int64_t number;
+    cek__nearest near;
 
     CEK__NOT_NULL(out);
     *out = NULL;
@@ -182,7 +209,10 @@ cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek
     shape = shape ? shape : found->preset.shape;
     CEK_TRY(found && found->preset.input_type == CEK_I32 ? cek_model_create(0, NULL, &model)
                                                          : cek_model_create(rank, shape, &model));
-    CEK_TRY(found ? builtin_make(found, number, rank, shape, model) : cek__model_add_text(model, text));
+    st = found ? builtin_make(found, number, rank, shape, model) : cek__model_add_text(model, text);
+    if (st == CEK_BAD_INPUT && !found && *hint(text, &near)) /* one word, nearly a name */
+        st = builtin_find(text, &found, &number) == CEK_NOT_FOUND ? CEK_BAD_INPUT : st;
+    CEK_TRY(st);
     *out = model;
     return CEK_OK;
 out:

@@ -124,7 +124,9 @@ static cek_status device_info(cek_instance *in, uint32_t index, cek_device_info 
 {
     bool card = mode_is("card") || (mode_is("both") && index == 0);
     bool host = mode_is("host") || (mode_is("both") && index == 1);
-    cek_device_info mine = { .kind = card ? CEK_KIND_GPU : CEK_KIND_CPU,
+    bool gpus = mode_is("gpus"); /* cards of their own, the second with more units */
+    cek_device_info mine = { .kind = card || gpus ? CEK_KIND_GPU : CEK_KIND_CPU,
+                             .compute_units = gpus ? 10 * (index + 1) : 0,
                              .flags = mode_is("lazy")    ? 0
                                       : mode_is("flush") ? CEK_DEVICE_INLINE | CEK_DEVICE_FLUSHES_DENORMALS
                                                          : CEK_DEVICE_INLINE | CEK_DEVICE_UNIFIED_MEMORY,

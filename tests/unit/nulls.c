@@ -615,6 +615,8 @@ START_TEST(null_is_refused_by_name_and_never_a_crash)
     parts_call();
     NOTHING(cek_log_set(NULL, NULL, 0));
     NOTHING(cek_text_printable(NULL));
+    EMPTY(cek_text_nearest(NULL, (const char *const[]){ "a", NULL }) == NULL);
+    EMPTY(cek_text_nearest("a", NULL) == NULL);
     header_check("cekernels.h", 40);
     header_check("nn.h", 40);
     header_check("layers.h", 20);

@@ -258,6 +258,83 @@ START_TEST(lists_ranges_and_defaults_name_devices)
 }
 END_TEST
 
+START_TEST(bare_numbers_go_on_with_the_plugin_before)
+{
+    const char *files[] = { fake_install("cpu-host.so"), fake_install("other.so"), NULL };
+    cek_engine *engine = engine_of_files(files);
+    cek_device **devices;
+    size_t count;
+
+    assert_selected(engine, "other:1,0", "other:1,other:0");
+    assert_selected(engine, "cpu:0,1,other:0-0,1,cpu", "cpu:0,cpu:1,other:0,other:1");
+    assert_fails(cek_engine_select(engine, "cpu:0,7", CEK_PROFILE_MEMORY, &devices, &count), CEK_NO_DEVICE, "'7'",
+                 "devices: cpu:0");
+    assert_fails(cek_engine_select(engine, "cpu,1", CEK_PROFILE_MEMORY, &devices, &count), CEK_INVALID, "'1'",
+                 "is not a device");
+    assert_fails(cek_engine_select(engine, "0", CEK_PROFILE_MEMORY, &devices, &count), CEK_INVALID, "'0'",
+                 "is not a device");
+    cek_engine_free(engine);
+}
+END_TEST
+
+START_TEST(devices_are_chosen_by_what_they_are)
+{
+    /* A card that two plugins reach, a processor that two reach, two cards of a third with 10 and 20 units, and one that
+     * never joins by itself. */
+    const char *files[] = { fake_install("opencl-both.so"),  fake_install("cuda-card.so"),
+                            fake_install("cpu-host.so"),     fake_install("cards-gpus.so"),
+                            fake_install("oracle-named.so"), NULL };
+    cek_engine *engine = engine_of_files(files);
+    cek_device **devices, *device;
+    size_t count;
+
+    assert_selected(engine, "gpu", "cuda:0,cards:0,cards:1");
+    assert_selected(engine, "gpu:0", "cuda:0");
+    assert_selected(engine, "gpu:1-2,0", "cards:0,cards:1,cuda:0");
+    assert_selected(engine, "cpu", "cpu:0,cpu:1");
+    assert_selected(engine, "fastest", "cards:1");
+    assert_selected(engine, "fastest,gpu,all", "cards:1,cuda:0,cards:0,cpu:0,cpu:1");
+    assert_ok(cek_engine_find(engine, "gpu,cpu", &device));
+    ck_assert_str_eq(cek_device_name(device), "cuda:0");
+    assert_fails(cek_engine_select(engine, "gpu:3", CEK_PROFILE_MEMORY, &devices, &count), CEK_NO_DEVICE, "'gpu:3'",
+                 "devices: ");
+    assert_fails(cek_engine_select(engine, "fastest:0", CEK_PROFILE_MEMORY, &devices, &count), CEK_INVALID, "fastest:0",
+                 "is not a device");
+    cek_engine_free(engine);
+
+    engine = engine_of(files[2]);
+    assert_selected(engine, "fastest", "cpu:0");
+    assert_fails(cek_engine_select(engine, "gpu", CEK_PROFILE_MEMORY, &devices, &count), CEK_NO_DEVICE, "'gpu'",
+                 "devices: cpu:0,cpu:1");
+    assert_ok(cek_engine_find(engine, "gpu,cpu", &device));
+    ck_assert_str_eq(cek_device_name(device), "cpu:0");
+    cek_engine_free(engine);
+}
+END_TEST
+
+START_TEST(a_name_that_is_not_there_is_told_with_the_nearest)
+{
+    static const struct {
+        const char *list, *hint;
+    } near[] = { { "cdua", "did you mean 'cuda'?" },    { "cuda1:0", "did you mean 'cuda'?" },
+                 { "gpus", "did you mean 'gpu'?" },     { "fast", "did you mean 'fastest'?" },
+                 { "CPU", "did you mean 'cpu'?" },      { "cpu:0,al", "did you mean 'all'?" },
+                 { "otehr:1", "did you mean 'other'?" } };
+    const char *files[] = { fake_install("cuda-card.so"), fake_install("cpu-host.so"), fake_install("other.so"), NULL };
+    cek_engine *engine = engine_of_files(files);
+    cek_device **devices;
+    size_t count;
+
+    assert_fails(cek_engine_select(engine, near[_i].list, CEK_PROFILE_MEMORY, &devices, &count),
+                 strcmp(near[_i].list, "CPU") == 0 ? CEK_INVALID : CEK_NO_DEVICE, near[_i].hint, "");
+    /* What is there, but has no such device, was meant. */
+    assert_fails(cek_engine_select(engine, "cuda:7", CEK_PROFILE_MEMORY, &devices, &count), CEK_NO_DEVICE, "cuda:7",
+                 "");
+    ck_assert_ptr_null(strstr(cek_error_text(), "did you mean"));
+    cek_engine_free(engine);
+}
+END_TEST
+
 START_TEST(devices_join_a_job_that_they_can_do)
 {
     /* Of the card's two plugins the better one cannot train. */
@@ -343,6 +420,9 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tc, a_malformed_filter_is_an_error, 0, 8);
     tcase_add_test(tc, the_report_and_errors_tell_what_happened);
     tcase_add_test(tc, lists_ranges_and_defaults_name_devices);
+    tcase_add_test(tc, bare_numbers_go_on_with_the_plugin_before);
+    tcase_add_test(tc, devices_are_chosen_by_what_they_are);
+    tcase_add_loop_test(tc, a_name_that_is_not_there_is_told_with_the_nearest, 0, 7);
     tcase_add_test(tc, devices_join_a_job_that_they_can_do);
     tcase_add_loop_test(tc, a_malformed_list_is_refused_on_every_machine, 0, 12);
     suite_add_tcase(suite, tc);
