@@ -29,7 +29,7 @@ enum { INPUTS_MOST = 8 /* as many as a model has */, CHANNELS_MOST = 64 /* that 
 
 typedef enum output_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_CSV, FORMAT_MD } output_format;
 
-/* Every option of every command; which of them a command takes is in options.c. Texts point into
+/* Every option of every command; which of them a command takes is in option_table.c. Texts point into
  * argv. */
 typedef struct bench_options {
     /* all */
@@ -98,6 +98,8 @@ enum {
     CMD_OP = 64,
     CMD_COPY = 128,
     CMD_PEAK = 256,
+    CMD_HELP = 512,
+    CMD_COMPLETION = 1024,
     CMD_PLOT = 2048,
     CMD_COMPARE = 4096,
     CMD_REPORT = 8192
@@ -107,6 +109,7 @@ typedef struct bench_command {
     const char *name, *operands, *help;
     uint32_t mask;
     int (*run)(const bench_options *options);
+    const char *examples[2]; /* of its arguments */
 } bench_command;
 
 extern const bench_command bench_commands[]; /* ends with a NULL name */
@@ -123,6 +126,8 @@ int cmd_predict(const bench_options *o);
 int cmd_plot(const bench_options *o);
 int cmd_compare(const bench_options *o);
 int cmd_report(const bench_options *o);
+int cmd_help(const bench_options *o);
+int cmd_completion(const bench_options *o);
 
 /* options_parse - fills *out and *command. False: *code is the exit code, and everything has been
  * said (-h and -V too). */

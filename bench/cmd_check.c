@@ -11,6 +11,7 @@
 #include "bench/output.h"
 #include "bench/plugin_file.h"
 #include "bench/progress.h"
+#include "bench/suggest.h"
 #include "spec/number.h"
 #include "spec/spec.h"
 
@@ -195,8 +196,8 @@ int cmd_check(const bench_options *o)
         if (!spec_group_known(o->argv[i]))
             return complain(EXIT_USAGE,
                             "no cases are called %s: the name of an operation, or device, memory, queue, "
-                            "command_buffer or null",
-                            o->argv[i]);
+                            "command_buffer or null%s",
+                            o->argv[i], suggest_cases(o->argv[i], false).text);
     if (o->plugin && o->devices)
         return complain(EXIT_USAGE, "--plugin checks all devices of the file; --devices is for installed ones");
     char text[SPEC_TEXT_MAX];

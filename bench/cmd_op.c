@@ -5,6 +5,7 @@
 #include "bench/output.h"
 #include "bench/progress.h"
 #include "bench/stats.h"
+#include "bench/suggest.h"
 #include "bench/tables.h"
 #include "spec/number.h"
 #include "spec/spec.h"
@@ -94,6 +95,6 @@ int cmd_op(const bench_options *o)
     if (!o->argc)
         return complain(EXIT_USAGE, "op takes the name of an operation, then problems");
     if (!spec_kind_parse(o->argv[0]))
-        return complain(EXIT_USAGE, "no operation is called %s", o->argv[0]);
+        return complain(EXIT_USAGE, "no operation is called %s%s", o->argv[0], suggest_cases(o->argv[0], true).text);
     return table_run(o, "op", CEK_PROFILE_INFERENCE, op_rows);
 }

@@ -20,12 +20,15 @@ noinst_SCRIPTS = cekernels-bench
     %D%/cmd_predict.c \
     %D%/cmd_report.c \
     %D%/cmd_train.c \
+    %D%/completion.c \
     %D%/crash.c %D%/crash.h \
     %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
     %D%/fit.c %D%/fit.h \
+    %D%/help.c %D%/help.h \
     %D%/images.c %D%/images.h \
     %D%/main.c \
+    %D%/option_table.c %D%/option_table.h \
     %D%/options.c \
     %D%/output.c %D%/output.h \
     %D%/peak.c %D%/peak.h \
@@ -42,6 +45,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/run_log.c %D%/run_log.h \
     %D%/results.c %D%/results.h \
     %D%/stats.c %D%/stats.h \
+    %D%/suggest.c %D%/suggest.h \
     %D%/tables.c %D%/tables.h \
     %D%/terminal.c %D%/terminal.h \
     %D%/train_line.c %D%/train_line.h
@@ -51,3 +55,9 @@ noinst_SCRIPTS = cekernels-bench
 
 # Programs that time a peer and us alternately; run from the sources.
 EXTRA_DIST += %D%/peers/train-pytorch
+
+# Where bash and zsh look for completions by themselves.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = %D%/completions/bash/cekernels-bench
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = %D%/completions/zsh/_cekernels-bench

@@ -12,21 +12,46 @@
 #include <time.h>
 #include <unistd.h>
 
+/* clang-format off */
 const bench_command bench_commands[] = {
-    { "devices", "", "plugins, devices, and why others are not there", CMD_DEVICES, cmd_devices },
-    { "gemm", "", "matrix products: speed, errors, comparison with a CBLAS library", CMD_GEMM, cmd_gemm },
-    { "conv", "", "convolutions: speed and errors", CMD_CONV, cmd_conv },
-    { "op", "NAME [PROBLEM...]", "any operation: speed and errors", CMD_OP, cmd_op },
-    { "copy", "", "copies from and to the host, and between devices", CMD_COPY, cmd_copy },
-    { "peak", "", "the most that a device does: products, memory, launches", CMD_PEAK, cmd_peak },
-    { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train },
-    { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict },
-    { "check", "[CASES...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check },
-    { "plot", "LOG...", "pictures of results and traces: text, or -o FILE.svg or .png", CMD_PLOT, cmd_plot },
-    { "compare", "A.json B.json", "is B slower than A: medians, ratios, how sure they are", CMD_COMPARE, cmd_compare },
-    { "report", "", "a page of HTML: devices, peaks, tables, plots, versions", CMD_REPORT, cmd_report },
-    { NULL, NULL, NULL, 0, NULL },
+    { "devices", "", "plugins, devices, and why others are not there", CMD_DEVICES, cmd_devices,
+      { "devices", "devices --json" } },
+    { "gemm", "", "matrix products: speed, errors, comparison with a CBLAS library", CMD_GEMM, cmd_gemm,
+      { "gemm -d cpu -s 1024x1024x1024", "gemm --peer=libopenblas.so.0 -s 512x512x512,4096x4096x4096" } },
+    { "conv", "", "convolutions: speed and errors", CMD_CONV, cmd_conv,
+      { "conv -s mb64ic64ih28oc128oh28kh3ph1", "conv --pass=weights -t bf16 -s mb64ic64ih28oc128oh28kh3ph1" } },
+    { "op", "NAME [PROBLEM...]", "any operation: speed and errors", CMD_OP, cmd_op,
+      { "op softmax", "op pool_forward mb64c32ih28kh2sh2:max -d all" } },
+    { "copy", "", "copies from and to the host, and between devices", CMD_COPY, cmd_copy,
+      { "copy --sizes=4K,64M", "copy -d gpu --json" } },
+    { "peak", "", "the most that a device does: products, memory, launches", CMD_PEAK, cmd_peak,
+      { "peak", "peak -d fastest -o md" } },
+    { "train", "MODEL", "train a network on all devices", CMD_TRAIN, cmd_train,
+      { "train lenet5 --epochs=2 --save=lenet5.safetensors",
+        "train 'linear:16 relu linear:1' --csv=houses.csv --target=price --loss=mse -d cpu,cuda:0" } },
+    { "predict", "MODEL", "run a trained network", CMD_PREDICT, cmd_predict,
+      { "predict lenet5 --load=lenet5.safetensors --rows=10",
+        "predict network.onnx --input=samples.npy --output=results.npy" } },
+    { "check", "[CASES...]", "conformance: does a device compute what plugin.h says", CMD_CHECK, cmd_check,
+      { "check -d cpu gemm softmax", "check --plugin=./mine.so --match=f32" } },
+    { "plot", "LOG...", "pictures of results and traces: text, or -o FILE.svg or .png", CMD_PLOT, cmd_plot,
+      { "plot training.jsonl", "plot gemm.json conv.json -o throughput.svg" } },
+    { "compare", "A.json B.json", "is B slower than A: medians, ratios, how sure they are", CMD_COMPARE, cmd_compare,
+      { "compare before.json after.json", "compare before.json after.json --threshold=0.1 -o md" } },
+    { "report", "", "a page of HTML: devices, peaks, tables, plots, versions", CMD_REPORT, cmd_report,
+      { "report -o machine.html", "report --quick -d cpu -o machine.html" } },
+    { "help", "[COMMAND]", "the options of a command, and examples", CMD_HELP, cmd_help,
+      { "help train", "help gemm" } },
+    { "completion", "SHELL", "what bash or zsh needs to complete the words", CMD_COMPLETION, cmd_completion,
+      { "completion bash >~/.local/share/bash-completion/completions/cekernels-bench",
+        "completion zsh >~/.zfunc/_cekernels-bench" } },
+    { NULL, NULL, NULL, 0, NULL, { NULL, NULL } },
 };
+/* clang-format on */
+
+/* The command line, for what is said of failures. */
+static bench_options given;
+static const bench_command *running;
 
 int exit_code_of(cek_status status)
 {
@@ -47,9 +72,32 @@ int exit_code_of(cek_status status)
     }
 }
 
+/* What the command line would have to say instead, as far as the failure shows it. */
+static const char *cure_of(cek_status status)
+{
+    const char *text = cek_error_text();
+    const bool net = running && running->mask & (CMD_TRAIN | CMD_PREDICT);
+    switch (status) {
+    case CEK_OUT_OF_MEMORY:
+        if (net && given.limit_memory)
+            return "; a larger --limit-memory, or a smaller --batch, may do";
+        return net ? "; a smaller --batch, or --dtype=bf16, needs less" : "";
+    case CEK_DEVICE_LOST:
+    case CEK_TIMEOUT: /* "no command finished for 0.3 s" is our patience, all else the device's end */
+        return ends_with(text, " s") ? "; --timeout=SECONDS waits longer" : "";
+    case CEK_UNSUPPORTED:
+        return net && !given.fallback && strstr(text, "op_create: ")
+                   ? "; --fallback=cpu:0 has the processor do what this device cannot"
+                   : "";
+    case CEK_NO_DEVICE:
+        return strstr(text, "no plugin was found") ? "; CEKERNELS_PLUGIN_PATH names folders of plugins" : "";
+    default: return "";
+    }
+}
+
 int complain_status(cek_status status)
 {
-    return complain(exit_code_of(status), "%s", cek_error_text());
+    return complain(exit_code_of(status), "%s%s", cek_error_text(), cure_of(status));
 }
 
 static void log_print(void *user, int level, const char *text)
@@ -148,16 +196,14 @@ static void streams_hold(void)
 
 int main(int argc, char **argv)
 {
-    bench_options options;
-    const bench_command *command;
     int code;
     streams_hold();
     crash_watch();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
-    if (!options_parse(argc, argv, &options, &command, &code))
+    if (!options_parse(argc, argv, &given, &running, &code))
         return stdout_close(code);
-    progress_open(!options.quiet && !options.no_progress);
-    code = command->run(&options);
+    progress_open(!given.quiet && !given.no_progress);
+    code = running->run(&given);
     progress_close();
     return code;
 }

@@ -1,7 +1,7 @@
-/* options.c - the command line: one table of options, which also makes the help text and knows
- * which command takes what. */
-#include "bench/bench.h"
+/* options.c - the command line: reads it by the table of options, and refuses what does not fit together. */
+#include "bench/help.h"
 #include "bench/images.h"
+#include "bench/suggest.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -17,154 +17,6 @@
 
 #include "bench/progress.h"
 
-enum {
-    SHAPED = CMD_GEMM | CMD_CONV,
-    RATE = SHAPED | CMD_OP | CMD_COPY | CMD_PEAK,
-    ALL = CMD_DEVICES | RATE | CMD_CHECK | CMD_TRAIN | CMD_PREDICT | CMD_REPORT,
-    READ = CMD_PLOT | CMD_COMPARE, /* of files alone */
-    NET = CMD_TRAIN | CMD_PREDICT
-};
-/* Values of getopt_long; options without a letter start behind the letters. */
-enum {
-    O_MATH = 256,
-    O_SEED,
-    O_JSON,
-    O_PEER,
-    O_NO_PROGRESS,
-    O_PLUGIN,
-    O_TIMEOUT,
-    O_PASS,
-    O_MATCH,
-    O_DATA,
-    O_CSV,
-    O_TARGET,
-    O_SPLIT,
-    O_TEST_FRACTION,
-    O_EPOCHS,
-    O_STEPS,
-    O_LOG_EVERY,
-    O_BATCH,
-    O_SHUFFLE,
-    O_LOSS,
-    O_LR,
-    O_OPTIMIZER,
-    O_SCHEDULE,
-    O_CLIP_VALUE,
-    O_LOSS_SCALE,
-    O_AVERAGE,
-    O_ACCUMULATE,
-    O_NORM_GROUP,
-    O_FREEZE,
-    O_NO_DECAY,
-    O_MOMENTUM,
-    O_WEIGHT_DECAY,
-    O_DROPOUT,
-    O_CLIP,
-    O_AHEAD,
-    O_TRACE,
-    O_SHARES,
-    O_LIMIT_MEMORY,
-    O_FALLBACK,
-    O_LOAD,
-    O_SAVE,
-    O_EXPORT,
-    O_INPUT,
-    O_SAVE_GRADIENTS,
-    O_STANDARDIZE,
-    O_ROWS,
-    O_PLOT,
-    O_THRESHOLD,
-    O_QUICK,
-    O_SIZES,
-    O_LOG_DIR,
-    O_IMAGE_SIZE,
-    O_AUGMENT,
-    O_NORMALIZE,
-    O_WORKERS,
-    O_PREFETCH,
-    O_PIN
-};
-
-typedef struct option_row {
-    const char *name, *argument; /* argument NULL: takes none */
-    int code;
-    uint32_t commands;
-    const char *help;
-} option_row;
-
-static const option_row rows[] = {
-    { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
-    { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
-      "element type: f32, f64, f16, bf16, u8, i32" },
-    { "output", "FORMAT", 'o', ALL | READ,
-      "table, json, jsonl, csv or md; or a file: of predict .npy, plot .svg or .png, report .html" },
-    { "json", NULL, O_JSON, ALL | READ, "the same as -o json" },
-    { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
-    { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
-    { "quiet", NULL, 'q', ALL | READ, "results alone" },
-    { "verbose", NULL, 'v', ALL, "more about what happens" },
-    { "no-progress", NULL, O_NO_PROGRESS, ALL, "neither a progress line nor lines of progress" },
-    { "help", NULL, 'h', ALL | READ, "this text" },
-    { "version", NULL, 'V', ALL | READ, "the version" },
-    { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
-    { "math", "MODE", O_MATH, SHAPED, "f32, strict, tf32 or fast" },
-    { "warmup", "N", 'w', RATE | CMD_TRAIN, "runs that are not timed; of train: steps while the rate rises" },
-    { "runs", "N", 'r', RATE, "timed runs; the median counts" },
-    { "peer", "SO", O_PEER, CMD_GEMM, "a CBLAS library, timed in turn with the device" },
-    { "pass", "NAME", O_PASS, CMD_CONV, "forward, data or weights" },
-    { "sizes", "LIST", O_SIZES, CMD_COPY, "bytes to copy, such as 4K,64M" },
-    { "match", "TEXT", O_MATCH, CMD_CHECK, "only cases whose name contains this" },
-    { "seed", "N", O_SEED, NET | SHAPED, "of everything random" },
-    { "data", "PATH", O_DATA, NET, "images by class, IDX, CIFAR-10, or the text of gpt; else generated digits" },
-    { "csv", "FILE", O_CSV, NET, "a table of numbers" },
-    { "target", "COLUMN", O_TARGET, NET, "its column to predict, by name or number" },
-    { "test-fraction", "P", O_TEST_FRACTION, NET, "of the rows of a table or of images, for testing (0.2)" },
-    { "split", "FILE", O_SPLIT, NET, "row numbers of the test set" },
-    { "standardize", "yes|no", O_STANDARDIZE, NET, "the table's features by the training rows (yes)" },
-    { "image-size", "HxW", O_IMAGE_SIZE, NET, "what images are brought to, scaled and cut" },
-    { "augment", "LIST", O_AUGMENT, CMD_TRAIN, "change images by chance: crop:4,flip,rotate:10,colour:0.2" },
-    { "normalize", "NUMBERS", O_NORMALIZE, NET, "of each channel: measured, or MEAN,...:DEVIATION,..." },
-    { "workers", "N", O_WORKERS, CMD_TRAIN, "threads that read and change samples (1)" },
-    { "prefetch", "N", O_PREFETCH, CMD_TRAIN, "batches ready ahead (2)" },
-    { "pin", "yes|no", O_PIN, CMD_TRAIN, "batches in page-locked memory (where it pays)" },
-    { "batch", "N", O_BATCH, NET, "samples of a step, over all devices" },
-    { "shares", "LIST", O_SHARES, CMD_TRAIN, "auto (measured), equal, or a number for each device" },
-    { "limit-memory", "BYTES", O_LIMIT_MEMORY, NET, "of each device" },
-    { "fallback", "DEVICE", O_FALLBACK, NET, "does what another device cannot, such as cpu:0" },
-    { "load", "FILE", O_LOAD, NET, "weights to begin with (safetensors, or of torch.save)" },
-    { "save", "FILE", O_SAVE, CMD_TRAIN, "where the weights go" },
-    { "export", "FILE", O_EXPORT, NET, "where the network goes as an ONNX file" },
-    { "save-gradients", "FILE", O_SAVE_GRADIENTS, CMD_TRAIN, "where the last step's gradient goes" },
-    { "epochs", "N", O_EPOCHS, CMD_TRAIN, "passes over the training set (1)" },
-    { "steps", "N", O_STEPS, CMD_TRAIN, "stop after so many steps" },
-    { "log-every", "N", O_LOG_EVERY, CMD_TRAIN, "a line every so many steps" },
-    { "log-dir", "DIR", O_LOG_DIR, CMD_TRAIN, "where a log for TensorBoard goes" },
-    { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
-    { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
-    { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop, adagrad or lamb" },
-    { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
-    { "schedule", "NAME", O_SCHEDULE, CMD_TRAIN, "of the rate: step:N, multistep:N,..., cosine, onecycle, plateau" },
-    { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd and rmsprop" },
-    { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },
-    { "dropout", "P", O_DROPOUT, CMD_TRAIN, "the probability of every dropout layer" },
-    { "clip", "NORM", O_CLIP, CMD_TRAIN, "scale the gradient down to this norm" },
-    { "clip-value", "X", O_CLIP_VALUE, CMD_TRAIN, "bring every element of the gradient between -X and X" },
-    { "loss-scale", "X", O_LOSS_SCALE, CMD_TRAIN, "of f16: what the loss is multiplied by at first (65536)" },
-    { "norm-group", "N", O_NORM_GROUP, CMD_TRAIN, "samples that batch normalisation computes with together" },
-    { "accumulate", "N", O_ACCUMULATE, CMD_TRAIN, "batches whose gradients are added up for one update" },
-    { "average", "DECAY", O_AVERAGE, CMD_TRAIN, "test and save an average of the weights" },
-    { "freeze", "NAMES", O_FREEZE, CMD_TRAIN, "parameters that stay as they are, such as 0.*" },
-    { "no-decay", "NAMES", O_NO_DECAY, CMD_TRAIN, "parameters without weight decay, such as *.bias" },
-    { "ahead", "N", O_AHEAD, CMD_TRAIN, "steps under way at once (2)" },
-    { "trace", "FILE", O_TRACE, NET, "where a record of what ran where and when goes" },
-    { "input", "FILE", O_INPUT, CMD_PREDICT, "an array of samples (.npy); once more for each further input" },
-    { "rows", "N", O_ROWS, CMD_PREDICT, "how many predictions to print" },
-    { "plot", "FILE", O_PLOT, CMD_TRAIN, "where curves of loss and accuracy go: FILE.svg or FILE.png" },
-    { "threshold", "P", O_THRESHOLD, CMD_COMPARE, "how much longer is slower (0.05)" },
-    { "quick", NULL, O_QUICK, CMD_REPORT, "measures hardly anything, to see the page" },
-};
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
-
 int complain(int code, const char *fmt, ...)
 {
     char text[2 * PATH_MAX + 1024]; /* two paths, and what is wrong with them */
@@ -177,36 +29,6 @@ int complain(int code, const char *fmt, ...)
     fprintf(stderr, "cekernels-bench: %s\n", text);
     progress_back();
     return code;
-}
-
-/* One command's own options, or (NULL) those of all commands. */
-static void usage_print_options(FILE *to, const bench_command *c)
-{
-    bool begun = false;
-    for (int i = 0; i < ROW_COUNT; i++) {
-        const option_row *r = &rows[i];
-        bool common = (r->commands & ALL) == ALL || r->code == 'd';
-        if (c ? common || !(r->commands & c->mask) : !common)
-            continue;
-        if (!begun)
-            fprintf(to, "\n%s%s\n", c ? "options of " : "options", c ? c->name : ":");
-        begun = true;
-        char left[48];
-        snprintf(left, sizeof left, "%c%c%s --%s%s%s", r->code < 256 ? '-' : ' ', r->code < 256 ? r->code : ' ',
-                 r->code < 256 ? "," : " ", r->name, r->argument ? "=" : "", r->argument ? r->argument : "");
-        fprintf(to, "  %-26s %s\n", left, r->help);
-    }
-}
-
-static void usage_print(FILE *to)
-{
-    fputs("usage: cekernels-bench [OPTION...] COMMAND [ARG...]\n\ncommands:\n", to);
-    for (const bench_command *c = bench_commands; c->name; c++)
-        fprintf(to, "  %-8s %-18s %s\n", c->name, c->operands, c->help);
-    usage_print_options(to, NULL);
-    for (const bench_command *c = bench_commands; c->name; c++)
-        usage_print_options(to, c);
-    fputs("\nSee cekernels-bench(1).\n", to);
 }
 
 /* ---- values ---- */
@@ -259,10 +81,11 @@ bool bytes_parse(const char *name, const char *text, uint64_t *out)
     return true;
 }
 
-/* One of the words; *out is its number. */
-static bool take_word(const char *name, const char *text, const char *const *words, uint32_t *out)
+/* One of the words that the option has; *out is its number. */
+static bool take_word(const option_row *row, const char *text, uint32_t *out)
 {
-    char wanted[128] = "";
+    const char *const *words = option_words(row->code);
+    char wanted[256] = "";
     for (uint32_t i = 0; words[i]; i++) {
         if (!strcmp(words[i], text)) {
             *out = i;
@@ -271,23 +94,16 @@ static bool take_word(const char *name, const char *text, const char *const *wor
         size_t used = strlen(wanted);
         snprintf(wanted + used, sizeof wanted - used, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
     }
-    return wrong_value(name, text, wanted);
+    complain(EXIT_USAGE, "--%s=%s: %s is wanted%s", row->name, text, wanted, suggest("", text, words).text);
+    return false;
 }
 
-static bool one_of(const char *name, const char *text, const char *const *words, const char **out)
+static bool one_of(const option_row *row, const char *text, const char **out)
 {
     uint32_t ignored;
     *out = text;
-    return take_word(name, text, words, &ignored);
+    return take_word(row, text, &ignored);
 }
-
-static const char *const formats[] = { "table", "json", "jsonl", "csv", "md", NULL };
-static const char *const maths[] = { "f32", "strict", "tf32", "fast", NULL };
-static const char *const passes[] = { "forward", "data", "weights", NULL };
-static const char *const losses[] = { "cross-entropy", "mse", NULL };
-static const char *const optimizers[] = { "adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", NULL };
-static const char *const yes_no[] = { "no", "yes", NULL };
-static const char *const types[] = { "f32", "f16", "bf16", "f64", "u8", "i32", NULL }; /* from CEK_F32 on */
 
 bool ends_with(const char *text, const char *end)
 {
@@ -301,7 +117,7 @@ static bool output_take(bench_options *o, const option_row *row, const char *arg
     uint32_t word = 0;
     if (ends_with(arg, ".npy") || ends_with(arg, ".svg") || ends_with(arg, ".png") || ends_with(arg, ".html"))
         o->outputs = arg;
-    else if (!take_word(row->name, arg, formats, &word))
+    else if (!take_word(row, arg, &word))
         return false;
     else
         o->output = (output_format)word;
@@ -330,7 +146,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     int64_t number = 0;
     switch (row->code) {
     case 'd': o->devices = arg; return true;
-    case 't': return take_word(row->name, arg, types, &word) && (o->type = CEK_F32 + word, true);
+    case 't': return take_word(row, arg, &word) && (o->type = CEK_F32 + word, true);
     case 'o': return output_take(o, row, arg);
     case 'q': return o->quiet = true;
     case 'v': return o->verbose = true;
@@ -341,9 +157,9 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_NO_PROGRESS: return o->no_progress = true;
     case O_PLUGIN: o->plugin = arg; return true;
     case O_TIMEOUT: return take_double(row->name, arg, 0.001, 1e9, &o->timeout);
-    case O_MATH: return take_word(row->name, arg, maths, &o->math);
+    case O_MATH: return take_word(row, arg, &o->math);
     case O_PEER: o->peer = arg; return true;
-    case O_PASS: return one_of(row->name, arg, passes, &o->pass);
+    case O_PASS: return one_of(row, arg, &o->pass);
     case O_MATCH: o->match = arg; return true;
     case O_SIZES: o->sizes = arg; return true;
     case O_SEED: return take_int(row->name, arg, 0, INT64_MAX, &number) && (o->seed = (uint64_t)number, true);
@@ -358,16 +174,16 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
         return normalize_parse(row->name, arg, o->mean, o->deviation, &o->normal_count);
     case O_WORKERS: return take_int(row->name, arg, 1, 1024, &o->workers);
     case O_PREFETCH: return take_int(row->name, arg, 1, 4096, &o->prefetch);
-    case O_PIN: return take_word(row->name, arg, yes_no, &word) && (o->pin = word ? CEK_PIN_YES : CEK_PIN_NO, true);
+    case O_PIN: return take_word(row, arg, &word) && (o->pin = word ? CEK_PIN_YES : CEK_PIN_NO, true);
     case O_TEST_FRACTION: return take_double(row->name, arg, 0, 0.99, &o->test_fraction);
     case O_EPOCHS: return take_int(row->name, arg, 1, INT32_MAX, &o->epochs);
     case O_STEPS: return take_int(row->name, arg, 1, INT64_MAX, &o->steps);
     case O_LOG_EVERY: return take_int(row->name, arg, 1, INT64_MAX, &o->log_every);
     case O_LOG_DIR: o->log_dir = arg; return true;
     case O_BATCH: return take_int(row->name, arg, 1, INT32_MAX, &o->batch);
-    case O_SHUFFLE: return take_word(row->name, arg, yes_no, &word) && (o->shuffle = word, true);
-    case O_LOSS: return one_of(row->name, arg, losses, &o->loss);
-    case O_OPTIMIZER: return one_of(row->name, arg, optimizers, &o->optimizer);
+    case O_SHUFFLE: return take_word(row, arg, &word) && (o->shuffle = word, true);
+    case O_LOSS: return one_of(row, arg, &o->loss);
+    case O_OPTIMIZER: return one_of(row, arg, &o->optimizer);
     case O_LR: return take_double(row->name, arg, 1e-30, 1e6, &o->lr); /* 0 would be the default to the library */
     case O_SCHEDULE: o->schedule = arg; return true;
     case O_MOMENTUM: return take_double(row->name, arg, 0, 1, &o->momentum);
@@ -391,7 +207,7 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     case O_EXPORT: o->export = arg; return true;
     case O_INPUT: return input_take(o, arg);
     case O_SAVE_GRADIENTS: o->save_gradients = arg; return true;
-    case O_STANDARDIZE: return take_word(row->name, arg, yes_no, &word) && (o->standardize = word, true);
+    case O_STANDARDIZE: return take_word(row, arg, &word) && (o->standardize = word, true);
     case O_PLOT: return plot_take(o, arg);
     case O_THRESHOLD: return take_double(row->name, arg, 0, 1000, &o->threshold);
     case O_QUICK: return o->quick = true;
@@ -402,72 +218,70 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
 
 static void getopt_tables(char *letters, struct option *longs)
 {
-    *letters++ = ':'; /* a missing value is reported as ':', and nothing is printed */
-    for (int i = 0; i < ROW_COUNT; i++) {
-        longs[i] = (struct option){ rows[i].name, rows[i].argument ? required_argument : no_argument, NULL,
-                                    rows[i].code };
-        if (rows[i].code < 256) {
-            *letters++ = (char)rows[i].code;
-            if (rows[i].argument)
+    /* Operands come in their places, as values of the code 1; nothing is printed, and a missing value is a ':'. */
+    *letters++ = '-';
+    *letters++ = ':';
+    for (int i = 0; i < option_count; i++) {
+        const option_row *row = &option_rows[i];
+        longs[i] = (struct option){ row->name, row->argument ? required_argument : no_argument, NULL, row->code };
+        if (row->code < 256) {
+            *letters++ = (char)row->code;
+            if (row->argument)
                 *letters++ = ':';
         }
     }
-    longs[ROW_COUNT] = (struct option){ 0 };
+    longs[option_count] = (struct option){ 0 };
     *letters = 0;
 }
 
-static const option_row *row_of(int code)
-{
-    for (int i = 0; i < ROW_COUNT; i++)
-        if (rows[i].code == code)
-            return &rows[i];
-    return NULL;
-}
-
 /* What getopt_long would say in words of its own, in two lines with the program's path. */
-static bool option_unknown(int code, const char *argument)
+static bool option_unknown(int code, const char *argument, const bench_command *command)
 {
-    const option_row *row = row_of(optopt);
-    if (code == ':')
+    const option_row *row = option_of(optopt);
+    if (code == ':') {
         complain(EXIT_USAGE, "--%s needs a value: --%s=%s", row->name, row->name, row->argument);
-    else if (row)
+    } else if (row) {
         complain(EXIT_USAGE, "--%s takes no value", row->name);
-    else if (optopt)
+    } else if (optopt) {
         complain(EXIT_USAGE, "no option is called -%c; try --help", optopt);
-    else
-        complain(EXIT_USAGE, "%s: no option, or several, begin like that; try --help", argument);
+    } else {
+        const char *name = argument + strspn(argument, "-");
+        const size_t length = strcspn(name, "=");
+        char several[256] = "";
+        size_t used = 0;
+        for (int i = 0; i < option_count; i++)
+            if (!strncmp(option_rows[i].name, name, length) && used < sizeof several)
+                used += (size_t)snprintf(several + used, sizeof several - used, " --%s", option_rows[i].name);
+        if (used)
+            complain(EXIT_USAGE, "%s: several options begin like that:%s", argument, several);
+        else
+            complain(EXIT_USAGE, "%s: no option is called that%s", argument,
+                     suggest_option(name, length, command).text);
+    }
     return false;
-}
-
-static const bench_command *command_of(const char *name)
-{
-    for (const bench_command *c = bench_commands; c->name; c++)
-        if (!strcmp(c->name, name))
-            return c;
-    return NULL;
 }
 
 /* What says something about a table is not overlooked where there is none. */
 static bool table_options_agree(const bench_options *o, const bool *given)
 {
     bool split = false, fraction = false;
-    for (int i = 0; i < ROW_COUNT; i++) {
-        const int code = rows[i].code;
+    for (int i = 0; i < option_count; i++) {
+        const int code = option_rows[i].code;
         split |= given[i] && code == O_SPLIT;
         fraction |= given[i] && code == O_TEST_FRACTION;
         const bool of_table = code == O_TARGET || code == O_STANDARDIZE;
         const bool of_rows = code == O_SPLIT || code == O_TEST_FRACTION;
         const bool of_images = code == O_IMAGE_SIZE;
         if (given[i] && of_table && !o->csv) {
-            complain(EXIT_USAGE, "--%s is for --csv", rows[i].name);
+            complain(EXIT_USAGE, "--%s is for --csv", option_rows[i].name);
             return false;
         }
         if (given[i] && of_rows && !o->csv && !o->data) {
-            complain(EXIT_USAGE, "--%s is for --csv and --data", rows[i].name);
+            complain(EXIT_USAGE, "--%s is for --csv and --data", option_rows[i].name);
             return false;
         }
         if (given[i] && of_images && !o->data) {
-            complain(EXIT_USAGE, "--%s is for --data", rows[i].name);
+            complain(EXIT_USAGE, "--%s is for --data", option_rows[i].name);
             return false;
         }
     }
@@ -506,11 +320,42 @@ static bool array_options_agree(const bench_options *o, const bench_command *com
     return false;
 }
 
+/* An option of other commands: which those are is the cure. */
+static bool option_misplaced(const option_row *row, const bench_command *command)
+{
+    char others[128] = "";
+    size_t used = 0;
+    for (const bench_command *c = bench_commands; c->name; c++)
+        if (row->commands & c->mask && used < sizeof others)
+            used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "", c->name);
+    complain(EXIT_USAGE, "%s takes no option --%s; it is for %s", command->name, row->name, others);
+    return false;
+}
+
+/* Whoever asks for help gets it, whatever else is wrong with the line. *command: the first operand, NULL if it is none. */
+static bool help_wanted(int argc, char **argv, const char *letters, const struct option *longs,
+                        const bench_command **command)
+{
+    bool help = false, version = false;
+    *command = NULL;
+    for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
+        help |= c == 'h';
+        version |= c == 'V';
+        if (c == 1 && !*command)
+            *command = command_named(optarg);
+    }
+    if (help)
+        help_print(stdout, *command);
+    else if (version)
+        printf("cekernels-bench %s\n", cek_version());
+    return help || version;
+}
+
 bool options_parse(int argc, char **argv, bench_options *o, const bench_command **command, int *code)
 {
-    struct option longs[ROW_COUNT + 1];
-    char letters[2 * ROW_COUNT + 2];
-    bool given[ROW_COUNT] = { false };
+    struct option longs[OPTIONS_MOST + 1];
+    char letters[2 * OPTIONS_MOST + 3];
+    bool given[OPTIONS_MOST] = { false };
     *o = (bench_options){ .warmup = -1,
                           .runs = -1,
                           .test_fraction = -1,
@@ -523,39 +368,32 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
                           .rows = -1,
                           .threshold = -1,
                           .seed = 1 };
-    *code = EXIT_USAGE;
     opterr = 0;
     getopt_tables(letters, longs);
-    for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
-        const option_row *row = row_of(c);
+    *code = EXIT_OK;
+    if (help_wanted(argc, argv, letters, longs, command))
+        return false;
+    *code = EXIT_USAGE;
+    optind = 0; /* from the start again, operands last */
+    for (int c; (c = getopt_long(argc, argv, letters + 1, longs, NULL)) != -1;) {
+        const option_row *row = option_of(c);
         if (!row)
-            return option_unknown(c, argv[optind - 1]);
-        if (c == 'h' || c == 'V') {
-            *code = EXIT_OK;
-            if (c == 'h')
-                usage_print(stdout);
-            else
-                printf("cekernels-bench %s\n", cek_version());
-            return false;
-        }
-        given[row - rows] = true;
+            return option_unknown(c, argv[optind - 1], *command);
+        given[row - option_rows] = true;
         if (!option_take(o, row, optarg))
             return false;
     }
     if (optind == argc) {
-        usage_print(stderr);
+        help_print(stderr, NULL);
         return false;
     }
-    if (!(*command = command_of(argv[optind]))) {
-        complain(EXIT_USAGE, "no command is called %s; try --help", argv[optind]);
+    if (!(*command = command_named(argv[optind]))) {
+        command_unknown(argv[optind]);
         return false;
     }
-    for (int i = 0; i < ROW_COUNT; i++) {
-        if (given[i] && !(rows[i].commands & (*command)->mask)) {
-            complain(EXIT_USAGE, "%s takes no option --%s", (*command)->name, rows[i].name);
-            return false;
-        }
-    }
+    for (int i = 0; i < option_count; i++)
+        if (given[i] && !(option_rows[i].commands & (*command)->mask))
+            return option_misplaced(&option_rows[i], *command);
     if (!table_options_agree(o, given) || !array_options_agree(o, *command))
         return false;
     o->argc = argc - optind - 1;

@@ -1,8 +1,10 @@
 /* recipe.c - see recipe.h. */
 #include "bench/recipe.h"
+#include "bench/suggest.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,10 +47,16 @@ enum { SCHEDULES = sizeof schedules / sizeof *schedules };
 
 static int wrong(const bench_options *o)
 {
+    const char *names[SCHEDULES + 1] = { NULL };
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(o->schedule, ":"), o->schedule);
+    for (int i = 0; i < SCHEDULES; i++)
+        names[i] = schedules[i].name;
+    const suggestion near = suggest("", name, names);
     return complain(EXIT_USAGE,
                     "--schedule=%s: there are step:N, multistep:N,N,..., cosine[:N], onecycle[:N] and plateau[:N], "
-                    "with ,gX (factor) and ,mX (least rate) behind",
-                    o->schedule);
+                    "with ,gX (factor) and ,mX (least rate) behind%s",
+                    o->schedule, near.text);
 }
 
 /* A whole number in `count`, or one behind g or m in `factor` and `least`; false: none of these. */

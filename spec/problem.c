@@ -111,13 +111,23 @@ const spec_kind *const *spec_kinds(uint32_t *count)
     return kinds;
 }
 
-bool spec_group_known(const char *name)
+const char *spec_group_name(uint32_t index)
 {
     static const char *const others[] = { "device", "memory", "queue", "command_buffer", "null" };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!strcmp(others[i], name))
+    uint32_t count;
+    const spec_kind *const *kinds = spec_kinds(&count);
+    if (index < count)
+        return kinds[index]->name;
+    return index - count < sizeof others / sizeof *others ? others[index - count] : NULL;
+}
+
+bool spec_group_known(const char *name)
+{
+    const char *group;
+    for (uint32_t i = 0; (group = spec_group_name(i)); i++)
+        if (!strcmp(group, name))
             return true;
-    return spec_kind_parse(name) != 0;
+    return false;
 }
 
 uint32_t spec_kind_parse(const char *name)

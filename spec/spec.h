@@ -110,6 +110,8 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
+/* The groups of cases by name, operations first; NULL behind the last. */
+const char *spec_group_name(uint32_t index);
 /* Whether cases can be of this group: an operation's name, or "device", "memory", "queue", "command_buffer",
  * "null". */
 bool spec_group_known(const char *name);

@@ -32,7 +32,8 @@ shell_tests = \
     %D%/manual.sh \
     %D%/no-shared.sh \
     %D%/onnx.sh \
-    %D%/opencl.sh
+    %D%/opencl.sh \
+    %D%/tutorial.sh
 
 # The libraries', in alphabetical order.
 unit_tests += %D%/unit/base
@@ -950,7 +951,8 @@ check_PROGRAMS += %D%/cli/events
 %C%_cli_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la
 shell_tests += %D%/cli/compare.sh %D%/cli/plot.sh %D%/cli/progress.sh %D%/cli/report.sh
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
-    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh
+    %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh \
+    %D%/cli/completion.sh %D%/cli/wrong.sh
 shell_tests += %D%/cli/folders.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la

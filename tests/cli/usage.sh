@@ -1,31 +1,56 @@
-# usage.sh - what cekernels-bench says of wrong calls, and with which exit codes.
+# usage.sh - what cekernels-bench says of wrong calls, and with which exit codes; the pages of help.
 . "$top_srcdir/tests/cli/lib.sh"
 
 run 0 --help
 grep -q '^usage: cekernels-bench' "$scratch/out" || wrong "--help prints no usage"
-for command in devices peak gemm conv op copy train predict check; do
-    grep -q "^  $command " "$scratch/out" || wrong "--help does not name $command"
+! grep -q -e '--epochs' "$scratch/out" || wrong "--help tells options of one command"
+[ "$(wc -l <"$scratch/out")" -le 40 ] || wrong "--help is longer than a screen"
+run 0 help
+cp "$scratch/out" "$scratch/help"
+commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$scratch/help")
+for command in devices peak gemm conv op copy train predict check help; do
+    case " $(echo $commands) " in *" $command "*) ;; *) wrong "--help does not name $command" ;; esac
 done
+# A page for each command: its options, those of every command, two examples that keep to them.
+for command in $commands; do
+    run 0 help "$command"
+    cp "$scratch/out" "$scratch/page"
+    cat "$scratch/page" >>"$scratch/help"
+    grep -q "^usage: cekernels-bench .* $command" "$scratch/page" || wrong "help $command is of another command"
+    [ "$(grep -c "^  cekernels-bench $command" "$scratch/page")" -eq 2 ] || wrong "help $command has not two examples"
+    sed -n "s/^  cekernels-bench $command//p" "$scratch/page" | grep -oE -e ' --?[a-z-]+' | while read -r option; do
+        grep -qE -e "^  (-[a-z],|   ) $option[ =]|^  $option," "$scratch/page" || echo "$option"
+    done >"$scratch/alien"
+    [ ! -s "$scratch/alien" ] || wrong "examples of $command have options that it has not: $(cat "$scratch/alien")"
+    run 0 "$command" --help
+    cmp -s "$scratch/out" "$scratch/page" || wrong "$command --help is not help $command"
+done
+run 0 train --epochs=none --no-such-option --help
+grep -q '^usage: .*train' "$scratch/out" || wrong "help is not given behind a mistake"
+run 0 help train
+! grep -q -e '--peer' "$scratch/out" || wrong "help train tells options of gemm"
 # The manual has every option, and no other.
-"$CEKERNELS_BENCH" --help | grep -o -e '--[a-z][a-z-]*' | sort -u >"$scratch/help"
+grep -o -e '--[a-z][a-z-]*' "$scratch/help" | sort -u >"$scratch/options"
 grep -o -e 'Fl -[a-z][a-z-]*' "$top_srcdir/man/cekernels-bench.1" | sed 's/Fl /-/' | sort -u >"$scratch/manual"
-cmp -s "$scratch/help" "$scratch/manual" ||
-    wrong "help and manual differ: $(diff "$scratch/help" "$scratch/manual" | tr '\n' ' ')"
+cmp -s "$scratch/options" "$scratch/manual" ||
+    wrong "help and manual differ: $(diff "$scratch/options" "$scratch/manual" | tr '\n' ' ')"
 run 0 --version
 grep -q '^cekernels-bench [0-9]' "$scratch/out" || wrong "--version prints no version"
-run 0 train --help
 
 run 2
-refused 2 '--no-such-option: no option' --no-such-option devices
-refused 2 '--s=3: no option, or several' gemm --s=3
+[ ! -s "$scratch/out" ] || wrong "without a command it prints to standard output"
+refused 2 'help takes one command' help train check
+refused 2 'did you mean train?' help trian
+refused 2 '--no-such-option: no option is called that' --no-such-option devices
+refused 2 'several options begin like that: .*--shape --.*--seed' gemm --s=3
 refused 2 'no option is called -z' devices -z
 refused 2 '--output needs a value: --output=FORMAT' devices --output
 refused 2 '--output needs a value' devices -o
 refused 2 '--json takes no value' devices --json=yes
 refused 2 '--dtype=f8: f32, f16, bf16, f64, u8 or i32 is wanted' gemm -t f8
-refused 2 'no command is called nonsense' nonsense
+refused 2 'no command is called nonsense; try --help' nonsense
 refused 2 'takes no argument' devices cpu
-refused 2 'devices takes no option --epochs' devices --epochs=3
+refused 2 'devices takes no option --epochs; it is for train' devices --epochs=3
 refused 2 'gemm takes no option --save' --save=x gemm
 refused 2 'table, json, jsonl, csv or md is wanted' devices -o xml
 refused 2 '--runs=0: a whole number from 1' gemm --runs=0
