@@ -45,11 +45,52 @@ done
 # A stranger's program, by pkg-config.
 if flags=$($PKG_CONFIG --cflags --libs cekernels-nn cekernels); then
     # shellcheck disable=SC2086 # CC and flags are words
-    $CC -std=gnu11 -o "$work/program" "$srcdir/examples/devices.c" $flags -Wl,-rpath,"$DESTDIR$libdir" ||
-        wrong "examples/devices.c does not build by pkg-config"
-    "$work/program" >"$work/program.out" 2>&1 || { wrong "examples/devices.c fails"; cat "$work/program.out" >&2; }
+    $CC -std=gnu11 -o "$work/program" "$srcdir/examples/tutorial/01_devices.c" $flags -Wl,-rpath,"$DESTDIR$libdir" ||
+        wrong "01_devices.c does not build by pkg-config"
+    "$work/program" >"$work/program.out" 2>&1 || { wrong "01_devices.c fails"; cat "$work/program.out" >&2; }
 else
     wrong "pkg-config does not find cekernels-nn"
+fi
+
+# The same by CMake, from where the installation is and from where it has been moved to.
+by_cmake() { # by_cmake PREFIX - with the libraries below it
+    rm -rf "$work/cmake"
+    mkdir "$work/cmake"
+    cat >"$work/cmake/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.10)
+project(stranger C)
+find_package(cekernels $version REQUIRED COMPONENTS nn)
+foreach(wrong 0.0 99.0)
+    find_package(cekernels \${wrong} QUIET CONFIG)
+    if(cekernels_FOUND)
+        message(FATAL_ERROR "version \${wrong} is found")
+    endif()
+endforeach()
+find_package(cekernels $version QUIET COMPONENTS nothing)
+if(cekernels_FOUND)
+    message(FATAL_ERROR "the component 'nothing' is found")
+endif()
+add_executable(devices "$srcdir/examples/tutorial/01_devices.c")
+target_link_libraries(devices PRIVATE cekernels::cekernels)
+add_executable(train "$srcdir/examples/tutorial/04_train_on_all.c")
+target_link_libraries(train PRIVATE cekernels::nn m)
+END
+    cmake -S "$work/cmake" -B "$work/cmake/build" -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_PREFIX_PATH="$1" \
+        >"$work/cmake.out" 2>&1 && cmake --build "$work/cmake/build" >>"$work/cmake.out" 2>&1 ||
+        { wrong "a program does not build by CMake from $1"; tail -n 20 "$work/cmake.out" >&2; return; }
+    for program in devices train; do
+        "$work/cmake/build/$program" >"$work/program.out" 2>&1 ||
+            { wrong "$program, built by CMake from $1, fails"; cat "$work/program.out" >&2; }
+    done
+}
+if command -v cmake >/dev/null; then
+    version=$($PKG_CONFIG --modversion cekernels)
+    prefix=${libdir%/lib*}
+    by_cmake "$DESTDIR$prefix"
+    mkdir "$work/moved"
+    cp -R "$DESTDIR$libdir" "$DESTDIR$includedir" "$work/moved" && by_cmake "$work/moved"
+else
+    echo "installcheck: no cmake: find_package(cekernels) was not tried"
 fi
 
 # A plugin of one's own: the installed examples, built out of tree by pkg-config, loaded, named, held against the

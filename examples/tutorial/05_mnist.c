@@ -1,6 +1,6 @@
-/* train_mnist - the tutorial's convolutional network, on every device named, in one synchronous step.
+/* 05_mnist - the tutorial's convolutional network, on every device named, in one synchronous step.
  *
- *     train_mnist [-d DEVICES] [-m MODEL] [-e EPOCHS] [-n STEPS] [DIRECTORY]
+ *     05_mnist [-d DEVICES] [-m MODEL] [-e EPOCHS] [-n STEPS] [DIRECTORY]
  *
  * DIRECTORY holds the four IDX files of MNIST (plain or .gz); without one, digits are drawn.
  * DEVICES: "cpu", "cpu:0,cuda:0". Writes the weights to mnist.safetensors, which
@@ -12,12 +12,12 @@
 
 #include <cekernels/nn.h>
 
-#define TRY(call)                                                   \
-    do {                                                            \
-        if ((call) != CEK_OK) {                                     \
-            fprintf(stderr, "train_mnist: %s\n", cek_error_text()); \
-            goto out;                                               \
-        }                                                           \
+#define TRY(call)                                                \
+    do {                                                         \
+        if ((call) != CEK_OK) {                                  \
+            fprintf(stderr, "05_mnist: %s\n", cek_error_text()); \
+            goto out;                                            \
+        }                                                        \
     } while (0)
 
 static void print_epoch(void *user, const cek_epoch_result *r)

@@ -1,7 +1,7 @@
-/* devices - what this machine can compute on: PyTorch's torch.cuda.device_count() and friends.
+/* 01_devices - what this machine can compute on: PyTorch's torch.cuda.device_count() and friends.
  *
- *     devices              every device, and why a plugin is not there
- *     devices cuda:0,cpu:0 the first of these that exists (falls back from left to right)
+ *     01_devices              every device, and why a plugin is not there
+ *     01_devices cuda:0,cpu:0 the first of these that exists (falls back from left to right)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         printf("\n%s", report);
 out:
     if (failed)
-        fprintf(stderr, "devices: %s\n", cek_error_text());
+        fprintf(stderr, "01_devices: %s\n", cek_error_text());
     free(report);
     cek_engine_free(engine);
     return failed;

@@ -1,18 +1,18 @@
-/* tensors - create, move, compute, read back; and what happens when tensors on two devices meet.
+/* 02_tensors - create, move, compute, read back; and what happens when tensors on two devices meet.
  *
- *     tensors [DEVICE [OTHER]]     default: the first device, and the reference
+ *     02_tensors [DEVICE [OTHER]]     default: the first device, and the reference
  */
 #include <math.h>
 #include <stdio.h>
 
 #include <cekernels/cekernels.h>
 
-#define TRY(call)                                               \
-    do {                                                        \
-        if ((call) != CEK_OK) {                                 \
-            fprintf(stderr, "tensors: %s\n", cek_error_text()); \
-            goto out;                                           \
-        }                                                       \
+#define TRY(call)                                                  \
+    do {                                                           \
+        if ((call) != CEK_OK) {                                    \
+            fprintf(stderr, "02_tensors: %s\n", cek_error_text()); \
+            goto out;                                              \
+        }                                                          \
     } while (0)
 
 int main(int argc, char **argv)
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     printf("on %s: [[%g, %g], [%g, %g]]\n", cek_device_name(device), got[0], got[1], got[2], got[3]);
     for (int i = 0; i < 4; i++)
         if (fabsf(got[i] - want[i]) > 1e-6f) {
-            fprintf(stderr, "tensors: element %d is %g, not %g\n", i, got[i], want[i]);
+            fprintf(stderr, "02_tensors: element %d is %g, not %g\n", i, got[i], want[i]);
             goto out;
         }
 
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     TRY(cek_tensor_read(edges, response, sizeof response));
     printf("convolution: %g %g %g %g\n", response[0], response[1], response[2], response[3]);
     if (response[0] != 45 || response[3] != 90) {
-        fprintf(stderr, "tensors: the convolution is wrong\n");
+        fprintf(stderr, "02_tensors: the convolution is wrong\n");
         goto out;
     }
 
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     /* Tensors on two devices are never mixed silently. */
     if (other != device) {
         if (cek_add(sum, moved, &mixed) == CEK_OK) {
-            fprintf(stderr, "tensors: %s and %s were mixed\n", cek_device_name(device), cek_device_name(other));
+            fprintf(stderr, "02_tensors: %s and %s were mixed\n", cek_device_name(device), cek_device_name(other));
             goto out;
         }
         printf("as it should be: %s\n", cek_error_text());

@@ -1,6 +1,6 @@
-/* own_layer.c - a layer and a loss of one's own, from the public headers alone.
+/* 08_own_layer - a layer and a loss of one's own, from the public headers alone.
  *
- *     own_layer [DEVICES]
+ *     08_own_layer [DEVICES]
  *
  * The layer is squeeze and excitation (Hu et al. 2018): each channel is multiplied by what two small linear layers make of the means of
  * all of them. The loss is focal (Lin et al. 2017), -(1 - p)^2 ln p of the right class's probability p: what is right already counts
@@ -17,7 +17,7 @@ static void check(cek_status st)
 {
     if (st == CEK_OK)
         return;
-    fprintf(stderr, "own_layer: %s\n", cek_error_text());
+    fprintf(stderr, "08_own_layer: %s\n", cek_error_text());
     exit(1);
 }
 
