@@ -379,6 +379,8 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
         const option_row *row = option_of(c);
         if (!row)
             return option_unknown(c, argv[optind - 1], *command);
+        if (*command && !(row->commands & (*command)->mask))
+            return option_misplaced(row, *command);
         given[row - option_rows] = true;
         if (!option_take(o, row, optarg))
             return false;
@@ -391,9 +393,6 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
         command_unknown(argv[optind]);
         return false;
     }
-    for (int i = 0; i < option_count; i++)
-        if (given[i] && !(option_rows[i].commands & (*command)->mask))
-            return option_misplaced(&option_rows[i], *command);
     if (!table_options_agree(o, given) || !array_options_agree(o, *command))
         return false;
     o->argc = argc - optind - 1;

@@ -50,8 +50,7 @@ END {
         }
         for (i in commands)
             if (!((commands[i], n) in takes)) {
-                v = a == "-" ? "" : "=" (a ~ /^(N|BYTES|SECONDS)$/ ? 5 : a ~ /^(P|X|NORM|DECAY)$/ ? 0.5 : a == "yes|no" ? "yes" : \
-                    n == "loss" ? "mse" : n == "optimizer" ? "sgd" : n == "math" ? "fast" : n == "pass" ? "data" : n == "dtype" ? "f32" : "x")
+                v = a == "-" ? "" : "=x"
                 print "2\t" commands[i] " takes no option --" n "; it is for .*" c "\t" commands[i] "\t--" n v
                 break
             }
