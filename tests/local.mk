@@ -80,6 +80,12 @@ unit_tests += %D%/unit/events
 %C%_unit_events_LDFLAGS = $(check_ldflags)
 %C%_unit_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
 
+unit_tests += %D%/unit/picture
+%C%_unit_picture_SOURCES = %D%/unit/picture.c bench/picture.c bench/picture.h
+%C%_unit_picture_CPPFLAGS = $(unit_cppflags)
+%C%_unit_picture_LDFLAGS = $(check_ldflags)
+%C%_unit_picture_LDADD = $(unit_libs)
+
 unit_tests += %D%/unit/npy
 %C%_unit_npy_SOURCES = %D%/unit/npy.c %D%/unit/scratch.h
 %C%_unit_npy_CPPFLAGS = $(unit_cppflags)

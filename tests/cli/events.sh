@@ -67,7 +67,11 @@ many 3 ' scalar step/learning_rate 0.00100000005$'
 many 3 ' scalar step/learning_rate 0.000500000024$'
 CEKERNELS_CPU_DEVICES=3
 export CEKERNELS_CPU_DEVICES
-run 0 train "$net" --batch 100 --steps 5 -d cpu --shares=2,1,1 --ahead=3 --schedule=step:2,g0.1 --log-dir="$scratch/shares"
+run 0 train "$net" --batch 100 --steps 5 -d cpu --shares=2,1,1 --ahead=3 --schedule=step:2,g0.1 \
+    --log-dir="$scratch/shares" --json
+logged=$(value weights_sha256)
+run 0 train "$net" --batch 100 --steps 5 -d cpu --shares=2,1,1 --ahead=3 --schedule=step:2,g0.1 --json
+[ "$(value weights_sha256)" = "$logged" ] || wrong "three devices: other weights with --log-dir"
 told "$scratch/shares"
 many 5 ' scalar share/cpu:0 0.5$'
 many 10 ' scalar share/cpu:[12] 0.25$'
@@ -122,4 +126,20 @@ grep -q '^cekernels-bench: the log ends here, the run goes on: .*events.out.tfev
 [ "$(wc -l <"$scratch/err")" -eq 1 ] || wrong "a full disk is told of more than once"
 told "$scratch/full"
 holds "$(tail -1 "$scratch/out" | cut -d, -f2) == 50"
+
+# An allocation that fails, whichever it is: the run is what it is without, or ends with 6; the file is whole.
+starve=$top_builddir/tests/cli/.libs/starve.so
+[ "$SANITIZERS" != no ] || for nth in 0 $(awk "BEGIN { srand(5); for (i = 0; i < 24; i++) print 1 + int(3000 * rand()) }"); do
+    checks=$((checks + 1))
+    STARVE_NTH=$nth STARVE_COUNT=$scratch/count LD_PRELOAD=$starve CEKERNELS_PLUGINS==cpu "$CEKERNELS_BENCH" train linear:1 \
+        $table --steps 4 --epochs 4 --batch 20 -d cpu:0 --log-dir="$scratch/starved/$nth" >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+    [ $code -eq 0 ] || [ $code -eq 6 ] || wrong "allocation $nth fails: exit code $code: $(cat "$scratch/err")"
+    [ $code -eq 0 ] || [ -s "$scratch/err" ] || wrong "allocation $nth fails, and nothing is said"
+    [ ! -d "$scratch/starved/$nth" ] || for file in "$scratch/starved/$nth"/events.*; do
+        [ ! -e "$file" ] || "$events" "$file" >"$scratch/told" || wrong "allocation $nth fails: $(tail -1 "$scratch/told")"
+    done
+    [ $code -ne 0 ] || [ "$(grep -c . "$scratch/told")" -eq "${whole=$(grep -c . "$scratch/told")}" ] ||
+        wrong "allocation $nth fails: exit code 0, and values are missing"
+done
 finish
