@@ -25,7 +25,8 @@ struct run_log {
     char (*tags)[DEVICE_CURVES][TAG_MOST]; /* [devices] */
     size_t curves;
     cek_event_scalar *curve; /* [RUN_CURVES + DEVICE_CURVES * devices]: of the step or epoch that is being told */
-    int code;                /* of the first failure, behind which nothing is told */
+    bool ended;              /* it could not go on */
+    int code;                /* of the first thing that could not be told */
     picture_samples samples; /* count 0: they are no images, or have no classes */
     void *pixels;
     int32_t *labels;
@@ -307,19 +308,20 @@ static cek_status epoch_tell(run_log *log, const cek_epoch_result *r)
     if (!st)
         st =
             cek_trainer_pull(log->of.trainer); /* the model's weights are looked at, and written once more at the end */
-    if (!st)
-        st = parameters_tell(log, r->step);
-    return st ? st : samples_tell(log, r->step);
+    return st ? st : parameters_tell(log, r->step);
 }
 
 /* ---- the log ---- */
 
-/* Behind the first failure nothing is told. */
-static void failed(run_log *log, cek_status st, const char *how)
+/* Whether it went well; else that is said, `how` before the cause. */
+static bool is_told(run_log *log, cek_status st, const char *how)
 {
-    if (st && !log->code)
-        log->code = complain(st == NO_MEMORY ? EXIT_MEMORY : exit_code_of(st), "%s%s", how,
-                             st == NO_MEMORY ? "no host memory for a log" : cek_error_text());
+    if (!st)
+        return true;
+    const int code = complain(st == NO_MEMORY ? EXIT_MEMORY : exit_code_of(st), "%s%s", how,
+                              st == NO_MEMORY ? "no host memory for a log" : cek_error_text());
+    log->code = log->code ? log->code : code;
+    return false;
 }
 
 static const char on_the_way[] = "the log ends here, the run goes on: ";
@@ -344,8 +346,8 @@ int run_log_open(const run_log_of *of, run_log **out)
         st = summary_tell(log);
     if (!st)
         st = samples_take(log);
-    failed(log, st, "");
-    if (st)
+    log->ended = !is_told(log, st, ""); /* and nothing is trained */
+    if (log->ended)
         return run_log_close(log, EXIT_OK);
     *out = log;
     return EXIT_OK;
@@ -353,24 +355,28 @@ int run_log_open(const run_log_of *of, run_log **out)
 
 void run_log_step(run_log *log, const cek_step_result *result)
 {
-    if (log && !log->code && is_due(log, result->step))
-        failed(log, step_tell(log, result), on_the_way);
+    if (log && !log->ended && is_due(log, result->step))
+        log->ended = !is_told(log, step_tell(log, result), on_the_way);
 }
 
 void run_log_epoch(run_log *log, const cek_epoch_result *result)
 {
-    if (log && !log->code)
-        failed(log, epoch_tell(log, result), on_the_way);
+    if (!log || log->ended)
+        return;
+    log->ended = !is_told(log, epoch_tell(log, result), on_the_way);
+    /* They need memory of a device that may have none left: the curves are worth more. */
+    if (!log->ended && !is_told(log, samples_tell(log, result->step), "samples are logged no more, all else is: "))
+        log->samples.count = 0;
 }
 
 int run_log_close(run_log *log, int code)
 {
     if (!log)
         return code;
-    if (!log->code)
-        failed(log, cek_event_log_outcome(log->events, code == EXIT_OK), "");
-    if (!log->code)
-        failed(log, cek_event_log_flush(log->events), "");
+    cek_status st = log->ended ? CEK_OK : cek_event_log_outcome(log->events, code == EXIT_OK);
+    if (!log->ended && !st)
+        st = cek_event_log_flush(log->events);
+    is_told(log, st, "");
     const int own = log->code;
     cek_event_log_free(log->events);
     free(log->tags);

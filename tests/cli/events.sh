@@ -127,9 +127,24 @@ grep -q '^cekernels-bench: the log ends here, the run goes on: .*events.out.tfev
 told "$scratch/full"
 holds "$(tail -1 "$scratch/out" | cut -d, -f2) == 50"
 
+# A device that is full: samples are left out, once for all, and the curves go on.
+CEKERNELS_SIM_DEVICES=1 CEKERNELS_SIM_MEMORY=2400k
+export CEKERNELS_SIM_DEVICES CEKERNELS_SIM_MEMORY
+run 6 train 'flatten linear:300 linear:10' --optimizer=sgd --batch 10000 --epochs 2 -d sim:0 --no-progress \
+    --log-dir="$scratch/crowded" -o csv
+grep -q '^cekernels-bench: samples are logged no more, all else is: sim:0: out of memory: ' "$scratch/err" ||
+    wrong "a full device: $(cat "$scratch/err")"
+[ "$(wc -l <"$scratch/err")" -eq 1 ] || wrong "a full device is told of more than once"
+told "$scratch/crowded"
+many 0 ' image '
+many 2 ' histogram weights/1.weight '
+many 2 ' scalar epoch/test_loss '
+many 1 session_end_info
+unset CEKERNELS_SIM_DEVICES CEKERNELS_SIM_MEMORY
+
 # An allocation that fails, whichever it is: the run is what it is without, or ends with 6; the file is whole.
 starve=$top_builddir/tests/cli/.libs/starve.so
-[ "$SANITIZERS" != no ] || for nth in 0 $(awk "BEGIN { srand(5); for (i = 0; i < 24; i++) print 1 + int(3000 * rand()) }"); do
+[ "$SANITIZERS" != no ] || for nth in 0 $(awk "BEGIN { srand(5); for (i = 0; i < 24; i++) print 1 + int(1100 * rand()) }"); do
     checks=$((checks + 1))
     STARVE_NTH=$nth STARVE_COUNT=$scratch/count LD_PRELOAD=$starve CEKERNELS_PLUGINS==cpu "$CEKERNELS_BENCH" train linear:1 \
         $table --steps 4 --epochs 4 --batch 20 -d cpu:0 --log-dir="$scratch/starved/$nth" >"$scratch/out" 2>"$scratch/err" </dev/null
