@@ -72,16 +72,29 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/device/wait.h \
     %D%/device/watch.c \
     %D%/device/watch.h \
+    %D%/tensor/compare.c \
     %D%/tensor/conv2d.c \
+    %D%/tensor/copy.c \
+    %D%/tensor/copy.h \
+    %D%/tensor/digits.c \
+    %D%/tensor/digits.h \
+    %D%/tensor/dlpack.c \
     %D%/tensor/dtype.c \
     %D%/tensor/dtype.h \
     %D%/tensor/eager.c \
     %D%/tensor/eager.h \
     %D%/tensor/ops.c \
+    %D%/tensor/pointwise.c \
+    %D%/tensor/pointwise.h \
     %D%/tensor/shape.c \
     %D%/tensor/shape.h \
+    %D%/tensor/storage.c \
+    %D%/tensor/storage.h \
     %D%/tensor/tensor.c \
-    %D%/tensor/tensor.h
+    %D%/tensor/tensor.h \
+    %D%/tensor/text.c \
+    %D%/tensor/values.c \
+    %D%/tensor/view.c
 
 %C%_libcekernels_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK__PLUGIN_DIR='"$(pkglibdir)"'
 # A thread may be left inside a device (core/device/gate.h): the code that it would return to stays.

@@ -2,6 +2,7 @@
 pkginclude_HEADERS += \
     %D%/cekernels/cekernels.h \
     %D%/cekernels/data.h \
+    %D%/cekernels/dlpack.h \
     %D%/cekernels/layers.h \
     %D%/cekernels/nn.h \
     %D%/cekernels/parts.h \

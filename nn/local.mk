@@ -42,6 +42,9 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/message.c \
     %D%/formats/message.h \
     %D%/formats/npy.c \
+    %D%/formats/npy_header.c \
+    %D%/formats/npy_header.h \
+    %D%/formats/npy_tensor.c \
     %D%/formats/onnx.c \
     %D%/formats/onnx.h \
     %D%/formats/onnx_fold.c \
@@ -78,6 +81,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/wire.h \
     %D%/formats/zip.c \
     %D%/formats/zip.h \
+    %D%/formats/zip_write.c \
+    %D%/formats/zip_write.h \
     %D%/graph/chain.c \
     %D%/graph/chain.h \
     %D%/graph/cut.c \

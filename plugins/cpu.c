@@ -20,6 +20,7 @@ static const cek_plugin bare = {
     .host_free = cek__host_host_free,
     .host_register = cek__host_host_register,
     .host_unregister = cek__host_host_unregister,
+    .mem_import = cek__host_mem_import,
 
     .queue_create = cek__host_queue_create,
     .queue_destroy = cek__host_queue_destroy,
@@ -63,6 +64,7 @@ static const cek_plugin plugin = {
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
     CEK__DOORS_REGISTER,
+    CEK__DOORS_IMPORT,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

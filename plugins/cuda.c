@@ -18,6 +18,8 @@ static const cek_plugin bare = {
     .host_free = cek__cuda_host_free,
     .host_register = cek__cuda_host_register,
     .host_unregister = cek__cuda_host_unregister,
+    .mem_import = cek__cuda_mem_import,
+    .mem_export = cek__cuda_mem_export,
 
     .queue_create = cek__cuda_queue_create,
     .queue_destroy = cek__cuda_queue_destroy,
@@ -60,6 +62,8 @@ static const cek_plugin plugin = {
     CEK__DOORS,
     CEK__DOORS_CMDBUF,
     CEK__DOORS_REGISTER,
+    CEK__DOORS_IMPORT,
+    CEK__DOORS_EXPORT,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

@@ -14,6 +14,7 @@ EXTRA_DIST += \
     %D%/check-sass \
     %D%/check-tensorboard \
     %D%/compare-devices \
+    %D%/compare-numpy \
     %D%/compare-onnx \
     %D%/compare-pytorch \
     %D%/compare-pytorch-gpt \

@@ -463,6 +463,47 @@ static void registered(spec_state *s)
     free(host);
 }
 
+/* Memory of our own under its other name: what is written through one is read through the other. */
+static void foreign(spec_state *s)
+{
+    enum { BYTES = 5000 };
+    const cek_plugin *p = s->plugin;
+    unsigned char out[BYTES], back[BYTES];
+    spec_buffer b;
+    cek_mem *again = NULL;
+    cek_foreign place = { .size = sizeof place, .kind = CEK_FOREIGN_HOST };
+    s->unsupported = !p->mem_import;
+    if (s->unsupported || !spec_buffer_make(s, BYTES, 0, &b))
+        return;
+    const cek_ref ref = spec_buffer_ref(&b);
+    place.address = (uint64_t)(uintptr_t)p->mem_host_ptr(ref.mem);
+    cek_status st = place.address ? CEK_OK : p->mem_export ? p->mem_export(ref.mem, &place) : CEK_UNSUPPORTED;
+    place.bytes = ref.offset + BYTES;
+    if (!st)
+        st = p->mem_import(s->dev, &place, &again);
+    s->unsupported = st == CEK_UNSUPPORTED;
+    for (int turn = 0; !s->unsupported && turn < 2; turn++) {
+        const cek_ref other = { again, ref.offset }, from = turn ? other : ref, to = turn ? ref : other;
+        memset(out, 0x35 + turn, BYTES);
+        if (spec_expect(s, "mem_import", st, CEK_OK, "%s", "") && EXPECT_OK(p->upload(s->queue, from, out, BYTES)) &&
+            spec_sync(s, s->queue) && EXPECT_OK(p->download(s->queue, back, to, BYTES)) && spec_sync(s, s->queue))
+            REQUIRE(!memcmp(out, back, BYTES), "both names are of the same memory");
+    }
+    p->mem_free(again);
+    if (!s->unsupported && EXPECT_OK(p->download(s->queue, back, ref, BYTES)) && spec_sync(s, s->queue))
+        REQUIRE(!memcmp(out, back, BYTES), "memory stays its owner's behind mem_free");
+    cek_foreign none = place, odd = place, strange = place;
+    none.bytes = 0;
+    odd.address += 1;
+    strange.kind = 99;
+    if (!s->unsupported) {
+        EXPECT(CEK_INVALID, p->mem_import(s->dev, &none, &again), "0 bytes");
+        EXPECT(CEK_INVALID, p->mem_import(s->dev, &odd, &again), "an odd address");
+        EXPECT(CEK_UNSUPPORTED, p->mem_import(s->dev, &strange, &again), "an unknown kind of memory");
+    }
+    spec_buffer_free(s, &b);
+}
+
 void spec_check_memory(spec_state *s)
 {
     static const named_check device_checks[] = {
@@ -487,6 +528,7 @@ void spec_check_memory(spec_state *s)
         { "map", mapping, true },
         { "pinned host memory", pinned, true },
         { "registered host memory", registered, true },
+        { "foreign memory", foreign, true },
     };
     for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
         if (spec_check_begin(s, "device", 0, true, "%s", device_checks[i].name)) {

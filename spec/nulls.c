@@ -27,8 +27,8 @@ typedef struct whole {
 /* Slots that a plugin may have and still answer UNSUPPORTED to everything; event_elapsed without a queue that times. */
 static bool may_lack(const char *slot)
 {
-    static const char *const slots[] = { "mem_map",       "mem_unmap",  "host_alloc",    "host_register",
-                                         "event_elapsed", "op_prepack", "cmdbuf_create", "cmdbuf_run" };
+    static const char *const slots[] = { "mem_map",    "mem_unmap",     "host_alloc", "host_register", "mem_import",
+                                         "mem_export", "event_elapsed", "op_prepack", "cmdbuf_create", "cmdbuf_run" };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (!strcmp(slots[i], slot))
             return true;
@@ -108,6 +108,13 @@ static void memories(spec_state *s, const whole *w)
     OTHER(host_alloc, "out", w->dev, 256, NULL);
     FIRST(host_register, "dev", NULL, &address, sizeof address);
     OTHER(host_register, "ptr", w->dev, NULL, 256);
+    const cek_foreign foreign = { .size = sizeof foreign };
+    cek_foreign place = { .size = sizeof place };
+    CLEARS(false, mem_import, "dev", mem, NULL, &foreign, &mem);
+    CLEARS(true, mem_import, "foreign", mem, w->dev, NULL, &mem);
+    OTHER(mem_import, "out", w->dev, &foreign, NULL);
+    FIRST(mem_export, "mem", NULL, &place);
+    OTHER(mem_export, "out", w->buffer.mem, NULL);
 }
 
 static void queues(spec_state *s, const whole *w)

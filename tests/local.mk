@@ -31,6 +31,7 @@ shell_tests = \
     %D%/links.sh \
     %D%/manual.sh \
     %D%/no-shared.sh \
+    %D%/numpy.sh \
     %D%/onnx.sh \
     %D%/opencl.sh \
     %D%/tutorial.sh
@@ -742,6 +743,36 @@ unit_tests += %D%/unit/tensor_math
 %C%_unit_tensor_math_CPPFLAGS = $(unit_cppflags)
 %C%_unit_tensor_math_LDFLAGS = $(check_ldflags)
 %C%_unit_tensor_math_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_views
+%C%_unit_tensor_views_SOURCES = %D%/unit/tensor_views.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_views_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_views_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_views_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_compare
+%C%_unit_tensor_compare_SOURCES = %D%/unit/tensor_compare.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_compare_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_compare_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_compare_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_share
+%C%_unit_tensor_share_SOURCES = %D%/unit/tensor_share.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_share_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_share_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_share_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_text
+%C%_unit_tensor_text_SOURCES = %D%/unit/tensor_text.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_text_CPPFLAGS = $(unit_cppflags)
+%C%_unit_tensor_text_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_text_LDADD = core/libcekernels.la $(unit_libs)
+
+unit_tests += %D%/unit/tensor_files
+%C%_unit_tensor_files_SOURCES = %D%/unit/tensor_files.c %D%/unit/scratch.h %D%/unit/fakes.h %D%/unit/tensors.h
+%C%_unit_tensor_files_CPPFLAGS = $(unit_cppflags) $(ZLIB_CFLAGS)
+%C%_unit_tensor_files_LDFLAGS = $(check_ldflags)
+%C%_unit_tensor_files_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
 
 unit_tests += %D%/unit/threads
 %C%_unit_threads_SOURCES = %D%/unit/threads.c %D%/unit/scratch.h %D%/unit/fakes.h

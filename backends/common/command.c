@@ -37,6 +37,22 @@ cek_status cek__mem_desc_in(const cek_host *host, const cek_mem_desc *given, uin
     return st;
 }
 
+cek_status cek__foreign_in(const cek_host *host, const cek_foreign *given, uint32_t kind, uint32_t ordinal,
+                           cek_foreign *to)
+{
+    cek_status st = cek__struct_in(host, "mem_import: descriptor", given, to, sizeof *to);
+    if (st)
+        return st;
+    if (to->kind != kind || to->ordinal != ordinal || to->reserved)
+        return cek__host_fail(host, CEK_UNSUPPORTED,
+                              "mem_import: memory of kind %u, device %u: this device takes kind %u, device %u",
+                              to->kind, to->ordinal, kind, ordinal);
+    if (!to->bytes || !to->address || to->address % CEK_ALIGNMENT || to->bytes > INT64_MAX)
+        return cek__host_fail(host, CEK_INVALID, "mem_import: %llu bytes at %#llx: an address that is a multiple of %u",
+                              (unsigned long long)to->bytes, (unsigned long long)to->address, CEK_ALIGNMENT);
+    return CEK_OK;
+}
+
 cek_status cek__queue_desc_in(const cek_host *host, const cek_queue_desc *given, cek_queue_desc *to)
 {
     *to = (cek_queue_desc){ .size = sizeof *to };

@@ -14,6 +14,9 @@
  * the memory's may be NULL: nothing asked for. */
 cek_status cek__device_options_in(const cek_host *host, const cek_device_options *given);
 cek_status cek__mem_desc_in(const cek_host *host, const cek_mem_desc *given, uint64_t *bytes);
+/* What mem_import is given, for a device that takes memory of `kind` from the place `ordinal`. */
+cek_status cek__foreign_in(const cek_host *host, const cek_foreign *given, uint32_t kind, uint32_t ordinal,
+                           cek_foreign *to);
 cek_status cek__queue_desc_in(const cek_host *host, const cek_queue_desc *given, cek_queue_desc *to);
 cek_status cek__event_desc_in(const cek_host *host, const cek_event_desc *given, bool *timing);
 

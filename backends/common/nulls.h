@@ -7,9 +7,9 @@
  *     static const cek_plugin plugin = { .size = ..., .abi = CEK_ABI, .name = ..., CEK__DOORS, CEK__DOORS_MAP };
  *
  * Read once, by the file with the table, behind `bare`, whose slots are called when no argument is NULL that must not
- * be. What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF, _TIMES and
- * _REGISTER. To find the host it relies on this: an instance begins with its cek_host, a device with a pointer to its
- * instance, every other handle with a pointer to its device. */
+ * be. What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF, _TIMES,
+ * _REGISTER, _IMPORT and _EXPORT. To find the host it relies on this: an instance begins with its cek_host, a device
+ * with a pointer to its instance, every other handle with a pointer to its device. */
 #ifndef CEK_BACKENDS_COMMON_NULLS_H
 #define CEK_BACKENDS_COMMON_NULLS_H
 
@@ -48,6 +48,9 @@ CEK__DOOR(device_times, dev, (cek_dev *dev, cek_device_times *times), (dev, time
 
 CEK__DOOR(mem_alloc, dev, (cek_dev *dev, const cek_mem_desc *desc, cek_mem **out), (dev, desc, out), CEK__CLEAR(out),
           CEK__MUST(dev) CEK__MUST(desc) CEK__MUST(out))
+CEK__DOOR(mem_import, dev, (cek_dev *dev, const cek_foreign *foreign, cek_mem **out), (dev, foreign, out),
+          CEK__CLEAR(out), CEK__MUST(dev) CEK__MUST(foreign) CEK__MUST(out))
+CEK__DOOR(mem_export, mem, (cek_mem *mem, cek_foreign *out), (mem, out), CEK__NOTHING, CEK__MUST(mem) CEK__MUST(out))
 CEK__DOOR(mem_map, mem, (cek_mem *mem, uint32_t access, void **out), (mem, access, out), CEK__CLEAR(out),
           CEK__MUST(mem) CEK__MUST(out))
 CEK__DOOR(mem_unmap, mem, (cek_mem *mem), (mem), CEK__NOTHING, CEK__MUST(mem))
@@ -159,6 +162,8 @@ __attribute__((unused)) static void door_host_unregister(cek_dev *dev, void *ptr
 #define CEK__DOORS_MAP .mem_map = door_mem_map, .mem_unmap = door_mem_unmap
 #define CEK__DOORS_TIMES .device_times = door_device_times
 #define CEK__DOORS_REGISTER .host_register = door_host_register, .host_unregister = door_host_unregister
+#define CEK__DOORS_IMPORT .mem_import = door_mem_import
+#define CEK__DOORS_EXPORT .mem_export = door_mem_export
 #define CEK__DOORS_CMDBUF                                                                                             \
     .cmdbuf_create = door_cmdbuf_create, .cmdbuf_destroy = door_cmdbuf_destroy, .cmdbuf_run = door_cmdbuf_run
 /* clang-format on */

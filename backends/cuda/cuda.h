@@ -61,6 +61,7 @@ typedef struct cuda_dev {
 typedef struct cuda_mem {
     cek_mem head;
     CUdeviceptr address;
+    bool foreign; /* somebody else's (mem_import) */
 } cuda_mem;
 
 struct cek_queue {
@@ -189,6 +190,8 @@ cek_status cek__cuda_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t 
 
 cek_status cek__cuda_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
 void cek__cuda_mem_free(cek_mem *mem);
+cek_status cek__cuda_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out);
+cek_status cek__cuda_mem_export(cek_mem *mem, cek_foreign *out);
 void *cek__cuda_mem_host_ptr(cek_mem *mem);
 cek_status cek__cuda_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
 cek_status cek__cuda_host_register(cek_dev *dev, void *ptr, uint64_t bytes);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/common/command.h"
+#include "backends/common/growth.h"
 #include "backends/cuda/cuda.h"
 #include "backends/host/pages.h"
 
@@ -51,13 +52,43 @@ void cek__cuda_mem_free(cek_mem *head)
     if (!head)
         return;
     cuda_dev *dev = (cuda_dev *)head->dev;
-    if (!cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "mem_free")) {
+    if (!((cuda_mem *)head)->foreign && !cek__latched(&dev->head.lost) && !cek__cuda_enter(dev, "mem_free")) {
         CUresult error = cek__cuda_api(dev)->cuMemFree(((cuda_mem *)head)->address);
         cek__cuda_leave(dev);
         if (error)
             (void)cek__cuda_fail(dev, "mem_free", "cuMemFree", error);
     }
     free(head);
+}
+
+/* All contexts of a program are the device's primary one, as ours is: its memory has one address everywhere. */
+cek_status cek__cuda_mem_import(cek_dev *head, const cek_foreign *foreign, cek_mem **out)
+{
+    const cek_host *host = &head->instance->host;
+    cek_foreign from;
+    *out = NULL;
+    cek_status st = cek__gpu_ready(head, "mem_import");
+    if (!st)
+        st = cek__foreign_in(host, foreign, CEK_FOREIGN_CUDA, (uint32_t)((cuda_dev *)head)->device, &from);
+    if (st)
+        return st;
+    cuda_mem *mem = calloc(1, sizeof *mem);
+    if (!mem)
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_import: no memory for the handle");
+    *mem = (cuda_mem){ .head = { head, from.bytes }, .address = from.address, .foreign = true };
+    *out = &mem->head;
+    return CEK_OK;
+}
+
+cek_status cek__cuda_mem_export(cek_mem *head, cek_foreign *out)
+{
+    const cuda_mem *mem = (const cuda_mem *)head;
+    const cek_foreign place = { .kind = CEK_FOREIGN_CUDA,
+                                .ordinal = (uint32_t)((cuda_dev *)head->dev)->device,
+                                .address = mem->address,
+                                .bytes = head->bytes };
+    cek_status st = cek__gpu_ready(head->dev, "mem_export");
+    return st ? st : cek__struct_out(&head->dev->instance->host, "mem_export: out", out, &place, sizeof place);
 }
 
 void *cek__cuda_mem_host_ptr(cek_mem *mem)

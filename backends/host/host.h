@@ -44,6 +44,7 @@ struct cek_mem {
     unsigned char *base; /* aligned to CEK_ALIGNMENT */
     uint64_t bytes;
     uint64_t mapped_bytes; /* of the mmap, 0 where base is from the C library */
+    bool foreign;          /* base is somebody else's (mem_import) */
     atomic_bool mapped;    /* between mem_map and mem_unmap */
 };
 
@@ -131,6 +132,7 @@ cek_status cek__host_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t 
 
 cek_status cek__host_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
 void cek__host_mem_free(cek_mem *mem);
+cek_status cek__host_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out);
 void *cek__host_mem_host_ptr(cek_mem *mem);
 cek_status cek__host_mem_map(cek_mem *mem, uint32_t access, void **out);
 cek_status cek__host_mem_unmap(cek_mem *mem);

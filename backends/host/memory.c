@@ -93,9 +93,31 @@ void cek__host_mem_free(cek_mem *mem)
         return;
     if (mem->mapped_bytes)
         munmap(mem->base, mem->mapped_bytes);
-    else
+    else if (!mem->foreign)
         free(mem->base);
     free(mem);
+}
+
+/* Neither touched nor held against what is left: it is there already, with its owner. */
+cek_status cek__host_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out)
+{
+    const cek_host *host = &dev->instance->host;
+    cek_foreign from;
+    *out = NULL;
+    cek_status st = cek__host_ready(dev, "mem_import");
+    if (!st)
+        st = cek__foreign_in(host, foreign, CEK_FOREIGN_HOST, 0, &from);
+    if (st)
+        return st;
+    cek_mem *mem = calloc(1, sizeof *mem);
+    if (!mem)
+        return cek__host_fail(host, CEK_OUT_OF_MEMORY, "mem_import: no memory for the handle");
+    mem->dev = dev;
+    mem->base = (unsigned char *)(uintptr_t)from.address;
+    mem->bytes = from.bytes;
+    mem->foreign = true;
+    *out = mem;
+    return CEK_OK;
 }
 
 bool cek__host_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes)

@@ -175,6 +175,7 @@ static const cek_plugin bare = {
     .host_free = cek__host_host_free,
     .host_register = cek__host_host_register,
     .host_unregister = cek__host_host_unregister,
+    .mem_import = cek__host_mem_import,
 
     .queue_create = cek__host_queue_create,
     .queue_destroy = cek__host_queue_destroy,
@@ -218,4 +219,5 @@ const cek_plugin cek__reference_plugin = {
     CEK__DOORS_MAP,
     CEK__DOORS_CMDBUF,
     CEK__DOORS_REGISTER,
+    CEK__DOORS_IMPORT,
 };

@@ -99,6 +99,19 @@ static void absent_host_unregister(cek_dev *dev, void *ptr)
     (void)dev, (void)ptr;
 }
 
+static cek_status absent_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out)
+{
+    (void)dev, (void)foreign;
+    *out = NULL;
+    return absent("mem_import");
+}
+
+static cek_status absent_mem_export(cek_mem *mem, cek_foreign *out)
+{
+    (void)mem, (void)out;
+    return absent("mem_export");
+}
+
 /* ---- negotiation ---- */
 
 cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
@@ -122,6 +135,8 @@ cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
     STAND_IN(device_times);
     STAND_IN(host_register);
     STAND_IN(host_unregister);
+    STAND_IN(mem_import);
+    STAND_IN(mem_export);
 #undef STAND_IN
     return CEK_OK;
 }

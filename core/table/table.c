@@ -32,7 +32,8 @@ enum { ALONE, MAP, PINNED, OPERATION, RECORDING, REGISTERED, GROUPS };
     X(op_prepack, NEVER, ALONE)                                                                          \
     X(cmdbuf_create, NEVER, RECORDING) X(cmdbuf_destroy, NEVER, RECORDING) X(cmdbuf_run, NEVER, RECORDING)      \
     X(device_times, NEVER, ALONE)                                                                        \
-    X(host_register, NEVER, REGISTERED) X(host_unregister, NEVER, REGISTERED)
+    X(host_register, NEVER, REGISTERED) X(host_unregister, NEVER, REGISTERED)                               \
+    X(mem_import, NEVER, ALONE) X(mem_export, NEVER, ALONE)
 /* clang-format on */
 
 typedef struct slot_row {

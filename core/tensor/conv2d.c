@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/base/options.h"
+#include "core/tensor/copy.h"
 #include "core/tensor/eager.h"
-#include "core/tensor/tensor.h"
 
 static cek_status options_take(const cek_conv2d_options *given, cek_conv2d_options *out)
 {
@@ -118,7 +118,7 @@ cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_t
     cek_conv2d_options o;
     cek_conv_desc desc;
     cek__shape shape;
-    cek_tensor *y = NULL;
+    cek_tensor *y = NULL, *px = NULL, *pw = NULL, *pb = NULL;
     const char *const names[] = { "x", "weight" };
 
     CEK__NOT_NULL(out);
@@ -131,15 +131,22 @@ cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_t
     CEK_TRY(bias_check(x, weight, bias));
     CEK_TRY(output_shape(&x->shape, &weight->shape, &o, cek_dtype_bytes(x->type), &shape));
     CEK_TRY(cek__tensor_new("cek_conv2d", x->device, x->type, &shape, &y));
-    cek_ref operands[] = { [CEK_CONV_FORWARD_X] = cek_tensor_ref(x),
-                           [CEK_CONV_FORWARD_W] = cek_tensor_ref(weight),
+    CEK_TRY(cek__tensor_packed("cek_conv2d", x, &px));
+    CEK_TRY(cek__tensor_packed("cek_conv2d", weight, &pw));
+    if (bias != NULL)
+        CEK_TRY(cek__tensor_packed("cek_conv2d", bias, &pb));
+    cek_ref operands[] = { [CEK_CONV_FORWARD_X] = cek_tensor_ref(px),
+                           [CEK_CONV_FORWARD_W] = cek_tensor_ref(pw),
                            [CEK_CONV_FORWARD_Y] = cek_tensor_ref(y),
-                           [CEK_CONV_FORWARD_BIAS] = bias != NULL ? cek_tensor_ref(bias) : (cek_ref){ 0 } };
+                           [CEK_CONV_FORWARD_BIAS] = cek_tensor_ref(pb) };
     desc = describe(x, weight, &o, bias != NULL);
     CEK_TRY(cek__eager_run("cek_conv2d", x->device, &desc.op, operands, bias != NULL ? 4 : 3));
     *out = y;
-    return CEK_OK;
+    y = NULL;
 out:
+    cek_tensor_free(px);
+    cek_tensor_free(pw);
+    cek_tensor_free(pb);
     cek_tensor_free(y);
     return st;
 }

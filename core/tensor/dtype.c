@@ -81,3 +81,33 @@ void cek__dtype_put(cek_dtype type, double value, void *out)
     case CEK_U8: memcpy(out, &u8, sizeof u8); break;
     }
 }
+
+/* What `narrow` rounds to. */
+static double widen(uint16_t bits, int fraction, int bias)
+{
+    const int exponent = (bits & 0x7fff) >> fraction, top = 2 * bias + 1;
+    const double steps = bits & ((1 << fraction) - 1), hidden = 1 << fraction;
+    double value;
+
+    if (exponent == top)
+        value = steps != 0 ? NAN : INFINITY;
+    else
+        value = exponent == 0 ? ldexp(steps, 1 - bias - fraction) : ldexp(hidden + steps, exponent - bias - fraction);
+    return (bits & 0x8000) != 0 ? -value : value;
+}
+
+double cek__dtype_get(cek_dtype type, const void *element)
+{
+    float f32;
+    double f64;
+    int32_t i32;
+    uint16_t half;
+
+    switch (type) {
+    case CEK_F32: memcpy(&f32, element, sizeof f32); return (double)f32;
+    case CEK_F64: memcpy(&f64, element, sizeof f64); return f64;
+    case CEK_I32: memcpy(&i32, element, sizeof i32); return i32;
+    case CEK_U8: return *(const uint8_t *)element;
+    default: memcpy(&half, element, sizeof half); return type == CEK_F16 ? widen(half, 10, 15) : widen(half, 7, 127);
+    }
+}

@@ -15,4 +15,7 @@ cek_dtype cek__dtype_sum(cek_dtype type);
  * infinity, integers saturate, NaN becomes 0 in integers. */
 void cek__dtype_put(cek_dtype type, double value, void *out);
 
+/* The value of an element, which a double holds of every type. */
+double cek__dtype_get(cek_dtype type, const void *element);
+
 #endif

@@ -8,60 +8,24 @@
 
 #include "core/device/call.h"
 #include "core/device/stream.h"
+#include "core/tensor/copy.h"
 #include "core/tensor/eager.h"
-#include "core/tensor/tensor.h"
+#include "core/tensor/pointwise.h"
 
 /* ---- elementwise ---- */
 
-/* One value per element from one or two inputs, by a chain of instructions; inputs are values 0 and 1. */
-typedef struct chain {
-    cek_pointwise_instruction code[2];
-    uint32_t length;
-} chain;
-
-static cek_status pointwise_run(const char *what, int count, const cek_tensor *const *in, const chain *c, cek_tensor *y)
-{
-    cek__shape over = y->shape;
-    int64_t strides[3][CEK_RANK_MAX];
-    cek_pointwise_input inputs[2];
-    cek_ref operands[CEK_POINTWISE_OUT + 1] = { [CEK_POINTWISE_OUT] = cek_tensor_ref(y) };
-    cek_pointwise_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_POINTWISE, .operands = CEK_BIT(CEK_POINTWISE_OUT) },
-        .out_type = y->type,
-        .inputs = inputs,
-        .instructions = c->code,
-        .input_count = (uint32_t)count,
-        .input_size = sizeof *inputs,
-        .instruction_count = c->length,
-        .instruction_size = sizeof *c->code
-    };
-
-    for (int k = 0; k < count; k++)
-        cek__shape_strides(&in[k]->shape, &y->shape, strides[k]);
-    cek__shape_strides(&y->shape, &y->shape, strides[count]);
-    cek__shape_collapse(&over, count + 1, strides);
-    for (int k = 0; k < count; k++) {
-        inputs[k] = (cek_pointwise_input){ .type = in[k]->type };
-        memcpy(inputs[k].strides, strides[k], sizeof strides[k]);
-        operands[k] = cek_tensor_ref(in[k]);
-        desc.op.operands |= CEK_BIT(k);
-    }
-    desc.rank = (uint32_t)over.rank;
-    for (int i = 0; i < over.rank; i++)
-        desc.shape[i] = (uint64_t)over.dims[i];
-    memcpy(desc.out_strides, strides[count], sizeof strides[count]);
-    return cek__eager_run(what, y->device, &desc.op, operands, CEK_POINTWISE_OUT + 1);
-}
-
-static cek_status unary(const char *what, const cek_tensor *x, const chain *c, cek_tensor **out)
+static cek_status elementwise(const char *what, const cek__chain *chain, const cek_tensor *const *in,
+                              const cek__shape *shape, cek_tensor **out)
 {
     cek_status st;
     cek_tensor *y = NULL;
+    cek__lane lanes[2], to;
 
-    *out = NULL;
-    CEK_TRY(cek__tensors_check(what, 1, (const char *const[]){ "x" }, &x));
-    CEK_TRY(cek__tensor_new(what, x->device, x->type, &x->shape, &y));
-    CEK_TRY(pointwise_run(what, 1, &x, c, y));
+    CEK_TRY(cek__tensor_new(what, in[0]->device, in[0]->type, shape, &y));
+    for (int k = 0; k < chain->inputs; k++)
+        lanes[k] = cek__lane_of(in[k], shape);
+    to = cek__lane_of(y, shape);
+    CEK_TRY(cek__pointwise_run(what, y->device, shape, chain, lanes, &to));
     *out = y;
     return CEK_OK;
 out:
@@ -69,24 +33,30 @@ out:
     return st;
 }
 
+static cek_status unary(const char *what, const cek_tensor *x, const cek__chain *chain, cek_tensor **out)
+{
+    cek_status st;
+
+    *out = NULL;
+    CEK_TRY(cek__tensors_check(what, 1, (const char *const[]){ "x" }, &x));
+    CEK_TRY(elementwise(what, chain, &x, &x->shape, out));
+out:
+    return st;
+}
+
 static cek_status binary(const char *what, uint32_t code, const cek_tensor *a, const cek_tensor *b, cek_tensor **out)
 {
     cek_status st;
-    cek_tensor *y = NULL;
     cek__shape shape;
     const cek_tensor *in[] = { a, b };
-    chain c = { .code = { { .code = code, .a = 0, .b = 1 } }, .length = 1 };
+    const cek__chain chain = { .inputs = 2, .code = { { .code = code, .a = 0, .b = 1 } }, .length = 1 };
 
     *out = NULL;
     CEK_TRY(cek__tensors_check(what, 2, (const char *const[]){ "a", "b" }, in));
     CEK_TRY(cek__shape_broadcast(what, &a->shape, &b->shape, &shape));
     CEK_TRY(cek__shape_make(what, shape.rank, shape.dims, cek_dtype_bytes(a->type), &shape));
-    CEK_TRY(cek__tensor_new(what, a->device, a->type, &shape, &y));
-    CEK_TRY(pointwise_run(what, 2, in, &c, y));
-    *out = y;
-    return CEK_OK;
+    CEK_TRY(elementwise(what, &chain, in, &shape, out));
 out:
-    cek_tensor_free(y);
     return st;
 }
 
@@ -105,13 +75,14 @@ BINARY(mul, CEK_PW_MUL)
 BINARY(div, CEK_PW_DIV)
 #undef BINARY
 
-#define UNARY(name, instruction)                                                                          \
-    cek_status cek_##name(const cek_tensor *x, cek_tensor **out)                                          \
-    {                                                                                                     \
-        CEK__NOT_NULL(out);                                                                               \
-        *out = NULL;                                                                                      \
-        CEK__NOT_NULL(x);                                                                                 \
-        return unary("cek_" #name, x, &(chain){ .code = { { .code = instruction } }, .length = 1 }, out); \
+#define UNARY(name, instruction)                                                                                      \
+    cek_status cek_##name(const cek_tensor *x, cek_tensor **out)                                                      \
+    {                                                                                                                 \
+        CEK__NOT_NULL(out);                                                                                           \
+        *out = NULL;                                                                                                  \
+        CEK__NOT_NULL(x);                                                                                             \
+        return unary("cek_" #name, x, &(cek__chain){ .inputs = 1, .code = { { .code = instruction } }, .length = 1 }, \
+                     out);                                                                                            \
     }
 UNARY(neg, CEK_PW_NEG)
 UNARY(exp, CEK_PW_EXP)
@@ -129,9 +100,10 @@ cek_status cek_scale(const cek_tensor *x, double factor, double offset, cek_tens
     *out = NULL;
     CEK__NOT_NULL(x);
     return unary("cek_scale", x,
-                 &(chain){ .code = { { .code = CEK_PW_MUL_IMM, .imm = factor },
-                                     { .code = CEK_PW_ADD_IMM, .a = 1, .imm = offset } },
-                           .length = 2 },
+                 &(cek__chain){ .inputs = 1,
+                                .code = { { .code = CEK_PW_MUL_IMM, .imm = factor },
+                                          { .code = CEK_PW_ADD_IMM, .a = 1, .imm = offset } },
+                                .length = 2 },
                  out);
 }
 
@@ -177,20 +149,22 @@ static cek_status reduce(const char *what, uint32_t function, const cek_tensor *
     CEK_TRY(cek__tensors_check(what, 1, (const char *const[]){ "x" }, &x));
     CEK_TRY(axes_read(what, x, count, axes, &mask, &rest));
     CEK_TRY(cek__tensor_new(what, x->device, cek__dtype_sum(x->type), &rest, &y));
-    cek_ref operands[] = { [CEK_REDUCE_X] = cek_tensor_ref(x), [CEK_REDUCE_Y] = cek_tensor_ref(y) };
-    cek_reduce_desc desc = {
-        .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE, .operands = CEK_BIT(CEK_REDUCE_X) | CEK_BIT(CEK_REDUCE_Y) },
-        .function = function,
-        .axes = x->shape.rank > 0 ? mask : 1,
-        .rank = x->shape.rank > 0 ? (uint32_t)x->shape.rank : 1,
-        .x_type = x->type,
-        .shape = { 1 },
-        .x_strides = { 1 }
-    };
-    for (int i = 0; i < x->shape.rank; i++)
+    const cek__lane from = cek__lane_of(x, &x->shape);
+    cek_ref operands[] = { [CEK_REDUCE_X] = from.ref, [CEK_REDUCE_Y] = cek_tensor_ref(y) };
+    cek_reduce_desc desc = { .op = { .size = sizeof desc,
+                                     .kind = CEK_OP_REDUCE,
+                                     .operands = CEK_BIT(CEK_REDUCE_X) | CEK_BIT(CEK_REDUCE_Y),
+                                     .align = cek__lanes_align(1, &from) },
+                             .function = function,
+                             .axes = x->shape.rank > 0 ? mask : 1,
+                             .rank = x->shape.rank > 0 ? (uint32_t)x->shape.rank : 1,
+                             .x_type = x->type,
+                             .shape = { 1 },
+                             .x_strides = { 1 } };
+    for (int i = 0; i < x->shape.rank; i++) {
         desc.shape[i] = (uint64_t)x->shape.dims[i];
-    if (x->shape.rank > 0)
-        cek__shape_strides(&x->shape, &x->shape, desc.x_strides);
+        desc.x_strides[i] = from.strides[i];
+    }
     CEK_TRY(cek__eager_run(what, x->device, &desc.op, operands, 2));
     *out = y;
     return CEK_OK;
@@ -223,10 +197,67 @@ cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor *
     return reduce("cek_max", CEK_REDUCE_MAX, x, count, axes, out);
 }
 
+cek_status cek_min(const cek_tensor *x, int count, const int *axes, cek_tensor **out)
+{
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
+    return reduce("cek_min", CEK_REDUCE_MIN, x, count, axes, out);
+}
+
+static cek_status arg(const char *what, uint32_t function, const cek_tensor *x, int axis, cek_tensor **out)
+{
+    cek_status st;
+    cek_tensor *y = NULL, *packed = NULL;
+    cek__shape rest;
+    uint32_t mask;
+
+    CEK_TRY(cek__tensors_check(what, 1, (const char *const[]){ "x" }, &x));
+    CEK_TRY(cek__axis_take(what, x, axis, &axis));
+    CEK_TRY(axes_read(what, x, 1, &axis, &mask, &rest));
+    CEK_TRY(cek__tensor_new(what, x->device, CEK_I32, &rest, &y));
+    CEK_TRY(cek__tensor_packed(what, x, &packed));
+    cek_ref operands[] = { [CEK_ARG_X] = cek_tensor_ref(packed), [CEK_ARG_Y] = cek_tensor_ref(y) };
+    cek_arg_desc desc = {
+        .op = { .size = sizeof desc, .kind = CEK_OP_ARG, .operands = CEK_BIT(CEK_ARG_X) | CEK_BIT(CEK_ARG_Y) },
+        .function = function,
+        .axis = (uint32_t)axis,
+        .rank = (uint32_t)x->shape.rank,
+        .type = x->type
+    };
+    for (int i = 0; i < x->shape.rank; i++) {
+        desc.shape[i] = (uint64_t)x->shape.dims[i];
+        desc.x_strides[i] = packed->strides[i];
+    }
+    CEK_TRY(cek__eager_run(what, x->device, &desc.op, operands, 2));
+    *out = y;
+    y = NULL;
+out:
+    cek_tensor_free(packed);
+    cek_tensor_free(y);
+    return st;
+}
+
+cek_status cek_argmax(const cek_tensor *x, int axis, cek_tensor **out)
+{
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
+    return arg("cek_argmax", CEK_ARG_MAX, x, axis, out);
+}
+
+cek_status cek_argmin(const cek_tensor *x, int axis, cek_tensor **out)
+{
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(x);
+    return arg("cek_argmin", CEK_ARG_MIN, x, axis, out);
+}
+
 cek_status cek_softmax(const cek_tensor *x, cek_tensor **out)
 {
     cek_status st;
-    cek_tensor *y = NULL;
+    cek_tensor *y = NULL, *packed = NULL;
     int64_t columns;
 
     CEK__NOT_NULL(out);
@@ -234,8 +265,9 @@ cek_status cek_softmax(const cek_tensor *x, cek_tensor **out)
     CEK__NOT_NULL(x);
     CEK_TRY(cek__tensors_check("cek_softmax", 1, (const char *const[]){ "x" }, &x));
     CEK_TRY(cek__tensor_new("cek_softmax", x->device, x->type, &x->shape, &y));
+    CEK_TRY(cek__tensor_packed("cek_softmax", x, &packed));
     columns = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
-    cek_ref operands[] = { [CEK_SOFTMAX_X] = cek_tensor_ref(x), [CEK_SOFTMAX_Y] = cek_tensor_ref(y) };
+    cek_ref operands[] = { [CEK_SOFTMAX_X] = cek_tensor_ref(packed), [CEK_SOFTMAX_Y] = cek_tensor_ref(y) };
     cek_softmax_desc desc = { .op = { .size = sizeof desc,
                                       .kind = CEK_OP_SOFTMAX,
                                       .operands = CEK_BIT(CEK_SOFTMAX_X) | CEK_BIT(CEK_SOFTMAX_Y) },
@@ -244,8 +276,9 @@ cek_status cek_softmax(const cek_tensor *x, cek_tensor **out)
                               .type = x->type };
     CEK_TRY(cek__eager_run("cek_softmax", x->device, &desc.op, operands, 2));
     *out = y;
-    return CEK_OK;
+    y = NULL;
 out:
+    cek_tensor_free(packed);
     cek_tensor_free(y);
     return st;
 }
@@ -294,7 +327,7 @@ static cek_status product_plan(const cek__shape *a, const cek__shape *b, product
 cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out)
 {
     cek_status st;
-    cek_tensor *c = NULL;
+    cek_tensor *c = NULL, *pa = NULL, *pb = NULL;
     product p;
 
     CEK__NOT_NULL(out);
@@ -305,8 +338,10 @@ cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out
     CEK_TRY(product_plan(&a->shape, &b->shape, &p));
     CEK_TRY(cek__shape_make("cek_matmul", p.shape.rank, p.shape.dims, cek_dtype_bytes(a->type), &p.shape));
     CEK_TRY(cek__tensor_new("cek_matmul", a->device, a->type, &p.shape, &c));
+    CEK_TRY(cek__tensor_packed("cek_matmul", a, &pa));
+    CEK_TRY(cek__tensor_packed("cek_matmul", b, &pb));
     cek_ref operands[] = {
-        [CEK_GEMM_A] = cek_tensor_ref(a), [CEK_GEMM_B] = cek_tensor_ref(b), [CEK_GEMM_C] = cek_tensor_ref(c)
+        [CEK_GEMM_A] = cek_tensor_ref(pa), [CEK_GEMM_B] = cek_tensor_ref(pb), [CEK_GEMM_C] = cek_tensor_ref(c)
     };
     cek_gemm_desc desc = { .op = { .size = sizeof desc,
                                    .kind = CEK_OP_GEMM,
@@ -326,8 +361,10 @@ cek_status cek_matmul(const cek_tensor *a, const cek_tensor *b, cek_tensor **out
                            .c_type = c->type };
     CEK_TRY(cek__eager_run("cek_matmul", a->device, &desc.op, operands, 3));
     *out = c;
-    return CEK_OK;
+    c = NULL;
 out:
+    cek_tensor_free(pa);
+    cek_tensor_free(pb);
     cek_tensor_free(c);
     return st;
 }

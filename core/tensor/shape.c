@@ -69,18 +69,26 @@ cek_status cek__shape_broadcast(const char *what, const cek__shape *a, const cek
     return CEK_OK;
 }
 
-void cek__shape_strides(const cek__shape *shape, const cek__shape *over, int64_t strides[CEK_RANK_MAX])
+void cek__shape_strides(const cek__shape *shape, int64_t strides[CEK_RANK_MAX])
 {
     int64_t stride = 1;
 
     memset(strides, 0, CEK_RANK_MAX * sizeof *strides);
-    for (int back = 1; back <= shape->rank; back++) {
-        int64_t dim = shape->dims[shape->rank - back];
-
-        if (dim != 1)
-            strides[over->rank - back] = stride;
-        stride *= dim;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= shape->dims[i];
     }
+}
+
+bool cek__shape_is_dense(const cek__shape *shape, const int64_t *strides)
+{
+    int64_t dense[CEK_RANK_MAX];
+
+    cek__shape_strides(shape, dense);
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] != 1 && strides[i] != dense[i])
+            return false;
+    return true;
 }
 
 void cek__shape_collapse(cek__shape *shape, int count, int64_t strides[][CEK_RANK_MAX])

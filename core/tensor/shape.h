@@ -29,8 +29,11 @@ bool cek__shape_equal(const cek__shape *a, const cek__shape *b);
 CEK__CHECKED cek_status cek__shape_broadcast(const char *what, const cek__shape *a, const cek__shape *b,
                                              cek__shape *out);
 
-/* Row-major strides, in elements, of a dense array of `shape` read as `over`: 0 where a dimension stretches. */
-void cek__shape_strides(const cek__shape *shape, const cek__shape *over, int64_t strides[CEK_RANK_MAX]);
+/* Row-major strides, in elements, of a dense array. */
+void cek__shape_strides(const cek__shape *shape, int64_t strides[CEK_RANK_MAX]);
+
+/* Whether these are they, but for dimensions of 1. */
+bool cek__shape_is_dense(const cek__shape *shape, const int64_t *strides);
 
 /* Joins neighbouring dimensions that all `count` operands walk as one, and drops those of size 1: fewer loops, fewer
  * kinds of operation. What remains has at least one dimension. */

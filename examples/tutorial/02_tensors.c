@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cekernels/cekernels.h>
 
@@ -21,6 +22,8 @@ int main(int argc, char **argv)
     cek_device *device, *other;
     cek_tensor *a = NULL, *b = NULL, *product = NULL, *bias = NULL, *sum = NULL, *moved = NULL, *mixed = NULL;
     cek_tensor *image = NULL, *kernel = NULL, *edges = NULL;
+    cek_tensor *grid = NULL, *column = NULL, *large = NULL, *zero = NULL, *kept = NULL, *best = NULL;
+    char *text = NULL;
     const float left[6] = { 1, 2, 3, 4, 5, 6 }, right[6] = { 1, 0, 0, 1, 1, 1 }, row[2] = { 10, 20 };
     const float want[4] = { 14, 25, 20, 31 };
     float got[4], pixels[16], response[4];
@@ -57,6 +60,24 @@ int main(int argc, char **argv)
         goto out;
     }
 
+    /* A view shows another tensor's memory: what is written to the last column is in the whole. Then 0 where a number is not
+     * above 60, and where each row has its largest. */
+    TRY(cek_tensor_reshape(edges, 2, (int64_t[]){ 2, 2 }, &grid));
+    TRY(cek_tensor_select(grid, 1, -1, &column)); /* grid[:, -1] */
+    TRY(cek_tensor_assign(column, bias));
+    TRY(cek_tensor_full(device, CEK_F32, 0, NULL, 60, &zero));
+    TRY(cek_gt(grid, zero, &large));
+    TRY(cek_tensor_write(zero, (float[]){ 0 }, sizeof(float)));
+    TRY(cek_where(large, grid, zero, &kept));
+    TRY(cek_argmax(kept, 1, &best));
+    TRY(cek_tensor_text(kept, NULL, &text)); /* as NumPy writes it */
+    printf("%s\n", text);
+    TRY(cek_tensor_read(kept, response, sizeof response));
+    if (response[0] != 0 || response[2] != 81) {
+        fprintf(stderr, "tensors: the choice is wrong\n");
+        goto out;
+    }
+
     /* tensor.to(device) */
     TRY(cek_tensor_to(sum, other, &moved));
     TRY(cek_tensor_read(moved, got, sizeof got));
@@ -75,6 +96,13 @@ int main(int argc, char **argv)
 out:
     cek_tensor_free(mixed);
     cek_tensor_free(moved);
+    free(text);
+    cek_tensor_free(best);
+    cek_tensor_free(kept);
+    cek_tensor_free(zero);
+    cek_tensor_free(large);
+    cek_tensor_free(column);
+    cek_tensor_free(grid);
     cek_tensor_free(edges);
     cek_tensor_free(kernel);
     cek_tensor_free(image);

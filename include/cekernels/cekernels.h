@@ -391,7 +391,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_run_commands(cek_stream *stream, cek_c
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* A dense row-major array on one device. Each device has one default stream, shared by its tensors:
+/* An array on one device. What operations create is dense and row-major; a view walks another tensor's memory
+ * through strides (below). Each device has one default stream, shared by its tensors:
  * operations are queued there in the order of the calls and the calls return at once;
  * cek_tensor_read waits. Operations on tensors of one device from several threads are safe and
  * ordered by a lock. When queued work fails, every later operation on that device's tensors fails
@@ -418,6 +419,11 @@ CEK_API int cek_tensor_rank(const cek_tensor *tensor);
 CEK_API const int64_t *cek_tensor_shape(const cek_tensor *tensor); /* rank entries, the tensor's */
 CEK_API int64_t cek_tensor_count(const cek_tensor *tensor);        /* elements */
 CEK_API uint64_t cek_tensor_bytes(const cek_tensor *tensor);
+/* Elements from one to the next along each dimension, rank entries, the tensor's. */
+CEK_API const int64_t *cek_tensor_strides(const cek_tensor *tensor);
+/* Dense and row-major. */
+CEK_API bool cek_tensor_is_contiguous(const cek_tensor *tensor);
+/* Where its first element lies. */
 CEK_API cek_ref cek_tensor_ref(const cek_tensor *tensor);
 CEK_API const char *cek_dtype_name(cek_dtype type); /* "f32" */
 CEK_API size_t cek_dtype_bytes(cek_dtype type);     /* 0 for an unknown one */
@@ -429,7 +435,8 @@ CEK_API size_t cek_dtype_bytes(cek_dtype type);     /* 0 for an unknown one */
  * Ordered after all work queued on `src`; *out may be used at once on its own device. `src` stays
  * the caller's and may be freed at once. Errors: CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
 CEK_API CEK_CHECKED cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor **out);
-/* Waits for the work that makes the tensor, then copies all of it; `bytes` must equal its size. */
+/* Waits for the work that makes the tensor, then copies all of it, row-major; `bytes` must equal its size. Writing to
+ * a view writes the elements that it shows; memory of another's that may only be read is CEK_INVALID. */
 CEK_API CEK_CHECKED cek_status cek_tensor_read(const cek_tensor *tensor, void *dst, uint64_t bytes);
 CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *src, uint64_t bytes);
 /* cek_tensor_cast - each element as the nearest value of `type`, ties to the one that is even.
@@ -441,10 +448,10 @@ CEK_API CEK_CHECKED cek_status cek_tensor_write(cek_tensor *tensor, const void *
  * this is the conversion of plugin.h's copy, the same on every device.
  * Errors: CEK_UNSUPPORTED for pairs that the device lacks; u8 and i32 to f32 are there on all. */
 CEK_API CEK_CHECKED cek_status cek_tensor_cast(const cek_tensor *x, cek_dtype type, cek_tensor **out);
-/* Another shape of the same element count; shares no memory with x. One dimension may be -1. */
+/* Another shape of the same element count, always a copy. One dimension may be -1. torch.reshape().clone(). */
 CEK_API CEK_CHECKED cek_status cek_tensor_reshape(const cek_tensor *x, int rank, const int64_t *shape,
                                                   cek_tensor **out);
-/* out.shape[i] = x.shape[axes[i]]; NCHW to NHWC is {0, 2, 3, 1}. */
+/* out.shape[i] = x.shape[axes[i]], always a copy; NCHW to NHWC is {0, 2, 3, 1}. torch.permute().contiguous(). */
 CEK_API CEK_CHECKED cek_status cek_tensor_permute(const cek_tensor *x, const int *axes, cek_tensor **out);
 
 /* Elementwise, broadcasting as NumPy does: shapes are aligned at the last dimension, and 1
@@ -469,6 +476,27 @@ CEK_API CEK_CHECKED cek_status cek_gelu(const cek_tensor *x, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_sum(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_mean(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_max(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_min(const cek_tensor *x, int count, const int *axes, cek_tensor **out);
+/* The place of the largest (smallest) element along one axis, which disappears: i32. Of equal ones the first; a NaN
+ * wins, the first of them. torch.argmax(x, axis); over all elements: of x reshaped to {-1}. Types but f32:
+ * CEK_UNSUPPORTED where the device lacks them. */
+CEK_API CEK_CHECKED cek_status cek_argmax(const cek_tensor *x, int axis, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_argmin(const cek_tensor *x, int axis, cek_tensor **out);
+/* ---- Comparisons ---- */
+
+/* 1 where it holds and 0 elsewhere, as u8; operands of any one type, which broadcast. Exact in every type, i32 too. A
+ * NaN is equal to nothing, on no side of anything, and ne is 1 there. torch.eq and so on. */
+CEK_API CEK_CHECKED cek_status cek_eq(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_ne(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_lt(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_le(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_gt(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_ge(const cek_tensor *a, const cek_tensor *b, cek_tensor **out);
+/* The element of a where `condition`, a u8, is not 0, else b's; all three broadcast, a and b are of any one type.
+ * torch.where. CEK_UNSUPPORTED: i32 of eight dimensions none of which can be walked with its neighbour. */
+CEK_API CEK_CHECKED cek_status cek_where(const cek_tensor *condition, const cek_tensor *a, const cek_tensor *b,
+                                         cek_tensor **out);
+
 /* Over the last dimension. */
 CEK_API CEK_CHECKED cek_status cek_softmax(const cek_tensor *x, cek_tensor **out);
 
@@ -488,6 +516,110 @@ typedef struct cek_conv2d_options {
 CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor *weight, const cek_tensor *bias,
                                           const cek_conv2d_options *options, cek_tensor **out);
 
+/* ---- Views ----------------------------------------------------------------------------------- */
+
+/* A view shows elements of another tensor: a tensor of its own, freed by itself and in any order, over the same
+ * memory, which lives as long as any of them. What is written to one is seen in all. Elementwise operations,
+ * comparisons, cek_where, sums and the other reductions, and copies of all sorts read views as they lie; cek_matmul,
+ * cek_conv2d, cek_softmax, cek_argmax and cek_argmin make a dense copy of one first. Nothing here copies, waits or
+ * fails but for CEK_INVALID (an axis, an index; the shape in the text) and CEK_OUT_OF_MEMORY of the host. A negative
+ * axis counts from the end. */
+
+/* x[start:stop:step] along one axis, as Python has it: negative places count from the end, and those outside are cut
+ * to it; INT64_MAX as stop: to the end. step >= 1. What would be empty is CEK_INVALID. */
+CEK_API CEK_CHECKED cek_status cek_tensor_slice(const cek_tensor *x, int axis, int64_t start, int64_t stop,
+                                                int64_t step, cek_tensor **out);
+/* `length` >= 1 places from `start` on, which must be there. torch.narrow. */
+CEK_API CEK_CHECKED cek_status cek_tensor_narrow(const cek_tensor *x, int axis, int64_t start, int64_t length,
+                                                 cek_tensor **out);
+/* One place of an axis, which disappears; negative from the end. torch.select, x[index]. */
+CEK_API CEK_CHECKED cek_status cek_tensor_select(const cek_tensor *x, int axis, int64_t index, cek_tensor **out);
+/* Without a dimension, which must be 1; with a dimension of 1 more, before `axis` (-1: behind the last). torch.squeeze,
+ * torch.unsqueeze. */
+CEK_API CEK_CHECKED cek_status cek_tensor_squeeze(const cek_tensor *x, int axis, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_unsqueeze(const cek_tensor *x, int axis, cek_tensor **out);
+/* Two dimensions change places. torch.transpose. */
+CEK_API CEK_CHECKED cek_status cek_tensor_transpose(const cek_tensor *x, int axis0, int axis1, cek_tensor **out);
+/* A dense tensor of x's elements: another name for x if it is one, else a copy. tensor.contiguous(). */
+CEK_API CEK_CHECKED cek_status cek_tensor_contiguous(const cek_tensor *x, cek_tensor **out);
+
+/* cek_tensor_assign - writes src to dst, which is usually a view: x[2:4] = y. dst.copy_(src).
+ *
+ * src stretches to dst's shape, and its type is converted as by cek_tensor_cast. They may overlap. Errors: CEK_INVALID
+ * (devices, naming both; shapes, naming both; a dst that may only be read), CEK_UNSUPPORTED (a pair of types). */
+CEK_API CEK_CHECKED cek_status cek_tensor_assign(cek_tensor *dst, const cek_tensor *src);
+
+/* `count` >= 1 tensors of one type and device one behind the other along an axis, beside which their shapes are equal;
+ * or along a new axis, all of one shape. Copies. torch.cat, torch.stack. */
+CEK_API CEK_CHECKED cek_status cek_tensor_cat(int count, const cek_tensor *const *parts, int axis, cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_stack(int count, const cek_tensor *const *parts, int axis, cek_tensor **out);
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* The one element of a tensor of any shape with one; waits. tensor.item(). */
+CEK_API CEK_CHECKED cek_status cek_tensor_item(const cek_tensor *tensor, double *out);
+/* start, start + step, ... up to but not stop, rounded to the type. torch.arange. Without a value it is CEK_INVALID. */
+CEK_API CEK_CHECKED cek_status cek_tensor_arange(cek_device *device, cek_dtype type, double start, double stop,
+                                                 double step, cek_tensor **out);
+/* Ones on the diagonal, else zeros. torch.eye. */
+CEK_API CEK_CHECKED cek_status cek_tensor_eye(cek_device *device, cek_dtype type, int64_t rows, int64_t columns,
+                                              cek_tensor **out);
+
+/* How a tensor is written out. Zero is NumPy's default. */
+typedef struct cek_text_options {
+    uint32_t size;
+    int32_t precision;  /* digits behind the point at most, up to 100; 0 = 8; CEK_TEXT_WHOLE: none */
+    int64_t threshold;  /* elements, above which the middle is left out; 0 = 1000 */
+    int32_t edge_items; /* that are then left at each end of a dimension; 0 = 3 */
+    int32_t line_width; /* characters; 0 = 75 */
+    bool suppress;      /* small numbers as 0. rather than all in scientific form */
+    bool repr;          /* with commas, the type, and the shape of what is cut: array([1., 2.], dtype=float32) */
+    uint8_t reserved[6];
+} cek_text_options;
+enum { CEK_TEXT_WHOLE = -1 };
+
+/* cek_tensor_text - the tensor's elements as NumPy 2 writes an array of them: str(), or repr().
+ *
+ * bf16, which NumPy lacks, is written as f16 is, in the digits that tell its numbers apart. Of a tensor above the
+ * threshold only what is shown leaves the device. Waits. *out is the caller's (free): lines without a newline at the
+ * end. The locale changes nothing. Errors: CEK_INVALID (options), CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_tensor_text(const cek_tensor *tensor, const cek_text_options *options, char **out);
+
+/* ---- Memory shared with other libraries ------------------------------------------------------ */
+
+/* By DLPack (dlpack.h, which a program that looks into the structs includes), as NumPy and PyTorch speak it: both
+ * sides use the same memory and see what the other writes. There is no common queue: cek_tensor_to_dlpack waits until
+ * all that was queued on the device has finished, and from then on whoever writes sees to it that the other side
+ * neither reads nor writes meanwhile (cek_device_sync waits for ours, torch.cuda.synchronize() for theirs). */
+struct DLManagedTensorVersioned;
+struct DLManagedTensor;
+enum { CEK_DLPACK_READ_ONLY = 1u << 0 };
+
+/* cek_tensor_to_dlpack - the tensor, with its strides, for another library. *out is its; it calls (*out)->deleter
+ * once, from any thread, after which the memory lives on as long as tensors of ours need it. x stays the caller's and
+ * may be freed at once. CEK_DLPACK_READ_ONLY: the other side must not write; so it is where x is such memory itself.
+ * Host memory of devices that live there (cpu, reference) becomes kDLCPU, that of cuda kDLCUDA. Errors:
+ * CEK_UNSUPPORTED (the device's memory has no address that others know: use cek_tensor_to or cek_tensor_read),
+ * CEK_DEVICE_LOST. _unversioned: the struct that had no version and no flags, for what still asks for it ("dltensor");
+ * not of memory that may only be read. */
+CEK_API CEK_CHECKED cek_status cek_tensor_to_dlpack(const cek_tensor *x, uint32_t flags,
+                                                    struct DLManagedTensorVersioned **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_to_dlpack_unversioned(const cek_tensor *x, struct DLManagedTensor **out);
+
+/* cek_tensor_from_dlpack - a tensor on `device` over another library's memory, in place.
+ *
+ * From success on `managed` is the tensor's: its deleter is called once, when the last tensor over the memory has been
+ * freed and the work that was queued with it has finished, on the thread that freed it; never, where the device is
+ * lost and may still use the memory. After a failure it is the caller's as before. Whatever writes to the memory has
+ * finished. bool comes as u8. Errors: CEK_UNSUPPORTED (another major version; a type or number of lanes that tensors
+ * lack; strides that run backwards; memory that this device does not reach, or one whose plugin cannot share: the
+ * reason is in the text, and copying is cek_tensor_from_host), CEK_INVALID (no element, too many dimensions, an
+ * address that is no multiple of the element). */
+CEK_API CEK_CHECKED cek_status cek_tensor_from_dlpack(cek_device *device, struct DLManagedTensorVersioned *managed,
+                                                      cek_tensor **out);
+CEK_API CEK_CHECKED cek_status cek_tensor_from_dlpack_unversioned(cek_device *device, struct DLManagedTensor *managed,
+                                                                  cek_tensor **out);
+
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
 /* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device,
@@ -496,6 +628,11 @@ CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank, 
                                                   double high, uint64_t seed, uint32_t stream, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean,
                                                  double std, uint64_t seed, uint32_t stream, cek_tensor **out);
+/* Whole numbers from low up to but not high, i32, on any device: low + floor(word * (high - low) / 2^32), with the
+ * words that those above have; so one number is at most (high - low) / 2^32 of its share likelier than another.
+ * Computed on the host. torch.randint. */
+CEK_API CEK_CHECKED cek_status cek_tensor_randint(cek_device *device, int rank, const int64_t *shape, int32_t low,
+                                                  int32_t high, uint64_t seed, uint32_t stream, cek_tensor **out);
 
 #ifdef __cplusplus
 }

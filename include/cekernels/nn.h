@@ -422,6 +422,37 @@ CEK_API CEK_CHECKED cek_status cek_npy_read(const char *path, cek_dtype type, ce
 /* Atomically, as version 1. Errors: CEK_INVALID (count is not the shape's), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_npy_write(const char *path, const cek_npy *array);
 
+/* cek_tensor_load - the array of a .npy file as a tensor: np.load.
+ *
+ * Versions 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes. float32, float64,
+ * float16, int32 and uint8 stay what they are, bool is u8, and int8, int16, int64, uint16, uint32 and uint64 become
+ * i32 where every element fits. Errors: CEK_BAD_INPUT (another type, a size that is not the header's, an element that
+ * 32 bits do not hold, no element; the file is named), CEK_IO, CEK_UNSUPPORTED (the device does not store the type),
+ * CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_tensor_load(cek_device *device, const char *path, cek_tensor **out);
+/* As version 1, atomically: np.save. bf16, which NumPy lacks, is CEK_UNSUPPORTED. Errors: CEK_IO, CEK_OUT_OF_MEMORY,
+ * CEK_DEVICE_LOST. */
+CEK_API CEK_CHECKED cek_status cek_tensor_save(const cek_tensor *tensor, const char *path);
+
+/* An archive of arrays (.npz), as np.savez and np.savez_compressed write it; read whole into memory. One may be read
+ * from several threads at once. */
+typedef struct cek_npz cek_npz;
+/* Errors: CEK_BAD_INPUT (no archive, a damaged one, one that is encrypted or compressed otherwise than by deflate),
+ * CEK_IO, CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_npz_open(const char *path, cek_npz **out);
+CEK_API void cek_npz_close(cek_npz *npz);
+/* Its arrays in the order of their names, without ".npy"; texts are the archive's, NULL beyond the last. */
+CEK_API size_t cek_npz_count(const cek_npz *npz);
+CEK_API const char *cek_npz_name(const cek_npz *npz, size_t index);
+/* One array as cek_tensor_load reads it. Errors as there, and CEK_NOT_FOUND. */
+CEK_API CEK_CHECKED cek_status cek_npz_tensor(const cek_npz *npz, const char *name, cek_device *device,
+                                              cek_tensor **out);
+/* cek_npz_save - `count` tensors of any devices under their names, atomically; equal ones make equal files. Errors: as
+ * cek_tensor_save; CEK_INVALID (an empty name, one of more than 1,000 bytes, two that are equal), CEK_UNSUPPORTED
+ * (more than 4 GiB in all or 2 GiB in one: save files then). */
+CEK_API CEK_CHECKED cek_status cek_npz_save(const char *path, size_t count, const char *const *names,
+                                            const cek_tensor *const *tensors, bool compress);
+
 /* ---- Training -------------------------------------------------------------------------------- */
 
 /* A trainer replicates a model over devices and trains it in synchronous steps: the batch is split

@@ -361,6 +361,20 @@ typedef struct cek_mem_desc {
 
 enum { CEK_MAP_READ = 1u << 0, CEK_MAP_WRITE = 1u << 1 };
 
+/* Since 1.1: memory by an address that others know too (mem_import, mem_export). */
+enum {
+    CEK_FOREIGN_HOST = 1, /* the address of a program */
+    CEK_FOREIGN_CUDA = 2  /* a CUdeviceptr, of the device with that ordinal of the CUDA driver */
+};
+typedef struct cek_foreign {
+    uint32_t size;
+    uint32_t kind;    /* CEK_FOREIGN_... */
+    uint32_t ordinal; /* of the device among its kind; 0 of the host */
+    uint32_t reserved;
+    uint64_t address; /* of mem_import a multiple of CEK_ALIGNMENT */
+    uint64_t bytes;   /* > 0 */
+} cek_foreign;
+
 /* -------------------------------------------------------------------------------------------------
  * 6 Queues and events
  */
@@ -1229,6 +1243,16 @@ typedef struct cek_plugin {
      * CEK_OUT_OF_MEMORY, and it may be used as it is. */
     cek_status (*host_register)(cek_dev *dev, void *ptr, uint64_t bytes);
     void (*host_unregister)(cek_dev *dev, void *ptr);
+
+    /* mem_import - optional, since 1.1. Memory that somebody else has, as device memory in place: nothing is copied,
+     * every command may use it as memory of mem_alloc, and what is written is seen on both sides. It stays its
+     * owner's, who keeps it until mem_free, which lets go of it. Its first bytes may be no part of what the owner
+     * shares: only operands are touched. CEK_UNSUPPORTED: a kind or place of memory that the device does not reach;
+     * the host copies it then. */
+    cek_status (*mem_import)(cek_dev *dev, const cek_foreign *foreign, cek_mem **out);
+    /* mem_export - optional, since 1.1, for memory without mem_host_ptr: where others find it. out->size is set by the
+     * host. Valid until mem_free. */
+    cek_status (*mem_export)(cek_mem *mem, cek_foreign *out);
 } cek_plugin;
 
 /* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared

@@ -343,7 +343,7 @@ cek_status cek__torch_read(const char *path, cek__st_file **out)
     CEK_TRY(cek__calloc(1, sizeof *file, &file));
     CEK_TRY(cek__strdup(path, &file->path));
     CEK_TRY(cek__file_read(path, FILE_BYTES_MAX, &file->values, &size));
-    CEK_TRY(cek__zip_open(path, file->values, size, &a.zip));
+    CEK_TRY(cek__zip_open(path, file->values, size, false, &a.zip));
     CEK_TRY(pickle_find(&a, &pickle));
     CEK_TRY(cek__pickle_read(path, pickle->data, pickle->size, globals, GLOBALS, &a.pickle));
     CEK_TRY(dict_find(&a, &dict));

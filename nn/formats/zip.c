@@ -21,7 +21,9 @@ enum {
     NAME_SHOWN = 200,
     FLAG_BEHIND = 1 << 3, /* size and checksum stand behind the entry */
     FLAG_UTF8 = 1 << 11,
-    EXTRA_64 = 1 /* the extra field with numbers of 64 bits */
+    DEFLATED = 8,
+    RATIO_MAX = 1032, /* deflate's best */
+    EXTRA_64 = 1      /* the extra field with numbers of 64 bits */
 };
 
 #define MARK_ENTRY UINT32_C(0x04034b50)
@@ -34,12 +36,12 @@ typedef struct archive {
     const char *path;
     uint8_t *bytes;
     uint64_t size, directory, directory_end, count;
+    bool deflated; /* entries may be */
 } archive;
 
 typedef struct listed { /* an entry as the directory has it */
     cek__zip_entry entry;
     uint16_t flags;
-    uint32_t checksum;
 } listed;
 
 static uint16_t u16_at(const uint8_t *at)
@@ -172,7 +174,7 @@ static bool extra_find(const uint8_t *at, uint16_t length, const uint8_t **extra
 static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
 {
     const uint8_t *p = a->bytes + *at, *extra, *extra_end;
-    uint64_t left = a->directory_end - *at, packed, bytes;
+    uint64_t left = a->directory_end - *at, bytes;
 
     if (left < LISTED_BYTES || u32_at(p) != MARK_LISTED)
         return bad(a, "its directory has fewer entries than it says");
@@ -181,21 +183,23 @@ static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
         return bad(a, "an entry of its directory is cut short");
     *out = (listed){ .entry.name = (const char *)p + LISTED_BYTES, .entry.name_length = u16_at(p + 28) };
     out->flags = u16_at(p + 8);
-    out->checksum = u32_at(p + 16);
-    if (u16_at(p + 10) != 0)
+    out->entry.checksum = u32_at(p + 16);
+    out->entry.deflated = u16_at(p + 10) == DEFLATED;
+    if (u16_at(p + 10) != 0 && (!a->deflated || !out->entry.deflated))
         return entry_bad(a, &out->entry,
-                         "it is compressed; only archives that keep entries as they are, as torch.save "
-                         "does, are read");
+                         a->deflated ? "it is compressed in another way than by deflate"
+                                     : "it is compressed; only archives that keep entries as they are, as torch.save "
+                                       "does, are read");
     if ((out->flags & ~(FLAG_BEHIND | FLAG_UTF8)) != 0)
         return entry_bad(a, &out->entry, "it is encrypted or of another unknown form");
-    packed = u32_at(p + 20);
+    out->entry.packed = u32_at(p + 20);
     out->entry.size = u32_at(p + 24);
     out->entry.begin = u32_at(p + 42);
     if (!extra_find(p + LISTED_BYTES + out->entry.name_length, u16_at(p + 30), &extra, &extra_end) ||
-        !widen(&extra, extra_end, &out->entry.size) || !widen(&extra, extra_end, &packed) ||
+        !widen(&extra, extra_end, &out->entry.size) || !widen(&extra, extra_end, &out->entry.packed) ||
         !widen(&extra, extra_end, &out->entry.begin) || u16_at(p + 34) != 0)
         return entry_bad(a, &out->entry, "what the directory says of it is damaged");
-    if (packed != out->entry.size)
+    if (!out->entry.deflated && out->entry.packed != out->entry.size)
         return entry_bad(a, &out->entry, "it is not compressed and yet has two sizes");
     *at += bytes;
     return CEK_OK;
@@ -212,17 +216,17 @@ static cek_status entry_check(const archive *a, listed *l)
         return entry_bad(a, e, "it begins behind the archive's entries");
     p = a->bytes + e->begin;
     room = a->directory - e->begin - ENTRY_BYTES;
-    if (u32_at(p) != MARK_ENTRY || u16_at(p + 6) != l->flags || u16_at(p + 8) != 0 ||
+    if (u32_at(p) != MARK_ENTRY || u16_at(p + 6) != l->flags || u16_at(p + 8) != (e->deflated ? DEFLATED : 0) ||
         u16_at(p + 26) != e->name_length || room < e->name_length ||
         memcmp(p + ENTRY_BYTES, e->name, e->name_length) != 0)
         return entry_bad(a, e, "the directory and what stands before it do not agree");
     room -= e->name_length;
-    if (room < u16_at(p + 28) || room - u16_at(p + 28) < e->size)
+    if (room < u16_at(p + 28) || room - u16_at(p + 28) < e->packed)
         return entry_bad(a, e, "it is larger than the archive");
-    if ((l->flags & FLAG_BEHIND) == 0 && (u32_at(p + 14) != l->checksum || !agree(u32_at(p + 22), UINT32_MAX, e->size)))
+    if ((l->flags & FLAG_BEHIND) == 0 && (u32_at(p + 14) != e->checksum || !agree(u32_at(p + 22), UINT32_MAX, e->size)))
         return entry_bad(a, e, "the directory and what stands before it do not agree");
     e->data = a->bytes + e->begin + ENTRY_BYTES + e->name_length + u16_at(p + 28);
-    if (crc32_z(0, e->data, e->size) != l->checksum)
+    if (!e->deflated && crc32_z(0, e->data, e->size) != e->checksum)
         return entry_bad(a, e, "its checksum is wrong: the file is damaged");
     return CEK_OK;
 }
@@ -248,7 +252,7 @@ static cek_status entries_order(const archive *a, cek__zip *zip)
 {
     qsort(zip->entries, zip->count, sizeof *zip->entries, by_begin);
     for (size_t i = 1; i < zip->count; i++)
-        if (zip->entries[i - 1].data + zip->entries[i - 1].size > a->bytes + zip->entries[i].begin)
+        if (zip->entries[i - 1].data + zip->entries[i - 1].packed > a->bytes + zip->entries[i].begin)
             return entry_bad(a, &zip->entries[i], "it overlaps another");
     qsort(zip->entries, zip->count, sizeof *zip->entries, by_name);
     for (size_t i = 1; i < zip->count; i++)
@@ -257,9 +261,9 @@ static cek_status entries_order(const archive *a, cek__zip *zip)
     return CEK_OK;
 }
 
-cek_status cek__zip_open(const char *path, uint8_t *bytes, size_t size, cek__zip *out)
+cek_status cek__zip_open(const char *path, uint8_t *bytes, size_t size, bool deflated, cek__zip *out)
 {
-    archive a = { .path = path, .bytes = bytes, .size = size };
+    archive a = { .path = path, .bytes = bytes, .size = size, .deflated = deflated };
     uint64_t at;
     cek_status st;
 
@@ -293,6 +297,50 @@ void cek__zip_close(cek__zip *zip)
 {
     free(zip->entries);
     *zip = (cek__zip){ 0 };
+}
+
+/* The whole stream at once, in pieces that zlib can count. */
+static bool inflate_all(const cek__zip_entry *e, uint8_t *out)
+{
+    z_stream z = { .next_in = e->data, .next_out = out };
+    uint64_t in = e->packed, room = e->size;
+    int answer = inflateInit2(&z, -MAX_WBITS);
+
+    if (answer != Z_OK)
+        return false;
+    while (answer == Z_OK) {
+        const uInt given = in < UINT32_MAX ? (uInt)in : UINT32_MAX,
+                   wanted = room < UINT32_MAX ? (uInt)room : UINT32_MAX;
+
+        z.avail_in = given;
+        z.avail_out = wanted;
+        answer = inflate(&z, Z_NO_FLUSH);
+        in -= given - z.avail_in;
+        room -= wanted - z.avail_out;
+    }
+    inflateEnd(&z);
+    return answer == Z_STREAM_END && in == 0 && room == 0;
+}
+
+cek_status cek__zip_unpack(const cek__zip *zip, const cek__zip_entry *e, uint8_t **out)
+{
+    const archive a = { .path = zip->path };
+    cek_status st;
+
+    *out = NULL;
+    if (e->deflated && e->size / RATIO_MAX > e->packed)
+        return entry_bad(&a, e, "it is said to be larger than it can be");
+    CEK_TRY(cek__malloc(e->size, out));
+    if (!e->deflated)
+        memcpy(*out, e->data, e->size);
+    else if (!inflate_all(e, *out) || crc32_z(0, *out, e->size) != e->checksum)
+        st = entry_bad(&a, e, "what is compressed there is damaged");
+    if (st != CEK_OK) {
+        free(*out);
+        *out = NULL;
+    }
+out:
+    return st;
 }
 
 const cek__zip_entry *cek__zip_find(const cek__zip *zip, const char *name, size_t length)

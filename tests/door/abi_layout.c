@@ -199,7 +199,7 @@ FIELD(cek_cmd, operands, 16, 8) FIELD(cek_cmd, workspace, 24, 16) FIELD(cek_cmd,
 FIELD(cek_cmd, src, 56, 16) FIELD(cek_cmd, bytes, 72, 8) FIELD(cek_cmd, pattern, 80, 4)
 FIELD(cek_cmd, pattern_bytes, 84, 4)
 
-STRUCT(cek_plugin, 376)
+STRUCT(cek_plugin, 392)
 FIELD(cek_plugin, size, 0, 4) FIELD(cek_plugin, abi, 4, 4) FIELD(cek_plugin, name, 8, 8)
 FIELD(cek_plugin, version, 16, 8) FIELD(cek_plugin, build, 24, 8) FIELD(cek_plugin, profile, 32, 4)
 FIELD(cek_plugin, reserved, 36, 4) FIELD(cek_plugin, create, 40, 8) FIELD(cek_plugin, destroy, 48, 8)
@@ -222,6 +222,11 @@ FIELD(cek_plugin, op_prepack, 312, 8) FIELD(cek_plugin, op_run, 320, 8)
 FIELD(cek_plugin, cmdbuf_create, 328, 8) FIELD(cek_plugin, cmdbuf_destroy, 336, 8)
 FIELD(cek_plugin, cmdbuf_run, 344, 8) FIELD(cek_plugin, device_times, 352, 8)
 FIELD(cek_plugin, host_register, 360, 8) FIELD(cek_plugin, host_unregister, 368, 8)
+FIELD(cek_plugin, mem_import, 376, 8) FIELD(cek_plugin, mem_export, 384, 8)
+
+STRUCT(cek_foreign, 32)
+FIELD(cek_foreign, size, 0, 4) FIELD(cek_foreign, kind, 4, 4) FIELD(cek_foreign, ordinal, 8, 4)
+FIELD(cek_foreign, reserved, 12, 4) FIELD(cek_foreign, address, 16, 8) FIELD(cek_foreign, bytes, 24, 8)
 
 STRUCT(cek_device_times, 40)
 FIELD(cek_device_times, size, 0, 4) FIELD(cek_device_times, reserved, 4, 4)
