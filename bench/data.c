@@ -102,15 +102,27 @@ static cek_image_options images_wanted(const bench_options *o, const cek_preset 
 static void images_tell(const bench_options *o, const bench_data *d, cek_data_kind kind)
 {
     int64_t shape[CEK_RANK_MAX];
-    cek_dataset_shape(d->train, shape);
+    const int rank = cek_dataset_shape(d->train, shape);
     if (o->quiet || kind == CEK_DATA_IDX)
         return;
-    char text[64] = "";
+    char text[64] = "", sizes[128] = "";
     if (cek_dataset_classes(d->train))
         snprintf(text, sizeof text, " of %lld classes", (long long)cek_dataset_classes(d->train));
-    fprintf(stderr, "cekernels-bench: %s: %s: %lld samples%s, %lld x %lld x %lld\n", d->source,
-            cek_data_kind_name(kind), (long long)cek_dataset_size(d->train), text, (long long)shape[0],
-            (long long)shape[1], (long long)shape[2]);
+    for (int i = 0; i < rank; i++) {
+        const size_t used = strlen(sizes);
+        snprintf(sizes + used, sizeof sizes - used, "%s%lld", i ? " x " : "", (long long)shape[i]);
+    }
+    fprintf(stderr, "cekernels-bench: %s: %s: %lld samples%s, %s\n", d->source, cek_data_kind_name(kind),
+            (long long)cek_dataset_size(d->train), text, sizes);
+}
+
+static int place_split(const bench_options *o, bench_data *d)
+{
+    cek_dataset *all = d->train;
+    d->train = NULL;
+    cek_status st = o->split ? cek_dataset_split_file(all, o->split, &d->train, &d->test) : fraction_split(o, all, d);
+    cek_dataset_free(all);
+    return st ? complain_status(st) : EXIT_OK;
 }
 
 /* What has no part for testing is divided as a table is; images without classes are only looked at. */
@@ -128,21 +140,16 @@ static int place_open(const bench_options *o, const cek_preset *preset, bench_da
     snprintf(d->source, sizeof d->source, "%.200s", o->data);
     cek_text_printable(d->source);
     images_tell(o, d, kind);
-    if (kind != CEK_DATA_FOLDERS && (o->split || o->test_fraction >= 0))
-        return complain(EXIT_USAGE, "--%s: %s has its test set (%s)", o->split ? "split" : "test-fraction", d->source,
-                        cek_data_kind_name(kind));
     d->unlabelled = kind == CEK_DATA_IMAGE || kind == CEK_DATA_IMAGES;
-    if (d->unlabelled)
-        return EXIT_OK;
-    if (kind != CEK_DATA_FOLDERS) {
-        st = cek_dataset_open(o->data, false, &images, &d->test);
-        return st ? complain_status(st) : EXIT_OK;
-    }
-    cek_dataset *whole = d->train;
-    d->train = NULL;
-    st = o->split ? cek_dataset_split_file(whole, o->split, &d->train, &d->test) : fraction_split(o, whole, d);
-    cek_dataset_free(whole);
-    return st ? complain_status(st) : EXIT_OK;
+    st = d->unlabelled ? CEK_OK : cek_dataset_open(o->data, false, &images, &d->test);
+    if (st == CEK_NOT_FOUND && (kind == CEK_DATA_FOLDERS || kind == CEK_DATA_ARRAYS))
+        return place_split(o, d);
+    if (st)
+        return complain_status(st);
+    if (o->split || o->test_fraction >= 0)
+        return complain(EXIT_USAGE, "--%s: %s has %s (%s)", o->split ? "split" : "test-fraction", d->source,
+                        d->unlabelled ? "no classes" : "its test set", cek_data_kind_name(kind));
+    return EXIT_OK;
 }
 
 /* As many samples as the first array has along its first axis: the model may have another opinion. */

@@ -2,6 +2,8 @@
 lib_LTLIBRARIES += %D%/libcekernels-nn.la
 
 %C%_libcekernels_nn_la_SOURCES = \
+    %D%/data/arrays.c \
+    %D%/data/arrays.h \
     %D%/data/augment.c \
     %D%/data/augment.h \
     %D%/data/bytes.c \
@@ -42,6 +44,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/message.c \
     %D%/formats/message.h \
     %D%/formats/npy.c \
+    %D%/formats/npy.h \
     %D%/formats/npy_header.c \
     %D%/formats/npy_header.h \
     %D%/formats/npy_tensor.c \

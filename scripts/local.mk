@@ -20,6 +20,7 @@ EXTRA_DIST += \
     %D%/compare-pytorch-gpt \
     %D%/compare-pytorch-layers \
     %D%/compare-pytorch-nets \
+    %D%/compare-folders \
     %D%/compare-types \
     %D%/compare_peer.py \
     %D%/glyphs-difficulty \

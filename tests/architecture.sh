@@ -29,7 +29,7 @@ nn/layers:           door api core/base nn/graph nn/model
 nn/nets:             api core/base nn/layers
 nn/onnx:             door api core/base nn/formats nn/graph nn/model nn/layers
 nn/images:           door api core/base
-nn/data:             door api core/base nn/images
+nn/data:             door api core/base nn/formats nn/images
 nn/report:           api core/base nn/formats nn/model
 nn/train:            door api core/base nn/formats nn/model nn/program gate
 nn:                  api

@@ -62,6 +62,12 @@ unit_tests += %D%/unit/images
 %C%_unit_images_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(ZLIB_LIBS) $(unit_libs)
 EXTRA_DIST += %D%/fixtures/make-jpegs.py
 
+unit_tests += %D%/unit/arrays
+%C%_unit_arrays_SOURCES = %D%/unit/arrays.c %D%/unit/scratch.h
+%C%_unit_arrays_CPPFLAGS = $(unit_cppflags)
+%C%_unit_arrays_LDFLAGS = $(check_ldflags)
+%C%_unit_arrays_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/folders
 %C%_unit_folders_SOURCES = %D%/unit/folders.c %D%/unit/image_files.h %D%/unit/scratch.h
 %C%_unit_folders_CPPFLAGS = $(unit_cppflags)

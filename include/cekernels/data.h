@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * data.h - data as people have them: folders of images by class, CIFAR-10, a function of the caller's; augmentation and
+ * data.h - data as people have them: folders of images by class, CIFAR-10, arrays in files, a function of the
+ * caller's; augmentation and
  * normalisation, done by the loader's workers. A part of nn.h, which includes it.
  *
  *     cek_dataset *train, *test, *drawn, *ready, *test_ready;
@@ -77,6 +78,14 @@ CEK_API CEK_CHECKED cek_status cek_dataset_images(const char *const *paths, int6
  * batch wants them. Errors: CEK_IO, CEK_BAD_INPUT (a size that is no multiple of 3073). */
 CEK_API CEK_CHECKED cek_status cek_dataset_cifar10(const char *directory, bool train, cek_dataset **out);
 
+/* cek_dataset_npy - arrays in two .npy files (an element type and order that cek_npy_read takes): x has a sample for each place of its
+ * first axis, y what they should become.
+ *   x  of four axes, or u8 of three (grey): images, channels first; last, where the last axis has 1, 3 or 4 places and the second has not;
+ *   y  whole numbers from 0 are labels, of as many classes as the largest says; floats are values. One for each sample, or a row.
+ * An x of more than 256 MiB stays in its file, and is read when a batch wants it, where it is little-endian float32 or int32, or uint8.
+ * Errors: CEK_IO, CEK_BAD_INPUT (files that do not fit each other, labels below 0, a value that is not finite), CEK_OUT_OF_MEMORY. */
+CEK_API CEK_CHECKED cek_status cek_dataset_npy(const char *x, const char *y, cek_dataset **out);
+
 /* Samples of a function of the caller's. */
 typedef struct cek_source_options {
     uint32_t size;
@@ -106,7 +115,8 @@ typedef enum cek_data_kind {
     CEK_DATA_FOLDERS, /* a directory of classes: of folders of images */
     CEK_DATA_SPLIT,   /* a directory with train/ and test/ (or val/), each a directory of classes */
     CEK_DATA_IMAGES,  /* a directory of images; one image: without classes, CEK_DATA_IMAGE */
-    CEK_DATA_IMAGE
+    CEK_DATA_IMAGE,
+    CEK_DATA_ARRAYS /* a .npz or .safetensors file, or a directory of .npy files: arrays x and y, or x_train, y_train, x_test and y_test */
 } cek_data_kind;
 /* In a few words, "class folders"; NULL for other numbers. */
 CEK_API const char *cek_data_kind_name(cek_data_kind kind);
@@ -114,7 +124,8 @@ CEK_API const char *cek_data_kind_name(cek_data_kind kind);
 CEK_API CEK_CHECKED cek_status cek_data_recognize(const char *path, cek_data_kind *out);
 /* cek_dataset_open - whatever cek_data_recognize says it is. `images` may be NULL; it is for images in files alone. The classes of a
  * test set are those of its training set. Errors: those of cek_data_recognize and of the kind's own function; CEK_NOT_FOUND: it has
- * no test set, as FOLDERS, IMAGES and IMAGE (cek_dataset_split makes one). */
+ * no test set, as FOLDERS, IMAGES, IMAGE, and ARRAYS without x_test (cek_dataset_split makes
+ * one). */
 CEK_API CEK_CHECKED cek_status cek_dataset_open(const char *path, bool train, const cek_image_options *images,
                                                 cek_dataset **out);
 

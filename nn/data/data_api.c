@@ -4,6 +4,7 @@
 #include "cekernels/nn.h"
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/data/arrays.h"
 #include "nn/data/augment.h"
 #include "nn/data/callback.h"
 #include "nn/data/cifar.h"
@@ -72,10 +73,18 @@ cek_status cek_dataset_source(const cek_source_options *options, cek_dataset **o
     return st != CEK_OK ? st : cek__callback_dataset(&o, out);
 }
 
+cek_status cek_dataset_npy(const char *x, const char *y, cek_dataset **out)
+{
+    CEK__OUT(out);
+    CEK__NOT_NULL(x);
+    CEK__NOT_NULL(y);
+    return cek__npy_dataset(x, y, CEK__ARRAYS_HELD, out);
+}
+
 const char *cek_data_kind_name(cek_data_kind kind)
 {
     static const char *const names[] = {
-        NULL, "IDX files", "CIFAR-10", "class folders", "class folders of two sets", "images", "an image"
+        NULL, "IDX files", "CIFAR-10", "class folders", "class folders of two sets", "images", "an image", "arrays"
     };
 
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : NULL;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "nn/data/arrays.h"
 #include "nn/data/cifar.h"
 #include "nn/data/folders.h"
 #include "nn/data/idx.h"
@@ -48,6 +49,8 @@ static cek_data_kind folder_kind(const char *path, const cek__names *names)
             return CEK_DATA_IDX;
     if (has(names, "data_batch_1.bin") || has(names, "test_batch.bin"))
         return CEK_DATA_CIFAR10;
+    if (cek__arrays_there(path))
+        return CEK_DATA_ARRAYS;
     if (is_part(path, "train"))
         return CEK_DATA_SPLIT;
     for (int64_t i = 0; i < names->count && kind != CEK_DATA_FOLDERS; i++)
@@ -65,18 +68,26 @@ cek_status cek__kind_find(const char *path, cek_data_kind *out)
 
     *out = 0;
     if (!cek__is_folder(path) && access(path, F_OK) == 0) {
+        if (cek__arrays_there(path)) {
+            *out = CEK_DATA_ARRAYS;
+            return CEK_OK;
+        }
         if (!cek__image_named(path))
-            CEK_FAIL(CEK_BAD_INPUT, "%s: neither a folder nor an image (.png, .jpg, .jpeg, .ppm, .pgm, .pnm)", path);
+            CEK_FAIL(CEK_BAD_INPUT,
+                     "%s: neither a folder nor an image (.png, .jpg, .jpeg, .ppm, .pgm, .pnm) nor arrays (.npz, "
+                     ".safetensors)",
+                     path);
         *out = CEK_DATA_IMAGE;
         return CEK_OK;
     }
     CEK_TRY(cek__names_read(path, &names));
     *out = folder_kind(path, &names);
     if (*out == 0)
-        CEK_FAIL(CEK_BAD_INPUT,
-                 "%s: there is neither train-images-idx3-ubyte (IDX) nor data_batch_1.bin (CIFAR-10), no folder of a "
-                 "class and no image",
-                 path);
+        CEK_FAIL(
+            CEK_BAD_INPUT,
+            "%s: there is neither train-images-idx3-ubyte (IDX) nor data_batch_1.bin (CIFAR-10) nor x.npy, no folder "
+            "of a class and no image",
+            path);
     st = CEK_OK;
 out:
     cek__names_free(&names);
@@ -154,6 +165,7 @@ cek_status cek__kind_open(const char *path, bool train, const cek_image_options 
     switch (kind) {
     case CEK_DATA_IDX: return cek__idx_mnist(path, train, out);
     case CEK_DATA_CIFAR10: return cek__cifar_dataset(path, train, out);
+    case CEK_DATA_ARRAYS: return cek__arrays_dataset(path, train, out);
     case CEK_DATA_SPLIT: return split_open(path, train, images, out);
     case CEK_DATA_FOLDERS:
     case CEK_DATA_IMAGES:

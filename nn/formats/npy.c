@@ -2,6 +2,8 @@
  *
  * The dictionary before the elements is npy_header.c's.
  * Must not know: models, what an array is for. */
+#include "nn/formats/npy.h"
+
 #include <endian.h>
 #include <math.h>
 #include <stddef.h>
@@ -9,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cekernels/nn.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/base/options.h"
@@ -105,7 +106,7 @@ static cek_status wholes_take(const uint8_t *at, const struct type *type, int64_
     return CEK_OK;
 }
 
-static cek_status array_take(const uint8_t *bytes, size_t size, cek_dtype type, cek_npy *out)
+cek_status cek__npy_take(const uint8_t *bytes, size_t size, cek_dtype type, cek_npy *out)
 {
     cek_status st;
     const struct type *from;
@@ -141,7 +142,7 @@ cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out)
     if (type != CEK_DTYPE_NONE && type != CEK_F32 && type != CEK_I32 && type != CEK_U8)
         CEK_FAIL(CEK_INVALID, "cek_npy_read: elements become f32, i32 or u8, not %s", cek_dtype_name(type));
     CEK_TRY(cek__file_read(path, FILE_BYTES_MAX, &bytes, &size));
-    st = array_take(bytes, size, type, &array);
+    st = cek__npy_take(bytes, size, type, &array);
     if (st == CEK_OK)
         cek__results_give(out, &array, sizeof array);
     else

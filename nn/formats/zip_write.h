@@ -15,12 +15,12 @@ enum { CEK__ZIP_NAME_MAX = 1024 };
 
 typedef struct cek__zip_writer cek__zip_writer;
 
-CEK__CHECKED cek_status cek__zip_create(const char *path, cek__zip_writer **out);
+CEK__SHARED CEK__CHECKED cek_status cek__zip_create(const char *path, cek__zip_writer **out);
 /* Name and bytes are the caller's again. Errors: CEK_UNSUPPORTED: what the archive has no room for. */
-CEK__CHECKED cek_status cek__zip_add(cek__zip_writer *zip, const char *name, const uint8_t *bytes, size_t size,
-                                     bool deflated);
+CEK__SHARED CEK__CHECKED cek_status cek__zip_add(cek__zip_writer *zip, const char *name, const uint8_t *bytes,
+                                                 size_t size, bool deflated);
 /* Ends the writer whatever happens. */
-CEK__CHECKED cek_status cek__zip_commit(cek__zip_writer **zip);
+CEK__SHARED CEK__CHECKED cek_status cek__zip_commit(cek__zip_writer **zip);
 void cek__zip_abandon(cek__zip_writer **zip); /* *zip may be NULL */
 
 #endif

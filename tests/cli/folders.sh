@@ -70,6 +70,24 @@ run 0 train "$net" --data="$data" --image-size=8x8 --epochs 4 --batch 3 --normal
 run 0 predict "$net" --data="$data/light/1.pgm" --load="$scratch/n" --normalize=0.4:0.3
 grep -q light "$scratch/out" || wrong "a normalised image is not recognised"
 
+# ---- Arrays ----
+array() { printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': ($1,), }"; }
+mkdir "$scratch/arrays"
+{ array 20,8,8 && for i in 0 1 2 3 4 5 6 7 8 9; do
+    tail -c 64 "$data/dark/$i.pgm"
+    tail -c 64 "$data/light/$i.pgm"
+done; } >"$scratch/arrays/x.npy"
+{ array 20 && printf '\000\001\000\001\000\001\000\001\000\001\000\001\000\001\000\001\000\001\000\001'; } >"$scratch/arrays/y.npy"
+run 0 train "$net" --data="$scratch/arrays" --epochs 20 --batch 4 --augment=crop:1,flip --normalize=measured --json
+grep -q "arrays: arrays: 20 samples of 2 classes, 1 x 8 x 8" "$scratch/err" || wrong "arrays are not told: $(cat "$scratch/err")"
+holds "$(value test_accuracy) == 1"
+head -c 1000 "$scratch/arrays/x.npy" >"$scratch/x.npy" && mv "$scratch/x.npy" "$scratch/arrays"
+refused 5 'x.npy: its header promises' train "$net" --data="$scratch/arrays" --steps 1 -q
+rm "$scratch/arrays/y.npy"
+refused 5 'there is x and no y' train "$net" --data="$scratch/arrays" --steps 1 -q
+echo hello >"$scratch/a.npz"
+refused 5 'a.npz: damaged zip' train "$net" --data="$scratch/a.npz" --steps 1 -q
+
 # ---- What is wrong ----
 for text in crop crop:x crop:-1 crop:1.5 flip:1 rotate:200 colour:2 '' flip, ,flip swirl; do
     refused 2 "^cekernels-bench: --augment=$text: .* is wanted" train "$net" --data="$data" --augment="$text"
