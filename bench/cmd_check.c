@@ -118,11 +118,11 @@ static int check_device(check_run *run, plugin_file *file, uint32_t index, const
         .match = run->options->match, .type = run->options->type, .begin = on_begin, .progress = on_case, .user = run
     };
     run->device = name;
-    run->done = 0;
-    progress_begin(0, "check %s", name);
     int code = EXIT_OK;
     for (int i = 0; i < (run->options->argc ? run->options->argc : 1) && !file->abandoned; i++) {
         options.group = run->options->argc ? run->options->argv[i] : NULL;
+        progress_begin(spec_case_count(&options), "check %s", name);
+        run->done = 0;
         st = spec_run(&target, &options, &report);
         if (st == CEK_INVALID) {
             code = complain(EXIT_USAGE, "%s: no case fits these options", name);

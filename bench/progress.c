@@ -88,16 +88,21 @@ static void plain_print(const progress_view *view)
     pthread_mutex_unlock(&screen);
 }
 
+/* What goes elsewhere does not wait for a terminal that somebody has stopped. */
+static _Thread_local bool aside;
+
 void progress_aside(int fd)
 {
+    if (!(aside = isatty(fd)))
+        return;
     pthread_mutex_lock(&screen);
-    if (atomic_load(&shown) && isatty(fd))
-        screen_clear();
+    screen_clear();
 }
 
 void progress_back(void)
 {
-    pthread_mutex_unlock(&screen);
+    if (aside)
+        pthread_mutex_unlock(&screen);
 }
 
 bool progress_shown(void)

@@ -97,15 +97,41 @@ static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, c
     spec_check_end(s);
 }
 
-static void kind_run(spec_state *s, const spec_kind *kind)
+typedef void case_visit(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill);
+
+/* Each case with each of its types and fills. */
+static void kind_visit(spec_state *s, const spec_kind *kind, case_visit *visit)
 {
     for (uint32_t i = 0; i < kind->case_count; i++) {
         const spec_case *c = &kind->cases[i];
         for (cek_dtype type = CEK_F32; type <= CEK_I32; type++)
             for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_EDGE; fill++)
                 if (c->types >> type & 1 && c->fills >> fill & 1)
-                    case_run(s, kind, c, type, fill);
+                    visit(s, kind, c, type, fill);
     }
+}
+
+static void case_count(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
+{
+    s->report->total.required += spec_check_begin(s, kind->name, type, false, "%s %s", c->text, fill_names[fill]);
+}
+
+uint32_t spec_case_count(const spec_options *options)
+{
+    spec_report report = { .ok = false };
+    spec_state s = { .report = &report };
+    uint32_t count;
+    const spec_kind *const *kinds = spec_kinds(&count);
+    if (options)
+        s.options = (spec_options){ .match = options->match, .group = options->group, .type = options->type };
+    for (uint32_t i = 0; i < count; i++)
+        kind_visit(&s, kinds[i], case_count);
+    return report.total.required;
+}
+
+static void kind_run(spec_state *s, const spec_kind *kind)
+{
+    kind_visit(s, kind, case_run);
     spec_check_misuse(s, kind, s->report->profile >= kind->profile);
 }
 

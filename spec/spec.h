@@ -108,6 +108,10 @@ bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, siz
  * CEK_INVALID for options that select nothing; the report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
+/* How many cases of operations these options select, on a device that has all operations: what spec_run will come to, but for the
+ * cases of devices, memory and queues, some hundred. `options` may be NULL. Nothing of the options is called. */
+uint32_t spec_case_count(const spec_options *options);
+
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
 uint32_t spec_kind_parse(const char *name);
 /* The groups of cases by name, operations first; NULL behind the last. */

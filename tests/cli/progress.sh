@@ -81,7 +81,7 @@ grep '^= ' "$scratch/screen" | grep 'info' | grep -v '^= cekernels-bench: info: 
 shown 100 "$CEKERNELS_BENCH" gemm -d cpu:0 -s 64x64x64,512x512x512,600x600x600 -r 30
 holds_all 'gemm cpu:0' '/3' 'x[0-9]'
 shown 100 "$CEKERNELS_BENCH" check -d reference:0 gemm conv_forward
-holds_all 'check reference:0' '[0-9]'
+holds_all 'check reference:0' '━' '[0-9]%' '[0-9]/[0-9]'
 
 # Where there is no terminal: lines, the first after two seconds, none of them longer than it must be; and none with -q.
 "$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 >"$scratch/out" 2>"$scratch/err" </dev/null &

@@ -283,8 +283,21 @@ static void counts_hold(const char *name, uint32_t optional_at_least)
     ck_assert_uint_ge(r.total.required, REQUIRED_AT_LEAST);
     ck_assert_uint_ge(r.total.optional_passed, optional_at_least);
     ck_assert_uint_eq(r.total.optional_passed + r.total.optional_unsupported, r.total.optional);
+    const uint32_t told = spec_case_count(NULL), all = r.total.required + r.total.optional;
+    ck_assert_msg(told <= all && told > all / 10 * 9, "%u cases were expected, %u ran", told, all);
     device_close(&d);
 }
+
+START_TEST(cases_are_counted_as_they_are_selected)
+{
+    const spec_options gemm = { .group = "gemm" }, f32 = { .group = "gemm", .type = CEK_F32 };
+    const spec_options none = { .match = "nothing-has-this-name" };
+    ck_assert_uint_gt(spec_case_count(NULL), spec_case_count(&gemm));
+    ck_assert_uint_gt(spec_case_count(&gemm), spec_case_count(&f32));
+    ck_assert_uint_gt(spec_case_count(&f32), 0);
+    ck_assert_uint_eq(spec_case_count(&none), 0);
+}
+END_TEST
 
 START_TEST(the_reference_passes_everything)
 {
@@ -530,6 +543,7 @@ int main(void)
     tcase_add_test(own, every_case_can_be_built);
     tcase_add_test(own, the_oracles_gradients_agree_with_differences);
     tcase_add_test(own, turns_are_timed_in_one_order);
+    tcase_add_test(own, cases_are_counted_as_they_are_selected);
     tcase_add_test(run, the_reference_passes_everything);
     tcase_add_test(run, the_cpu_passes_all_that_is_required);
     tcase_add_test(run, no_wrong_element_is_overlooked);
