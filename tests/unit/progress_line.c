@@ -67,6 +67,7 @@ END_TEST
 
 START_TEST(nothing_moves_but_digits)
 {
+    static const char *const words[] = { "left", "loss", "accuracy", "MiB" };
     char first[PROGRESS_LINE_MAX], later[PROGRESS_LINE_MAX];
     progress_view view = training;
     for (int width = 20; width <= 200; width++) {
@@ -78,9 +79,10 @@ START_TEST(nothing_moves_but_digits)
         strcpy(later, layout(&view, width, false, false));
         ck_assert_uint_eq(strlen(first), strlen(later));
         ck_assert(!strchr(first, '/') || strchr(first, '/') - first == strchr(later, '/') - later);
-        for (const char *word = "left\0loss\0accuracy\0MiB"; *word; word += strlen(word) + 1)
-            ck_assert_msg(!strstr(first, word) || strstr(first, word) - first == strstr(later, word) - later,
-                          "\"%s\" moves: [%s] [%s]", word, first, later);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            ck_assert_msg(!strstr(first, words[i]) ||
+                              strstr(first, words[i]) - first == strstr(later, words[i]) - later,
+                          "\"%s\" moves: [%s] [%s]", words[i], first, later);
     }
 }
 END_TEST
