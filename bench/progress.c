@@ -57,13 +57,14 @@ static void screen_clear(void)
     atomic_store(&shown, false);
 }
 
-/* The last column stays free, since a cursor behind it may be on the next line. While it is written the terminal
- * does not wrap: its width may change in between. What lies behind the text goes last, so that nothing is empty for
- * a moment. */
+/* Three columns stay free: behind the last one a cursor may be on the next line, and who interrupts sees ^C. While it is
+ * written the terminal does not wrap: its width may change in between. What lies behind the text goes last, so that
+ * nothing is empty for a moment. */
+enum { FREE = 3 };
 static void screen_draw(const progress_view *view)
 {
     char text[PROGRESS_LINE_MAX], all[PROGRESS_LINE_MAX + 32];
-    const progress_style style = { terminal_width(STDERR_FILENO) - 1, terminal_utf8(),
+    const progress_style style = { terminal_width(STDERR_FILENO) - FREE, terminal_utf8(),
                                    terminal_colours(STDERR_FILENO) };
     if (style.width < 1)
         return;

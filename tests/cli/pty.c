@@ -4,7 +4,7 @@
  *
  * The terminal knows as much as a progress line asks of it. Printed are "~ TEXT" for each redraw of a line, in the
  * order in which they came, with the milliseconds since the start behind a bar ("~ TEXT|123"), "= TEXT" for each
- * line that is left in the end, "! wide TEXT" for a redraw that reaches beyond the last column, and "# COLOURS" with
+ * line that is left in the end, "! wide TEXT" for a redraw that leaves no three columns free, and "# COLOURS" with
  * how many escapes chose colours. LATER: the columns from the second redraw on. -o: standard output is that file.
  * Exit status: the command's; 99 it could not be run. */
 #include <ctype.h>
@@ -25,6 +25,8 @@ enum { COLUMNS_MOST = 400, CHARACTER = 8 };
 static char cells[COLUMNS_MOST][CHARACTER]; /* of the line that the cursor is in */
 static int columns, later, cursor, redraws, colours;
 static bool wraps = true;
+static int limit;       /* of a redraw: what the terminal was until a moment ago */
+static long resized_at; /* milliseconds; 0: not yet */
 static struct timespec start;
 
 static void line_text(char *out)
@@ -46,12 +48,9 @@ static void line_print(const char *mark)
 
 static void put(const char *character)
 {
-    if (cursor >= columns && !wraps) {
-        line_print("! wide");
-        putchar('\n');
+    if (cursor >= COLUMNS_MOST)
         return;
-    }
-    if (cursor >= columns) {
+    if (cursor >= columns && wraps) {
         memset(cells, 0, sizeof cells);
         cursor = 0;
     }
@@ -63,11 +62,15 @@ static void redrawn(int terminal)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    line_print("~");
-    printf("|%ld\n", (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000);
+    const long ms = (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
+    if (resized_at && ms > resized_at + 2000) /* what was under way has come */
+        limit = columns;
+    line_print(cursor > limit - 3 ? "! wide" : "~");
+    printf("|%ld\n", ms);
     if (++redraws == 2 && later) {
         struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)later };
         columns = later;
+        resized_at = ms;
         ioctl(terminal, TIOCSWINSZ, &size);
     }
 }
@@ -149,6 +152,7 @@ int main(int argc, char **argv)
     if (columns < 1 || columns >= COLUMNS_MOST || at >= argc || terminal < 0 || grantpt(terminal) ||
         unlockpt(terminal) || (slave = open(ptsname(terminal), O_RDWR | O_NOCTTY)) < 0)
         return 99;
+    limit = columns;
     struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
     ioctl(terminal, TIOCSWINSZ, &size);
     clock_gettime(CLOCK_MONOTONIC, &start);
