@@ -25,5 +25,6 @@ EXTRA_DIST += \
     %D%/compare_peer.py \
     %D%/glyphs-difficulty \
     %D%/leaks-of-others \
+    %D%/manual-synopsis \
     %D%/measure-overlap \
     %D%/plots

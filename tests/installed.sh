@@ -118,7 +118,7 @@ for told in $(grep -ohE '(^|[^<a-z/.])(backends|bench|core|examples|kernels|nn|p
     [ -e "$DESTDIR$docdir/$told" ] || [ -e "$examples/reference/$told" ] || wrong "what is installed tells of $told, which is not"
 done
 
-for page in man1/cekernels-bench.1 man7/cekernels-plugin.7; do
+for page in man1/cekernels-bench.1 man3/cekernels.3 man3/cekernels-training.3 man7/cekernels-plugin.7; do
     [ -f "$DESTDIR$mandir/$page" ] || wrong "no manual $DESTDIR$mandir/$page"
 done
 [ "$failures" = 0 ] && echo "installcheck: programs, headers, libraries and manual work from $DESTDIR$libdir"

@@ -1,5 +1,5 @@
 # manual.sh - the manuals are correct mdoc, refer to pages that exist, and tell of every slot,
-# status and profile of plugin.h.
+# status and profile of plugin.h; those of section 3 have every function of the headers, each in one page, as declared.
 set -u
 set -- "$top_srcdir"/man/*.[1-8]
 [ -f "$1" ] || { echo "no manual in $top_srcdir/man"; exit 1; }
@@ -26,6 +26,7 @@ told Dv $(sed -n '/^typedef uint32_t cek_status;/,/^};/s/^ *\(CEK_[A-Z_]*\) = .*
 for reference in $(sed -n 's/^\.Xr \(cekernels[a-z-]*\) \([1-8]\).*/\1.\2/p' "$@" | sort -u); do
     [ -f "$top_srcdir/man/$reference" ] || wrong "no page $reference, which others refer to"
 done
+"$top_srcdir/scripts/manual-synopsis" check || failures=$((failures + 1))
 [ "$failures" -eq 0 ] || exit 1
 [ "$MANDOC" != no ] || { echo "no mandoc: the pages' form was not looked at"; exit 77; }
 "$MANDOC" -T lint -W warning "$@"
