@@ -59,7 +59,7 @@ for file in "$@"; do
     "$events" "$file" >/dev/null || wrong "$file is broken"
 done
 
-# Lines as often as was asked for; the rate that each step has; shares of several devices; a plateau's rate follows epochs.
+# Lines as often as was asked for; the rate that each step has; shares of several devices, and the weights of a run without.
 run 0 train "$net" $options --schedule=step:15,g0.5 --steps 30 --log-every=5 --log-dir="$scratch/steps" -o jsonl
 told "$scratch/steps"
 many 6 ' scalar step/loss '
