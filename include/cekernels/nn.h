@@ -309,7 +309,8 @@ CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK
 /* values or labels per sample */
 CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset);
 
-/* IDX files, plain or .gz, as MNIST and its relatives are distributed. */
+/* IDX files, plain or .gz, as MNIST and its relatives are distributed. Plain images of more than 256 MiB stay in their file, and are
+ * read when a batch wants them. */
 CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes,
                                                cek_dataset **out);
 /* train-images-idx3-ubyte[.gz] etc. or t10k-... in a directory; 10 classes. */

@@ -30,6 +30,10 @@ CEK__SHARED CEK__CHECKED cek_status cek__idx_read(const char *path, cek__idx *ou
 CEK__SHARED CEK__CHECKED cek_status cek__idx_dataset(const char *inputs_path, const char *labels_path,
                                                      int64_t class_count, cek_dataset **out);
 
+/* The same; inputs of more than `held` bytes that are not compressed stay in their file. */
+CEK__SHARED CEK__CHECKED cek_status cek__idx_dataset_held(const char *inputs_path, const char *labels_path,
+                                                          int64_t class_count, uint64_t held, cek_dataset **out);
+
 /* The training or the test pair of MNIST's names (train-..., t10k-...) in a folder, with or without .gz; 10 classes. */
 CEK__SHARED CEK__CHECKED cek_status cek__idx_mnist(const char *folder, bool train, cek_dataset **out);
 

@@ -179,6 +179,40 @@ START_TEST(images_and_labels_must_fit_each_other)
 }
 END_TEST
 
+START_TEST(a_large_file_stays_where_it_is_and_gives_the_same)
+{
+    static const uint8_t floats[COUNT * 4] = { 0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0, 0x7f, 0x80,
+                                               0,    0,    0, 0, 0,    0,    0, 0, 0,    0 };
+    const char *images = idx_write("images", 8, 3, images_shape, image_bytes, sizeof image_bytes);
+    const char *labels = idx_write("labels", 8, 1, labels_shape, label_bytes, sizeof label_bytes), *wide;
+    cek_dataset *dataset;
+    int64_t row = 1;
+    float value;
+    int32_t label;
+    uint8_t image[IMAGE];
+
+    assert_ok(cek__idx_dataset_held(images, labels, 0, 0, &dataset));
+    assert_images(dataset);
+    row = COUNT - 1;
+    ck_assert_int_eq(truncate(images, 16 + IMAGE), 0);
+    assert_fails(cek__dataset_read(dataset, &row, 1, image, &label), CEK_IO, images, "became shorter");
+    cek_dataset_free(dataset);
+    assert_fails(cek__idx_dataset_held(images, labels, 0, 0, &dataset), CEK_BAD_INPUT, images, "promises 80 bytes");
+    wide = idx_write("wide", 0x0D, 2, (uint32_t[]){ COUNT, 1 }, floats, sizeof floats);
+    assert_ok(cek__idx_dataset_held(wide, labels, 0, 0, &dataset));
+    row = 1;
+    assert_ok(cek__dataset_read(dataset, &row, 1, &value, &label));
+    ck_assert_float_eq(value, -2.5f);
+    row = 2;
+    assert_fails(cek__dataset_read(dataset, &row, 1, &value, &label), CEK_BAD_INPUT, wide, "sample 2");
+    cek_dataset_free(dataset);
+    images = idx_write_gz("images.gz", 8, 3, images_shape, image_bytes, sizeof image_bytes);
+    assert_ok(cek__idx_dataset_held(images, labels, 0, 0, &dataset)); /* compressed: read whole */
+    assert_images(dataset);
+    cek_dataset_free(dataset);
+}
+END_TEST
+
 START_TEST(failing_allocations_are_reported)
 {
     idx_write_gz("t10k-images-idx3-ubyte.gz", 8, 3, images_shape, image_bytes, sizeof image_bytes);
@@ -363,6 +397,7 @@ int main(void)
     tcase_add_test(all, two_gzip_members_are_one_file);
     tcase_add_test(all, lying_headers_are_refused);
     tcase_add_test(all, images_and_labels_must_fit_each_other);
+    tcase_add_test(all, a_large_file_stays_where_it_is_and_gives_the_same);
     tcase_add_test(all, failing_allocations_are_reported);
     tcase_add_test(all, a_table_is_read_with_quotes_header_and_line_ends);
     tcase_add_test(all, a_header_is_found_or_demanded);
