@@ -50,7 +50,7 @@ cek_status cek_dataset_images(const char *const *paths, int64_t count, const cek
     CEK__OUT(out);
     CEK__NOT_NULL(paths);
     for (int64_t i = 0; i < count; i++)
-        CEK__NOT_NULL_AS(paths[i], paths[i]);
+        CEK__NOT_NULL(paths[i]);
     st = images_take("cek_dataset_images", options, &o);
     return st != CEK_OK ? st : cek__images_dataset(paths, count, &o, out);
 }

@@ -660,6 +660,45 @@ static void parts_call(void)
     cek_model_free(m);
 }
 
+/* data.h */
+static void people_call(void)
+{
+    static const char *const nothing[1], *const paths[] = { "x" };
+    double mean[2] = { 0 }, deviation[2] = { 1, 1 };
+
+    REFUSED("directory", cek_dataset_folders(NULL, NULL, (void *)room));
+    REFUSED("out", cek_dataset_folders("x", NULL, NULL));
+    REFUSED("paths", cek_dataset_images(NULL, 1, NULL, (void *)room));
+    REFUSED("paths[i]", cek_dataset_images(nothing, 1, NULL, (void *)room));
+    REFUSED("out", cek_dataset_images(paths, 1, NULL, NULL));
+    REFUSED("directory", cek_dataset_cifar10(NULL, true, (void *)room));
+    REFUSED("out", cek_dataset_cifar10("x", true, NULL));
+    REFUSED("x", cek_dataset_npy(NULL, "x", (void *)room));
+    REFUSED("y", cek_dataset_npy("x", NULL, (void *)room));
+    REFUSED("out", cek_dataset_npy("x", "x", NULL));
+    REFUSED("options", cek_dataset_source(NULL, (void *)room));
+    REFUSED("out", cek_dataset_source((void *)room, NULL));
+    REFUSED("path", cek_data_recognize(NULL, (void *)room));
+    REFUSED("out", cek_data_recognize("x", NULL));
+    REFUSED("path", cek_dataset_open(NULL, true, NULL, (void *)room));
+    REFUSED("out", cek_dataset_open("x", true, NULL, NULL));
+    EMPTY(cek_dataset_class_name(NULL, 0) == NULL);
+    EMPTY(cek_dataset_row_name(NULL, 0) == NULL);
+    REFUSED("model", cek_model_set_class_names(NULL, paths, 1));
+    REFUSED("names", cek_model_set_class_names(model, NULL, 1));
+    EMPTY(cek_model_class_name(NULL, 0) == NULL);
+    REFUSED("dataset", cek_dataset_augment(NULL, (void *)room, (void *)room));
+    REFUSED("options", cek_dataset_augment(set, NULL, (void *)room));
+    REFUSED("out", cek_dataset_augment(set, (void *)room, NULL));
+    REFUSED("dataset", cek_dataset_channel_statistics(NULL, mean, deviation));
+    REFUSED("mean", cek_dataset_channel_statistics(set, NULL, deviation));
+    REFUSED("deviation", cek_dataset_channel_statistics(set, mean, NULL));
+    REFUSED("dataset", cek_dataset_normalize(NULL, mean, deviation, (void *)room));
+    REFUSED("mean", cek_dataset_normalize(set, NULL, deviation, (void *)room));
+    REFUSED("deviation", cek_dataset_normalize(set, mean, NULL, (void *)room));
+    REFUSED("out", cek_dataset_normalize(set, mean, deviation, NULL));
+}
+
 /* Every function of a header that takes a pointer is among the calls. */
 static void header_check(const char *name, int least)
 {
@@ -699,6 +738,7 @@ START_TEST(null_is_refused_by_name_and_never_a_crash)
     tensors_call();
     models_call();
     data_sets_call();
+    people_call();
     training_call();
     logs_call();
     parts_call();
@@ -708,6 +748,7 @@ START_TEST(null_is_refused_by_name_and_never_a_crash)
     EMPTY(cek_text_nearest("a", NULL) == NULL);
     header_check("cekernels.h", 40);
     header_check("nn.h", 40);
+    header_check("data.h", 13);
     header_check("layers.h", 20);
     header_check("parts.h", 20);
     all_free();
