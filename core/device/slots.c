@@ -1,15 +1,22 @@
 /* slots.c - negotiation of a plugin's table: what table.h makes of it, and functions that stand in for absent slots. */
 #include "core/device/slots.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "core/device/call.h"
 #include "core/table/table.h"
 
 /* ---- stand-ins ---- */
 
+/* The reason is told as a plugin would, so that it stays the text of the failure. */
 static cek_status absent(const char *slot)
 {
-    return cek__fail(CEK_UNSUPPORTED, "the plugin has no %s", slot);
+    char text[64];
+
+    snprintf(text, sizeof text, "the plugin has no %s", slot);
+    cek__call_told(CEK_UNSUPPORTED, text);
+    return CEK_UNSUPPORTED;
 }
 
 static cek_status absent_mem_map(cek_mem *mem, uint32_t access, void **out)

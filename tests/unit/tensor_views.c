@@ -284,6 +284,7 @@ START_TEST(random_whole_numbers_are_the_same_everywhere_and_fill_their_range)
     int32_t first[N], now[N], ends[2] = { 0, 0 };
     int seen[HIGH - LOW] = { 0 };
     bool any = false;
+    double expected[N];
     cek_tensor *x;
 
     FOR_EACH_DEVICE(device)
@@ -309,6 +310,14 @@ START_TEST(random_whole_numbers_are_the_same_everywhere_and_fill_their_range)
     for (int i = 0; i < N; i++)
         ends[now[i] > 0] += abs(now[i] / 2) > 1 << 29;
     ck_assert(ends[0] > 800 && ends[1] > 800); /* a quarter of them each */
+    cek_tensor_free(x);
+    assert_ok(cek_tensor_uniform(reference(), 1, (int64_t[]){ N }, 0, 1 << 24, 7, 3, &x)); /* whole numbers then */
+    values_of(x, expected);
+    cek_tensor_free(x);
+    assert_ok(cek_tensor_randint(reference(), 1, (int64_t[]){ N }, 0, 1 << 24, 7, 3, &x));
+    assert_ok(cek_tensor_read(x, now, sizeof now));
+    for (int i = 0; i < N; i++)
+        ck_assert(now[i] == expected[i]);
     cek_tensor_free(x);
     assert_fails(cek_tensor_randint(reference(), 1, (int64_t[]){ N }, 4, 4, 7, 3, &x), CEK_INVALID,
                  "cek_tensor_randint", "from 4 up to but not 4");
