@@ -22,7 +22,7 @@ static void put(bytes *b, const void *data, size_t size)
 static void put_number(bytes *b, uint64_t value, int size)
 {
     for (int i = 0; i < size; i++)
-        put(b, &(uint8_t){ (uint8_t)(value >> 8 * i) }, 1);
+        put(b, &(uint8_t){ i < 8 ? (uint8_t)(value >> 8 * i) : 0 }, 1);
 }
 
 static bytes npy_of(int version, const char *descr, const char *rest, const void *values, size_t size)
