@@ -84,7 +84,7 @@ DRIVE
             wrong "zsh: '$1' becomes something else than '$2': $(tail -3 "$scratch/typed" | od -c | tail -20)"
     }
     typed 'dev' 'devices'
-    typed 'train --ep' 'train --epochs='
+    typed 'train --ep' 'train --epochs' # zsh takes its = away behind the word, for the next key
     typed 'train --optimizer=rm' 'train --optimizer=rmsprop'
     typed 'help pred' 'help predict'
 else
