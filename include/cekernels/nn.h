@@ -362,9 +362,11 @@ CEK_API CEK_CHECKED cek_status cek_dataset_split_file(const cek_dataset *whole, 
  * centred. */
 CEK_API CEK_CHECKED cek_status cek_dataset_standardize(cek_dataset *dataset, const cek_dataset *by);
 
+/* One thread; none where a batch is copied from memory in less time than it is handed over (64 KiB). */
+#define CEK_WORKERS_AUTO UINT32_MAX
 typedef struct cek_loader_options {
     uint32_t size;
-    uint32_t workers; /* threads that fill batches; 0: the caller's own */
+    uint32_t workers; /* threads that fill batches; 0: the caller's own; CEK_WORKERS_AUTO */
     int64_t batch;    /* 0 = 64 */
     uint64_t seed;    /* of the order */
     bool shuffle;
@@ -660,7 +662,7 @@ typedef struct cek_epoch_result {
 enum { CEK_PIN_AUTO = 0, CEK_PIN_YES = 1, CEK_PIN_NO = 2 };
 typedef struct cek_fit_options {
     uint32_t size;
-    uint32_t workers;        /* of the loaders, for training and the test; 0 = 1, one thread beside the trainer's */
+    uint32_t workers;        /* of the loaders, for training and the test; 0 = CEK_WORKERS_AUTO */
     int64_t epochs;          /* 0 = 1 */
     int64_t max_steps;       /* 0: no limit */
     const cek_dataset *test; /* or NULL */

@@ -134,6 +134,11 @@ static cek_status memory_read(void *user, const cek__data_draw *draw, const int6
     return CEK_OK;
 }
 
+bool cek__dataset_is_arrays(const cek_dataset *dataset)
+{
+    return dataset->store->source.read == memory_read;
+}
+
 /* A data set over an empty store. */
 static cek_status dataset_new(const cek__data_format *format, int64_t count, cek_dataset **out)
 {

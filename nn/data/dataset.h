@@ -71,6 +71,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__dataset_view(const cek_dataset *parent,
 CEK__SHARED CEK__CHECKED cek_status cek__dataset_share(const cek_dataset *dataset, cek_dataset **out);
 
 CEK__SHARED const cek__data_format *cek__dataset_format(const cek_dataset *dataset);
+/* Samples are copied from arrays in memory, and nothing else happens to them. */
+CEK__SHARED bool cek__dataset_is_arrays(const cek_dataset *dataset);
 CEK__SHARED size_t cek__data_input_bytes(const cek__data_format *format);  /* of one sample */
 CEK__SHARED size_t cek__data_target_bytes(const cek__data_format *format); /* of one sample */
 

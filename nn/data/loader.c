@@ -189,6 +189,15 @@ static cek_status config_check(const cek_dataset *dataset, const cek__loader_con
     return CEK_OK;
 }
 
+uint32_t cek__loader_workers(const cek_dataset *dataset, int64_t batch)
+{
+    enum { HAND_OVER = 64 << 10 }; /* bytes that are copied while one thread sleeps and another wakes */
+    const cek__data_format *format = cek__dataset_format(dataset);
+    uint64_t bytes = (uint64_t)batch * (cek__data_input_bytes(format) + cek__data_target_bytes(format));
+
+    return !cek__dataset_is_arrays(dataset) || bytes > HAND_OVER;
+}
+
 cek_status cek__loader_create(const cek_dataset *dataset, const cek__loader_config *config, cek_loader **out)
 {
     int64_t n = cek_dataset_size(dataset);

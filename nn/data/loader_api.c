@@ -38,6 +38,8 @@ cek_status cek_loader_create(const cek_dataset *dataset, const cek_loader_option
                                    .prefetch = o.prefetch != 0 ? o.prefetch : PREFETCH,
                                    .held = 1,
                                    .seed = o.seed };
+    if (o.workers == CEK_WORKERS_AUTO)
+        config.workers = cek__loader_workers(dataset, config.batch);
     if (o.pin_for != NULL) {
         config.memory_alloc = pinned_alloc;
         config.memory_free = pinned_free;

@@ -122,7 +122,7 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
     CEK_TRY(cek__trainer_settle(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
     memset(&full, 0, sizeof full);
-    CEK_TRY(evaluate(t, dataset, 1, &full));
+    CEK_TRY(evaluate(t, dataset, CEK_WORKERS_AUTO, &full));
     cek__results_give(out, &full, sizeof full);
     return CEK_OK;
 out:
@@ -275,7 +275,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs,
                  (long long)o.max_steps);
     epochs = o.epochs ? o.epochs : 1;
-    lo.workers = o.workers ? o.workers : 1;
+    lo.workers = o.workers ? o.workers : CEK_WORKERS_AUTO;
     lo.seed = o.seed;
     lo.shuffle = !o.no_shuffle;
     lo.drop_last = o.drop_last;

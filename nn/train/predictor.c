@@ -189,7 +189,7 @@ cek_status cek_predictor_run_dataset(cek_predictor *p, const cek_dataset *datase
     cek_status st;
     cek_loader *loader = NULL;
     const cek_batch *batch = NULL;
-    cek_loader_options o = { .size = sizeof o, .workers = 1 };
+    cek_loader_options o = { .size = sizeof o, .workers = CEK_WORKERS_AUTO };
     uint64_t done = 0;
     CEK__NOT_NULL_AS(p, predictor);
     CEK__NOT_NULL(dataset);

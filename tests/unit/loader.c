@@ -136,6 +136,32 @@ START_TEST(the_order_depends_on_seed_and_epoch_alone)
 }
 END_TEST
 
+START_TEST(a_thread_is_taken_for_what_takes_longer_than_handing_it_over)
+{
+    static uint8_t pixels[2][1000];
+    const cek__data_format format = { .input_type = CEK_U8,
+                                      .input_rank = 1,
+                                      .input_shape = { 1000 },
+                                      .target_type = CEK_I32,
+                                      .target_width = 1,
+                                      .class_count = 1 };
+    const int32_t labels[2] = { 0, 0 };
+    numbers n = { .failing_row = -1 };
+    cek_dataset *source = dataset_of(&n, ROWS), *arrays, *view;
+    const int64_t row = 1;
+
+    assert_ok(cek__dataset_borrow(&format, 2, pixels, labels, &arrays));
+    assert_ok(cek__dataset_view(arrays, &row, 1, &view));
+    ck_assert_uint_eq(cek__loader_workers(arrays, 65), 0);
+    ck_assert_uint_eq(cek__loader_workers(arrays, 66), 1); /* 66 x 1004 bytes are above 65536 */
+    ck_assert_uint_eq(cek__loader_workers(view, 65), 0);
+    ck_assert_uint_eq(cek__loader_workers(source, 1), 1); /* who knows what it does */
+    cek_dataset_free(view);
+    cek_dataset_free(arrays);
+    cek_dataset_free(source);
+}
+END_TEST
+
 START_TEST(options_change_what_they_say)
 {
     numbers n = { .failing_row = -1 };
@@ -457,6 +483,7 @@ int main(void)
     TCase *all = tcase_create("all");
 
     tcase_add_test(all, the_order_depends_on_seed_and_epoch_alone);
+    tcase_add_test(all, a_thread_is_taken_for_what_takes_longer_than_handing_it_over);
     tcase_add_test(all, options_change_what_they_say);
     tcase_add_test(all, no_samples_are_no_batches);
     tcase_add_test(all, several_batches_are_held_and_given_back_in_any_order);
