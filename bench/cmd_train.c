@@ -71,10 +71,11 @@ static void signals_give(void)
 
 /* ---- what is printed ---- */
 
+/* In 80 columns, but for what several devices add. */
 static const output_column epoch_columns[] = {
     { "epoch", "epoch", 5, 0, 0 },         { "step", "step", 7, 0, 0 },
     { "train_loss", "loss", 9, 1, 5 },     { "train_accuracy", "accuracy", 9, 1, 4 },
-    { "test_loss", "test loss", 9, 1, 5 }, { "test_accuracy", "test accuracy", 13, 1, 4 },
+    { "test_loss", "test loss", 9, 1, 5 }, { "test_accuracy", "test acc.", 9, 1, 4 },
     { "seconds", "seconds", 8, 1, 2 },     { "samples_per_second", "samples/s", 10, 1, 0 },
     { "shares", "shares", -12, 0, 0 },     { "idle_shares", "idle %", -8, 100, 0 }, /* with several devices */
 };
