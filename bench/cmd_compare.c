@@ -159,15 +159,15 @@ static int pair_compare(comparison *c, item *a, item *b)
     a->taken = b->taken = true;
     if (!a->count || !b->count)
         return complain(EXIT_BAD_INPUT, "%s: %s: no time", a->count ? c->b.r.path : c->a.r.path, a->what);
+    const double a_ns = stats_median(a->ns, a->count), b_ns = stats_median(b->ns, b->count); /* of all runs */
     if (!ratio_of(a->ns, a->count, b->ns, b->count, CONFIDENCE, &r))
         return complain(EXIT_MEMORY, "no host memory");
     snprintf(device, sizeof device, "%s%s%s", a->device, strcmp(a->device, b->device) ? "/" : "",
              strcmp(a->device, b->device) ? b->device : "");
     c->compared++;
     output_row(&c->out, json_pack("{so so sf sf s[ii] sf so so ss}", "what", text_json(a->what), "device",
-                                  text_json(device), "a_ns", stats_median(a->ns, a->count), "b_ns",
-                                  stats_median(b->ns, b->count), "runs", (int)a->count, (int)b->count, "ratio",
-                                  r.estimate, "low", r.low > 0 ? number_json(r.low) : json_null(), "high",
+                                  text_json(device), "a_ns", a_ns, "b_ns", b_ns, "runs", (int)a->count, (int)b->count,
+                                  "ratio", r.estimate, "low", r.low > 0 ? number_json(r.low) : json_null(), "high",
                                   number_json(r.high), "verdict", verdict_of(c, &r)));
     return EXIT_OK;
 }

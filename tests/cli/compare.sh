@@ -80,6 +80,11 @@ run 0 compare "$scratch/train.jsonl" "$scratch/train.jsonl" --json
 holds "$(value results) == 1 && $(value results.0.ratio) == 1"
 [ "$(value results.0.what)" = 'train linear:1, batch 64, a sample' ] || wrong "of a training: $(value results.0.what)"
 
+# Of more runs than ratios are made of, the median is that of all.
+awk 'BEGIN { for (i = 1; i <= 2001; i++) printf "{\"step\":%d,\"loss\":1,\"samples\":1,\"seconds\":%d}\n", i, i }' >"$scratch/many.jsonl"
+run 0 compare "$scratch/many.jsonl" "$scratch/many.jsonl" --json
+holds "$(value results.0.a_ns) == 1001e9 && $(value results.0.b_ns) == 1001e9"
+
 # Files that hold something else: one line each, which names the file.
 refused 2 'two files' compare "$scratch/a.json"
 refused 2 'two files' compare "$scratch/a.json" "$scratch/a.json" "$scratch/a.json"
