@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cekernels/cekernels.h>
+
+/* Texts come from files that anybody may have written, and go to terminals, into XML and into scripts, where a new line
+ * would be a command. */
+static void text_take(char *out, size_t cap, const char *text)
+{
+    snprintf(out, cap, "%s", text);
+    cek_text_printable(out);
+}
+
 void figure_free(figure *f)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -30,30 +40,34 @@ chart *figure_add(figure *f, chart_kind kind, const char *title, const char *x_l
     f->charts = more;
     chart *c = &more[f->count++];
     *c = (chart){ .kind = kind };
-    snprintf(c->title, sizeof c->title, "%s", title);
-    snprintf(c->x_label, sizeof c->x_label, "%s", x_label);
-    snprintf(c->y_label, sizeof c->y_label, "%s", y_label);
+    text_take(c->title, sizeof c->title, title);
+    text_take(c->x_label, sizeof c->x_label, x_label);
+    text_take(c->y_label, sizeof c->y_label, y_label);
     return c;
 }
 
 chart_series *chart_series_of(figure *f, chart *c, const char *name)
 {
+    char own[CHART_TEXT];
+    text_take(own, sizeof own, name);
     for (size_t i = 0; c && i < c->series_count; i++)
-        if (!strncmp(c->series[i].name, name, CHART_TEXT - 1))
+        if (!strcmp(c->series[i].name, own))
             return &c->series[i];
     if (!c || c->series_count == CHART_SERIES_MOST) {
         f->lost += c != NULL;
         return NULL;
     }
     chart_series *s = &c->series[c->series_count++];
-    snprintf(s->name, sizeof s->name, "%s", name);
+    strcpy(s->name, own);
     return s;
 }
 
 size_t chart_category(figure *f, chart *c, const char *name)
 {
+    char own[CHART_TEXT];
+    text_take(own, sizeof own, name);
     for (size_t i = 0; c && i < c->category_count; i++)
-        if (!strncmp(c->categories[i], name, CHART_TEXT - 1))
+        if (!strcmp(c->categories[i], own))
             return i;
     char(*more)[CHART_TEXT] = c ? realloc(c->categories, (c->category_count + 1) * sizeof *more) : NULL;
     if (!more) {
@@ -61,7 +75,7 @@ size_t chart_category(figure *f, chart *c, const char *name)
         return 0;
     }
     c->categories = more;
-    snprintf(more[c->category_count], CHART_TEXT, "%s", name);
+    strcpy(more[c->category_count], own);
     return c->category_count++;
 }
 
@@ -84,7 +98,13 @@ void chart_point(figure *f, chart_series *s, double x, double y, const char *lab
     }
     s->x[s->count] = x;
     s->y[s->count] = y;
-    snprintf(s->labels[s->count++], CHART_TEXT, "%s", label ? label : "");
+    text_take(s->labels[s->count++], CHART_TEXT, label ? label : "");
+}
+
+void chart_bar(figure *f, chart_series *s, size_t category, double length)
+{
+    if (length >= 0)
+        chart_point(f, s, (double)category, length, NULL);
 }
 
 /* ---- axes ---- */

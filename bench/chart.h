@@ -1,7 +1,8 @@
 /* chart.h - pictures of numbers: what is shown. How it is drawn is chart_draw.h's (SVG, PNG) and chart_text.h's.
  *
  * A figure is a column of charts; a chart has lines and dots over two axes, or bars along categories. Nobody who
- * adds asks whether there was memory: a figure that lacks something says so in the end. */
+ * adds asks whether there was memory: a figure that lacks something says so in the end. Texts are kept as
+ * cek_text_printable leaves them. */
 #ifndef BENCH_CHART_H
 #define BENCH_CHART_H
 
@@ -47,6 +48,8 @@ chart_series *chart_series_of(figure *f, chart *c, const char *name);
 size_t chart_category(figure *f, chart *c, const char *name);
 /* Numbers that are none are left out; `label` may be NULL. */
 void chart_point(figure *f, chart_series *s, double x, double y, const char *label);
+/* Of bars; a length below 0 is none. */
+void chart_bar(figure *f, chart_series *s, size_t category, double length);
 
 /* The range of both axes over all points: logarithmic ones from power to power of ten, others between round numbers,
  * those of bars from 0. */

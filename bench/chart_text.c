@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 14, MARGIN = 9 /* of numbers on the left */, WIDTH_LEAST = 40, WIDTH_MOST = 160 };
+enum { ROWS = 14, MARGIN = 9 /* of numbers on the left */, WIDTH_LEAST = 40, WIDTH_MOST = 160, BAR_LEAST = 8 };
 
 static const char *const colours[] = { "34", "33", "32", "35", "36", "31" };
 static const char marks[] = "*+ox#@%&=~^?";
@@ -191,6 +191,15 @@ static void bar_put(FILE *to, double columns, size_t series, bool stacked, const
     colour_end(to, style);
 }
 
+/* The end of a name, of at most so many bytes: what tells files and devices apart. */
+static const char *end_of(const char *name, size_t most)
+{
+    const char *at = name + (strlen(name) > most ? strlen(name) - most : 0);
+    while (((unsigned char)*at & 0xc0) == 0x80)
+        at++;
+    return at;
+}
+
 static void bars_put(FILE *to, const chart *c, const chart_text_style *style)
 {
     const chart_range r = chart_range_of(c);
@@ -204,7 +213,9 @@ static void bars_put(FILE *to, const chart *c, const chart_text_style *style)
     int owners = 0; /* whose bar it is, where there are several */
     for (size_t s = 0; s < c->series_count && !stacked && c->series_count > 1; s++)
         owners = (int)strlen(c->series[s].name) + 2 > owners ? (int)strlen(c->series[s].name) + 2 : owners;
-    const int columns = style->width - names - 10 - owners; /* behind the bar its number */
+    const int behind = style->width - names - 10; /* the name: the bar, its number, the owner */
+    owners = owners < behind - BAR_LEAST ? owners : behind - BAR_LEAST;
+    const int columns = behind - owners;
     for (size_t k = 0; k < c->category_count; k++) {
         const char *name = c->categories[k];
         double sum = 0, drawn = 0;
@@ -221,7 +232,8 @@ static void bars_put(FILE *to, const chart *c, const chart_text_style *style)
                 drawn = stacked ? end : 0;
                 chart_number(v, number);
                 if (!stacked)
-                    fprintf(to, " %s%s%s\n", number, owners ? "  " : "", owners ? c->series[s].name : "");
+                    fprintf(to, " %s%s%s\n", number, owners ? "  " : "",
+                            owners ? end_of(c->series[s].name, (size_t)owners - 2) : "");
                 name = "";
             }
         }

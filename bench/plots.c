@@ -58,9 +58,8 @@ static void row_add(figure *f, chart *c, const measure *m, const json_t *row, co
         snprintf(what, sizeof what, "%s to %s, %g KiB", row_text(row, "from"), row_text(row, "to"), bytes * 0x1p-10);
     else
         row_what(m->kind, row, what, sizeof what);
-    what[CHART_TEXT - 1] = 0;
     const size_t category = chart_category(f, c, what);
-    chart_point(f, chart_series_of(f, c, series), (double)category, row_number(row, m->key) * m->scale, NULL);
+    chart_bar(f, chart_series_of(f, c, series), category, row_number(row, m->key) * m->scale);
 }
 
 static void throughput_add(figure *f, const measure *m, const results *list, size_t count)

@@ -253,7 +253,6 @@ void plots_trace(figure *f, const results *r)
         }
         for (size_t at = 0; at <= own && at < CHART_SERIES_MOST; at++)
             if (at < own || times[at] > 0)
-                chart_point(f, chart_series_of(f, c, at < own ? phases[at].name : "all others"), (double)category,
-                            times[at], NULL);
+                chart_bar(f, chart_series_of(f, c, at < own ? phases[at].name : "all others"), category, times[at]);
     }
 }

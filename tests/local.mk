@@ -816,7 +816,7 @@ unit_tests += %D%/unit/chart
 %C%_unit_chart_SOURCES = %D%/unit/chart.c bench/chart.c bench/chart.h bench/chart_text.c bench/chart_text.h
 %C%_unit_chart_CPPFLAGS = $(unit_cppflags)
 %C%_unit_chart_LDFLAGS = $(check_ldflags)
-%C%_unit_chart_LDADD = $(unit_libs)
+%C%_unit_chart_LDADD = core/libcekernels.la $(unit_libs)
 
 unit_tests += %D%/unit/progress_line
 %C%_unit_progress_line_SOURCES = %D%/unit/progress_line.c bench/progress_line.c bench/progress_line.h

@@ -99,6 +99,27 @@ refused 5 'install gnuplot' train linear:1 $table --epochs 100000000 --plot="$sc
 run 0 plot "$scratch/gemm.json" -o "$scratch/x.svg"
 PATH=$path
 
+# Texts of a file are texts: no command of gnuplot's, of a terminal, nor what XML cannot hold.
+printf '{"results":[{"device":"a\\u0001\\u001b[31m","shape":"x\\n!touch %s/mark\\nsystem \\"touch %s/mark\\"\\n#","k":1,"median_ns":1,"flops":1},
+{"device":"b","shape":"y","k":1,"median_ns":1,"flops":-2}]}' "$scratch" "$scratch" >"$scratch/hostile.json"
+if command -v gnuplot >/dev/null; then
+    run 0 plot "$scratch/hostile.json" -o "$scratch/hostile.png"
+    [ ! -e "$scratch/mark" ] || wrong "a name is executed by gnuplot"
+fi
+run 0 plot "$scratch/hostile.json" -o "$scratch/hostile.svg"
+is_svg "$scratch/hostile.svg" 'a??\[31m'
+! grep -q 'width="-' "$scratch/hostile.svg" || wrong "a rectangle of a width below 0"
+LC_ALL=C.UTF-8 "$CEKERNELS_BENCH" plot "$scratch/hostile.json" >"$scratch/out" || wrong "hostile: exit code $?"
+! grep -q "$(printf '[\001\033]')" "$scratch/out" || wrong "a name commands the terminal"
+# Names longer than there is room for leave bars.
+long=of-a-run-that-somebody-has-given-a-long-name-to
+for i in 1 2; do
+    sed 's/"x[^,]*"/"mb256ic64ih56iw56oc64oh56ow56kh3kw3ph1pw1"/' "$scratch/hostile.json" >"$scratch/$long$i.json"
+done
+run 0 plot "$scratch/${long}1.json" "$scratch/${long}2.json"
+grep -q '^ *=======* 1e-09  .*to2.json: a' "$scratch/out" || wrong "long names leave no bar: $(cat "$scratch/out")"
+! awk 'length($0) > 80' "$scratch/out" | grep . || wrong "long names: wider than 80"
+
 refused 2 'which LOG' plot
 refused 2 'FILE.svg or FILE.png' plot "$scratch/gemm.json" --json
 refused 2 'gives no' plot "$scratch/gemm.json" -o "$scratch/x.npy"
