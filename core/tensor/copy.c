@@ -217,7 +217,7 @@ cek_status cek_tensor_assign(cek_tensor *dst, const cek_tensor *src)
     if (!cek__shape_equal(&shape, &dst->shape))
         CEK_FAIL(CEK_INVALID, "%s: shape %s of src does not stretch to %s of dst", what,
                  CEK__SHAPE_TEXT_OF(&src->shape), CEK__SHAPE_TEXT_OF(&dst->shape));
-    if (dst->storage == src->storage) { /* they may overlap */
+    if (cek__storages_may_meet(dst->storage, src->storage)) {
         CEK_TRY(cek__tensor_copied(what, src, &src->shape, &apart));
         src = apart;
     }

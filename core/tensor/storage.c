@@ -116,3 +116,8 @@ bool cek__storage_is_read_only(const cek__storage *storage)
 {
     return storage->read_only;
 }
+
+bool cek__storages_may_meet(const cek__storage *a, const cek__storage *b)
+{
+    return a == b || a->memory == NULL || b->memory == NULL;
+}

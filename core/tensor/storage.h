@@ -31,4 +31,7 @@ cek_ref cek__storage_ref(const cek__storage *storage);
 /* Nobody may write there. */
 bool cek__storage_is_read_only(const cek__storage *storage);
 
+/* Whether what is written to one may be seen in the other: another's memory may be ours, handed out and taken in. */
+bool cek__storages_may_meet(const cek__storage *a, const cek__storage *b);
+
 #endif

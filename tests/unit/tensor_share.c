@@ -148,6 +148,33 @@ START_TEST(what_we_hand_out_we_can_take_in)
 }
 END_TEST
 
+START_TEST(what_overlaps_under_two_names_is_assigned_whole)
+{
+    FOR_EACH_DEVICE(device)
+    {
+        cek_tensor *row, *x, *y, *turned, *seen;
+        DLManagedTensorVersioned *m;
+
+        assert_ok(cek_tensor_arange(device, CEK_F32, 0, 9, 1, &row));
+        assert_ok(cek_tensor_reshape(row, 2, (int64_t[]){ 3, 3 }, &x));
+        assert_ok(cek_tensor_to_dlpack(x, 0, &m));
+        assert_ok(cek_tensor_from_dlpack(device, m, &y));
+        assert_ok(cek_tensor_transpose(y, 0, 1, &turned));
+        for (int way = 0; way < 2; way++) {
+            assert_ok(way ? cek_tensor_assign(x, turned) : cek_tensor_assign(turned, x));
+            assert_ok(cek_tensor_contiguous(x, &seen));
+            assert_holds(seen, 2, (int64_t[]){ 3, 3 },
+                         way ? (double[]){ 0, 1, 2, 3, 4, 5, 6, 7, 8 } : (double[]){ 0, 3, 6, 1, 4, 7, 2, 5, 8 }, NULL,
+                         "turned within itself");
+        }
+        cek_tensor_free(turned);
+        cek_tensor_free(y);
+        cek_tensor_free(x);
+        cek_tensor_free(row);
+    }
+}
+END_TEST
+
 START_TEST(every_type_goes_out_and_comes_in)
 {
     static const cek_dtype types[] = { CEK_F32, CEK_F64, CEK_F16, CEK_BF16, CEK_I32, CEK_U8 };
@@ -186,6 +213,7 @@ START_TEST(what_cannot_be_shared_is_refused_and_stays_the_lenders)
     float values[4] = { 0 };
     lender l;
     int64_t shape[] = { 2, 2 }, back[] = { -2, 1 }, far[] = { INT64_MAX, INT64_MAX }, none[] = { 2, 0 };
+    int64_t half[] = { (int64_t)1 << 62, 1 };
     cek_tensor *x;
 
 #define REFUSED(status, cause)                                                                                      \
@@ -205,6 +233,9 @@ START_TEST(what_cannot_be_shared_is_refused_and_stays_the_lenders)
     l.managed.dl_tensor.strides = back;
     REFUSED(CEK_UNSUPPORTED, "dimension 0 has the stride -2");
     l.managed.dl_tensor.strides = far;
+    REFUSED(CEK_INVALID, "room");
+    l.managed.dl_tensor.dtype = (DLDataType){ kDLUInt, 8, 1 };
+    l.managed.dl_tensor.strides = half; /* its elements would have an address, the dimension's length has not */
     REFUSED(CEK_INVALID, "room");
     l.managed.dl_tensor.shape = none;
     REFUSED(CEK_INVALID, "dimension 1 is less than 1");
@@ -325,6 +356,7 @@ int main(void)
     tcase_add_test(tests, memory_outlives_tensor_and_engine_until_it_is_deleted);
     tcase_add_test(tests, what_is_taken_in_is_the_same_memory_and_given_back_once);
     tcase_add_test(tests, what_we_hand_out_we_can_take_in);
+    tcase_add_test(tests, what_overlaps_under_two_names_is_assigned_whole);
     tcase_add_test(tests, every_type_goes_out_and_comes_in);
     tcase_add_test(tests, what_cannot_be_shared_is_refused_and_stays_the_lenders);
     tcase_add_test(tests, a_device_that_cannot_share_says_so);
