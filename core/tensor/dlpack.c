@@ -182,8 +182,8 @@ static cek_status strides_take(const char *what, const DLTensor *from, const cek
             return cek__fail(CEK_UNSUPPORTED,
                              "%s: dimension %d has the stride %" PRId64 ": tensors run forwards; copy it", what, i,
                              strides[i]);
-        if (__builtin_mul_overflow(strides[i], shape->dims[i] - 1, &reach) ||
-            __builtin_add_overflow(last, reach, &last))
+        if (__builtin_mul_overflow(strides[i], shape->dims[i], &reach) || /* views have this product as a stride */
+            __builtin_add_overflow(last, reach - strides[i], &last))
             return cek__fail(CEK_INVALID, "%s: strides beyond what an address has room for", what);
     }
     *span = (uint64_t)last + 1;
