@@ -200,8 +200,10 @@ cek_status cek_tensor_arange(cek_device *device, cek_dtype type, double start, d
     if (length == 0)
         CEK_FAIL(CEK_INVALID, "%s: %g to %g in steps of %g: %s", what, start, stop, step,
                  count >= 1 ? "too many" : "no value; a tensor has an element");
+    if (size == 0)
+        CEK_FAIL(CEK_INVALID, "%s: unknown element type %u", what, type);
     CEK_TRY(cek__shape_make(what, 1, &length, size, &shape));
-    CEK_TRY(cek__alloc_array((size_t)length, size, &values)); /* an unknown type fails below */
+    CEK_TRY(cek__alloc_array((size_t)length, size, &values));
     for (int64_t i = 0; i < length; i++)
         cek__dtype_put(type, start + (double)i * step, values + (size_t)i * size);
     CEK_TRY(cek_tensor_from_host(device, type, 1, &length, values, out));

@@ -273,7 +273,7 @@ START_TEST(values_come_by_the_name_that_people_know)
         assert_fails(cek_tensor_arange(device, CEK_F32, 1, 1, 1, &x), CEK_INVALID, "cek_tensor_arange", "no value");
         assert_fails(cek_tensor_arange(device, CEK_F32, 0, 1, 0, &x), CEK_INVALID, "cek_tensor_arange", "0 to 1");
         assert_fails(cek_tensor_arange(device, CEK_F32, 0, NAN, 1, &x), CEK_INVALID, "cek_tensor_arange", "no value");
-        assert_fails(cek_tensor_arange(device, 99, 0, 1, 1, &x), CEK_INVALID, "cek_tensor_create", "type 99");
+        assert_fails(cek_tensor_arange(device, 99, 0, 1e18, 1, &x), CEK_INVALID, "cek_tensor_arange", "type 99");
     }
 }
 END_TEST
