@@ -108,6 +108,7 @@ const char *cek__nearest_file(cek__nearest *n, const char *path)
     char folder[PATH_MAX] = ".";
     const char *name = path;
     DIR *entries = NULL;
+    bool there = false; /* and leads nowhere: a link; the name is right */
 
     /* Up to a folder that is there. */
     for (size_t length = strlen(path); length > 0 && length < sizeof folder && entries == NULL;) {
@@ -124,9 +125,11 @@ const char *cek__nearest_file(cek__nearest *n, const char *path)
     }
     if (entries == NULL)
         return "";
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        there = there || strcmp(entry->d_name, n->text) == 0;
         if (entry->d_name[0] != '.')
             cek__nearest_try(n, entry->d_name);
+    }
     closedir(entries);
-    return cek__nearest_hint(n);
+    return there ? "" : cek__nearest_hint(n);
 }

@@ -21,7 +21,7 @@ enum { DESCR, FORTRAN, SHAPE, KEYS };
 
 static void blanks_skip(header *h)
 {
-    while (h->at < h->end && strchr(" \t\r\n", *h->at) != NULL)
+    while (h->at < h->end && memchr(" \t\r\n", *h->at, 4) != NULL)
         h->at++;
 }
 

@@ -305,8 +305,10 @@ cek_status cek_npz_tensor(const cek_npz *npz, const char *name, cek_device *devi
     CEK_TRY(cek__asprintf(&file, "%s%s", name, ending));
     e = cek__zip_find(&npz->zip, file, strlen(file));
     if (e == NULL)
-        CEK_FAIL(CEK_NOT_FOUND, "%s: no array '%s'; it has %zu, the first is '%s'", npz->path, name, npz->count,
-                 npz->count > 0 ? npz->names[0] : "");
+        CEK_FAIL(CEK_NOT_FOUND,
+                 npz->count > 0 ? "%s: no array '%s'; it has %zu, the first is '%s'"
+                                : "%s: no array '%s', nor any other",
+                 npz->path, name, npz->count, npz->count > 0 ? npz->names[0] : "");
     CEK_TRY(cek__zip_unpack(&npz->zip, e, &bytes));
     st = array_take(device, bytes, e->size, out);
     if (st != CEK_OK)

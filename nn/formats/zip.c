@@ -19,6 +19,7 @@ enum {
     LOCATOR_BYTES = 20, /* and before that where numbers have 64 bits, */
     END64_BYTES = 56,   /* behind this */
     NAME_SHOWN = 200,
+    FLAG_EFFORT = 3 << 1, /* of a deflated entry: how hard it was tried */
     FLAG_BEHIND = 1 << 3, /* size and checksum stand behind the entry */
     FLAG_UTF8 = 1 << 11,
     DEFLATED = 8,
@@ -190,7 +191,7 @@ static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
                          a->deflated ? "it is compressed in another way than by deflate"
                                      : "it is compressed; only archives that keep entries as they are, as torch.save "
                                        "does, are read");
-    if ((out->flags & ~(FLAG_BEHIND | FLAG_UTF8)) != 0)
+    if ((out->flags & ~(FLAG_BEHIND | FLAG_UTF8 | (out->entry.deflated ? FLAG_EFFORT : 0))) != 0)
         return entry_bad(a, &out->entry, "it is encrypted or of another unknown form");
     out->entry.packed = u32_at(p + 20);
     out->entry.size = u32_at(p + 24);

@@ -163,9 +163,11 @@ END_TEST
 
 START_TEST(other_versions_and_other_files_are_refused)
 {
-    bytes b = file_of(1, "{}", floats, 0);
+    bytes b = file_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': ()} ", floats, 4);
     cek_npy a = { .size = sizeof a };
 
+    b.at[b.size - 5] = '\0'; /* no blank */
+    assert_fails(cek_npy_read(written(&b), 0, &a), CEK_BAD_INPUT, "a.npy", "behind the dictionary");
     b.at[6] = 4;
     assert_fails(cek_npy_read(written(&b), 0, &a), CEK_BAD_INPUT, "a.npy", "version 4.0");
     b.at[6] = 1, b.at[7] = 1;

@@ -153,6 +153,10 @@ START_TEST(what_is_wrong_is_named_with_the_file)
         ck_assert_ptr_null(t);
     }
     assert_fails(cek_tensor_load(reference(), scratch_path("none.npy"), &t), CEK_IO, "none.npy", "No such file");
+    ck_assert_int_eq(symlink("nowhere", scratch_path("link.npy")), 0);
+    assert_fails(cek_tensor_load(reference(), scratch_path("link.npy"), &t), CEK_IO, "link.npy", "No such file");
+    ck_assert_ptr_null(strstr(cek_error_text(), "did you mean")); /* link.npy, say */
+    assert_fails(cek_tensor_load(reference(), scratch_path("lnik.npy"), &t), CEK_IO, "lnik.npy", "mean 'link.npy'");
 }
 END_TEST
 
@@ -217,7 +221,7 @@ static bytes zip_of(const bytes *npy, bool deflated, int flaw)
         start = b.size;
         put_number(&b, listed ? 0x02014b50 : 0x04034b50, 4);
         put_number(&b, 20, listed ? 4 : 2);
-        put_number(&b, flaw == ENCRYPTED, 2);
+        put_number(&b, (flaw == ENCRYPTED) | (deflated ? 2 : 0), 2); /* deflated as well as can be: zip -9 */
         put_number(&b, flaw == METHOD ? 12 : deflated ? 8 : 0, 2);
         put_number(&b, 0, 4);
         put_number(&b, checksum, 4);
@@ -356,6 +360,15 @@ START_TEST(an_archive_that_is_saved_is_opened)
         cek_npz_close(npz);
     }
     ck_assert_uint_lt(sizes[1], sizes[0] / 5);
+    {
+        cek_npz *none;
+        cek_tensor *t;
+
+        assert_ok(cek_npz_save(scratch_path("none.npz"), 0, NULL, NULL, false));
+        assert_ok(cek_npz_open(scratch_path("none.npz"), &none));
+        assert_fails(cek_npz_tensor(none, "x", device, &t), CEK_NOT_FOUND, "no array 'x'", "nor any other");
+        cek_npz_close(none);
+    }
     names[2] = "labels";
     assert_fails(cek_npz_save(path, 3, names, (const cek_tensor *const *)tensors, false), CEK_INVALID, "cek_npz_save",
                  "two tensors are called 'labels'");
