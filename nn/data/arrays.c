@@ -3,7 +3,9 @@
 
 #include <endian.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -337,18 +339,15 @@ static const cek__zip_entry *entry_of(const bag *b, const char *name)
 
 static bool bag_has(const bag *b, const char *name)
 {
-    char *path;
-    bool has;
+    char path[PATH_MAX]; /* what is longer is no path to access either */
+    int length;
 
     if (b->tensors != NULL)
         return cek__st_find(b->tensors, name) != NULL;
     if (!b->folder)
         return entry_of(b, name) != NULL;
-    if (name_of(b, name, &path) != CEK_OK)
-        return false;
-    has = access(path, F_OK) == 0;
-    free(path);
-    return has;
+    length = snprintf(path, sizeof path, "%s/%s.npy", b->path, name);
+    return length >= 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
 
 static cek_status wholes_take(const cek__st_tensor *t, cek_npy *out)

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,14 +83,10 @@ bool cek__is_folder(const char *path)
 
 bool cek__has_folder(const char *folder, const char *name)
 {
-    char *path;
-    bool is;
+    char path[PATH_MAX]; /* what is longer is no path to stat either; and whether a class is there hangs on no memory */
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
 
-    if (cek__asprintf(&path, "%s/%s", folder, name) != CEK_OK)
-        return false;
-    is = cek__is_folder(path);
-    free(path);
-    return is;
+    return length >= 0 && (size_t)length < sizeof path && cek__is_folder(path);
 }
 
 /* ---- samples ---- */

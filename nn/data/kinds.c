@@ -22,43 +22,54 @@ static bool has(const cek__names *names, const char *name)
 }
 
 /* FOLDER/NAME has folders in it, so that NAME is no class but a part. */
-static bool is_part(const char *folder, const char *name)
+static cek_status is_part(const char *folder, const char *name, bool *out)
 {
+    cek_status st = CEK_OK;
     cek__names names = { 0 };
-    char *path;
-    bool found = false;
+    char *path = NULL;
 
-    if (cek__asprintf(&path, "%s/%s", folder, name) != CEK_OK)
-        return false;
-    if (cek__is_folder(path) && cek__names_read(path, &names) == CEK_OK)
-        for (int64_t i = 0; i < names.count && !found; i++)
-            found = cek__has_folder(path, names.names[i]);
+    *out = false;
+    if (!cek__has_folder(folder, name))
+        return CEK_OK;
+    CEK_TRY(cek__asprintf(&path, "%s/%s", folder, name));
+    CEK_TRY(cek__names_read(path, &names));
+    for (int64_t i = 0; i < names.count && !*out; i++)
+        *out = cek__has_folder(path, names.names[i]);
+out:
     cek__names_free(&names);
     free(path);
-    return found;
+    return st;
 }
 
-static cek_data_kind folder_kind(const char *path, const cek__names *names)
+/* *out 0: nothing that is known. */
+static cek_status folder_kind(const char *path, const cek__names *names, cek_data_kind *out)
 {
     static const char *const idx[] = { "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz",
                                        "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz" };
     cek_data_kind kind = 0;
+    bool part;
+    cek_status st;
 
     for (size_t i = 0; i < sizeof idx / sizeof *idx; i++)
         if (has(names, idx[i]))
-            return CEK_DATA_IDX;
-    if (has(names, "data_batch_1.bin") || has(names, "test_batch.bin"))
-        return CEK_DATA_CIFAR10;
-    if (cek__arrays_there(path))
-        return CEK_DATA_ARRAYS;
-    if (is_part(path, "train"))
-        return CEK_DATA_SPLIT;
-    for (int64_t i = 0; i < names->count && kind != CEK_DATA_FOLDERS; i++)
+            kind = CEK_DATA_IDX;
+    if (kind == 0 && (has(names, "data_batch_1.bin") || has(names, "test_batch.bin")))
+        kind = CEK_DATA_CIFAR10;
+    if (kind == 0 && cek__arrays_there(path))
+        kind = CEK_DATA_ARRAYS;
+    if (kind == 0) {
+        CEK_TRY(is_part(path, "train", &part));
+        kind = part ? CEK_DATA_SPLIT : 0;
+    }
+    *out = kind;
+    for (int64_t i = 0; kind == 0 && i < names->count && *out != CEK_DATA_FOLDERS; i++)
         if (cek__has_folder(path, names->names[i]))
-            kind = CEK_DATA_FOLDERS;
+            *out = CEK_DATA_FOLDERS;
         else if (cek__image_named(names->names[i]))
-            kind = CEK_DATA_IMAGES;
-    return kind;
+            *out = CEK_DATA_IMAGES;
+    return CEK_OK;
+out:
+    return st;
 }
 
 cek_status cek__kind_find(const char *path, cek_data_kind *out)
@@ -81,7 +92,7 @@ cek_status cek__kind_find(const char *path, cek_data_kind *out)
         return CEK_OK;
     }
     CEK_TRY(cek__names_read(path, &names));
-    *out = folder_kind(path, &names);
+    CEK_TRY(folder_kind(path, &names, out));
     if (*out == 0)
         CEK_FAIL(
             CEK_BAD_INPUT,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cekernels/nn.h"
+#include "core/base/fault.h"
 #include "image_files.h"
 #include "nn/data/dataset.h"
 #include "nn/data/loader.h"
@@ -321,6 +322,44 @@ START_TEST(a_test_set_has_the_classes_and_channels_of_its_training_set)
 }
 END_TEST
 
+/* A class that is not looked for, a part that is taken for a class: labels would be others, and nobody would know. */
+START_TEST(for_want_of_memory_no_place_is_taken_for_another_and_no_class_is_left_out)
+{
+    static const struct {
+        const char *name;
+        bool train;
+    } places[] = { { "two", true }, { "two", false }, { "two/train", true }, { "arrays", true } };
+    uint8_t one = 1;
+    cek_npy array = { .size = sizeof array, .type = CEK_U8, .rank = 2, .shape = { 1, 1 }, .count = 1, .data = &one };
+
+    folder("two");
+    classes_make("two/train");
+    classes_make("two/test");
+    folder("arrays");
+    assert_ok(cek_npy_write(scratch_path("arrays/x_train.npy"), &array));
+    assert_ok(cek_npy_write(scratch_path("arrays/y_train.npy"), &array));
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        for (long nth = 1;; nth++) {
+            cek_dataset *set;
+            cek_status st;
+            bool done;
+
+            cek__fault_set(CEK__FAULT_ALLOC, nth);
+            st = cek_dataset_open(scratch_path(places[i].name), places[i].train, NULL, &set);
+            done = cek__fault_pending(CEK__FAULT_ALLOC);
+            ck_assert_msg(st == (done ? CEK_OK : CEK_OUT_OF_MEMORY), "%s, allocation %ld: %s", places[i].name, nth,
+                          st == CEK_OK ? "as if nothing had been" : cek_error_text());
+            ck_assert(st == CEK_OK || set == NULL);
+            cek_dataset_free(set);
+            if (done)
+                break;
+            ck_assert_int_lt(nth, 10000);
+        }
+    }
+    cek__fault_set(CEK__FAULT_ALLOC, 0);
+}
+END_TEST
+
 /* ---- augmentation, normalisation ---- */
 
 enum { COUNT = 24, TALL = 7, WIDE = 5, BYTES = TALL * WIDE * 3 };
@@ -627,6 +666,7 @@ int main(void)
     tcase_add_test(t, cifar_files_that_are_wrong_are_errors_and_one_that_shrinks_is_no_signal);
     tcase_add_test(t, what_a_place_holds_is_recognised_by_names_alone);
     tcase_add_test(t, a_test_set_has_the_classes_and_channels_of_its_training_set);
+    tcase_add_test(t, for_want_of_memory_no_place_is_taken_for_another_and_no_class_is_left_out);
     tcase_add_test(t, a_crop_is_a_window_of_the_padded_image_and_a_flip_is_its_mirror);
     tcase_add_test(t, a_turn_is_about_the_middle_and_brings_zeros_from_outside);
     tcase_add_test(t, colours_change_in_their_bounds_and_by_nothing_without);
