@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * data.h - data as people have them: folders of images by class, CIFAR-10, arrays in files, a function of the
- * caller's; augmentation and
- * normalisation, done by the loader's workers. A part of nn.h, which includes it.
+ * caller's; augmentation and normalisation, done by the loader's workers. A part of nn.h, which includes it.
  *
  *     cek_dataset *train, *test, *drawn, *ready, *test_ready;
  *     cek_image_options images = { .size = sizeof images, .height = 32, .width = 32 };
@@ -157,7 +156,8 @@ CEK_API CEK_CHECKED cek_status cek_dataset_augment(const cek_dataset *dataset, c
                                                    cek_dataset **out);
 
 /* Mean and deviation of each channel over all samples as they are (not augmented), of u8 from 0 to 1: x / 255. One number each for the
- * channels of images, else for the columns of the last axis. Reads all samples, on the calling thread. */
+ * channels of images, else for the columns of the last axis. A channel that is constant has the deviation 1 (of u8 1 / 255), by which
+ * dividing is possible. Reads all samples, on the calling thread. Errors: CEK_INVALID (of CEK_I32; no samples), and those of reading. */
 CEK_API CEK_CHECKED cek_status cek_dataset_channel_statistics(const cek_dataset *dataset, double *mean,
                                                               double *deviation);
 /* cek_dataset_normalize - *out has f32 samples (x - mean) / deviation by channel, x of u8 divided by 255, when they are read. mean and

@@ -24,8 +24,13 @@ static void callback_free(void *user)
 }
 
 /* What a device would not notice. */
-static cek_status target_check(const callback *c, int64_t row, const void *target)
+static cek_status sample_check(const callback *c, int64_t row, const void *input, const void *target)
 {
+    const size_t values = c->format.input_type == CEK_F32 ? cek__data_input_bytes(&c->format) / sizeof(float) : 0;
+
+    for (size_t i = 0; i < values; i++)
+        if (!isfinite(((const float *)input)[i]))
+            return cek__fail(CEK_BAD_INPUT, "data set: sample %" PRId64 " has a value that is not finite", row);
     for (int64_t i = 0; i < c->format.target_width; i++) {
         if (c->format.class_count > 0) {
             const int32_t label = ((const int32_t *)target)[i];
@@ -52,13 +57,13 @@ static cek_status callback_read(void *user, const cek__data_draw *draw, const in
     (void)draw;
     for (int64_t i = 0; i < count; i++) {
         char text[CEK__ERROR_TEXT_MAX / 2] = "";
-        void *to = (char *)targets + (size_t)i * target;
+        void *from = (char *)inputs + (size_t)i * input, *to = (char *)targets + (size_t)i * target;
 
-        st = c->options.read(c->options.user, rows[i], (char *)inputs + (size_t)i * input, to, text, sizeof text);
+        st = c->options.read(c->options.user, rows[i], from, to, text, sizeof text);
         text[sizeof text - 1] = '\0';
         if (st != CEK_OK)
             CEK_FAIL(st, "data set: sample %" PRId64 ": %s", rows[i], *text != '\0' ? text : cek__status_text(st));
-        CEK_TRY(target_check(c, rows[i], to));
+        CEK_TRY(sample_check(c, rows[i], from, to));
     }
 out:
     return st;
@@ -80,7 +85,7 @@ cek_status cek__callback_dataset(const cek_source_options *o, cek_dataset **out)
     c->format = (cek__data_format){ .input_type = o->input_type,
                                     .input_rank = (uint32_t)o->rank,
                                     .target_type = o->classes > 0 ? CEK_I32 : CEK_F32,
-                                    .target_width = o->columns > 0 ? o->columns : 1,
+                                    .target_width = o->columns != 0 ? o->columns : 1,
                                     .class_count = o->classes };
     memcpy(c->format.input_shape, o->shape, (size_t)o->rank * sizeof *o->shape);
     if (cek__data_is_image(&c->format)) {

@@ -266,7 +266,7 @@ typedef struct given {
     int64_t bad_row;
     int32_t bad_label;
     const char *text;
-    bool destroyed;
+    bool not_finite, destroyed;
 } given;
 
 static cek_status given_read(void *user, int64_t row, void *input, void *target, char *text, size_t text_size)
@@ -274,7 +274,7 @@ static cek_status given_read(void *user, int64_t row, void *input, void *target,
     const given *g = user;
 
     ((float *)input)[0] = (float)row;
-    ((float *)input)[1] = (float)-row;
+    ((float *)input)[1] = g->not_finite ? NAN : (float)-row;
     *(int32_t *)target = row == g->bad_row && g->bad_label ? g->bad_label : (int32_t)(row % 3);
     if (row != g->bad_row || g->bad_label)
         return CEK_OK;
@@ -324,6 +324,9 @@ START_TEST(a_function_gives_samples_on_the_workers_and_its_failure_is_passed_on)
     assert_fails(cek__dataset_read(set, &row, 1, input, &label), CEK_IO, "sample 7", "the wire is cut");
     g.bad_label = 3;
     assert_fails(cek__dataset_read(set, &row, 1, input, &label), CEK_BAD_INPUT, "sample 7", "label 3");
+    g.bad_row = -1;
+    g.not_finite = true;
+    assert_fails(cek__dataset_read(set, &row, 1, input, &label), CEK_BAD_INPUT, "sample 7", "not finite");
     cek_dataset_free(set);
     ck_assert(!g.destroyed); /* the loader reads on */
     cek_loader_free(loader);
@@ -331,6 +334,9 @@ START_TEST(a_function_gives_samples_on_the_workers_and_its_failure_is_passed_on)
     g.destroyed = false;
     o.rank = 0;
     assert_fails(cek_dataset_source(&o, &set), CEK_INVALID, "source", "rank 1");
+    o.rank = 1;
+    o.columns = -2;
+    assert_fails(cek_dataset_source(&o, &set), CEK_INVALID, "targets", "-2");
     ck_assert(!g.destroyed);
 }
 END_TEST
