@@ -80,7 +80,7 @@ static void bash_values(void)
         fputs("        ", stdout);
         bash_names(r);
         if (kind == VALUE_FILE) {
-            puts(") compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\")); return ;;");
+            puts(") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;");
         } else if (kind == VALUE_ANY) {
             puts(") return ;;");
         } else {
@@ -157,7 +157,8 @@ static void bash_print(void)
           "    fi\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
           "    [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
-          "    [[ -z $files ]] || { compopt -o filenames; COMPREPLY+=($(compgen -f -- \"$cur\")); }\n"
+          "    [[ -z $files ]] || { compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "
+          "\"$cur\"); }\n"
           "}\n"
           "complete -F _cekernels_bench cekernels-bench\n",
           stdout);

@@ -57,6 +57,9 @@ cd "$scratch" || exit 99
 touch weights.safetensors
 alone weights.safetensors predict lenet5 --load = wei
 alone weights.safetensors predict wei
+touch 'two words * here.csv' # one file, which stays one
+alone 'two words \* here.csv' train --csv = two
+alone 'two words \* here.csv' predict lenet5 two
 
 # The word that is typed, by a shell that is driven through a terminal of its own.
 if command -v zsh >/dev/null; then
