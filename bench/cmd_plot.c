@@ -30,7 +30,7 @@ static int results_plot(const bench_options *o, const results *list, size_t coun
         code = complain(EXIT_USAGE, "more than %d curves in one picture: plot fewer files at a time",
                         CHART_SERIES_MOST);
     else
-        code = o->outputs ? figure_save(&f, o->outputs) : figure_show(&f);
+        code = o->outputs ? stdout_close(figure_save(&f, o->outputs)) : figure_show(&f);
     figure_free(&f);
     return code;
 }

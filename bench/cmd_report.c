@@ -80,11 +80,16 @@ static void table_put(FILE *to, output *out)
     fputs("</table></div>\n", to);
 }
 
-static void figure_put(FILE *to, figure *f)
+/* 0 or an exit code. What a picture has no room for is in the table. */
+static int figure_put(FILE *to, figure *f)
 {
-    if (f->count)
+    const int code = f->no_memory ? complain(EXIT_MEMORY, "no host memory for a picture") : EXIT_OK;
+    if (f->lost)
+        fprintf(to, "<p>The picture shows the first %d devices: the table has all.</p>\n", CHART_SERIES_MOST);
+    if (f->count && !code)
         figure_svg(f, to);
     figure_free(f);
+    return code;
 }
 
 static void head_put(FILE *to)
@@ -159,7 +164,7 @@ static int section_put(page *p, size_t i, const bench_options *o, cek_device *co
     own.runs = o->quick ? 2 : 7;
     own.warmup = o->quick ? 0 : 1;
     own.shapes = own.sizes = o->quick && sections[i].quick ? sections[i].quick : sections[i].shapes;
-    const int code = sections[i].rows(&own, devices, count, &p->tables[i]);
+    int code = sections[i].rows(&own, devices, count, &p->tables[i]);
     progress_end();
     p->results[i] = (results){ sections[i].title, sections[i].kind, p->tables[i].document, p->tables[i].rows };
     p->count++;
@@ -167,9 +172,9 @@ static int section_put(page *p, size_t i, const bench_options *o, cek_device *co
         return code;
     fprintf(p->to, "<h2>%s</h2>\n<p>%s</p>\n", sections[i].title, sections[i].text);
     plots_add(&f, &p->results[i], 1);
-    figure_put(p->to, &f);
+    const int drawn = figure_put(p->to, &f);
     table_put(p->to, &p->tables[i]);
-    return code;
+    return drawn > code ? drawn : code;
 }
 
 static int page_put(page *p, const bench_options *o, cek_engine *engine, cek_device *const *devices, size_t count)
@@ -187,7 +192,8 @@ static int page_put(page *p, const bench_options *o, cek_engine *engine, cek_dev
               "where the products and convolutions above lie.</p>\n",
               p->to);
         plots_roofs(&roofs, p->results, p->count);
-        figure_put(p->to, &roofs);
+        const int drawn = figure_put(p->to, &roofs);
+        code = drawn > code ? drawn : code;
         fputs("</body>\n</html>\n", p->to);
     }
     for (size_t i = 0; i < p->count; i++)
