@@ -68,7 +68,7 @@ static cek_status pack(const uint8_t *bytes, size_t size, uint8_t **out, size_t 
     room = deflateBound(&z, (uLong)size);
     CEK_TRY(cek__malloc(room, out));
     z.next_out = *out;
-    z.avail_out = (uInt)room; /* less than 2^32: see zip_add */
+    z.avail_out = (uInt)room; /* less than 2^32: see cek__zip_add */
     if (deflate(&z, Z_FINISH) != Z_STREAM_END)
         CEK_FAIL(CEK_INTERNAL, "deflate: it did not end");
     *packed = z.total_out;
@@ -100,12 +100,12 @@ cek_status cek__zip_add(cek__zip_writer *zip, const char *name, const uint8_t *b
     size_t packed = size;
     uint32_t checksum;
 
-    if (size > BYTES_MAX / 2 || zip->at + zip->listed_bytes + 2 * (size + length + LISTED_BYTES) > BYTES_MAX ||
-        zip->count == ENTRIES_MAX)
+    if (deflated && size <= BYTES_MAX / 2)
+        CEK_TRY(pack(bytes, size, &made, &packed));
+    if (size > BYTES_MAX / 2 || zip->count == ENTRIES_MAX ||
+        zip->at + ENTRY_BYTES + length + packed + zip->listed_bytes + listed > BYTES_MAX)
         CEK_FAIL(CEK_UNSUPPORTED,
                  "'%s': an archive has room for 65535 arrays and 4 GiB, half of it for one: save files", name);
-    if (deflated)
-        CEK_TRY(pack(bytes, size, &made, &packed));
     checksum = (uint32_t)crc32_z(0, bytes, size);
     CEK_TRY(cek__realloc_array(zip->listed_bytes + listed, 1, &zip->listed));
     at = zip->listed + zip->listed_bytes;
