@@ -546,7 +546,8 @@ CEK_API CEK_CHECKED cek_status cek_tensor_contiguous(const cek_tensor *x, cek_te
 /* cek_tensor_assign - writes src to dst, which is usually a view: x[2:4] = y. dst.copy_(src).
  *
  * src stretches to dst's shape, and its type is converted as by cek_tensor_cast. They may overlap. Errors: CEK_INVALID
- * (devices, naming both; shapes, naming both; a dst that may only be read), CEK_UNSUPPORTED (a pair of types). */
+ * (devices, naming both; shapes, naming both; a dst that may only be read, or of which two elements are one
+ * in memory, as another library's may be), CEK_UNSUPPORTED (a pair of types). */
 CEK_API CEK_CHECKED cek_status cek_tensor_assign(cek_tensor *dst, const cek_tensor *src);
 
 /* `count` >= 1 tensors of one type and device one behind the other along an axis, beside which their shapes are equal;

@@ -3,7 +3,7 @@
  * dlpack.h - the structs of DLPack 1, by which array libraries hand each other memory without a copy, under their
  * usual names; cek_tensor_to_dlpack and cek_tensor_from_dlpack of cekernels.h speak them.
  *
- * Where a program includes DLPack's own header, before or behind, that counts: nothing is declared twice. This one has
+ * Where a program includes DLPack's own header too, the first of them counts: nothing is declared twice. This one has
  * what the structs need, and of the device types those that occur here. Only <stdint.h> is needed. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
