@@ -70,8 +70,8 @@ static cek_status inputs_find(const char *x, cek_dtype type, int rank, const int
     return CEK_OK;
 }
 
-/* Whole numbers are labels, widened in place of their array; others are values. */
-static cek_status targets_find(const char *y, cek_npy *array, pair *p)
+/* Whole numbers are labels, widened in place of their array, of `classes` (0: as many as the largest says); others are values. */
+static cek_status targets_find(const char *y, cek_npy *array, int64_t classes, pair *p)
 {
     int64_t largest = 0;
     cek_status st = CEK_OK;
@@ -99,9 +99,13 @@ static cek_status targets_find(const char *y, cek_npy *array, pair *p)
 
         if (label < 0)
             CEK_FAIL(CEK_BAD_INPUT, "%s: element %" PRId64 " is %" PRId32 ", and labels count from 0", y, i, label);
+        if (classes > 0 && label >= classes)
+            CEK_FAIL(CEK_BAD_INPUT,
+                     "%s: element %" PRId64 " is %" PRId32 ", and the training set has %" PRId64 " classes", y, i,
+                     label, classes);
         largest = label > largest ? label : largest;
     }
-    p->format.class_count = largest + 1;
+    p->format.class_count = classes > 0 ? classes : largest + 1;
 out:
     return st;
 }
@@ -113,8 +117,17 @@ static void turn(const pair *p, const char *from, char *to)
             memcpy(to + (i * p->channels + c) * p->element, from + (c * p->pixels + i) * p->element, p->element);
 }
 
+/* What is wrong with the targets' number or the largest label is the second file's. */
+static cek_status format_check(const char *y, const pair *p)
+{
+    const cek_status st = cek__data_format_check(&p->format, p->count);
+
+    return st == CEK_OK ? st : cek__fail_prefix(CEK_BAD_INPUT, "%s", y);
+}
+
 /* Takes the data of both over, on failure too. */
-static cek_status pair_dataset(const char *x_name, cek_npy *x, const char *y_name, cek_npy *y, cek_dataset **out)
+static cek_status pair_dataset(const char *x_name, cek_npy *x, const char *y_name, cek_npy *y, int64_t classes,
+                               cek_dataset **out)
 {
     cek_status st;
     pair p;
@@ -122,8 +135,8 @@ static cek_status pair_dataset(const char *x_name, cek_npy *x, const char *y_nam
     size_t bytes;
 
     CEK_TRY(inputs_find(x_name, x->type, x->rank, x->shape, &p));
-    CEK_TRY(targets_find(y_name, y, &p));
-    CEK_TRY(cek__data_format_check(&p.format, p.count));
+    CEK_TRY(targets_find(y_name, y, classes, &p));
+    CEK_TRY(format_check(y_name, &p));
     if (p.turn) {
         bytes = cek__data_input_bytes(&p.format);
         CEK_TRY(cek__alloc_array((size_t)p.count, bytes, &inputs));
@@ -233,7 +246,7 @@ out:
 
 /* Takes the data of `y` over, on failure too. */
 static cek_status kept_dataset(const char *x, const cek__npy_header *h, cek_dtype type, const char *y_name, cek_npy *y,
-                               cek_dataset **out)
+                               int64_t classes, cek_dataset **out)
 {
     cek__data_source source = { .read = kept_read, .destroy = kept_free };
     cek_status st;
@@ -242,8 +255,8 @@ static cek_status kept_dataset(const char *x, const cek__npy_header *h, cek_dtyp
     CEK_TRY(cek__calloc(1, sizeof *k, &k));
     CEK_TRY(cek__strdup(x, &k->path));
     CEK_TRY(inputs_find(x, type, h->rank, h->shape, &k->pair));
-    CEK_TRY(targets_find(y_name, y, &k->pair));
-    CEK_TRY(cek__data_format_check(&k->pair.format, k->pair.count));
+    CEK_TRY(targets_find(y_name, y, classes, &k->pair));
+    CEK_TRY(format_check(y_name, &k->pair));
     CEK_TRY(cek__stored_create(cek__data_input_bytes(&k->pair.format), &k->rows));
     CEK_TRY(cek__stored_add(k->rows, x, h->values));
     k->targets = y->data;
@@ -258,7 +271,7 @@ out:
     return st;
 }
 
-cek_status cek__npy_dataset(const char *x, const char *y, uint64_t held, cek_dataset **out)
+static cek_status files_dataset(const char *x, const char *y, uint64_t held, int64_t classes, cek_dataset **out)
 {
     cek_npy inputs = { .size = sizeof inputs }, targets = { .size = sizeof targets };
     cek__npy_header h;
@@ -270,12 +283,17 @@ cek_status cek__npy_dataset(const char *x, const char *y, uint64_t held, cek_dat
     CEK_TRY(header_look(x, &h, &size, &type));
     CEK_TRY(cek_npy_read(y, CEK_DTYPE_NONE, &targets));
     if (size > held && type != CEK_DTYPE_NONE)
-        return kept_dataset(x, &h, type, y, &targets, out);
+        return kept_dataset(x, &h, type, y, &targets, classes, out);
     CEK_TRY(cek_npy_read(x, CEK_DTYPE_NONE, &inputs));
-    return pair_dataset(x, &inputs, y, &targets, out);
+    return pair_dataset(x, &inputs, y, &targets, classes, out);
 out:
     free(targets.data);
     return st;
+}
+
+cek_status cek__npy_dataset(const char *x, const char *y, uint64_t held, cek_dataset **out)
+{
+    return files_dataset(x, y, held, 0, out);
 }
 
 /* ---- arrays by name ---- */
@@ -413,7 +431,36 @@ out:
     return st;
 }
 
-static cek_status part_open(const bag *b, const char *x, const char *y, cek_dataset **out)
+static cek_status targets_take(const bag *b, const char *name, const char *shown, cek_npy *out)
+{
+    return b->folder ? cek_npy_read(shown, CEK_DTYPE_NONE, out) : bag_take(b, name, shown, out);
+}
+
+/* How many classes the training set has, whose a test set's are; 0: none, or no training set. */
+static cek_status classes_of(const bag *b, int64_t *out)
+{
+    const char *const name = bag_has(b, "y_train") ? "y_train" : "y";
+    cek_npy targets = { .size = sizeof targets };
+    pair p = { .count = 0 };
+    char *shown = NULL;
+    cek_status st = CEK_OK;
+
+    *out = 0;
+    if (!bag_has(b, name))
+        goto out;
+    CEK_TRY(name_of(b, name, &shown));
+    CEK_TRY(targets_take(b, name, shown, &targets));
+    p.count = targets.rank > 0 ? targets.shape[0] : 0;
+    if (p.count > 0)
+        CEK_TRY(targets_find(shown, &targets, 0, &p));
+    *out = p.format.class_count;
+out:
+    free(targets.data);
+    free(shown);
+    return st;
+}
+
+static cek_status part_open(const bag *b, const char *x, const char *y, int64_t classes, cek_dataset **out)
 {
     cek_npy inputs = { .size = sizeof inputs }, targets = inputs;
     char *x_name = NULL, *y_name = NULL;
@@ -424,12 +471,12 @@ static cek_status part_open(const bag *b, const char *x, const char *y, cek_data
     if (!bag_has(b, y))
         CEK_FAIL(CEK_BAD_INPUT, "%s: there is %s and no %s", b->path, x, y);
     if (b->folder) {
-        st = cek__npy_dataset(x_name, y_name, CEK__ARRAYS_HELD, out);
+        st = files_dataset(x_name, y_name, CEK__ARRAYS_HELD, classes, out);
         goto out;
     }
     CEK_TRY(bag_take(b, x, x_name, &inputs));
     CEK_TRY(bag_take(b, y, y_name, &targets));
-    st = pair_dataset(x_name, &inputs, y_name, &targets, out);
+    st = pair_dataset(x_name, &inputs, y_name, &targets, classes, out);
 out:
     free(inputs.data);
     free(targets.data);
@@ -454,15 +501,18 @@ cek_status cek__arrays_dataset(const char *path, bool train, cek_dataset **out)
     cek_status st;
     bag b;
     int part;
+    int64_t classes = 0;
 
     *out = NULL;
     CEK_TRY(bag_open(path, &b));
     part = !train ? 2 : bag_has(&b, parts[0][0]) ? 0 : 1;
-    if (bag_has(&b, parts[part][0]))
-        st = part_open(&b, parts[part][0], parts[part][1], out);
-    else if (train)
+    if (!train)
+        st = classes_of(&b, &classes);
+    if (st == CEK_OK && bag_has(&b, parts[part][0]))
+        st = part_open(&b, parts[part][0], parts[part][1], classes, out);
+    else if (st == CEK_OK && train)
         st = cek__fail(CEK_BAD_INPUT, "%s: there is neither an array x nor x_train", path);
-    else
+    else if (st == CEK_OK)
         st = cek__fail(CEK_NOT_FOUND, "%s: has no part for testing, x_test", path);
     bag_close(&b);
 out:

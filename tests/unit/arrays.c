@@ -178,6 +178,10 @@ START_TEST(arrays_that_do_not_fit_each_other_are_refused_by_name)
     npy("y.npy", CEK_I32, 1, of_labels, below);
     assert_fails(cek_dataset_npy(scratch_path("x.npy"), scratch_path("y.npy"), &set), CEK_BAD_INPUT, "y.npy",
                  "element 1 is -1");
+    below[1] = INT32_MAX;
+    npy("y.npy", CEK_I32, 1, of_labels, below);
+    assert_fails(cek_dataset_npy(scratch_path("x.npy"), scratch_path("y.npy"), &set), CEK_BAD_INPUT, "y.npy",
+                 "classes");
     assert_fails(cek_dataset_npy(scratch_path("none.npy"), scratch_path("y.npy"), &set), CEK_IO, "none.npy", "opened");
     scratch_write("x.npy", "no array", 8);
     assert_fails(cek_dataset_npy(scratch_path("x.npy"), scratch_path("y.npy"), &set), CEK_BAD_INPUT, "x.npy",
@@ -222,6 +226,26 @@ START_TEST(an_archive_has_both_parts_by_the_names_that_keras_gives_them)
         assert_ok(cek_dataset_open(scratch_path("d.npz"), train, NULL, &set));
         assert_images(set);
         cek_dataset_free(set);
+    }
+    for (int i = 0; i < COUNT; i++)
+        narrow[i] = (uint8_t)(i % 2);
+    for (int more = 0; more < 2;
+         more++) { /* classes in the test set, whose are the training set's, than there, or fewer */
+        narrow[2] = (uint8_t)(3 * more);
+        npy("c", CEK_U8, 1, of_labels, narrow);
+        assert_ok(cek__zip_create(scratch_path("d.npz"), &zip));
+        zip_put(zip, "y_train.npy", scratch_path("b"), false);
+        zip_put(zip, "x_test.npy", scratch_path("a"), false);
+        zip_put(zip, "y_test.npy", scratch_path("c"), false);
+        assert_ok(cek__zip_commit(&zip));
+        if (more) {
+            assert_fails(cek_dataset_open(scratch_path("d.npz"), false, NULL, &set), CEK_BAD_INPUT, "d.npz: y_test",
+                         "element 2 is 3, and the training set has 3 classes");
+        } else {
+            assert_ok(cek_dataset_open(scratch_path("d.npz"), false, NULL, &set));
+            ck_assert_int_eq(cek_dataset_classes(set), 3);
+            cek_dataset_free(set);
+        }
     }
     assert_ok(cek__zip_create(scratch_path("e.npz"), &zip));
     zip_put(zip, "x.npy", scratch_path("a"), true);
