@@ -75,8 +75,8 @@ CEK_API const char *cek_error_text(void);
 CEK_API void cek_text_printable(char *text);
 
 /* cek_text_nearest - which of `words` (ended by NULL) somebody meant who wrote `text`: the one from which the fewest letters
- * were left out, put in, changed or swapped, at most two; or which begins with it. NULL where none is near. Error texts of
- * the libraries name such a word by themselves. Threads: any. */
+ * were left out, put in, changed or swapped, at most two; or which begins with it, where it has three letters or more.
+ * NULL where none is near. Error texts of the libraries name such a word by themselves. Threads: any. */
 CEK_API const char *cek_text_nearest(const char *text, const char *const *words);
 
 /* The constant's name in lower case without CEK_, "out_of_memory"; "unknown" for other values. */
@@ -521,9 +521,9 @@ CEK_API CEK_CHECKED cek_status cek_conv2d(const cek_tensor *x, const cek_tensor 
 /* A view shows elements of another tensor: a tensor of its own, freed by itself and in any order, over the same
  * memory, which lives as long as any of them. What is written to one is seen in all. Elementwise operations,
  * comparisons, cek_where, sums and the other reductions, and copies of all sorts read views as they lie; cek_matmul,
- * cek_conv2d, cek_softmax, cek_argmax and cek_argmin make a dense copy of one first. Nothing here copies, waits or
- * fails but for CEK_INVALID (an axis, an index; the shape in the text) and CEK_OUT_OF_MEMORY of the host. A negative
- * axis counts from the end. */
+ * cek_conv2d, cek_softmax, cek_argmax and cek_argmin make a dense copy of one first. Making a view copies nothing,
+ * waits for nothing and fails with CEK_INVALID (an axis, an index; the shape in the text) or CEK_OUT_OF_MEMORY of the
+ * host alone. A negative axis counts from the end. */
 
 /* x[start:stop:step] along one axis, as Python has it: negative places count from the end, and those outside are cut
  * to it; INT64_MAX as stop: to the end. step >= 1. What would be empty is CEK_INVALID. */
@@ -559,7 +559,8 @@ CEK_API CEK_CHECKED cek_status cek_tensor_stack(int count, const cek_tensor *con
 
 /* The one element of a tensor of any shape with one; waits. tensor.item(). */
 CEK_API CEK_CHECKED cek_status cek_tensor_item(const cek_tensor *tensor, double *out);
-/* start, start + step, ... up to but not stop, rounded to the type. torch.arange. Without a value it is CEK_INVALID. */
+/* start, start + step, ... up to but not stop, each as cek_tensor_cast makes it of a double. torch.arange. Without a
+ * value it is CEK_INVALID. */
 CEK_API CEK_CHECKED cek_status cek_tensor_arange(cek_device *device, cek_dtype type, double start, double stop,
                                                  double step, cek_tensor **out);
 /* Ones on the diagonal, else zeros. torch.eye. */
@@ -590,8 +591,9 @@ CEK_API CEK_CHECKED cek_status cek_tensor_text(const cek_tensor *tensor, const c
 
 /* By DLPack (dlpack.h, which a program that looks into the structs includes), as NumPy and PyTorch speak it: both
  * sides use the same memory and see what the other writes. There is no common queue: cek_tensor_to_dlpack waits until
- * all that was queued on the device has finished, and from then on whoever writes sees to it that the other side
- * neither reads nor writes meanwhile (cek_device_sync waits for ours, torch.cuda.synchronize() for theirs). */
+ * all that was queued with the device's tensors has finished (not for streams of the program's own), and from then on
+ * whoever writes sees to it that the other side neither reads nor writes meanwhile (cek_device_sync waits for ours,
+ * torch.cuda.synchronize() for theirs). */
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 enum { CEK_DLPACK_READ_ONLY = 1u << 0 };

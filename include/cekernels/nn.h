@@ -444,7 +444,7 @@ typedef struct cek_npz cek_npz;
  * CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_npz_open(const char *path, cek_npz **out);
 CEK_API void cek_npz_close(cek_npz *npz);
-/* Its arrays in the order of their names, without ".npy"; texts are the archive's, NULL beyond the last. */
+/* Its arrays without ".npy", in the order of the names with it; texts are the archive's, NULL beyond the last. */
 CEK_API size_t cek_npz_count(const cek_npz *npz);
 CEK_API const char *cek_npz_name(const cek_npz *npz, size_t index);
 /* One array as cek_tensor_load reads it. Errors as there, and CEK_NOT_FOUND. */
