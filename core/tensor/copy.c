@@ -317,8 +317,13 @@ cek_status cek_tensor_stack(int count, const cek_tensor *const *parts, int axis,
             CEK_FAIL(CEK_INVALID, "%s: shapes %s and %s differ", what, CEK__SHAPE_TEXT_OF(&parts[0]->shape),
                      CEK__SHAPE_TEXT_OF(&parts[i]->shape));
     CEK_TRY(cek__calloc((size_t)count, sizeof *views, &views));
-    for (int i = 0; i < count; i++)
-        CEK_TRY(cek_tensor_unsqueeze(parts[i], axis, &views[i]));
+    for (int i = 0; i < count; i++) {
+        st = cek_tensor_unsqueeze(parts[i], axis, &views[i]);
+        if (st != CEK_OK) {
+            cek__fail_prefix(st, "%s", what);
+            goto out;
+        }
+    }
     CEK_TRY(join(what, count, (const cek_tensor *const *)views, axis, out));
 out:
     for (int i = 0; views != NULL && i < count; i++)

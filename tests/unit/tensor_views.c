@@ -208,6 +208,7 @@ START_TEST(tensors_are_joined_along_old_and_new_axes)
         assert_fails(cek_tensor_cat(3, parts, 0, &y), CEK_INVALID, "cek_tensor_cat",
                      "[2,2] and [2,1] differ beside axis 0");
         assert_fails(cek_tensor_stack(3, parts, 0, &y), CEK_INVALID, "cek_tensor_stack", "[2,2] and [2,1] differ");
+        assert_fails(cek_tensor_stack(1, parts, 4, &y), CEK_INVALID, "cek_tensor_stack", "axis 4");
         assert_fails(cek_tensor_cat(0, parts, 0, &y), CEK_INVALID, "cek_tensor_cat", "0 tensors");
         parts[1] = NULL;
         assert_fails(cek_tensor_cat(3, parts, 0, &y), CEK_INVALID, "cek_tensor_cat", "parts[1] is NULL");
