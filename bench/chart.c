@@ -81,7 +81,8 @@ size_t chart_category(figure *f, chart *c, const char *name)
 
 void chart_point(figure *f, chart_series *s, double x, double y, const char *label)
 {
-    if (!s || !isfinite(x) || !isfinite(y))
+    const double most = 1e100; /* beyond it ranges and sums overflow */
+    if (!s || !(fabs(x) <= most) || !(fabs(y) <= most))
         return;
     if (s->count == s->room) {
         const size_t room = s->room ? 2 * s->room : 16;
@@ -169,14 +170,14 @@ chart_range chart_range_of(const chart *c)
 
 double chart_place(double value, double low, double high, bool logarithmic)
 {
-    return logarithmic ? log(value / low) / log(high / low) : (value - low) / (high - low);
+    return logarithmic ? (log(value) - log(low)) / (log(high) - log(low)) : (value - low) / (high - low);
 }
 
 size_t chart_ticks(double low, double high, bool logarithmic, double ticks[CHART_TICKS])
 {
     size_t count = 0;
     if (logarithmic) {
-        const double every = ceil(log10(high / low) / 8 - 1e-9);
+        const double every = ceil((log10(high) - log10(low)) / 8 - 1e-9);
         for (double t = low; t <= high * 1.001 && count < CHART_TICKS; t *= pow(10, every))
             ticks[count++] = t;
         return count;

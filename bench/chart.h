@@ -46,7 +46,7 @@ chart *figure_add(figure *f, chart_kind kind, const char *title, const char *x_l
 chart_series *chart_series_of(figure *f, chart *c, const char *name);
 /* The category's number, made if there is none. */
 size_t chart_category(figure *f, chart *c, const char *name);
-/* Numbers that are none are left out; `label` may be NULL. */
+/* Numbers that are none, or beyond 1e100, are left out; `label` may be NULL. */
 void chart_point(figure *f, chart_series *s, double x, double y, const char *label);
 /* Of bars; a length below 0 is none. */
 void chart_bar(figure *f, chart_series *s, size_t category, double length);

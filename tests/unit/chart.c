@@ -54,6 +54,9 @@ START_TEST(every_number_lies_between_the_ends)
     chart_point(&f, chart_series_of(&f, c, "test"), 50, 2.5, NULL);
     chart_point(&f, chart_series_of(&f, c, "test"), NAN, 9, NULL);
     chart_point(&f, chart_series_of(&f, c, "test"), 50, INFINITY, NULL);
+    chart_point(&f, chart_series_of(&f, c, "test"), 50, 1e308, NULL); /* from one to the other there is no number */
+    chart_point(&f, chart_series_of(&f, c, "test"), 50, -1e308, NULL);
+    ck_assert_double_eq_tol(chart_place(1, 1e-200, 1e200, true), 0.5, 1e-12);
     const chart_range r = chart_range_of(c);
     ck_assert_double_eq(r.x_low, 0);
     ck_assert_double_eq(r.x_high, 99);
