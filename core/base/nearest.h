@@ -1,8 +1,9 @@
 /* nearest.h - which of the words that there are somebody meant who wrote another: "did you mean".
  *
- * One measure for options, layers, devices, columns and files (cek_text_nearest in cekernels.h is the same for programs):
- * letters left out, put in, changed, or two neighbours in the wrong order, at most two of these and fewer in short
- * words; capitals count as small letters; the beginning of a word means it. Must not know: what words are for. */
+ * One measure for options, layers, devices, columns and files (cek_text_nearest in cekernels.h is the same for
+ * programs): letters left out, put in, changed, or two neighbours in the wrong order, at most two of these and fewer
+ * in short words; capitals count as small letters; the beginning of a word means it. Must not know: what words are
+ * for. */
 #ifndef CEK_CORE_BASE_NEAREST_H
 #define CEK_CORE_BASE_NEAREST_H
 

@@ -1,4 +1,5 @@
-/* message.h - a message of protocol buffers being written, field behind field (protobuf.dev, "Encoding"); wire.h reads them.
+/* message.h - a message of protocol buffers being written, field behind field (protobuf.dev, "Encoding"); wire.h reads
+ * them.
  *
  *     cek__message m = { 0 }, within = { 0 };
  *     CEK_TRY(cek__message_text(&within, 1, "name"));
@@ -8,8 +9,8 @@
  *         free(within.at);
  *         free(m.at);
  *
- * A message without a schema is bytes with numbers: which field means what, whoever writes knows. Errors: CEK_OUT_OF_MEMORY,
- * and then the message is not whole. Must not know: what is written. */
+ * A message without a schema is bytes with numbers: which field means what, whoever writes knows. Errors:
+ * CEK_OUT_OF_MEMORY, and then the message is not whole. Must not know: what is written. */
 #ifndef CEK_NN_FORMATS_MESSAGE_H
 #define CEK_NN_FORMATS_MESSAGE_H
 

@@ -2,10 +2,11 @@
  *
  *     uint64 length, uint32 crc(length), the record, uint32 crc(record)     all little-endian
  *
- * where crc is the CRC-32C (Castagnoli) of the bytes, masked, so that records within records have checksums as good as theirs.
+ * where crc is the CRC-32C (Castagnoli) of the bytes, masked, so that records within records have checksums as good as
+ * theirs.
  *
- * A record is there whole or not at all: it is one write, and what a full disk took of it is taken back. What was written
- * outlives the process; what was synced, the machine's power.
+ * A record is there whole or not at all: it is one write, and what a full disk took of it is taken back. What was
+ * written outlives the process; what was synced, the machine's power.
  * Must not know: what a record means. Threads: one at a time. */
 #ifndef CEK_NN_FORMATS_RECORDS_H
 #define CEK_NN_FORMATS_RECORDS_H
@@ -28,7 +29,8 @@ typedef struct cek__records {
 
 /* A new file. *exists, with CEK_IO: there is one already, which stays as it is. Errors: CEK_IO names the path. */
 CEK__CHECKED cek_status cek__records_create(const char *path, cek__records *out, bool *exists);
-/* begin - what the caller writes into the message that it gives is the next record; add - that record goes into the file.
+/* begin - what the caller writes into the message that it gives is the next record; add - that record goes into the
+ * file.
  * Errors of add: CEK_IO: the record is not in the file. */
 CEK__CHECKED cek_status cek__records_begin(cek__records *records, cek__message **out);
 CEK__CHECKED cek_status cek__records_add(cek__records *records);
