@@ -126,8 +126,9 @@ static void round_out(double *low, double *high, bool logarithmic)
             *high *= 10;
         return;
     }
-    if (!(*high > *low)) {
-        const double half = *low != 0 ? fabs(*low) / 2 : 0.5;
+    const double least = 1e-100; /* less has no round parts */
+    if (!(*high - *low > least)) {
+        const double half = fabs(*low) > least ? fabs(*low) / 2 : 0.5;
         *low -= half, *high += half;
     }
     const double step = step_of(*high - *low);
@@ -164,7 +165,7 @@ chart_range chart_range_of(const chart *c)
     if (c->x_log)
         round_out(&r.x_low, &r.x_high, true);
     else if (!(r.x_high > r.x_low))
-        r.x_high = r.x_low + 1;
+        r.x_high = r.x_low + fmax(1, fabs(r.x_low) * 1e-9); /* where 1 more is no other number */
     return r;
 }
 

@@ -72,6 +72,7 @@ END_TEST
 
 START_TEST(one_point_and_none_have_axes_too)
 {
+    figure least_of = { .count = 0 };
     for (size_t points = 0; points < 2; points++) {
         for (int logarithmic = 0; logarithmic < 2; logarithmic++) {
             figure f = { .count = 0 };
@@ -80,6 +81,12 @@ START_TEST(one_point_and_none_have_axes_too)
             figure_free(&f);
         }
     }
+    chart *least = figure_add(&least_of, CHART_LINES, "", "", "");
+    chart_point(&least_of, chart_series_of(&least_of, least, "s"), -9e18, 5e-324,
+                NULL); /* no part of which is a number */
+    const chart_range around = chart_range_of(least);
+    ck_assert(around.y_low < 0 && around.y_high > 0.1 && around.x_high > around.x_low);
+    figure_free(&least_of);
 }
 END_TEST
 
