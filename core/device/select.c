@@ -69,6 +69,8 @@ static bool range_read(const char *text, size_t length, part *out)
 /* "; did you mean 'cuda'?" of a plugin's name: of words and plugins, started or not. "" for one that is there. */
 static const char *hint(const cek_engine *engine, const part *p, cek__nearest *near)
 {
+    if (engine->report.count == 0)
+        return "";
     cek__nearest_begin(near, p->name, p->name_length);
     for (size_t i = 0; i < engine->report.count; i++) {
         const cek__report_line *line = &engine->report.lines[i];

@@ -152,9 +152,12 @@ static cek_status augmented_read(void *user, const cek__data_draw *draw, const i
 {
     const augmented *a = user;
     uint8_t *before = NULL;
+    cek__data_draw below; /* what is augmented already has numbers of its own */
     cek_status st;
 
-    CEK_TRY(cek__dataset_draw(a->parent, draw, rows, count, inputs, targets));
+    if (draw != NULL)
+        below = (cek__data_draw){ .seed = draw->seed + 1, .epoch = draw->epoch };
+    CEK_TRY(cek__dataset_draw(a->parent, draw != NULL ? &below : NULL, rows, count, inputs, targets));
     if (draw == NULL)
         return CEK_OK;
     CEK_TRY(cek__malloc(a->bytes, &before));

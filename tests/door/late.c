@@ -175,6 +175,13 @@ static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **ou
     return inner->mem_alloc(dev->inner, desc, out);
 }
 
+static cek_status mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out)
+{
+    *out = NULL;
+    READY(dev);
+    return inner->mem_import(dev->inner, foreign, out);
+}
+
 static cek_status host_alloc(cek_dev *dev, uint64_t bytes, void **out)
 {
     *out = NULL;
@@ -404,7 +411,7 @@ static void table_make(void)
     late.name = "late";
 #define MINE(slot) late.slot = slot
     MINE(create), MINE(destroy), MINE(device_count), MINE(device_info), MINE(device_open), MINE(device_close);
-    MINE(device_status), MINE(device_memory), MINE(mem_alloc), MINE(host_alloc), MINE(host_free);
+    MINE(device_status), MINE(device_memory), MINE(mem_alloc), MINE(mem_import), MINE(host_alloc), MINE(host_free);
     MINE(queue_create), MINE(queue_destroy), MINE(queue_status), MINE(queue_sync);
     MINE(upload), MINE(download), MINE(copy), MINE(fill), MINE(update);
     MINE(event_create), MINE(event_destroy), MINE(event_record), MINE(event_wait), MINE(event_query);

@@ -101,7 +101,7 @@ fi
 
 # Four processes compile the same at once. Each has a folder of its own for what PoCL keeps: it removes it when it ends.
 for i in 1 2 3 4; do
-    POCL_CACHE_DIR=$scratch/pocl$i "$CEKERNELS_BENCH" check -d opencl:0 -t f32 $ALL --json >"$scratch/out$i" 2>&1 &
+    POCL_CACHE_DIR=$scratch/pocl$i "$CEKERNELS_BENCH" check -d opencl:0 -t f32 $ALL --json -q >"$scratch/out$i" 2>&1 &
 done
 wait
 for i in 1 2 3 4; do

@@ -440,6 +440,25 @@ START_TEST(a_crop_is_a_window_of_the_padded_image_and_a_flip_is_its_mirror)
 END_TEST
 
 /* Turned by nothing it is itself; a turned disc stays where it is; corners come from outside. */
+START_TEST(what_is_augmented_twice_is_changed_by_numbers_of_two_draws)
+{
+    cek_dataset *set = pictures_set(), *once = augmented(set, (cek_augment_options){ .flip = true }),
+                *twice = augmented(once, (cek_augment_options){ .flip = true });
+    uint8_t image[BYTES];
+    int as_they_are = 0;
+
+    for (int64_t epoch = 0; epoch < 100; epoch++) {
+        draw(twice, 3, epoch, 4, image);
+        as_they_are += memcmp(image, pictures[4], BYTES) == 0;
+    }
+    ck_assert_int_gt(as_they_are, 20); /* of the same numbers, flipped and flipped back: all */
+    ck_assert_int_lt(as_they_are, 80);
+    cek_dataset_free(twice);
+    cek_dataset_free(once);
+    cek_dataset_free(set);
+}
+END_TEST
+
 START_TEST(a_turn_is_about_the_middle_and_brings_zeros_from_outside)
 {
     enum { N = 33 };
@@ -668,6 +687,7 @@ int main(void)
     tcase_add_test(t, a_test_set_has_the_classes_and_channels_of_its_training_set);
     tcase_add_test(t, for_want_of_memory_no_place_is_taken_for_another_and_no_class_is_left_out);
     tcase_add_test(t, a_crop_is_a_window_of_the_padded_image_and_a_flip_is_its_mirror);
+    tcase_add_test(t, what_is_augmented_twice_is_changed_by_numbers_of_two_draws);
     tcase_add_test(t, a_turn_is_about_the_middle_and_brings_zeros_from_outside);
     tcase_add_test(t, colours_change_in_their_bounds_and_by_nothing_without);
     tcase_add_test(t, what_is_drawn_depends_on_seed_epoch_and_row_alone);
