@@ -5,13 +5,11 @@ trap 'rm -rf "$work"' EXIT
 text=$top_srcdir/examples/tutorial/README.md
 failures=0
 wrong() { echo "tutorial: $*" >&2; failures=$((failures + 1)); }
-cd "$work" || exit 99
-# What the text takes for given of the folder that commands are typed in.
-ln -s "$top_builddir/examples" examples
-ln -s "$top_builddir/cekernels-bench" cekernels-bench
-for file in houses.csv flowers.pt flowers.onnx; do ln -s "$top_srcdir/examples/tutorial/$file" "$file"; done
-cp -R "$top_srcdir/examples/plugin" plugin
-chmod -R u+w plugin
+# The text's build/ within the sources, and no other variable than it sets.
+mkdir "$work/build" && cd "$work/build" || exit 99
+ln -s "$top_srcdir/examples" "$top_srcdir/include" ..
+ln -s "$top_builddir/examples" "$top_builddir/plugins" "$top_builddir/cekernels-bench" .
+unset CEKERNELS_PLUGIN_PATH
 
 sed -n 's/^    \$ //p' "$text" >commands
 [ "$(wc -l <commands)" -ge 15 ] || wrong "the text was not understood: $(wc -l <commands) commands"
@@ -57,7 +55,7 @@ done
 if examples/tutorial/01_devices nothing:7 >out 2>&1; then wrong "01_devices nothing:7 succeeds"; else
     grep -q 'nothing:7' out || wrong "01_devices: $(cat out)"
 fi
-if examples/tutorial/06_boston houses.csv prize >out 2>&1; then wrong "a target that is not there is accepted"; else
+if examples/tutorial/06_boston ../examples/tutorial/houses.csv prize >out 2>&1; then wrong "a target that is not there is accepted"; else
     grep -q "did you mean 'price'" out || wrong "06_boston: $(cat out)"
 fi
 exit $((failures > 0))
