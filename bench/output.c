@@ -28,9 +28,19 @@ static void *json_memory(size_t bytes)
     return memory;
 }
 
+void json_begin(void)
+{
+    json_set_alloc_funcs(json_memory, free);
+}
+
+bool json_starved(void)
+{
+    return atomic_load(&no_memory);
+}
+
 static bool stdout_broken(void)
 {
-    return atomic_load(&no_memory) || write_error || no_text;
+    return json_starved() || write_error || no_text;
 }
 
 int stdout_close(int code)
@@ -39,7 +49,7 @@ int stdout_close(int code)
         write_error = errno ? errno : EIO;
     if (code > EXIT_WRONG) /* a failure that has been explained */
         return code;
-    if (atomic_load(&no_memory))
+    if (json_starved())
         return complain(EXIT_MEMORY, "standard output: no host memory for all of the results");
     if (write_error)
         return complain(EXIT_BAD_INPUT, "standard output: %s", strerror(write_error));
@@ -191,13 +201,13 @@ static void json_print(output *out, const json_t *value, size_t layout)
 /* False where there is none. */
 static bool made(const json_t *value)
 {
-    no_text |= !value && !atomic_load(&no_memory);
+    no_text |= !value && !json_starved();
     return value != NULL;
 }
 
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
 {
-    json_set_alloc_funcs(json_memory, free);
+    json_begin();
     *out = (output){ .format = format,
                      .columns = columns,
                      .column_count = count,

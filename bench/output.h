@@ -36,6 +36,9 @@ typedef struct output {
     output_text line, cell;
 } output;
 
+/* Memory of JSON from here on, whoever makes or reads it: that there was none is kept, for json_starved and the exit code. */
+void json_begin(void);
+bool json_starved(void);
 /* A real number; null where it is none that JSON has. */
 json_t *number_json(double value);
 /* A text of the user's or a file's, such as a path, as cek_text_printable leaves it: JSON has nothing but UTF-8. */

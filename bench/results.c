@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "bench/bench.h"
+#include "bench/output.h"
 
 const char *results_name(const results *r)
 {
@@ -92,6 +93,8 @@ static int documents_read(FILE *from, results *r)
             break;
         ungetc(c, from);
         json_t *one = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error);
+        if (!one && json_starved())
+            break;
         if (!one && error.line > 1 && json_array_size(r->rows) == 0)
             code = complain(EXIT_BAD_INPUT, "%s: line %d: no JSON: %s", r->path, error.line, error.text);
         else if (!one)
@@ -100,6 +103,8 @@ static int documents_read(FILE *from, results *r)
             code = document_take(r, one);
         json_decref(one);
     }
+    if (!code && json_starved())
+        return complain(EXIT_MEMORY, "%s: no host memory for its results", r->path);
     return !code && ferror(from) ? complain(EXIT_BAD_INPUT, "%s: cannot be read: %s", r->path, strerror(errno)) : code;
 }
 
@@ -125,6 +130,7 @@ static int kinds_check(results *r)
 int results_open(const char *path, results *r)
 {
     struct stat info;
+    json_begin();
     *r = (results){ .path = path, .document = json_object(), .rows = json_array() };
     FILE *from = fopen(path, "r");
     int code = EXIT_OK;
@@ -133,7 +139,7 @@ int results_open(const char *path, results *r)
     else if (!fstat(fileno(from), &info) && S_ISDIR(info.st_mode))
         code = complain(EXIT_BAD_INPUT, "%s: is a folder", path);
     else if (!r->document || !r->rows)
-        code = complain(EXIT_MEMORY, "no host memory");
+        code = complain(EXIT_MEMORY, "%s: no host memory for its results", path);
     if (!code)
         code = documents_read(from, r);
     if (!code)

@@ -69,6 +69,7 @@ awk 'BEGIN { srand(1); print "a,b,y"; for (i = 0; i < 40; i++) { a = rand(); b =
     >"$scratch/line.csv"
 table="--csv=$scratch/line.csv --target=y"
 run 0 train linear:1 $table --steps 2 -q --save "$scratch/line.safetensors"
+run 0 gemm -s 4x4x4,8x8x8 -d cpu:0 -w 0 -r 5 -o jsonl && cp "$scratch/out" "$scratch/gemm.jsonl"
 
 starved 0 --version >"$scratch/out"
 [ -s "$scratch/count" ] || {
@@ -85,5 +86,7 @@ for format in table json jsonl csv md; do
     survey 6 "$all" op softmax 3x5 -d reference -w 0 -r 1 -o $format
     survey 2 '' check softmax --match='f32 1x1' -d reference -o $format
     survey 2 "$all" gemm -s 4x4x4 -d cpu:0 -w 0 -r 1 -o $format
+    survey 8 '' compare "$scratch/gemm.jsonl" "$scratch/gemm.jsonl" -o $format
 done
+survey 40 '' plot "$scratch/gemm.jsonl"
 finish
