@@ -55,6 +55,25 @@ cek_status cek__sim_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **
     return CEK_OK;
 }
 
+/* What somebody else has is none of the device's memory. */
+cek_status cek__sim_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out)
+{
+    *out = NULL;
+    cek_status st = cek__sim_pass(dev, CEK__SIM_mem_import);
+    if (st)
+        return st;
+    cek_mem *mem = calloc(1, sizeof *mem);
+    if (!mem)
+        return cek__host_fail(&dev->instance->host, CEK_OUT_OF_MEMORY, "mem_import: no memory for the handle");
+    mem->dev = dev;
+    st = INNER(dev, mem_import, dev->inner, foreign, &mem->inner);
+    if (st)
+        free(mem);
+    else
+        *out = mem;
+    return st;
+}
+
 void cek__sim_mem_free(cek_mem *mem)
 {
     if (!mem)

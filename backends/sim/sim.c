@@ -262,6 +262,7 @@ static const cek_plugin bare = {
     .host_free = cek__sim_host_free,
     .host_register = cek__sim_host_register,
     .host_unregister = cek__sim_host_unregister,
+    .mem_import = cek__sim_mem_import,
 
     .queue_create = cek__sim_queue_create,
     .queue_destroy = cek__sim_queue_destroy,
@@ -306,4 +307,5 @@ const cek_plugin cek__sim_plugin = {
     CEK__DOORS_CMDBUF,
     CEK__DOORS_TIMES,
     CEK__DOORS_REGISTER,
+    CEK__DOORS_IMPORT,
 };

@@ -27,7 +27,7 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16, CEK__SIM_SLEEP_MS = 200 };
 /* clang-format off */
 #define CEK__SIM_CALLS(CALL)                                                                                      \
     CALL(device_open, MAKE) CALL(mem_alloc, MAKE) CALL(host_alloc, MAKE) CALL(host_register, MAKE)                \
-    CALL(queue_create, MAKE)                                                                                      \
+    CALL(mem_import, MAKE) CALL(queue_create, MAKE)                                                               \
     CALL(event_create, MAKE) CALL(op_create, MAKE) CALL(cmdbuf_create, MAKE)                                      \
     CALL(upload, ENQUEUE) CALL(download, ENQUEUE) CALL(copy, ENQUEUE) CALL(fill, ENQUEUE) CALL(update, ENQUEUE)   \
     CALL(op_prepack, ENQUEUE) CALL(op_run, ENQUEUE) CALL(cmdbuf_run, ENQUEUE)                                     \
@@ -260,6 +260,7 @@ void *cek__sim_mem_host_ptr(cek_mem *mem);
 cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out);
 cek_status cek__sim_mem_unmap(cek_mem *mem);
 cek_status cek__sim_host_alloc(cek_dev *dev, uint64_t bytes, void **out);
+cek_status cek__sim_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem **out);
 cek_status cek__sim_host_register(cek_dev *dev, void *ptr, uint64_t bytes);
 void cek__sim_host_unregister(cek_dev *dev, void *ptr);
 void cek__sim_host_free(cek_dev *dev, void *ptr);
