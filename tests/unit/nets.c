@@ -120,7 +120,7 @@ START_TEST(a_number_behind_the_name_is_that_of_the_classes)
     ck_assert_int_eq(preset.classes, 0);
     assert_fails(cek_model_parse("resnet18:0", 3, small, &m), CEK_BAD_INPUT, "classes", "0");
     assert_fails(cek_model_parse("resnet18:ten", 3, small, &m), CEK_BAD_INPUT, "classes", "ten");
-    assert_fails(cek_model_parse("lenet5:7", 3, small, &m), CEK_BAD_INPUT, "lenet5:7", "unknown");
+    assert_fails(cek_model_parse("lenet5:7", 3, small, &m), CEK_BAD_INPUT, "lenet5:7", "no model is called");
     assert_fails(cek_preset_find("resnet", &preset), CEK_NOT_FOUND, "resnet", "resnet50");
 }
 END_TEST
