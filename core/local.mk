@@ -13,6 +13,7 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/fault.h \
     %D%/base/file.c \
     %D%/base/file.h \
+    %D%/base/half.h \
     %D%/base/log.c \
     %D%/base/log.h \
     %D%/base/nearest.c \

@@ -44,7 +44,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/message.c \
     %D%/formats/message.h \
     %D%/formats/npy.c \
-    %D%/formats/npy.h \
+    %D%/formats/npy_elements.c \
+    %D%/formats/npy_elements.h \
     %D%/formats/npy_header.c \
     %D%/formats/npy_header.h \
     %D%/formats/npy_tensor.c \

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/half.h"
+
 static const struct {
     const char *name;
     size_t bytes;
@@ -82,20 +84,6 @@ void cek__dtype_put(cek_dtype type, double value, void *out)
     }
 }
 
-/* What `narrow` rounds to. */
-static double widen(uint16_t bits, int fraction, int bias)
-{
-    const int exponent = (bits & 0x7fff) >> fraction, top = 2 * bias + 1;
-    const double steps = bits & ((1 << fraction) - 1), hidden = 1 << fraction;
-    double value;
-
-    if (exponent == top)
-        value = steps != 0 ? NAN : INFINITY;
-    else
-        value = exponent == 0 ? ldexp(steps, 1 - bias - fraction) : ldexp(hidden + steps, exponent - bias - fraction);
-    return (bits & 0x8000) != 0 ? -value : value;
-}
-
 double cek__dtype_get(cek_dtype type, const void *element)
 {
     float f32;
@@ -108,6 +96,8 @@ double cek__dtype_get(cek_dtype type, const void *element)
     case CEK_F64: memcpy(&f64, element, sizeof f64); return f64;
     case CEK_I32: memcpy(&i32, element, sizeof i32); return i32;
     case CEK_U8: return *(const uint8_t *)element;
-    default: memcpy(&half, element, sizeof half); return type == CEK_F16 ? widen(half, 10, 15) : widen(half, 7, 127);
+    default:
+        memcpy(&half, element, sizeof half);
+        return (double)(type == CEK_F16 ? cek__f16_value(half) : cek__bf16_value(half));
     }
 }

@@ -416,9 +416,9 @@ typedef struct cek_npy {
     void *data;
 } cek_npy;
 /* cek_npy_read - *out (its size must be set) gets the file's array; out->data is the caller's (free).
- * The file: version 1 to 3, little-endian float32, float64, int32 or int64, or uint8, in C's order. `type` is what its elements
- * become: CEK_F32 (float64 is rounded), CEK_I32 or CEK_U8 (of whole numbers alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8, CEK_U8,
- * whichever is nearest.
+ * The file: version 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes; float16 to float64, whole
+ * numbers of 8 to 64 bits, bool. `type` is what its elements become: CEK_F32 (float64 is rounded), CEK_I32 or CEK_U8 (of whole numbers
+ * alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8 and bool, CEK_U8, whichever is nearest.
  * Errors: CEK_BAD_INPUT: another format, a size that is not its header's, an element that the type does not hold; CEK_IO: a file
  * that cannot be read; CEK_INVALID: a size without room for `data`; CEK_OUT_OF_MEMORY. *out is unchanged then. */
 CEK_API CEK_CHECKED cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out);

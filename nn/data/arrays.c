@@ -14,8 +14,7 @@
 #include "core/base/file.h"
 #include "nn/data/folders.h"
 #include "nn/data/stored.h"
-#include "nn/formats/npy.h"
-#include "nn/formats/npy_header.h"
+#include "nn/formats/npy_elements.h"
 #include "nn/formats/safetensors.h"
 #include "nn/formats/zip.h"
 
@@ -228,12 +227,10 @@ static cek_status header_look(const char *path, cek__npy_header *h, uint64_t *si
     CEK_TRY(cek__file_take(&file, bytes, file.size < HEADER ? (size_t)file.size : HEADER));
     st = cek__npy_header_read(bytes, file.size < HEADER ? (size_t)file.size : HEADER, h);
     if (st == CEK_OK) {
-        *type = h->fortran                     ? CEK_DTYPE_NONE
-                : strcmp(h->descr, "<f4") == 0 ? CEK_F32
-                : strcmp(h->descr, "<i4") == 0 ? CEK_I32
-                : strcmp(h->descr, "|u1") == 0 ? CEK_U8
-                                               : CEK_DTYPE_NONE;
-        if (*type != CEK_DTYPE_NONE)
+        *type = cek__npy_lies_as(h);
+        if (*type != CEK_F32 && *type != CEK_I32 && *type != CEK_U8)
+            *type = CEK_DTYPE_NONE;
+        else
             st = cek__npy_size_check(h, cek_dtype_bytes(*type), file.size - h->values, &count);
     }
     if (st != CEK_OK)
@@ -418,7 +415,7 @@ static cek_status bag_take(const bag *b, const char *name, const char *shown, ce
         st = tensor_take(cek__st_find(b->tensors, name), out);
     } else {
         CEK_TRY(cek__zip_unpack(&b->zip, entry_of(b, name), &bytes));
-        st = cek__npy_take(bytes, entry_of(b, name)->size, CEK_DTYPE_NONE, out);
+        st = cek__npy_take(bytes, entry_of(b, name)->size, CEK__NPY_NEAREST, CEK_DTYPE_NONE, out);
     }
     if (st != CEK_OK)
         cek__fail_prefix(st, "%s", shown);

@@ -2,8 +2,6 @@
  *
  * A file's bytes become a tensor's elements on the host, then travel once. Nothing in them is believed before it was
  * held against the size of what holds them. Must not know: models, what a tensor is for. */
-#include <endian.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,149 +9,23 @@
 #include "cekernels/nn.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "nn/formats/npy_header.h"
+#include "nn/formats/npy_elements.h"
 #include "nn/formats/zip.h"
 #include "nn/formats/zip_write.h"
 
 #define FILE_BYTES_MAX ((uint64_t)INT64_MAX)
 
-/* ---- types ---- */
-
-/* As the file says it behind the byte order. WHOLE: becomes i32, element by element, where each is one. */
-static const struct type {
-    const char *name;
-    uint64_t bytes;
-    cek_dtype as;
-    bool whole, is_signed;
-} types[] = {
-    { "f4", 4, CEK_F32, false, true }, { "f8", 8, CEK_F64, false, true }, { "f2", 2, CEK_F16, false, true },
-    { "i4", 4, CEK_I32, false, true }, { "u1", 1, CEK_U8, false, false }, { "b1", 1, CEK_U8, false, false },
-    { "i1", 1, CEK_I32, true, true },  { "i2", 2, CEK_I32, true, true },  { "i8", 8, CEK_I32, true, true },
-    { "u2", 2, CEK_I32, true, false }, { "u4", 4, CEK_I32, true, false }, { "u8", 8, CEK_I32, true, false },
-};
-enum { TYPES = sizeof types / sizeof *types };
-
-static cek_status type_find(const char *descr, const struct type **out, bool *swapped)
-{
-    const char order = descr[0];
-
-    *out = NULL;
-    *swapped = order == '>';
-    if (order != '\0' && strchr("<>|=", order) != NULL)
-        for (int i = 0; i < TYPES; i++)
-            if (strcmp(types[i].name, descr + 1) == 0 && (order != '|' || types[i].bytes == 1)) {
-                *out = &types[i];
-                return CEK_OK;
-            }
-    return cek__fail(CEK_BAD_INPUT,
-                     "elements of type '%s': floats of 16 to 64 bits, whole numbers and bool are read; convert them in "
-                     "Python with .astype('float32')",
-                     descr);
-}
-
-static const char *descr_of(cek_dtype type)
-{
-    return type == CEK_F32   ? "<f4"
-           : type == CEK_F64 ? "<f8"
-           : type == CEK_F16 ? "<f2"
-           : type == CEK_I32 ? "<i4"
-           : type == CEK_U8  ? "|u1"
-                             : NULL;
-}
-
-/* ---- in ---- */
-
-static void bytes_turn(uint8_t *at, uint64_t count, uint64_t bytes)
-{
-    for (; count > 0; count--, at += bytes)
-        for (uint64_t i = 0; i < bytes / 2; i++) {
-            const uint8_t kept = at[i];
-
-            at[i] = at[bytes - 1 - i];
-            at[bytes - 1 - i] = kept;
-        }
-}
-
-/* The element as 64 bits, sign and all. */
-static uint64_t whole_at(const uint8_t *at, const struct type *type)
-{
-    uint64_t bits = 0;
-
-    for (uint64_t i = 0; i < type->bytes; i++)
-        bits |= (uint64_t)at[i] << 8 * i;
-    if (type->is_signed && type->bytes < 8 && (bits >> (8 * type->bytes - 1) & 1) != 0)
-        bits |= UINT64_MAX << 8 * type->bytes;
-    return bits;
-}
-
-static cek_status wholes_take(const uint8_t *at, const struct type *type, int64_t count, int32_t *out)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const uint64_t bits = whole_at(at + (uint64_t)i * type->bytes, type);
-        const int64_t value = (int64_t)bits;
-
-        if ((!type->is_signed && bits > INT32_MAX) || value < INT32_MIN || value > INT32_MAX)
-            return cek__fail(CEK_BAD_INPUT,
-                             type->is_signed ? "element %" PRId64 " is %" PRId64 ", which 32 bits do not hold"
-                                             : "element %" PRId64 " is %" PRIu64 ", which 32 bits do not hold",
-                             i, bits);
-        out[i] = (int32_t)value;
-    }
-    return CEK_OK;
-}
-
-/* A tensor of elements that lie in this machine's order of bytes, the first axis fastest if `fortran`. */
-static cek_status elements_place(cek_device *device, cek_dtype type, const cek__npy_header *h, const void *elements,
-                                 cek_tensor **out)
+static cek_status array_take(cek_device *device, const uint8_t *bytes, size_t size, cek_tensor **out)
 {
     cek_status st;
-    cek_tensor *turned = NULL;
-    int64_t shape[CEK_RANK_MAX];
-    int axes[CEK_RANK_MAX];
+    cek_npy array = { .size = sizeof array };
 
-    if (!h->fortran || h->rank < 2)
-        return cek_tensor_from_host(device, type, h->rank, h->shape, elements, out);
-    for (int i = 0; i < h->rank; i++) {
-        axes[i] = h->rank - 1 - i;
-        shape[i] = h->shape[axes[i]];
-    }
-    CEK_TRY(cek_tensor_from_host(device, type, h->rank, shape, elements, &turned));
-    CEK_TRY(cek_tensor_permute(turned, axes, out));
-out:
-    cek_tensor_free(turned);
-    return st;
-}
-
-/* `bytes` may be changed. */
-static cek_status array_take(cek_device *device, uint8_t *bytes, size_t size, cek_tensor **out)
-{
-    cek_status st;
-    const struct type *type = NULL;
-    cek__npy_header h;
-    bool swapped;
-    int64_t count;
-    int32_t *wholes = NULL;
-    void *elements;
-
-    CEK_TRY(cek__npy_header_read(bytes, size, &h));
-    CEK_TRY(type_find(h.descr, &type, &swapped));
-    CEK_TRY(cek__npy_size_check(&h, type->bytes, size - h.values, &count));
-    if (count == 0)
+    CEK_TRY(cek__npy_take(bytes, size, CEK__NPY_KEPT, CEK_DTYPE_NONE, &array));
+    if (array.count == 0)
         CEK_FAIL(CEK_BAD_INPUT, "it has no element, and a tensor has one at least");
-    CEK_TRY(cek__alloc_aligned(8, size - h.values, &elements)); /* where each element may be read as what it is */
-    memcpy(elements, bytes + h.values, size - h.values);
-    if (swapped != (BYTE_ORDER == BIG_ENDIAN))
-        bytes_turn(elements, (uint64_t)count, type->bytes);
-    if (type->whole) {
-        st = cek__alloc_array((size_t)count, sizeof *wholes, &wholes);
-        if (st == CEK_OK)
-            st = wholes_take(elements, type, count, wholes);
-    }
-    if (st == CEK_OK)
-        st = elements_place(device, type->as, &h, type->whole ? wholes : elements, out);
-    cek__free_after(st, wholes);
-    cek__free_after(st, elements);
+    st = cek_tensor_from_host(device, array.type, array.rank, array.shape, array.data, out);
 out:
+    cek__free_after(st, array.data);
     return st;
 }
 
@@ -189,9 +61,9 @@ static cek_status array_make(const char *what, const cek_tensor *tensor, uint8_t
 
     *out = NULL;
     *size = 0;
-    if (descr_of(type) == NULL)
+    if (cek__npy_descr(type) == NULL)
         CEK_FAIL(CEK_UNSUPPORTED, "%s: NumPy has no %s; cast it to f32 first", what, cek_dtype_name(type));
-    begin = cek__npy_header_make(descr_of(type), cek_tensor_rank(tensor), cek_tensor_shape(tensor), header);
+    begin = cek__npy_header_make(cek__npy_descr(type), cek_tensor_rank(tensor), cek_tensor_shape(tensor), header);
     CEK_TRY(cek__malloc(begin + bytes, out));
     memcpy(*out, header, begin);
     st = cek_tensor_read(tensor, *out + begin, bytes);
@@ -200,8 +72,6 @@ static cek_status array_make(const char *what, const cek_tensor *tensor, uint8_t
         *out = NULL;
         goto out;
     }
-    if (BYTE_ORDER == BIG_ENDIAN)
-        bytes_turn(*out + begin, (uint64_t)cek_tensor_count(tensor), cek_dtype_bytes(type));
     *size = begin + bytes;
 out:
     return st;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/half.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are used as they stand in the file");
 
 static const struct {
@@ -73,30 +75,6 @@ void cek__st_free(cek__st_file *file)
 
 /* ---- values ---- */
 
-static float f16_value(uint16_t bits)
-{
-    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023;
-    uint32_t word;
-    float value;
-
-    if (exponent == 0) {
-        value = (float)fraction * 0x1p-24f; /* zero and subnormals are exact in a float */
-        return sign != 0 ? -value : value;
-    }
-    word = sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-static float bf16_value(uint16_t bits)
-{
-    uint32_t word = (uint32_t)bits << 16;
-    float value;
-
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
 /* One value, by copying: it may lie at any address. */
 static double value_at(cek__st_type type, const char *at)
 {
@@ -107,7 +85,9 @@ static double value_at(cek__st_type type, const char *at)
     switch (type) {
     case CEK__ST_F64: memcpy(&wide, at, sizeof wide); return wide;
     case CEK__ST_F32: memcpy(&single, at, sizeof single); return (double)single;
-    default: memcpy(&half, at, sizeof half); return (double)(type == CEK__ST_F16 ? f16_value(half) : bf16_value(half));
+    default:
+        memcpy(&half, at, sizeof half);
+        return (double)(type == CEK__ST_F16 ? cek__f16_value(half) : cek__bf16_value(half));
     }
 }
 
