@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bench/chart_draw.h"
-#include "bench/chart_text.h"
+#include "bench/chart/text.h"
+#include "bench/figure_file.h"
 #include "bench/output.h"
 #include "bench/place.h"
 #include "bench/plots.h"

@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "bench/chart_draw.h"
+#include "bench/chart/draw.h"
 #include "bench/place.h"
 #include "bench/plots.h"
 #include "bench/progress.h"

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/chart_draw.h"
+#include "bench/chart/training.h"
 #include "bench/data.h"
+#include "bench/figure_file.h"
 #include "bench/fit.h"
 #include "bench/place.h"
-#include "bench/plots_time.h"
 #include "bench/progress.h"
 #include "bench/recipe.h"
 #include "bench/run_log.h"
@@ -97,7 +97,7 @@ typedef struct train_run {
     bool labels, squares; /* cross-entropy, mean squared error, or neither: the model's own loss */
     int64_t samples;      /* so far */
     train_line line;
-    plots_training *plot; /* NULL: not wanted */
+    chart_training *plot; /* NULL: not wanted */
     double seconds;
     cek_epoch_result last;
     bool has_last;
@@ -133,7 +133,7 @@ static void on_step(void *user, const cek_step_result *r)
     train_line_step(&run->line, r);
     run_log_step(run->log, r);
     if (run->plot)
-        plots_training_step(run->plot, r->loss, r->labels ? (double)r->correct / (double)r->labels : NAN);
+        chart_training_step(run->plot, r->loss, r->labels ? (double)r->correct / (double)r->labels : NAN);
     if (run->options->log_every && r->step % run->options->log_every == 0)
         output_row(&run->out,
                    json_pack("{sI so sI sf so}", "step", (json_int_t)r->step, "loss", number_json(r->loss), "samples",
@@ -148,7 +148,7 @@ static void on_epoch(void *user, const cek_epoch_result *r)
     train_line_epoch(&run->line);
     run_log_epoch(run->log, r);
     if (run->plot && r->test && r->test->samples)
-        plots_training_test(run->plot, (double)r->step, r->test->loss, run->labels ? r->test->accuracy : NAN);
+        chart_training_test(run->plot, (double)r->step, r->test->loss, run->labels ? r->test->accuracy : NAN);
     if (run->options->log_every)
         return; /* a table of steps */
     json_t *row = json_pack("{sI sI so sf sf}", "epoch", (json_int_t)r->epoch, "step", (json_int_t)r->step,
@@ -301,7 +301,7 @@ static int plot_save(const train_run *run)
     figure f = { .count = 0 };
     if (!run->plot)
         return EXIT_OK;
-    plots_training_add(run->plot, run->options->argv[0], &f);
+    chart_training_add(run->plot, run->options->argv[0], &f);
     const int code = figure_save(&f, run->options->plot);
     figure_free(&f);
     return code;
@@ -430,7 +430,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     signals_give();
     free(run.before);
     if (run.plot)
-        plots_training_free(run.plot);
+        chart_training_free(run.plot);
     free(run.plot);
     cek_trainer_free(run.trainer);
     return code;

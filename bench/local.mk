@@ -4,10 +4,11 @@ noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_SOURCES = \
     %D%/arrays.c %D%/arrays.h \
     %D%/bench.h \
-    %D%/canvas.c %D%/canvas.h \
-    %D%/chart.c %D%/chart.h \
-    %D%/chart_draw.c %D%/chart_draw.h \
-    %D%/chart_text.c %D%/chart_text.h \
+    %D%/chart/canvas.c %D%/chart/canvas.h \
+    %D%/chart/chart.c %D%/chart/chart.h \
+    %D%/chart/draw.c %D%/chart/draw.h \
+    %D%/chart/text.c %D%/chart/text.h \
+    %D%/chart/training.c %D%/chart/training.h \
     %D%/cmd_check.c \
     %D%/cmd_compare.c \
     %D%/cmd_conv.c \
@@ -24,6 +25,7 @@ noinst_SCRIPTS = cekernels-bench
     %D%/crash.c %D%/crash.h \
     %D%/data.c %D%/data.h \
     %D%/device_op.c %D%/device_op.h \
+    %D%/figure_file.c %D%/figure_file.h \
     %D%/fit.c %D%/fit.h \
     %D%/help.c %D%/help.h \
     %D%/images.c %D%/images.h \

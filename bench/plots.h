@@ -4,7 +4,7 @@
 #ifndef BENCH_PLOTS_H
 #define BENCH_PLOTS_H
 
-#include "bench/chart.h"
+#include "bench/chart/chart.h"
 #include "bench/results.h"
 
 /* Adds the charts of all of them to *f. A roof is drawn where a peak and operations of one device are among them. */

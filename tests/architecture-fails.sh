@@ -8,7 +8,7 @@ failures=0
 fresh_tree() {
     rm -rf "$work/tree"
     for folder in include/cekernels core/base core/device core/tensor nn/model nn/train backends/cpu backends/gpu \
-        kernels/cpu bench; do
+        kernels/cpu spec bench; do
         mkdir -p "$work/tree/$folder"
     done
     echo '#include <stdint.h>' >"$work/tree/include/cekernels/plugin.h"
@@ -20,6 +20,7 @@ fresh_tree() {
     echo '#include "nn/model/model.h"' >"$work/tree/nn/train/trainer.h"
     echo '#include <cekernels/plugin.h>' >"$work/tree/kernels/cpu/gemm.h"
     echo '#include "kernels/cpu/gemm.h"' >"$work/tree/backends/cpu/gemm.c"
+    echo '#include <cekernels/plugin.h>' >"$work/tree/spec/gemm.h"
     echo '#include <cekernels/cekernels.h>' >"$work/tree/bench/main.c"
     # create.c calls tuner.c, which calls op.c; inside.h is what sources of op.c's kind share.
     echo '#include <cekernels/plugin.h>' | tee "$work/tree/backends/gpu/create.h" >"$work/tree/backends/gpu/op.h"
@@ -64,6 +65,8 @@ refused backends/cpu/device.c '#include <cekernels/cekernels.h>' 'backends/cpu m
 refused backends/cpu/device.c '#include <core/base/status.h>' 'backends/cpu may not include core/base'
 refused kernels/cpu/gemm.c '#include "backends/cpu/gemm.c"' 'kernels/cpu may not include backends/cpu'
 refused bench/train.c '#include "nn/train/trainer.h"' 'bench may not include nn/train'
+refused bench/chart/draw.c '#include "bench/main.c"' 'bench/chart may not include bench'
+refused bench/chart/draw.c '#include "spec/gemm.h"' 'bench/chart may not include spec'
 refused core/device/device.c '#include "misspelt.h"' 'misspelt.h: no such file'
 refused core/extra/thing.c '#include <stdio.h>' 'has no place in the house'
 refused elsewhere/thing.c '#include <stdio.h>' 'has no place in the house'

@@ -47,7 +47,8 @@ backends/opencl:     door backends/common backends/host backends/gpu
 backends/cuda:       door backends/common backends/host backends/gpu
 plugins/*:           door backends/common backends/reference backends/sim backends/cpu/ops backends/opencl backends/cuda
 spec/*:              door core/table
-bench/*:             api spec
+bench/chart:         api
+bench/*:             api spec bench/chart
 examples/*:          door api
 '
 

@@ -813,7 +813,8 @@ unit_tests += %D%/unit/cpu_topology
 %C%_unit_cpu_topology_LDADD = $(cpu_unit_libs)
 
 unit_tests += %D%/unit/chart
-%C%_unit_chart_SOURCES = %D%/unit/chart.c bench/chart.c bench/chart.h bench/chart_text.c bench/chart_text.h
+%C%_unit_chart_SOURCES = %D%/unit/chart.c bench/chart/chart.c bench/chart/chart.h bench/chart/text.c bench/chart/text.h \
+    bench/chart/training.c bench/chart/training.h
 %C%_unit_chart_CPPFLAGS = $(unit_cppflags)
 %C%_unit_chart_LDFLAGS = $(check_ldflags)
 %C%_unit_chart_LDADD = core/libcekernels.la $(unit_libs)

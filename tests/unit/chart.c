@@ -1,12 +1,13 @@
 /* chart.c - charts of cekernels-bench: axes, and pictures made of text. */
-#include "bench/chart.h"
+#include "bench/chart/chart.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/chart_text.h"
+#include "bench/chart/text.h"
+#include "bench/chart/training.h"
 #include "tests/suite.h"
 
 START_TEST(ticks_are_round_and_within)
@@ -214,6 +215,36 @@ START_TEST(series_beyond_the_most_are_told_of)
 }
 END_TEST
 
+/* The loss of step s is s: the mean of the steps of a point lies (every - 1) / 2 before its last one. */
+START_TEST(a_long_training_has_few_points_which_are_means_of_its_steps)
+{
+    static chart_training t; /* large */
+    figure f = { .count = 0 };
+    const int steps = 10 * CHART_TRAINING_POINTS + 7;
+    for (int s = 1; s <= steps; s++)
+        chart_training_step(&t, s, s % 2);
+    chart_training_test(&t, 5, 0.25, 0.75);
+    chart_training_add(&t, "it", &f);
+    ck_assert_uint_eq(f.count, 2);
+    for (size_t which = 0; which < 2; which++) {
+        const chart_series *points = &f.charts[which].series[0], *test = &f.charts[which].series[1];
+        ck_assert_uint_ge(points->count, CHART_TRAINING_POINTS / 2);
+        ck_assert_uint_le(points->count, CHART_TRAINING_POINTS);
+        const double every = points->x[0];
+        ck_assert_double_ge(points->x[points->count - 1], steps - every + 1);
+        for (size_t i = 0; i < points->count; i++) {
+            ck_assert_double_eq(points->x[i], (double)(i + 1) * every);
+            ck_assert_double_eq(points->y[i], which ? 0.5 : points->x[i] - (every - 1) / 2);
+        }
+        ck_assert_uint_eq(test->count, 1);
+        ck_assert_double_eq(test->x[0], 5);
+        ck_assert_double_eq(test->y[0], which ? 0.75 : 0.25);
+    }
+    figure_free(&f);
+    chart_training_free(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("chart");
@@ -227,6 +258,7 @@ int main(void)
     tcase_add_test(c, a_curve_that_falls_falls_on_paper);
     tcase_add_test(c, bars_are_as_long_as_their_numbers);
     tcase_add_test(c, series_beyond_the_most_are_told_of);
+    tcase_add_test(c, a_long_training_has_few_points_which_are_means_of_its_steps);
     suite_add_tcase(s, c);
     return suite_run(s);
 }

@@ -1,10 +1,12 @@
-/* chart_text.h - figures as lines of text, for a terminal: braille dots and blocks where it has them, else ASCII. */
+/* text.h - figures as lines of text, for a terminal: braille dots and blocks where it has them, else ASCII.
+ *
+ * A layout of its own, in characters; what the terminal is like is told by who asks. */
 #ifndef BENCH_CHART_TEXT_H
 #define BENCH_CHART_TEXT_H
 
 #include <stdio.h>
 
-#include "bench/chart.h"
+#include "bench/chart/chart.h"
 
 typedef struct chart_text_style {
     int width;   /* columns: no line is longer; at least 40 are used */

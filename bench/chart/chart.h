@@ -1,10 +1,10 @@
-/* chart.h - pictures of numbers: what is shown. How it is drawn is chart_draw.h's (SVG, PNG) and chart_text.h's.
+/* chart.h - pictures of numbers: what is shown. How it is drawn is draw.h's (SVG, PNG) and text.h's.
  *
  * A figure is a column of charts; a chart has lines and dots over two axes, or bars along categories. Nobody who
  * adds asks whether there was memory: a figure that lacks something says so in the end. Texts are kept as
  * cek_text_printable leaves them. */
-#ifndef BENCH_CHART_H
-#define BENCH_CHART_H
+#ifndef BENCH_CHART_CHART_H
+#define BENCH_CHART_CHART_H
 
 #include <stdbool.h>
 #include <stddef.h>

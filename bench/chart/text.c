@@ -1,5 +1,5 @@
-/* chart_text.c - see chart_text.h. */
-#include "bench/chart_text.h"
+/* text.c - see text.h. */
+#include "bench/chart/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,19 +1,9 @@
-/* chart_draw.c - see chart_draw.h: the layout of figures in pixels, and their files. */
-#include "bench/chart_draw.h"
+/* draw.c - see draw.h: the layout of figures in pixels. */
+#include "bench/chart/draw.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "bench/bench.h"
-#include "bench/canvas.h"
-
-extern char **environ;
+#include "bench/chart/canvas.h"
 
 /* A page as wide as a column of text; letters that can be read when it is half as wide. */
 enum {
@@ -269,102 +259,8 @@ void figure_svg(const figure *f, FILE *to)
     figure_draw(f, &svg);
 }
 
-/* ---- files ---- */
-
-static int file_failed(const char *path)
+void figure_gnuplot(const figure *f, FILE *to)
 {
-    return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static int svg_save(const figure *f, const char *path)
-{
-    FILE *to = fopen(path, "w");
-    if (!to)
-        return file_failed(path);
-    figure_svg(f, to);
-    const bool failed = ferror(to);
-    return fclose(to) || failed ? file_failed(path) : EXIT_OK;
-}
-
-/* gnuplot as a process of its own: the script is its standard input, the picture its output. What it has to say of
- * its start-up files, fonts or displays is nobody's concern; that it failed is told. `script`: rewound. Its status,
- * or < 0 and errno. */
-static int gnuplot_run(FILE *script, int picture)
-{
-    static char name[] = "gnuplot", option[] = "-d";
-    char *const words[] = { name, option, NULL }; /* -d: no start-up files */
-    posix_spawn_file_actions_t files;
-    pid_t child;
-    int status = -1;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, fileno(script), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, picture, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    errno = posix_spawnp(&child, words[0], &files, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (errno)
-        return -1;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-static int gnuplot_missing(const char *path)
-{
-    return complain(EXIT_BAD_INPUT,
-                    "%s: a PNG is drawn by gnuplot, which is not there: install gnuplot, or name a file .svg", path);
-}
-
-static int png_save(const figure *f, const char *path)
-{
-    FILE *script = tmpfile();
-    if (!script)
-        return file_failed("a temporary file");
-    canvas gnuplot = canvas_gnuplot(script, WIDTH, figure_height(f));
+    canvas gnuplot = canvas_gnuplot(to, WIDTH, figure_height(f));
     figure_draw(f, &gnuplot);
-    const int picture = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int code = picture < 0 || fflush(script) || lseek(fileno(script), 0, SEEK_SET) ? file_failed(path) : EXIT_OK;
-    if (!code) {
-        const int status = gnuplot_run(script, picture);
-        if (status < 0 && errno == ENOENT)
-            code = gnuplot_missing(path);
-        else if (status < 0)
-            code = file_failed(path);
-        else if (status || lseek(picture, 0, SEEK_END) <= 0)
-            code = complain(EXIT_BAD_INPUT,
-                            "%s: gnuplot ended with status %d and drew nothing: has it the terminal pngcairo?", path,
-                            status);
-    }
-    if (picture >= 0 && close(picture) && !code)
-        code = file_failed(path);
-    if (code && picture >= 0)
-        unlink(path);
-    fclose(script);
-    return code;
-}
-
-int figure_save(const figure *f, const char *path)
-{
-    if (f->no_memory)
-        return complain(EXIT_MEMORY, "%s: no host memory for the picture", path);
-    return ends_with(path, ".svg") ? svg_save(f, path) : png_save(f, path);
-}
-
-/* Whether execvp would find it. */
-static bool gnuplot_found(void)
-{
-    const char *at = getenv("PATH");
-    char path[4096];
-    for (at = at ? at : "/usr/bin:/bin"; *at; at += strcspn(at, ":"), at += *at == ':') {
-        snprintf(path, sizeof path, "%.*s/gnuplot", (int)strcspn(at, ":"), at);
-        if (!access(path, X_OK))
-            return true;
-    }
-    return false;
-}
-
-int figure_save_check(const char *path)
-{
-    return path && ends_with(path, ".png") && !gnuplot_found() ? gnuplot_missing(path) : EXIT_OK;
 }

@@ -1,5 +1,5 @@
 /* canvas.c - see canvas.h. */
-#include "bench/canvas.h"
+#include "bench/chart/canvas.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* chart.c - see chart.h. */
-#include "bench/chart.h"
+#include "bench/chart/chart.h"
 
 #include <math.h>
 #include <stdio.h>
