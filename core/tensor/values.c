@@ -159,17 +159,14 @@ static cek_status fill_queue(cek_tensor *tensor, cek_stream *stream, double valu
                            cek_tensor_bytes(tensor));
 }
 
-cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *shape, double value,
-                           cek_tensor **out)
+static cek_status full_make(const char *what, cek_device *device, cek_dtype type, const cek__shape *shape, double value,
+                            cek_tensor **out)
 {
     cek_status st;
-    cek_tensor *tensor = NULL;
+    cek_tensor *tensor;
     cek_stream *stream;
 
-    CEK__NOT_NULL(out);
-    *out = NULL;
-    CEK__NOT_NULL(device);
-    CEK_TRY(cek_tensor_create(device, type, rank, shape, &tensor));
+    CEK_TRY(cek__tensor_new(what, device, type, shape, &tensor));
     CEK_TRY(cek__device_order_take(device, &stream));
     st = fill_queue(tensor, stream, value);
     cek__device_turn_give(device);
@@ -178,6 +175,22 @@ cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const i
     return CEK_OK;
 out:
     cek_tensor_free(tensor);
+    return st;
+}
+
+cek_status cek_tensor_full(cek_device *device, cek_dtype type, int rank, const int64_t *dims, double value,
+                           cek_tensor **out)
+{
+    static const char what[] = "cek_tensor_full";
+    cek_status st;
+    cek__shape shape;
+
+    CEK__NOT_NULL(out);
+    *out = NULL;
+    CEK__NOT_NULL(device);
+    CEK_TRY(cek__shape_make(what, rank, dims, cek_dtype_bytes(type), &shape));
+    st = full_make(what, device, type, &shape, value, out);
+out:
     return st;
 }
 
@@ -217,14 +230,15 @@ cek_status cek_tensor_eye(cek_device *device, cek_dtype type, int64_t rows, int6
     static const char what[] = "cek_tensor_eye";
     cek_status st;
     cek_tensor *y = NULL, *one = NULL;
-    cek__shape diagonal = { .rank = 1, .dims = { rows < columns ? rows : columns } };
+    cek__shape shape, diagonal = { .rank = 1, .dims = { rows < columns ? rows : columns } };
     cek__lane from, to;
 
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(device);
-    CEK_TRY(cek_tensor_full(device, type, 2, (int64_t[]){ rows, columns }, 0, &y));
-    CEK_TRY(cek_tensor_full(device, type, 0, NULL, 1, &one));
+    CEK_TRY(cek__shape_make(what, 2, (int64_t[]){ rows, columns }, cek_dtype_bytes(type), &shape));
+    CEK_TRY(full_make(what, device, type, &shape, 0, &y));
+    CEK_TRY(full_make(what, device, type, &(cek__shape){ .rank = 0 }, 1, &one));
     from = cek__lane_of(one, &diagonal);
     to = (cek__lane){ .ref = cek_tensor_ref(y), .type = type, .strides = { columns + 1 } };
     CEK_TRY(cek__copy_run(what, device, &diagonal, &from, &to));

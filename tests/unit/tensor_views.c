@@ -271,6 +271,10 @@ START_TEST(values_come_by_the_name_that_people_know)
         cek_tensor_free(x);
         assert_ok(cek_tensor_eye(device, CEK_F32, 2, 3, &x));
         assert_holds(x, 2, (int64_t[]){ 2, 3 }, (double[]){ 1, 0, 0, 0, 1, 0 }, NULL, "eye");
+        assert_fails(cek_tensor_eye(device, CEK_F32, 2, 0, &x), CEK_INVALID, "cek_tensor_eye", "[2,0]");
+        assert_fails(cek_tensor_eye(device, 99, 2, 2, &x), CEK_INVALID, "cek_tensor_eye", "type 99");
+        assert_fails(cek_tensor_full(device, CEK_F32, 1, (int64_t[]){ 0 }, 1, &x), CEK_INVALID, "cek_tensor_full",
+                     "[0]");
         assert_fails(cek_tensor_arange(device, CEK_F32, 1, 1, 1, &x), CEK_INVALID, "cek_tensor_arange", "no value");
         assert_fails(cek_tensor_arange(device, CEK_F32, 0, 1, 0, &x), CEK_INVALID, "cek_tensor_arange", "0 to 1");
         assert_fails(cek_tensor_arange(device, CEK_F32, 0, NAN, 1, &x), CEK_INVALID, "cek_tensor_arange", "no value");
