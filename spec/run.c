@@ -85,48 +85,51 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
     *inexact = again;
 }
 
-static void case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
+/* Whether the case was selected; so case_count. */
+static bool case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
 {
     bool required = !c->optional && (type == CEK_F32 || c->any_type) && s->report->profile >= kind->profile;
     if (!spec_check_begin(s, kind->name, type, required, "%s %s", c->text, fill_names[fill]))
-        return;
+        return false;
     bool inexact = false;
     case_attempt(s, kind, c, type, fill, &inexact);
     if (inexact)
         case_attempt(s, kind, c, type, fill, &inexact);
     spec_check_end(s);
+    return true;
 }
 
-typedef void case_visit(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill);
-
-/* Each case with each of its types and fills. */
-static void kind_visit(spec_state *s, const spec_kind *kind, case_visit *visit)
+static bool case_count(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
 {
+    return spec_check_begin(s, kind->name, type, false, "%s %s", c->text, fill_names[fill]);
+}
+
+typedef bool case_visit(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill);
+
+/* Each case with each of its types and fills; how many were selected. */
+static uint32_t kind_visit(spec_state *s, const spec_kind *kind, case_visit *visit)
+{
+    uint32_t selected = 0;
     for (uint32_t i = 0; i < kind->case_count; i++) {
         const spec_case *c = &kind->cases[i];
         for (cek_dtype type = CEK_F32; type <= CEK_I32; type++)
             for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_EDGE; fill++)
                 if (c->types >> type & 1 && c->fills >> fill & 1)
-                    visit(s, kind, c, type, fill);
+                    selected += visit(s, kind, c, type, fill);
     }
-}
-
-static void case_count(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
-{
-    s->report->total.required += spec_check_begin(s, kind->name, type, false, "%s %s", c->text, fill_names[fill]);
+    return selected;
 }
 
 uint32_t spec_case_count(const spec_options *options)
 {
-    spec_report report = { .ok = false };
-    spec_state s = { .report = &report };
-    uint32_t count;
+    spec_state s = { .broken = CEK_OK };
+    uint32_t count, selected = 0;
     const spec_kind *const *kinds = spec_kinds(&count);
     if (options)
         s.options = (spec_options){ .match = options->match, .group = options->group, .type = options->type };
     for (uint32_t i = 0; i < count; i++)
-        kind_visit(&s, kinds[i], case_count);
-    return report.total.required;
+        selected += kind_visit(&s, kinds[i], case_count);
+    return selected;
 }
 
 static void kind_run(spec_state *s, const spec_kind *kind)
