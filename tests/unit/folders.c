@@ -674,7 +674,7 @@ int main(void)
     Suite *s = suite_create("folders");
     TCase *t = tcase_create("data");
 
-    if (library_wanted("libpng16.so.16") != 0)
+    if (!library_there("libpng16.so.16", "all tests, whose images are PNG,"))
         return 77;
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, classes_are_folders_in_the_order_of_their_names_and_images_too);

@@ -118,13 +118,13 @@ static inline void png_make(const png_case *c, bytes *out)
     chunk_add(out, "IEND", "", 0);
 }
 
-/* Whether a test can run: 77 says why not. */
-static inline int library_wanted(const char *soname)
+/* Whether tests that want the library can run; else it is said that they do not, and the program ends with 77. */
+static inline bool library_there(const char *soname, const char *tests)
 {
     if (dlopen(soname, RTLD_LAZY) != NULL)
-        return 0;
-    printf("no %s\n", soname);
-    return 77;
+        return true;
+    printf("no %s: %s do not run\n", soname, tests);
+    return false;
 }
 
 /* 8 bits, not interlaced: 1 or 3 channels. */
