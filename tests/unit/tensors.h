@@ -10,10 +10,15 @@
 
 static cek_engine *engine;
 
+/* What FOR_EACH_DEVICE runs on has to be there: a test over no device would hold. */
 static inline void setup(void)
 {
+    cek_device *device;
+
     scratch_make();
     assert_ok(cek_engine_create(NULL, &engine));
+    assert_ok(cek_engine_find(engine, "reference:0", &device));
+    assert_ok(cek_engine_find(engine, "cpu:0", &device));
 }
 
 static inline void teardown(void)
