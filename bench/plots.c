@@ -176,21 +176,24 @@ static void roof_add(figure *f, const results *list, size_t count, const char *d
     }
 }
 
-/* Each device once that a peak is told of. */
+/* Whether a row before this one is of its device. */
+static bool told_before(const results *list, size_t file, size_t row)
+{
+    const char *device = row_text(json_array_get(list[file].rows, row), "device");
+    for (size_t i = 0; i <= file; i++)
+        for (size_t k = 0; list[i].kind == RESULTS_PEAK && k < (i < file ? json_array_size(list[i].rows) : row); k++)
+            if (!strcmp(row_text(json_array_get(list[i].rows, k), "device"), device))
+                return true;
+    return false;
+}
+
+/* Each device once that a peak is told of, in whichever of the files. */
 void plots_roofs(figure *f, const results *list, size_t count)
 {
-    const char *last = "";
-    for (size_t i = 0; i < count; i++) {
-        size_t k;
-        const json_t *row;
-        if (list[i].kind != RESULTS_PEAK)
-            continue;
-        json_array_foreach(list[i].rows, k, row)
-        {
-            if (strcmp(row_text(row, "device"), last) != 0)
-                roof_add(f, list, count, last = row_text(row, "device"));
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; list[i].kind == RESULTS_PEAK && k < json_array_size(list[i].rows); k++)
+            if (!told_before(list, i, k))
+                roof_add(f, list, count, row_text(json_array_get(list[i].rows, k), "device"));
 }
 
 /* Where there are roofs, what lies under them has no bars of its own, and neither have they. */

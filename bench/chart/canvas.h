@@ -1,6 +1,7 @@
 /* canvas.h - what a picture is put together from, and two ways to write that down: SVG, and a script for gnuplot.
  *
- * Pixels, y downwards. Texts are taken as they are, and written so that none is a command or markup. Must not know charts. */
+ * Pixels, y downwards. Texts are taken as they are, and written so that none is a command or markup. Must not know
+ * charts. */
 #ifndef BENCH_CHART_CANVAS_H
 #define BENCH_CHART_CANVAS_H
 

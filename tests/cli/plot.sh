@@ -62,6 +62,11 @@ grep -q '│' "$scratch/out" || wrong "UTF-8, and no characters of it"
 # The roof of a device wants its peak and operations: products above, and those alone that lie under it.
 run 0 plot "$scratch/peak.json" "$scratch/gemm.json" "$scratch/conv.json" -o "$scratch/roof.svg"
 is_svg "$scratch/roof.svg" 'Roof of cpu:0' '32x32x32 f32' 'mb1ic3ih8oc4oh8kh3ph1' 'bf16: 300 GFLOP/s, 20 GB/s'
+# Each device once, wherever its peaks stand.
+sed 's/cpu:0/reference:0/' "$scratch/peak.json" >"$scratch/peak2.json"
+run 0 plot "$scratch/peak.json" "$scratch/peak2.json" "$scratch/peak.json" "$scratch/gemm.json"
+[ "$(grep '^Roof of' "$scratch/out")" = "Roof of cpu:0, and operations under it
+Roof of reference:0, and operations under it" ] || wrong "two devices have the roofs: $(grep '^Roof' "$scratch/out")"
 run 0 plot "$scratch/gemm.json" "$scratch/conv.json" -o "$scratch/none.svg"
 is_svg "$scratch/none.svg" 'Matrix products' 'Convolutions'
 ! grep -q Roof "$scratch/none.svg" || wrong "a roof without a peak"
