@@ -77,22 +77,6 @@ static void phase_of(const json_t *event, char out[CHART_TEXT])
         snprintf(out, CHART_TEXT, "%s", name);
 }
 
-/* Of a process or thread, in the events that name them. */
-static const char *name_of(const results *r, const char *what, double pid, double tid)
-{
-    const json_t *event;
-    size_t i;
-    json_array_foreach(r->rows, i, event)
-    {
-        if (strcmp(row_text(event, "ph"), "M") != 0)
-            continue;
-        if (!strcmp(row_text(event, "name"), what) && row_number(event, "pid") == pid &&
-            (tid < 0 || row_number(event, "tid") == tid))
-            return row_text(json_object_get(event, "args"), "name");
-    }
-    return "";
-}
-
 /* How many steps it is of; at least 1. */
 static double steps_of(const results *r)
 {
@@ -108,6 +92,52 @@ static double steps_of(const results *r)
     return last >= first ? last - first + 1 : 1;
 }
 
+/* A device, by the number that its events have. */
+typedef struct process {
+    double pid;
+    const char *name;
+    double ms[CHART_SERIES_MOST]; /* of a step: each phase that has a colour, then all others */
+} process;
+
+typedef struct processes {
+    process *at; /* by pid */
+    size_t count;
+} processes;
+
+static int by_pid(const void *a, const void *b)
+{
+    const double x = ((const process *)a)->pid, y = ((const process *)b)->pid;
+    return (x > y) - (x < y);
+}
+
+/* All that the trace names, which it does once for each of their lines, but the host. False: no memory. */
+static bool processes_find(const results *r, processes *p)
+{
+    const json_t *event;
+    size_t i, named = 0;
+    *p = (processes){ .at = calloc(json_array_size(r->rows), sizeof *p->at) };
+    if (!p->at)
+        return false;
+    json_array_foreach(r->rows, i, event)
+    {
+        const char *name = row_text(json_object_get(event, "args"), "name");
+        if (!strcmp(row_text(event, "name"), "process_name") && strcmp(name, "host") != 0)
+            p->at[named++] = (process){ .pid = row_number(event, "pid"), .name = name };
+    }
+    qsort(p->at, named, sizeof *p->at, by_pid);
+    for (i = 0; i < named; i++)
+        if (!p->count || p->at[p->count - 1].pid != p->at[i].pid)
+            p->at[p->count++] = p->at[i];
+    return true;
+}
+
+/* Whose time an event is; NULL: no device's, or no time at all. */
+static process *process_of(const processes *p, const json_t *event)
+{
+    const process wanted = { .pid = row_number(event, "pid") };
+    return strcmp(row_text(event, "ph"), "X") ? NULL : bsearch(&wanted, p->at, p->count, sizeof wanted, by_pid);
+}
+
 /* What took the longest has a colour of its own, what there is none for is put together. */
 typedef struct phase {
     char name[CHART_TEXT];
@@ -120,70 +150,83 @@ static int longest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Its number; `count`: none of them. */
+static size_t phase_among(const phase *phases, size_t count, const json_t *event)
+{
+    char name[CHART_TEXT];
+    size_t k = 0;
+    phase_of(event, name);
+    while (k < count && strcmp(phases[k].name, name) != 0)
+        k++;
+    return k;
+}
+
 enum { PHASES = 128 };
-static size_t phases_find(const results *r, const char *host, phase phases[PHASES])
+static size_t phases_find(const results *r, const processes *p, phase phases[PHASES])
 {
     size_t count = 0, i;
     const json_t *event;
     json_array_foreach(r->rows, i, event)
     {
-        char name[CHART_TEXT];
-        size_t k = 0;
-        if (strcmp(row_text(event, "ph"), "X") != 0 ||
-            !strcmp(name_of(r, "process_name", row_number(event, "pid"), -1), host))
-            continue;
-        phase_of(event, name);
-        while (k < count && strcmp(phases[k].name, name) != 0)
-            k++;
+        const size_t k = process_of(p, event) ? phase_among(phases, count, event) : PHASES;
         if (k == PHASES)
             continue;
-        if (k == count)
-            memcpy(phases[count++].name, name, CHART_TEXT), phases[k].time = 0;
+        if (k == count) {
+            phase_of(event, phases[count++].name);
+            phases[k].time = 0;
+        }
         phases[k].time += row_number(event, "dur");
     }
     qsort(phases, count, sizeof *phases, longest_first);
     return count;
 }
 
+/* How many of them are to be seen: one in a hundred parts is. */
+static size_t phases_shown(const phase *phases, size_t count)
+{
+    double all = 0;
+    size_t shown = 0;
+    for (size_t k = 0; k < count; k++)
+        all += phases[k].time;
+    while (shown < count && shown < CHART_SERIES_MOST - 1 && phases[shown].time >= all / 100)
+        shown++;
+    return shown;
+}
+
+static void trace_chart(figure *f, const results *r, processes *p, const phase *phases, size_t shown)
+{
+    const double steps = steps_of(r);
+    char title[2 * CHART_TEXT];
+    const json_t *event;
+    size_t i;
+    snprintf(title, sizeof title, "Time of a step by device, layer and phase (mean of %.0f)", steps);
+    chart *c = figure_add(f, CHART_STACKED, title, "ms", "");
+    json_array_foreach(r->rows, i, event)
+    {
+        process *of = process_of(p, event);
+        if (of)
+            of->ms[phase_among(phases, shown, event)] += row_number(event, "dur") / 1000 / steps;
+    }
+    for (i = 0; c && i < p->count; i++) {
+        const size_t category = chart_category(f, c, p->at[i].name);
+        for (size_t k = 0; k <= shown; k++)
+            if (k < shown || p->at[i].ms[k] > 0)
+                chart_bar(f, chart_series_of(f, c, k < shown ? phases[k].name : "all others"), category,
+                          p->at[i].ms[k]);
+    }
+}
+
+/* Each event is looked at three times, however many there are: a trace may have millions. */
 void plots_trace(figure *f, const results *r)
 {
     static phase phases[PHASES]; /* large */
-    double times[CHART_SERIES_MOST];
-    const double steps = steps_of(r);
-    const size_t found = phases_find(r, "host", phases);
-    double all = 0;
-    size_t own = 0;
-    for (size_t p = 0; p < found; p++)
-        all += phases[p].time;
-    while (own < found && own < CHART_SERIES_MOST - 1 && phases[own].time >= all / 100) /* less is not to be seen */
-        own++;
-    char title[2 * CHART_TEXT];
-    const json_t *named, *event;
-    size_t i, k;
-    snprintf(title, sizeof title, "Time of a step by device, layer and phase (mean of %.0f)", steps);
-    chart *c = found ? figure_add(f, CHART_STACKED, title, "ms", "") : NULL;
-    json_array_foreach(r->rows, i, named)
-    {
-        const char *device = row_text(json_object_get(named, "args"), "name");
-        if (!c || strcmp(row_text(named, "name"), "process_name") != 0 || !strcmp(device, "host"))
-            continue;
-        const size_t before = c->category_count, category = chart_category(f, c, device);
-        if (category < before) /* a process is named once for each of its lines */
-            continue;
-        memset(times, 0, sizeof times);
-        json_array_foreach(r->rows, k, event)
-        {
-            char name[CHART_TEXT];
-            size_t at = 0;
-            if (strcmp(row_text(event, "ph"), "X") != 0 || row_number(event, "pid") != row_number(named, "pid"))
-                continue;
-            phase_of(event, name);
-            while (at < own && strcmp(phases[at].name, name) != 0)
-                at++;
-            times[at] += row_number(event, "dur") / 1000 / steps;
-        }
-        for (size_t at = 0; at <= own && at < CHART_SERIES_MOST; at++)
-            if (at < own || times[at] > 0)
-                chart_bar(f, chart_series_of(f, c, at < own ? phases[at].name : "all others"), category, times[at]);
+    processes p;
+    if (!processes_find(r, &p)) {
+        f->no_memory = true;
+        return;
     }
+    const size_t found = phases_find(r, &p, phases);
+    if (found)
+        trace_chart(f, r, &p, phases, phases_shown(phases, found));
+    free(p.at);
 }

@@ -54,6 +54,17 @@ for case in 'train.jsonl Loss' 'steps.json Loss' 'gemm.json Matrix' 'conv.json C
     ! awk 'length($0) > 80' "$scratch/out" | grep . || wrong "${case% *}: wider than 80"
 done
 grep -q 'linear\|update\|gemm' "$scratch/out" || wrong "a trace without its phases: $(cat "$scratch/out")"
+# A trace that names its devices last takes no longer than one that begins with them: half a second, not two minutes.
+awk 'BEGIN {
+    span = "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"dur\":1,\"name\":\"%s shard 1\",\"args\":{\"step\":1}},\n"
+    name = "{\"ph\":\"M\",\"pid\":%d,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"dev:%d\"}}%s\n"
+    print "["
+    for (i = 0; i < 40000; i++)
+        printf span, 2 + i % 2, i % 4 < 2 ? "add" : "update"
+    printf name name "]", 2, 2, ",", 3, 3, ""
+}' >"$scratch/late.json"
+(ulimit -t 30 && "$CEKERNELS_BENCH" plot "$scratch/late.json") >"$scratch/out" || wrong "a long trace: exit code $?"
+grep -q '^dev:2 .* 20$' "$scratch/out" && grep -q '^dev:3 .* 20$' "$scratch/out" || wrong "a long trace: $(cat "$scratch/out")"
 run 0 plot "$scratch/gemm.json"
 grep -q '^ *32x32x32 f32 =* *[0-9.]*  cpu:0$' "$scratch/out" || wrong "no bar of a product: $(cat "$scratch/out")"
 LC_ALL=C.UTF-8 COLUMNS=50 "$CEKERNELS_BENCH" plot "$scratch/train.jsonl" >"$scratch/out" || wrong "UTF-8: exit code $?"
