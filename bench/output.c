@@ -139,18 +139,31 @@ static void value_put(output_text *t, const json_t *value, const output_column *
 
 /* ---- rows ---- */
 
+/* RFC 4180: what would end a field or a line stands in quotes, and a quote twice. */
+static void csv_put(output_text *t, const char *cell)
+{
+    const char *const quote = strpbrk(cell, ",\"\r\n") ? "\"" : "";
+    text_put(t, "%s", quote);
+    for (const char *p = cell; *p; p++)
+        text_put(t, "%s%c", *p == '"' ? "\"" : "", *p);
+    text_put(t, "%s", quote);
+}
+
+/* What would end a cell is escaped, and so is what would escape; a line's end is a space. */
+static void md_put(output_text *t, const char *cell)
+{
+    for (const char *p = cell; *p; p++)
+        text_put(t, "%s%c", *p == '|' || *p == '\\' ? "\\" : "", *p == '\n' || *p == '\r' ? ' ' : *p);
+}
+
 static void cell_put(output *out, const char *cell, const output_column *column, bool last)
 {
-    if (out->format == FORMAT_CSV && strpbrk(cell, ",\"\n")) {
-        text_put(&out->line, "\"");
-        for (const char *p = cell; *p; p++)
-            text_put(&out->line, "%s%c", *p == '"' ? "\"" : "", *p);
-        text_put(&out->line, "\"");
-    } else if (out->format == FORMAT_TABLE) {
+    if (out->format == FORMAT_CSV)
+        csv_put(&out->line, cell);
+    else if (out->format == FORMAT_MD)
+        md_put(&out->line, cell);
+    else
         text_put(&out->line, "%*s", column->width < 0 && last ? 0 : column->width, cell);
-    } else {
-        text_put(&out->line, "%s", cell);
-    }
 }
 
 /* A row, or (NULL) the heading. */

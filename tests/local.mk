@@ -87,6 +87,12 @@ unit_tests += %D%/unit/events
 %C%_unit_events_LDFLAGS = $(check_ldflags)
 %C%_unit_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
 
+unit_tests += %D%/unit/output
+%C%_unit_output_SOURCES = %D%/unit/output.c bench/output.c bench/output.h
+%C%_unit_output_CPPFLAGS = $(unit_cppflags)
+%C%_unit_output_LDFLAGS = $(check_ldflags)
+%C%_unit_output_LDADD = core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/picture
 %C%_unit_picture_SOURCES = %D%/unit/picture.c bench/picture.c bench/picture.h
 %C%_unit_picture_CPPFLAGS = $(unit_cppflags)
