@@ -241,7 +241,8 @@ int cmd_compare(const bench_options *o)
     if (!code)
         code = side_open(o->argv[1], &c.b);
     if (!code && c.a.r.kind != c.b.r.kind)
-        code = complain(EXIT_BAD_INPUT, "%s and %s are of different commands", o->argv[0], o->argv[1]);
+        code = complain(EXIT_BAD_INPUT, "%s holds %s, %s %s: two of a kind are compared", o->argv[0],
+                        results_what(&c.a.r), o->argv[1], results_what(&c.b.r));
     if (!code) {
         output_open(&c.out, o->output, columns, sizeof columns / sizeof *columns, "results");
         code = sides_compare(&c);

@@ -15,6 +15,17 @@ const char *results_name(const results *r)
     return slash && slash[1] ? slash + 1 : r->path;
 }
 
+const char *results_what(const results *r)
+{
+    static const char *const names[] = {
+        [RESULTS_EPOCHS] = "epochs of train", [RESULTS_STEPS] = "steps of train (--log-every)",
+        [RESULTS_GEMM] = "results of gemm",   [RESULTS_CONV] = "results of conv",
+        [RESULTS_OP] = "results of op",       [RESULTS_COPY] = "results of copy",
+        [RESULTS_PEAK] = "results of peak",   [RESULTS_TRACE] = "a trace"
+    };
+    return names[r->kind];
+}
+
 double row_number(const json_t *row, const char *key)
 {
     return json_number_value(json_object_get(row, key));

@@ -31,6 +31,8 @@ void results_close(results *r);
 
 /* The last part of the path. */
 const char *results_name(const results *r);
+/* What it holds: "epochs of train", "results of gemm". */
+const char *results_what(const results *r);
 
 /* A member; 0 and "" where there is none of that type. */
 double row_number(const json_t *row, const char *key);

@@ -91,7 +91,9 @@ refused 2 'two files' compare "$scratch/a.json" "$scratch/a.json" "$scratch/a.js
 refused 2 'threshold' compare "$scratch/a.json" "$scratch/a.json" --threshold=x
 refused 5 'none.json: cannot be opened' compare "$scratch/none.json" "$scratch/a.json"
 refused 5 'is a folder' compare "$scratch/a.json" "$scratch"
-refused 5 'different commands' compare "$scratch/gemm.json" "$scratch/op.json"
+refused 5 'gemm.json holds results of gemm, .*op.json results of op: two of a kind' compare "$scratch/gemm.json" "$scratch/op.json"
+refused 5 'train.jsonl holds epochs of train, .*many.jsonl steps of train (--log-every)' \
+    compare "$scratch/train.jsonl" "$scratch/many.jsonl"
 refused 5 'nothing in common' compare "$scratch/gemm.json" "$scratch/a.json"
 : >"$scratch/empty.json"
 refused 5 'empty.json: nothing that this program measures' compare "$scratch/empty.json" "$scratch/a.json"
