@@ -8,7 +8,7 @@
 
 enum {
     ROW = 4,           /* samples */
-    WIDTH_LEAST = 80,  /* of a sample: for "99 98% 42" */
+    WIDTH_LEAST = 80,  /* of a sample: for "99 100% 42", and more where there are more classes */
     WIDTH_MOST = 256,  /* larger ones are thinned out: a picture is looked at, not measured */
     GAP = 4,           /* around a sample */
     DOT = 2,           /* pixels of a dot of a letter */
@@ -82,7 +82,7 @@ static void caption_draw(const picture_samples *s, int64_t sample, int64_t width
 {
     const float *probability = s->probabilities + sample * s->classes;
     int64_t best = 0;
-    char said[48], label[24];
+    char said[64], label[16]; /* of any numbers */
     for (int64_t i = 1; i < s->classes; i++)
         if (probability[i] > probability[best])
             best = i;
@@ -94,11 +94,24 @@ static void caption_draw(const picture_samples *s, int64_t sample, int64_t width
         text_draw(p, x + width - LETTER * (int64_t)strlen(label), y, label, plain);
 }
 
+/* For the longest caption that there may be, so that pictures of a training are of one size whatever it says. */
+static int64_t width_least(const picture_samples *s)
+{
+    int label = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        const int length = snprintf(NULL, 0, "%d", s->labels[i]);
+        label = length > label ? length : label;
+    }
+    const int64_t width = LETTER * (int64_t)(snprintf(NULL, 0, "%lld 100%% ", (long long)s->classes - 1) + label);
+    return width > WIDTH_LEAST ? width : WIDTH_LEAST;
+}
+
 bool picture_draw(const picture_samples *s, picture *out)
 {
-    const int64_t width = s->width < WIDTH_LEAST  ? (WIDTH_LEAST + s->width - 1) / s->width * s->width
-                          : s->width > WIDTH_MOST ? WIDTH_MOST
-                                                  : s->width;
+    const int64_t least = width_least(s), most = least > WIDTH_MOST ? least : WIDTH_MOST;
+    const int64_t width = s->width < least  ? (least + s->width - 1) / s->width * s->width
+                          : s->width > most ? most
+                                            : s->width;
     const int64_t height = width * s->height > s->width ? width * s->height / s->width : 1;
     const int64_t across = s->count < ROW ? s->count : ROW, down = (s->count + ROW - 1) / ROW;
     out->width = across * (width + GAP) + GAP;

@@ -1,5 +1,6 @@
 /* picture.c - tests of bench/picture: samples are where they should be, in their own colours, and captions say who was right. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/picture.h"
@@ -120,6 +121,46 @@ START_TEST(real_numbers_go_from_black_to_white_and_what_is_none_is_black)
 }
 END_TEST
 
+/* How many dots the letters of a number, or of a per cent sign, have. */
+static int letters_dots(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += *text == '%' ? 7 : *text == ' ' ? 0 : (int[]){ 12, 8, 11, 11, 9, 11, 12, 7, 13, 12 }[*text - '0'];
+    return 4 * count;
+}
+
+/* A label of ten digits beside a class of five: 21 letters, where eighty pixels have room for ten. */
+START_TEST(captions_of_large_numbers_are_whole_and_below_their_own_samples)
+{
+    enum { CLASSES = 12346, SIDE = 112, LETTERS = 5 + 1 + 4 + 1 + 10 };
+    static float probabilities[2][CLASSES];
+    static uint8_t pixels[2][SIDE];
+    const int32_t labels[2] = { INT32_MAX, 12345 };
+    const picture_samples s = { .count = 2,
+                                .type = CEK_U8,
+                                .height = 1,
+                                .width = SIDE,
+                                .channels = 1,
+                                .pixels = pixels,
+                                .labels = labels,
+                                .classes = CLASSES,
+                                .probabilities = probabilities[0] };
+    picture p;
+    probabilities[0][12345] = probabilities[1][12345] = 1;
+    ck_assert(picture_draw(&s, &p));
+    const int64_t width = (p.width - GAP) / 2 - GAP, height = p.height - CAPTION - 2 * GAP;
+    ck_assert_int_ge(width, 8 * LETTERS);
+    ck_assert_int_eq(width % SIDE, 0);
+    ck_assert_int_eq(dots(&p, 0, 0, width, height, 240, 80, 70), letters_dots("12345 100%"));
+    ck_assert_int_eq(dots(&p, 0, 0, width, height, 230, 230, 230), letters_dots("2147483647"));
+    ck_assert_int_eq(dots(&p, 1, 0, width, height, 80, 200, 80), letters_dots("12345 100%"));
+    ck_assert_int_eq(dots(&p, 1, 0, width, height, 240, 80, 70), 0);
+    ck_assert_int_eq(dots(&p, 1, 0, width, height, 230, 230, 230), 0);
+    free(p.pixels);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("picture");
@@ -127,6 +168,7 @@ int main(void)
     tcase_add_test(tc, a_right_answer_is_green_and_a_wrong_one_red_beside_the_class);
     tcase_add_test(tc, samples_stand_in_rows_of_four_in_their_own_colours);
     tcase_add_test(tc, real_numbers_go_from_black_to_white_and_what_is_none_is_black);
+    tcase_add_test(tc, captions_of_large_numbers_are_whole_and_below_their_own_samples);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
