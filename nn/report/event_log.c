@@ -255,8 +255,7 @@ out:
 
 static cek_status image_check(const char *tag, int64_t height, int64_t width, int64_t channels)
 {
-    if (height < 1 || width < 1 || channels < 1 || channels > 4 || height > IMAGE_BYTES_MAX ||
-        width > IMAGE_BYTES_MAX / height / channels)
+    if (height < 1 || width < 1 || channels < 1 || channels > 4 || width > IMAGE_BYTES_MAX / height / channels)
         return cek__fail(CEK_INVALID,
                          "%s: an image of %" PRId64 " x %" PRId64 " pixels in %" PRId64
                          " channels; 1 to 4 channels and at most %" PRId64 " bytes are taken",
