@@ -85,6 +85,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/wire.h \
     %D%/formats/zip.c \
     %D%/formats/zip.h \
+    %D%/formats/zip_form.h \
     %D%/formats/zip_write.c \
     %D%/formats/zip_write.h \
     %D%/graph/chain.c \

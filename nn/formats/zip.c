@@ -11,27 +11,15 @@
 #include <zlib.h>
 
 #include "core/base/alloc.h"
+#include "nn/formats/zip_form.h"
 
 enum {
-    ENTRY_BYTES = 30,   /* what stands before an entry's name, */
-    LISTED_BYTES = 46,  /* before its name in the directory, */
-    END_BYTES = 22,     /* behind the directory, */
-    LOCATOR_BYTES = 20, /* and before that where numbers have 64 bits, */
-    END64_BYTES = 56,   /* behind this */
     NAME_SHOWN = 200,
     FLAG_EFFORT = 3 << 1, /* of a deflated entry: how hard it was tried */
     FLAG_BEHIND = 1 << 3, /* size and checksum stand behind the entry */
-    FLAG_UTF8 = 1 << 11,
-    DEFLATED = 8,
-    RATIO_MAX = 1032, /* deflate's best */
-    EXTRA_64 = 1      /* the extra field with numbers of 64 bits */
+    RATIO_MAX = 1032,     /* deflate's best */
+    EXTRA_64 = 1          /* the extra field with numbers of 64 bits */
 };
-
-#define MARK_ENTRY UINT32_C(0x04034b50)
-#define MARK_LISTED UINT32_C(0x02014b50)
-#define MARK_END UINT32_C(0x06054b50)
-#define MARK_LOCATOR UINT32_C(0x07064b50)
-#define MARK_END64 UINT32_C(0x06064b50)
 
 typedef struct archive {
     const char *path;
@@ -68,7 +56,7 @@ static uint64_t u64_at(const uint8_t *at)
 
 bool cek__zip_magic(const uint8_t *bytes, size_t size)
 {
-    return size >= 4 && u32_at(bytes) == MARK_ENTRY;
+    return size >= 4 && u32_at(bytes) == CEK__ZIP_ENTRY;
 }
 
 static cek_status bad(const archive *a, const char *cause)
@@ -87,10 +75,10 @@ static cek_status entry_bad(const archive *a, const cek__zip_entry *e, const cha
 /* Where the directory ends and what stands behind it: numbers of 64 bits, and where they are. */
 static cek_status end64_read(archive *a, const uint8_t *end)
 {
-    const uint8_t *locator = end - LOCATOR_BYTES, *wide = locator - END64_BYTES;
+    const uint8_t *locator = end - CEK__ZIP_LOCATOR_BYTES, *wide = locator - CEK__ZIP_END64_BYTES;
 
-    if (a->size < END_BYTES + LOCATOR_BYTES + END64_BYTES || u32_at(wide) != MARK_END64 ||
-        u64_at(wide + 4) != END64_BYTES - 12)
+    if (a->size < CEK__ZIP_END_BYTES + CEK__ZIP_LOCATOR_BYTES + CEK__ZIP_END64_BYTES ||
+        u32_at(wide) != CEK__ZIP_END64 || u64_at(wide + 4) != CEK__ZIP_END64_BYTES - 12)
         return bad(a, "its 64-bit end is not where it has to be");
     a->directory_end = (uint64_t)(wide - a->bytes);
     if (u64_at(locator + 8) != a->directory_end || u32_at(locator + 4) != 0 || u32_at(locator + 16) > 1 ||
@@ -115,12 +103,13 @@ static cek_status end_read(archive *a)
     bool wide;
     cek_status st;
 
-    if (a->size < END_BYTES)
+    if (a->size < CEK__ZIP_END_BYTES)
         return bad(a, "it has no end");
-    end = a->bytes + a->size - END_BYTES;
-    if (u32_at(end) != MARK_END || u16_at(end + 20) != 0)
+    end = a->bytes + a->size - CEK__ZIP_END_BYTES;
+    if (u32_at(end) != CEK__ZIP_END || u16_at(end + 20) != 0)
         return bad(a, "its last bytes are not the end of an archive without a comment");
-    wide = a->size >= END_BYTES + LOCATOR_BYTES && u32_at(end - LOCATOR_BYTES) == MARK_LOCATOR;
+    wide = a->size >= CEK__ZIP_END_BYTES + CEK__ZIP_LOCATOR_BYTES &&
+           u32_at(end - CEK__ZIP_LOCATOR_BYTES) == CEK__ZIP_LOCATOR;
     if (wide) {
         CEK_TRY(end64_read(a, end));
     } else {
@@ -177,26 +166,26 @@ static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
     const uint8_t *p = a->bytes + *at, *extra, *extra_end;
     uint64_t left = a->directory_end - *at, bytes;
 
-    if (left < LISTED_BYTES || u32_at(p) != MARK_LISTED)
+    if (left < CEK__ZIP_LISTED_BYTES || u32_at(p) != CEK__ZIP_LISTED)
         return bad(a, "its directory has fewer entries than it says");
-    bytes = (uint64_t)LISTED_BYTES + u16_at(p + 28) + u16_at(p + 30) + u16_at(p + 32);
+    bytes = (uint64_t)CEK__ZIP_LISTED_BYTES + u16_at(p + 28) + u16_at(p + 30) + u16_at(p + 32);
     if (left < bytes)
         return bad(a, "an entry of its directory is cut short");
-    *out = (listed){ .entry.name = (const char *)p + LISTED_BYTES, .entry.name_length = u16_at(p + 28) };
+    *out = (listed){ .entry.name = (const char *)p + CEK__ZIP_LISTED_BYTES, .entry.name_length = u16_at(p + 28) };
     out->flags = u16_at(p + 8);
     out->entry.checksum = u32_at(p + 16);
-    out->entry.deflated = u16_at(p + 10) == DEFLATED;
+    out->entry.deflated = u16_at(p + 10) == CEK__ZIP_DEFLATED;
     if (u16_at(p + 10) != 0 && (!a->deflated || !out->entry.deflated))
         return entry_bad(a, &out->entry,
                          a->deflated ? "it is compressed in another way than by deflate"
                                      : "it is compressed; only archives that keep entries as they are, as torch.save "
                                        "does, are read");
-    if ((out->flags & ~(FLAG_BEHIND | FLAG_UTF8 | (out->entry.deflated ? FLAG_EFFORT : 0))) != 0)
+    if ((out->flags & ~(FLAG_BEHIND | CEK__ZIP_UTF8 | (out->entry.deflated ? FLAG_EFFORT : 0))) != 0)
         return entry_bad(a, &out->entry, "it is encrypted or of another unknown form");
     out->entry.packed = u32_at(p + 20);
     out->entry.size = u32_at(p + 24);
     out->entry.begin = u32_at(p + 42);
-    if (!extra_find(p + LISTED_BYTES + out->entry.name_length, u16_at(p + 30), &extra, &extra_end) ||
+    if (!extra_find(p + CEK__ZIP_LISTED_BYTES + out->entry.name_length, u16_at(p + 30), &extra, &extra_end) ||
         !widen(&extra, extra_end, &out->entry.size) || !widen(&extra, extra_end, &out->entry.packed) ||
         !widen(&extra, extra_end, &out->entry.begin) || u16_at(p + 34) != 0)
         return entry_bad(a, &out->entry, "what the directory says of it is damaged");
@@ -213,20 +202,20 @@ static cek_status entry_check(const archive *a, listed *l)
     const uint8_t *p;
     uint64_t room;
 
-    if (e->begin > a->directory || a->directory - e->begin < ENTRY_BYTES)
+    if (e->begin > a->directory || a->directory - e->begin < CEK__ZIP_ENTRY_BYTES)
         return entry_bad(a, e, "it begins behind the archive's entries");
     p = a->bytes + e->begin;
-    room = a->directory - e->begin - ENTRY_BYTES;
-    if (u32_at(p) != MARK_ENTRY || u16_at(p + 6) != l->flags || u16_at(p + 8) != (e->deflated ? DEFLATED : 0) ||
-        u16_at(p + 26) != e->name_length || room < e->name_length ||
-        memcmp(p + ENTRY_BYTES, e->name, e->name_length) != 0)
+    room = a->directory - e->begin - CEK__ZIP_ENTRY_BYTES;
+    if (u32_at(p) != CEK__ZIP_ENTRY || u16_at(p + 6) != l->flags ||
+        u16_at(p + 8) != (e->deflated ? CEK__ZIP_DEFLATED : 0) || u16_at(p + 26) != e->name_length ||
+        room < e->name_length || memcmp(p + CEK__ZIP_ENTRY_BYTES, e->name, e->name_length) != 0)
         return entry_bad(a, e, "the directory and what stands before it do not agree");
     room -= e->name_length;
     if (room < u16_at(p + 28) || room - u16_at(p + 28) < e->packed)
         return entry_bad(a, e, "it is larger than the archive");
     if ((l->flags & FLAG_BEHIND) == 0 && (u32_at(p + 14) != e->checksum || !agree(u32_at(p + 22), UINT32_MAX, e->size)))
         return entry_bad(a, e, "the directory and what stands before it do not agree");
-    e->data = a->bytes + e->begin + ENTRY_BYTES + e->name_length + u16_at(p + 28);
+    e->data = a->bytes + e->begin + CEK__ZIP_ENTRY_BYTES + e->name_length + u16_at(p + 28);
     if (!e->deflated && crc32_z(0, e->data, e->size) != e->checksum)
         return entry_bad(a, e, "its checksum is wrong: the file is damaged");
     return CEK_OK;
@@ -271,7 +260,7 @@ cek_status cek__zip_open(const char *path, uint8_t *bytes, size_t size, bool def
     *out = (cek__zip){ .path = path };
     CEK_TRY(end_read(&a));
     at = a.directory;
-    if (a.count > (a.directory_end - a.directory) / LISTED_BYTES) {
+    if (a.count > (a.directory_end - a.directory) / CEK__ZIP_LISTED_BYTES) {
         st = bad(&a, "its directory has fewer entries than it says");
         goto out;
     }

@@ -7,15 +7,11 @@
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "nn/formats/zip_form.h"
 
 enum {
-    ENTRY_BYTES = 30,
-    LISTED_BYTES = 46,
-    END_BYTES = 22,
     VERSION = 20,           /* that has deflate */
     DAY_FIRST = 1 << 5 | 1, /* the first of January 1980: equal tensors make equal files */
-    DEFLATED = 8,
-    NAMES_UTF8 = 1 << 11,
     ENTRIES_MAX = UINT16_MAX
 };
 #define BYTES_MAX ((uint64_t)UINT32_MAX)
@@ -81,8 +77,8 @@ out:
 static uint8_t *common_put(uint8_t *at, bool deflated, uint32_t checksum, uint64_t packed, uint64_t size, size_t name)
 {
     at = u16_put(at, VERSION);
-    at = u16_put(at, NAMES_UTF8);
-    at = u16_put(at, deflated ? DEFLATED : 0);
+    at = u16_put(at, CEK__ZIP_UTF8);
+    at = u16_put(at, deflated ? CEK__ZIP_DEFLATED : 0);
     at = u16_put(at, 0);
     at = u16_put(at, DAY_FIRST);
     at = u32_put(at, checksum);
@@ -95,32 +91,32 @@ static uint8_t *common_put(uint8_t *at, bool deflated, uint32_t checksum, uint64
 cek_status cek__zip_add(cek__zip_writer *zip, const char *name, const uint8_t *bytes, size_t size, bool deflated)
 {
     cek_status st = CEK_OK;
-    const size_t length = strlen(name), listed = LISTED_BYTES + length;
-    uint8_t head[ENTRY_BYTES], *made = NULL, *at;
+    const size_t length = strlen(name), listed = CEK__ZIP_LISTED_BYTES + length;
+    uint8_t head[CEK__ZIP_ENTRY_BYTES], *made = NULL, *at;
     size_t packed = size;
     uint32_t checksum;
 
     if (deflated && size <= BYTES_MAX / 2)
         CEK_TRY(pack(bytes, size, &made, &packed));
     if (size > BYTES_MAX / 2 || zip->count == ENTRIES_MAX ||
-        zip->at + ENTRY_BYTES + length + packed + zip->listed_bytes + listed > BYTES_MAX)
+        zip->at + CEK__ZIP_ENTRY_BYTES + length + packed + zip->listed_bytes + listed > BYTES_MAX)
         CEK_FAIL(CEK_UNSUPPORTED,
                  "'%s': an archive has room for 65535 arrays and 4 GiB, half of it for one: save files", name);
     checksum = (uint32_t)crc32_z(0, bytes, size);
     CEK_TRY(cek__realloc_array(zip->listed_bytes + listed, 1, &zip->listed));
     at = zip->listed + zip->listed_bytes;
-    at = u32_put(at, 0x02014b50);
+    at = u32_put(at, CEK__ZIP_LISTED);
     at = u16_put(at, VERSION);
     at = common_put(at, deflated, checksum, packed, size, length);
     memset(at, 0, 10); /* no comment, the first disk, no attributes */
     at = u32_put(at + 10, zip->at);
     memcpy(at, name, length);
     zip->listed_bytes += listed;
-    common_put(u32_put(head, 0x04034b50), deflated, checksum, packed, size, length);
+    common_put(u32_put(head, CEK__ZIP_ENTRY), deflated, checksum, packed, size, length);
     CEK_TRY(cek__file_write(zip->file, head, sizeof head));
     CEK_TRY(cek__file_write(zip->file, name, length));
     CEK_TRY(cek__file_write(zip->file, deflated ? made : bytes, packed));
-    zip->at += ENTRY_BYTES + length + packed;
+    zip->at += CEK__ZIP_ENTRY_BYTES + length + packed;
     zip->count++;
 out:
     free(made);
@@ -131,7 +127,7 @@ cek_status cek__zip_commit(cek__zip_writer **writer)
 {
     cek_status st;
     cek__zip_writer *zip = *writer;
-    uint8_t end[END_BYTES], *at = u32_put(end, 0x06054b50);
+    uint8_t end[CEK__ZIP_END_BYTES], *at = u32_put(end, CEK__ZIP_END);
 
     at = u32_put(at, 0);
     at = u16_put(at, zip->count);
