@@ -49,6 +49,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/npy_header.c \
     %D%/formats/npy_header.h \
     %D%/formats/npy_tensor.c \
+    %D%/formats/npz.c \
+    %D%/formats/npz.h \
     %D%/formats/onnx.c \
     %D%/formats/onnx.h \
     %D%/formats/onnx_fold.c \

@@ -15,8 +15,8 @@
 #include "nn/data/folders.h"
 #include "nn/data/stored.h"
 #include "nn/formats/npy_elements.h"
+#include "nn/formats/npz.h"
 #include "nn/formats/safetensors.h"
-#include "nn/formats/zip.h"
 
 /* ---- what arrays are ---- */
 
@@ -298,8 +298,7 @@ cek_status cek__npy_dataset(const char *x, const char *y, uint64_t held, cek_dat
 /* A folder of .npy files, an archive, or safetensors. */
 typedef struct bag {
     const char *path;
-    void *bytes;
-    cek__zip zip;
+    cek_npz *archive;
     cek__st_file *tensors;
     bool folder;
 } bag;
@@ -313,43 +312,23 @@ static bool ends(const char *path, const char *end)
 
 static void bag_close(bag *b)
 {
-    cek__zip_close(&b->zip);
+    cek_npz_close(b->archive);
     cek__st_free(b->tensors);
-    free(b->bytes);
 }
 
 static cek_status bag_open(const char *path, bag *out)
 {
-    cek_status st = CEK_OK;
-    size_t size;
-
     *out = (bag){ .path = path, .folder = cek__is_folder(path) };
     if (out->folder)
         return CEK_OK;
-    if (ends(path, ".safetensors"))
-        return cek__safetensors_read(path, &out->tensors);
-    CEK_TRY(cek__file_read(path, INT64_MAX, &out->bytes, &size));
-    st = cek__zip_open(path, out->bytes, size, true, &out->zip);
-out:
-    if (st != CEK_OK)
-        bag_close(out);
-    return st;
+    return ends(path, ".safetensors") ? cek__safetensors_read(path, &out->tensors) : cek_npz_open(path, &out->archive);
 }
 
 /* The file of an array in a folder, its entry in an archive, its name where there is neither: for errors, too. */
 static cek_status name_of(const bag *b, const char *name, char **out)
 {
-    return b->folder ? cek__asprintf(out, "%s/%s.npy", b->path, name) : cek__asprintf(out, "%s: %s", b->path, name);
-}
-
-static const cek__zip_entry *entry_of(const bag *b, const char *name)
-{
-    char file[32];
-    size_t length = strlen(name);
-
-    memcpy(file, name, length); /* one of `parts` */
-    memcpy(file + length, ".npy", 5);
-    return cek__zip_find(&b->zip, file, length + 4);
+    return b->folder ? cek__asprintf(out, "%s/%s.npy", b->path, name)
+                     : cek__asprintf(out, "%s: array '%s'", b->path, name);
 }
 
 static bool bag_has(const bag *b, const char *name)
@@ -360,7 +339,7 @@ static bool bag_has(const bag *b, const char *name)
     if (b->tensors != NULL)
         return cek__st_find(b->tensors, name) != NULL;
     if (!b->folder)
-        return entry_of(b, name) != NULL;
+        return cek__npz_has(b->archive, name);
     length = snprintf(path, sizeof path, "%s/%s.npy", b->path, name);
     return length >= 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
@@ -408,20 +387,13 @@ out:
 static cek_status bag_take(const bag *b, const char *name, const char *shown, cek_npy *out)
 {
     cek_status st;
-    uint8_t *bytes = NULL;
 
+    if (b->archive != NULL)
+        return cek__npz_take(b->archive, name, CEK__NPY_NEAREST, out);
     *out = (cek_npy){ .size = sizeof *out };
-    if (b->tensors != NULL) {
-        st = tensor_take(cek__st_find(b->tensors, name), out);
-    } else {
-        CEK_TRY(cek__zip_unpack(&b->zip, entry_of(b, name), &bytes));
-        st = cek__npy_take(bytes, entry_of(b, name)->size, CEK__NPY_NEAREST, CEK_DTYPE_NONE, out);
-    }
-    if (st != CEK_OK)
-        cek__fail_prefix(st, "%s", shown);
-out:
-    free(bytes);
+    st = tensor_take(cek__st_find(b->tensors, name), out);
     if (st != CEK_OK) {
+        cek__fail_prefix(st, "%s", shown);
         free(out->data);
         out->data = NULL;
     }

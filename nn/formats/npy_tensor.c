@@ -9,29 +9,20 @@
 #include "cekernels/nn.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "nn/formats/npy_elements.h"
-#include "nn/formats/zip.h"
+#include "nn/formats/npz.h"
 #include "nn/formats/zip_write.h"
 
-#define FILE_BYTES_MAX ((uint64_t)INT64_MAX)
-
-static cek_status array_take(cek_device *device, const uint8_t *bytes, size_t size, cek_tensor **out)
+static cek_status tensor_of(cek_device *device, const cek_npy *array, cek_tensor **out)
 {
-    cek_status st;
-    cek_npy array = { .size = sizeof array };
-
-    CEK_TRY(cek__npy_take(bytes, size, CEK__NPY_KEPT, CEK_DTYPE_NONE, &array));
-    if (array.count == 0)
-        CEK_FAIL(CEK_BAD_INPUT, "it has no element, and a tensor has one at least");
-    st = cek_tensor_from_host(device, array.type, array.rank, array.shape, array.data, out);
-out:
-    cek__free_after(st, array.data);
-    return st;
+    if (array->count == 0)
+        return cek__fail(CEK_BAD_INPUT, "it has no element, and a tensor has one at least");
+    return cek_tensor_from_host(device, array->type, array->rank, array->shape, array->data, out);
 }
 
 cek_status cek_tensor_load(cek_device *device, const char *path, cek_tensor **out)
 {
     cek_status st;
+    cek_npy array = { .size = sizeof array };
     void *bytes = NULL;
     size_t size;
 
@@ -39,11 +30,14 @@ cek_status cek_tensor_load(cek_device *device, const char *path, cek_tensor **ou
     *out = NULL;
     CEK__NOT_NULL(device);
     CEK__NOT_NULL(path);
-    CEK_TRY(cek__file_read(path, FILE_BYTES_MAX, &bytes, &size));
-    st = array_take(device, bytes, size, out);
+    CEK_TRY(cek__file_read(path, INT64_MAX, &bytes, &size));
+    st = cek__npy_take(bytes, size, CEK__NPY_KEPT, CEK_DTYPE_NONE, &array);
+    if (st == CEK_OK)
+        st = tensor_of(device, &array, out);
     if (st != CEK_OK)
         cek__fail_prefix(st, "%s", path);
 out:
+    cek__free_after(st, array.data);
     free(bytes);
     return st;
 }
@@ -98,94 +92,22 @@ out:
 
 /* ---- archives ---- */
 
-struct cek_npz {
-    char *path;
-    void *bytes;
-    cek__zip zip;
-    size_t count;
-    char **names; /* of the arrays, without the ".npy" */
-};
-
-static const char ending[] = ".npy";
-
-void cek_npz_close(cek_npz *npz)
-{
-    if (npz == NULL)
-        return;
-    for (size_t i = 0; npz->names != NULL && i < npz->count; i++)
-        free(npz->names[i]);
-    free(npz->names);
-    cek__zip_close(&npz->zip);
-    free(npz->bytes);
-    free(npz->path);
-    free(npz);
-}
-
-cek_status cek_npz_open(const char *path, cek_npz **out)
-{
-    cek_status st;
-    cek_npz *npz = NULL;
-    size_t size;
-
-    CEK__NOT_NULL(out);
-    *out = NULL;
-    CEK__NOT_NULL(path);
-    CEK_TRY(cek__calloc(1, sizeof *npz, &npz));
-    CEK_TRY(cek__strdup(path, &npz->path));
-    CEK_TRY(cek__file_read(path, FILE_BYTES_MAX, &npz->bytes, &size));
-    CEK_TRY(cek__zip_open(npz->path, npz->bytes, size, true, &npz->zip));
-    CEK_TRY(cek__calloc(npz->zip.count, sizeof *npz->names, &npz->names));
-    for (size_t i = 0; i < npz->zip.count; i++) {
-        const cek__zip_entry *e = &npz->zip.entries[i];
-        const size_t length = e->name_length;
-
-        if (length > sizeof ending - 1 &&
-            memcmp(e->name + length - (sizeof ending - 1), ending, sizeof ending - 1) == 0)
-            CEK_TRY(cek__strndup(e->name, length - (sizeof ending - 1), &npz->names[npz->count++]));
-    }
-    *out = npz;
-    return CEK_OK;
-out:
-    cek_npz_close(npz);
-    return st;
-}
-
-size_t cek_npz_count(const cek_npz *npz)
-{
-    return npz != NULL ? npz->count : 0;
-}
-
-const char *cek_npz_name(const cek_npz *npz, size_t index)
-{
-    return npz != NULL && index < npz->count ? npz->names[index] : NULL;
-}
-
 cek_status cek_npz_tensor(const cek_npz *npz, const char *name, cek_device *device, cek_tensor **out)
 {
     cek_status st;
-    char *file = NULL;
-    uint8_t *bytes = NULL;
-    const cek__zip_entry *e;
+    cek_npy array = { .size = sizeof array };
 
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(npz);
     CEK__NOT_NULL(name);
     CEK__NOT_NULL(device);
-    CEK_TRY(cek__asprintf(&file, "%s%s", name, ending));
-    e = cek__zip_find(&npz->zip, file, strlen(file));
-    if (e == NULL)
-        CEK_FAIL(CEK_NOT_FOUND,
-                 npz->count > 0 ? "%s: no array '%s'; it has %zu, the first is '%s'"
-                                : "%s: no array '%s', nor any other",
-                 npz->path, name, npz->count, npz->count > 0 ? npz->names[0] : "");
-    CEK_TRY(cek__zip_unpack(&npz->zip, e, &bytes));
-    st = array_take(device, bytes, e->size, out);
+    CEK_TRY(cek__npz_take(npz, name, CEK__NPY_KEPT, &array));
+    st = tensor_of(device, &array, out);
     if (st != CEK_OK)
         cek__fail_prefix(st, "%s: array '%s'", npz->path, name);
 out:
-    free(bytes);
-    free(file);
+    cek__free_after(st, array.data);
     return st;
 }
 
@@ -196,7 +118,7 @@ static cek_status names_check(size_t count, const char *const *names, const cek_
     for (size_t i = 0; i < count; i++) {
         if (names[i] == NULL || tensors[i] == NULL)
             return cek__fail(CEK_INVALID, "%s: %s[%zu] is NULL", what, names[i] == NULL ? "names" : "tensors", i);
-        if (names[i][0] == '\0' || strlen(names[i]) > CEK__ZIP_NAME_MAX - sizeof ending)
+        if (names[i][0] == '\0' || strlen(names[i]) > CEK__ZIP_NAME_MAX - sizeof CEK__NPZ_ENDING)
             return cek__fail(CEK_INVALID, "%s: names[%zu] has %zu bytes", what, i, strlen(names[i]));
         for (size_t k = 0; k < i; k++)
             if (strcmp(names[i], names[k]) == 0)
@@ -222,7 +144,7 @@ cek_status cek_npz_save(const char *path, size_t count, const char *const *names
     CEK_TRY(names_check(count, names, tensors));
     CEK_TRY(cek__zip_create(path, &zip));
     for (size_t i = 0; i < count; i++) {
-        CEK_TRY(cek__asprintf(&file, "%s%s", names[i], ending));
+        CEK_TRY(cek__asprintf(&file, "%s" CEK__NPZ_ENDING, names[i]));
         CEK_TRY(array_make("cek_npz_save", tensors[i], &bytes, &size));
         CEK_TRY(cek__zip_add(zip, file, bytes, size, compress));
         free(bytes);

@@ -239,8 +239,8 @@ START_TEST(an_archive_has_both_parts_by_the_names_that_keras_gives_them)
         zip_put(zip, "y_test.npy", scratch_path("c"), false);
         assert_ok(cek__zip_commit(&zip));
         if (more) {
-            assert_fails(cek_dataset_open(scratch_path("d.npz"), false, NULL, &set), CEK_BAD_INPUT, "d.npz: y_test",
-                         "element 2 is 3, and the training set has 3 classes");
+            assert_fails(cek_dataset_open(scratch_path("d.npz"), false, NULL, &set), CEK_BAD_INPUT,
+                         "d.npz: array 'y_test'", "element 2 is 3, and the training set has 3 classes");
         } else {
             assert_ok(cek_dataset_open(scratch_path("d.npz"), false, NULL, &set));
             ck_assert_int_eq(cek_dataset_classes(set), 3);
@@ -253,6 +253,12 @@ START_TEST(an_archive_has_both_parts_by_the_names_that_keras_gives_them)
     assert_fails(cek_dataset_open(scratch_path("e.npz"), true, NULL, &set), CEK_BAD_INPUT, "e.npz", "x and no y");
     assert_fails(cek_dataset_open(scratch_path("e.npz"), false, NULL, &set), CEK_NOT_FOUND, "e.npz", "x_test");
     scratch_write("f.npz", "PK, not", 7);
+    assert_ok(cek__zip_create(scratch_path("e.npz"), &zip));
+    zip_put(zip, "x.npy", scratch_path("a"), true);
+    zip_put(zip, "y.npy", scratch_path("f.npz"), true);
+    assert_ok(cek__zip_commit(&zip));
+    assert_fails(cek_dataset_open(scratch_path("e.npz"), true, NULL, &set), CEK_BAD_INPUT, "e.npz: array 'y'",
+                 "no .npy file");
     assert_fails(cek_dataset_open(scratch_path("f.npz"), true, NULL, &set), CEK_BAD_INPUT, "f.npz", "zip");
 }
 END_TEST
@@ -275,8 +281,8 @@ START_TEST(safetensors_are_arrays_too)
     cek_dataset_free(set);
     wide[4] = (int64_t)1 << 40;
     assert_ok(cek__safetensors_write(scratch_path("d.safetensors"), tensors, 2, NULL, 0));
-    assert_fails(cek_dataset_open(scratch_path("d.safetensors"), true, NULL, &set), CEK_BAD_INPUT, "d.safetensors: y",
-                 "element 4");
+    assert_fails(cek_dataset_open(scratch_path("d.safetensors"), true, NULL, &set), CEK_BAD_INPUT,
+                 "d.safetensors: array 'y'", "element 4");
     tensors[0].name = "z";
     assert_ok(cek__safetensors_write(scratch_path("d.safetensors"), tensors, 2, NULL, 0));
     assert_fails(cek_dataset_open(scratch_path("d.safetensors"), true, NULL, &set), CEK_BAD_INPUT, "d.safetensors",
