@@ -89,6 +89,8 @@ static const char *cure_of(cek_status status)
         return net && !given.fallback && strstr(text, "op_create: ")
                    ? "; --fallback=cpu:0 has the processor do what this device cannot"
                    : "";
+    case CEK_BAD_INPUT:
+        return ends_with(text, "a height and width that they are brought to") ? "; --image-size=HxW gives them" : "";
     case CEK_NO_DEVICE:
         return strstr(text, "no plugin was found") ? "; CEKERNELS_PLUGIN_PATH names folders of plugins" : "";
     default: return "";

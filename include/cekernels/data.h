@@ -63,7 +63,7 @@ typedef struct cek_image_options {
  * .jpg, .jpeg, .ppm, .pgm or .pnm, in the order of their names; others, and whatever begins with a dot, are passed over. The first
  * image is decoded here, the others when a batch wants them. `options` may be NULL.
  * Errors: CEK_IO (it cannot be read), CEK_BAD_INPUT (no folders, a class without images, a folder within one, a damaged first
- * image), CEK_NOT_FOUND (a library). */
+ * image), CEK_NOT_FOUND (a library), CEK_INVALID (options that cannot be, such as two classes of one name). */
 CEK_API CEK_CHECKED cek_status cek_dataset_folders(const char *directory, const cek_image_options *options,
                                                    cek_dataset **out);
 /* cek_dataset_images - the same of these files, which have no classes: targets are one 0 each (f32), cek_dataset_classes is 0. */

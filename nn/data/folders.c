@@ -120,7 +120,7 @@ static cek_status picture_read(const pictures *p, int64_t row, uint8_t *to)
     if (p->exact && (image.height != p->height || image.width != p->width))
         CEK_FAIL(CEK_BAD_INPUT,
                  "%s: %" PRId64 " x %" PRId64 " pixels, the first image has %" PRId64 " x %" PRId64
-                 "; images of several sizes need one that they are brought to (--image-size=HxW)",
+                 "; images of several sizes need a height and width that they are brought to",
                  p->files.names[row], image.height, image.width, p->height, p->width);
     st = cek__image_fit(&image, p->height, p->width, p->channels, to);
 out:
@@ -253,20 +253,6 @@ out:
     return st;
 }
 
-static cek_status classes_given(const cek_image_options *o, cek__names *out)
-{
-    cek_status st = CEK_OK;
-
-    for (uint64_t i = 0; i < o->class_count; i++) {
-        char *name;
-
-        CEK_TRY(cek__strdup(o->classes[i], &name));
-        CEK_TRY(name_add(out, name));
-    }
-out:
-    return st;
-}
-
 /* The label of a folder's name; -1: no class is called like that. */
 static int32_t label_of(const pictures *p, const char *name)
 {
@@ -274,6 +260,22 @@ static int32_t label_of(const pictures *p, const char *name)
         if (strcmp(p->classes.names[i], name) == 0)
             return (int32_t)i;
     return -1;
+}
+
+static cek_status classes_given(const cek_image_options *o, pictures *p)
+{
+    cek_status st = CEK_OK;
+
+    for (uint64_t i = 0; i < o->class_count; i++) {
+        char *name;
+
+        if (label_of(p, o->classes[i]) >= 0)
+            CEK_FAIL(CEK_INVALID, "classes[%" PRIu64 "] is \"%s\", as one before it", i, o->classes[i]);
+        CEK_TRY(cek__strdup(o->classes[i], &name));
+        CEK_TRY(name_add(&p->classes, name));
+    }
+out:
+    return st;
 }
 
 /* The images of one class behind those that there are. */
@@ -316,12 +318,10 @@ cek_status cek__folders_dataset(const char *directory, const cek_image_options *
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *p, &p));
     CEK_TRY(classes_find(directory, &folders));
-    if (options->classes == NULL)
-        CEK_TRY(classes_find(directory, &p->classes));
-    else
-        CEK_TRY(classes_given(options, &p->classes));
+    if (options->classes != NULL)
+        CEK_TRY(classes_given(options, p));
     for (int64_t i = 0; i < folders.count; i++) {
-        const int32_t label = label_of(p, folders.names[i]);
+        const int32_t label = options->classes != NULL ? label_of(p, folders.names[i]) : (int32_t)i;
 
         if (label < 0)
             CEK_FAIL(CEK_BAD_INPUT,
@@ -329,6 +329,10 @@ cek_status cek__folders_dataset(const char *directory, const cek_image_options *
                      folders.names[i], folders.names[i], p->classes.count,
                      p->classes.count > 0 ? p->classes.names[0] : "");
         CEK_TRY(class_add(p, directory, folders.names[i], label));
+    }
+    if (options->classes == NULL) {
+        p->classes = folders;
+        folders = (cek__names){ 0 };
     }
     cek__names_free(&folders);
     return pictures_dataset(p, options, out);

@@ -55,7 +55,7 @@ a_worker_fails() {
 
 # ---- Sizes, changes by chance, numbers ----
 image "$data/dark/large.pgm" 15 40
-a_worker_fails "large.pgm: 40 x 40 pixels.*--image-size"
+a_worker_fails 'large.pgm: 40 x 40 pixels.* brought to; --image-size=HxW gives them$'
 run 0 train "$net" --data="$data" --image-size=6x4 --epochs 2 --json
 grep -q '1 x 6 x 4' "$scratch/err" || wrong "another size is not told"
 change="--augment=crop:1,flip,rotate:10,colour:0.2 --normalize=measured --image-size=8x8 --epochs 4 --batch 3 --json"

@@ -127,6 +127,8 @@ START_TEST(options_give_channels_sizes_and_classes)
     for (int i = 0; i < 24; i++)
         ck_assert_uint_eq(image[i], 20);
     cek_dataset_free(set);
+    o.classes = (const char *const[]){ "a", "b", "a" };
+    assert_fails(cek_dataset_folders(place, &o, &set), CEK_INVALID, "classes[2]", "\"a\", as one before it");
     o.classes = others;
     o.class_count = 2;
     assert_fails(cek_dataset_folders(place, &o, &set), CEK_BAD_INPUT, "/d/b", "no class is called \"b\"");
@@ -177,7 +179,8 @@ START_TEST(a_damaged_image_ends_the_epoch_with_its_name)
     for (int i = 0; i < 3; i++)
         assert_ok(cek_loader_next(loader, &batch));
     assert_fails(cek_loader_next(loader, &batch), CEK_BAD_INPUT, "/d/b/x.png",
-                 "6 x 12 pixels, the first image has 6 x 6");
+                 "6 x 12 pixels, the first image has 6 x 6; images of several sizes need a height and width");
+    ck_assert_ptr_null(strstr(cek_error_text(), "--")); /* the library has no options */
     cek_loader_free(loader);
     cek_dataset_free(set);
 }
