@@ -161,8 +161,8 @@ CEK_API CEK_CHECKED cek_status cek_dataset_augment(const cek_dataset *dataset, c
 CEK_API CEK_CHECKED cek_status cek_dataset_channel_statistics(const cek_dataset *dataset, double *mean,
                                                               double *deviation);
 /* cek_dataset_normalize - *out has f32 samples (x - mean) / deviation by channel, x of u8 divided by 255, when they are read. mean and
- * deviation: as many numbers as cek_dataset_channel_statistics gives. Errors: CEK_INVALID (of CEK_I32; a deviation that is not
- * positive). */
+ * deviation: as many numbers as cek_dataset_channel_statistics gives. Errors: CEK_INVALID (of CEK_I32; a deviation that is not positive,
+ * or with which a u8 becomes no finite f32); of an f32 that becomes none, CEK_BAD_INPUT when it is read. */
 CEK_API CEK_CHECKED cek_status cek_dataset_normalize(const cek_dataset *dataset, const double *mean,
                                                      const double *deviation, cek_dataset **out);
 

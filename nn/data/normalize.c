@@ -1,6 +1,7 @@
 /* normalize.c - see normalize.h.
  *
- * A byte has 256 values, so what each becomes in each channel is found once. */
+ * A byte has 256 values, so what each becomes in each channel is found once. What is given on is finite, as it is of any
+ * data set. */
 #include "nn/data/normalize.h"
 
 #include <inttypes.h>
@@ -32,11 +33,22 @@ static void normalized_free(void *user)
     free(n);
 }
 
-static void sample_make(const normalized *n, const void *from, float *to)
+static void bytes_take(const normalized *n, const uint8_t *from, float *to)
 {
     for (size_t i = 0, c = 0; i < n->elements; i++, c = c + 1 < n->width ? c + 1 : 0)
-        to[i] = n->bytes ? n->levels[c * LEVELS + ((const uint8_t *)from)[i]]
-                         : (float)((((const float *)from)[i] - n->mean[c]) / n->deviation[c]);
+        to[i] = n->levels[c * LEVELS + from[i]];
+}
+
+static cek_status floats_take(const normalized *n, int64_t row, const float *from, float *to)
+{
+    for (size_t i = 0, c = 0; i < n->elements; i++, c = c + 1 < n->width ? c + 1 : 0) {
+        to[i] = (float)((from[i] - n->mean[c]) / n->deviation[c]);
+        if (!isfinite(to[i]))
+            return cek__fail(CEK_BAD_INPUT,
+                             "normalisation: sample %" PRId64 ", channel %zu: (%g - %g) / %g is not finite", row, c,
+                             from[i], n->mean[c], n->deviation[c]);
+    }
+    return CEK_OK;
 }
 
 static cek_status normalized_read(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count,
@@ -49,7 +61,10 @@ static cek_status normalized_read(void *user, const cek__data_draw *draw, const 
     CEK_TRY(cek__alloc_array(n->elements, n->bytes ? 1 : sizeof(float), &sample));
     for (int64_t i = 0; i < count; i++) {
         CEK_TRY(cek__dataset_draw(n->parent, draw, &rows[i], 1, sample, (char *)targets + (size_t)i * n->target_bytes));
-        sample_make(n, sample, (float *)inputs + (size_t)i * n->elements);
+        if (n->bytes)
+            bytes_take(n, sample, (float *)inputs + (size_t)i * n->elements);
+        else
+            CEK_TRY(floats_take(n, rows[i], sample, (float *)inputs + (size_t)i * n->elements));
     }
 out:
     free(sample);
@@ -83,8 +98,15 @@ static cek_status numbers_take(normalized *n, const double *mean, const double *
     if (!n->bytes)
         return CEK_OK;
     CEK_TRY(cek__alloc_array(n->width, LEVELS * sizeof *n->levels, &n->levels));
-    for (size_t i = 0; i < n->width * LEVELS; i++)
-        n->levels[i] = (float)(((double)(i % LEVELS) / 255 - mean[i / LEVELS]) / deviation[i / LEVELS]);
+    for (size_t c = 0; c < n->width; c++)
+        for (int level = 0; level < LEVELS; level++) {
+            float *to = n->levels + c * LEVELS + level;
+
+            *to = (float)((level / 255.0 - mean[c]) / deviation[c]);
+            if (!isfinite(*to))
+                CEK_FAIL(CEK_INVALID, "normalisation: channel %zu: (%g - %g) / %g is not finite", c, level / 255.0,
+                         mean[c], deviation[c]);
+        }
 out:
     return st;
 }

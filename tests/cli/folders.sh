@@ -102,6 +102,7 @@ refused 2 'pin=maybe: no or yes' train "$net" --data="$data" --pin=maybe
 refused 2 'workers=0' train "$net" --data="$data" --workers=0
 refused 2 'image-size is for --data' train "$net" --image-size=8x8
 refused 2 'augment is for images' train linear:1 --csv="$scratch/none" --target=y --augment=flip
+refused 2 'channel 0: (0 - 0.4) / 1e-300 is not finite' train "$net" --data="$data" --image-size=8x8 --normalize=0.4:1e-300 -q
 refused 2 '3 channels\|1 channels' train "$net" --data="$data" --image-size=8x8 --normalize=1,2,3:1,1,1 -q
 refused 5 'nothing can be learnt' train "$net" --data="$data/dark" --image-size=8x8 --steps 1 -q
 refused 5 'none: cannot be read' train "$net" --data="$scratch/none"

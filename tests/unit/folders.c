@@ -591,7 +591,7 @@ END_TEST
 START_TEST(normalised_samples_have_mean_0_and_deviation_1_by_channel)
 {
     double mean[3], deviation[3], after_mean[3], after_deviation[3];
-    cek_dataset *set = pictures_set(), *ready;
+    cek_dataset *set = pictures_set(), *ready, *twice;
     float image[BYTES];
     int64_t row = 2;
     int32_t label;
@@ -620,6 +620,16 @@ START_TEST(normalised_samples_have_mean_0_and_deviation_1_by_channel)
     deviation[1] = 0;
     cek_dataset_free(ready);
     assert_fails(cek_dataset_normalize(set, mean, deviation, &ready), CEK_INVALID, "channel 1", "positive");
+    deviation[1] = 1e-300;
+    assert_fails(cek_dataset_normalize(set, mean, deviation, &ready), CEK_INVALID, "channel 1",
+                 "/ 1e-300 is not finite");
+    deviation[1] = 1e-30; /* large numbers that are some, and too large to be divided so once more */
+    assert_ok(cek_dataset_normalize(set, mean, deviation, &ready));
+    assert_ok(cek_dataset_normalize(ready, mean, deviation, &twice));
+    assert_ok(cek__dataset_read(ready, &row, 1, image, &label));
+    assert_fails(cek__dataset_read(twice, &row, 1, image, &label), CEK_BAD_INPUT, "sample 2, channel 1", "not finite");
+    cek_dataset_free(twice);
+    cek_dataset_free(ready);
     cek_dataset_free(set);
 }
 END_TEST
