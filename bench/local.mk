@@ -55,8 +55,37 @@ noinst_SCRIPTS = cekernels-bench
 %C%_cekernels_bench_LDADD = spec/libspec.la nn/libcekernels-nn.la core/libcekernels.la \
     $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
-# Programs that time a peer and us alternately; run from the sources.
-EXTRA_DIST += %D%/peers/train-pytorch
+# Contenders for `make bench-peers`, which runs them in turn with libraries and programs of others (peers/README.md).
+noinst_PROGRAMS = %D%/peers/blas %D%/peers/fma %D%/peers/ours
+peers_runner = %D%/peers/runner.c %D%/peers/runner.h
+%C%_peers_blas_SOURCES = %D%/peers/blas.c $(peers_runner)
+%C%_peers_blas_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_peers_blas_LDADD = $(DL_LIBS)
+%C%_peers_fma_SOURCES = %D%/peers/fma.c $(peers_runner)
+%C%_peers_fma_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_peers_fma_LDADD = $(PTHREAD_LIBS)
+%C%_peers_ours_SOURCES = %D%/peers/ours.c $(peers_runner)
+%C%_peers_ours_CPPFLAGS = $(AM_CPPFLAGS)
+%C%_peers_ours_LDFLAGS = $(check_ldflags)
+%C%_peers_ours_LDADD = nn/libcekernels-nn.la core/libcekernels.la
+EXTRA_DIST += \
+    %D%/peers/README.md \
+    %D%/peers/compare \
+    %D%/peers/contenders.py \
+    %D%/peers/figures.py \
+    %D%/peers/onnxruntime_runner.py \
+    %D%/peers/problems.py \
+    %D%/peers/problems.txt \
+    %D%/peers/report.py \
+    %D%/peers/runner.py \
+    %D%/peers/torch_runner.py \
+    %D%/peers/train-pytorch \
+    %D%/peers/turns.py
+
+# PYTHON: a Python with torch, onnxruntime and mkl, where those are to be compared with; PEERS: options of compare.
+bench-peers: all
+	"$${PYTHON:-python3}" "$(srcdir)/bench/peers/compare" --build="$(builddir)" $(PEERS)
+.PHONY: bench-peers
 
 # Where bash and zsh look for completions by themselves.
 bashcompletiondir = $(datadir)/bash-completion/completions

@@ -1003,7 +1003,7 @@ shell_tests += %D%/cli/compare.sh %D%/cli/plot.sh %D%/cli/progress.sh %D%/cli/re
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh \
     %D%/cli/completion.sh %D%/cli/wrong.sh
-shell_tests += %D%/cli/folders.sh
+shell_tests += %D%/cli/folders.sh %D%/cli/peers.sh
 EXTRA_DIST += %D%/cli/lib.sh
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c

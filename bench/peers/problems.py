@@ -1,0 +1,62 @@
+"""problems - the table of what is measured: reads it, and knows how much there is to compute."""
+
+
+def expand(words):
+    """A word of several parts, divided by commas, is a problem for each."""
+    if not words:
+        return [[]]
+    return [[part, *rest] for part in words[0].split(",") for rest in expand(words[1:])]
+
+
+class Problem:
+    def __init__(self, group, words):
+        self.group, self.words = group, words
+        self.sort, self.text = words[0], " ".join(words)
+
+    def flop(self):
+        """Operations of one call, multiplications and additions counted; None where that is not known."""
+        if self.sort == "gemm":
+            m, n, k = map(int, self.words[2:5])
+            return 2 * m * n * k
+        if self.sort == "conv":
+            batch, inputs, side, outputs, kernel, stride, pad, groups = map(int, self.words[3:11])
+            after = (side + 2 * pad - kernel) // stride + 1
+            return 2 * batch * after * after * outputs * kernel * kernel * (inputs // groups)
+        return None
+
+    def bytes(self):
+        """What a contender holds of it, about."""
+        if self.sort == "gemm":
+            m, n, k = map(int, self.words[2:5])
+            return 4 * (m * n + n * k + m * k)
+        if self.sort == "conv":
+            batch, inputs, side, outputs, _, stride, *_ = map(int, self.words[3:11])
+            return 4 * batch * (side * side * inputs + (side // stride) ** 2 * outputs)
+        return 0
+
+    def sum_up(self):
+        """What it is averaged with: the sort, the type, of convolutions the direction."""
+        return " ".join([self.group, *self.words[1 : 3 if self.sort == "conv" else 2]])
+
+
+LENGTHS = {"gemm": 6, "conv": 11, "train": 4, "infer": 4}
+
+
+def read(path):
+    problems = []
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            words = line.split("#")[0].split()
+            if not words:
+                continue
+            for group, *one in expand(words):
+                if LENGTHS.get(one[0] if one else "") != len(one):
+                    raise ValueError(f"{path}:{number}: no problem: {' '.join(one)}")
+                problem = Problem(group, one)
+                try:
+                    problem.flop()
+                    int(one[-1]) if problem.sort in ("train", "infer") else None
+                except ValueError:
+                    raise ValueError(f"{path}:{number}: a word is no number: {' '.join(one)}") from None
+                problems.append(problem)
+    return problems
