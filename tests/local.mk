@@ -1004,7 +1004,7 @@ shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/device
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh \
     %D%/cli/completion.sh %D%/cli/wrong.sh
 shell_tests += %D%/cli/folders.sh %D%/cli/peers.sh
-EXTRA_DIST += %D%/cli/lib.sh
+EXTRA_DIST += %D%/cli/lib.sh %D%/cli/page.py
 check_LTLIBRARIES += %D%/cli/starve.la
 %C%_cli_starve_la_SOURCES = %D%/cli/starve.c
 %C%_cli_starve_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
