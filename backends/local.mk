@@ -73,25 +73,20 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
 %C%_cpu_libcpu_la_SOURCES = \
     %D%/cpu/config.c \
     %D%/cpu/config.h \
-    %D%/cpu/conv.c \
-    %D%/cpu/conv.h \
-    %D%/cpu/conv_data.c \
-    %D%/cpu/conv_forward.c \
-    %D%/cpu/conv_method.h \
-    %D%/cpu/conv_weights.c \
-    %D%/cpu/conv_windows.c \
-    %D%/cpu/depthwise.c \
+    %D%/cpu/conv/conv.c \
+    %D%/cpu/conv/conv.h \
+    %D%/cpu/conv/data.c \
+    %D%/cpu/conv/depthwise.c \
+    %D%/cpu/conv/forward.c \
+    %D%/cpu/conv/image.c \
+    %D%/cpu/conv/image.h \
+    %D%/cpu/conv/method.h \
+    %D%/cpu/conv/slab.c \
+    %D%/cpu/conv/slab.h \
+    %D%/cpu/conv/weights.c \
+    %D%/cpu/conv/windows.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \
-    %D%/cpu/epilogue.c \
-    %D%/cpu/epilogue.h \
-    %D%/cpu/gemm.c \
-    %D%/cpu/gemm.h \
-    %D%/cpu/gemm_vector.c \
-    %D%/cpu/gemm_vector.h \
-    %D%/cpu/image.c \
-    %D%/cpu/image.h \
-    %D%/cpu/matrix.h \
     %D%/cpu/ops/arg_op.c \
     %D%/cpu/ops/conv_op.c \
     %D%/cpu/ops/copy_op.c \
@@ -114,19 +109,24 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/ops/softmax_op.c \
     %D%/cpu/ops/strided.c \
     %D%/cpu/ops/strided.h \
-    %D%/cpu/pack.c \
-    %D%/cpu/pack.h \
-    %D%/cpu/product.c \
-    %D%/cpu/product.h \
-    %D%/cpu/product_plan.c \
-    %D%/cpu/slab.c \
-    %D%/cpu/slab.h \
+    %D%/cpu/product/epilogue.c \
+    %D%/cpu/product/epilogue.h \
+    %D%/cpu/product/gemm.c \
+    %D%/cpu/product/gemm.h \
+    %D%/cpu/product/matrix.h \
+    %D%/cpu/product/pack.c \
+    %D%/cpu/product/pack.h \
+    %D%/cpu/product/plan.c \
+    %D%/cpu/product/product.c \
+    %D%/cpu/product/product.h \
+    %D%/cpu/product/vector.c \
+    %D%/cpu/product/vector.h \
+    %D%/cpu/product/walk.c \
+    %D%/cpu/product/walk.h \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
     %D%/cpu/topology.c \
-    %D%/cpu/topology.h \
-    %D%/cpu/walk.c \
-    %D%/cpu/walk.h
+    %D%/cpu/topology.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)
 
 # Devices as they are wished for: their number, speed, memory and failures.

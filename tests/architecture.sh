@@ -39,7 +39,9 @@ backends/host:       door backends/common
 backends/reference:  door backends/common backends/host
 backends/sim:        door backends/common
 backends/cpu:        door backends/common backends/host kernels/cpu
-backends/cpu/ops:    door backends/common backends/host backends/cpu kernels/cpu
+backends/cpu/product: backends/cpu kernels/cpu
+backends/cpu/conv:   backends/cpu backends/cpu/product kernels/cpu
+backends/cpu/ops:    door backends/common backends/host backends/cpu backends/cpu/product backends/cpu/conv kernels/cpu
 kernels/gpu:
 kernels/opencl:
 backends/gpu:        door backends/common kernels/gpu
@@ -52,9 +54,9 @@ bench/*:             api spec bench/chart
 examples/*:          door api
 '
 
-# Folders in which a source may include the header of a source that includes its own: everywhere else
+# The folder in which a source may include the header of a source that includes its own: everywhere else
 # a source and the header of its name count as one, so that what calls what has a direction.
-entangled='backends/cpu core/device'
+entangled='core/device'
 
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT

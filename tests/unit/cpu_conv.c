@@ -3,7 +3,7 @@
  * arithmetic otherwise. */
 #include "tests/unit/cpu_products.h"
 
-#include "backends/cpu/conv.h"
+#include "backends/cpu/conv/conv.h"
 
 /* batch, channels in and out, groups; per dimension in, kernel, stride, dilation, padding before
  * and after. */

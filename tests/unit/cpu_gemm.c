@@ -3,7 +3,7 @@
  * the error of the arithmetic otherwise. */
 #include "tests/unit/cpu_products.h"
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/product/gemm.h"
 
 typedef struct shape {
     int64_t m, n, k, batch;

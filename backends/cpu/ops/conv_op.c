@@ -1,6 +1,6 @@
 /* conv_op.c - the three convolution operations: from plugin.h's descriptor to a plan of
- * backends/cpu/conv.h. */
-#include "backends/cpu/conv.h"
+ * backends/cpu/conv/conv.h. */
+#include "backends/cpu/conv/conv.h"
 #include "backends/cpu/ops/ops.h"
 
 typedef struct conv_op {

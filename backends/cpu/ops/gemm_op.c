@@ -1,6 +1,6 @@
-/* gemm_op.c - the gemm operation: from plugin.h's descriptor to a plan of backends/cpu/gemm.h. */
+/* gemm_op.c - the gemm operation: from plugin.h's descriptor to a plan of backends/cpu/product/gemm.h. */
 #include "backends/common/extent.h"
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/product/gemm.h"
 #include "backends/cpu/ops/ops.h"
 
 typedef struct gemm_op {

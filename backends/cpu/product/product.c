@@ -2,7 +2,7 @@
  *
  * Owns: the tasks of a run and their memory, the order in which partial results are added.
  * Must not know: operands, blocks within a task, the formula of the result. */
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 
 #include <string.h>
 

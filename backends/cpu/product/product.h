@@ -7,13 +7,13 @@
  *
  * What decides the order of sums (kc, splits) is a function of shape and configuration; what only
  * decides who does what (sizes.mb, sizes.nb) may also look at the number of workers. */
-#ifndef CEK_BACKENDS_CPU_PRODUCT_H
-#define CEK_BACKENDS_CPU_PRODUCT_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_PRODUCT_H
+#define CEK_BACKENDS_CPU_PRODUCT_PRODUCT_H
 
-#include "backends/cpu/epilogue.h"
-#include "backends/cpu/pack.h"
+#include "backends/cpu/product/epilogue.h"
+#include "backends/cpu/product/pack.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/walk.h"
+#include "backends/cpu/product/walk.h"
 
 typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM } product_sum;
 

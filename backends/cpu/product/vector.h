@@ -1,11 +1,11 @@
-/* gemm_vector.h - products with hardly any rows, whose B has its columns along k: dot products,
+/* vector.h - products with hardly any rows, whose B has its columns along k: dot products,
  * nothing packed.
  *
  * Owns: which products those are, and their tasks. Must not know: how other products are computed. */
-#ifndef CEK_BACKENDS_CPU_GEMM_VECTOR_H
-#define CEK_BACKENDS_CPU_GEMM_VECTOR_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_VECTOR_H
+#define CEK_BACKENDS_CPU_PRODUCT_VECTOR_H
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/product/gemm.h"
 
 /* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them. */
 int cek__gemm_is_vector(const gemm_desc *d);

@@ -2,10 +2,10 @@
  * strides.
  *
  * Owns: the formula of gemm.h, applied to a block. Must not know: how the sums were made. */
-#ifndef CEK_BACKENDS_CPU_EPILOGUE_H
-#define CEK_BACKENDS_CPU_EPILOGUE_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_EPILOGUE_H
+#define CEK_BACKENDS_CPU_PRODUCT_EPILOGUE_H
 
-#include "backends/cpu/matrix.h"
+#include "backends/cpu/product/matrix.h"
 
 typedef struct epilogue {
     void *c;

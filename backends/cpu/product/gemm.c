@@ -2,9 +2,9 @@
  *
  * Owns: the choice of roles (which operand is packed in which way), the meaning of the descriptor.
  * Must not know: how a batch of products is planned and run (product.c). */
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/product/gemm.h"
 
-#include "backends/cpu/gemm_vector.h"
+#include "backends/cpu/product/vector.h"
 
 enum {
     FEW_PANELS = 16,   /* panels of A below which B is fetched ahead */

@@ -1,8 +1,8 @@
 /* matrix.h - a batch of strided matrices in memory.
  *
  * Owns: the description alone. */
-#ifndef CEK_BACKENDS_CPU_MATRIX_H
-#define CEK_BACKENDS_CPU_MATRIX_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_MATRIX_H
+#define CEK_BACKENDS_CPU_PRODUCT_MATRIX_H
 
 #include <stdint.h>
 

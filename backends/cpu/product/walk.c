@@ -2,7 +2,7 @@
  *
  * Owns: the order of loops. A block of B stays in L2 while panels of A pass by; a panel of A stays
  * in L1 while the panels of B pass by. Must not know: operands, epilogues, threads. */
-#include "backends/cpu/walk.h"
+#include "backends/cpu/product/walk.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  *
  * Owns: the choice between the ways to read a strided matrix, and the ways.
  * Must not know: C, epilogues, threads. */
-#ifndef CEK_BACKENDS_CPU_PACK_H
-#define CEK_BACKENDS_CPU_PACK_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_PACK_H
+#define CEK_BACKENDS_CPU_PRODUCT_PACK_H
 
-#include "backends/cpu/matrix.h"
-#include "backends/cpu/walk.h"
+#include "backends/cpu/product/matrix.h"
+#include "backends/cpu/product/walk.h"
 
 typedef enum pack_way {
     PACK_DIRECT, /* f32, read in place; B: col_stride 1 and whole panels */

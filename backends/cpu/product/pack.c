@@ -2,7 +2,7 @@
  *
  * Owns: every way from strided memory of any type to panels of floats.
  * Must not know: the shape of the whole product. */
-#include "backends/cpu/pack.h"
+#include "backends/cpu/product/pack.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* conv_weights.c - the gradient of a convolution's weights as a product over all output positions,
+/* weights.c - the gradient of a convolution's weights as a product over all output positions,
  * one per group.
  *
  * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels dw^T = windows^T
  * (A) x dy (B).
  * Must not know: how products are planned and run. */
-#include "backends/cpu/conv_method.h"
+#include "backends/cpu/conv/method.h"
 
 /* Slabs of as many lines of positions as fit: a block of k. */
 static int64_t slab_depth(conv_plan *plan)

@@ -1,10 +1,10 @@
-/* conv_method.h - what the files of convolution share.
+/* method.h - what the files of convolution share.
  *
  * Owns: the list of methods, the sizes of a group. Must not know: who calls. */
 #ifndef CEK_BACKENDS_CPU_CONV_METHOD_H
 #define CEK_BACKENDS_CPU_CONV_METHOD_H
 
-#include "backends/cpu/conv.h"
+#include "backends/cpu/conv/conv.h"
 
 enum conv_method {
     CONV_MATRIX,     /* 1 x 1, stride 1, no padding: images are matrices */

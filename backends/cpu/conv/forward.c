@@ -1,8 +1,8 @@
-/* conv_forward.c - forward convolution as a product: windows of x (A) times weights (B), one
+/* forward.c - forward convolution as a product: windows of x (A) times weights (B), one
  * product per group.
  *
  * Owns: operands and result of that product. Must not know: how products are planned and run. */
-#include "backends/cpu/conv_method.h"
+#include "backends/cpu/conv/method.h"
 
 void cek__conv_forward_plan(conv_plan *plan)
 {

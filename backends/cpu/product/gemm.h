@@ -23,13 +23,13 @@
  *     cek__gemm_plan(&d, config, cek__threads_workers(threads), &plan);           // plan.workspace_bytes
  *     cek__gemm_run(&plan, threads, &(gemm_args){ .a = A, .b = B, .c = C }, workspace);
  */
-#ifndef CEK_BACKENDS_CPU_GEMM_H
-#define CEK_BACKENDS_CPU_GEMM_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_GEMM_H
+#define CEK_BACKENDS_CPU_PRODUCT_GEMM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 
 typedef struct gemm_desc {
     int64_t m, n, k, batch; /* >= 0; k == 0 gives V = 0 */

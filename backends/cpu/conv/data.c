@@ -1,4 +1,4 @@
-/* conv_data.c - the gradient of a convolution's input as products: windows of dy (A) times weights
+/* data.c - the gradient of a convolution's input as products: windows of dy (A) times weights
  * (B).
  *
  * Owns: which outputs an input position took part in, and the operands that follow from it.
@@ -10,7 +10,7 @@
  * residue and group; with stride 1 there is one residue, and its rows are dx's own. */
 #include <stddef.h>
 
-#include "backends/cpu/conv_method.h"
+#include "backends/cpu/conv/method.h"
 
 /* One dimension of one residue. Tap j of the windows is tap last - j * every of the weights: o then
  * rises with j. */

@@ -7,8 +7,8 @@
  * A task computes rows [row, row + rows) x columns [col, col + cols) of C, summed over [k, k +
  * depth). C is an f32 matrix of its own, or the caller's memory where the result can be summed in
  * place. */
-#ifndef CEK_BACKENDS_CPU_WALK_H
-#define CEK_BACKENDS_CPU_WALK_H
+#ifndef CEK_BACKENDS_CPU_PRODUCT_WALK_H
+#define CEK_BACKENDS_CPU_PRODUCT_WALK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* image.c - see image.h.
  *
  * Owns: the copying. Must not know: what the copies are for. */
-#include "backends/cpu/image.h"
+#include "backends/cpu/conv/image.h"
 
 #include <string.h>
 

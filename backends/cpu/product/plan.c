@@ -1,7 +1,7 @@
-/* product_plan.c - chooses blocks, splits and workspace of a batch of products.
+/* plan.c - chooses blocks, splits and workspace of a batch of products.
  *
  * Owns: the cost model and its constants. Must not know: the run (product.c). */
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
 static const double cost_copy = 1.5;        /* packing, a vector of elements, along the way they lie */

@@ -5,7 +5,7 @@
  * A slab is a list of runs: positions of one (image, d), whose lines h follow each other. A run
  * holds all lines of the image from the first that its first line of windows looks at to the last
  * of its last, for each tap along d. */
-#include "backends/cpu/slab.h"
+#include "backends/cpu/conv/slab.h"
 
 #include <string.h>
 

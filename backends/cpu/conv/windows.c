@@ -1,9 +1,9 @@
-/* conv_windows.c - windows of an image as the rows of A, for forward and backward-data: packed, or
+/* windows.c - windows of an image as the rows of A, for forward and backward-data: packed, or
  * read from slabs.
  *
  * Owns: when slabs are worth it, how large they are, and both ways to hand windows out.
  * Must not know: weights, results, directions. */
-#include "backends/cpu/conv_method.h"
+#include "backends/cpu/conv/method.h"
 
 enum {
     SLAB_BYTES = 160 << 10, /* a slab shares L2 with B */

@@ -5,8 +5,8 @@
  * of the shape alone. */
 #include <string.h>
 
-#include "backends/cpu/conv_method.h"
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/conv/method.h"
+#include "backends/cpu/product/epilogue.h"
 
 enum {
     LINES = 8,     /* lines of one task */

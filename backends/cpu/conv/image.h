@@ -8,8 +8,8 @@
  * element i * step + first + j * tap_step of the image, or at a zero where that is outside.
  * Backward-data of a strided convolution is a set of such matrices with step 1, one for each
  * residue of the input position; `taps` are then those that meet the residue. */
-#ifndef CEK_BACKENDS_CPU_IMAGE_H
-#define CEK_BACKENDS_CPU_IMAGE_H
+#ifndef CEK_BACKENDS_CPU_CONV_IMAGE_H
+#define CEK_BACKENDS_CPU_CONV_IMAGE_H
 
 #include <stdint.h>
 

@@ -16,15 +16,15 @@
  *
  * Sums are f32 whatever the types; the summation order is a function of descriptor and
  * configuration alone. */
-#ifndef CEK_BACKENDS_CPU_CONV_H
-#define CEK_BACKENDS_CPU_CONV_H
+#ifndef CEK_BACKENDS_CPU_CONV_CONV_H
+#define CEK_BACKENDS_CPU_CONV_CONV_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/image.h"
-#include "backends/cpu/product.h"
-#include "backends/cpu/slab.h"
+#include "backends/cpu/conv/image.h"
+#include "backends/cpu/product/product.h"
+#include "backends/cpu/conv/slab.h"
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_direction;
 

@@ -1,7 +1,7 @@
 /* epilogue.c - see epilogue.h.
  *
  * Owns: rows of a result on their way to memory. Must not know: blocks, tasks. */
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/product/epilogue.h"
 
 #include <string.h>
 

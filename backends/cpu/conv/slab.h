@@ -7,10 +7,10 @@
  * (image.h) is at slab[pixel(r) + tap(c)]: two tables of offsets, which is what a tile reads
  * through (cpu_gemm_tile). Copying a slab costs a fraction of packing its windows, in which every
  * element appears once per tap. */
-#ifndef CEK_BACKENDS_CPU_SLAB_H
-#define CEK_BACKENDS_CPU_SLAB_H
+#ifndef CEK_BACKENDS_CPU_CONV_SLAB_H
+#define CEK_BACKENDS_CPU_CONV_SLAB_H
 
-#include "backends/cpu/image.h"
+#include "backends/cpu/conv/image.h"
 
 typedef struct slab {
     int64_t pixel;  /* floats from one pixel to the next */

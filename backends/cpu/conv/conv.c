@@ -1,9 +1,9 @@
 /* conv.c - the choice of a method for a convolution; one file per direction does the rest.
  *
  * Owns: which method serves which shape. Must not know: how a method works. */
-#include "backends/cpu/conv.h"
+#include "backends/cpu/conv/conv.h"
 
-#include "backends/cpu/conv_method.h"
+#include "backends/cpu/conv/method.h"
 
 static int is_matrix(const conv_desc *d)
 {

@@ -1,7 +1,7 @@
-/* gemm_vector.c - see gemm_vector.h.
+/* vector.c - see vector.h.
  *
  * Owns: tasks of columns. Must not know: blocks, panels. */
-#include "backends/cpu/gemm_vector.h"
+#include "backends/cpu/product/vector.h"
 
 enum {
     ROWS_MAX = 4, /* every row reads a block of B again, from L2 at best: packing for tiles wins beyond */
