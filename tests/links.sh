@@ -1,6 +1,6 @@
 # links.sh - what the built objects need and show: the core and the CPU plugin need libc and libm
 # alone, a plugin exports its door alone and needs no symbol of ours, and everything is linked as
-# hardened as configure promised.
+# hardened as configure promised; and what runs load.
 set -u
 [ "$SANITIZERS" = no ] || { echo "a sanitizer's run time is linked"; exit 77; }
 command -v readelf >/dev/null || { echo "no readelf"; exit 99; }
@@ -47,5 +47,24 @@ for object in core/.libs/libcekernels.so nn/.libs/libcekernels-nn.so plugins/.li
     # The object that -ffast-math links in switches the whole process to flush-to-zero when it is loaded.
     readelf -sW "$top_builddir/$object" | grep -qw set_fast_math && wrong "$object: linked with fast-math"
 done
-[ "$failures" = 0 ] && echo "libc and libm alone; one exported symbol per plugin; hardened"
+# loads PLUGIN COMMAND... - by the dynamic linker's own account nothing is loaded beside our libraries and theirs but this
+# plugin ('': none), though nobody keeps the others away.
+loads() {
+    plugin=$1
+    shift
+    found=$(LD_LIBRARY_PATH=$top_builddir/core/.libs:$top_builddir/nn/.libs LD_DEBUG=files CEKERNELS_PLUGINS= \
+        "$top_builddir/bench/.libs/cekernels-bench" "$@" 2>&1 >/dev/null | sed -n 's,.*calling init: .*/\([^/]*\)$,\1,p' |
+        grep -v -E '^(libcekernels(-nn)?|libc|libm|libz|libjansson|libpthread|libdl|ld-linux-.*)\.so')
+    [ "$found" = "$plugin" ] || wrong "cekernels-bench $*: loads" $found
+}
+if LD_DEBUG=help "$top_builddir/bench/.libs/cekernels-bench" 2>&1 | grep -q '^ *files '; then
+    loads '' help
+    loads '' train --help
+    loads cpu.so train lenet5 --steps 1 -d cpu
+    loads reference.so gemm -s 8x8x8 -d reference
+else
+    echo "this linker gives no account of what it loads"
+fi
+
+[ "$failures" = 0 ] && echo "libc and libm alone; one exported symbol per plugin; hardened; no driver that was not asked for"
 exit $((failures > 0))
