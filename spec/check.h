@@ -107,6 +107,7 @@ bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue);
 bool spec_job_verify(spec_state *s, spec_job *job);
 
 /* The other files' checks. */
+void spec_check_device(spec_state *s);
 void spec_check_memory(spec_state *s);
 void spec_check_queues(spec_state *s);
 /* That queue_sync waits: all other checks rest on it, so without it the run is over. Run whatever the options select,

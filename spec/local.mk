@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += %D%/libspec.la
     %D%/conv.c \
     %D%/conv_text.c \
     %D%/copy.c \
+    %D%/device.c \
     %D%/edge.c \
     %D%/gather.c \
     %D%/gemm.c \

@@ -1,5 +1,4 @@
-/* memory.c - checks of devices and memory: sizes, bounds, fills, copies, updates, how structs grow.
- */
+/* memory.c - checks of memory: sizes, bounds, fills, copies, updates, how structs grow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,111 +17,6 @@ typedef struct grown_mem_desc {
     cek_mem_desc known;
     uint64_t later;
 } grown_mem_desc;
-
-static void device_info(spec_state *s)
-{
-    const cek_plugin *p = s->plugin;
-    cek_device_info info = { .size = sizeof info };
-    uint32_t count = p->device_count(s->target->instance);
-    REQUIRE(count > s->target->index, "device_count counts the devices from 0");
-    EXPECT_OK(p->device_info(s->target->instance, s->target->index, &info));
-    REQUIRE(info.size == sizeof info, "device_info leaves size alone");
-    REQUIRE(info.types & 1u << CEK_F32, "types has f32, which every device stores");
-    if (p->profile > CEK_PROFILE_MEMORY) /* images and labels are uploaded as they are */
-        REQUIRE(info.types & 1u << CEK_U8 && info.types & 1u << CEK_I32,
-                "types has u8 and i32 in profiles with operations: images and labels are uploaded as they are");
-    REQUIRE(memchr(info.name, 0, sizeof info.name) && *info.name, "name is a NUL-terminated text, not empty");
-    REQUIRE(memchr(info.processor, 0, sizeof info.processor) && *info.processor,
-            "processor is a NUL-terminated text, not empty");
-    REQUIRE(info.total_bytes > 0 && info.max_alloc_bytes > 0, "total_bytes and max_alloc_bytes are not 0");
-    EXPECT(CEK_INVALID, p->device_info(s->target->instance, count, &info),
-           "of an index that is not below device_count");
-    EXPECT(CEK_INVALID, p->device_info(s->target->instance, s->target->index, &(cek_device_info){ .size = 0 }),
-           "of a struct of size 0");
-}
-
-/* A host that knows more fields than the plugin: what the plugin does not know stays as it was. */
-static void device_info_grown(spec_state *s)
-{
-    struct {
-        cek_device_info known;
-        uint64_t later;
-    } info = { .known.size = sizeof info, .later = 0 };
-    EXPECT_OK(s->plugin->device_info(s->target->instance, s->target->index, &info.known));
-    REQUIRE(info.known.size == sizeof info, "device_info leaves size alone");
-    REQUIRE(info.later == 0, "what the plugin does not know of a longer struct stays as it was");
-}
-
-static void device_open_twice(spec_state *s)
-{
-    cek_dev *other = NULL;
-    cek_mem *mem = NULL;
-    cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
-    if (!EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)))
-        return;
-    REQUIRE(other && other != s->dev, "opening a device twice gives two handles");
-    if (EXPECT_OK(s->plugin->mem_alloc(other, &desc, &mem)))
-        s->plugin->mem_free(mem);
-    s->plugin->device_close(other);
-    EXPECT_OK(s->plugin->device_status(s->dev, NULL, 0));
-    uint32_t count = s->plugin->device_count(s->target->instance);
-    EXPECT(CEK_INVALID, s->plugin->device_open(s->target->instance, count, NULL, &other),
-           "of an index that is not below device_count");
-    REQUIRE(!other, "what fails leaves its output NULL");
-    cek_device_options unknown = { .size = sizeof unknown, .flags = 1u << 31 };
-    EXPECT(CEK_UNSUPPORTED, s->plugin->device_open(s->target->instance, s->target->index, &unknown, &other),
-           "with an unknown flag");
-    REQUIRE(!other, "what fails leaves its output NULL");
-}
-
-/* Memory and events of another handle, in commands of a queue of ours: refused, but for the source of copy and for
- * event_wait, which tell whether there is a way. */
-static void strangers(spec_state *s, cek_dev *other, cek_status no_way)
-{
-    const cek_plugin *p = s->plugin;
-    cek_mem_desc desc = { .size = sizeof desc, .bytes = 4096 };
-    cek_ref own = { NULL, 0 }, theirs = { NULL, 0 };
-    cek_event *event = NULL;
-    uint32_t words[4] = { 0 };
-    if (EXPECT_OK(p->mem_alloc(s->dev, &desc, &own.mem)) && EXPECT_OK(p->mem_alloc(other, &desc, &theirs.mem)) &&
-        EXPECT_OK(p->event_create(other, NULL, &event))) {
-        EXPECT(CEK_INVALID, p->upload(s->queue, theirs, words, 16), "to memory of another handle");
-        EXPECT(CEK_INVALID, p->download(s->queue, words, theirs, 16), "from memory of another handle");
-        EXPECT(CEK_INVALID, p->fill(s->queue, theirs, 0, 4, 16), "of memory of another handle");
-        EXPECT(CEK_INVALID, p->update(s->queue, theirs, words, 16), "of memory of another handle");
-        EXPECT(CEK_INVALID, p->copy(s->queue, theirs, own, 16), "to memory of another handle");
-        EXPECT(CEK_INVALID, p->event_record(s->queue, event), "of an event of another handle");
-        cek_status st = p->copy(s->queue, own, theirs, 16);
-        if (st != no_way)
-            spec_expect(s, "copy", st, CEK_UNSUPPORTED, "from memory of another handle");
-        EXPECT_OK(p->queue_status(s->queue, NULL, 0));
-        spec_sync(s, s->queue);
-    }
-    p->event_destroy(event);
-    p->mem_free(theirs.mem);
-    p->mem_free(own.mem);
-}
-
-static void other_handle(spec_state *s)
-{
-    cek_dev *other = NULL;
-    if (EXPECT_OK(s->plugin->device_open(s->target->instance, s->target->index, NULL, &other)))
-        strangers(s, other, CEK_OK);
-    s->plugin->device_close(other);
-}
-
-/* A second host in the process. */
-static void other_instance(spec_state *s)
-{
-    cek_instance *instance = NULL;
-    cek_dev *other = NULL;
-    if (EXPECT_OK(s->plugin->create(s->target->host, &instance)) &&
-        s->plugin->device_count(instance) > s->target->index &&
-        EXPECT_OK(s->plugin->device_open(instance, s->target->index, NULL, &other)))
-        strangers(s, other, CEK_UNSUPPORTED);
-    s->plugin->device_close(other);
-    s->plugin->destroy(instance);
-}
 
 /* A plugin need not count. */
 static void device_times(spec_state *s)
@@ -506,13 +400,6 @@ static void foreign(spec_state *s)
 
 void spec_check_memory(spec_state *s)
 {
-    static const named_check device_checks[] = {
-        { "info", device_info, false },
-        { "info of a newer host", device_info_grown, false },
-        { "open twice", device_open_twice, false },
-        { "another handle", other_handle, false },
-        { "another instance", other_instance, false },
-    };
     static const named_check checks[] = {
         { "device status", device_status, false },
         { "alloc refusals", alloc_refusals, false },
@@ -530,12 +417,6 @@ void spec_check_memory(spec_state *s)
         { "registered host memory", registered, true },
         { "foreign memory", foreign, true },
     };
-    for (size_t i = 0; i < sizeof device_checks / sizeof *device_checks; i++) {
-        if (spec_check_begin(s, "device", 0, true, "%s", device_checks[i].name)) {
-            device_checks[i].run(s);
-            spec_check_end(s);
-        }
-    }
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (spec_check_begin(s, "memory", 0, !checks[i].optional, "%s", checks[i].name)) {
             checks[i].run(s);

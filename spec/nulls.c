@@ -27,8 +27,9 @@ typedef struct whole {
 /* Slots that a plugin may have and still answer UNSUPPORTED to everything; event_elapsed without a queue that times. */
 static bool may_lack(const char *slot)
 {
-    static const char *const slots[] = { "mem_map",    "mem_unmap",     "host_alloc", "host_register", "mem_import",
-                                         "mem_export", "event_elapsed", "op_prepack", "cmdbuf_create", "cmdbuf_run" };
+    static const char *const slots[] = { "mem_map",       "mem_unmap",  "host_alloc",    "host_register",
+                                         "mem_import",    "mem_export", "event_elapsed", "op_prepack",
+                                         "cmdbuf_create", "cmdbuf_run", "device_sensors" };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (!strcmp(slots[i], slot))
             return true;
@@ -75,11 +76,14 @@ static void instances_and_devices(spec_state *s, const whole *w)
 {
     const cek_plugin *p = s->plugin;
     cek_device_info info = { .size = sizeof info };
+    cek_device_sensors sensors = { .size = sizeof sensors };
     uint64_t bytes = 0;
     cek_dev *dev;
     FIRST(create, "out", s->target->host, NULL);
     FIRST(device_info, "instance", NULL, w->index, &info);
     OTHER(device_info, "info", w->instance, w->index, NULL);
+    FIRST(device_sensors, "instance", NULL, w->index, &sensors);
+    OTHER(device_sensors, "out", w->instance, w->index, NULL);
     CLEARS(false, device_open, "instance", dev, NULL, w->index, NULL, &dev);
     OTHER(device_open, "out", w->instance, w->index, NULL, NULL);
     FIRST(device_status, "dev", NULL, NULL, 0);

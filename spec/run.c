@@ -188,6 +188,7 @@ cek_status spec_run(const spec_target *target, const spec_options *options, spec
         return st == CEK_OUT_OF_MEMORY ? st : CEK_OK;
     }
     spec_check_ground(&s);
+    spec_check_device(&s);
     spec_check_memory(&s);
     spec_check_queues(&s);
     uint32_t count;

@@ -20,12 +20,20 @@ typedef struct worker {
     cek_queue *queue;
 } worker;
 
+/* Beside the others, and beside the sensors, which any thread may read while the device works. */
 static void *work(void *arg)
 {
     worker *w = arg;
-    for (int i = 0; i < ROUNDS && !w->state.wrong; i++)
+    const spec_target *t = w->state.target;
+    const cek_plugin *p = w->state.plugin;
+    for (int i = 0; i < ROUNDS && !w->state.wrong; i++) {
+        cek_device_sensors told = { .size = sizeof told };
+        const cek_status st = p->device_sensors ? p->device_sensors(t->instance, t->index, &told) : CEK_UNSUPPORTED;
+        if (st != CEK_UNSUPPORTED)
+            spec_expect(&w->state, "device_sensors", st, CEK_OK, "%s", "while the device works");
         if (spec_job_run(&w->state, &w->job, w->queue))
             spec_job_verify(&w->state, &w->job);
+    }
     return NULL;
 }
 

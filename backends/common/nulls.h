@@ -8,7 +8,7 @@
  *
  * Read once, by the file with the table, behind `bare`, whose slots are called when no argument is NULL that must not
  * be. What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF, _TIMES,
- * _REGISTER, _IMPORT and _EXPORT. To find the host it relies on this: an instance begins with its cek_host, a device
+ * _REGISTER, _IMPORT, _EXPORT and _SENSORS. To find the host it relies on this: an instance begins with its cek_host, a device
  * with a pointer to its instance, every other handle with a pointer to its device. */
 #ifndef CEK_BACKENDS_COMMON_NULLS_H
 #define CEK_BACKENDS_COMMON_NULLS_H
@@ -45,6 +45,9 @@ CEK__DOOR(device_memory, dev, (cek_dev *dev, uint64_t *free_bytes, uint64_t *tot
 
 CEK__DOOR(device_times, dev, (cek_dev *dev, cek_device_times *times), (dev, times), CEK__NOTHING,
           CEK__MUST(dev) CEK__MUST(times))
+
+CEK__DOOR(device_sensors, instance, (cek_instance *instance, uint32_t index, cek_device_sensors *out),
+          (instance, index, out), CEK__NOTHING, CEK__MUST(instance) CEK__MUST(out))
 
 CEK__DOOR(mem_alloc, dev, (cek_dev *dev, const cek_mem_desc *desc, cek_mem **out), (dev, desc, out), CEK__CLEAR(out),
           CEK__MUST(dev) CEK__MUST(desc) CEK__MUST(out))
@@ -164,6 +167,7 @@ __attribute__((unused)) static void door_host_unregister(cek_dev *dev, void *ptr
 #define CEK__DOORS_REGISTER .host_register = door_host_register, .host_unregister = door_host_unregister
 #define CEK__DOORS_IMPORT .mem_import = door_mem_import
 #define CEK__DOORS_EXPORT .mem_export = door_mem_export
+#define CEK__DOORS_SENSORS .device_sensors = door_device_sensors
 #define CEK__DOORS_CMDBUF                                                                                             \
     .cmdbuf_create = door_cmdbuf_create, .cmdbuf_destroy = door_cmdbuf_destroy, .cmdbuf_run = door_cmdbuf_run
 /* clang-format on */

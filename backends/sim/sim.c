@@ -243,6 +243,27 @@ static cek_status device_times(cek_dev *dev, cek_device_times *times)
     return cek__struct_out(host, "device_times", times, &full, sizeof full);
 }
 
+/* The silicon is the one inside; how much memory there is, is the simulator's to say. */
+static cek_status device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out)
+{
+    const cek_dev dev = { .instance = instance, .index = index };
+    cek_device_sensors full = { .size = sizeof full };
+    if (index >= instance->count)
+        return cek__host_fail(&instance->host, CEK_INVALID, "device_sensors: device %u of %u", index,
+                              (uint32_t)instance->count);
+    cek_status st = cek__sim_pass(&dev, CEK__SIM_device_sensors);
+    if (!st)
+        st = INNER(&dev, device_sensors, instance->inner, inner_index(instance, index), &full);
+    if (st)
+        return st;
+    if (cek__sim_state(&dev)->memory_bytes != CEK_UNKNOWN) {
+        full.known |= CEK_SENSOR_MEMORY;
+        full.total_bytes = cek__sim_state(&dev)->memory_bytes;
+        full.used_bytes = full.total_bytes - cek__sim_free_bytes(instance, index);
+    }
+    return cek__struct_out(&instance->host, "device_sensors: out", out, &full, sizeof full);
+}
+
 static const cek_plugin bare = {
     .create = create,
     .destroy = destroy,
@@ -291,6 +312,7 @@ static const cek_plugin bare = {
     .cmdbuf_destroy = cek__sim_cmdbuf_destroy,
     .cmdbuf_run = cek__sim_cmdbuf_run,
     .device_times = device_times,
+    .device_sensors = device_sensors,
 };
 
 #include "backends/common/nulls.h"
@@ -308,4 +330,5 @@ const cek_plugin cek__sim_plugin = {
     CEK__DOORS_TIMES,
     CEK__DOORS_REGISTER,
     CEK__DOORS_IMPORT,
+    CEK__DOORS_SENSORS,
 };

@@ -4,6 +4,7 @@
  * what a program registers is registered.c's. */
 #include "core/device/device.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,52 @@ cek_status cek_device_read_times(cek_device *device, cek_device_times *out)
         CEK_FAIL(CEK_INVALID, "%s: times: out->size is not set", device->name);
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(CEK__CALL(device, device_times, dev, out));
+out:
+    return st;
+}
+
+/* Who reads them computes and draws with them: what cannot be is not passed on. NaN is never in between. */
+static cek_status sensors_check(const cek_device *device, const cek_device_sensors *s)
+{
+    cek_status st = CEK_OK;
+    const struct {
+        uint32_t sensor;
+        const char *name;
+        double value, least, most;
+    } told[] = {
+        { CEK_SENSOR_UTILIZATION, "a utilization", s->utilization, 0, 1 },
+        { CEK_SENSOR_TEMPERATURE, "a temperature", s->celsius, -273.15, DBL_MAX },
+        { CEK_SENSOR_POWER, "a power", s->watts, 0, DBL_MAX },
+        { CEK_SENSOR_CLOCK, "a clock", s->hertz, 0, DBL_MAX },
+        { CEK_SENSOR_MEMORY, "used memory", (double)s->used_bytes, 0, (double)s->total_bytes },
+        { CEK_SENSOR_THROTTLED, "throttled", s->throttled, 0, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (s->known & told[i].sensor && !(told[i].value >= told[i].least && told[i].value <= told[i].most))
+            CEK_FAIL(CEK_BAD_PLUGIN, "%s: device_sensors tells %s of %g, not %g to %g", device->name, told[i].name,
+                     told[i].value, told[i].least, told[i].most);
+out:
+    return st;
+}
+
+cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out)
+{
+    cek_status st;
+    cek_device_sensors told = { .size = sizeof told };
+    uint32_t size;
+
+    CEK__NOT_NULL(out);
+    CEK__NOT_NULL(device);
+    size = out->size;
+    if (size < sizeof size)
+        CEK_FAIL(CEK_INVALID, "%s: sensors: out->size is not set", device->name);
+    memset(out, 0, size);
+    out->size = size;
+    CEK_TRY(CEK__CALL(device, device_sensors, device->module->instance, device->index, &told));
+    CEK_TRY(sensors_check(device, &told));
+    told.size = size;
+    memcpy(out, &told, size < sizeof told ? size : sizeof told);
 out:
     return st;
 }

@@ -119,6 +119,12 @@ static cek_status absent_mem_export(cek_mem *mem, cek_foreign *out)
     return absent("mem_export");
 }
 
+static cek_status absent_device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out)
+{
+    (void)instance, (void)index, (void)out;
+    return absent("device_sensors");
+}
+
 /* ---- negotiation ---- */
 
 cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
@@ -144,6 +150,7 @@ cek_status cek__slots_negotiate(const cek_plugin *theirs, cek_plugin *out)
     STAND_IN(host_unregister);
     STAND_IN(mem_import);
     STAND_IN(mem_export);
+    STAND_IN(device_sensors);
 #undef STAND_IN
     return CEK_OK;
 }

@@ -33,7 +33,7 @@ enum { ALONE, MAP, PINNED, OPERATION, RECORDING, REGISTERED, GROUPS };
     X(cmdbuf_create, NEVER, RECORDING) X(cmdbuf_destroy, NEVER, RECORDING) X(cmdbuf_run, NEVER, RECORDING)      \
     X(device_times, NEVER, ALONE)                                                                        \
     X(host_register, NEVER, REGISTERED) X(host_unregister, NEVER, REGISTERED)                               \
-    X(mem_import, NEVER, ALONE) X(mem_export, NEVER, ALONE)
+    X(mem_import, NEVER, ALONE) X(mem_export, NEVER, ALONE) X(device_sensors, NEVER, ALONE)
 /* clang-format on */
 
 typedef struct slot_row {

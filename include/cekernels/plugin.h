@@ -344,6 +344,31 @@ typedef struct cek_device_times {
     uint64_t exposed_ns; /* a transfer did, and nothing was computed beside it */
 } cek_device_times;
 
+/* Since 1.1: what the sensors of the silicon say (device_sensors). */
+enum {
+    CEK_SENSOR_UTILIZATION = 1u << 0,
+    CEK_SENSOR_TEMPERATURE = 1u << 1,
+    CEK_SENSOR_POWER = 1u << 2,
+    CEK_SENSOR_CLOCK = 1u << 3,
+    CEK_SENSOR_MEMORY = 1u << 4,
+    CEK_SENSOR_THROTTLED = 1u << 5
+};
+/* Each is of the whole silicon, whoever uses it, and the latest that there is. */
+typedef struct cek_device_sensors {
+    uint32_t size;
+    uint32_t known;       /* mask of CEK_SENSOR_...: what is not in it is unknown, and 0 below */
+    double utilization;   /* 0 to 1, the part of the time that was spent computing: of a processor the
+                           * mean of the device's cores, of a GPU the time in which any kernel ran */
+    uint64_t interval_ns; /* that utilization is of, up to now; 0: the driver does not say */
+    double celsius;       /* of its chip; of several, of the hottest */
+    double watts;         /* that it draws */
+    double hertz;         /* of the clock of its compute units */
+    uint64_t used_bytes;  /* of its memory: of all programs, and what the driver keeps for itself */
+    uint64_t total_bytes;
+    uint32_t throttled; /* 1: it is slower than it could be, because of heat or power; 0: not */
+    uint32_t reserved;
+} cek_device_sensors;
+
 typedef struct cek_device_options {
     uint32_t size;
     uint32_t flags; /* none yet */
@@ -1253,6 +1278,13 @@ typedef struct cek_plugin {
     /* mem_export - optional, since 1.1, for memory without mem_host_ptr: where others find it. out->size is set by the
      * host. Valid until mem_free. */
     cek_status (*mem_export)(cek_mem *mem, cek_foreign *out);
+
+    /* device_sensors - optional, since 1.1. Needs no open device, makes no context, and is cheap enough for every second,
+     * but for the first call, which may load a library of the driver's. Any thread, also while the device works; waits
+     * for no command. out->size is set by the host, as in device_info. What cannot be told, or not to this user, is left
+     * out of out->known: no failure, also where that is everything. CEK_DEVICE_LOST where the driver says that the
+     * silicon is gone; handles are latched by calls of their own. */
+    cek_status (*device_sensors)(cek_instance *instance, uint32_t index, cek_device_sensors *out);
 } cek_plugin;
 
 /* cek_plugin_query - the one exported symbol. Returns a struct that lives as long as the shared

@@ -199,7 +199,7 @@ FIELD(cek_cmd, operands, 16, 8) FIELD(cek_cmd, workspace, 24, 16) FIELD(cek_cmd,
 FIELD(cek_cmd, src, 56, 16) FIELD(cek_cmd, bytes, 72, 8) FIELD(cek_cmd, pattern, 80, 4)
 FIELD(cek_cmd, pattern_bytes, 84, 4)
 
-STRUCT(cek_plugin, 392)
+STRUCT(cek_plugin, 400)
 FIELD(cek_plugin, size, 0, 4) FIELD(cek_plugin, abi, 4, 4) FIELD(cek_plugin, name, 8, 8)
 FIELD(cek_plugin, version, 16, 8) FIELD(cek_plugin, build, 24, 8) FIELD(cek_plugin, profile, 32, 4)
 FIELD(cek_plugin, reserved, 36, 4) FIELD(cek_plugin, create, 40, 8) FIELD(cek_plugin, destroy, 48, 8)
@@ -223,6 +223,17 @@ FIELD(cek_plugin, cmdbuf_create, 328, 8) FIELD(cek_plugin, cmdbuf_destroy, 336, 
 FIELD(cek_plugin, cmdbuf_run, 344, 8) FIELD(cek_plugin, device_times, 352, 8)
 FIELD(cek_plugin, host_register, 360, 8) FIELD(cek_plugin, host_unregister, 368, 8)
 FIELD(cek_plugin, mem_import, 376, 8) FIELD(cek_plugin, mem_export, 384, 8)
+FIELD(cek_plugin, device_sensors, 392, 8)
+
+STRUCT(cek_device_sensors, 72)
+FIELD(cek_device_sensors, size, 0, 4) FIELD(cek_device_sensors, known, 4, 4)
+FIELD(cek_device_sensors, utilization, 8, 8) FIELD(cek_device_sensors, interval_ns, 16, 8)
+FIELD(cek_device_sensors, celsius, 24, 8) FIELD(cek_device_sensors, watts, 32, 8)
+FIELD(cek_device_sensors, hertz, 40, 8) FIELD(cek_device_sensors, used_bytes, 48, 8)
+FIELD(cek_device_sensors, total_bytes, 56, 8) FIELD(cek_device_sensors, throttled, 64, 4)
+FIELD(cek_device_sensors, reserved, 68, 4)
+VALUE(CEK_SENSOR_UTILIZATION, 1) VALUE(CEK_SENSOR_TEMPERATURE, 2) VALUE(CEK_SENSOR_POWER, 4)
+VALUE(CEK_SENSOR_CLOCK, 8) VALUE(CEK_SENSOR_MEMORY, 16) VALUE(CEK_SENSOR_THROTTLED, 32)
 
 STRUCT(cek_foreign, 32)
 FIELD(cek_foreign, size, 0, 4) FIELD(cek_foreign, kind, 4, 4) FIELD(cek_foreign, ordinal, 8, 4)

@@ -11,6 +11,8 @@
  *                   forgets     a lost device is well again when it is asked
  *                   amnesia     the first failure of a queue is told once
  *                   elements    arrays of elements that are too small are taken
+ *                   feverish    sensors tell more work than there is time
+ *                   mumbling    and a number that they say is unknown
  *
  * Results are there at once but for downloads, and what is late is the news of it. Memory and operations are the
  * reference's. */
@@ -121,6 +123,17 @@ static cek_status device_info(cek_instance *instance, uint32_t index, cek_device
     if (!st)
         info->flags &= ~(uint32_t)CEK_DEVICE_INLINE;
     return st;
+}
+
+static cek_status device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out)
+{
+    if (index >= device_count(instance) || out->size < sizeof *out)
+        return CEK_INVALID;
+    out->known = CEK_SENSOR_UTILIZATION | CEK_SENSOR_TEMPERATURE;
+    out->utilization = strcmp(instance->breaks, "feverish") ? 0.5 : 1.5;
+    out->celsius = 40;
+    out->watts = strcmp(instance->breaks, "mumbling") ? 0 : 7;
+    return CEK_OK;
 }
 
 static cek_status device_open(cek_instance *instance, uint32_t index, const cek_device_options *options, cek_dev **out)
@@ -411,6 +424,7 @@ static void table_make(void)
     late.name = "late";
 #define MINE(slot) late.slot = slot
     MINE(create), MINE(destroy), MINE(device_count), MINE(device_info), MINE(device_open), MINE(device_close);
+    MINE(device_sensors);
     MINE(device_status), MINE(device_memory), MINE(mem_alloc), MINE(mem_import), MINE(host_alloc), MINE(host_free);
     MINE(queue_create), MINE(queue_destroy), MINE(queue_status), MINE(queue_sync);
     MINE(upload), MINE(download), MINE(copy), MINE(fill), MINE(update);

@@ -85,6 +85,8 @@ static void without_instance(const cek_plugin *p)
     REFUSED(p->device_memory(NULL, NULL, NULL));
     if (p->device_times)
         REFUSED(p->device_times(NULL, NULL));
+    if (p->device_sensors)
+        REFUSED(p->device_sensors(NULL, 0, NULL));
     if (p->host_register)
         REFUSED(p->host_register(NULL, NULL, 1));
     REFUSED(p->mem_alloc(NULL, NULL, NULL));

@@ -59,6 +59,8 @@ START_TEST(a_lost_device_stays_lost_and_lets_go_of_everything)
     ck_assert_uint_eq(d.plugin.event_query(event), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.event_sync(event, 0), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.event_status(event, NULL, 0), CEK_DEVICE_LOST);
+    cek_device_sensors sensors = { .size = sizeof sensors };
+    ck_assert_uint_eq(d.plugin.device_sensors(d.instance, 1, &sensors), CEK_DEVICE_LOST);
     cek_mem *more;
     ck_assert_uint_eq(d.plugin.mem_alloc(dev, &desc, &more), CEK_DEVICE_LOST);
     ck_assert_ptr_null(more);

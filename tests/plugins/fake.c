@@ -194,6 +194,13 @@ static cek_status device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *to
     return CEK_OK;
 }
 
+static cek_status device_sensors(cek_instance *in, uint32_t index, cek_device_sensors *out)
+{
+    (void)in, (void)index;
+    memcpy((char *)out + sizeof out->size, (char *)&control.sensors + sizeof out->size, out->size - sizeof out->size);
+    return control.lost ? CEK_DEVICE_LOST : CEK_OK;
+}
+
 /* ---- memory ---- */
 
 static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out)
@@ -354,6 +361,8 @@ EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)
         t->profile = CEK_PROFILE_MEMORY, t->op_create = NULL, t->op_destroy = NULL, t->op_run = NULL;
     if (mode_is("half") || mode_is("pinned"))
         t->host_free = host_free;
+    if (mode_is("sensors"))
+        t->device_sensors = device_sensors;
     if (mode_is("pinned"))
         t->host_alloc = host_alloc;
     return t;

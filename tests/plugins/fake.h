@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cekernels/plugin.h>
+
 /* Calls that can be made to block. */
 typedef enum fake_call {
     FAKE_NONE,
@@ -42,6 +44,7 @@ typedef struct fake_control {
     atomic_int pace;              /* "lazy": of so many waits one finishes a command, the others time out in vain */
     atomic_long destroyed;        /* queues, while slow: a driver might never return */
     uint32_t host_size, host_abi; /* of the host given to create() */
+    cek_device_sensors sensors;   /* what "sensors" tells */
     char option[64];              /* what the host answered for "fake_option" */
 } fake_control;
 

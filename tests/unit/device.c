@@ -1,4 +1,7 @@
 /* device.c - tests of devices: opening, streams and markers, and an end of the host's memory. */
+#include <math.h>
+#include <stddef.h>
+
 #include "core/base/fault.h"
 #include "devices.h"
 
@@ -58,6 +61,72 @@ START_TEST(statuses_without_a_text_get_one_and_unknown_ones_are_internal)
                  "the fake cable was pulled");
     assert_fails(cek_stream_sync(stream, 0), CEK_DEVICE_LOST, "a:0: queue_sync", "the fake cable was pulled");
     cek_stream_free(stream);
+    stop();
+}
+END_TEST
+
+START_TEST(sensors_are_read_of_a_device_that_is_not_open)
+{
+    cek_device_sensors all = { .size = sizeof all };
+    struct {
+        uint32_t size, known;
+        double utilization;
+        uint64_t guard;
+    } older = { .size = offsetof(cek_device_sensors, interval_ns), .guard = 7 };
+
+    start("a-sensors.so");
+    control->sensors = (cek_device_sensors){ .known = CEK_SENSOR_UTILIZATION | CEK_SENSOR_POWER | 1u << 30,
+                                             .utilization = 0.25,
+                                             .watts = 700 };
+    assert_ok(cek_device_read_sensors(device, &all));
+    ck_assert_int_eq(control->live, 1); /* the instance */
+    ck_assert_uint_eq(all.size, sizeof all);
+    ck_assert_uint_eq(all.known & (CEK_SENSOR_MEMORY | CEK_SENSOR_UTILIZATION), CEK_SENSOR_UTILIZATION);
+    ck_assert(all.utilization == 0.25);
+    ck_assert(all.watts == 700);
+    assert_ok(cek_device_read_sensors(device, (cek_device_sensors *)&older));
+    ck_assert(older.utilization == 0.25);
+    ck_assert_uint_eq(older.guard, 7);
+    all.size = 0;
+    assert_fails(cek_device_read_sensors(device, &all), CEK_INVALID, "a:0: sensors", "out->size is not set");
+    all.size = sizeof all;
+    control->lost = true;
+    assert_fails(cek_device_read_sensors(device, &all), CEK_DEVICE_LOST, "a:0: device_sensors", "");
+    ck_assert(all.watts == 0 && all.known == 0);
+    control->lost = false;
+    stop();
+}
+END_TEST
+
+START_TEST(sensors_that_tell_what_cannot_be_are_not_passed_on)
+{
+    static const struct {
+        cek_device_sensors told;
+        const char *text;
+    } cases[] = {
+        { { .known = CEK_SENSOR_UTILIZATION, .utilization = 1.5 }, "a utilization of 1.5, not 0 to 1" },
+        { { .known = CEK_SENSOR_UTILIZATION, .utilization = NAN }, "a utilization of nan" },
+        { { .known = CEK_SENSOR_TEMPERATURE, .celsius = -300 }, "a temperature of -300" },
+        { { .known = CEK_SENSOR_POWER, .watts = INFINITY }, "a power of inf" },
+        { { .known = CEK_SENSOR_CLOCK, .hertz = -1 }, "a clock of -1" },
+        { { .known = CEK_SENSOR_MEMORY, .used_bytes = 2, .total_bytes = 1 }, "used memory of 2, not 0 to 1" },
+        { { .known = CEK_SENSOR_THROTTLED, .throttled = 2 }, "throttled of 2" },
+    };
+
+    start("a-sensors.so");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cek_device_sensors all = { .size = sizeof all };
+
+        control->sensors = cases[i].told;
+        assert_fails(cek_device_read_sensors(device, &all), CEK_BAD_PLUGIN, "a:0: device_sensors", cases[i].text);
+        ck_assert_uint_eq(all.known, 0);
+        control->sensors.known = 0; /* what is unknown may be anything */
+        assert_ok(cek_device_read_sensors(device, &all));
+    }
+    stop();
+    start("a.so");
+    cek_device_sensors none = { .size = sizeof none };
+    assert_fails(cek_device_read_sensors(device, &none), CEK_UNSUPPORTED, "a:0", "the plugin has no device_sensors");
     stop();
 }
 END_TEST
@@ -412,6 +481,8 @@ int main(void)
     tcase_add_test(tc, a_device_is_opened_when_first_used);
     tcase_add_test(tc, a_device_that_does_not_open_says_why);
     tcase_add_test(tc, statuses_without_a_text_get_one_and_unknown_ones_are_internal);
+    tcase_add_test(tc, sensors_are_read_of_a_device_that_is_not_open);
+    tcase_add_test(tc, sensors_that_tell_what_cannot_be_are_not_passed_on);
     tcase_add_test(tc, a_stream_works_in_order_and_a_marker_tells_how_far);
     tcase_add_test(tc, a_stream_fills_updates_and_runs_operations);
     tcase_add_test(tc, a_failure_of_queued_work_is_told_with_its_text);

@@ -122,6 +122,8 @@ static void devices_call(void)
     REFUSED("out", cek_device_memory_stats(device, NULL));
     REFUSED("device", cek_device_read_times(NULL, (void *)room));
     REFUSED("out", cek_device_read_times(device, NULL));
+    REFUSED("device", cek_device_read_sensors(NULL, (void *)room));
+    REFUSED("out", cek_device_read_sensors(device, NULL));
     NOTHING(cek_device_reset_peak(NULL));
     REFUSED("device", cek_device_set_memory_limit(NULL, 8));
     NOTHING(cek_device_empty_cache(NULL));
