@@ -125,6 +125,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/walk.h \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
+    %D%/cpu/sensors.c \
+    %D%/cpu/sensors.h \
     %D%/cpu/topology.c \
     %D%/cpu/topology.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)

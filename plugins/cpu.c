@@ -49,6 +49,7 @@ static const cek_plugin bare = {
     .cmdbuf_create = cek__host_cmdbuf_create,
     .cmdbuf_destroy = cek__host_cmdbuf_destroy,
     .cmdbuf_run = cek__cpu_cmdbuf_run,
+    .device_sensors = cek__cpu_device_sensors,
 };
 
 #include "backends/common/nulls.h"
@@ -65,6 +66,7 @@ static const cek_plugin plugin = {
     CEK__DOORS_CMDBUF,
     CEK__DOORS_REGISTER,
     CEK__DOORS_IMPORT,
+    CEK__DOORS_SENSORS,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

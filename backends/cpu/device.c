@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined __GLIBC__
 #include <gnu/libc-version.h>
@@ -98,6 +99,7 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out)
         free(in);
         return st;
     }
+    pthread_mutex_init(&in->loads_lock, NULL);
     st = settings_read(in);
     if (st != CEK_OK) {
         cek__cpu_destroy(&in->head);
@@ -112,6 +114,7 @@ void cek__cpu_destroy(cek_instance *instance)
     if (!instance)
         return;
     cek__host_instance_fini(instance);
+    pthread_mutex_destroy(&((cpu_instance *)instance)->loads_lock);
     free(((cpu_instance *)instance)->lenders);
     free(instance);
 }
@@ -152,6 +155,24 @@ cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_devi
     driver_text(in, full.driver, sizeof full.driver);
     snprintf(full.processor, sizeof full.processor, "cpu");
     return cek__struct_out(&in->head.host, "device_info: info", info, &full, sizeof full);
+}
+
+cek_status cek__cpu_device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out)
+{
+    cpu_instance *in = (cpu_instance *)instance;
+    cek_device_sensors full = { .size = sizeof full };
+    cpu_slice slice;
+    struct timespec now;
+
+    if (index >= in->devices)
+        return cek__host_fail(&in->head.host, CEK_INVALID, "device_sensors: there is no device %u of %u", index,
+                              in->devices);
+    cek__topology_split(&in->topology, (int)in->devices, (int)index, &slice);
+    pthread_mutex_lock(&in->loads_lock);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    cek__sensors_read("", &slice, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, &in->loads[index], &full);
+    pthread_mutex_unlock(&in->loads_lock);
+    return cek__struct_out(&in->head.host, "device_sensors: out", out, &full, sizeof full);
 }
 
 /* Its own threads, and as many at most on cores of the device behind it. */

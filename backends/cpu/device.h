@@ -7,6 +7,7 @@
 #define CEK_BACKENDS_CPU_DEVICE_H
 
 #include "backends/cpu/config.h"
+#include "backends/cpu/sensors.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/topology.h"
 #include "backends/host/host.h"
@@ -17,6 +18,8 @@ typedef struct cpu_instance {
     uint32_t devices;
     cpu_topology topology;
     cpu_lender *lenders; /* [devices]; NULL: nothing is lent */
+    pthread_mutex_t loads_lock;
+    cpu_load loads[CPU_DEVICES_MAX]; /* as the sensors were read last */
 } cpu_instance;
 
 typedef struct cpu_dev {
@@ -36,6 +39,7 @@ cek_status cek__cpu_create(const cek_host *host, cek_instance **out);
 void cek__cpu_destroy(cek_instance *instance);
 uint32_t cek__cpu_device_count(cek_instance *instance);
 cek_status cek__cpu_device_info(cek_instance *instance, uint32_t index, cek_device_info *info);
+cek_status cek__cpu_device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out);
 cek_status cek__cpu_device_open(cek_instance *instance, uint32_t index, const cek_device_options *options,
                                 cek_dev **out);
 void cek__cpu_device_close(cek_dev *dev);

@@ -6,33 +6,11 @@
 #include <ctype.h>
 #include <math.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/host/lines.h"
-
-/* Reads the first line of a file into `line`; 0 where there is none. The path is root + the
- * formatted text. */
-__attribute__((format(printf, 4, 5))) static int line_read(const char *root, char *line, size_t size,
-                                                           const char *format, ...)
-{
-    char path[512];
-    va_list args;
-    int used = snprintf(path, sizeof path, "%s", root);
-    va_start(args, format);
-    used += vsnprintf(path + used, sizeof path - (size_t)used, format, args);
-    va_end(args);
-    line[0] = '\0';
-    if (used < 0 || used >= (int)sizeof path)
-        return 0;
-    cek__lines file;
-    cek__lines_open(&file, path);
-    const int ok = cek__lines_next(&file, line, size);
-    cek__lines_close(&file);
-    return ok;
-}
 
 /* The CPUs of the affinity mask, in ascending order. */
 static int affinity_read(int *cpus)
@@ -53,7 +31,7 @@ static int affinity_read(int *cpus)
 static int core_of(const char *root, const int *cpus, int n, int cpu)
 {
     char line[256];
-    if (!line_read(root, line, sizeof line, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+    if (!cek__line_read(root, line, sizeof line, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
         return cpu;
     for (const char *p = line; *p;) { /* "0,64" or "0-1,8" */
         char *end;
@@ -108,7 +86,7 @@ static double quota_v2(const char *root, const char *mount, const char *group)
 {
     char line[128];
     double quota, period;
-    if (line_read(root, line, sizeof line, "%s%s/cpu.max", mount, group) &&
+    if (cek__line_read(root, line, sizeof line, "%s%s/cpu.max", mount, group) &&
         sscanf(line, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0)
         return quota / period;
     return 0; /* "max 100000" or no file */
@@ -118,9 +96,9 @@ static double quota_v1(const char *root, const char *mount, const char *group)
 {
     char line[128];
     double quota = 0, period = 0;
-    if (line_read(root, line, sizeof line, "%s%s/cpu.cfs_quota_us", mount, group))
+    if (cek__line_read(root, line, sizeof line, "%s%s/cpu.cfs_quota_us", mount, group))
         quota = atof(line);
-    if (line_read(root, line, sizeof line, "%s%s/cpu.cfs_period_us", mount, group))
+    if (cek__line_read(root, line, sizeof line, "%s%s/cpu.cfs_period_us", mount, group))
         period = atof(line);
     return quota > 0 && period > 0 ? quota / period : 0; /* -1 = none */
 }
@@ -171,9 +149,9 @@ static void caches_read(const char *root, int cpu, cpu_topology *out)
 {
     for (int i = 0; i < 8; i++) {
         char level[16], type[32], size[32];
-        if (!line_read(root, level, sizeof level, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
-            !line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", cpu, i) ||
-            !line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", cpu, i))
+        if (!cek__line_read(root, level, sizeof level, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", cpu, i) ||
+            !cek__line_read(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", cpu, i) ||
+            !cek__line_read(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", cpu, i))
             break;
         char *unit;
         int64_t bytes = strtoll(size, &unit, 10);

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 void cek__lines_open(cek__lines *file, const char *path)
@@ -45,4 +47,22 @@ void cek__lines_close(cek__lines *file)
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
+}
+
+bool cek__line_read(const char *root, char *line, size_t size, const char *format, ...)
+{
+    char path[512];
+    va_list args;
+    int used = snprintf(path, sizeof path, "%s", root);
+    va_start(args, format);
+    used += vsnprintf(path + used, sizeof path - (size_t)used, format, args);
+    va_end(args);
+    line[0] = '\0';
+    if (used < 0 || used >= (int)sizeof path)
+        return false;
+    cek__lines file;
+    cek__lines_open(&file, path);
+    const bool ok = cek__lines_next(&file, line, size);
+    cek__lines_close(&file);
+    return ok;
 }

@@ -136,6 +136,29 @@ START_TEST(there_are_as_many_devices_as_were_asked_for)
 }
 END_TEST
 
+START_TEST(sensors_are_those_of_the_device_inside_but_memory)
+{
+    static const char *const options[] = { "sim_inner", "cpu", "sim_memory", "1000", NULL };
+    static const char *const without[] = { "sim_inner", "reference", NULL };
+    cek_device_sensors told = { .size = sizeof told }, inside = told;
+    with(options);
+    cek_mem *mem = door_mem(&d, 600);
+    OK(d.plugin.device_sensors(d.instance, 0, &told));
+    ck_assert(told.known & CEK_SENSOR_MEMORY && told.used_bytes == 600 && told.total_bytes == 1000);
+    ck_assert_uint_eq(d.plugin.device_sensors(d.instance, d.plugin.device_count(d.instance), &told), CEK_INVALID);
+    d.plugin.mem_free(mem);
+    const uint32_t others = told.known & ~(uint32_t)(CEK_SENSOR_MEMORY | CEK_SENSOR_UTILIZATION);
+    door_close(&d);
+    door_open(&d, "cpu", NULL);
+    OK(d.plugin.device_sensors(d.instance, 0, &inside));
+    ck_assert_uint_eq(inside.known & ~(uint32_t)(CEK_SENSOR_MEMORY | CEK_SENSOR_UTILIZATION), others);
+    door_close(&d);
+    with(without);
+    ck_assert_uint_eq(d.plugin.device_sensors(d.instance, 0, &told), CEK_UNSUPPORTED);
+    door_close(&d);
+}
+END_TEST
+
 START_TEST(a_device_has_the_memory_that_it_was_given)
 {
     static const char *const options[] = { "sim_inner", "reference", "sim_memory", "1000", NULL };
@@ -230,6 +253,7 @@ int main(void)
     tcase_add_test(cases, wrong_faults_are_refused_where_they_go_wrong);
     tcase_add_test(cases, an_inner_plugin_that_cannot_be_is_named);
     tcase_add_test(cases, there_are_as_many_devices_as_were_asked_for);
+    tcase_add_test(cases, sensors_are_those_of_the_device_inside_but_memory);
     tcase_add_test(cases, a_device_has_the_memory_that_it_was_given);
     tcase_add_test(cases, each_device_has_its_own_memory);
     tcase_add_test(cases, a_device_lacks_the_operations_that_were_named_and_no_others);
