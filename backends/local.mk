@@ -229,6 +229,8 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
     %D%/cuda/event.c \
     %D%/cuda/library.c \
     %D%/cuda/memory.c \
+    %D%/cuda/nvml.h \
     %D%/cuda/program.c \
-    %D%/cuda/queue.c
+    %D%/cuda/queue.c \
+    %D%/cuda/sensors.c
 nodist_%C%_cuda_libcuda_la_SOURCES = kernels/images.c

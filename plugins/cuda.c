@@ -10,6 +10,7 @@ static const cek_plugin bare = {
     .device_close = cek__cuda_device_close,
     .device_status = cek__gpu_device_status,
     .device_memory = cek__cuda_device_memory,
+    .device_sensors = cek__cuda_device_sensors,
 
     .mem_alloc = cek__cuda_mem_alloc,
     .mem_free = cek__cuda_mem_free,
@@ -64,6 +65,7 @@ static const cek_plugin plugin = {
     CEK__DOORS_REGISTER,
     CEK__DOORS_IMPORT,
     CEK__DOORS_EXPORT,
+    CEK__DOORS_SENSORS,
 };
 
 CEK_PLUGIN_EXPORT const cek_plugin *cek_plugin_query(uint32_t host_abi)

@@ -948,6 +948,17 @@ unit_tests += %D%/cuda/failures
 %C%_cuda_failures_CPPFLAGS = $(unit_cppflags)
 %C%_cuda_failures_LDFLAGS = $(check_ldflags)
 %C%_cuda_failures_LDADD = $(unit_libs)
+check_LTLIBRARIES += %D%/cuda/fake_nvml.la %D%/cuda/fake_nvml_old.la
+%C%_cuda_fake_nvml_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_nvml.c
+%C%_cuda_fake_nvml_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+%C%_cuda_fake_nvml_old_la_SOURCES = %D%/cuda/fake.h %D%/cuda/fake_nvml.c
+%C%_cuda_fake_nvml_old_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_NVML_OLD
+%C%_cuda_fake_nvml_old_la_LDFLAGS = $(lib_ldflags) -module -avoid-version -shared -rpath /nowhere
+unit_tests += %D%/cuda/sensors
+%C%_cuda_sensors_SOURCES = %D%/cuda/sensors.c %D%/cuda/fake.h %D%/door/door.h
+%C%_cuda_sensors_CPPFLAGS = $(unit_cppflags)
+%C%_cuda_sensors_LDFLAGS = $(check_ldflags)
+%C%_cuda_sensors_LDADD = $(unit_libs)
 unit_tests += %D%/cuda/strict
 %C%_cuda_strict_SOURCES = %D%/cuda/strict.c %D%/cuda/life.h %D%/cuda/fake.h %D%/door/door.h
 %C%_cuda_strict_CPPFLAGS = $(unit_cppflags)
@@ -984,7 +995,7 @@ shell_tests += %D%/cuda/absent.sh %D%/cuda/check.sh %D%/cuda/cublaslt.sh %D%/cud
 check_PROGRAMS += %D%/cuda/nvrtc
 %C%_cuda_nvrtc_SOURCES = %D%/cuda/nvrtc.c
 %C%_cuda_nvrtc_LDADD = backends/gpu/libgpu.la $(DL_LIBS)
-EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh %D%/cuda/provider_declarations.c
+EXTRA_DIST += %D%/cuda/declarations.c %D%/cuda/lib.sh %D%/cuda/nvml_declarations.c %D%/cuda/provider_declarations.c
 
 # cekernels-bench over the command line.
 check_PROGRAMS += %D%/cli/json

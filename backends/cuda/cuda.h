@@ -20,6 +20,7 @@ extern const cek__gpu_driver cek__cuda_driver;
 typedef struct cuda_compiler cuda_compiler;
 typedef struct cek__cublaslt cek__cublaslt;
 typedef struct cek__cudnn cek__cudnn;
+typedef struct cek__nvml cek__nvml;
 
 typedef struct cuda_instance {
     cek_instance head;
@@ -37,7 +38,8 @@ typedef struct cuda_instance {
     bool cublaslt_sought;
     cek__cublaslt *cublaslt; /* or NULL */
     bool cudnn_sought;
-    cek__cudnn *cudnn; /* or NULL */
+    cek__cudnn *cudnn;         /* or NULL */
+    _Atomic(cek__nvml *) nvml; /* NULL: no sensors were read yet */
 } cuda_instance;
 
 typedef struct cuda_dev {
@@ -176,6 +178,10 @@ void cek__cudnn_queue_destroy(cuda_dev *dev, CUstream stream);
 cek__cudnn *cek__cudnn_load(const cek_host *host);
 void cek__cudnn_free(cek__cudnn *dnn);
 
+/* --- sensors.c -------------------------------------------------------------------------------- */
+
+void cek__nvml_free(cek__nvml *nvml);
+
 /* --- slots of the table ----------------------------------------------------------------------- */
 
 extern const char cek__cuda_build[];
@@ -187,6 +193,7 @@ cek_status cek__cuda_device_open(cek_instance *instance, uint32_t index, const c
                                  cek_dev **out);
 void cek__cuda_device_close(cek_dev *dev);
 cek_status cek__cuda_device_memory(cek_dev *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+cek_status cek__cuda_device_sensors(cek_instance *instance, uint32_t index, cek_device_sensors *out);
 
 cek_status cek__cuda_mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **out);
 void cek__cuda_mem_free(cek_mem *mem);

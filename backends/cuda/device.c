@@ -89,6 +89,7 @@ void cek__cuda_destroy(cek_instance *head)
     cek__cuda_compiler_free(instance->compiler);
     cek__cublaslt_free(instance->cublaslt);
     cek__cudnn_free(instance->cudnn);
+    cek__nvml_free(instance->nvml);
     pthread_mutex_destroy(&instance->lock);
     pthread_mutex_destroy(&instance->ranges_lock);
     pthread_cond_destroy(&instance->ranges_changed);

@@ -1,4 +1,4 @@
-# declarations.sh - backends/cuda/driver.h, cublaslt.h and cudnn.h say what NVIDIA's headers say.
+# declarations.sh - backends/cuda/driver.h, nvml.h, cublaslt.h and cudnn.h say what NVIDIA's headers say.
 . "$top_srcdir/tests/cli/lib.sh"
 for folder in $(dirname "$(dirname "${NVCC:-/none/bin/nvcc}")")/include /usr/local/cuda/include /usr/include; do
     [ -f "$folder/cudaTypedefs.h" ] && break
@@ -11,6 +11,7 @@ compiles() {
     $CC -std=gnu11 -fsyntax-only -I"$folder" -I"$top_srcdir" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/cuda/$source" 2>"$scratch/log"
 }
 sources=declarations.c
+[ -f "$folder/nvml.h" ] && sources="$sources nvml_declarations.c" || echo "no nvml.h: NVML is not looked at"
 if [ -f "$folder/cublasLt.h" ] && [ -f "$folder/cudnn_graph.h" ]; then
     sources="$sources provider_declarations.c"
 else
